@@ -1,0 +1,74 @@
+"""What every test stands on: a cache of its own, a check that nothing leaked, fresh IPython shells."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+
+
+@pytest.fixture(autouse=True)
+def cache_folder(_nothing_leaks: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache for this test only, and IPython's own files beside it.
+
+    The leak check stands first, so that it looks after monkeypatch has undone its changes.
+    """
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("UFUNC_MAGIC_CACHE", str(folder))
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def shared_cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One cache for the whole run; put it in UFUNC_MAGIC_CACHE where compiling is not the point."""
+    return tmp_path_factory.mktemp("shared-cache")
+
+
+@pytest.fixture
+def _nothing_leaks() -> Iterator[None]:
+    """No test changes the folder, the environment, NumPy's error state or the rounding mode."""
+    before = _global_state()
+    yield
+    after = _global_state()
+    os.chdir(before["folder"])
+    np.seterr(**before["errors"])
+    assert after == before
+
+
+def _global_state() -> dict[str, object]:
+    environment = {k: v for k, v in os.environ.items() if k != "PYTEST_CURRENT_TEST"}
+    third = np.float64(1.0) / np.float64(3.0)
+    tiny = np.float64(5e-324) * np.float64(1.0)
+    return {
+        "folder": os.getcwd(),
+        "environment": environment,
+        "errors": np.geterr(),
+        "rounding": (float(third).hex(), float(-third).hex()),
+        "denormals are kept": float(tiny) != 0.0,
+    }
+
+
+@pytest.fixture
+def shell(cache_folder: Path) -> Iterator[InteractiveShell]:
+    """A fresh IPython shell with nothing loaded; closed afterwards."""
+    with warnings.catch_warnings():
+        # IPython's history thread and profile folder warn on some platforms.
+        warnings.simplefilter("ignore")
+        shell = InteractiveShell()
+    yield shell
+    shell.history_manager.end_session()
+    shell.restore_sys_module_state()
+    InteractiveShell.clear_instance()
+
+
+@pytest.fixture
+def loaded(shell: InteractiveShell) -> InteractiveShell:
+    """A fresh IPython shell with the extension loaded."""
+    shell.run_line_magic("load_ext", "ufunc_magic")
+    return shell

@@ -1,0 +1,643 @@
+"""The store: whole objects or none, whoever writes, whatever breaks; and the keys that lead to them."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ufunc_magic import cache as module
+from ufunc_magic.cache import Cache, CacheWarning, Entry, default, key
+from ufunc_magic.errors import CacheError
+from ufunc_magic.includes import header_digests, search_folders
+
+K, K2 = key(["one"]), key(["two"])
+CODE = b"\x7fELF" + bytes(range(256)) * 80
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Cache:
+    return Cache(tmp_path / "store")
+
+
+def broken_write(monkeypatch: pytest.MonkeyPatch, number: int, *, below: Path) -> None:
+    """Every attempt to make a file or folder below ``below`` fails; permission bits do not stop root."""
+
+    def refuse(real):
+        def call(path, *args, **kwargs):
+            if str(path if not isinstance(path, int) else "").startswith(str(below)):
+                raise OSError(number, os.strerror(number), str(path))
+            return real(path, *args, **kwargs)
+
+        return call
+
+    real_open = os.open
+
+    def opening(path, flags, *args, **kwargs):
+        if flags & os.O_CREAT and str(path).startswith(str(below)):
+            raise OSError(number, os.strerror(number), str(path))
+        return real_open(path, flags, *args, **kwargs)
+
+    monkeypatch.setattr(os, "open", opening)
+    monkeypatch.setattr(os, "mkdir", refuse(os.mkdir))
+    monkeypatch.setattr(os, "utime", refuse(os.utime))
+    monkeypatch.setattr(os, "replace", refuse(os.replace))
+    monkeypatch.setattr(os, "unlink", refuse(os.unlink))
+
+
+# ------------------------------------------------------------------------------------------- keys
+
+
+def test_key_is_the_same_for_equal_parts():
+    assert key(["a", b"b", "é"]) == key(iter(("a", b"b", "é")))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        ["a", "b", "c"],
+        ["ab"],
+        ["a", "b", ""],
+        ["", "a", "b"],
+        ["b", "a"],
+        ["a", b"b"],
+        ["a1:b"],
+        ["as1:b"],
+    ],
+    ids=[
+        "one more",
+        "joined",
+        "empty last",
+        "empty first",
+        "order",
+        "bytes for text",
+        "a length inside",
+        "a seam inside",
+    ],
+)
+def test_key_differs_on(other):
+    assert key(["a", "b"]) != key(other)
+
+
+@given(st.lists(st.text() | st.binary()), st.lists(st.text() | st.binary()))
+def test_key_tells_any_two_lists_apart(left, right):
+    same = [type(x) for x in left] == [type(x) for x in right] and left == right
+    assert (key(left) == key(right)) is same
+
+
+# ---------------------------------------------------------------------------------------- objects
+
+
+def test_what_was_published_comes_back(store):
+    made = store.publish(K, record=b'{"a": 1}\n\x00', code=CODE)
+    found = store.get(K)
+    assert found == made
+    assert found.library.read_bytes() == found.code == CODE
+    assert (found.record, found.digest) == (b'{"a": 1}\n\x00', hashlib.sha256(CODE).hexdigest())
+
+
+def test_an_unknown_key_gives_nothing(store):
+    assert store.get(K) is None
+
+
+def test_a_file_is_published_as_its_bytes(store, tmp_path):
+    (tmp_path / "a.so").write_bytes(CODE)
+    assert store.publish(K, record=b"r", code=tmp_path / "a.so").code == CODE
+
+
+def test_another_cache_object_finds_it(store):
+    store.publish(K, record=b"r", code=CODE)
+    assert Cache(store.path).get(K).code == CODE
+
+
+def test_the_first_publisher_wins_unless_told_to_replace(store):
+    store.publish(K, record=b"first", code=CODE)
+    assert store.publish(K, record=b"second", code=b"other").record == b"first"
+    assert store.publish(K, record=b"third", code=b"other", replace=True).record == b"third"
+    assert store.get(K).code == b"other"
+
+
+def test_a_replaced_objects_file_stays_as_it_is(store):
+    first = store.publish(K, record=b"r", code=CODE)
+    store.publish(K, record=b"r", code=b"other", replace=True)
+    assert first.library.read_bytes() == CODE
+
+
+def test_publishing_the_same_code_again_leaves_its_file_alone(store):
+    before = os.stat(store.publish(K, record=b"r", code=CODE).library)
+    after = os.stat(store.publish(K2, record=b"r", code=CODE).library)
+    assert before.st_ino == after.st_ino
+
+
+def test_folders_and_files_are_for_this_user_only(store):
+    entry = store.publish(K, record=b"r", code=CODE)
+    modes = {stat.st_mode & 0o077 for p in store.path.rglob("*") for stat in [os.stat(p)]}
+    assert (modes, os.stat(store.path).st_mode & 0o777) == ({0}, 0o700)
+    assert entry.library.is_relative_to(store.path)
+
+
+@pytest.mark.parametrize("part", ["code", "key"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: b"",
+        lambda data: data[:-1],
+        lambda data: data[: len(data) // 2],
+        lambda data: data + b"\0",
+        lambda data: data[:-1] + bytes([data[-1] ^ 1]),
+        lambda data: bytes([data[0] ^ 1]) + data[1:],
+        lambda data: b"\0" * len(data),
+        lambda data: data.replace(b"\n", b" ", 1).replace(b"\x0a", b"", 1),
+    ],
+    ids=["empty", "short by one", "half", "long by one", "last bit", "first bit", "zeros", "no line"],
+)
+def test_a_damaged_file_is_absent_and_is_built_again(store, part, damage):
+    entry = store.publish(K, record=b"record", code=CODE)
+    path = entry.library if part == "code" else store.path / "keys" / K
+    path.write_bytes(damage(path.read_bytes()))
+    assert store.get(K) is None
+    assert not path.exists()
+    assert store.publish(K, record=b"record", code=CODE) == entry == store.get(K)
+
+
+@given(st.integers(0), st.integers(0, 7))
+def test_no_flipped_bit_of_a_key_file_gives_a_wrong_object(tmp_path_factory, at, bit):
+    store = Cache(tmp_path_factory.mktemp("bits"))
+    store.publish(K, record=b"record", code=b"code")
+    path = store.path / "keys" / K
+    data = bytearray(path.read_bytes())
+    data[at % len(data)] ^= 1 << bit
+    path.write_bytes(data)
+    assert store.get(K) is None
+
+
+def test_swapped_key_files_are_noticed(store):
+    store.publish(K, record=b"one", code=b"code of one")
+    store.publish(K2, record=b"two", code=b"code of two")
+    one, two = store.path / "keys" / K, store.path / "keys" / K2
+    swapped = one.read_bytes()
+    one.write_bytes(two.read_bytes())
+    two.write_bytes(swapped)
+    assert (store.get(K), store.get(K2)) == (None, None)
+
+
+def test_swapped_code_files_are_noticed(store):
+    a = store.publish(K, record=b"one", code=b"code of one").library
+    b = store.publish(K2, record=b"two", code=b"code of two").library
+    swapped = a.read_bytes()
+    a.write_bytes(b.read_bytes())
+    b.write_bytes(swapped)
+    assert (store.get(K), store.get(K2)) == (None, None)
+
+
+def test_a_key_that_points_outside_the_folder_is_refused(store, tmp_path):
+    store.publish(K, record=b"r", code=CODE)
+    (tmp_path / "evil.so").write_bytes(CODE)
+    path = store.path / "keys" / K
+    path.write_bytes(module._sealed(K, "../../../evil", b"r"))
+    assert store.get(K) is None
+
+
+def test_a_damaged_file_that_was_replaced_meanwhile_is_kept(store):
+    path = store.publish(K, record=b"r", code=CODE).library
+    seen = os.stat(path)
+    os.rename(path, path.with_suffix(".old"))
+    path.write_bytes(CODE)
+    module._discard(path, seen)
+    assert path.exists()
+
+
+def test_a_cleared_or_deleted_cache_is_made_again(store):
+    store.publish(K, record=b"r", code=CODE)
+    shutil.rmtree(store.path)
+    assert store.get(K) is None
+    assert store.publish(K, record=b"r", code=CODE) == store.get(K)
+
+
+# ----------------------------------------------------------------------------- many at the same time
+
+PUBLISHER = """
+import sys
+from ufunc_magic.cache import Cache, key
+store = Cache(sys.argv[1])
+for n in range(60):
+    code = bytes([n]) * 30000
+    entry = store.publish(key([str(n)]), record=b"r%d" % n, code=code)
+    assert entry.library.read_bytes() == code == store.get(key([str(n)])).code
+"""
+
+
+def test_processes_publishing_the_same_at_once_converge(store):
+    running = [subprocess.Popen([sys.executable, "-c", PUBLISHER, str(store.path)]) for _ in range(3)]
+    assert [process.wait() for process in running] == [0, 0, 0]
+    assert len(store.entries()) == 60
+    assert [p for p in store.path.rglob("*") if p.name.startswith(".")] == []
+
+
+KILLED = """
+import os, sys
+from ufunc_magic.cache import Cache, key
+step, count = int(sys.argv[2]), 0
+def hook(event, arguments):
+    global count
+    if event in ("open", "os.rename", "os.mkdir", "os.utime", "os.remove") and sys.argv[1] in str(arguments[0]):
+        count += 1
+        if count == step:
+            os.kill(os.getpid(), 9)
+store = Cache(sys.argv[1])
+sys.addaudithook(hook)
+store.publish(key(["one"]), record=b"r", code=b"x" * 50000)
+"""
+
+
+def test_a_kill_at_any_step_of_publishing_leaves_all_or_nothing(tmp_path):
+    step, killed = 0, -signal.SIGKILL
+    while killed == -signal.SIGKILL:
+        step += 1
+        folder = tmp_path / f"step{step}" / "c"
+        killed = subprocess.run([sys.executable, "-c", KILLED, str(folder), str(step)], check=False).returncode
+        store = Cache(folder)
+        found = store.get(K)
+        assert found is None or found.code == b"x" * 50000
+        assert store.publish(K, record=b"r", code=b"x" * 50000) == store.get(K)
+    assert killed == 0
+    assert step > 6
+
+
+# ----------------------------------------------------------------------------------- size and order
+
+
+def filled(store: Cache, count: int) -> list[str]:
+    names = [key([str(n)]) for n in range(count)]
+    for age, name in enumerate(reversed(names)):
+        entry = store.publish(name, record=b"r", code=f"{name}".encode() * 1000)
+        past = time.time() - 1000 - age * 100
+        os.utime(entry.library, (past, past))
+        os.utime(store.path / "keys" / name, (past, past))
+    return names
+
+
+def test_the_least_recently_used_go_first(store):
+    names = filled(store, 6)
+    store.get(names[0])  # the oldest has just been used
+    store.prune(store.size() // 2)
+    assert [name for name in names if store.get(name)] == [names[0], names[4], names[5]]
+
+
+def test_entries_are_listed_in_the_order_in_which_they_would_go(store):
+    names = filled(store, 4)
+    first = store.get(names[0]).library
+    assert [path for path, _ in store.entries()][-1] == first
+
+
+def test_the_limit_is_kept_when_publishing(tmp_path):
+    store = Cache(tmp_path / "c", limit=300_000)
+    filled(store, 20)
+    store.publish(K, record=b"r", code=b"x" * 40_000)
+    assert store.size() <= 300_000
+    assert store.get(K)
+
+
+def test_what_was_used_within_the_last_minute_stays_even_above_the_limit(tmp_path):
+    store = Cache(tmp_path / "c", limit=1000)
+    for name in (K, K2):
+        store.publish(name, record=b"r", code=name.encode() * 100)
+    assert store.get(K)
+    assert store.get(K2)
+
+
+def test_a_clock_that_jumped_breaks_nothing(store):
+    filled(store, 3)
+    future = store.publish(K, record=b"r", code=CODE).library
+    os.utime(future, (4e9, 4e9))
+    store.limit = 0
+    assert store.publish(K2, record=b"r", code=b"x") == store.get(K2)
+    assert not future.exists()
+
+
+def test_prune_and_clear_say_what_they_removed(store):
+    filled(store, 3)
+    store.remember("fact", "value")
+    size = store.size()
+    assert size > 3 * 64_000
+    assert store.prune(size) == 0
+    assert store.clear() == size
+    assert (store.size(), store.entries(), store.recall("fact")) == (0, (), None)
+
+
+def test_prune_refuses_a_negative_size(store):
+    with pytest.raises(CacheError, match="max_bytes=-1"):
+        store.prune(-1)
+
+
+def test_an_open_library_survives_clear(store):
+    with open(store.publish(K, record=b"r", code=CODE).library, "rb") as library:
+        store.clear()
+        assert library.read() == CODE
+
+
+def test_repr_tells_objects_and_size(store):
+    store.publish(K, record=b"r", code=b"x" * 2_000_000)
+    assert re.fullmatch(r"<Cache .*store: 1 object, 2.0 of 1074 MB>", repr(store))
+
+
+# ------------------------------------------------------------------------------- facts and scratch
+
+
+def test_facts_are_recalled_by_name(store):
+    store.remember("compiler ('gcc', '/usr/bin/gcc')", '{"é": 1}')
+    store.remember("other", "")
+    assert store.recall("compiler ('gcc', '/usr/bin/gcc')") == '{"é": 1}'
+    assert (store.recall("other"), store.recall("third")) == ("", None)
+
+
+def test_a_damaged_fact_is_forgotten(store):
+    store.remember("name", "value")
+    path = next((store.path / "facts").iterdir())
+    path.write_bytes(path.read_bytes()[:-1] + b"E")
+    assert store.recall("name") is None
+
+
+def test_scratch_is_private_and_goes_away_even_when_interrupted(store):
+    def interrupted() -> Iterator[Path]:
+        with store.scratch() as folder:
+            (folder / "a" / "b").mkdir(parents=True)
+            seen.append((folder, os.stat(folder).st_mode & 0o777))
+            raise KeyboardInterrupt
+
+    seen: list[tuple[Path, int]] = []
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    ((folder, mode),) = seen
+    assert (folder.is_relative_to(store.path), mode, folder.exists()) == (True, 0o700, False)
+
+
+def test_what_killed_compilations_left_is_swept_after_a_day(store):
+    with store.scratch() as folder:
+        left = folder.parent / "left"
+    left.mkdir()
+    past = time.time() - 2 * 24 * 3600
+    os.utime(left, (past, past))
+    store.publish(K, record=b"r", code=CODE)
+    store.prune(10**9)
+    assert not left.exists()
+
+
+def test_storage_stays(store):
+    (store.storage("zig") / "x").write_text("1")
+    assert (store.storage("zig") / "x").read_text() == "1"
+
+
+# ------------------------------------------------------------------------- folders that cannot be used
+
+
+def publish_twice(store: Cache) -> Entry:
+    entry = store.publish(K, record=b"mine", code=CODE)
+    store.publish(K2, record=b"mine", code=b"other")
+    store.remember("a", "b")
+    return entry
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.ENOSPC, errno.EACCES, errno.EDQUOT])
+def test_a_folder_that_cannot_be_written_is_replaced_for_this_process_with_one_warning(tmp_path, monkeypatch, number):
+    broken_write(monkeypatch, number, below=tmp_path / "store")
+    store = Cache(tmp_path / "store")
+    with pytest.warns(CacheWarning, match=re.escape(os.strerror(number))) as caught:
+        entry = publish_twice(store)
+    assert len(caught) == 1
+    assert not entry.library.is_relative_to(tmp_path / "store")
+    assert (store.get(K), store.recall("a")) == (entry, "b")
+    assert "writing to" in repr(store)
+
+
+def test_a_read_only_cache_is_still_read(store, monkeypatch):
+    entry = store.publish(K, record=b"r", code=CODE)
+    broken_write(monkeypatch, errno.EROFS, below=store.path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert store.get(K) == entry
+        assert store.publish(K, record=b"r", code=CODE) == entry
+
+
+def test_a_write_that_fails_half_way_leaves_nothing(store, monkeypatch):
+    store.publish(K2, record=b"r", code=b"x")
+    before = sorted(store.path.rglob("*"))
+
+    def full(source, target):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.warns(CacheWarning), pytest.raises(CacheError, match="No space left on device"):
+        store.publish(K, record=b"r", code=CODE)
+    after = [p for p in sorted(store.path.rglob("*")) if not p.is_dir()]
+    assert after == [p for p in before if not p.is_dir()]
+
+
+def untrusted(tmp_path: Path, fault: str, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "store"
+    Cache(folder).publish(K, record=b"r", code=CODE)
+    if fault == "can be written by everybody":
+        folder.chmod(0o777)
+    elif fault == "is a symbolic link":
+        folder.rename(tmp_path / "elsewhere")
+        folder.symlink_to(tmp_path / "elsewhere")
+    elif fault == "is not a folder":
+        shutil.rmtree(folder)
+        folder.write_text("")
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    return folder
+
+
+@pytest.mark.parametrize(
+    "fault", ["can be written by everybody", "is a symbolic link", "belongs to another user", "is not a folder"]
+)
+def test_an_unsafe_folder_is_neither_read_nor_written(tmp_path, monkeypatch, fault):
+    folder = untrusted(tmp_path, fault, monkeypatch)
+    store = Cache(folder)
+    assert store.distrust() == fault
+    assert store.get(K) is None
+    with pytest.warns(CacheWarning, match=fault) as caught:
+        entry = publish_twice(store)
+    assert len(caught) == 1
+    assert not entry.library.is_relative_to(tmp_path)
+    assert store.get(K).record == b"mine"
+
+
+# ----------------------------------------------------------------------------------------- default
+
+
+def test_default_follows_the_environment(tmp_path, monkeypatch):
+    first = default()
+    assert default() is first
+    monkeypatch.setenv("UFUNC_MAGIC_CACHE", str(tmp_path / "b"))
+    assert default().path == tmp_path / "b"
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("1000", 1000), ("500M", 500 << 20), ("1.5G", 3 << 29), ("64 k", 64 << 10), ("2GB", 2 << 30)]
+)
+def test_the_limit_is_read_from_the_environment(monkeypatch, text, size):
+    monkeypatch.setenv("UFUNC_MAGIC_CACHE_MAX", text)
+    assert default().limit == size
+
+
+@pytest.mark.parametrize("text", ["many", "-1", "1X", "G"])
+def test_a_limit_that_is_no_size_is_refused(monkeypatch, text):
+    monkeypatch.setenv("UFUNC_MAGIC_CACHE_MAX", text)
+    with pytest.raises(CacheError, match=re.escape(repr(text))):
+        default()
+
+
+def test_without_the_variable_it_is_the_users_cache_folder(monkeypatch):
+    monkeypatch.delenv("UFUNC_MAGIC_CACHE")
+    assert default().path.name == "ufunc_magic"
+
+
+# ------------------------------------------------------------------------------------------ headers
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    (tmp_path / "inc" / "deep").mkdir(parents=True)
+    (tmp_path / "a.h").write_text('#include "b.h"\n')
+    (tmp_path / "b.h").write_text("#define B 1\n")
+    (tmp_path / "inc" / "c.h").write_text('#include "deep/d.h"\n#include <stdio.h>\n')
+    (tmp_path / "inc" / "deep" / "d.h").write_text('#include "e.h"\n#include "../c.h"\n')
+    (tmp_path / "inc" / "deep" / "e.h").write_text("int e;\n")
+    return tmp_path
+
+
+def names(text: str, tree: Path, *folders: Path, files: tuple[Path, ...] = ()) -> set[str] | None:
+    found = header_digests(text, folders=folders, cwd=tree, files=files)
+    return None if found is None else {os.path.basename(path) for path, _ in found}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("double f(double x) { return x; }", set()),
+        ("#include <math.h>\n", set()),
+        ('#include "a.h"\n', {"a.h", "b.h"}),
+        ('  #  include   "b.h"  // why\n', {"b.h"}),
+        ('#include/* odd */"b.h"\n', {"b.h"}),
+        ('#/* odd */include "b.h"\n', {"b.h"}),
+        ('#inc\\\nlude "b.h"\n', {"b.h"}),
+        ('%:include "b.h"\n', {"b.h"}),
+        ('#include_next "b.h"\n', {"b.h"}),
+        ('#if 0\n#include "b.h"\n#endif\n', {"b.h"}),
+        ('// #include "b.h"\n', {"b.h"}),
+        ('#if __has_include("b.h")\n#endif\n', {"b.h"}),
+        ('const char data[] = {\n#embed "b.h"\n};\n', {"b.h"}),
+        ('__asm__(".incbin \\"b.h\\"");\n', {"b.h"}),
+        ('#include "nowhere.h"\n', set()),
+        ("#include <c.h>\n", {"c.h", "d.h", "e.h"}),
+        ("#include <c.h>\r\n", {"c.h", "d.h", "e.h"}),
+    ],
+)
+def test_headers_that_a_text_may_include(tree, text, expected):
+    assert names(text, tree, tree / "inc") == expected
+
+
+@pytest.mark.parametrize("text", ["#define H <stdio.h>\n#include H\n", "#include NAME(x)\n", "# include\\\n H\n"])
+def test_a_computed_name_is_not_cacheable(tree, text):
+    assert names(text, tree, tree / "inc") is None
+    assert names(text, tree) is None
+
+
+def test_a_computed_name_in_a_header_is_not_cacheable(tree):
+    (tree / "b.h").write_text("#include OTHER\n")
+    assert names('#include "a.h"', tree) is None
+
+
+def test_digests_are_the_same_for_the_same_content(tree):
+    first = header_digests('#include "a.h"', cwd=tree)
+    (tree / "b.h").write_text("#define B 1\n")
+    os.utime(tree / "b.h", (1, 1))
+    assert header_digests('#include "a.h"', cwd=tree) == first
+
+
+@pytest.mark.parametrize("header", ["a.h", "b.h"])
+def test_digests_differ_on_the_content_of_a_header(tree, header):
+    first = header_digests('#include "a.h"', cwd=tree)
+    (tree / header).write_text((tree / header).read_text() + "\n")
+    assert header_digests('#include "a.h"', cwd=tree) != first
+
+
+def test_digests_differ_when_a_missing_header_appears(tree):
+    first = header_digests('#include "new.h"', cwd=tree)
+    (tree / "new.h").write_text("")
+    assert header_digests('#include "new.h"', cwd=tree) != first
+
+
+def test_digests_differ_when_a_header_appears_in_another_folder(tree):
+    first = header_digests("#include <c.h>", cwd=tree, folders=[tree / "inc", tree / "more"])
+    (tree / "more").mkdir()
+    (tree / "more" / "c.h").write_text("")
+    assert header_digests("#include <c.h>", cwd=tree, folders=[tree / "inc", tree / "more"]) != first
+
+
+def test_extra_sources_count_with_their_headers(tree):
+    (tree / "inc" / "x.c").write_text('#include "deep/e.h"\n')
+    assert names("int x;", tree, files=(tree / "inc" / "x.c",)) == {"x.c", "e.h"}
+
+
+def test_folders_are_read_from_arguments_and_environment(tmp_path):
+    folders, files = search_folders(
+        ["-Ione", "-I", "/two", "-isystem", "/three", "-O2", "-include", "/f.h", "-iquote/four"],
+        environ={"CPATH": "/five:/six"},
+    )
+    assert [str(f) for f in folders] == [
+        os.path.abspath("one"), "/two", "/three", "/four", "/five", "/six",
+    ]  # fmt: skip
+    assert files == (Path("/f.h"),)
+
+
+@pytest.mark.skipif(not shutil.which("gcc"), reason="needs gcc")
+def test_headers_are_those_that_gcc_finds(tree):
+    text = '#include <math.h>\n#include "a.h"\n#include <c.h>\n'
+    command = ["gcc", "-MM", "-MG", "-I", str(tree / "inc"), "-x", "c", "-"]
+    # The include cycle of c.h and d.h is cut, which gcc does not do by itself.
+    (tree / "inc" / "c.h").write_text('#pragma once\n#include "deep/d.h"\n')
+    said = subprocess.run(command, input=text, text=True, capture_output=True, check=True, cwd=tree).stdout
+    expected = {os.path.basename(word) for word in said.replace("\\\n", " ").split() if word.endswith(".h")}
+    assert names(text, tree, tree / "inc") == expected
+
+
+@given(st.text())
+def test_no_text_breaks_the_scan(text):
+    found = header_digests(text + '\n#include "nowhere/' + text, cwd=Path("/nonexistent"))
+    assert found is None or found == ()
+
+
+# -------------------------------------------------------------------------------------------- speed
+
+
+def median(call, count: int = 41) -> float:
+    times = []
+    for _ in range(count):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return sorted(times)[count // 2]
+
+
+def test_a_hit_and_the_usual_scan_are_quick(store):
+    store.publish(K, record=b"r" * 2000, code=CODE)
+    cell = "#include <math.h>\n" + "double f(double x) { return exp(x); }\n" * 10
+    # Bounds are three times what a quiet machine needs: 100 and 5 microseconds.
+    assert median(lambda: store.get(K)) < 0.3e-3
+    assert median(lambda: header_digests(cell, cwd=store.path)) < 20e-6

@@ -1,0 +1,368 @@
+"""What a NumPy ufunc must do, tried on ufuncs made of C, against NumPy's own ufuncs of the same meaning."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ufunc_magic as um
+from ufunc_magic.build import Build
+
+SOURCE = """
+#include <math.h>
+#include <complex.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+// ufunc: identity=0
+double add(double a, double b) { return a + b; }
+double wave(double x) { return x < 0.5 ? 4*x + exp(-x) : log(x); }
+float half_of(float x) { return x / 2; }
+float scaled(float x, float by) { return x * by; }
+void polar(double x, double y, double *r, double *phi) { *r = sqrt(x*x + y*y); *phi = atan2(y, x); }
+// ufunc: identity=1
+long product(long a, long b) { return a * b; }
+bool positive(double x) { return x > 0; }
+double complex rotate(double complex z, double angle) { return z * cexp(I * angle); }
+long double wide(long double x) { return x + 1; }
+double hypotenuse(double a, double b) { return sqrt(a*a + b*b); }
+double inverse(double x) { return x > 0 ? 1 / x : 0; }
+int truncate(double x) { return (int)x; }
+
+// ufunc: (n),(n)->() name=dot
+double c_dot(const double *a, const double *b, int n) {
+    double s = 0;
+    for (int i = 0; i < n; i++) s += a[i] * b[i];
+    return s;
+}
+
+/* ufunc: (m,n),(n)->(m) */
+void matvec(const double *a, const double *x, double *y, int m, int n) {
+    for (int i = 0; i < m; i++) for (int j = 0; j < n; j++) y[i] += a[i*n + j] * x[j];
+}
+
+void rotate3(const double r[3][3], const double p[3], double out[3]) {
+    for (int i = 0; i < 3; i++) { out[i] = 0; for (int j = 0; j < 3; j++) out[i] += r[i][j] * p[j]; }
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def c(shared_cache_folder: Path) -> Build:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("UFUNC_MAGIC_CACHE", str(shared_cache_folder))
+        return um.compile_c(SOURCE)
+
+
+def test_they_are_ufuncs_of_the_right_types(c: Build) -> None:
+    types = {name: f.types for name, f in c.items()}
+    assert types == {
+        "add": ["dd->d"],
+        "wave": ["d->d"],
+        "half_of": ["f->f"],
+        "scaled": ["ff->f"],
+        "polar": ["dd->dd"],
+        "product": ["ll->l"],
+        "positive": ["d->?"],
+        "rotate": ["Dd->D"],
+        "wide": ["g->g"],
+        "hypotenuse": ["dd->d"],
+        "inverse": ["d->d"],
+        "truncate": ["d->i"],
+        "dot": ["dd->d"],
+        "matvec": ["dd->d"],
+        "rotate3": ["dd->d"],
+    }
+    assert all(isinstance(f, np.ufunc) for f in c.values())
+
+
+X = np.linspace(0.01, 3, 101)
+
+#: Arguments in every layout that NumPy can hand to a loop.
+LAYOUTS: dict[str, Callable[[], Any]] = {
+    "python number": lambda: 0.25,
+    "0-d": lambda: np.array(0.25),
+    "empty": lambda: X[:0],
+    "one element": lambda: X[:1],
+    "contiguous": lambda: X,
+    "every other": lambda: X[::2],
+    "backwards": lambda: X[::-1],
+    "two-dimensional": lambda: X[:100].reshape(10, 10),
+    "transposed": lambda: X[:100].reshape(10, 10).T,
+    "column": lambda: X[:100].reshape(10, 10)[:, 3],
+    "broadcast": lambda: np.broadcast_to(X[:7], (5, 7)),
+    "unaligned": lambda: np.frombuffer(b"x" + X.tobytes(), dtype="f8", offset=1),
+    "byte-swapped": lambda: X.astype(">f8"),
+    "read-only": lambda: np.frombuffer(X.tobytes()),
+    "field of a record": lambda: np.rec.fromarrays([np.arange(101, dtype="i1"), X]).f1,
+    "float32": lambda: X.astype("f4"),
+    "integers": lambda: np.arange(1, 9),
+    "list": lambda: [0.1, 0.7, 2.0],
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_layout_gives_numpys_answer(c: Build, layout: str) -> None:
+    x = LAYOUTS[layout]()
+    np.testing.assert_array_equal(c.add(x, x), np.add(x, x, dtype="f8"))
+    d = np.asarray(x, "f8")
+    with np.errstate(all="ignore"):
+        expected = np.where(d < 0.5, 4 * d + np.exp(-d), np.log(d))
+    np.testing.assert_allclose(c.wave(x), expected, rtol=1e-15, atol=1e-15)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_layout_serves_as_out(c: Build, layout: str) -> None:
+    x = np.array(LAYOUTS[layout](), dtype="f8")
+    target = LAYOUTS[layout]()
+    if not isinstance(target, np.ndarray) or not target.flags.writeable or target.dtype != "f8":
+        target = np.zeros_like(x)
+    expected = np.add(x, 1.0)
+    assert c.add(x, 1.0, out=target) is target
+    np.testing.assert_array_equal(target, expected)
+
+
+def test_a_value_does_not_depend_on_its_place(c: Build) -> None:
+    x = np.random.default_rng(1).uniform(0, 3, 1003)
+    whole = c.wave(x)
+    assert [c.wave(v) for v in x] == whole.tolist()
+    for step in (2, 3, 7, -1):
+        np.testing.assert_array_equal(c.wave(x[::step]), whole[::step])
+    for start in range(17):
+        np.testing.assert_array_equal(c.wave(x[start:]), whole[start:])
+    in_place = x.copy()
+    np.testing.assert_array_equal(c.wave(in_place, out=in_place), whole)
+
+
+def test_where_leaves_the_others_alone(c: Build) -> None:
+    out = np.full(101, -1.0)
+    c.add(X, X, out=out, where=X > 1)
+    np.testing.assert_array_equal(out, np.where(X > 1, 2 * X, -1))
+
+
+def test_casting_dtype_and_signature_are_numpys(c: Build) -> None:
+    assert c.add(np.float32(1), np.float32(2)).dtype == "f8"
+    assert c.half_of(np.float16(1)).dtype == "f4"
+    assert c.scaled(np.float32(1), 3.0).dtype == "f4"  # a Python float is weak beside an array (NEP 50)
+    assert c.scaled(np.float32(1), 3).dtype == "f4"
+    assert c.add(1, 2, dtype="f8") == 3
+    assert c.add(1, 2, signature="dd->d") == 3
+    with pytest.raises(TypeError, match="half_of"):
+        c.half_of(np.float64(1))
+    assert c.half_of(np.float64(1), dtype="f4", casting="same_kind") == 0.5
+    with pytest.raises(TypeError):
+        c.add("a", "b")
+
+
+def test_order_is_kept(c: Build) -> None:
+    x = np.asfortranarray(X[:100].reshape(10, 10))
+    assert c.add(x, x).flags.f_contiguous
+    assert c.add(x, x, order="C").flags.c_contiguous
+
+
+def test_reduce_accumulate_reduceat_outer_and_at(c: Build) -> None:
+    x = np.arange(1.0, 61).reshape(3, 4, 5)
+    np.testing.assert_array_equal(c.add.reduce(x), x.sum(0))
+    np.testing.assert_array_equal(c.add.reduce(x, axis=None), x.sum())
+    np.testing.assert_array_equal(c.add.reduce(x, axis=(0, 2), keepdims=True), x.sum((0, 2), keepdims=True))
+    np.testing.assert_array_equal(c.add.reduce(x[:, :0], axis=1), 0)
+    np.testing.assert_array_equal(c.add.reduce(x, axis=1, where=x % 2 == 0), x.sum(1, where=x % 2 == 0))
+    np.testing.assert_array_equal(c.add.accumulate(x, axis=1), x.cumsum(1))
+    np.testing.assert_array_equal(c.add.accumulate(x[::-1, ::2], axis=0), x[::-1, ::2].cumsum(0))
+    np.testing.assert_array_equal(c.add.reduceat(x[0, 0], [0, 2, 1]), np.add.reduceat(x[0, 0], [0, 2, 1]))
+    np.testing.assert_array_equal(c.add.outer(x[0, 0], x[1, 0]), np.add.outer(x[0, 0], x[1, 0]))
+    mine, numpys = np.zeros(4), np.zeros(4)
+    c.add.at(mine, [0, 0, 3], [1.0, 2, 3])
+    np.add.at(numpys, [0, 0, 3], [1.0, 2, 3])
+    np.testing.assert_array_equal(mine, numpys)
+    assert c.add.identity == 0
+    assert c.product.reduce(np.arange(1, 11).reshape(2, 5), axis=None) == 3628800
+    assert c.product.reduce(np.array([], dtype=int)) == 1
+    with pytest.raises(ValueError, match="reorderable"):
+        c.hypotenuse.reduce(np.ones((2, 2)), axis=None)
+
+
+def test_long_reductions_are_the_plain_sum_in_order(c: Build) -> None:
+    x = np.random.default_rng(2).normal(size=100_003)
+    expected = 0.0
+    for value in x.tolist():
+        expected += value
+    assert c.add.reduce(x) == expected
+    np.testing.assert_array_equal(c.add.accumulate(x)[-1], expected)
+
+
+def test_overlapping_memory_is_read_before_it_is_written(c: Build) -> None:
+    for shift in (-3, -1, 1, 3):
+        mine, numpys = np.arange(2000.0), np.arange(2000.0)
+        a, b = slice(3, 1990), slice(3 + shift, 1990 + shift)
+        c.add(mine[a], 1.0, out=mine[b])
+        np.add(numpys[a], 1.0, out=numpys[b])
+        np.testing.assert_array_equal(mine, numpys)
+    z = np.arange(10) + 1j * np.arange(10)
+    c.add(z.real, 1.0, out=z.imag)
+    np.testing.assert_array_equal(z.imag, np.arange(10) + 1)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    length=st.integers(0, 1100),
+    starts=st.tuples(st.integers(0, 8), st.integers(0, 8), st.integers(0, 8)),
+    steps=st.tuples(*[st.sampled_from([-3, -2, -1, 1, 2, 3])] * 3),
+    shared=st.booleans(),
+)
+def test_any_strides_and_overlaps_agree_with_numpy(
+    c: Build, length: int, starts: tuple[int, ...], steps: tuple[int, ...], shared: bool
+) -> None:
+    def views(memory: list[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
+        taken = []
+        for block, start, step in zip(memory, starts, steps, strict=True):
+            part = block[start : start + length * abs(step)][:: abs(step)]
+            taken.append(part[::-1] if step < 0 else part)
+        return taken
+
+    first = np.random.default_rng(0).normal(size=4000)
+    mine = [first.copy()] * 3 if shared else [first.copy() for _ in range(3)]
+    numpys = [first.copy()] * 3 if shared else [first.copy() for _ in range(3)]
+    a, b, out = views(mine)
+    c.add(a, b, out=out)
+    a, b, out = views(numpys)
+    np.add(a, b, out=out)
+    for left, right in zip(mine, numpys, strict=True):
+        np.testing.assert_array_equal(left, right)
+
+
+def test_several_outputs_and_a_tuple_of_outs(c: Build) -> None:
+    r, phi = c.polar(X, X[::-1])
+    np.testing.assert_allclose(r, np.hypot(X, X[::-1]), rtol=1e-15)
+    np.testing.assert_allclose(phi, np.arctan2(X[::-1], X), rtol=1e-15)
+    mine = np.empty(101)
+    result = c.polar(X, X, out=(None, mine))
+    assert result[1] is mine
+    same = np.empty(101)
+    c.polar(X, X[::-1], out=(same, same[::-1]))  # NumPy copies what overlaps
+    np.testing.assert_allclose(same[::-1], np.arctan2(X[::-1], X), rtol=1e-15)
+
+
+def test_integers_complex_bool_and_long_double(c: Build) -> None:
+    assert c.product(3, 4) == 12
+    assert c.product(np.iinfo("l").max, 2) == -2  # wraps
+    assert c.positive(np.array([-1.0, 0, 1])).tolist() == [False, False, True]
+    z = np.array([1 + 1j, -2j])
+    np.testing.assert_allclose(c.rotate(z, np.pi / 2), z * 1j, atol=1e-15)
+    assert c.wide(np.longdouble(1) / 3) == np.longdouble(1) / 3 + 1
+
+
+def test_generalized_ufuncs_broadcast_and_read_any_core_strides(c: Build) -> None:
+    rng = np.random.default_rng(3)
+    a, b = rng.normal(size=(4, 6, 8)), rng.normal(size=(6, 8))
+    np.testing.assert_allclose(c.dot(a, b), (a * b).sum(-1))
+    np.testing.assert_allclose(c.dot(a[..., ::2], b[..., 1::2]), (a[..., ::2] * b[..., 1::2]).sum(-1))
+    np.testing.assert_allclose(c.dot(a.T, a.T[::-1]), (a.T * a.T[::-1]).sum(-1))
+    np.testing.assert_allclose(c.dot(a, b, axis=0 - 1, keepdims=True), (a * b).sum(-1, keepdims=True))
+    assert c.dot([], []) == 0
+    m, x = rng.normal(size=(5, 3, 4)), rng.normal(size=(5, 4))
+    np.testing.assert_allclose(c.matvec(m, x), np.einsum("kij,kj->ki", m, x))
+    np.testing.assert_allclose(c.matvec(m[:, ::-1, ::2], x[:, ::2]), np.einsum("kij,kj->ki", m[:, ::-1, ::2], x[:, ::2]))
+    out = np.empty((5, 6))[:, ::2]
+    np.testing.assert_allclose(c.matvec(m, x, out=out), np.einsum("kij,kj->ki", m, x))
+    r, p = rng.normal(size=(7, 3, 3)), rng.normal(size=(7, 3))
+    np.testing.assert_allclose(c.rotate3(r, p), np.einsum("kij,kj->ki", r, p))
+    np.testing.assert_allclose(c.rotate3(r.swapaxes(1, 2), p[::-1]), np.einsum("kji,kj->ki", r, p[::-1]))
+    with pytest.raises(ValueError, match="core dim"):
+        c.rotate3(np.zeros((2, 2)), np.zeros(3))
+
+
+def test_warnings_are_the_users_own(c: Build) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        c.wave(np.tile([0.1, 0.4, -0.2], 50))  # log of a negative number in the branch not taken
+        c.inverse(np.tile([0.0, 1.0, -1.0], 50))  # 1/0 in the branch not taken
+        c.wave(np.array([np.nan, 1.0]))  # a NaN that came in is nobody's fault
+        assert np.isinf(c.add(np.inf, 1.0))
+    for call, message in (
+        (lambda: c.wave(np.array([1.0, -np.inf])), "overflow|invalid"),
+        (lambda: c.add(1e308, 1e308), "overflow"),
+        (lambda: c.add(np.inf, -np.inf), "invalid"),
+        (lambda: c.truncate(np.array([1.0, np.nan])), "invalid"),
+        (lambda: c.dot([1e200, 1.0], [1e200, 1.0]), "overflow"),
+        (lambda: c.add.reduce(np.array([1e308, 1e308])), "overflow"),
+    ):
+        with pytest.warns(RuntimeWarning, match=message):
+            call()
+        with np.errstate(all="raise"), pytest.raises(FloatingPointError):
+            call()
+
+
+def test_warnings_name_the_real_element_also_in_place(c: Build) -> None:
+    x = np.tile([0.1, 0.4, -0.2], 500)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        c.wave(x, out=x)
+
+
+def test_subclasses_masked_arrays_and_overrides(c: Build) -> None:
+    class Tagged(np.ndarray[Any, Any]):
+        pass
+
+    assert isinstance(c.add(X.view(Tagged), 1), Tagged)
+    assert type(c.add(X.view(Tagged), 1, subok=False)) is np.ndarray
+    masked = np.ma.masked_less(X, 1)
+    np.testing.assert_array_equal(np.ma.getmaskarray(c.add(masked, masked)), masked.mask)
+
+    class Mine:
+        def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+            return ufunc.__name__, method
+
+    assert c.add(Mine(), 1) == ("add", "__call__")
+    assert c.add.reduce(Mine()) == ("add", "reduce")
+
+
+def test_pandas_xarray_and_dask_call_it(c: Build) -> None:
+    pandas, xarray = pytest.importorskip("pandas"), pytest.importorskip("xarray")
+    array = pytest.importorskip("dask.array")
+    series = pandas.Series([0.1, 0.2, 2.0], index=list("abc"))
+    assert c.wave(series).index.tolist() == ["a", "b", "c"]
+    np.testing.assert_array_equal(c.wave(series), c.wave(series.to_numpy()))
+    labelled = xarray.DataArray(X[:6].reshape(2, 3), dims=("y", "x"))
+    assert c.add(labelled, labelled).dims == ("y", "x")
+    lazy = array.from_array(X, chunks=20)
+    np.testing.assert_array_equal(c.wave(lazy).compute(), c.wave(X))
+
+
+def test_many_threads_get_their_own_answers_and_warnings(c: Build) -> None:
+    x = np.random.default_rng(4).uniform(0, 3, 200_000)
+    expected, faults = c.wave(x), []
+
+    def work() -> None:
+        for _ in range(10):
+            if not np.array_equal(c.wave(x), expected):
+                faults.append("wrong")
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert faults == []
+
+
+def test_what_it_says_of_itself_is_true(c: Build) -> None:
+    import inspect
+
+    built = um.compile_c("// Twice x.\ndouble twice(double x) { return 2 * x; }")
+    f = built.twice
+    assert f.__name__ == "twice"
+    assert f.__module__ == "__main__"
+    assert f.__source__ == "double twice(double x) { return 2 * x; }"
+    assert "Twice x." in f.__doc__
+    assert f.__doc__.startswith("twice(x[, result], / [, out=None], *, where=True")
+    assert list(inspect.signature(f).parameters)[:3] == ["x", "out", "where"]
+    assert list(inspect.signature(c.dot).parameters)[:2] == ["a", "b"]

@@ -1,0 +1,453 @@
+"""The magics in a fresh IPython shell, in front of a build that compiles nothing."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from IPython.core.error import UsageError
+from IPython.core.interactiveshell import InteractiveShell
+
+import ufunc_magic
+from ufunc_magic import arguments
+from ufunc_magic.errors import CompileError, OptionError
+from ufunc_magic.magics import Remembered, UfuncMagics, _store, _stored
+from ufunc_magic.names import defined_in
+from ufunc_magic.options import TABLE, Options, make_options
+
+SOURCE = "double f(double x) { return x; }\n"
+
+
+@dataclass(frozen=True)
+class FakeReport:
+    options: Options
+    notes: tuple[str, ...] = ()
+
+
+class FakeBuild(dict[str, Any]):
+    diagnostics = ()
+    notes = ()
+
+
+@dataclass
+class FakeEngine:
+    """Stands for ufunc_magic.build: remembers what it was asked, answers what the test put there."""
+
+    functions: dict[str, Any] = field(default_factory=lambda: {"f": np.frompyfunc(abs, 1, 1)})
+    fails: bool = False
+    report_fails: bool = False
+    asked: list[dict[str, Any]] = field(default_factory=list)
+
+    def build(self, source: str, *, language: str, options: Options, name: str) -> FakeBuild:
+        self.asked.append({"source": source, "language": language, "options": options, "name": name})
+        if self.fails:
+            raise CompileError("the fake compiler refused.")
+        return FakeBuild(self.functions)
+
+    def report(self, built: FakeBuild, *, options: Options, namespace: Mapping[str, Any]) -> FakeReport:
+        if self.report_fails:
+            raise CompileError("the fake report refused.")
+        return FakeReport(options)
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
+    engine = FakeEngine()
+    module = SimpleNamespace(build=engine.build, report=engine.report)
+    monkeypatch.setitem(sys.modules, "ufunc_magic.build", module)
+    monkeypatch.setattr(ufunc_magic, "build", module, raising=False)
+    return engine
+
+
+def run(shell: InteractiveShell, line: str = "", source: str = SOURCE, **keywords: Any) -> Any:
+    """Run one C cell the way a front end does; answer its value or raise its error."""
+    result = shell.run_cell(f"%%c_ufunc {line}\n{source}", store_history=True, **keywords)
+    result.raise_error()
+    return result.result
+
+
+def test_functions_of_the_cell_become_names_of_the_notebook(loaded: InteractiveShell, engine: FakeEngine) -> None:
+    run(loaded)
+    assert loaded.user_ns["f"] is engine.functions["f"]
+
+
+def test_value_of_the_cell_is_the_report_and_stands_in_out(loaded: InteractiveShell, engine: FakeEngine) -> None:
+    shown = run(loaded)
+    assert shown == FakeReport(Options())
+    assert loaded.user_ns["Out"][1] is shown
+
+
+def test_cell_that_ends_in_a_semicolon_shows_its_report_too(loaded: InteractiveShell, engine: FakeEngine) -> None:
+    run(loaded, source="struct p { int a; };")
+    assert loaded.user_ns["Out"][1] == FakeReport(Options())
+
+
+def test_quiet_cell_has_no_value(loaded: InteractiveShell, engine: FakeEngine) -> None:
+    assert run(loaded, "-q") is None
+    assert "f" in loaded.user_ns
+
+
+def test_cell_is_named_after_its_prompt_number(loaded: InteractiveShell, engine: FakeEngine) -> None:
+    loaded.run_cell("1", store_history=True)
+    run(loaded)
+    assert engine.asked[0]["name"] == "In[2]"
+
+
+def test_name_option_replaces_the_prompt_number(loaded: InteractiveShell, engine: FakeEngine) -> None:
+    run(loaded, "-n filters")
+    assert engine.asked[0]["name"] == "filters"
+
+
+def test_notebook_variables_expand_in_the_option_line(loaded: InteractiveShell, engine: FakeEngine) -> None:
+    loaded.user_ns["types"] = "f4,f8"
+    run(loaded, "--types $types --parallel={1 + 1}")
+    assert engine.asked[0]["options"] == Options(types="f4,f8", parallel=2)
+
+
+def test_failed_cell_raises_and_binds_nothing(loaded: InteractiveShell, engine: FakeEngine) -> None:
+    engine.fails = True
+    with pytest.raises(CompileError):
+        run(loaded)
+    assert "f" not in loaded.user_ns
+
+
+@pytest.mark.parametrize("reason", ["fails", "report_fails"])
+def test_failed_cell_removes_what_its_earlier_run_bound(
+    loaded: InteractiveShell, engine: FakeEngine, reason: str
+) -> None:
+    run(loaded)
+    setattr(engine, reason, True)
+    with pytest.raises(CompileError):
+        run(loaded, source="double f(double x { return x; }\n")
+    assert "f" not in loaded.user_ns
+
+
+def test_cell_with_a_bad_option_removes_what_its_earlier_run_bound(
+    loaded: InteractiveShell, engine: FakeEngine
+) -> None:
+    run(loaded)
+    with pytest.raises(UsageError):
+        run(loaded, "--no-such-thing")
+    assert "f" not in loaded.user_ns
+
+
+def test_failed_cell_removes_renamed_functions_where_the_cell_is_known(
+    loaded: InteractiveShell, engine: FakeEngine
+) -> None:
+    run(loaded, cell_id="c1")
+    engine.fails = True
+    with pytest.raises(CompileError):
+        run(loaded, source="double other(double x { return x; }\n", cell_id="c1")
+    assert "f" not in loaded.user_ns
+
+
+def test_failed_cell_leaves_the_functions_of_other_cells(loaded: InteractiveShell, engine: FakeEngine) -> None:
+    run(loaded, cell_id="c1")
+    engine.fails = True
+    with pytest.raises(CompileError):
+        run(loaded, source="double other(double x { return f(x); }\n", cell_id="c2")
+    assert "f" in loaded.user_ns
+
+
+def test_failed_cell_leaves_what_the_user_bound_since(loaded: InteractiveShell, engine: FakeEngine) -> None:
+    run(loaded)
+    loaded.user_ns["f"] = "mine"
+    engine.fails = True
+    with pytest.raises(CompileError):
+        run(loaded)
+    assert loaded.user_ns["f"] == "mine"
+
+
+def test_hiding_a_variable_of_the_user_is_said_in_the_report(loaded: InteractiveShell, engine: FakeEngine) -> None:
+    loaded.user_ns["f"] = 3
+    assert run(loaded).notes == ("f replaces your own variable of that name (int).",)
+
+
+def test_hiding_a_builtin_is_said_even_by_a_quiet_cell(loaded: InteractiveShell, engine: FakeEngine) -> None:
+    engine.functions = {"round": np.frompyfunc(abs, 1, 1)}
+    expected = ("round hides Python's builtin of that name; builtins.round still reaches it.",)
+    assert run(loaded, "-q").notes == expected
+
+
+def test_running_a_cell_again_warns_of_nothing(loaded: InteractiveShell, engine: FakeEngine) -> None:
+    run(loaded)
+    assert run(loaded).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("--paralel", "--paralel is not an option.\nDid you mean --parallel?"),
+        ("--fastmath", "--fastmath is not an option.\nDid you mean --fast-math?"),
+        ("-O3", "-O3 is not an option.\nWhat is meant for the compiler goes behind -c: -c=-O3"),
+        ("foo.c", "'foo.c' is not an option.\nThe code belongs in the lines below the first."),
+        ("--arch=nativ", "--arch nativ is not one of portable, native.\nDid you mean native?"),
+        ("--parallel=two", "--parallel 'two' is not a whole number.\nWrite --parallel=2"),
+        ("--strict=1", "--strict takes no value, but '1' was given.\nWrite --strict"),
+        ("-l", "-l stands without its value.\nWrite -l gsl"),
+        ("--ref 'np.hypot", '"--ref \'np.hypot" cannot be split into words: No closing quotation.\nClose the quote.'),
+        ("--strict --fast-math", "strict and fast_math contradict each other.\nGive one of them."),
+        ("-N=-5", "size=-5 is negative.\nGive the number of elements, or 0 for automatic."),
+    ],
+)
+def test_bad_options_are_usage_errors_with_the_right_spelling(
+    loaded: InteractiveShell, engine: FakeEngine, line: str, message: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        run(loaded, line)
+    assert str(caught.value) == message
+    assert engine.asked == []
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("", {}),
+        ("--parallel", {"parallel": -1}),
+        ("--parallel=2 -q", {"parallel": 2, "time": False}),
+        ("--no-time --time", {"time": True}),
+        ("-+", {"cplus": True}),
+        ("-c=-DNDEBUG -c -O1 --compile-args=-g", {"compile_args": ("-DNDEBUG", "-O1", "-g")}),
+        ("-lm -l gsl -I/opt/include", {"lib": ("m", "gsl"), "include": ("/opt/include",)}),
+        ("--signature '(n),(n)->()' --identity -1", {"signature": "(n),(n)->()", "identity": "-1"}),
+        ("--no-strict --no-parallel", {"strict": False, "parallel": 0}),
+        ("-N 1_000", {"size": 1000}),
+        ("-h", {"help": True}),
+    ],
+)
+def test_option_line_is_read_as_written(line: str, expected: dict[str, Any]) -> None:
+    assert arguments.parse(line) == expected
+
+
+@pytest.mark.parametrize("option", TABLE, ids=lambda option: option.flags[0])
+def test_example_of_every_option_is_accepted(option: Any) -> None:
+    assert set(arguments.parse(option.example)) == {option.dest}
+
+
+@given(st.text())
+def test_option_line_is_read_or_refused_whatever_it_holds(line: str) -> None:
+    remedy = "none needed"
+    try:
+        arguments.parse(line)
+    except OptionError as error:
+        remedy = error.remedy
+    assert remedy
+
+
+@given(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "parallel": st.integers(-1, 64),
+            "strict": st.booleans(),
+            "lib": st.lists(st.text(), max_size=3).map(tuple),
+            "time": st.booleans(),
+            "ref": st.text(min_size=1),
+        },
+    )
+)
+def test_spelled_options_read_back_as_the_same_options(given_options: dict[str, Any]) -> None:
+    line = " ".join(arguments.spelled(given_options))
+    assert make_options(arguments.parse(line)) == make_options(given_options)
+
+
+def test_every_option_and_three_cells_stand_in_the_help(loaded: InteractiveShell) -> None:
+    text = loaded.object_inspect("%%c_ufunc")["docstring"]
+    assert [o.example for o in TABLE if o.example not in text] == []
+    assert [flag for o in TABLE for flag in o.flags if flag not in text] == []
+    assert text.count("%%c_ufunc") >= 3
+
+
+@pytest.mark.parametrize("cell", ["%c_ufunc", "%c_ufunc -h", "%%c_ufunc --help\nignored"])
+def test_help_is_shown_when_asked_for(loaded: InteractiveShell, cell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    loaded.run_cell(cell).raise_error()
+    assert "--parallel" in capsys.readouterr().out
+
+
+def test_code_behind_the_line_magic_is_a_usage_error(loaded: InteractiveShell) -> None:
+    with pytest.raises(UsageError, match="Write %%c_ufunc"):
+        loaded.run_line_magic("c_ufunc", "double f(double x);")
+
+
+def test_remembered_options_apply_to_later_cells(loaded: InteractiveShell, engine: FakeEngine) -> None:
+    loaded.run_line_magic("ufunc_config", "--no-time --parallel=2")
+    run(loaded)
+    run(loaded, "--time --no-parallel --strict")
+    assert [asked["options"] for asked in engine.asked] == [Options(time=False, parallel=2), Options(strict=True)]
+
+
+def test_remembered_options_outlive_the_session(loaded: InteractiveShell) -> None:
+    loaded.run_line_magic("ufunc_config", "--arch native")
+    again = UfuncMagics(loaded)
+    assert again.remembered() == Remembered(Options(arch="native"))
+
+
+def test_reset_forgets_everything_and_takes_new_options(loaded: InteractiveShell) -> None:
+    loaded.run_line_magic("ufunc_config", "--arch native --strict")
+    assert loaded.run_line_magic("ufunc_config", "--reset -q") == Remembered(Options(time=False))
+    assert loaded.run_line_magic("ufunc_config", "--reset") == Remembered(Options())
+    assert UfuncMagics(loaded).remembered() == Remembered(Options())
+
+
+def test_config_shows_options_as_they_are_typed(loaded: InteractiveShell) -> None:
+    assert repr(loaded.run_line_magic("ufunc_config", "")) == "no remembered options"
+    shown = loaded.run_line_magic("ufunc_config", "-q --parallel -I '/my files'")
+    assert repr(shown) == "remembered options: --parallel --include='/my files' --no-time"
+
+
+@pytest.mark.parametrize("line", ["-n cell", "--force", "--ref np.exp", "--nonsense"])
+def test_config_refuses_what_belongs_to_one_cell(loaded: InteractiveShell, line: str) -> None:
+    with pytest.raises(UsageError):
+        loaded.run_line_magic("ufunc_config", line)
+
+
+@pytest.mark.parametrize("stored", ["not json", json.dumps({"no_such": 1}), json.dumps([1]), json.dumps({"arch": 3})])
+def test_unreadable_remembered_options_count_as_none(loaded: InteractiveShell, stored: str) -> None:
+    loaded.db["ufunc_magic/options"] = stored
+    assert UfuncMagics(loaded).remembered() == Remembered(Options())
+
+
+class ReadOnly(dict[str, Any]):
+    def __setitem__(self, key: str, value: Any) -> None:
+        raise PermissionError("read-only home")
+
+
+@pytest.mark.parametrize("shell", [SimpleNamespace(), SimpleNamespace(db=None), SimpleNamespace(db=ReadOnly())])
+def test_options_are_forgotten_quietly_without_a_usable_database(shell: Any) -> None:
+    _store(shell, {"strict": True})
+    assert _stored(shell) == {}
+
+
+def completions(shell: InteractiveShell, text: str) -> list[str]:
+    from IPython.core.completer import provisionalcompleter
+
+    with provisionalcompleter():
+        return [text[: c.start] + c.text for c in shell.Completer.completions(text, len(text))]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("%%c_ufunc --par", ["%%c_ufunc --parallel"]),
+        ("%%c_ufunc --arch ", ["%%c_ufunc --arch portable", "%%c_ufunc --arch native"]),
+        ("%%c_ufunc --arch=n", ["%%c_ufunc --arch=native"]),
+        ("%%c_ufunc -q --identity re", ["%%c_ufunc -q --identity reorderable"]),
+        ("%%c_ufunc --types f4,f", ["%%c_ufunc --types f4,f4", "%%c_ufunc --types f4,f8", "%%c_ufunc --types f4,f2"]),
+        ("%%c_ufunc --no-st", ["%%c_ufunc --no-strict"]),
+        ("%ufunc_config --str", ["%ufunc_config --strict"]),
+    ],
+)
+def test_tab_completes_options_and_values(loaded: InteractiveShell, text: str, expected: list[str]) -> None:
+    assert completions(loaded, text) == expected
+
+
+def test_tab_offers_every_option_once_typed_ones_left_out(loaded: InteractiveShell) -> None:
+    offered = completions(loaded, "%%c_ufunc --strict -")
+    flags = [flag for o in TABLE for flag in o.flags if o.dest != "strict"]
+    assert offered == [f"%%c_ufunc --strict {flag}" for flag in [*flags, "-h", "--help"]]
+
+
+def test_tab_elsewhere_in_the_cell_is_not_ours(loaded: InteractiveShell) -> None:
+    text = "%%c_ufunc --parallel\n--str"
+    assert [c for c in completions(loaded, text) if c.endswith("--strict")] == []
+
+
+def test_loading_twice_unloading_and_reloading_leave_one_set(loaded: InteractiveShell) -> None:
+    loaded.run_line_magic("load_ext", "ufunc_magic")
+    loaded.run_line_magic("reload_ext", "ufunc_magic")
+    assert len(loaded.Completer.custom_matchers) == 1
+    assert len([c for c in loaded.events.callbacks["pre_run_cell"] if c.__name__ == "before_cell"]) == 1
+    loaded.run_line_magic("unload_ext", "ufunc_magic")
+    assert loaded.Completer.custom_matchers == []
+    assert loaded.find_cell_magic("c_ufunc") is None
+    assert loaded.find_line_magic("ufunc_config") is None
+    loaded.run_line_magic("load_ext", "ufunc_magic")
+    assert loaded.find_cell_magic("c_ufunc") is not None
+
+
+def test_unloading_leaves_the_functions(loaded: InteractiveShell, engine: FakeEngine) -> None:
+    run(loaded)
+    loaded.run_line_magic("unload_ext", "ufunc_magic")
+    assert "f" in loaded.user_ns
+
+
+@pytest.mark.parametrize(
+    ("cell", "expected"),
+    [
+        ("double f(double x) { return exp(x); }", {"f"}),
+        ("double\nf(double x", {"f"}),
+        ("unsigned int *g(int a) {\n  double y = h(2);\n  return k(3);\n}", {"g"}),
+        ("template<class T> T f(T x) {", {"f"}),
+        ("// ufunc: (n)->() name=total\ndouble sum(double *x, int n) {", {"total", "sum"}),
+        ("static double helper(double x) {", set()),
+        ("int lambda(int x) {", {"lambda", "lambda_"}),
+    ],
+)
+def test_names_of_a_broken_cell_are_found_in_its_text(cell: str, expected: set[str]) -> None:
+    found = defined_in(cell)
+    assert expected <= found
+    assert {name for name in found if not name.endswith("_")} == {name for name in expected if not name.endswith("_")}
+
+
+@pytest.fixture
+def fresh_process() -> Any:
+    def run_python(code: str) -> list[str]:
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+        return done.stdout.split()
+
+    return run_python
+
+
+def test_load_ext_imports_nothing_heavy(fresh_process: Any) -> None:
+    code = """
+import sys, IPython, numpy
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell()
+before = set(sys.modules)
+shell.run_line_magic("load_ext", "ufunc_magic")
+print(*sorted(set(sys.modules) - before))
+"""
+    loaded = set(fresh_process(code))
+    heavy = {
+        "tree_sitter",
+        "numba",
+        "Cython",
+        "cffi",
+        "cupy",
+        "matplotlib",
+        "dask",
+        "wurlitzer",
+        "pandas",
+        "subprocess",
+    }
+    assert "ufunc_magic.magics" in loaded
+    assert loaded & heavy == set()
+    assert {name for name in loaded if name.startswith("ufunc_magic.")} == {
+        f"ufunc_magic.{name}" for name in ("arguments", "capture", "completion", "errors", "magics", "names", "options")
+    }
+
+
+def test_load_ext_takes_at_most_30_ms(fresh_process: Any) -> None:
+    code = """
+import time, IPython, numpy
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell()
+start = time.perf_counter()
+shell.run_line_magic("load_ext", "ufunc_magic")
+print(time.perf_counter() - start)
+"""
+    # The best of a few: a busy machine makes any one of them slow.
+    assert min(float(fresh_process(code)[0]) for _ in range(3)) <= 0.030
+
+
+def test_importing_the_package_imports_none_of_its_modules(fresh_process: Any) -> None:
+    assert fresh_process("import sys, ufunc_magic; print(*(m for m in sys.modules if 'ufunc_magic.' in m))") == []

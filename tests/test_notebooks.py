@@ -1,0 +1,72 @@
+"""The example notebooks run clean in a real kernel, and are saved without outputs."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed (extra: test)")
+nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed (extra: test)")
+
+EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.ipynb"))
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_notebook_is_saved_without_outputs(path: Path) -> None:
+    cells = [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+    assert [cell.id for cell in cells if cell.outputs or cell.execution_count is not None] == []
+
+
+@pytest.mark.kernel
+@pytest.mark.slow
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_notebook_runs_clean(path: Path, tmp_path: Path) -> None:
+    notebook = run_notebook(path, folder=tmp_path)
+    expected = [cell.id for cell in notebook.cells if "raises-exception" in cell.metadata.get("tags", ())]
+    assert [cell.id for cell in notebook.cells if has(cell, "error")] == expected
+    assert [text_of(cell, "stderr") for cell in notebook.cells if text_of(cell, "stderr")] == []
+
+
+@pytest.mark.kernel
+@pytest.mark.slow
+def test_first_notebook_shows_what_it_promises(tmp_path: Path) -> None:
+    cells = run_notebook(EXAMPLES[0], folder=tmp_path).cells
+    by_text = {cell.source: cell for cell in cells}
+
+    def cell(part: str) -> Any:
+        return next(by_text[source] for source in by_text if part in source)
+
+    assert "text/html" in next(o.data for o in cell("double logit").outputs if o.output_type == "execute_result")
+    assert text_of(cell("_ = speak"), "stdout") == "3 bottles\n2 bottles\n1 bottles\n"
+    error = next(o for o in cell("raduis").outputs if o.output_type == "error")
+    assert error.ename == "CompileError"
+    assert "raduis" in "\n".join(error.traceback)
+    assert cell("void polar").outputs == []
+
+
+def run_notebook(path: Path, *, folder: Path) -> Any:
+    """The notebook after a run in a kernel of this very Python."""
+    notebook = nbformat.read(path, as_version=4)
+    with warnings.catch_warnings():
+        # jupyter_client, pyzmq and tornado warn about event loops and paths on some platforms.
+        warnings.simplefilter("ignore")
+        client = nbclient.NotebookClient(
+            notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
+        )
+        client.create_kernel_manager()
+        client.km.kernel_cmd = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+        asyncio.run(client.async_execute())
+    return notebook
+
+
+def has(cell: Any, kind: str) -> bool:
+    return any(output.output_type == kind for output in cell.get("outputs", ()))
+
+
+def text_of(cell: Any, stream: str) -> str:
+    return "".join(o.text for o in cell.get("outputs", ()) if o.output_type == "stream" and o.name == stream)

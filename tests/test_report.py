@@ -1,0 +1,275 @@
+"""The report's text, HTML and JSON, written out."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ufunc_magic.errors import Diagnostic
+from ufunc_magic.report import Agreement, BoundPlain, BoundUfunc, Comparison, Report, Row
+from ufunc_magic.tables import BAR, BARS, duration, percent, ratio, significant
+
+AGREES = Agreement(ok=True, max_ulp=1.0, worst=((0.5,), 1.0, 1.0000000000000002), compared=20_000)
+DISAGREES = Agreement(
+    ok=False,
+    max_ulp=float("inf"),
+    worst=((0.5, 2.0), 1.5, float("nan")),
+    compared=20_000,
+    detail="at (0.5, 2.0) is nan, expected 1.5; 3 of 20,000 differ",
+)
+LOGIT = Comparison(
+    "logit",
+    (
+        Row("Python loop", "python", 1_000_000, 20_000, 0.152, 0.02, 1.0),
+        Row("NumPy expression", "numpy", 1_000_000, 1_000_000, 0.00521, 0.01, 29.17, AGREES),
+        Row("ufunc, 1 thread", "ufunc", 1_000_000, 1_000_000, 0.000934, 0.03, 162.7, AGREES, 0.71),
+    ),
+    "d->d",
+)
+WRONG = Comparison(
+    "wrong",
+    (
+        Row("Python loop", "python", 1_000_000, 20_000, 0.152, 0.02, 1.0),
+        Row("ufunc, 1 thread", "ufunc", 1_000_000, 1_000_000, 0.000934, 0.03, 163.0, DISAGREES),
+    ),
+    "dd->d",
+)
+REPORT = Report(
+    "In[3]",
+    functions=(
+        BoundUfunc("logit", ("f->f", "d->d"), call="logit(x)"),
+        BoundUfunc("dot", ("dd->d",), "Dot.", "(n),(n)->()"),
+    ),
+    plain=(BoundPlain("area", "it takes a struct by value"),),
+    comparisons=(LOGIT,),
+    diagnostics=(Diagnostic("warning", "unused variable 'y'", "In[3]", 4, 8, "-Wunused-variable", "double y;"),),
+    notes=("log replaced your own variable of that name (int).",),
+    seconds={"parse": 0.001, "compile": 0.062, "load": 0.0004},
+    toolchain="gcc 12.2.0",
+)
+
+
+def test_report_text_is_an_aligned_table() -> None:
+    expected = """\
+logit(x)  d->d (also f->f)
+  1,000,000 elements; results agree to 1 ulp (20,000 checked)
+                       time    ±  per element  speed-up
+  Python loop        152 ms  2 %       152 ns        1x  scaled from 20,000 elements
+  NumPy expression  5.21 ms  1 %      5.21 ns     29.2x
+  ufunc, 1 thread    934 us  3 %     0.934 ns      163x  71 % of memory bandwidth
+
+dot  (n),(n)->()  dd->d  Dot.
+area: a plain function, not a ufunc: it takes a struct by value
+In[3]:4:8: warning: unused variable 'y' [-Wunused-variable]
+  double y;
+         ^
+note: log replaced your own variable of that name (int).
+In[3]: compiled in 62.0 ms with gcc 12.2.0"""
+    assert str(REPORT) == expected
+
+
+def test_disagreement_is_worded_and_has_no_speed_up() -> None:
+    expected = """\
+wrong  dd->d
+  1,000,000 elements; results DISAGREE
+                     time    ±  per element  speed-up
+  Python loop      152 ms  2 %       152 ns        1x  scaled from 20,000 elements
+  ufunc, 1 thread  934 us  3 %     0.934 ns
+      DISAGREES at (0.5, 2.0) is nan, expected 1.5; 3 of 20,000 differ"""
+    assert str(WRONG) == expected
+
+
+def test_disagreement_is_red_in_a_terminal() -> None:
+    assert "\x1b[1;31mDISAGREES\x1b[0m" in WRONG.text(color=True)
+    assert "\x1b" not in LOGIT.text(color=True)
+
+
+def test_disagreement_is_red_and_worded_in_html_without_bar() -> None:
+    row = WRONG._repr_html_().split("<tr")[-1]
+    assert re.search(r'<strong style="background:#b3261e;color:#ffffff[^"]*">DISAGREES</strong>', row)
+    assert "border-top" not in row
+    assert "163" not in row
+
+
+def test_cached_report_says_where_the_code_came_from() -> None:
+    report = Report("In[3]", seconds={"load": 0.0004}, cached=True, toolchain="gcc 12.2.0")
+    assert str(report) == "In[3]: from cache in 400 us"
+
+
+@pytest.mark.parametrize(
+    ("agreement", "verdict"),
+    [
+        (Agreement(True, 0.0, compared=7), "results are identical (7 checked)"),
+        (Agreement(True, 2.5, compared=1234), "results agree to 3 ulp (1,234 checked)"),
+        (Agreement(True, 9e4, compared=9, detail="to 3e-16 of a typical value"), "results agree to 3e-16 of a typical value (9 checked)"),
+        (None, "results not checked"),
+    ],
+)  # fmt: skip
+def test_verdict_says_how_far_results_were_checked(agreement: Agreement | None, verdict: str) -> None:
+    text = str(Comparison("f", (Row("ufunc", "ufunc", 1, 1, 1.0, agreement=agreement),)))
+    assert text.split("\n")[1] == f"  1 element; {verdict}"
+
+
+def test_rows_of_several_sizes_name_their_size() -> None:
+    rows = tuple(Row("f", "ufunc", n, n, n * 1e-9, speedup=1.0) for n in (10, 1000))
+    lines = str(Comparison("f", rows)).split("\n")
+    assert lines[1].startswith("  10 to 1,000 elements")
+    assert [line.split("  ")[1] for line in lines[3:]] == ["f, 10   ", "f, 1,000"] or "f, 1,000" in lines[4]
+
+
+def test_remarks_name_scaling_cache_and_unsteadiness() -> None:
+    row = Row("ufunc", "ufunc", 10, 10, 1.0, 0.3, bandwidth=1.3, note="mine")
+    assert "130 % of memory bandwidth (data in cache); unsteady; mine" in str(Comparison("f", (row,)))
+    slow = Row("ufunc", "ufunc", 10, 10, 1.0, bandwidth=0.1)
+    assert "bandwidth" not in str(Comparison("f", (slow,)))
+
+
+def test_html_of_a_comparison_is_exactly_this() -> None:
+    cell = "padding:.15em .7em;white-space:nowrap;vertical-align:middle;border:none;text-align:"
+    head = f'<th scope="col" style="{cell}right;font-weight:normal;font-style:italic">'
+    expected = (
+        '<div style="overflow-x:auto"><table style="border-collapse:collapse;border:none;margin:0;'
+        'table-layout:auto;color:inherit;font-variant-numeric:tabular-nums">'
+        f'<thead><tr><td style="{cell}left"></td>{head}time</th>{head}±</th>{head}per element</th>{head}speed-up</th>'
+        f'<th scope="col" style="{cell}left;font-weight:normal;font-style:italic">longer is faster</th>'
+        f'<td style="{cell}left"></td></tr></thead>'
+        '<tbody><tr style="background:transparent"><th scope="rowgroup" colspan="7" style="text-align:left;border:none;'
+        'border-bottom:1px solid rgba(128,128,128,.6);padding:.5em .7em .2em;font-weight:normal">'
+        "<strong>f</strong> &ensp;d-&gt;d &ensp;10 elements; results not checked</th></tr>"
+        f'<tr style="background:transparent"><th scope="row" style="{cell}left;font-weight:normal">loop</th>'
+        f'<td style="{cell}right">2.00 us</td><td style="{cell}right">0 %</td><td style="{cell}right">200 ns</td>'
+        f'<td style="{cell}right">1x</td><td style="{cell}left;min-width:10em">'
+        f'<div aria-hidden="true" style="width:100.0%;border-top:.75em solid #8a8a8a"></div></td>'
+        f'<td style="{cell}left;white-space:normal"></td></tr></tbody></table></div>'
+    )
+    assert Comparison("f", (Row("loop", "python", 10, 10, 2e-6, speedup=1.0),), "d->d")._repr_html_() == expected
+
+
+class _Reader(HTMLParser):
+    """Collects tags and checks that they nest."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.open.append(tag)
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def _read(html: str) -> _Reader:
+    reader = _Reader()
+    reader.feed(html)
+    assert reader.open == []
+    return reader
+
+
+def test_html_is_well_formed_and_has_headers_and_caption() -> None:
+    reader = _read(REPORT._repr_html_())
+    scopes = [attrs["scope"] for tag, attrs in reader.tags if tag == "th"]
+    assert scopes == ["col"] * 5 + ["rowgroup"] + ["row"] * 3
+    assert any(tag == "caption" for tag, _ in reader.tags)
+    assert not any(tag in ("style", "script") or "class" in attrs for tag, attrs in reader.tags)
+
+
+def test_html_sets_no_text_colour_without_a_background() -> None:
+    for _, attrs in _read(Report("x", comparisons=(LOGIT, WRONG))._repr_html_()).tags:
+        style = attrs.get("style") or ""
+        if re.search(r"(?<![-\w])color:(?!inherit)", style):
+            assert "background:#" in style
+
+
+@given(st.text())
+def test_html_escapes_whatever_it_is_given(text: str) -> None:
+    hostile = f'<script x="{text}">&'
+    agreement = Agreement(False, 1.0, detail=hostile)
+    comparison = Comparison(
+        hostile, (Row(hostile, "other", 1, 1, 1.0, agreement=agreement, note=hostile),), hostile, (hostile,)
+    )
+    report = Report(hostile, comparisons=(comparison,), plain=(BoundPlain(hostile, hostile),), notes=(hostile,))
+    assert "<script" not in report._repr_html_()
+
+
+def _luminance(color: str) -> float:
+    channels = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def _contrast(one: str, two: str) -> float:
+    light, dark = sorted((_luminance(one), _luminance(two)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("color", [BAR, *BARS.values()])
+@pytest.mark.parametrize("page", ["#ffffff", "#111111"])
+def test_bars_stand_out_on_light_and_dark_pages(color: str, page: str) -> None:
+    assert _contrast(color, page) >= 3
+
+
+def test_the_badge_of_a_disagreement_is_readable() -> None:
+    assert _contrast("#ffffff", "#b3261e") >= 4.5
+
+
+@given(
+    st.lists(
+        st.text(st.characters(codec="latin-1", exclude_categories=["C", "Z"]), min_size=1, max_size=60), max_size=5
+    )
+)
+def test_text_keeps_to_its_width(words: list[str]) -> None:
+    note = " ".join(words)
+    row = Row(
+        "Python loop calling the compiled function", "scalar", 10**6, 10**3, 123.0, 0.5, 1.0, DISAGREES, 0.5, note
+    )
+    assert max(map(len, str(Comparison("f", (row,), "d->d", (note,))).split("\n"))) <= 100
+
+
+def test_mimebundle_holds_text_and_html_of_the_same_value() -> None:
+    assert REPORT._repr_mimebundle_() == {"text/plain": str(REPORT), "text/html": REPORT._repr_html_()}
+
+
+def test_json_has_every_row_and_only_numbers_that_json_knows() -> None:
+    report = Report("In[3]", comparisons=(LOGIT, WRONG))
+    read = json.loads(report.to_json(), parse_constant=lambda word: pytest.fail(word))
+    assert read["format"] == 1
+    assert [row["label"] for c in read["comparisons"] for row in c["rows"]] == [row.label for row in report.rows]
+    assert read["comparisons"][1]["rows"][1]["agreement"]["worst"] == [[0.5, 2.0], 1.5, "nan"]
+
+
+def test_with_notes_leaves_the_report_as_it_was() -> None:
+    assert REPORT.with_notes(["more"]).notes == (*REPORT.notes, "more")
+    assert len(REPORT.notes) == 1
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0 ns"),
+        (9.34e-10, "0.934 ns"),
+        (1.52e-7, "152 ns"),
+        (9.999e-7, "1.00 us"),
+        (0.0009996, "1.00 ms"),
+        (0.152, "152 ms"),
+        (12.0, "12.0 s"),
+        (1234.5, "1,230 s"),
+    ],
+)
+def test_durations_have_three_digits_and_the_right_unit(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+@given(st.floats(1e-9, 1e6))
+def test_significant_digits_are_never_off_by_more_than_half_a_step(value: float) -> None:
+    assert float(significant(value).replace(",", "")) == pytest.approx(value, rel=5.1e-3)
+
+
+def test_ratios_and_percentages_read_well() -> None:
+    assert [ratio(x) for x in (1.0, 0.5, 29.17, 1234)] == ["1x", "0.500x", "29.2x", "1,230x"]
+    assert [percent(x) for x in (0, 0.001, 0.714, 1.3)] == ["0 %", "<1 %", "71 %", "130 %"]

@@ -1,0 +1,218 @@
+"""Real sessions from beginning to end: IPython in a terminal's place, and a Jupyter kernel."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from queue import Empty
+from typing import Any
+
+import pytest
+
+LOGIT = """%%c_ufunc -q
+#include <math.h>
+double logit(double p) { return log(p / (1 - p)); }
+"""
+BROKEN = LOGIT.replace("p / (1", "q / (1")
+PRINTS = """%%c_ufunc -q
+#include <stdio.h>
+int speak(int n) { printf("%d bottles\\n", n); return n; }
+"""
+
+
+def terminal(*cells: str) -> str:
+    """What a terminal IPython session writes when ``cells`` are typed into it."""
+    # In the simple prompt a cell magic ends at the second empty line.
+    typed = "".join(f"{cell.rstrip()}\n\n\n" for cell in cells)
+    command = [sys.executable, "-m", "IPython", "--simple-prompt", "--no-banner", "--no-confirm-exit", "--quick"]
+    environment = {**os.environ, "NO_COLOR": "1", "TERM": "dumb"}
+    done = subprocess.run(
+        command, input=typed, capture_output=True, text=True, timeout=180, env=environment, check=False
+    )
+    return done.stdout + done.stderr
+
+
+def test_terminal_session_compiles_calls_fails_and_recovers() -> None:
+    shown = terminal(
+        "%load_ext ufunc_magic",
+        "import numpy as np",
+        LOGIT,
+        "isinstance(logit, np.ufunc), float(logit(0.5))",
+        BROKEN,
+        "'logit' in globals()",
+        LOGIT,
+        "'again', float(logit(0.5))",
+    )
+    assert "(True, 0.0)" in shown
+    assert "CompileError" in shown
+    assert "(%tb shows the whole traceback)" in shown
+    assert "Traceback (most recent call last)" not in shown
+    assert re.search(r"Out\[\d+\]: False", shown)
+    assert "('again', 0.0)" in shown
+
+
+def test_terminal_session_shows_the_whole_traceback_after_tb() -> None:
+    shown = terminal("%load_ext ufunc_magic", BROKEN, "%tb")
+    assert shown.count("(%tb shows the whole traceback)") == 1
+    assert "Traceback (most recent call last)" in shown
+
+
+def test_terminal_session_shows_the_table_as_text() -> None:
+    shown = terminal("%load_ext ufunc_magic", LOGIT.replace(" -q", " -N 1000"))
+    assert re.search(r"logit", shown)
+    assert "Python" in shown
+    assert "<table" not in shown
+
+
+def test_terminal_session_prints_what_c_prints_before_the_next_prompt() -> None:
+    shown = terminal("%load_ext ufunc_magic", PRINTS, "_ = speak(3)", "'after'")
+    assert shown.index("3 bottles") < shown.index("'after'")
+
+
+def test_bad_option_is_one_line_in_a_terminal() -> None:
+    shown = terminal("%load_ext ufunc_magic", LOGIT.replace("-q", "--paralel"))
+    assert "UsageError: --paralel is not an option.\nDid you mean --parallel?" in shown
+    assert "Traceback" not in shown
+
+
+class Kernel:
+    """A Jupyter kernel of this Python, and what its front end would receive."""
+
+    def __init__(self, folder: Path) -> None:
+        from jupyter_client import KernelManager
+
+        self.manager = KernelManager()
+        self.manager.kernel_cmd = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+        # ipykernel leaves file descriptors alone where it sees pytest.
+        environment = {k: v for k, v in os.environ.items() if k != "PYTEST_CURRENT_TEST"}
+        self.manager.start_kernel(cwd=str(folder), env=environment)
+        self.client = self.manager.client()
+        self.client.start_channels()
+        self.client.wait_for_ready(timeout=60)
+
+    def run(self, code: str, *, cell_id: str = "") -> list[dict[str, Any]]:
+        """Messages of one execution up to the moment the kernel says it is idle; front ends stop there."""
+        message = self.client.session.msg(
+            "execute_request",
+            {"code": code, "silent": False, "store_history": True, "user_expressions": {}, "allow_stdin": False},
+            metadata={"cellId": cell_id} if cell_id else {},
+        )
+        self.client.shell_channel.send(message)
+        found: list[dict[str, Any]] = []
+        while True:
+            try:
+                answer = self.client.get_iopub_msg(timeout=120)
+            except Empty:
+                raise AssertionError(f"the kernel never became idle after {code!r}") from None
+            if answer["parent_header"].get("msg_id") != message["header"]["msg_id"]:
+                continue
+            if answer["msg_type"] == "status" and answer["content"]["execution_state"] == "idle":
+                return found
+            found.append({"type": answer["msg_type"], **answer["content"]})
+
+    def stdout(self, code: str) -> str:
+        return "".join(m["text"] for m in self.run(code) if m["type"] == "stream" and m["name"] == "stdout")
+
+    def value(self, code: str) -> str:
+        messages = self.run(code)
+        values = [m["data"]["text/plain"] for m in messages if m["type"] == "execute_result"]
+        assert len(values) == 1, messages
+        return str(values[0])
+
+    def close(self) -> None:
+        self.client.stop_channels()
+        self.manager.shutdown_kernel(now=True)
+
+
+@pytest.fixture
+def kernel(tmp_path: Path) -> Iterator[Kernel]:
+    pytest.importorskip("ipykernel", reason="ipykernel is not installed (extra: test)")
+    with warnings.catch_warnings():
+        # jupyter_client, pyzmq and tornado warn about event loops and paths on some platforms.
+        warnings.simplefilter("ignore")
+        kernel = Kernel(tmp_path)
+        kernel.run("%load_ext ufunc_magic\nimport numpy as np")
+        yield kernel
+        kernel.close()
+
+
+pytestmark = pytest.mark.kernel
+
+
+def test_kernel_shows_the_report_once_as_table_and_text(kernel: Kernel) -> None:
+    messages = kernel.run(LOGIT.replace(" -q", " -N 1000"))
+    shown = [m["data"] for m in messages if m["type"] in ("execute_result", "display_data")]
+    assert len(shown) == 1
+    assert "logit" in shown[0]["text/html"]
+    assert "logit" in shown[0]["text/plain"]
+    assert kernel.value("type(_).__name__") == "'Report'"
+
+
+def test_kernel_gives_the_same_object_for_the_same_cell(kernel: Kernel) -> None:
+    assert {m["type"] for m in kernel.run(LOGIT)} == {"status", "execute_input"}
+    kernel.run("first = logit")
+    kernel.run(LOGIT)
+    assert kernel.value("logit is first") == "True"
+
+
+def test_kernel_shows_a_clean_block_and_tb_the_rest(kernel: Kernel) -> None:
+    error = next(m for m in kernel.run(BROKEN) if m["type"] == "error")
+    text = "\n".join(error["traceback"])
+    assert error["ename"] == "CompileError"
+    assert "In[2]" in text
+    assert "Traceback (most recent call last)" not in text
+    again = kernel.run("%tb")
+    assert "Traceback (most recent call last)" in str(again)
+
+
+def test_kernel_knows_a_failed_cell_by_its_identity(kernel: Kernel) -> None:
+    kernel.run(LOGIT, cell_id="c1")
+    kernel.run(BROKEN.replace("logit", "renamed"), cell_id="c2")
+    assert kernel.value("'logit' in globals()") == "True"
+    kernel.run(BROKEN.replace("logit", "renamed"), cell_id="c1")
+    assert kernel.value("'logit' in globals()") == "False"
+
+
+def test_what_c_prints_comes_with_the_cell_that_called_it(kernel: Kernel) -> None:
+    kernel.run(PRINTS)
+    assert [kernel.stdout(f"_ = speak({n})") for n in range(5)] == [f"{n} bottles\n" for n in range(5)]
+    assert kernel.stdout("print('python')") == "python\n"
+
+
+def test_python_output_comes_once_while_c_output_is_forwarded(kernel: Kernel) -> None:
+    kernel.run(PRINTS)
+    shown = kernel.stdout("import os\nprint('from python')\n_ = os.write(1, b'from os\\n')\n_ = speak(7)")
+    assert sorted(shown.splitlines()) == ["7 bottles", "from os", "from python"]
+
+
+def test_bad_option_is_a_usage_error_in_a_kernel(kernel: Kernel) -> None:
+    messages = kernel.run(LOGIT.replace("-q", "--paralel"))
+    assert "Did you mean --parallel?" in str(messages)
+    assert "Traceback (most recent call last)" not in str(messages)
+
+
+def test_kernel_completes_options_and_their_values(kernel: Kernel) -> None:
+    def completed(text: str) -> list[str]:
+        reply = kernel.client.complete(text, reply=True, timeout=60)["content"]
+        return [text[: reply["cursor_start"]] + match for match in reply["matches"]]
+
+    assert completed("%%c_ufunc --para") == ["%%c_ufunc --parallel"]
+    assert completed("%%c_ufunc --arch=") == ["%%c_ufunc --arch=portable", "%%c_ufunc --arch=native"]
+
+
+def test_kernel_help_shows_options_and_example_cells(kernel: Kernel) -> None:
+    reply = kernel.client.inspect("%%c_ufunc", reply=True, timeout=60)["content"]
+    text = reply["data"]["text/plain"]
+    assert "--parallel" in text
+    assert "%%c_ufunc --types f4,f8" in text
+
+
+def test_interrupting_a_cell_leaves_a_working_session(kernel: Kernel) -> None:
+    kernel.run(PRINTS)
+    kernel.run("raise KeyboardInterrupt")
+    assert kernel.stdout("_ = speak(1)") == "1 bottles\n"

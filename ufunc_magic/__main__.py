@@ -1,0 +1,95 @@
+"""The same from a shell: ``python -m ufunc_magic demo | doctor | cache``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from .errors import UfuncMagicError
+from .options import Options
+
+__all__ = ["DEMO", "main"]
+
+#: One function that NumPy could write as an expression, and one that it could not.
+DEMO = r"""
+#include <math.h>
+
+// Density of the normal distribution.
+double bell(double x, double mean, double width) {
+    double z = (x - mean) / width;
+    return exp(-0.5 * z * z) / (fabs(width) * sqrt(2 * M_PI));
+}
+
+// Steps until z -> z*z + c leaves the disc of radius 2; 50 if it stays.
+int mandelbrot(double x, double y) {
+    double u = 0, v = 0;
+    int n = 0;
+    while (n < 50 && u * u + v * v <= 4) {
+        double w = u * u - v * v + x;
+        v = 2 * u * v + y;
+        u = w;
+        n++;
+    }
+    return n;
+}
+""".lstrip()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    given = _parser().parse_args(arguments)
+    try:
+        match given.command:
+            case "demo":
+                _demo()
+            case "doctor":
+                _doctor()
+            case _:
+                _cache(clear=given.clear, prune=given.prune)
+    except UfuncMagicError as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m ufunc_magic", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("demo", help="compile two C functions, check them against Python, print their table")
+    commands.add_parser("doctor", help="show compilers, CPU, OpenMP, SIMD math, caches and packages")
+    cache = commands.add_parser("cache", help="show the cache of compiled code")
+    what = cache.add_mutually_exclusive_group()
+    what.add_argument("--clear", action="store_true", help="remove everything")
+    what.add_argument("--prune", type=int, metavar="BYTES", help="remove the least recently used beyond BYTES")
+    return parser
+
+
+def _demo() -> None:
+    from . import build
+
+    options = Options()
+    print(DEMO)
+    built = build.build(DEMO, language="c", options=options, name="demo")
+    print(build.report(built, options=options, namespace=None))
+
+
+def _doctor() -> None:
+    from .doctor import diagnose
+
+    print(diagnose())
+
+
+def _cache(*, clear: bool, prune: int | None) -> None:
+    from .cache import default
+
+    cache = default()
+    if clear:
+        cache.clear()
+    elif prune is not None:
+        cache.prune(prune)
+    print(cache)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

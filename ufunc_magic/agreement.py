@@ -1,0 +1,226 @@
+"""Do two results agree?  Distances in units in the last place, and the rule that judges them.  Pure.
+
+A value agrees if it is equal (NaN equals NaN, +0 equals -0), or at most ``tolerance`` ulp away, or *eased*:
+
+``|got - expected| <= 2 * tolerance * eps * max(|expected|, typical)``
+
+where ``typical`` is the median of the finite, non-zero ``|expected|`` of the whole sample.  The eased rule
+is for cancellation: ``exp(x) - 1`` near 0 carries an error of one ulp *of exp(x)*, which is many ulp of a
+tiny result, so an ulp limit alone would accuse every correct program.  What it lets pass is smaller than
+the last digits of the results it stands among.  If more than a quarter of the values need easing, the
+typical value is no measure of the intermediate ones, and they count as differing after all.
+
+The default tolerance is 4 ulp, the documented bound of glibc's vector functions; 16 where one side was
+computed in a wider type than the other (Python's double against C's float), because every step then
+rounds differently; the narrower type is the one compared in.  Integers and booleans must be equal.
+With ``tolerance=0`` every bit counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .rows import Agreement
+from .tables import count
+
+__all__ = ["agreement", "disagreeing", "outputs", "ulp_distance"]
+
+#: See the module's text.
+SAME_TYPE, OTHER_TYPE = 4.0, 16.0
+EASED_SHARE = 0.25
+
+Array = NDArray[Any]
+
+
+def agreement(expected: Any, got: Any, *, tolerance: float | None = None, inputs: Sequence[Array] = ()) -> Agreement:
+    """Compare results with the expected ones.
+
+    Parameters
+    ----------
+    expected, got : array_like or tuple of array_like
+        A tuple holds several outputs.  ``got`` gives the types; ``expected`` may be a list of Python numbers.
+    tolerance : float
+        Ulp that do not count; see the module for the default.
+    inputs : sequence of array
+        What the results were computed from, to name the worst place.
+
+    Returns
+    -------
+    Agreement
+    """
+    wanted, given = outputs(expected), outputs(got)
+    if len(wanted) != len(given):
+        return Agreement(False, float("inf"), detail=f"{count(len(given), 'output')} where {len(wanted)} were expected")
+    found = []
+    for position, (e, g) in enumerate(zip(wanted, given, strict=True)):
+        try:
+            found.append(_differences(e, np.asarray(g), tolerance))
+        except ValueError:
+            detail = f"output {position + 1} has shape {np.shape(g)} where {np.shape(e)} was expected"
+            return Agreement(False, float("inf"), detail=detail)
+    compared = max((difference.got.size for difference in found), default=0)
+    wrong = any(difference.wrong.any() for difference in found)
+    if not any(difference.index.size for difference in found):
+        return Agreement(True, 0.0, compared=compared)
+    position, at = _worst(found, wrong=wrong)
+    worst = found[position]
+    ulp, values = float(worst.ulp[at]), _values(worst, int(worst.index[at]), inputs)
+    if not wrong:
+        eased = max(difference.eased for difference in found)
+        detail = f"to {eased:.0e} of a typical value" if eased else ""
+        return Agreement(True, ulp, worst=values, compared=compared, detail=detail)
+    which = f"output {position + 1} " if len(found) > 1 else ""
+    place = f"at ({', '.join(map(_word, values[0]))}) " if values[0] else ""
+    share = f"{count(int(worst.wrong.sum()))} of {count(worst.got.size)} differ"
+    detail = f"{which}{place}is {_word(values[2])}, expected {_word(values[1])}; {share}"
+    return Agreement(False, ulp, worst=values, compared=compared, detail=detail)
+
+
+def disagreeing(expected: Any, got: Any, *, tolerance: float | None = None) -> NDArray[np.intp]:
+    """Positions along the first axis where any output disagrees.
+
+    Raises
+    ------
+    ValueError
+        If the results differ in number or shape.
+    """
+    rows = [np.zeros(0, dtype=np.intp)]
+    for e, g in zip(outputs(expected), outputs(got), strict=True):
+        difference = _differences(e, np.asarray(g), tolerance)
+        rows.append(np.unravel_index(difference.index[difference.wrong], difference.got.shape)[0])
+    return np.unique(np.concatenate(rows))
+
+
+def outputs(results: Any) -> tuple[Any, ...]:
+    """The outputs of a call as a tuple."""
+    return results if isinstance(results, tuple) else (results,)
+
+
+def ulp_distance(expected: Array, got: Array) -> NDArray[np.float64]:
+    """``|got - expected|`` in units in the last place of ``expected``; both real, of one floating type.
+
+    0 where equal or both NaN; infinite where only one is finite, or the infinities differ.
+    """
+    kind = np.finfo(expected.dtype)
+    with np.errstate(all="ignore"):
+        # The spacing of the largest binade overflows; half of it is the largest that is finite.
+        unit = np.spacing(np.minimum(np.abs(expected), kind.max / 2))
+        distance: NDArray[np.float64] = (np.abs(got - expected) / unit).astype(np.float64)
+    distance[~(np.isfinite(expected) & np.isfinite(got))] = np.inf
+    distance[(expected == got) | (np.isnan(expected) & np.isnan(got))] = 0.0
+    return distance
+
+
+@dataclass(frozen=True, eq=False)
+class _Differences:
+    """One output: both sides in the type they were compared in, and the flat positions where they
+    are unequal with their distances, which of those are wrong, and the largest difference that was
+    eased, relative to the typical value; 0 if none was."""
+
+    expected: Array
+    got: Array
+    index: NDArray[np.intp]
+    ulp: NDArray[np.float64]
+    wrong: NDArray[np.bool_]
+    eased: float
+
+
+def _differences(expected: Any, got: Array, tolerance: float | None) -> _Differences:
+    if got.dtype.kind not in "fc":
+        return _exact_differences(expected, got)
+    raw = np.asarray(expected)
+    e, g = _common(raw, got)
+    e = np.broadcast_to(e, g.shape)
+    if tolerance is None:
+        tolerance = SAME_TYPE if raw.dtype.kind not in "fc" or _bits(raw) == _bits(got) else OTHER_TYPE
+    index = np.flatnonzero(~((e == g) | (np.isnan(e) & np.isnan(g))))
+    here, there = e.reshape(-1)[index], g.reshape(-1)[index]
+    parts = [(here.real, there.real), (here.imag, there.imag)] if e.dtype.kind == "c" else [(here, there)]
+    distances = [ulp_distance(a, b) for a, b in parts]
+    ulp = np.maximum.reduce(distances)
+    wrong = ulp > tolerance
+    typical = _typical(e)
+    eased = wrong & _within(parts, np.abs(here), typical, tolerance)
+    if not eased.any() or np.count_nonzero(eased) > EASED_SHARE * g.size:
+        return _Differences(e, g, index, ulp, wrong, 0.0)
+    apart = float(np.abs(there - here)[eased].max()) / typical if typical else 0.0
+    return _Differences(e, g, index, ulp, wrong & ~eased, apart)
+
+
+def _within(parts: list[tuple[Array, Array]], size: Array, typical: float, tolerance: float) -> NDArray[np.bool_]:
+    allowed = 2 * tolerance * float(np.finfo(size.dtype).eps) * np.maximum(size.astype(np.float64), typical)
+    with np.errstate(all="ignore"):
+        within = [np.abs(b - a) <= allowed for a, b in parts]
+    # An infinite expectation would allow anything.
+    return np.asarray(np.logical_and.reduce(within) & np.isfinite(size), dtype=np.bool_)
+
+
+def _typical(expected: Array) -> float:
+    size = np.abs(expected.reshape(-1)[:: max(1, expected.size // 10_000)]).astype(np.float64)
+    size = size[np.isfinite(size) & (size > 0)]
+    return float(np.median(size)) if size.size else 0.0
+
+
+def _bits(array: Array) -> int:
+    return int(np.finfo(array.dtype).nmant)
+
+
+def _common(expected: Array, got: Array) -> tuple[Array, Array]:
+    """Both sides in the narrower of the two floating types, complex if either is."""
+    if expected.dtype.kind not in "fc":
+        expected = expected.astype(got.dtype)
+    narrow = min(expected.dtype, got.dtype, key=lambda dtype: np.finfo(dtype).nmant)
+    real = np.zeros(0, narrow).real.dtype
+    both = np.result_type(real, np.complex64) if "c" in (expected.dtype.kind, got.dtype.kind) else real
+    with np.errstate(all="ignore"):
+        return expected.astype(both, copy=False), got.astype(both, copy=False)
+
+
+def _exact_differences(expected: Any, got: Array) -> _Differences:
+    e = np.asarray(expected)
+    if got.dtype.kind == "b":
+        e = e.astype(np.bool_)
+    e = np.broadcast_to(e, got.shape)
+    # Arrays of Python integers too wide for any type are of objects, and compare exactly.
+    index = np.flatnonzero(np.asarray(e != got, dtype=np.bool_))
+    apart = np.abs(got.reshape(-1)[index].astype(np.float64) - e.reshape(-1)[index].astype(np.float64))
+    return _Differences(e, got, index, np.maximum(apart, 1.0), np.ones(index.size, np.bool_), 0.0)
+
+
+def _worst(found: list[_Differences], *, wrong: bool) -> tuple[int, int]:
+    """The output with the largest distance, among the wrong values if there are any, and where in its ``index``."""
+    largest = (-1.0, 0, 0)
+    for position, difference in enumerate(found):
+        distance = np.where(difference.wrong, difference.ulp, -1.0) if wrong else difference.ulp
+        if distance.size:
+            at = int(np.argmax(distance))
+            largest = max(largest, (float(distance[at]), -position, at))
+    return -largest[1], largest[2]
+
+
+def _values(difference: _Differences, place: int, inputs: Sequence[Array]) -> tuple[Any, Any, Any]:
+    where = np.unravel_index(place, difference.got.shape)
+    given = tuple(_at(array, where, difference.got.shape) for array in inputs)
+    return given, _number(difference.expected[where]), _number(difference.got[where])
+
+
+def _at(array: Array, where: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
+    """The input that belongs to an output's place: of the same shape, or a core behind the first axis."""
+    if array.shape == shape:
+        return _number(array[where])
+    return _number(array[where[0]] if array.ndim and where else array)
+
+
+def _number(value: Any) -> Any:
+    """``value`` as Python numbers, cores as lists."""
+    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
+
+
+def _word(value: Any) -> str:
+    word = str(value)
+    return word if len(word) <= 40 else f"{word[:37]}..."

@@ -1,0 +1,395 @@
+"""C and C++ cells to object code.
+
+The key is made of what goes in, not of the unit that comes out, so that a cell found in the cache is
+neither parsed nor preprocessed and starts no process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cache as remember
+from importlib.resources import files
+from pathlib import Path
+
+from .. import cache, codegen, compilers, description, loader, toolchain
+from ..errors import ParseError, SignatureError, ToolchainError
+from ..includes import header_digests, search_folders
+from ..objectcode import FunctionCode, LoopCode, ObjectCode, required_glibc
+from ..options import Options
+from ..signature import Function, Signature, Unit, loop_order
+
+__all__ = ["compile", "key"]
+
+#: A cell that mentions one of these works on errno or the FP environment itself.
+_ENVIRONMENT = frozenset(
+    "errno __errno_location math_errhandling fenv_t fexcept_t feclearexcept fegetexceptflag feraiseexcept "
+    "fesetexceptflag fetestexcept fegetround fesetround fegetenv feholdexcept fesetenv feupdateenv feenableexcept "
+    "fedisableexcept _mm_getcsr _mm_setcsr _MM_SET_ROUNDING_MODE FE_DOWNWARD FE_UPWARD FE_TOWARDZERO".split()
+)
+_DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(\([^)\n]*\))?[ \t]*(.*(?:\\\r?\n.*)*)", re.M)
+
+
+def key(source: str, *, options: Options) -> str:
+    """Everything that could change the machine code, digested.  Starts no process.
+
+    A cell whose headers cannot be known without the preprocessor (``#include MACRO``) gets a key that
+    nothing was or will be stored under.
+    """
+    tool = compilers.find(cplus=options.cplus)
+    flags, link = _flags(tool, options), _link(tool, options)
+    folders, forced = search_folders([*flags, *tool.command])
+    sources = tuple(Path(s).expanduser() for s in options.src)
+    headers = header_digests(source, folders=folders, cwd=Path.cwd(), files=(*forced, *sources))
+    unknown = os.urandom(16).hex() if headers is None else ""
+    native = " ".join(loader.cpu_features()) if options.arch == "native" else ""
+    parts = ["c", _engine(), source, repr(options.key()), repr(tool.identity()), repr((flags, link)), native, unknown]
+    return cache.key([*parts, repr(headers), repr(_libraries(options))])
+
+
+def compile(source: str, *, options: Options, name: str, folder: Path) -> ObjectCode:
+    """Compile a cell in the private ``folder``.
+
+    Raises
+    ------
+    ParseError
+        If it defines no function that could be bound.
+    SignatureError, CompileError, LinkError, ToolchainError
+    """
+    from .. import cparse, definitions, operands  # tree-sitter: only a cell that is really compiled pays for it
+
+    tool = compilers.find(cplus=options.cplus)
+    told = _described(tool)
+    flags, link = _flags(tool, options), _link(tool, options)
+    unit = cparse.parse(source, cplus=options.cplus)
+    text = source
+    if _needs_preprocessor(unit, source):
+        # -fdirectives-only would keep macros; what is needed here is what they make.
+        marked = f"#line 1 {codegen.c_string(name)}\n{source}\n"
+        text = toolchain.preprocess(tool, marked, name=name, flags=flags, cell=source, storage=_storage())
+        seen = cparse.parse_preprocessed(text, cell_name=name, cell_text=source, cplus=options.cplus)
+        unit = replace(
+            seen, macros=unit.macros, includes=unit.includes, identifiers=unit.identifiers | seen.identifiers
+        )
+    signatures, plain = operands.plan(unit, options=options)
+    if not signatures and not plain:
+        raise _nothing_to_bind(unit, name)
+
+    plan = _plan(unit, options, told, tool)
+    flags = (*flags, *plan.flags)
+    if options.types and codegen.in_terms_of_t(unit):
+        plain = ()  # their C names exist once per type
+    translation = codegen.translate(
+        source,
+        unit=unit,
+        signatures=signatures,
+        plain=["::".join([*p.function.scope, p.function.name]) for p in plain],
+        options=options,
+        name=name,
+        simd=plan.simd,
+        judge=plan.judge,
+    )
+    shown = _representatives(signatures)
+    with ThreadPoolExecutor(1, thread_name_prefix="ufunc_magic-pyloop") as pool:
+        # The compiler is a process of its own, so the Python forms cost nothing meanwhile.
+        written = pool.submit(_python_forms, text, shown, unit, options)
+        library = folder / "cell.so"
+        diagnostics = toolchain.compile_shared(
+            tool,
+            translation.text,
+            output=library,
+            flags=flags,
+            link=link,
+            extra_sources=[_driver(tool, options, folder), *options.src],
+            name=name,
+            cell=source,
+            storage=_storage(),
+        )
+        python = written.result()
+    code = library.read_bytes()
+    functions = _functions(translation, codegen.read_types(code, translation), python)
+    types = definitions.type_definitions(source) if plain else ""
+    for index, p in enumerate(plain):
+        functions.append(
+            FunctionCode(
+                name=p.name,
+                kind="plain",
+                index=index,
+                parameters=tuple(q.name for q in p.function.parameters),
+                declaration=f"{types}\n{_prototype(p.function)}",
+                doc=p.function.doc,
+                source=p.function.text,
+                line=p.function.line,
+                reason=f"{p.reason}{f' ({p.remedy})' if p.remedy else ''}",
+            )
+        )
+    level = "native: " + " ".join(loader.cpu_features()) if options.arch == "native" else "baseline"
+    return ObjectCode(
+        code=code,
+        target=replace(loader.here(), libc=required_glibc(code), level=level),
+        functions=tuple(functions),
+        language="c++" if options.cplus else "c",
+        toolchain=told.version,
+        source=source,
+        name=name,
+        threads=bool(options.parallel),
+        diagnostics=tuple(diagnostics),
+        notes=plan.notes,
+    )
+
+
+# ------------------------------------------------------------------------------------------- flags
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What the text of the cell adds to the options: flags, SIMD functions, how FP flags are judged."""
+
+    flags: tuple[str, ...]
+    simd: tuple[str, ...]
+    judge: int
+    notes: tuple[str, ...]
+
+
+def _plan(unit: Unit, options: Options, told: description.Description, tool: compilers.Toolchain) -> _Plan:
+    words = unit.identifiers | unit.calls
+    if words & _ENVIRONMENT or "<fenv.h>" in unit.includes or "<errno.h>" in unit.includes:
+        rounding = ("-frounding-math",) if "<fenv.h>" in unit.includes else ()
+        return _Plan(rounding, (), 2, ("errno or the FP environment is used: no SIMD math, every FP flag is reported",))
+    flags = ["-fno-math-errno", "-fno-trapping-math"]
+    if options.strict:
+        # Contraction to FMA would make the result depend on the clone that runs.
+        return _Plan((*flags, "-ffp-contract=off"), (), 1, ())
+    wanted = words - set(unit.names)
+    if options.types or options.cplus:
+        wanted |= {f"{word}f" for word in wanted}  # tgmath.h and <cmath> turn exp(float) into expf
+    simd = tuple(sorted(wanted & told.libmvec))
+    if simd and tool.kind != "gcc":
+        return _Plan((*flags, "-fveclib=libmvec"), (), 1, ())
+    return _Plan(tuple(flags), simd, 0 if options.fast_math else 1, ())
+
+
+def _flags(tool: compilers.Toolchain, options: Options) -> tuple[str, ...]:
+    # Signed overflow wraps and types may be punned: what people expect of a C cell, and what the
+    # Python form of the cell does.
+    flags = [*compilers.base_flags(tool), "-fwrapv", "-fno-strict-aliasing"]
+    if options.fast_math:
+        flags.append("-ffast-math")
+    if options.arch == "native":
+        flags += ["-mcpu=native" if tool.kind == "zig" else "-march=native", "-D__UFM_ONE_TARGET"]
+    if options.parallel:
+        flags.append("-fopenmp")
+    folders = [f"-I{Path(f).expanduser()}" for f in options.include]
+    return (*flags, *folders, *options.compile_args)
+
+
+def _link(tool: compilers.Toolchain, options: Options) -> tuple[str, ...]:
+    libraries = compilers.library_flags(options.lib, options.library_dirs)
+    return (*options.link_args, *libraries, *compilers.base_link(tool))
+
+
+def _libraries(options: Options) -> list[tuple[str, int, int]]:
+    """Libraries in the user's own folders, which may be built anew under the same name."""
+    found = []
+    for folder in options.library_dirs:
+        for library in options.lib:
+            for path in Path(folder).expanduser().glob(f"lib{library}.*"):
+                status = path.stat()
+                found.append((str(path), status.st_size, status.st_mtime_ns))
+    return sorted(found)
+
+
+@remember
+def _engine() -> str:
+    """Digest of this package's own text: another version of it may write other loops."""
+    total = hashlib.sha256()
+    root = files("ufunc_magic")
+    for folder, endings in ((root, ".py"), (root / "backends", ".py"), (root / "templates", (".c", ".h", ".hpp"))):
+        for file in sorted(folder.iterdir(), key=lambda f: f.name):
+            if file.name.endswith(endings):
+                total.update(file.read_bytes())
+    return total.hexdigest()
+
+
+# ------------------------------------------------------------------------------------- the compiler
+
+
+def _described(tool: compilers.Toolchain) -> description.Description:
+    store, fact = cache.default(), description.fact_name(tool)
+    told = description.Description.loads(store.recall(fact))
+    if told is None:
+        told = toolchain.describe(tool)
+        store.remember(fact, told.dumps())
+    return told
+
+
+def _storage() -> Path:
+    return cache.default().storage("zig")
+
+
+def _driver(tool: compilers.Toolchain, options: Options, folder: Path) -> Path:
+    """The driver's object file: compiled once per compiler, kept in the cache."""
+    tool = replace(tool, cplus=False)
+    text = codegen.driver()
+    flags = [*(f for f in compilers.base_flags(tool) if f != "-shared"), "-fno-strict-aliasing", "-w", "-c"]
+    if options.parallel:
+        if not _described(tool).openmp:
+            raise ToolchainError(
+                f"--parallel: {tool} has no OpenMP.", remedy="Use gcc (CC=gcc), or install libomp for clang."
+            )
+        flags += ["-fopenmp", "-DUFM_PARALLEL"]
+    entry_key = cache.key(["driver", text, repr(tool.identity()), repr(flags)])
+    store = cache.default()
+    entry = store.get(entry_key)
+    if entry is None:
+        made = folder / "driver.o"
+        toolchain.compile_shared(tool, text, output=made, flags=flags, name="driver.c", cell=text, storage=_storage())
+        store.publish(entry_key, record=b"", code=made)
+        return made
+    return entry.copy_to(folder / "driver.o")
+
+
+# -------------------------------------------------------------------------------------- the cell's text
+
+
+def _needs_preprocessor(unit: Unit, source: str) -> bool:
+    """Does the text as typed not show every function and type?
+
+    It shows them unless it includes local files, names types that only a header defines, or uses a
+    macro outside of function bodies.
+    """
+    if unit.unknown_types or any(header.startswith('"') for header in unit.includes):
+        return True
+    if not unit.macros:
+        return False
+    lines = source.replace("\r\n", "\n").split("\n")
+    for function in unit.functions:
+        if function.file:
+            continue
+        body = "\n".join(lines[function.line - 1 : function.end_line])
+        head = body.partition("{")[0]
+        lines[function.line - 1 : function.end_line] = [head, *[""] * (function.end_line - function.line)]
+    outside = _DEFINE.sub("", "\n".join(lines))
+    # A number in an array's size is understood as it is; anything else needs the preprocessor.
+    bodies = {m[1]: "(" if m[2] else m[3] for m in _DEFINE.finditer(source)}
+    numbers = {n for n, body in bodies.items() if re.fullmatch(r"[\s\d.+*/()xXa-fA-FuUlL-]*", body) and body.strip()}
+    used = set(re.findall(r"\w+", outside))
+    return bool((set(unit.macros) - numbers) & used)
+
+
+def _nothing_to_bind(unit: Unit, name: str) -> ParseError:
+    hidden = [f.name for f in unit.functions]
+    if hidden:
+        what = f"{name}: every function is static or main ({', '.join(hidden[:5])})."
+        return ParseError(what, remedy="Take the static away from the one to be bound.")
+    return ParseError(f"{name} defines no C function.", remedy="Write one, such as: double f(double x) { return 2*x; }")
+
+
+def _representatives(signatures: Sequence[Signature]) -> tuple[Signature, ...]:
+    """One signature for each name: of overloads, the one for double, or else the last."""
+    chosen: dict[str, Signature] = {}
+    for signature in signatures:
+        held = chosen.get(signature.name)
+        if held is None or not all(o.type == "double" for o in held.inputs):
+            chosen[signature.name] = signature
+    return tuple(chosen.values())
+
+
+def _python_forms(
+    text: str, signatures: Sequence[Signature], unit: Unit, options: Options
+) -> dict[str, tuple[Signature, Mapping[str, str]]]:
+    from .. import pyloop
+
+    wide = codegen.types_wanted(options.types or "f4,f8")[-1].number
+    forms: dict[str, tuple[Signature, Mapping[str, str]]] = {}
+    for signature in signatures:
+        # A template or a cell in terms of T is written, and timed, for its widest type.
+        types = dict.fromkeys(signature.function.template or ("T",), wide)
+        written = pyloop.write(text, signature=signature, unit=unit, types=types, cplus=options.cplus)
+        if isinstance(written, pyloop.NotPython):
+            form = {"python_reason": written.reason}
+        else:
+            form = {
+                "python": written.source,
+                "checked": written.checked,
+                "vector": written.vector,
+                "python_name": written.name,
+            }
+        forms[signature.name] = signature, form
+    return forms
+
+
+def _functions(
+    translation: codegen.Translation,
+    types: Sequence[tuple[int, ...]],
+    python: Mapping[str, tuple[Signature, Mapping[str, str]]],
+) -> list[FunctionCode]:
+    """One entry for each name, with its loops narrow to wide."""
+    loops: dict[str, dict[tuple[int, ...], LoopCode]] = {}
+    timed: dict[str, tuple[int, ...]] = {}
+    for index, (instance, numbers) in enumerate(zip(translation.instances, types, strict=True)):
+        signature = instance.signature
+        if 255 in numbers:
+            operand = (*signature.inputs, *signature.outputs)[numbers.index(255)]
+            raise SignatureError(
+                f"{signature.name}, line {signature.function.line}: {operand.type!r} is not a number type of NumPy's.",
+                remedy="Use an integer, floating-point or complex type of C, or make the function static.",
+            )
+        loops.setdefault(signature.name, {}).setdefault(numbers[: signature.nin], LoopCode(index, numbers))
+        if signature is python[signature.name][0]:
+            timed[signature.name] = numbers
+    made = []
+    for name, (signature, form) in python.items():
+        function = signature.function
+        ordered = sorted(loops[name].values(), key=lambda loop: loop_order(loop.types))
+        results = [o.name or ("out" if signature.nout == 1 else f"out{n}") for n, o in enumerate(signature.outputs, 1)]
+        made.append(
+            FunctionCode(
+                name=name,
+                kind="ufunc",
+                nin=signature.nin,
+                nout=signature.nout,
+                core=signature.core,
+                identity=signature.identity,
+                parameters=tuple(o.name or f"x{n}" for n, o in enumerate(signature.inputs, 1)),
+                results=tuple(results),
+                loops=tuple(ordered),
+                doc=function.doc,
+                source=function.text,
+                line=function.line,
+                notes=signature.notes,
+                timed=timed[name],
+                cautious=_cautious(signature),
+                python=form.get("python", ""),
+                checked=form.get("checked", ""),
+                vector=form.get("vector", ""),
+                python_name=form.get("python_name", ""),
+                python_reason=form.get("python_reason", ""),
+            )
+        )
+    return made
+
+
+def _cautious(signature: Signature) -> bool:
+    """Calling it on just any value may take for ever, or read past a table."""
+    function = signature.function
+    table = "[" in function.text.partition("{")[2] and not signature.core
+    return (function.loops and not signature.core) or function.recursive or not function.pure or table
+
+
+def _prototype(function: Function) -> str:
+    """The function's type for cffi: ``double (*)(const double *, int)``."""
+    parameters = []
+    for p in function.parameters:
+        if "(*)" in p.type:
+            parameters.append(p.type)
+            continue
+        stars = "*" * (p.pointer + (1 if p.shape else 0))
+        parameters.append(f"{'const ' if p.const else ''}{p.type} {stars}".strip())
+    if function.variadic:
+        parameters.append("...")
+    return f"{function.returns} (*)({', '.join(parameters) or 'void'})"

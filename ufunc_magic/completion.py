@@ -1,0 +1,51 @@
+"""Tab completion of options and their values on the magics' lines."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult
+
+from .arguments import complete
+
+__all__ = ["install", "matcher", "remove"]
+
+_LINE = re.compile(r"\s*%%?(?:c_ufunc|ufunc_config)(?P<rest>\s.*)$", re.DOTALL)
+
+
+def matcher(context: CompletionContext) -> SimpleMatcherResult:
+    """Matcher of IPython's API version 2 (8.6 and later).
+
+    ``complete_command`` hooks do not serve: Jedi's Python names would stand beside their answers,
+    and the splitter cuts ``--parallel=2`` at the ``=``.
+    """
+    line = context.full_text.split("\n")[context.cursor_line][: context.cursor_position]
+    found = _LINE.match(line)
+    if found is None:
+        return {"completions": []}
+    fragment, words = complete(found["rest"])
+    return {
+        "completions": [SimpleCompletion(word, type="option") for word in words],
+        "matched_fragment": fragment,
+        "ordered": True,
+        # File names belong to -I, -L and -S; where there is no word of ours the others may speak.
+        "suppress": bool(words),
+    }
+
+
+matcher.matcher_api_version = 2  # type: ignore[attr-defined]
+matcher.matcher_identifier = "ufunc_magic.options"  # type: ignore[attr-defined]
+matcher.matcher_priority = 100  # type: ignore[attr-defined]
+
+
+def install(shell: Any) -> None:
+    """Add the matcher to ``shell``'s completer, once."""
+    if matcher not in shell.Completer.custom_matchers:
+        shell.Completer.custom_matchers.append(matcher)
+
+
+def remove(shell: Any) -> None:
+    """Take the matcher out again."""
+    if matcher in shell.Completer.custom_matchers:
+        shell.Completer.custom_matchers.remove(matcher)

@@ -1,0 +1,299 @@
+"""C text below the grammar: what is comment, directive or code, and what a constant expression is worth.
+
+Offsets are in bytes of the UTF-8 text, as tree-sitter counts them.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+import textwrap
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+__all__ = ["KEYWORDS", "Text", "called", "constant", "read", "words"]
+
+_BLANK = bytes(c if c in b"\n" else 32 for c in range(256))
+
+# No alternative of these can fail after it has begun, so nothing backtracks.
+_STRING = rb"\"(?:[^\"\\\n]|\\.)*\"?|'(?:[^'\\\n]|\\.)*'?"
+_COMMENT = rb"//(?:\\\n|[^\n])*|/\*.*?(?:\*/|\Z)"
+_TOKEN = re.compile(
+    rb"(?P<comment>" + _COMMENT + rb")"
+    rb"|(?P<directive>^[ \t]*\#(?:\"(?:[^\"\\\n]|\\.)*\"|/\*.*?(?:\*/|\Z)|//(?:\\\n|[^\n])*|\\\n|[^\n])*)"
+    rb"|(?:u8|[uUL])?R\"(?P<raw>[^()\\\s\"]{0,16})\(.*?\)(?P=raw)\""
+    rb"|(?<=[0-9a-fA-F])(?<!u8)'(?=[0-9a-fA-F])"  # a digit separator opens no character constant
+    rb"|" + _STRING,
+    re.S | re.M,
+)
+_COMMENTS = re.compile(rb"(" + _STRING + rb")|" + _COMMENT, re.S)
+_DIRECTIVE = re.compile(rb"\s*#\s*(\w*)\s*(.*?)\s*\Z", re.S)
+_DEFINE = re.compile(r"([^\W\d]\w*)(\([^)]*\))?\s*(.*)", re.S)
+_INCLUDE = re.compile(r'<[^>\n]*>|"[^"\n]*"')
+_WORD = re.compile(_STRING.decode() + r"|\.?\d[\w.']*|([^\W\d][\w$]*)", re.S)
+_CALLED = re.compile(_STRING.decode() + r"|(?<!\w)([^\W\d][\w$]*)\s*\(", re.S)
+_PRAGMA = re.compile(rb"^[ \t]*#[ \t]*pragma[^\n]*\n", re.M)
+_UFUNC = re.compile(r"ufunc:(?!:)\s*(.*)")
+
+_KEYWORDS = """
+    auto break case char const continue default do double else enum extern float for goto if inline int long
+    register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
+    _Alignas _Alignof _Atomic _Bool _Complex _Generic _Imaginary _Noreturn _Static_assert _Thread_local
+    __attribute__ __extension__ __restrict __restrict__ __inline __inline__ __asm__ asm typeof __typeof__
+    alignof defined
+"""
+KEYWORDS = frozenset(_KEYWORDS.split())
+
+#: What a compiler of today predefines and cells ask about; anything else a cell does not define is 0.
+_PREDEFINED = {"__STDC__": "1", "__STDC_VERSION__": "201710", "__STDC_HOSTED__": "1", "__GNUC__": "12"}
+
+
+@dataclass(frozen=True)
+class Text:
+    """A cell's text, taken apart.
+
+    Attributes
+    ----------
+    raw : bytes
+        The text with ``\\n`` line ends and no byte-order mark.
+    code : bytes
+        As long as ``raw``, with comments, directives and what ``#if`` leaves out turned into blanks.
+    comments : tuple of (int, int)
+        Start and end of each comment that is compiled past.
+    macros : dict
+        Name -> replacement text, parameter list first for a function-like macro.
+    includes : tuple of str
+        Headers with their delimiters.
+    """
+
+    raw: bytes
+    code: bytes
+    comments: tuple[tuple[int, int], ...] = ()
+    macros: dict[str, str] = field(default_factory=dict)
+    includes: tuple[str, ...] = ()
+
+    def comment_above(self, start: int) -> tuple[str, str]:
+        """The comment that ends just above byte ``start``: its text, and what follows ``ufunc:`` in it."""
+        lines: list[str] = []
+        for first, last in reversed(self.comments[: bisect_right(self.comments, start, key=lambda span: span[1])]):
+            # A pragma between the comment and its function does not part them.
+            between = _PRAGMA.sub(b"", self.raw[last:start])
+            own_line = not self.code[self.code.rfind(b"\n", 0, first) + 1 : first].strip()
+            if between.strip() or between.count(b"\n") > 1 or not own_line:
+                break
+            lines[:0] = _unmarked(self.raw[first:last].decode(errors="replace"))
+            start = first
+        notes = [found[1].strip() for line in lines if (found := _UFUNC.match(line.strip()))]
+        kept = [line for line in lines if not _UFUNC.match(line.strip())]
+        return _dedented(kept), " ".join(filter(None, notes))
+
+    def offset(self, line: int) -> int:
+        """Byte offset of the first character of a 1-based line that is not blank."""
+        start = 0
+        for _ in range(line - 1):
+            start = self.raw.find(b"\n", start) + 1
+        return start + len(self.raw[start:]) - len(self.raw[start:].lstrip(b" \t"))
+
+
+def read(text: str, *, cplus: bool = False) -> Text:
+    """Take ``text`` apart.  Conditions of ``#if`` are evaluated with the cell's own macros."""
+    raw = text.encode("utf-8", errors="replace").replace(b"\r\n", b"\n").removeprefix(b"\xef\xbb\xbf")
+    pieces: list[bytes] = []
+    comments: list[tuple[int, int]] = []
+    includes: list[str] = []
+    conditions = _Conditions(_PREDEFINED | ({"__cplusplus": "201703"} if cplus else {}))
+    done = 0
+    for token in _TOKEN.finditer(raw):
+        kind = token.lastgroup
+        if kind not in ("comment", "directive"):
+            continue
+        start, end = token.span()
+        before = raw[done:start]
+        pieces.append(before if conditions.active else before.translate(_BLANK))
+        pieces.append(raw[start:end].translate(_BLANK))
+        done = end
+        if kind == "comment":
+            if conditions.active:
+                comments.append((start, end))
+        else:
+            includes += conditions.take(token[0])
+    rest = raw[done:]
+    pieces.append(rest if conditions.active else rest.translate(_BLANK))
+    return Text(raw, b"".join(pieces), tuple(comments), conditions.defined, tuple(includes))
+
+
+class _Conditions:
+    """The state of conditional compilation while directives go by."""
+
+    def __init__(self, macros: dict[str, str]) -> None:
+        self.macros = macros
+        self.defined: dict[str, str] = {}
+        self.active = True
+        #: Of each open ``#if``: whether the text around it is active, whether a branch was taken.
+        self.stack: list[tuple[bool, bool]] = []
+
+    def take(self, directive: bytes) -> list[str]:
+        """Follow one directive; the headers it includes."""
+        plain = _COMMENTS.sub(lambda m: m[1] or b" ", directive.replace(b"\\\n", b" "))
+        found = _DIRECTIVE.match(plain)
+        word, rest = (part.decode(errors="replace") for part in found.groups()) if found else ("", "")
+        if word in ("if", "ifdef", "ifndef"):
+            true = self.active and self._true(word, rest)
+            self.stack.append((self.active, true))
+            self.active = true
+        elif word in ("elif", "elifdef", "elifndef", "else") and self.stack:
+            around, taken = self.stack[-1]
+            self.active = around and not taken and (word == "else" or self._true(word[2:], rest))
+            self.stack[-1] = (around, taken or self.active)
+        elif word == "endif" and self.stack:
+            self.active = self.stack.pop()[0]
+        elif self.active and word == "define" and (define := _DEFINE.match(rest)):
+            self.macros[define[1]] = self.defined[define[1]] = (define[2] or "") + define[3]
+        elif self.active and word == "undef":
+            self.macros.pop(rest, None)
+        elif self.active and word in ("include", "include_next", "import"):
+            return _INCLUDE.findall(rest)[:1]
+        return []
+
+    def _true(self, word: str, rest: str) -> bool:
+        if word != "if":
+            return ("".join(rest.split()[:1]) in self.macros) is (word == "ifdef")
+        asked = re.sub(
+            r"\bdefined\s*(?:\(\s*(\w+)\s*\)|(\w+))", lambda m: str(int((m[1] or m[2]) in self.macros)), rest
+        )
+        return bool(constant(asked, self.macros, missing=0))
+
+
+def words(text: str) -> frozenset[str]:
+    """Every identifier of a piece of code, keywords left out."""
+    return frozenset(_WORD.findall(text)) - KEYWORDS - {""}
+
+
+def called(text: str) -> frozenset[str]:
+    """Every identifier that an opening parenthesis follows, keywords left out."""
+    return frozenset(_CALLED.findall(text)) - KEYWORDS - {""}
+
+
+def _unmarked(comment: str) -> list[str]:
+    """The lines of one comment without its marks."""
+    if comment.startswith("//"):
+        return [re.sub(r"^\s*//[/!]*<?", "", line) for line in comment.split("\n")]
+    first, *rest = re.sub(r"\A/\*[*!]*<?|\**\*/\Z", "", comment).split("\n")
+    if all(line.lstrip().startswith("*") for line in rest if line.strip()):
+        return [first, *(re.sub(r"^\s*\*+", "", line) for line in rest)]
+    # Without stars the first line stands beside the mark and says nothing of the others' indentation.
+    return [first.lstrip(), *textwrap.dedent("\n".join(rest)).split("\n")]
+
+
+def _dedented(lines: list[str]) -> str:
+    """Lines joined, with the indentation they share and outer blank lines taken away."""
+    text = textwrap.dedent("\n".join(line.expandtabs().rstrip() for line in lines))
+    return text.strip("\n").rstrip()
+
+
+_SYMBOL = re.compile(
+    r"\s*(?:(0[xX][0-9a-fA-F]+|0[bB][01]+|0[0-7]*|[1-9][0-9]*)[uUlL]*(?![\w.])"
+    r"|([^\W\d]\w*)"
+    r"|(<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^~!<>()]))"
+)
+
+
+def _quotient(a: int, b: int) -> int:
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+_BINARY: dict[str, tuple[int, Callable[[int, int], int]]] = {
+    "||": (1, lambda a, b: int(bool(a or b))),
+    "&&": (2, lambda a, b: int(bool(a and b))),
+    "|": (3, operator.or_),
+    "^": (4, operator.xor),
+    "&": (5, operator.and_),
+    "==": (6, operator.eq),
+    "!=": (6, operator.ne),
+    "<": (7, operator.lt),
+    ">": (7, operator.gt),
+    "<=": (7, operator.le),
+    ">=": (7, operator.ge),
+    "<<": (8, lambda a, b: a << min(b, 63)),
+    ">>": (8, operator.rshift),
+    "+": (9, operator.add),
+    "-": (9, operator.sub),
+    "*": (10, operator.mul),
+    "/": (10, _quotient),
+    "%": (10, lambda a, b: a - b * _quotient(a, b)),
+}
+_UNARY: dict[str, Callable[[int], int]] = {
+    "-": operator.neg,
+    "+": operator.pos,
+    "~": operator.invert,
+    "!": lambda a: int(not a),
+}
+
+
+def constant(text: str, names: Mapping[str, str], *, missing: int | None = None) -> int | None:
+    """The value of an integer constant expression, or None.
+
+    Parameters
+    ----------
+    text : str
+        C operators, integer literals, and names that ``names`` gives a text for.
+    names : mapping
+        Name -> replacement text, as of macros and enumerators.
+    missing : int, optional
+        Value of names that ``names`` lacks; without it they make the expression no constant.
+    """
+    return _constant(text, names, missing, {})
+
+
+def _constant(text: str, names: Mapping[str, str], missing: int | None, known: dict[str, int | None]) -> int | None:
+    symbols: list[int | str] = []
+    position, end = 0, len(text.rstrip())
+    if end > 200:
+        return None
+    while position < end:
+        found = _SYMBOL.match(text, position)
+        if not found:
+            return None
+        literal, name, symbol = found.groups()
+        if name:
+            if name not in known:
+                known[name] = None  # while it is being worked out: a name may not need itself
+                known[name] = _constant(names[name], names, missing, known) if name in names else missing
+            value = known[name]
+            if value is None:
+                return None
+            symbols.append(value)
+        else:
+            symbols.append(_integer(literal) if literal else symbol)
+        position = found.end()
+    symbols.reverse()
+    try:
+        value = _climb(symbols, 0)
+    except (IndexError, KeyError, ValueError, ZeroDivisionError):  # no expression, or none of 64 bits
+        return None
+    return None if symbols else value
+
+
+def _integer(literal: str) -> int:
+    return int(literal, 8 if literal.isdigit() and literal[0] == "0" else 0)
+
+
+def _climb(symbols: list[int | str], level: int) -> int:
+    """Value of the expression that ``symbols`` (last first) begins with, operators above ``level`` only."""
+    first = symbols.pop()
+    if isinstance(first, int):
+        value = first
+    elif first == "(":
+        value = _climb(symbols, 0)
+        if symbols.pop() != ")":
+            raise ValueError("unbalanced")
+    else:
+        value = _UNARY[first](_climb(symbols, 10))
+    while symbols and isinstance(symbols[-1], str) and symbols[-1] in _BINARY and _BINARY[symbols[-1]][0] > level:
+        rank, apply = _BINARY[symbols[-1]]
+        symbols.pop()
+        value = int(apply(value, _climb(symbols, rank)))
+        if abs(value) >> 64:
+            raise ValueError("wider than any C integer")
+    return value

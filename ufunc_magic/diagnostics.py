@@ -1,0 +1,261 @@
+"""What compilers and linkers say, as diagnostics on the lines of the cell.  Pure: text in, values out.
+
+gcc, clang and zig print ``file:line:column: severity: message [-Woption]``; columns count bytes
+(gcc counts display columns only in files it can open, and a cell is none).  Linkers differ: GNU ld and
+gold, lld, and Apple's ld are read here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from .errors import Diagnostic
+from .hints import advise, libraries_of
+
+__all__ = ["GENERATED", "advise", "read_compiler", "read_linker", "shorten"]
+
+#: The file name of the code that is written around a cell.
+GENERATED = "<ufunc_magic>"
+
+# Patterns are text, not compiled here: most cells compile, and importing this should cost nothing.
+
+#: What compilers call text that comes in by standard input, where no #line names it.
+_UNNAMED = r"<stdin>$|-$|<ufunc_magic>$|<built-in>$|<command-line>$|.*-stdin\.c(?:pp)?$"
+
+#: Source lines longer than this are shown from the start only, or not at all.
+_WIDE = 200
+
+_MESSAGE = (
+    r"(?P<file>.+?):(?P<line>\d+)(?::(?P<column>\d+))?: "
+    r"(?P<severity>(?:fatal )?error|internal compiler error|warning|note|sorry, unimplemented|Error|Warning): "
+    r"(?P<message>.*?)(?: \[(?P<option>-[^\]]*)\])?$"
+)
+_DRIVER = (
+    r"(?:[\w./+-]*?(?:gcc|g\+\+|cc1|cc1plus|cc|c\+\+|clang|clang\+\+|zig|as)(?:-[\d.]+)?(?:\.exe)?: )?"
+    r"(?P<severity>fatal error|error|internal compiler error): (?P<message>.*)$"
+)
+_INCLUDED = r"(?:In file included from|\s+from) (?P<file>.+?):(?P<line>\d+)(?::\d+)?[:,]$"
+_INSTANCE = r".+?: In (?:instantiation of|substitution of) '(?P<what>.*)':$"
+_REQUIRED = r"(?P<file>.+?):(?P<line>\d+):(?P<column>\d+):\s+required "
+_EXPANSION = r"(?:in expansion of macro|expanded from macro|expanded from here) ?(?:'(?P<macro>\w+)')?"
+_HEADER_NOTE = r"(?:include|header) (?:the header )?'?<([\w./+]+)>'?"
+_CHATTER = (
+    r"each undeclared identifier is reported only once|in definition of macro|linker command failed|"
+    r"this is the location of the previous|ld returned \d+ exit status|argument unused during compilation"
+)
+_INSTANCE_NAME = r"\b__ufm_(?:[biufc]\d{1,2}|c?longdouble|[a-zA-Z])_(?=\w)"
+_UNIVERSAL = r"\\U([0-9a-fA-F]{8})|\\u([0-9a-fA-F]{4})"
+
+
+@dataclass
+class _Entry:
+    """A message with the notes that belong to it, while the output is being read."""
+
+    head: Diagnostic
+    notes: list[Diagnostic] = field(default_factory=list)
+    included: list[tuple[str, int]] = field(default_factory=list)
+    instance: str = ""
+
+
+def read_compiler(output: str, *, name: str, cell: str) -> tuple[Diagnostic, ...]:
+    """Read the compiler's part of ``output``.
+
+    Parameters
+    ----------
+    output : str
+        Standard error of gcc, clang or zig, in the C locale.
+    name, cell : str
+        The cell's name in ``#line`` and its text.
+
+    Returns
+    -------
+    tuple of Diagnostic
+        Errors, then warnings, each followed by its notes.  Columns count characters.  Warnings about
+        generated code are left out; errors there say that they are.
+    """
+    lines = cell.split("\n")
+    entries: list[_Entry] = []
+    included: list[tuple[str, int]] = []
+    instance = ""
+    for raw in output.splitlines():
+        text = _readable(raw)
+        if found := re.match(_INCLUDED, text):
+            included = [*(included if text.startswith(" ") else []), (found["file"], int(found["line"]))]
+        elif found := re.match(_INSTANCE, text):
+            instance = found["what"]
+        elif found := re.match(_REQUIRED, text):
+            included.append((found["file"], int(found["line"])))
+        elif made := _diagnostic(text, name, lines):
+            if re.search(_CHATTER, made.message):
+                continue
+            if made.severity == "note":
+                if entries:
+                    _attach(entries[-1], made, name)
+            else:
+                entries.append(_Entry(made, included=included, instance=instance))
+                included, instance = [], ""
+    return _flatten(entries, name, lines)
+
+
+def _diagnostic(text: str, name: str, lines: Sequence[str]) -> Diagnostic | None:
+    found = re.match(_MESSAGE, text)
+    if not found:
+        found = re.match(_DRIVER, text)
+        if not found or re.search(_SYSTEM_LIBRARY, text):
+            return None
+        return Diagnostic("error", found["message"], hint=advise(found["message"]))
+    severity: Literal["error", "warning", "note"] = "error"
+    if found["severity"].lower() in ("warning", "note"):
+        severity = "note" if found["severity"] == "note" else "warning"
+    option = (found["option"] or "").rpartition(",")[2].replace("-Werror=", "-W")
+    file = GENERATED if re.match(_UNNAMED, found["file"]) else found["file"]
+    line, column, shown = int(found["line"]), int(found["column"] or 0), ""
+    if file == name and 0 < line <= len(lines):
+        shown, column = _source(lines[line - 1], column)
+    message = found["message"]
+    hint = advise(message) if severity != "note" else ""
+    if found["severity"] == "internal compiler error":
+        message, hint = f"the compiler itself failed: {message}", "Try another compiler with the CC variable."
+    return Diagnostic(severity, message, file, line, column, option, shown, hint)
+
+
+def _source(line: str, column: int) -> tuple[str, int]:
+    """The line as it is shown, and the column of byte ``column`` in characters."""
+    line = line.rstrip("\r")
+    if not line.isascii():
+        column = len(line.encode()[: max(column - 1, 0)].decode(errors="ignore")) + (column > 0)
+    if len(line) > _WIDE:
+        line = f"{line[:_WIDE]} ..." if column <= _WIDE else ""
+    return line, column
+
+
+def _readable(text: str) -> str:
+    """``text`` with the names the user wrote, and plain quotes."""
+    text = re.sub(_UNIVERSAL, lambda m: chr(int(m[1] or m[2], 16) % 0x110000), text)
+    return re.sub(_INSTANCE_NAME, "", text).translate({0x2018: "'", 0x2019: "'"})
+
+
+def _attach(entry: _Entry, note: Diagnostic, name: str) -> None:
+    head = entry.head
+    if found := re.search(_HEADER_NOTE, note.message):
+        if not head.hint:
+            entry.head = replace(head, hint=f"Add #include <{found[1]}> at the top of the cell.")
+    elif found := re.match(_EXPANSION, note.message):
+        if head.file == GENERATED and note.file == name:
+            # A name that --types renames is a macro of ours: the place meant is where the cell uses it.
+            entry.head = replace(note, severity=head.severity, message=head.message, option=head.option, hint=head.hint)
+        elif head.file == name and note.file == name and note.line != head.line:
+            # Of a chain of macros the last note is the place that the user wrote.
+            entry.notes = [n for n in entry.notes if not n.message.startswith("through macro")]
+            macro = f" {found['macro']}" if found["macro"] else ""
+            entry.notes.append(replace(note, message=f"through macro{macro}"))
+    elif note.file != GENERATED:
+        entry.notes.append(note)
+
+
+def _flatten(entries: Iterable[_Entry], name: str, lines: Sequence[str]) -> tuple[Diagnostic, ...]:
+    kept: dict[tuple[str, str, str, int], list[Diagnostic]] = {}
+    ordered = sorted(entries, key=lambda e: e.head.severity != "error")
+    errors_at = {(e.head.file, e.head.line, e.head.column) for e in ordered if e.head.severity == "error"}
+    for entry in ordered:
+        head = entry.head
+        place = (head.file, head.line, head.column)
+        if head.severity == "warning" and (head.file in ("", GENERATED) or place in errors_at):
+            continue
+        notes = list(entry.notes)
+        if head.file == GENERATED:
+            head = replace(head, line=0, column=0, hint=_OURS)
+        elif head.file != name:
+            for file, line in entry.included:
+                if file == name and 0 < line <= len(lines):
+                    notes.append(Diagnostic("note", "from here", name, line, 0, "", _source(lines[line - 1], 0)[0]))
+                    break
+        if entry.instance:
+            notes.append(Diagnostic("note", f"in {entry.instance}"))
+        # The same text compiled for several types complains once for each.
+        kept.setdefault((head.severity, head.message, head.file, head.line), [head, *dict.fromkeys(notes)])
+    return tuple(d for group in kept.values() for d in group)
+
+
+_OURS = (
+    "This is in the loop that is written around the cell: a type or a macro of the cell does not fit there. "
+    "If the cell looks right to you, please report it."
+)
+
+
+def shorten(diagnostics: Sequence[Diagnostic], *, limit: int = 10) -> tuple[Diagnostic, ...]:
+    """The first ``limit`` errors and warnings with their notes, and a last note that counts the rest."""
+    heads = [n for n, d in enumerate(diagnostics) if d.severity != "note"]
+    if len(heads) <= limit:
+        return tuple(diagnostics)
+    rest = len(heads) - limit
+    return (*diagnostics[: heads[limit]], Diagnostic("note", f"... and {rest} more"))
+
+
+# ---------------------------------------------------------------------------------------- linkers
+
+_UNDEFINED = (
+    r"undefined reference to [`'](?P<gnu>.+?)'|undefined symbol: (?P<lld>\S.*)|symbol `(?P<asm>[^']+)' is undefined"
+)
+_APPLE = r'^\s+"_?(?P<symbol>.+)", referenced from:'
+_DUPLICATE = r"multiple definition of [`'](?P<gnu>.+?)'|duplicate symbol:? '?_?(?P<lld>[^'\s]+)"
+_SYSTEM_LIBRARY = (
+    r"cannot find -l ?(?P<gnu>[^\s:]+)|unable to find library -l(?P<lld>\S+)|library not found for -l(?P<old>\S+)|"
+    r"library '(?P<apple>[^']+)' not found|unable to find (?:dynamic|static)? ?system library \"(?P<zig>[^\"]+)\""
+)
+
+
+def read_linker(output: str, *, name: str, cell: str) -> tuple[Diagnostic, ...]:
+    """Read the linker's part of ``output``: missing libraries, missing symbols, duplicates.
+
+    A symbol is placed where the cell first mentions it; line 0 where it does not.
+    """
+    made: dict[str, Diagnostic] = {}
+    for raw in output.splitlines():
+        text = _readable(raw)
+        if found := re.search(_SYSTEM_LIBRARY, text):
+            library = next(g for g in found.groups() if g)
+            made.setdefault(
+                f"l{library}",
+                Diagnostic(
+                    "error",
+                    f"library {library!r} was not found",
+                    hint=f"Install the development package of {library}, or say where it is with -L FOLDER",
+                ),
+            )
+        elif found := re.search(_UNDEFINED, text) or re.match(_APPLE, text):
+            symbol = next(g for g in found.groups() if g)
+            made.setdefault(f"u{symbol}", _missing(symbol, name, cell))
+        elif found := re.search(_DUPLICATE, text):
+            symbol = next(g for g in found.groups() if g)
+            hint = f"Rename one, or make the cell's {symbol} static."
+            made.setdefault(f"d{symbol}", _placed(symbol, f"{symbol!r} is defined twice", hint, name, cell))
+    return tuple(made.values())
+
+
+def _missing(symbol: str, name: str, cell: str) -> Diagnostic:
+    base = symbol.partition("(")[0]
+    if libraries := libraries_of(base):
+        hint = "Link with " + " ".join(f"-l {library}" for library in libraries)
+    else:
+        hint = f"Link with the library that defines it (-l NAME), or compile its source along (-S {base}.c)."
+    return _placed(symbol, f"{symbol!r} is used but defined nowhere", hint, name, cell)
+
+
+def _placed(symbol: str, message: str, hint: str, name: str, cell: str) -> Diagnostic:
+    word = re.escape(symbol.partition("(")[0].rpartition("::")[2])
+    prototype = re.compile(rf"^[ \t]*(?!return\b)[A-Za-z_][\w \t*]*[ \t*]{word}\s*\([^()]*\)\s*;", re.M)
+    declared = [m.span() for m in prototype.finditer(cell)]
+    uses = list(re.finditer(rf"\b{word}\b", cell))
+    if not uses:  # a macro has built the name
+        return Diagnostic("error", message, hint=hint)
+    found = next((m for m in uses if not any(a <= m.start() < b for a, b in declared)), uses[0])
+    line = cell.count("\n", 0, found.start()) + 1
+    column = found.start() - (cell.rfind("\n", 0, found.start()) + 1) + 1
+    shown, _ = _source(cell.split("\n")[line - 1], 0)
+    if len(shown) < column:
+        shown = ""
+    return Diagnostic("error", message, name, line, column, "", shown, hint)

@@ -1,0 +1,189 @@
+"""Every exception a user of ufunc_magic can meet, in one tree.
+
+::
+
+    UfuncMagicError
+    ├── OptionError          an option of a magic or of compile_*() is unknown or has a bad value
+    ├── ParseError           the cell's text has no function to bind, or cannot be read
+    ├── SignatureError       a function's parameters cannot be the operands of a ufunc as asked
+    ├── CompileError         the compiler refused the cell; carries its diagnostics
+    │   └── LinkError        it compiled, but a symbol or a library is missing
+    ├── ToolchainError       no compiler, or one that cannot do what was asked
+    ├── TargetError          object code made for another machine, or altered on the way
+    ├── CacheError           the cache folder cannot be trusted or was asked something impossible
+    ├── CellCrashed          the cell's code died, or never ended, where it was tried out
+    └── ComparisonError      functions that should be compared disagree or cannot be called
+
+A message says, in this order, the value, the fault and the remedy. In a notebook the error shows as
+a short block; ``%tb`` after it gives the whole traceback.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+__all__ = [
+    "CacheError",
+    "CellCrashed",
+    "CompileError",
+    "ComparisonError",
+    "Diagnostic",
+    "LinkError",
+    "OptionError",
+    "ParseError",
+    "SignatureError",
+    "TargetError",
+    "ToolchainError",
+    "UfuncMagicError",
+]
+
+RED, BOLD, DIM, OFF = "\x1b[31m", "\x1b[1m", "\x1b[2m", "\x1b[0m"
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One message of a compiler, with a position in the user's own text.
+
+    Attributes
+    ----------
+    severity : {"error", "warning", "note"}
+    message : str
+        The compiler's words, without its option suffix.
+    file, line, column : str, int, int
+        ``file`` is the name of the cell (``"In[3]"``) or of a header; lines and columns count from
+        1, 0 where the compiler gave none.
+    option : str
+        The warning option that made it, ``"-Wunused-variable"``, or ``""``.
+    text : str
+        The source line, or ``""`` where it is not known.
+    hint : str
+        What to do about it, or ``""``.
+    """
+
+    severity: Literal["error", "warning", "note"]
+    message: str
+    file: str = ""
+    line: int = 0
+    column: int = 0
+    option: str = ""
+    text: str = ""
+    hint: str = ""
+
+    def __str__(self) -> str:
+        place = ":".join(str(part) for part in (self.file, self.line, self.column) if part)
+        option = f" [{self.option}]" if self.option else ""
+        lines = [f"{place}: {self.severity}: {self.message}{option}" if place else f"{self.severity}: {self.message}"]
+        if self.text:
+            lines.append(f"  {self.text}")
+            if self.column:
+                # Tabs of the source line are kept before the caret, or it would point elsewhere.
+                pad = "".join("\t" if c == "\t" else " " for c in self.text[: self.column - 1])
+                lines.append(f"  {pad}^")
+        if self.hint:
+            lines.append(f"  hint: {self.hint}")
+        return "\n".join(lines)
+
+
+class UfuncMagicError(Exception):
+    """Base of every error of this package.
+
+    Parameters
+    ----------
+    message : str
+        The offending value and what is wrong with it.
+    remedy : str
+        What the user can do, as an imperative sentence; may be empty.
+    """
+
+    def __init__(self, message: str, *, remedy: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+        self._shown = False
+
+    def __str__(self) -> str:
+        return f"{self.message}\n{self.remedy}" if self.remedy else self.message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Exception's own reduce calls cls(*args), which loses keyword-only fields.
+        state = {name: value for name, value in self.__dict__.items() if name != "__notes__"}
+        return _rebuild, (type(self), self.message), state
+
+    def _render_traceback_(self) -> list[str]:
+        """Lines IPython shows in place of a traceback.
+
+        The second time the same exception is shown (``%tb``) this raises, and IPython falls back
+        to its full traceback.
+        """
+        if self._shown:
+            raise RuntimeError("shown before: let IPython print the whole traceback")
+        self._shown = True
+        head, *rest = str(self).split("\n")
+        return [f"{BOLD}{RED}{type(self).__name__}{OFF}: {head}", *rest, f"{DIM}(%tb shows the whole traceback){OFF}"]
+
+
+def _rebuild(cls: type[UfuncMagicError], message: str) -> UfuncMagicError:
+    error = cls.__new__(cls)
+    Exception.__init__(error, message)
+    return error
+
+
+class OptionError(UfuncMagicError):
+    """An option is unknown, has a bad value, or contradicts another."""
+
+
+class ParseError(UfuncMagicError):
+    """The cell holds nothing that could be bound, or is not text of its language."""
+
+
+class SignatureError(UfuncMagicError):
+    """A function's parameters cannot be the operands that its comment or its type asks for."""
+
+
+class CompileError(UfuncMagicError):
+    """The compiler refused the source.
+
+    Attributes
+    ----------
+    diagnostics : tuple of Diagnostic
+        Every message, in the compiler's order.
+    output : str
+        What the compiler wrote, untouched.
+    """
+
+    def __init__(
+        self, message: str, *, remedy: str = "", diagnostics: Sequence[Diagnostic] = (), output: str = ""
+    ) -> None:
+        super().__init__(message, remedy=remedy)
+        self.diagnostics = tuple(diagnostics)
+        self.output = output
+
+    def __str__(self) -> str:
+        shown = [d for d in self.diagnostics if d.severity != "warning"] or list(self.diagnostics)
+        return "\n".join([self.message, *map(str, shown), *([self.remedy] if self.remedy else [])])
+
+
+class LinkError(CompileError):
+    """The source compiled, but a symbol or a library it needs was not found."""
+
+
+class ToolchainError(UfuncMagicError):
+    """No usable compiler was found, or the one found lacks what was asked for."""
+
+
+class TargetError(UfuncMagicError):
+    """Object code cannot run here, or is not what its digest says."""
+
+
+class CacheError(UfuncMagicError):
+    """The cache folder is not safe to use, or the request makes no sense."""
+
+
+class CellCrashed(UfuncMagicError):
+    """The cell's code crashed, exited or never returned while it was being tried out."""
+
+
+class ComparisonError(UfuncMagicError):
+    """Functions under comparison disagree, or one of them cannot be called on the inputs."""

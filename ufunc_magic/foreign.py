@@ -1,0 +1,121 @@
+"""C functions that cannot be ufuncs, called through cffi under their own name.
+
+NumPy arrays stand for pointers without a copy; everything else is converted as cffi does.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+
+from .errors import SignatureError
+from .objectcode import FunctionCode
+
+__all__ = ["PlainFunction", "make_plain"]
+
+
+class PlainFunction:
+    """A C function of a cell that is not a ufunc.
+
+    Call it with numbers, cffi values, and NumPy arrays where C wants pointers.  ``ffi`` makes structs:
+    ``f.ffi.new("point *", [1, 2])[0]``.
+
+    Raises
+    ------
+    TypeError
+        For a wrong number of arguments, or an array whose dtype is not the pointer's.
+    ValueError
+        For an array that is not contiguous, or read-only where C may write.
+    """
+
+    def __init__(self, code: FunctionCode, *, ffi: Any, pointer: Any, owner: object) -> None:
+        self.ffi = ffi
+        self._pointer = pointer
+        self._owner = owner
+        self._type = ffi.typeof(pointer)
+        self._names = code.parameters
+        self.__name__ = self.__qualname__ = code.name
+        self.__doc__ = "\n\n".join(filter(None, (code.declaration.rpartition("\n")[2], code.doc, code.reason)))
+        self.__source__ = code.source
+        self.reason = code.reason
+        kind = inspect.Parameter
+        names = [n if n.isidentifier() else f"x{i}" for i, n in enumerate(code.parameters, start=1)]
+        if len(set(names)) == len(names) and not self._type.ellipsis:
+            self.__signature__ = inspect.Signature([kind(n, kind.POSITIONAL_ONLY) for n in names])
+
+    def __call__(self, *args: Any) -> Any:
+        wanted = self._type.args
+        if len(args) < len(wanted) or (len(args) > len(wanted) and not self._type.ellipsis):
+            raise TypeError(f"{self.__name__}() takes {len(wanted)} arguments ({len(args)} given)")
+        given = [self._argument(n, value, kind) for n, (value, kind) in enumerate(zip(args, wanted, strict=False))]
+        result = self._pointer(*given, *args[len(wanted) :])
+        return bool(result) if self._type.result.cname == "_Bool" else result
+
+    def _argument(self, n: int, value: Any, kind: Any) -> Any:
+        if kind.kind != "pointer" or not isinstance(value, np.ndarray):
+            # NumPy's scalars are numbers to C, but not to cffi.
+            return value.item() if isinstance(value, np.generic) else value
+        name = self._names[n] if n < len(self._names) and self._names[n] else f"argument {n + 1}"
+        item = kind.item
+        while item.kind == "array":  # double (*)[3]
+            item = item.item
+        if item.kind == "primitive" and item.cname not in _C_NAMES.get((value.dtype.kind, value.dtype.itemsize), ()):
+            raise TypeError(
+                f"{self.__name__}(): {name} is an array of {value.dtype}, C wants {item.cname}; "
+                "convert it with .astype()"
+            )
+        if not value.dtype.isnative:
+            raise TypeError(f"{self.__name__}(): {name} is not in this machine's byte order; convert it with .astype()")
+        if not value.flags.c_contiguous:
+            raise ValueError(f"{self.__name__}(): {name} is not contiguous; pass np.ascontiguousarray(...)")
+        # cffi has no const in its types: the address is given as it is, as C would take it.
+        return self.ffi.cast(kind, value.ctypes.data)
+
+    def __repr__(self) -> str:
+        return f"<C function {self.__name__!r}: {self._type.cname}>"
+
+
+_C_NAMES: dict[tuple[str, int], tuple[str, ...]] = {
+    ("f", 4): ("float",),
+    ("f", 8): ("double",),
+    ("f", np.dtype("g").itemsize): ("long double",),
+    ("b", 1): ("_Bool", "char", "unsigned char", "uint8_t"),
+    ("c", 8): ("float _Complex", "_cffi_float_complex_t"),
+    ("c", 16): ("double _Complex", "_cffi_double_complex_t"),
+    ("S", 1): ("char", "signed char", "unsigned char"),
+}
+for _char, _name in (("b", "char"), ("h", "short"), ("i", "int"), ("l", "long"), ("q", "long long")):
+    _size = np.dtype(_char).itemsize
+    _bits = f"{8 * _size}_t"
+    _signed = (
+        (f"signed {_name}", "char", f"int{_bits}") if _char == "b" else (_name, f"int{_bits}", "ssize_t", "ptrdiff_t")
+    )
+    _unsigned = (f"unsigned {_name}", "char", f"uint{_bits}", "size_t")
+    _C_NAMES["i", _size] = _C_NAMES.get(("i", _size), ()) + _signed
+    _C_NAMES["u", _size] = _C_NAMES.get(("u", _size), ()) + _unsigned
+
+
+def make_plain(code: FunctionCode, address: int, *, owner: object) -> PlainFunction:
+    """Bind the function at ``address`` by its declaration.
+
+    Raises
+    ------
+    SignatureError
+        If cffi cannot read the declaration, or cannot call such a function.
+    """
+    import cffi  # 20 ms that only cells with plain functions pay
+    from cffi import CDefError, FFIError
+
+    ffi = cffi.FFI()
+    definitions, _, prototype = code.declaration.rpartition("\n")
+    try:
+        ffi.cdef(definitions, override=True, packed=False)
+        pointer = ffi.cast(prototype, address)
+    except (CDefError, FFIError, NotImplementedError, TypeError, AssertionError) as fault:
+        raise SignatureError(
+            f"{code.name} can be neither a ufunc ({code.reason}) nor a plain function: {str(fault).splitlines()[0]}.",
+            remedy="Give it a wrapper with numbers and pointers to numbers only, or make it static.",
+        ) from fault
+    return PlainFunction(code, ffi=ffi, pointer=pointer, owner=owner)

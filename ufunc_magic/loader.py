@@ -1,0 +1,153 @@
+"""Object code to addresses: checks the target, opens the library, finds its tables."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import os
+import platform
+import sys
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from .errors import TargetError
+from .objectcode import ObjectCode, Target
+
+__all__ = ["Library", "check_target", "cpu_features", "flush_stdio", "here", "open_library"]
+
+_FORMATS = {"darwin": "mach-o", "win32": "pe", "cygwin": "pe"}
+
+
+class _Host(ctypes.Structure):
+    """``__ufm_host`` of ``templates/driver.c``: how a loop reports an error to this Python."""
+
+    _fields_ = (
+        ("ensure", ctypes.c_void_p),
+        ("release", ctypes.c_void_p),
+        ("set_error", ctypes.c_void_p),
+        ("runtime_error", ctypes.c_void_p),
+        ("memory_error", ctypes.c_void_p),
+    )
+
+
+@cache
+def _host_values() -> tuple[int | None, ...]:
+    api = ctypes.pythonapi
+
+    def function(name: str) -> int | None:
+        return ctypes.cast(getattr(api, name), ctypes.c_void_p).value
+
+    def pointer(name: str) -> int | None:
+        return ctypes.c_void_p.in_dll(api, name).value
+
+    return (
+        function("PyGILState_Ensure"),
+        function("PyGILState_Release"),
+        function("PyErr_SetString"),
+        pointer("PyExc_RuntimeError"),
+        pointer("PyExc_MemoryError"),
+    )
+
+
+@dataclass(frozen=True)
+class Library:
+    """An opened object: addresses of its loops and plain functions, in the order of its tables.
+
+    ``handle`` keeps it open; it is never closed, since NumPy may still hold a loop.
+    """
+
+    handle: ctypes.CDLL = field(repr=False)
+    loops: tuple[int, ...]
+    functions: tuple[int, ...]
+
+    def set_threads(self, count: int) -> None:
+        """Set how many threads a ``--parallel`` loop uses; 0 lets OpenMP decide."""
+        ctypes.c_int.in_dll(self.handle, "__ufm_threads").value = count
+
+    def threads(self) -> int:
+        """The setting of :meth:`set_threads`."""
+        return int(ctypes.c_int.in_dll(self.handle, "__ufm_threads").value)
+
+
+def here() -> Target:
+    """The target of this process, with the C library it really runs on."""
+    libc, version = platform.libc_ver() if sys.platform == "linux" else ("", "")
+    form = _FORMATS.get(sys.platform, "elf")
+    return Target(form, sys.platform, platform.machine().lower(), f"{libc} {version}".strip())  # type: ignore[arg-type]
+
+
+@cache
+def cpu_features() -> tuple[str, ...]:
+    """Instruction sets of this CPU as NumPy found them, ``("avx", "avx2", ...)``, sorted."""
+    # NumPy's own detection (numpy/_core/src/common/npy_cpu_features.c), for it asks CPUID and the OS.
+    features: dict[str, bool] = importlib.import_module("numpy._core._multiarray_umath").__cpu_features__
+    return tuple(sorted(name.lower() for name, here in features.items() if here))
+
+
+def check_target(target: Target) -> None:
+    """Refuse code that cannot run here.
+
+    Raises
+    ------
+    TargetError
+        Naming both sides.
+    """
+    mine = here()
+    lacking = set(target.level.partition("native: ")[2].split()) - set(cpu_features())
+    if lacking:
+        raise TargetError(
+            f"This object code was made for a CPU with {', '.join(sorted(lacking))}, which this one lacks.",
+            remedy="Compile it here, or there with arch='portable'.",
+        )
+    same = (target.format, target.os, target.machine) == (mine.format, mine.os, mine.machine)
+    needs, has = target.libc.partition(" ")[2], mine.libc.partition(" ")[2]
+    if not same or (needs and has and _version(needs) > _version(has)) or (needs and not has):
+        raise TargetError(
+            f"This object code is for {target}; this process is {mine}.",
+            remedy="Compile it on a machine like this one.",
+        )
+
+
+def open_library(object_code: ObjectCode, path: Path) -> Library:
+    """Open the library at ``path``, which holds ``object_code.code``.
+
+    It is opened for itself only (RTLD_LOCAL) and bound at once, so that a missing symbol is an error
+    here and not a crash in a call.
+
+    Raises
+    ------
+    TargetError
+        If it is for another machine, or the system's loader refuses it.
+    """
+    check_target(object_code.target)
+    mode = getattr(os, "RTLD_NOW", 0) | getattr(os, "RTLD_LOCAL", 0)
+    try:
+        handle = ctypes.CDLL(str(path), mode=mode)
+    except OSError as fault:
+        raise TargetError(
+            f"The compiled object cannot be opened: {fault}.",
+            remedy="Is a library it links with missing (LD_LIBRARY_PATH)?",
+        ) from fault
+    _Host.in_dll(handle, "__ufm_host").__init__(*_host_values())  # type: ignore[misc]
+    # By the highest index, not by number: a loop that repeats another's types has a place in the table, too.
+    last = max((loop.index for f in object_code.functions for loop in f.loops), default=-1)
+    plain = max((f.index for f in object_code.functions), default=-1)
+    return Library(handle, _table(handle, "__ufm_loops", last + 1), _table(handle, "__ufm_functions", plain + 1))
+
+
+def flush_stdio() -> None:
+    """Flush every C stream, so that what a cell printed appears before what comes next."""
+    library = ctypes.CDLL(None) if os.name == "posix" else ctypes.cdll.msvcrt
+    library.fflush(None)
+
+
+def _table(handle: ctypes.CDLL, name: str, count: int) -> tuple[int, ...]:
+    if not count:
+        return ()
+    entries = (ctypes.c_void_p * count).in_dll(handle, name)
+    return tuple(address or 0 for address in entries)
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(".") if part.isdigit())

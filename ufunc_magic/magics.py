@@ -1,0 +1,275 @@
+"""The magics: an option line and a cell in, names in the notebook and a report out."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+from IPython.core.error import UsageError
+from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class
+
+from . import arguments, completion
+from .capture import Capture
+from .errors import OptionError
+from .names import Names
+from .options import Options, make_options
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import ExecutionInfo, InteractiveShell
+
+    from .cache import Cache
+    from .doctor import Diagnosis
+    from .report import Report
+
+__all__ = ["Remembered", "UfuncMagics", "load", "unload"]
+
+#: Options that make sense for one cell only; ``%ufunc_config`` refuses to remember them.
+_ONE_CELL = ("name", "signature", "force", "ref", "src")
+_DB_KEY = "ufunc_magic/options"
+
+_C_UFUNC_DOC = f"""Compile a cell of C and bind its functions as NumPy ufuncs.
+
+Every function of the cell that is not static becomes a ufunc of the same name.  Scalar parameters
+are inputs; the return value and pointers to non-const scalars are outputs.  The cell's value is a
+report: each function checked against the same code in Python, then timed.
+
+Options
+-------
+{arguments.explain()}
+
+Examples
+--------
+One function, called on arrays afterwards::
+
+    %%c_ufunc
+    #include <math.h>
+    double logit(double p) {{ return log(p / (1 - p)); }}
+
+Two outputs, on all cores, nothing shown::
+
+    %%c_ufunc --parallel -q
+    #include <math.h>
+    void polar(double x, double y, double *r, double *phi) {{
+        *r = hypot(x, y);
+        *phi = atan2(y, x);
+    }}
+
+A generalized ufunc, for float32 and float64::
+
+    %%c_ufunc --types f4,f8
+    // ufunc: (n),(n)->() identity=0 name=dot
+    T dot(const T *a, const T *b, int n) {{
+        T s = 0;
+        for (int i = 0; i < n; i++) s += a[i] * b[i];
+        return s;
+    }}
+"""
+
+_CONFIG_DOC = f"""Show or set the options that every %%c_ufunc starts from.
+
+They are kept in IPython's database, so they outlive the session.  An option on a cell's own line
+wins.
+
+::
+
+    %ufunc_config                         show what is remembered
+    %ufunc_config --no-time --parallel=2  remember these too
+    %ufunc_config --reset                 forget everything; may stand before other options
+
+Not remembered, because they belong to one cell: {", ".join("--" + name for name in _ONE_CELL)}.
+
+Options
+-------
+{arguments.explain()}
+"""
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """The options of ``%ufunc_config``; shown the way they would be typed."""
+
+    options: Options
+
+    def changed(self) -> dict[str, Any]:
+        """Field -> value, for what differs from the defaults."""
+        default = Options()
+        pairs = ((f.name, getattr(self.options, f.name)) for f in fields(Options))
+        return {name: value for name, value in pairs if value != getattr(default, name)}
+
+    def __repr__(self) -> str:
+        words = arguments.spelled(self.changed())
+        return f"remembered options: {' '.join(words)}" if words else "no remembered options"
+
+
+@magics_class
+class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
+    """State of the extension in one shell: what it bound, what it remembers, the output it forwards."""
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        super().__init__(shell)
+        self.names = Names(shell)
+        self.capture = Capture(shell)
+        self._remembered: Remembered | None = None
+        self._cell_id: str | None = None
+
+    def before_cell(self, info: ExecutionInfo) -> None:
+        """Note which cell of the notebook is running, where the front end says so."""
+        self._cell_id = getattr(info, "cell_id", None)
+
+    @line_cell_magic
+    def c_ufunc(self, line: str, cell: str | None = None) -> Report | None:
+        if cell is None:
+            if line.strip() and not set(line.split()) & set(arguments.HELP_FLAGS):
+                raise UsageError("%c_ufunc compiles nothing.\nWrite %%c_ufunc on the first line and C below it.")
+            self._help()
+            return None
+        # Whatever goes wrong from here on, this cell's earlier functions must not stay behind.
+        self.names.forget(cell, cell_id=self._cell_id)
+        options = self._options(line)
+        return None if options is None else self._run(cell, options)
+
+    c_ufunc.__doc__ = _C_UFUNC_DOC
+
+    def _run(self, cell: str, options: Options) -> Report | None:
+        from . import build
+
+        assert self.shell is not None
+        # Not execution_count: IPython 9 counts it up before the cell runs, IPython 8 after.
+        name = options.name or f"In[{self.shell.displayhook.prompt_count}]"
+        self.capture.begin()
+        built = build.build(cell, language="c", options=options, name=name)
+        hidden = self.names.hidden(built)
+        shown: Report | None = None
+        if options.time or hidden or built.diagnostics or built.notes:
+            shown = build.report(built, options=options, namespace=self.shell.user_ns)
+            shown = replace(shown, notes=(*shown.notes, *hidden))
+        # Last, so that a cell whose report fails binds nothing either.
+        self.names.bind(built, cell_id=self._cell_id)
+        return shown
+
+    def _options(self, line: str) -> Options | None:
+        """The line over what is remembered; None when help was asked for and shown."""
+        try:
+            given = arguments.parse(line)
+            if given.pop("help", False):
+                self._help()
+                return None
+            return make_options(given, base=self.remembered().options)
+        except OptionError as error:
+            raise UsageError(str(error)) from None
+
+    def _help(self) -> None:
+        assert self.shell is not None
+        self.shell.run_line_magic("pinfo", "%%c_ufunc")
+
+    @line_magic
+    def ufunc_config(self, line: str) -> Remembered:
+        words = line.split()
+        reset = "--reset" in words
+        rest = " ".join(word for word in words if word != "--reset") if reset else line
+        try:
+            given = arguments.parse(rest)
+            refused = [name for name in _ONE_CELL if name in given]
+            if refused:
+                raise OptionError(f"--{refused[0]} belongs to one cell.", remedy="Write it on the cell's own line.")
+            if given.pop("help", False):
+                raise OptionError(_CONFIG_DOC)
+            base = Options() if reset else self.remembered().options
+            self._remembered = Remembered(make_options(given, base=base))
+        except OptionError as error:
+            raise UsageError(str(error)) from None
+        if given or reset:
+            _store(self.shell, self._remembered.changed())
+        return self._remembered
+
+    ufunc_config.__doc__ = _CONFIG_DOC
+
+    def remembered(self) -> Remembered:
+        """What ``%ufunc_config`` set, in this session or an earlier one."""
+        if self._remembered is None:
+            try:
+                self._remembered = Remembered(make_options(_stored(self.shell)))
+            except OptionError:
+                # Written by a version with other options.
+                self._remembered = Remembered(Options())
+        return self._remembered
+
+    @line_magic
+    def ufunc_cache(self, line: str) -> Cache:
+        """Show the cache of compiled code; ``--clear`` empties it, ``--prune BYTES`` shrinks it.
+
+        ::
+
+            %ufunc_cache
+            %ufunc_cache --prune 100000000
+            %ufunc_cache --clear
+        """
+        from .cache import default
+
+        cache = default()
+        match line.replace("=", " ").split():
+            case []:
+                pass
+            case ["--clear"]:
+                cache.clear()
+            case ["--prune", size] if size.replace("_", "").isdecimal():
+                cache.prune(int(size))
+            case _:
+                raise UsageError(f"%ufunc_cache {line!r} is not understood.\nWrite --clear, or --prune BYTES.")
+        return cache
+
+    @line_magic
+    def ufunc_doctor(self, line: str) -> Diagnosis:
+        """Show compilers, CPU, OpenMP, SIMD math, caches and packages as this extension sees them."""
+        from .doctor import diagnose
+
+        if line.strip():
+            raise UsageError(f"%ufunc_doctor takes no arguments, but {line.strip()!r} was given.")
+        return diagnose()
+
+
+def _stored(shell: Any) -> dict[str, Any]:
+    """Options in the shell's database; ``{}`` where there is none or it cannot be read."""
+    try:
+        given = json.loads(shell.db[_DB_KEY])
+    except (AttributeError, KeyError, OSError, TypeError, ValueError):
+        return {}
+    return given if isinstance(given, dict) else {}
+
+
+def _store(shell: Any, given: dict[str, Any]) -> None:
+    try:
+        shell.db[_DB_KEY] = json.dumps(given)
+    except (AttributeError, OSError, TypeError):
+        # No database, or one that cannot be written: the options last as long as the session.
+        return
+
+
+def load(shell: InteractiveShell) -> None:
+    """Register the magics in ``shell``; a second call changes nothing."""
+    if _registered(shell) is not None:
+        return
+    magics = UfuncMagics(shell)
+    shell.register_magics(magics)
+    shell.events.register("pre_run_cell", magics.before_cell)
+    completion.install(shell)
+
+
+def unload(shell: InteractiveShell) -> None:
+    """Take the magics out of ``shell``; the functions that were bound stay."""
+    magics = _registered(shell)
+    if magics is None:
+        return
+    shell.events.unregister("pre_run_cell", magics.before_cell)
+    magics.capture.end()
+    completion.remove(shell)
+    del shell.magics_manager.registry[UfuncMagics.__name__]
+    for kind, names in magics.magics.items():
+        for name in names:
+            shell.magics_manager.magics[kind].pop(name, None)
+
+
+def _registered(shell: InteractiveShell) -> UfuncMagics | None:
+    found: UfuncMagics | None = shell.magics_manager.registry.get(UfuncMagics.__name__)
+    return found

@@ -1,0 +1,59 @@
+"""The names that C cells have bound in one shell: who bound what, and what a failed cell leaves behind."""
+
+from __future__ import annotations
+
+import builtins
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+__all__ = ["Names", "defined_in"]
+
+#: A line that starts with up to six words (types, qualifiers) and then a name and a parenthesis.
+_DEFINITION = re.compile(
+    r"^[ \t]*(?!(?:return|else|case|goto|static)\b)(?:\w[\w:<>,]*[\s*&]+){1,6}(\w+)\s*\(", re.MULTILINE
+)
+_ANNOTATED = re.compile(r"\bufunc:.*\bname=(\w+)")
+
+
+def defined_in(cell: str) -> set[str]:
+    """Names that ``cell`` looks like defining, found cheaply even where it is broken C."""
+    words = {*_DEFINITION.findall(cell), *_ANNOTATED.findall(cell)}
+    return words | {f"{word}_" for word in words}
+
+
+class Names:
+    """Names of one shell's namespace that are ours, by the cell that bound them.
+
+    A front end that gives its cells an identity (JupyterLab, VS Code) lets us know a cell again
+    after its functions were renamed; elsewhere the failing cell's own text has to do.
+    """
+
+    def __init__(self, shell: Any) -> None:
+        self._shell = shell
+        self._bound: dict[str, Any] = {}
+        self._cells: dict[str, tuple[str, ...]] = {}
+
+    def forget(self, cell: str, *, cell_id: str | None = None) -> None:
+        """Remove what an earlier run of ``cell`` bound and the user has not bound anew since."""
+        names = {*self._cells.pop(cell_id or "", ()), *defined_in(cell)}
+        self._shell.drop_by_id({name: self._bound.pop(name) for name in names & self._bound.keys()})
+
+    def hidden(self, functions: Iterable[str]) -> tuple[str, ...]:
+        """One sentence for each name that is a builtin or the user's own variable until now."""
+        return tuple(filter(None, map(self._hides, functions)))
+
+    def bind(self, functions: Mapping[str, Any], *, cell_id: str | None = None) -> None:
+        """Push ``functions`` into the namespace and remember them as this cell's."""
+        self._shell.push(dict(functions))
+        self._bound.update(functions)
+        if cell_id:
+            self._cells[cell_id] = tuple(functions)
+
+    def _hides(self, name: str) -> str:
+        namespace = self._shell.user_ns
+        if name in namespace and namespace[name] is not self._bound.get(name):
+            return f"{name} replaces your own variable of that name ({type(namespace[name]).__name__})."
+        if hasattr(builtins, name):
+            return f"{name} hides Python's builtin of that name; builtins.{name} still reaches it."
+        return ""

@@ -1,0 +1,221 @@
+"""The options of the three magics as one frozen value and one table.
+
+The magics' parsers, their ``?`` help, tab completion, ``%ufunc_config`` and the keyword arguments of
+``compile_c`` and its siblings are all made from ``TABLE``.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from .errors import OptionError
+
+__all__ = ["TABLE", "Option", "Options", "make_options"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user asked for.  Every field is a keyword of ``compile_c`` and an option of the magic.
+
+    The first group changes the machine code and is part of the cache key; the second only changes
+    what is shown or where.
+    """
+
+    compile_args: tuple[str, ...] = ()
+    link_args: tuple[str, ...] = ()
+    lib: tuple[str, ...] = ()
+    library_dirs: tuple[str, ...] = ()
+    include: tuple[str, ...] = ()
+    src: tuple[str, ...] = ()
+    cplus: bool = False
+    types: str = ""
+    signature: str = ""
+    identity: str = ""
+    strict: bool = False
+    fast_math: bool = False
+    parallel: int = 0
+    arch: str = "portable"
+
+    force: bool = field(default=False, metadata={"key": False})
+    name: str = field(default="", metadata={"key": False})
+    verbose: bool = field(default=False, metadata={"key": False})
+    time: bool = field(default=True, metadata={"key": False})
+    size: int = field(default=0, metadata={"key": False})
+    ref: str = field(default="", metadata={"key": False})
+
+    def key(self) -> tuple[tuple[str, str], ...]:
+        """The fields that change machine code, as text, in a fixed order."""
+        return tuple((f.name, repr(getattr(self, f.name))) for f in fields(self) if f.metadata.get("key", True))
+
+
+@dataclass(frozen=True)
+class Option:
+    """One row of the table: ``flags`` as typed on the line, the ``Options`` field it sets, its help."""
+
+    flags: tuple[str, ...]
+    dest: str
+    help: str
+    example: str
+    metavar: str = ""
+    #: "flag" sets ``const``; "value" takes one word; "append" takes a word each time; "optional" may
+    #: stand without its value, which is then ``const``.
+    action: str = "value"
+    const: Any = True
+    choices: tuple[str, ...] = ()
+    kind: type = str
+
+
+#: In the order of the help text.
+TABLE: tuple[Option, ...] = (
+    Option(("--types",), "types", "Instantiate a cell written in terms of T for these types.", "--types f4,f8", "LIST"),
+    Option(
+        ("--signature",),
+        "signature",
+        "Core signature of the cell's one function, as after '// ufunc:'.",
+        "--signature '(n),(n)->()'",
+        "SIG",
+    ),
+    Option(
+        ("--identity",),
+        "identity",
+        "Identity of binary functions, for reduce over empty or several axes.",
+        "--identity 0",
+        "ID",
+        choices=("0", "1", "-1", "reorderable", "none"),
+    ),
+    Option(("-+", "--cplus"), "cplus", "Compile as C++; overloads and templates become loops.", "-+", action="flag"),
+    Option(
+        ("--strict",),
+        "strict",
+        "Scalar libm only: results identical to the same C in a plain loop.",
+        "--strict",
+        action="flag",
+    ),
+    Option(
+        ("--fast-math",),
+        "fast_math",
+        "Compile (never link) with -ffast-math: NaN, infinity and rounding rules are off.",
+        "--fast-math",
+        action="flag",
+    ),
+    Option(
+        ("--parallel",),
+        "parallel",
+        "Run large contiguous calls on N threads (OpenMP); without N, on all cores.",
+        "--parallel=2",
+        "N",
+        action="optional",
+        const=-1,
+        kind=int,
+    ),
+    Option(
+        ("--arch",),
+        "arch",
+        "portable: one object that picks AVX2/AVX-512 when loaded; native: this CPU only.",
+        "--arch native",
+        choices=("portable", "native"),
+    ),
+    Option(
+        ("-c", "--compile-args"),
+        "compile_args",
+        "Extra arguments for the compiler.",
+        "-c=-DNDEBUG",
+        "ARG",
+        action="append",
+    ),
+    Option(
+        ("--link-args",), "link_args", "Extra arguments for the linker.", "--link-args=-Wl,-s", "ARG", action="append"
+    ),
+    Option(("-l", "--lib"), "lib", "Link with this library.", "-l gsl", "NAME", action="append"),
+    Option(
+        ("-L", "--library-dirs"), "library_dirs", "Look for libraries here too.", "-L ~/lib", "DIR", action="append"
+    ),
+    Option(("-I", "--include"), "include", "Look for headers here too.", "-I ~/include", "DIR", action="append"),
+    Option(
+        ("-S", "--src"), "src", "Compile this source file along with the cell.", "-S helper.c", "FILE", action="append"
+    ),
+    Option(("-f", "--force"), "force", "Compile again even if the cache has it.", "-f", action="flag"),
+    Option(("-n", "--name"), "name", "Name of the cell in messages and of the module.", "-n filters", "NAME"),
+    Option(("-v", "--verbose"), "verbose", "Show the compiler's command and the steps' times.", "-v", action="flag"),
+    Option(
+        ("--time",), "time", "Verify and time the functions after compiling (the default).", "--time", action="flag"
+    ),
+    Option(("--no-time", "-q"), "time", "Bind the functions and show nothing else.", "-q", action="flag", const=False),
+    Option(("--size", "-N"), "size", "Elements to time with; 0 lets the report choose.", "-N 100000", "N", kind=int),
+    Option(
+        ("--ref",),
+        "ref",
+        "Compare with this Python expression or function instead of the one made from the cell.",
+        "--ref 'np.hypot'",
+        "EXPR",
+    ),
+)
+
+_TUPLES = frozenset(f.name for f in fields(Options) if f.type == "tuple[str, ...]")
+_KINDS: dict[str, type] = {"bool": bool, "int": int, "str": str}
+
+
+def make_options(given: Mapping[str, Any] | None = None, *, base: Options | None = None) -> Options:
+    """Check keyword options and return them as a value.
+
+    Parameters
+    ----------
+    given : mapping
+        Field name -> value.  Lists may be given for repeated options, and ``True`` for ``parallel``.
+    base : Options
+        Values for what is not given; the defaults if omitted.
+
+    Raises
+    ------
+    OptionError
+        For an unknown name (with the nearest right spelling), a value of the wrong type or outside
+        its choices, or two options that contradict each other.
+    """
+    known = {f.name: str(f.type) for f in fields(Options)}
+    values: dict[str, Any] = {}
+    for name, value in (given or {}).items():
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            remedy = f"Did you mean {near[0]!r}?" if near else f"Options are: {', '.join(sorted(known))}."
+            raise OptionError(f"{name!r} is not an option.", remedy=remedy)
+        values[name] = _checked(name, value, known[name])
+    options = replace(base or Options(), **values)
+    if options.strict and options.fast_math:
+        raise OptionError("strict and fast_math contradict each other.", remedy="Give one of them.")
+    if options.parallel < -1:
+        raise OptionError(
+            f"parallel={options.parallel} is not a number of threads.", remedy="Give 0, 1, 2, ... or True."
+        )
+    if options.size < 0:
+        raise OptionError(
+            f"size={options.size} is negative.", remedy="Give the number of elements, or 0 for automatic."
+        )
+    return options
+
+
+def _checked(name: str, value: Any, kind: str) -> Any:
+    if name in _TUPLES:
+        value = (value,) if isinstance(value, str) else tuple(map(str, value or ()))
+        return value
+    if name == "parallel" and isinstance(value, bool):
+        return -1 if value else 0
+    if name in ("types", "signature", "identity") and value is None:
+        return ""
+    if name == "types" and not isinstance(value, str):
+        return ",".join(map(str, value))
+    if name == "identity" and isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    expected = _KINDS[kind]
+    if not isinstance(value, expected) or (expected is int and isinstance(value, bool)):
+        raise OptionError(f"{name}={value!r} is {type(value).__name__}, not {kind}.", remedy=f"See {_example(name)!r}.")
+    choices = next((o.choices for o in TABLE if o.dest == name and o.choices), ())
+    if choices and value and value not in choices:
+        raise OptionError(f"{name}={value!r} is not one of {', '.join(choices)}.", remedy=f"See {_example(name)!r}.")
+    return value
+
+
+def _example(name: str) -> str:
+    return next((o.example for o in TABLE if o.dest == name), name)

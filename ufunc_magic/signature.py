@@ -1,0 +1,290 @@
+"""Types, parameters and signatures: what a C function looks like to NumPy.  Pure values.
+
+The type table follows NumPy's ``NPY_TYPES`` enumeration (``numpy/ndarraytypes.h``), whose numbers
+are part of NumPy's ABI.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+__all__ = [
+    "MAX_OPERANDS",
+    "TYPES",
+    "Function",
+    "NumberType",
+    "Operand",
+    "Parameter",
+    "Signature",
+    "Unit",
+    "loop_order",
+    "number_type",
+]
+
+#: NPY_MAXARGS of NumPy 2: inputs and outputs of one ufunc together.
+MAX_OPERANDS = 64
+
+
+@dataclass(frozen=True)
+class NumberType:
+    """One arithmetic type in its spellings.
+
+    ``number`` is NumPy's type number, ``char`` its one-letter code, ``kind`` NumPy's kind letter,
+    ``rank`` orders types narrow to wide within a kind, ``c`` is the canonical C spelling.
+    """
+
+    number: int
+    char: str
+    kind: Literal["b", "i", "u", "f", "c"]
+    rank: int
+    c: str
+    names: tuple[str, ...] = field(default=())
+
+
+#: Every type C and NumPy share, by NumPy's type number.  Widths of ``long`` and ``long double`` are
+#: the platform's; ``names`` are the width-true words that ``--types`` accepts.
+TYPES: dict[int, NumberType] = {
+    t.number: t
+    for t in (
+        NumberType(0, "?", "b", 0, "_Bool", ("b1", "bool")),
+        NumberType(1, "b", "i", 1, "signed char", ("i1", "int8")),
+        NumberType(2, "B", "u", 1, "unsigned char", ("u1", "uint8")),
+        NumberType(3, "h", "i", 2, "short", ("i2", "int16")),
+        NumberType(4, "H", "u", 2, "unsigned short", ("u2", "uint16")),
+        NumberType(5, "i", "i", 3, "int", ("i4", "int32")),
+        NumberType(6, "I", "u", 3, "unsigned int", ("u4", "uint32")),
+        NumberType(7, "l", "i", 4, "long"),
+        NumberType(8, "L", "u", 4, "unsigned long"),
+        NumberType(9, "q", "i", 5, "long long"),
+        NumberType(10, "Q", "u", 5, "unsigned long long"),
+        NumberType(23, "e", "f", 6, "_Float16", ("f2", "float16", "half")),
+        NumberType(11, "f", "f", 7, "float", ("f4", "float32", "single")),
+        NumberType(12, "d", "f", 8, "double", ("f8", "float64", "float")),
+        NumberType(13, "g", "f", 9, "long double", ("longdouble",)),
+        NumberType(14, "F", "c", 10, "float _Complex", ("c8", "complex64")),
+        NumberType(15, "D", "c", 11, "double _Complex", ("c16", "complex128", "complex")),
+        NumberType(16, "G", "c", 12, "long double _Complex", ("clongdouble",)),
+    )
+}
+
+_BY_CHAR = {t.char: t for t in TYPES.values()}
+_BY_NAME = {name: t for t in TYPES.values() for name in (t.c, *t.names)} | {
+    # 64-bit words mean C's long where long has 64 bits, as NumPy itself decides; loops compare by
+    # width, so "long long" serves on every platform.
+    "i8": TYPES[9],
+    "int64": TYPES[9],
+    "u8": TYPES[10],
+    "uint64": TYPES[10],
+    "int": TYPES[5],
+}
+
+
+def number_type(word: str | int) -> NumberType | None:
+    """The type that ``word`` names, or None.
+
+    Parameters
+    ----------
+    word : str or int
+        A NumPy type number, type letter (``"d"``), width-true word (``"f8"``, ``"float64"``) or
+        canonical C spelling (``"unsigned long"``).
+    """
+    if isinstance(word, int):
+        return TYPES.get(word)
+    return _BY_NAME.get(word) or _BY_CHAR.get(word)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a C function as it is declared, and how the body uses it.
+
+    Attributes
+    ----------
+    name : str
+        ``""`` where the declaration leaves it out.
+    type : str
+        Type of one element as written, without ``const``/``volatile``/``register``, pointer stars
+        and brackets: ``"double"``, ``"unsigned int"``, ``"real"``, ``"struct point"``.
+    const : bool
+        The element (pointee) is const.
+    pointer : int
+        Levels of unsized indirection: 0 for a scalar, 1 for ``T *x`` and ``T x[]``.
+    shape : tuple of int or str
+        Sized dimensions, outermost first: ``double r[3][3]`` -> ``(3, 3)``, ``x[n]`` -> ``("n",)``.
+    access : {"none", "read", "write", "update"}
+        For pointers and arrays: what the body (and the functions of the cell it passes the pointer
+        on to) does to the elements.  "update" means read before it was written.
+    indexed : bool
+        The body uses more than the first element: a subscript other than ``[0]``, pointer
+        arithmetic.
+    line : int
+        1-based line in the cell.
+    """
+
+    name: str
+    type: str
+    const: bool = False
+    pointer: int = 0
+    shape: tuple[int | str, ...] = ()
+    access: Literal["none", "read", "write", "update"] = "none"
+    indexed: bool = False
+    line: int = 0
+
+
+@dataclass(frozen=True)
+class Function:
+    """One function definition of a cell.
+
+    Attributes
+    ----------
+    name, returns : str
+        C name; return type as written, without storage classes and qualifiers (``"void"``,
+        ``"double"``, ``"double *"``, ``"struct point"``).
+    parameters : tuple of Parameter
+    line, end_line : int
+        1-based, in the cell's own numbering.
+    file : str
+        ``""`` for the cell itself, else the local header it came from.
+    text : str
+        The definition as written (after preprocessing when it exists only there).
+    doc : str
+        The comment just above it, without comment marks and without the ``ufunc:`` line.
+    annotation : str
+        What followed ``ufunc:`` in that comment, or ``""``.
+    static, variadic : bool
+    template : tuple of str
+        Names of C++ type template parameters, in order.
+    scope : tuple of str
+        Enclosing C++ namespaces.
+    calls : frozenset of str
+        Names called in the body, the cell's own functions included.
+    loops : bool
+        The body holds a loop or goto.
+    pure : bool
+        As far as text can tell, the function depends on its arguments only and does nothing else:
+        no statics, no globals written, no calls but to libm and to pure functions of the cell.
+    size : int
+        Syntax nodes of the body, functions of the cell it calls included: a measure for inlining.
+    recursive : bool
+    """
+
+    name: str
+    returns: str
+    parameters: tuple[Parameter, ...]
+    line: int = 0
+    end_line: int = 0
+    file: str = ""
+    text: str = ""
+    doc: str = ""
+    annotation: str = ""
+    static: bool = False
+    variadic: bool = False
+    template: tuple[str, ...] = ()
+    scope: tuple[str, ...] = ()
+    calls: frozenset[str] = frozenset()
+    loops: bool = False
+    pure: bool = False
+    size: int = 0
+    recursive: bool = False
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What was read from a cell's text.
+
+    Attributes
+    ----------
+    functions : tuple of Function
+        In order of definition, static ones included, headers' own only when preprocessed.
+    typedefs : dict
+        Name -> what it stands for, as written, resolved one step; arrays and pointers keep their
+        marks (``{"real": "double", "vec": "double [3]"}``).
+    names : tuple of str
+        Every identifier declared at file scope (functions, variables, tags, typedefs,
+        enumerators), which is what a second copy of the cell must rename.
+    calls : frozenset of str
+        Every identifier called anywhere in the cell.
+    identifiers : frozenset of str
+        Every identifier used anywhere outside comments and strings.
+    macros : tuple of str
+        Names the cell defines with ``#define``.
+    includes : tuple of str
+        Headers as written between quotes or angle brackets, with their delimiters.
+    unknown_types : tuple of str
+        Type names used in a function's interface that neither the cell nor the standard table
+        defines: the reason to look at preprocessed text.
+    """
+
+    functions: tuple[Function, ...] = ()
+    typedefs: dict[str, str] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
+    calls: frozenset[str] = frozenset()
+    identifiers: frozenset[str] = frozenset()
+    macros: tuple[str, ...] = ()
+    includes: tuple[str, ...] = ()
+    unknown_types: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Operand:
+    """One operand of a ufunc.
+
+    ``index`` is the position of its C parameter, -1 for the return value; ``role`` "inout" stands
+    in the inputs *and* in the outputs; ``type`` is the C spelling of one element as the cell writes
+    it; ``core`` the core dimensions (names or fixed sizes), ``()`` for a scalar; ``pointer`` says
+    that C takes its address.
+    """
+
+    name: str
+    role: Literal["input", "output", "inout"]
+    type: str
+    index: int
+    core: tuple[int | str, ...] = ()
+    pointer: bool = False
+
+
+@dataclass(frozen=True)
+class Signature:
+    """How one C function becomes one ufunc.
+
+    Attributes
+    ----------
+    name : str
+        Python name.
+    function : Function
+    inputs, outputs : tuple of Operand
+        In ufunc order.  The return value is the first output; an "inout" operand is in both.
+    sizes : dict
+        C parameter position -> core dimension whose size it receives.
+    core : str
+        Core signature ``"(n),(n)->()"``, or ``""`` for an element-wise function.
+    identity : {None, 0, 1, -1, "reorderable"}
+    notes : tuple of str
+        What the report should tell the user about how the function was understood.
+    """
+
+    name: str
+    function: Function
+    inputs: tuple[Operand, ...]
+    outputs: tuple[Operand, ...]
+    sizes: dict[int, str] = field(default_factory=dict)
+    core: str = ""
+    identity: int | str | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def nin(self) -> int:
+        return len(self.inputs)
+
+    @property
+    def nout(self) -> int:
+        return len(self.outputs)
+
+
+def loop_order(types: tuple[int, ...]) -> tuple[int, ...]:
+    """Sort key that puts narrow loops before wide ones, inputs compared first.
+
+    NumPy takes the first loop to which the inputs cast safely, so a wide loop ahead of a narrow one
+    would promote without need (NEP 50 assumes this order).
+    """
+    return tuple(TYPES[t].rank * 2 + (TYPES[t].kind == "u") for t in types)

@@ -1,0 +1,41 @@
+/* Between a cell's unit and the driver's.  It stands before the cell: every name is reserved, and no
+   header is included. */
+#line 1 "<ufunc_magic>"
+typedef char __ufm_char;
+typedef unsigned char __ufm_byte;
+typedef __PTRDIFF_TYPE__ __ufm_intp; /* NumPy's npy_intp */
+
+/* An element-wise loop.  `kernel` computes `count` elements (a multiple of `pad`) of contiguous operands
+   that do not overlap; `sequence` computes one element after the other at any stride, and keeps a copy of
+   every operand in `kept`. */
+typedef struct {
+    void (*kernel)(__ufm_intp count, __ufm_char **operands);
+    void (*sequence)(__ufm_intp count, __ufm_char **operands, const __ufm_intp *steps, __ufm_char **kept);
+    const __ufm_byte *types; /* NumPy type numbers, inputs first */
+    int nin, nout, pad;
+    /* Floating-point flags that the kernel raised: 0 none is passed on (--fast-math), 1 those that a result
+       shows, 2 all (the cell works on the FP environment itself). */
+    int judge;
+} __ufm_plan;
+
+/* A generalized loop.  `item` works on one item whose cores are contiguous; outputs are zeroed before. */
+typedef struct {
+    void (*item)(__ufm_char **operands, const __ufm_intp *dims);
+    const __ufm_byte *types;
+    const signed char *cores; /* for each operand the numbers of its core dimensions, then -1 */
+    const signed char *from;  /* for each output the input it starts as, or -1 */
+    const __ufm_byte *copied; /* for each operand: 1 if the function may write to an input */
+    int nin, nout, judge;
+} __ufm_core_plan;
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+__attribute__((visibility("hidden"))) void __ufm_elementwise(const __ufm_plan *, __ufm_char **, const __ufm_intp *,
+                                                             const __ufm_intp *, void *);
+__attribute__((visibility("hidden"))) void __ufm_generalized(const __ufm_core_plan *, __ufm_char **, const __ufm_intp *,
+                                                             const __ufm_intp *, void *);
+__attribute__((visibility("hidden"))) void __ufm_fail(const __ufm_char *);
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,16 @@
+// C++: the same as types.h, by templates.  <complex> is known only if the cell brought it: it is slow to compile.
+template <class __ufm_T> struct __ufm_type { enum { number = 255 }; };
+#define __UFM_IS(T, n) template <> struct __ufm_type<T> { enum { number = n }; };
+__UFM_IS(bool, 0) __UFM_IS(char, ((char)-1 < 0 ? 1 : 2)) __UFM_IS(signed char, 1) __UFM_IS(unsigned char, 2)
+__UFM_IS(short, 3) __UFM_IS(unsigned short, 4) __UFM_IS(int, 5) __UFM_IS(unsigned int, 6) __UFM_IS(long, 7)
+__UFM_IS(unsigned long, 8) __UFM_IS(long long, 9) __UFM_IS(unsigned long long, 10) __UFM_IS(float, 11)
+__UFM_IS(double, 12) __UFM_IS(long double, 13) __UFM_IS(float _Complex, 14) __UFM_IS(double _Complex, 15)
+__UFM_IS(long double _Complex, 16)
+#if defined(_GLIBCXX_COMPLEX) || defined(_LIBCPP_COMPLEX)
+__UFM_IS(std::complex<float>, 14) __UFM_IS(std::complex<double>, 15) __UFM_IS(std::complex<long double>, 16)
+#endif
+#ifdef __STDCPP_FLOAT16_T__
+__UFM_IS(_Float16, 23)
+#endif
+#define __UFM_TYPE(T) (__ufm_type<T>::number)
+#define __UFM_ZERO(T) (T())

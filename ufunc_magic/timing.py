@@ -1,0 +1,191 @@
+"""From a build to the report of its cell: which functions are compared with what, and with how much time."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from . import cache, compare
+from .errors import Diagnostic, OptionError
+from .objectcode import FunctionCode, ObjectCode
+from .options import Options
+from .pynames import namespace as python_names
+from .report import BoundPlain, BoundUfunc, Comparison, Report
+from .signature import TYPES
+
+__all__ = ["bandwidth", "report"]
+
+#: Seconds that the comparisons of one cell may cost in all.
+BUDGET = 0.75
+#: Functions of one cell beyond which the rest is listed, not timed.
+MOST_TIMED = 8
+
+
+class Built(Protocol):
+    """What is needed of a Build."""
+
+    @property
+    def object_code(self) -> ObjectCode: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def cached(self) -> bool: ...
+    @property
+    def seconds(self) -> dict[str, float]: ...
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]: ...
+    @property
+    def notes(self) -> tuple[str, ...]: ...
+    def __getitem__(self, name: str, /) -> Any: ...
+    def __contains__(self, name: object, /) -> bool: ...
+    def threads(self, count: int) -> AbstractContextManager[None]: ...
+
+
+@dataclass(frozen=True)
+class _Forms:
+    """The Python forms of a function, ready to call; None where there is none."""
+
+    python: Callable[..., Any] | None = None
+    checked: Callable[..., Any] | None = None
+    vector: Callable[..., Any] | None = None
+
+
+def report(built: Built, *, options: Options, names: Mapping[str, Any]) -> Report:
+    """Verify and time the ufuncs of ``built``; see `ufunc_magic.build.report`."""
+    codes = [code for code in built.object_code.functions if code.kind == "ufunc" and code.name in built]
+    notes = list(built.notes)
+    comparisons: list[Comparison] = []
+    if options.time and codes:
+        reference = _reference(options.ref, names) if options.ref else None
+        timed = codes[:MOST_TIMED]
+        if len(codes) > len(timed):
+            notes.append(f"the first {len(timed)} of {len(codes)} ufuncs were timed; %ufunc_compare times any other")
+        speed = bandwidth()
+        for code in timed:
+            comparison = _compare(built, code, options, reference, budget=BUDGET / len(timed), speed=speed)
+            comparisons.append(comparison)
+    bound = [BoundUfunc(c.name, _loops(c), c.doc.partition("\n")[0], c.core, _call(c)) for c in codes]
+    plain = [BoundPlain(c.name, c.reason) for c in built.object_code.functions if c.kind == "plain" and c.name in built]
+    return Report(
+        name=built.name,
+        functions=tuple(bound),
+        plain=tuple(plain),
+        comparisons=tuple(comparisons),
+        diagnostics=built.diagnostics,
+        notes=tuple(notes),
+        seconds=built.seconds,
+        cached=built.cached,
+        toolchain=built.object_code.toolchain,
+    )
+
+
+def bandwidth() -> float:
+    """Bytes per second that this machine can stream, measured once and remembered in the cache."""
+    # By machine: a cache folder on a shared disk serves several.
+    fact = f"bandwidth 1 {os.uname().nodename if hasattr(os, 'uname') else ''} {os.cpu_count()}"
+    store = cache.default()
+    try:
+        return float(store.recall(fact) or "")
+    except ValueError:
+        measured = compare.measure_bandwidth()
+        store.remember(fact, repr(measured))
+        return measured
+
+
+def _compare(
+    built: Built,
+    code: FunctionCode,
+    options: Options,
+    reference: Callable[..., Any] | None,
+    *,
+    budget: float,
+    speed: float,
+) -> Comparison:
+    forms = _forms(code)
+    scalar = "Python loop calling the compiled function"
+    made = compare.time_function(
+        built[code.name],
+        name=code.name,
+        types=_letters(code.timed, code.nin),
+        cores=_cores(code),
+        python=forms.python,
+        exact_python=forms.checked,
+        vector=forms.vector,
+        reference=reference,
+        reference_label=options.ref,
+        scalar_label=scalar,
+        threads=built.threads if built.object_code.threads else None,
+        max_threads=_most_threads(options),
+        cautious=code.cautious,
+        # --fast-math gives up exactly these values.
+        edges=not options.fast_math,
+        size=options.size,
+        budget=budget,
+        bandwidth=speed,
+    )
+    if not code.python_reason or reference is not None:
+        return made
+    why = f"no Python form: it {code.python_reason}; --ref gives one to check against"
+    return Comparison(made.name, made.rows, made.signature, (*made.notes, why))
+
+
+def _most_threads(options: Options) -> int:
+    if options.parallel > 0:
+        return options.parallel
+    # The cores this process may use, which cgroups and taskset make fewer than the machine's.
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _forms(code: FunctionCode) -> _Forms:
+    """Run the module texts that ``pyloop`` wrote; they were made of this cell's own words."""
+    if not code.python:
+        return _Forms()
+
+    def made(text: str, kind: Any) -> Callable[..., Any] | None:
+        names = python_names(kind)
+        exec(compile(text, f"<{code.name} in Python>", "exec"), names)
+        function: Callable[..., Any] = names[code.python_name]  # type: ignore[assignment]
+        return function
+
+    vector = made(code.vector, "vector") if code.vector else None
+    return _Forms(made(code.python, "timing"), made(code.checked, "verify"), vector)
+
+
+def _reference(expression: str, names: Mapping[str, Any]) -> Callable[..., Any]:
+    """What ``--ref`` names: an expression over the user's names, ``np`` and ``math``."""
+    try:
+        value = eval(expression, {"np": np, "numpy": np, "math": math, **names})
+    except (NameError, SyntaxError, AttributeError, TypeError, ValueError) as fault:
+        raise OptionError(
+            f"--ref {expression!r} cannot be evaluated: {fault}.", remedy="Give a function: --ref np.hypot, --ref my_f."
+        ) from fault
+    if not callable(value):
+        raise OptionError(
+            f"--ref {expression!r} is {type(value).__name__}, not a function.", remedy="Write --ref 'lambda x: ...'."
+        )
+    return value  # type: ignore[no-any-return]
+
+
+def _cores(code: FunctionCode) -> list[list[int | str]]:
+    """Core dimensions of each input, out of ``(n),(3)->()``."""
+    inputs = code.core.partition("->")[0].strip("()").split("),(") if code.core else [""] * code.nin
+    return [[int(d) if d.isdecimal() else d for d in part.split(",") if d] for part in inputs]
+
+
+def _call(code: FunctionCode) -> str:
+    return f"{code.name}({', '.join(code.parameters)})"
+
+
+def _loops(code: FunctionCode) -> tuple[str, ...]:
+    return tuple(_letters(loop.types, code.nin) for loop in code.loops)
+
+
+def _letters(types: Sequence[int], nin: int) -> str:
+    letters = "".join(TYPES[t].char for t in types)
+    return f"{letters[:nin]}->{letters[nin:]}"

@@ -1,0 +1,273 @@
+"""C and C++ compilers: found, described and run.  The only module that starts processes."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .compilers import FAST_MATH, Toolchain, base_flags, base_link, find, find_all, library_flags
+from .description import PROBE, Description, read_description
+from .diagnostics import read_compiler, read_linker, shorten
+from .errors import CompileError, Diagnostic, LinkError, ToolchainError
+
+__all__ = [
+    "Description",
+    "Toolchain",
+    "base_flags",
+    "base_link",
+    "compile_shared",
+    "describe",
+    "find",
+    "find_all",
+    "library_flags",
+    "preprocess",
+]
+
+#: Seconds after which a compiler is taken to hang: far above any cell, templates and zig's first run included.
+PATIENCE = 600.0
+
+
+def describe(toolchain: Toolchain, *, storage: pathlib.Path | None = None) -> Description:
+    """Ask the compiler what it is and what it makes code for: one process, so remember the answer.
+
+    `ufunc_magic.description.fact_name` gives the name to remember it by; ``storage`` is as in
+    `compile_shared`.
+
+    Raises
+    ------
+    ToolchainError
+        If the compiler cannot preprocess an empty file.
+    """
+    ask = [*toolchain.command, "-E", "-dM", "-v", "-fopenmp", *_language(toolchain)]
+    done = _run(ask, PROBE, storage=storage)
+    if done.status:  # a compiler without OpenMP may refuse the option
+        done = _run([word for word in ask if word != "-fopenmp"], PROBE, storage=storage)
+    if done.status:
+        last = done.messages.strip().rpartition("\n")[2]
+        raise ToolchainError(
+            f"{toolchain} does not work: {last}",
+            remedy='Set CC to a compiler that does, or pip install "ufunc_magic[zig]"',
+        )
+    return read_description(done.output, done.messages, kind=toolchain.kind)
+
+
+def preprocess(
+    toolchain: Toolchain,
+    source: str,
+    *,
+    name: str,
+    flags: Sequence[str] = (),
+    cell: str | None = None,
+    storage: pathlib.Path | None = None,
+) -> str:
+    """The preprocessor's output with its line markers.
+
+    Parameters
+    ----------
+    name, flags : str, sequence of str
+        As for `compile_shared`.
+    cell : str
+        Text that diagnostics quote; ``source`` if omitted.
+
+    Raises
+    ------
+    CompileError
+        For a missing header, an ``#error``, an unterminated ``#if``.
+    """
+    command = [*toolchain.command, "-E", *(f for f in flags if f != "-shared"), *_language(toolchain)]
+    done = _run(command, source, storage=storage)
+    if done.status:
+        raise _failure(done, name, source if cell is None else cell)
+    return done.output
+
+
+def compile_shared(
+    toolchain: Toolchain,
+    source: str,
+    *,
+    output: pathlib.Path,
+    flags: Sequence[str],
+    link: Sequence[str] = (),
+    extra_sources: Sequence[str | os.PathLike[str]] = (),
+    name: str,
+    cell: str,
+    storage: pathlib.Path | None = None,
+    timeout: float = PATIENCE,
+) -> tuple[Diagnostic, ...]:
+    """Compile ``source`` and link it into a shared library.
+
+    Parameters
+    ----------
+    toolchain : Toolchain
+    source : str
+        The whole translation unit; the compiler reads it from standard input.
+    output : pathlib.Path
+        The library to make, in a private folder, where the compiler also keeps its own temporary files.
+    flags, link : sequence of str
+        All options: `base_flags` and `base_link` with whatever the caller adds.
+    extra_sources : sequence of path
+        C, C++, assembler or object files to compile along.
+    name, cell : str
+        The cell's name in ``#line`` and its text, for diagnostics.
+    storage : pathlib.Path
+        Where zig may keep the runtime that it builds once (70 MB); its own default if omitted.
+    timeout : float
+        Seconds.
+
+    Returns
+    -------
+    tuple of Diagnostic
+        Warnings.
+
+    Raises
+    ------
+    CompileError, LinkError
+        With diagnostics on the cell's lines.
+    ToolchainError
+        If the compiler cannot be started or does not end.
+    """
+    folder = output.parent
+    quiet = [*flags, *_limits(toolchain)]
+    extras = [os.path.abspath(os.path.expanduser(os.fspath(path))) for path in extra_sources]
+    foreign = [path for path in extras if _is_foreign(path, toolchain)]
+    messages = ""
+    # gcc makes "-ffast-math" of a link flush denormals to zero in the whole process that opens the
+    # library: there, and for sources in another language, compiling and linking are steps of their own.
+    if foreign or FAST_MATH.intersection(flags):
+        steps = [(["-c", *_language(toolchain)], quiet, source)]
+        plain = [f for f in quiet if not f.startswith("-std=") and f != "-Werror=implicit-function-declaration"]
+        steps += [(["-c", path], plain if path in foreign else quiet, "") for path in extras]
+        objects = [str(folder / f"unit{n}.o") for n in range(len(steps))]
+        for (inputs, options, text), made in zip(steps, objects, strict=True):
+            compiling = [f for f in options if f != "-shared"]
+            driver = _driver(toolchain, cplus=toolchain.cplus is not (inputs[-1] in foreign))
+            done = _run([*driver, *compiling, *inputs, "-o", made], text, folder, storage, timeout)
+            if done.status:
+                raise _failure(done, name, cell)
+            messages += done.messages
+        quiet = [f for f in quiet if f not in FAST_MATH]
+        standard = "-lc++" if sys.platform == "darwin" else "-lstdc++"
+        runtime = [standard] if foreign and toolchain.kind != "zig" else []
+        driver = _driver(toolchain, cplus=toolchain.cplus or bool(foreign))
+        command = [*driver, *quiet, *objects, "-o", str(output), *link, *runtime]
+        done = _run(command, "", folder, storage, timeout)
+    else:
+        # "-x none": without it, objects and libraries among the later arguments would be read as C.
+        inputs = [*_language(toolchain), "-x", "none", *extras]
+        done = _run([*toolchain.command, *quiet, *inputs, "-o", str(output), *link], source, folder, storage, timeout)
+    if done.status:
+        raise _failure(done, name, cell)
+    return shorten(read_compiler(messages + done.messages, name=name, cell=cell))
+
+
+def _driver(toolchain: Toolchain, *, cplus: bool) -> tuple[str, ...]:
+    """gcc and clang know a source's language by its suffix; zig has a command for each."""
+    if toolchain.kind != "zig":
+        return toolchain.command
+    return tuple(("c++" if cplus else "cc") if word in ("cc", "c++") else word for word in toolchain.command)
+
+
+def _language(toolchain: Toolchain) -> list[str]:
+    return ["-x", "c++" if toolchain.cplus else "c", "-"]
+
+
+def _limits(toolchain: Toolchain) -> list[str]:
+    return ["-fdiagnostics-color=never", "-fmax-errors=20" if toolchain.kind == "gcc" else "-ferror-limit=20"]
+
+
+def _is_foreign(path: str, toolchain: Toolchain) -> bool:
+    """A source in the other language: the unit's ``-std`` would not do for it."""
+    suffix = os.path.splitext(path)[1]
+    return suffix == ".c" if toolchain.cplus else suffix in (".cc", ".cpp", ".cxx", ".C", ".c++")
+
+
+@dataclass(frozen=True)
+class _Done:
+    command: tuple[str, ...]
+    status: int
+    output: str
+    messages: str
+
+
+def _run(
+    command: Sequence[str],
+    text: str,
+    folder: pathlib.Path | None = None,
+    storage: pathlib.Path | None = None,
+    timeout: float = PATIENCE,
+) -> _Done:
+    """Run a compiler to its end, or end it with all it has started."""
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=_environment(folder, storage),
+            # A session of its own: an interrupted notebook must not kill half of the compiler, and
+            # all of it can be ended at once.
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise ToolchainError(
+            f"{command[0]!r} cannot be started: {error.strerror}.", remedy="Set CC to a compiler that can, or unset it."
+        ) from None
+    try:
+        output, messages = process.communicate(text.encode(errors="replace"), timeout=timeout)
+    except subprocess.TimeoutExpired:
+        raise ToolchainError(
+            f"{command[0]!r} did not end within {timeout:g} seconds.",
+            remedy="Simplify the cell, or try another compiler.",
+        ) from None
+    finally:
+        if process.returncode is None:
+            _end(process)
+    return _Done(tuple(command), process.returncode, output.decode(errors="replace"), messages.decode(errors="replace"))
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if os.name == "posix":
+        # Not yet waited for, so the number cannot belong to anybody else by now.
+        os.killpg(process.pid, signal.SIGKILL)
+    else:
+        process.kill()
+    process.wait()
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe:
+            pipe.close()
+
+
+def _environment(folder: pathlib.Path | None, storage: pathlib.Path | None) -> dict[str, str]:
+    environment = {**os.environ, "LC_ALL": "C"}
+    if folder:
+        # What a killed compiler leaves behind goes away with the folder.
+        environment["TMPDIR"] = environment["ZIG_LOCAL_CACHE_DIR"] = str(folder)
+    if storage:
+        environment["ZIG_GLOBAL_CACHE_DIR"] = str(storage)
+    return environment
+
+
+def _failure(done: _Done, name: str, cell: str) -> CompileError:
+    found = read_compiler(done.messages, name=name, cell=cell)
+    errors = sum(d.severity == "error" for d in found)
+    if errors:
+        count = "1 error" if errors == 1 else f"{errors} errors"
+        return CompileError(f"{name} does not compile: {count}.", diagnostics=shorten(found), output=done.messages)
+    missing = read_linker(done.messages, name=name, cell=cell)
+    if missing:
+        return LinkError(
+            f"{name} compiles, but does not link.", diagnostics=(*shorten(missing), *found), output=done.messages
+        )
+    fault = f"was ended by signal {-done.status}" if done.status < 0 else f"failed with status {done.status}"
+    last = "\n".join(done.messages.strip().splitlines()[-5:])
+    return CompileError(
+        f"{name} does not compile: {shlex.join(done.command[:1])} {fault}.\n{last}".rstrip(),
+        remedy="Show the whole command with -v, or try another compiler with the CC variable.",
+        output=done.messages,
+    )
