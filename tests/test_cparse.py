@@ -102,7 +102,7 @@ C_CASES: dict[str, list[str]] = {
     "#if 0\n#if 1\ndouble f(double x) {}\n#endif\n#else\ndouble g(double x) {}\n#endif": ["double g(double x)"],
     "#ifdef NOPE\nint f(int x) {}\n#elif 1\nint g(int x) {}\n#else\nint h(int x) {}\n#endif": ["int g(int x)"],
     "#define YES\n#if defined(YES) && !defined NO\nint f(int x) {}\n#endif": ["int f(int x)"],
-    "#ifdef __cplusplus\nextern \"C\" {\n#endif\nint f(int x) {}\n#ifdef __cplusplus\n}\n#endif": ["int f(int x)"],
+    '#ifdef __cplusplus\nextern "C" {\n#endif\nint f(int x) {}\n#ifdef __cplusplus\n}\n#endif': ["int f(int x)"],
     "int f(int x) {\n#ifdef A\n if (x) {\n#else\n if (!x) {\n#endif\n return 1; } return 0; }": ["int f(int x)"],
     "/* double f(double x) {} */ // double g(double x) {}\n": [],
     'char *s = "double f(double x) {}"; char q = \'"\'; int g(int x) { return x; }': ["int g(int x)"],
@@ -116,7 +116,10 @@ C_CASES: dict[str, list[str]] = {
 }
 
 CPLUS_CASES: dict[str, list[str]] = {
-    'extern "C" { double f(double x) { return x; } } extern "C" int g(int x) {}': ["double f(double x)", "int g(int x)"],
+    'extern "C" { double f(double x) { return x; } } extern "C" int g(int x) {}': [
+        "double f(double x)",
+        "int g(int x)",
+    ],
     "namespace a::b { namespace c { double f(double x) {} } }": ["double a::b::c::f(double x)"],
     "namespace { double f(double x) {} }": ["static double f(double x)"],
     "template <typename T, class U> T f(T a, U b) { return a; }": ["<T, U> T f(T a, U b)"],
@@ -151,7 +154,7 @@ def test_cplus_is_read_as_declared(text: str) -> None:
 
 PIECES = st.sampled_from(
     "double int f ( ) { } [ ] ; , * & x 3 \n \\\n # if 0 endif define / * // /* */ \" ' struct typedef template < > "
-    "namespace extern \"C\" return = += ++ ... : :: é \x00 \ufeff \r\n ufunc: R\"( operator ~ # complex ?".split(" ")
+    'namespace extern "C" return = += ++ ... : :: é \x00 \ufeff \r\n ufunc: R"( operator ~ # complex ?'.split(" ")
 )
 
 
@@ -163,7 +166,9 @@ def test_no_text_raises(text: str, cplus: bool) -> None:
     parse_preprocessed(text, cell_name="x", cell_text=text, cplus=cplus)
 
 
-@pytest.mark.parametrize("text", ["(" * 3000, "{" * 3000, "int f(int x) { return " + "(" * 2000 + "x" + ")" * 2000 + "; }"])
+@pytest.mark.parametrize(
+    "text", ["(" * 3000, "{" * 3000, "int f(int x) { return " + "(" * 2000 + "x" + ")" * 2000 + "; }"]
+)
 def test_deep_nesting_does_not_raise(text: str) -> None:
     assert len(parse(text).functions) <= 1
 
@@ -190,6 +195,7 @@ DOCS: dict[str, tuple[str, str]] = {
     "// Doc\n#pragma omp declare simd\nint f(int x) {}": ("Doc", ""),
     "// Doc\n#define X 1\nint f(int x) {}": ("", ""),
     "/* Doc */ int f(int x) {}": ("Doc", ""),
+    "int f(int x)\n/*\n**  Doc\n*/\n{ /* body */ }": ("Doc", ""),
     "// Doc\nint\nf(int x) {}": ("Doc", ""),
     "// ufunc: (n)->()\nint f(int x) {}": ("", "(n)->()"),
     "// Doc\n// ufunc: (n)->()\n// ufunc: identity=0\nint f(int x) {}": ("Doc", "(n)->() identity=0"),
@@ -561,8 +567,10 @@ def test_real_preprocessor_output_gives_the_same_functions(compiler: str, tmp_pa
     ("text", "value"),
     [
         ("3", 3), ("0x1F", 31), ("010", 8), ("0b11", 3), ("7UL", 7), ("-7 / 2", -3), ("-7 % 3", -1), ("8 - 3 - 2", 3),
-        ("2 + 3 * 4", 14), ("(2 + 3) * 4", 20), ("1 << 4 | 1", 17), ("!0 + ~0", 0), ("N * N", 9), ("3 > 2 && 1 != 1", 0),
-        ("089", None), ("1.5", None), ("f(2)", None), ("x", None), ("1 / 0", None), ("LOOP", None), ("", None), ("1 +", None),
+        ("2 + 3 * 4", 14), ("(2 + 3) * 4", 20), ("1 << 4 | 1", 17), ("!0 + ~0", 0), ("N * N", 9),
+        ("3 > 2 && 1 != 1", 0),
+        ("089", None), ("1.5", None), ("f(2)", None), ("x", None), ("1 / 0", None), ("LOOP", None), ("", None),
+        ("1 +", None),
         ("1 << 63 << 63", None), ("(1", None), ("1 2", None),
     ],
 )  # fmt: skip

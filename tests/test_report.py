@@ -104,7 +104,7 @@ def test_cached_report_says_where_the_code_came_from() -> None:
     [
         (Agreement(True, 0.0, compared=7), "results are identical (7 checked)"),
         (Agreement(True, 2.5, compared=1234), "results agree to 3 ulp (1,234 checked)"),
-        (Agreement(True, 9e4, compared=9, detail="to 3e-16 of a typical value"), "results agree to 3e-16 of a typical value (9 checked)"),
+        (Agreement(True, 9e4, compared=9, detail="to 3e-16 of it"), "results agree to 3e-16 of it (9 checked)"),
         (None, "results not checked"),
     ],
 )  # fmt: skip
@@ -117,7 +117,7 @@ def test_rows_of_several_sizes_name_their_size() -> None:
     rows = tuple(Row("f", "ufunc", n, n, n * 1e-9, speedup=1.0) for n in (10, 1000))
     lines = str(Comparison("f", rows)).split("\n")
     assert lines[1].startswith("  10 to 1,000 elements")
-    assert [line.split("  ")[1] for line in lines[3:]] == ["f, 10   ", "f, 1,000"] or "f, 1,000" in lines[4]
+    assert [line[2:10] for line in lines[3:]] == ["f, 10   ", "f, 1,000"]
 
 
 def test_remarks_name_scaling_cache_and_unsteadiness() -> None:

@@ -339,10 +339,10 @@ def test_warnings_come_back_on_the_cells_line(build):
 
 def test_an_error_is_on_the_cells_line_and_column(build):
     with pytest.raises(CompileError) as caught:
-        build("PUBLIC double f(double x)\n{\n    return x + foo;\n}", head="\n\n")
+        build("PUBLIC double f(double x)\n{\n    return x + undeclared_thing;\n}", head="\n\n")
     (error,) = (d for d in caught.value.diagnostics if d.severity == "error")
     assert (error.file, error.line, error.column) == (NAME, 3, 16)
-    assert "foo" in caught.value.output
+    assert "undeclared_thing" in caught.value.output
 
 
 def test_a_function_nobody_declared_is_an_error_with_its_header(build):

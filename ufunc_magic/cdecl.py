@@ -24,6 +24,7 @@ __all__ = [
     "Reference",
     "Types",
     "declared_by",
+    "end_of_declarator",
     "readable",
     "template_names",
     "text_of",
@@ -150,6 +151,12 @@ def declared_by(node: Node) -> list[tuple[Declared, str]]:
         name, marks = _marks(declarator)
         found.append((Declared(name, base, const, marks, storage), text_of(value) if value else ""))
     return found or [(Declared("", base, const, (), storage), "")]
+
+
+def end_of_declarator(definition: Node) -> int:
+    """Where the head of a function definition ends."""
+    declarator = definition.child_by_field_name("declarator")
+    return declarator.end_byte if declarator else definition.start_byte
 
 
 def _specifiers(node: Node) -> tuple[str, bool, frozenset[str]]:

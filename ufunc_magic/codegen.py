@@ -1,7 +1,7 @@
 """Signatures to loops: writes the one translation unit that a cell is compiled in.  Pure text.
 
-The unit is: interface, SIMD declarations, ``#line 1 "In[3]"``, the cell exactly as it is, support, one
-kernel per signature and type, and three tables.  What does not depend on the cell is the driver, a unit
+The unit is: interface, ``#line 1 "In[3]"``, the cell exactly as it is, support, SIMD
+declarations, one kernel per signature and type, and three tables.  What does not depend on the cell is the driver, a unit
 of its own (:func:`driver`).  ``templates/*.c`` hold the C; this module fills their
 ``$`` words.  Which NumPy types a loop has is written by the compiler into a byte table behind a
 marker, and read back from the object's bytes by :func:`read_types`, so that nothing need be run.
@@ -120,13 +120,14 @@ def translate(
     types = types_wanted(options.types)
     instances = tuple(_instances(signatures, types, unit))
     marker = _MARKER + hashlib.sha256("\0".join([cell, name, repr(options.key())]).encode()).digest()[:16]
-    parts = [_template("interface.h"), *_simd_declarations(simd, cplus=cplus)]
+    parts = [_template("interface.h")]
     copies = dict.fromkeys((i.copy, i.type) for i in instances if i.copy)
     if copies:
         parts += [_copy(cell, prefix=prefix, kind=kind, unit=unit, name=name) for prefix, kind in copies if kind]
     else:
         parts += [f"#line 1 {c_string(name)}", cell]
     parts += ["", _template("support.h"), _template("types.hpp" if cplus else "types.h")]
+    parts += _simd_declarations(simd, cplus=cplus)
     for k, instance in enumerate(instances):
         inputs, outputs = _values(k, instance.signature)
         parts.append(_types(k, instance, inputs, outputs))
@@ -214,8 +215,9 @@ def _copy(cell: str, *, prefix: str, kind: NumberType, unit: Unit, name: str) ->
 def _simd_declarations(names: Sequence[str], *, cplus: bool) -> list[str]:
     """Prototypes that tell gcc of libmvec's variants.
 
-    They stand before the cell so that <math.h> repeats them.  "const" is what makes gcc vectorize:
-    it is true where errno and the FP environment play no part, which the caller has checked.
+    They stand after the cell, which must include <math.h> itself: gcc joins them with its declarations.
+    "const" is what makes gcc vectorize: it is true where errno and the FP environment play no part,
+    which the caller has checked.
     """
     lines = []
     for name in names:
@@ -491,9 +493,8 @@ def _export(instances: Sequence[Instance], plain: Sequence[str]) -> str:
     functions = ", ".join(f"(void *){name}" for name in plain) or "0"
     kind = "void (*const __ufm_loops[])(__ufm_char **, const __ufm_intp *, const __ufm_intp *, void *)"
     return (
-        f"__UFM_C __UFM_EXPORT extern {kind};\n{kind} = {{{loops}}};\n"
-        "__UFM_C __UFM_EXPORT extern void *const __ufm_functions[];\n"
-        f"void *const __ufm_functions[] = {{{functions}}};"
+        f"__UFM_BEGIN_C\nextern __UFM_EXPORT {kind};\nextern __UFM_EXPORT void *const __ufm_functions[];\n__UFM_END_C\n"
+        f"{kind} = {{{loops}}};\nvoid *const __ufm_functions[] = {{{functions}}};"
     )
 
 

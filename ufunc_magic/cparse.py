@@ -259,7 +259,8 @@ def _read_function(cell: _Cell, node: Node, place: _Place) -> None:
         end_line=cell.origin(node.end_point[0] + 1)[1],
         file=file,
         text=cell.text.raw[top.start_byte : node.end_byte].decode(errors="replace"),
-        doc=doc,
+        # Some libraries, ERFA for one, have theirs between the parameters and the brace.
+        doc=doc or cell.text.comment_between(cdecl.end_of_declarator(node), body.start_byte),
         annotation=annotation,
         static=place.hidden or "static" in declared.storage,
         variadic=variadic,

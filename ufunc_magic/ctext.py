@@ -88,6 +88,14 @@ class Text:
         kept = [line for line in lines if not _UFUNC.match(line.strip())]
         return _dedented(kept), " ".join(filter(None, notes))
 
+    def comment_between(self, start: int, end: int) -> str:
+        """The comments inside a span of bytes, as one text."""
+        inside = self.comments[bisect_right(self.comments, start, key=lambda span: span[0]) :]
+        lines: list[str] = []
+        for first, last in inside[: bisect_right(inside, end, key=lambda span: span[1])]:
+            lines += _unmarked(self.raw[first:last].decode(errors="replace"))
+        return _dedented(lines)
+
     def offset(self, line: int) -> int:
         """Byte offset of the first character of a 1-based line that is not blank."""
         start = 0

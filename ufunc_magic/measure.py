@@ -112,7 +112,7 @@ def _repeats(call: Call, clock: Clock) -> int:
     for scale in itertools.count():
         for factor in (1, 2, 5):
             repeat = int(factor * 10**scale)
-            if _sample(call, repeat, clock) >= SAMPLE or repeat >= 1_000_000:
+            if _sample(call, repeat, clock) >= SAMPLE or repeat >= 10_000:
                 return repeat
     raise AssertionError("unreachable")
 

@@ -6,7 +6,6 @@ The magics' parsers, their ``?`` help, tab completion, ``%ufunc_config`` and the
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
@@ -178,6 +177,8 @@ def make_options(given: Mapping[str, Any] | None = None, *, base: Options | None
     values: dict[str, Any] = {}
     for name, value in (given or {}).items():
         if name not in known:
+            import difflib  # 2 ms that only a misspelling pays
+
             near = difflib.get_close_matches(name, known, n=1)
             remedy = f"Did you mean {near[0]!r}?" if near else f"Options are: {', '.join(sorted(known))}."
             raise OptionError(f"{name!r} is not an option.", remedy=remedy)

@@ -138,7 +138,10 @@ class Arithmetic:
     def infix(self, op: str, left: Expr, right: Expr, t: CType, spaced: bool) -> Expr:
         level = _PRECEDENCE[op]
         gap = " " if spaced or level < PRODUCT else ""
-        text = f"{left.at(level)}{gap}{op}{gap}{right.at(level + 1)}"
+        lowest, highest = level, level + 1
+        if level < SHIFT:  # nobody remembers how these bind: parentheses around all but the same operator
+            lowest, highest = level if left.parts and left.parts[1] == op else UNARY, UNARY
+        text = f"{left.at(lowest)}{gap}{op}{gap}{right.at(highest)}"
         return Expr(text, t, level, parts=(left.text, op, right.text))
 
     def compare(self, op: str, left: Expr, right: Expr) -> Expr:

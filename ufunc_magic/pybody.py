@@ -111,6 +111,10 @@ class Body(CountedLoops):
         self.before, self.statement = [], node
         test = self.condition(child(node, "condition"))
         lines, self.before, self.statement = self.before, None, None
+        if test.truth and test.value is not None:
+            other = child(node, "consequence") if test.value else node.child_by_field_name("alternative")
+            chosen = children(other)[0] if other is not None and other.type == "else_clause" else other
+            return lines + (self.write(chosen) if chosen is not None else [])
         lines = [*lines, f"if {test.text}:", *self.block(child(node, "consequence"))]
         other = node.child_by_field_name("alternative")
         if other is None:

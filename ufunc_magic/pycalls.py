@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .arith import COMPLEX, DOUBLE, FLOAT, INT, LONG, VOID, CType, promoted, usual
-from .pyexpr import WORDS, Readings
+from .pyexpr import WORDS, Readings, is_null
 from .pymath import Known, known
 from .pyvalue import ATOM, TERNARY, WALRUS, Expr, Stop, bare, brief, child, children, text_of, walk
 
@@ -235,9 +235,17 @@ class Expressions(Readings):
         """A call of one of the cell's functions: its text, the places its results go to, its type."""
         if routine.main and not routine.plain:
             raise Stop(f"calls itself (`{routine.name}`) with pointers", node)
+        if len(arguments) != len(routine.parameters):
+            raise Stop(f"calls `{routine.name}` with {len(arguments)} arguments", node)
         given: list[str] = []
         targets: list[Expr] = []
+        absent = [p.cell and self.nowhere(a) for p, a in zip(routine.parameters, arguments, strict=False)]
+        if any(absent):
+            forms = zip(routine.parameters, absent, strict=True)
+            routine = replace(routine, parameters=tuple(replace(p, null=null) for p, null in forms))
         for parameter, argument in zip(routine.parameters, arguments, strict=False):
+            if parameter.null:
+                continue
             if parameter.cell:
                 place = self.address(argument) if not parameter.reference else self.place(argument)
                 if place.type != parameter.type:
@@ -253,6 +261,10 @@ class Expressions(Readings):
                 given.append(self.convert(e, parameter.type, node=node).text)
         return f"{self.cell.request(routine)}({', '.join(given)})", targets, routine.returns
 
+    def nowhere(self, node: Node) -> bool:
+        """Whether an argument is a null pointer."""
+        return is_null(bare(node)) or self.points(bare(node)) is False
+
     def address(self, node: Node) -> Expr:
         """The place whose address an argument is."""
         node = bare(node)
@@ -260,7 +272,7 @@ class Expressions(Readings):
             return self.place(child(node, "argument"))
         found = self.variable(text_of(node)) if node.type == "identifier" else None
         if found is not None and found.cell:
-            return Expr(found.name, found.type)
+            return self.pointed(found, node)
         e = self.value(node)
         if e.type.kind == "a" and e.type.of is not None:
             return Expr(f"{e.at(ATOM)}[0]", e.type.of)

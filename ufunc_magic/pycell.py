@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import keyword
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -12,8 +14,8 @@ from .pycalls import Expressions
 from .pyexpr import Readings
 from .pyinit import initial
 from .pymath import CONSTANTS, LIMITS
-from .pyuses import assigned_first, changed, declared_name, function_name, parameters_of, used_as_array
-from .pyvalue import Expr, Stop, child, children, text_of, walk
+from .pyuses import assigned_first, declared_name, function_name, names_changed, parameters_of, used_as_array
+from .pyvalue import Expr, Stop, child, children, text_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -30,7 +32,7 @@ class Given:
     """One parameter of a routine.
 
     ``cell``: a pointer to one value; ``reads``, ``writes``: what the body does with it;
-    ``reference``: a C++ reference.
+    ``reference``: a C++ reference; ``null``: this form of the routine is for calls that pass no pointer.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Given:
     reads: bool = True
     writes: bool = False
     reference: bool = False
+    null: bool = False
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,11 @@ class Routine:
     parameters: tuple[Given, ...]
     main: bool = False
     plain: bool = True
+
+    @property
+    def key(self) -> str:
+        """The C name, and which pointers this form of it does without."""
+        return "_".join([self.name, *(f"no_{p.name}" for p in self.parameters if p.null)])
 
 
 @dataclass(frozen=True)
@@ -88,11 +96,21 @@ class Cell:
     structs: dict[str, CType] = field(default_factory=dict)
     main: Routine | None = None
     main_name: str = ""
+    prototypes: list[Node] = field(default_factory=list)
     serial: int = 0
 
     def __post_init__(self) -> None:
-        self.words = {text_of(n) for n in walk(self.root) if n.type == "identifier"}
+        self.words = set(re.findall(r"[A-Za-z_]\w*", text_of(self.root)))
         self._read(self.root)
+        self.assigned = {n for nodes in self.functions.values() for node in nodes for n in names_changed(node)}
+
+    def again(self) -> Cell:
+        """The same file scope, for writing another function: nothing is needed from it yet."""
+        other = copy.copy(self)
+        other.helpers, other.constants, other.requested, other.serial = set(), {}, {}, 0
+        other.functions, other.variables, other.macros = dict(self.functions), dict(self.variables), dict(self.macros)
+        other.enumerators, other.named, other.structs = dict(self.enumerators), dict(self.named), dict(self.structs)
+        return other
 
     # -- reading --------------------------------------------------------------------------------
 
@@ -124,6 +142,8 @@ class Cell:
         if base is not None and base.type in ("struct_specifier", "enum_specifier"):
             self._tag(base)
         for declarator in node.children_by_field_name("declarator"):
+            if declarator.type in ("function_declarator", "pointer_declarator"):
+                self.prototypes.append(node)
             if declarator.type == "init_declarator":
                 self.variables[declared_name(declarator)] = (node, declarator)
 
@@ -242,9 +262,7 @@ class Cell:
                 return f"{stem}{self.serial}"
 
     def has_prototype(self, name: str) -> bool:
-        return name in self.words and any(
-            n.type == "function_declarator" and text_of(child(n, "declarator")) == name for n in walk(self.root)
-        )
+        return bool(re.search(rf"\b{name}\s*\([^()]*\)\s*;", "".join(map(text_of, self.prototypes))))
 
     def constant(self, name: str, asking: Readings, node: Node) -> Expr:
         """The file-scope constant ``name``; its definition will stand above the functions."""
@@ -280,7 +298,7 @@ class Cell:
 
     def table(self, name: str, declaration: Node, declarator: Node, asking: Readings, *, key: str = "") -> Expr:
         """A file-scope or static variable as a constant; refused where something changes it."""
-        if changed(self.root, name) and "const" not in text_of(declaration).split("=")[0].split():
+        if name in self.assigned and "const" not in text_of(declaration).split("=")[0].split():
             raise Stop(f"keeps `{name}` from call to call", declarator)
         found = self.declared(child(declarator, "declarator"), self.type_named(child(declaration, "type")))
         if found.pointer:
@@ -339,8 +357,8 @@ class Cell:
         """Ask for ``routine`` to be written too; returns its Python name."""
         if routine.main:
             return self.main_name
-        self.requested.setdefault(routine.name, routine)
-        return python_name(routine.name)
+        self.requested.setdefault(routine.key, routine)
+        return python_name(routine.key)
 
 
 _NO_ROUTINE: Routine = Routine("", None, VOID, ())  # type: ignore[arg-type]

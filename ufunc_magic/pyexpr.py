@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from .pycell import Cell, Routine
 
-__all__ = ["WORDS", "Readings"]
+__all__ = ["WORDS", "Readings", "is_null"]
 
 WORDS = {"and": "&&", "or": "||", "not": "!", "bitand": "&", "bitor": "|", "xor": "^", "compl": "~", "not_eq": "!="}
 
@@ -61,13 +61,6 @@ class Readings(Arithmetic):
 
     def settled(self, node: Node) -> Expr:
         return self.settle(self.value(node))
-
-    def condition(self, node: Node) -> Expr:
-        """An expression of which only truth matters."""
-        e = self.value(node)
-        if e.type.kind in "asv":
-            raise Stop(f"asks whether `{brief(node)}` is null", node)
-        return e if e.logical else self.settle(e)
 
     def _number_literal(self, node: Node) -> Expr:
         text = text_of(node)
@@ -131,10 +124,32 @@ class Readings(Arithmetic):
         meant = self.named_cast(node.child_by_field_name("left"))
         if meant is not None:
             return self.misread_cast(meant, op, right_node, node)
+        if op in ("==", "!="):
+            for pointer, other in ((left_node, right_node), (right_node, left_node)):
+                there = self.points(pointer) if is_null(other) else None
+                if there is not None:
+                    return _truth(there == (op == "!="))
         left = self.value(left_node)
         right = self.value(right_node)
         spaced = node.child_by_field_name("left").end_byte < child(node, "operator").start_byte  # type: ignore[union-attr]
         return self.binary(op, left, right, node, spaced=spaced)
+
+    def points(self, node: Node) -> bool | None:
+        """Whether a pointer parameter points anywhere; None if ``node`` is no such name."""
+        found = self.variable(text_of(node)) if node.type == "identifier" else None
+        if found is None or not (found.cell or found.type.kind == "a"):
+            return None
+        return not found.null
+
+    def condition(self, node: Node) -> Expr:
+        """An expression of which only truth matters."""
+        there = self.points(bare(node))
+        if there is not None:
+            return _truth(there)
+        e = self.value(node)
+        if e.type.kind in "asv":
+            raise Stop(f"asks whether `{brief(node)}` is null", node)
+        return e if e.logical else self.settle(e)
 
     def named_cast(self, node: Node | None) -> CType | None:
         """The type in ``(real)``, which the grammar takes for a name in parentheses."""
@@ -154,6 +169,8 @@ class Readings(Arithmetic):
     def logical(self, op: str, left_node: Node, right_node: Node) -> Expr:
         level, word = (AND, "and") if op == "&&" else (OR, "or")
         left = self.condition(left_node)
+        if left.truth and left.value is not None:  # p != NULL && ...
+            return left if bool(left.value) == (op == "||") else self.condition(right_node)
         with_nothing_around = self.before, self.after
         self.before = self.after = None
         right = self.condition(right_node)
@@ -166,6 +183,8 @@ class Readings(Arithmetic):
         op = WORDS.get(text := text_of(child(node, "operator")), text)
         if op == "!":
             e = self.condition(child(node, "argument"))
+            if e.truth and e.value is not None:
+                return _truth(not e.value)
             return Expr(f"not {e.at(NOT)}", INT, NOT, low=0, high=1, truth=True)
         e = self.value(child(node, "argument"))
         if not e.type.arithmetic:
@@ -185,6 +204,8 @@ class Readings(Arithmetic):
 
     def _conditional_expression(self, node: Node) -> Expr:
         test = self.condition(child(node, "condition"))
+        if test.truth and test.value is not None:
+            return self.value(child(node, "consequence" if test.value else "alternative"))
         around = self.before, self.after
         self.before = self.after = None
         left, right = self.value(child(node, "consequence")), self.value(child(node, "alternative"))
@@ -244,13 +265,18 @@ class Readings(Arithmetic):
                 return self.value(node)
         raise Stop(f"assigns to `{brief(node)}`", node)
 
+    def pointed(self, found: Variable, node: Node) -> Expr:
+        if found.null:
+            raise Stop(f"follows the null pointer `{found.name}`", node)
+        return Expr(found.name, found.type, low=found.low, high=found.high)
+
     def _pointer_expression(self, node: Node) -> Expr:
         inner = child(node, "argument")
         if text_of(child(node, "operator")) == "&":
             raise Stop(f"takes an address: `{brief(node)}`", node)
         found = self.variable(text_of(inner)) if inner.type == "identifier" else None
         if found is not None and found.cell:
-            return Expr(found.name, found.type, low=found.low, high=found.high)
+            return self.pointed(found, node)
         e = self.value(inner)
         if e.type.kind != "a" or e.type.of is None:
             raise Stop(f"follows the pointer `{brief(inner)}`", node)
@@ -268,7 +294,7 @@ class Readings(Arithmetic):
         if found is not None and found.cell:
             if text_of(subscript) != "0":
                 raise Stop(f"uses `{brief(node)}`, but `{found.name}` is one number", node)
-            return Expr(found.name, found.type, low=found.low, high=found.high)
+            return self.pointed(found, node)
         e = self.value(base)
         if e.type.kind != "a" or e.type.of is None:
             raise Stop(f"subscripts `{brief(base)}`, which is no array", node)
@@ -288,3 +314,13 @@ class Readings(Arithmetic):
         if t is None:
             raise Stop(f"uses `{brief(node)}`", node)
         return Expr(f"{e.at(ATOM)}.{name}", t)
+
+
+def is_null(node: Node) -> bool:
+    """Whether an expression is C's null pointer."""
+    text = text_of(node).replace(" ", "").strip("()")
+    return text in ("NULL", "nullptr", "0", "void*)0", "void*)(0")
+
+
+def _truth(value: bool) -> Expr:
+    return Expr(str(value), INT, low=int(value), high=int(value), truth=True, value=int(value))

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 __all__ = ["initial", "zero"]
 
+#: Elements of a table that is still written out.
+LARGEST = 4096
+
 
 def zero(t: CType) -> str:
     """A variable of type ``t``, zeroed."""
@@ -37,6 +40,8 @@ def initial(asking: Readings, source: Node, t: CType, *, frozen: bool = False) -
         if source.type != "initializer_list":
             raise Stop(f"initializes an array with `{text_of(source)}`", source)
         items = children(source)
+        if len(items) > LARGEST or source.end_byte - source.start_byte > 16 * LARGEST:
+            raise Stop("looks into a large table", source)
         if any(i.type == "initializer_pair" for i in items):
             raise Stop("uses designated array elements", source)
         if t.of.kind in "as" and items and items[0].type != "initializer_list":

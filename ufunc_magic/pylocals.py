@@ -11,7 +11,7 @@ from .pycalls import Expressions
 from .pycell import Declared, python_name
 from .pyinit import initial, zero
 from .pyuses import changed, declared_name
-from .pyvalue import Stop, Variable, child, text_of, walk
+from .pyvalue import Stop, Variable, child, children, text_of, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -35,7 +35,14 @@ class Locals(Expressions):
         self.body = child(routine.node, "body")
 
     def declare(
-        self, name: str, t: CType, *, low: int | None = None, high: int | None = None, cell: bool = False
+        self,
+        name: str,
+        t: CType,
+        *,
+        low: int | None = None,
+        high: int | None = None,
+        cell: bool = False,
+        null: bool = False,
     ) -> Variable:
         """Bring a C name into the innermost scope, renamed where it would hide one still in use."""
         spelled = python_name(name)
@@ -44,7 +51,7 @@ class Locals(Expressions):
         taken = {v.name for scope in self.scopes for v in scope.values()}
         while spelled in taken:
             spelled += "_"
-        made = Variable(spelled, t, low, high, cell)
+        made = Variable(spelled, t, low, high, cell, null)
         self.scopes[-1][name] = made
         return made
 
@@ -111,7 +118,7 @@ class Locals(Expressions):
                 raise Stop(f"uses the pointer variable `{found.name}`", node)
             if t.kind == "a":
                 return [f"{variable.name} = {self._empty(t, found.sizes)}"]
-            return [f"{variable.name} = {zero(t)}"] if t.kind == "s" else []
+            return [f"{variable.name} = {zero(t)}"] if t.kind == "s" or self._lent(found.name) else []
         if found.pointer:
             moves = changed(self.body, found.name)
             if any(c.type != "assignment_expression" or child(c, "left").type == "identifier" for c in moves):
@@ -136,6 +143,18 @@ class Locals(Expressions):
             if t.kind == "i" or not down:
                 return self.declare(found.name, t, low=-COUNTER if t.kind == "i" else 0, high=COUNTER)
         return self.declare(found.name, t)
+
+    def _lent(self, name: str) -> bool:
+        """Whether a function that may read it gets the address of a variable without a value."""
+        for taken in changed(self.body, name):
+            call = taken.parent.parent if taken.parent is not None and taken.parent.type == "argument_list" else None
+            if taken.type != "pointer_expression" or call is None or call.type != "call_expression":
+                continue
+            arguments = children(child(call, "arguments"))
+            routine = self.cell.routine(text_of(child(call, "function")), len(arguments))
+            if routine is not None and len(routine.parameters) == len(arguments):
+                return any(p.cell and p.reads for p, a in zip(routine.parameters, arguments, strict=True) if a == taken)
+        return False
 
     def _empty(self, t: CType, sizes: tuple[Node | None, ...]) -> str:
         """A zeroed local array, whose lengths may be expressions."""

@@ -82,11 +82,10 @@ def write(
     cplus : bool
         The text is C++: its C-like part is understood.
     """
-    clean, lines = _prepared(text)
+    typed = tuple(sorted((types or {}).items())), tuple(sorted(unit.typedefs.items()))
     try:
-        cell = Cell(
-            _parse(clean, cplus), types or {}, unit.typedefs, lambda value: _expression(value, cplus=cplus), cplus=cplus
-        )
+        read, lines = _read(text, *typed, cplus)
+        cell = read.again()
         main = _find(cell, signature, lines)
         source = _module(cell, main, signature, checked=False)
         checked = _module(cell, main, signature, checked=True)
@@ -111,6 +110,17 @@ def write(
 def _parser(cplus: bool) -> tree_sitter.Parser:
     grammar = tree_sitter_cuda if cplus else tree_sitter_c
     return tree_sitter.Parser(tree_sitter.Language(grammar.language()))
+
+
+# A library's text takes longer to read than one of its functions to write.
+@functools.lru_cache(maxsize=2)
+def _read(
+    text: str, types: tuple[tuple[str, int], ...], typedefs: tuple[tuple[str, str], ...], cplus: bool
+) -> tuple[Cell, list[int]]:
+    """The file scope of ``text``, and each row's line in the cell."""
+    clean, lines = _prepared(text)
+    root = _parse(clean, cplus)
+    return Cell(root, dict(types), dict(typedefs), functools.partial(_expression, cplus=cplus), cplus=cplus), lines
 
 
 def _parse(text: str, cplus: bool) -> Node:
@@ -146,6 +156,8 @@ def _prepared(text: str) -> tuple[str, list[int]]:
             rows[position] = "" if system else rows[position]
             line += 1
     clean = "\n".join(rows)
+    if "omplex" not in clean:
+        return clean, numbers
     for words, bits in (("float", 32), (r"long\s+double", 80), ("double", 64)):
         for pattern in (rf"\b{words}\s+(?:_Complex|complex|__complex__)\b", rf"\b(?:_Complex|complex)\s+{words}\b"):
             clean = re.sub(pattern, lambda m, bits=bits: f"__cplx{bits}" + "\n" * m[0].count("\n"), clean)  # type: ignore[misc]
@@ -196,8 +208,8 @@ def _module(cell: Cell, main: Routine, signature: Signature, *, checked: bool) -
     written: dict[str, list[str]] = {}
     while missing := [r for name, r in cell.requested.items() if name not in written]:
         for routine in missing:
-            written[routine.name] = called_text(cell, routine, checked=checked)
-    order = [name for name in cell.functions if name in written]
+            written[routine.key] = called_text(cell, routine, checked=checked)
+    order = sorted(written, key=lambda name: cell.requested[name].node.start_byte)
     parts = [HELPERS[name].splitlines() for name in HELPERS if name in cell.helpers]
     parts += [[text for text, _ in cell.constants.values()]] if cell.constants else []
     return _joined([*parts, *(written[name] for name in order), last])
@@ -208,10 +220,7 @@ def _joined(parts: Sequence[Sequence[str]]) -> str:
 
 
 def _forget(cell: Cell) -> None:
-    cell.helpers.clear()
-    cell.constants.clear()
-    cell.requested.clear()
-    cell.serial = 0
+    cell.helpers, cell.constants, cell.requested, cell.serial = set(), {}, {}, 0
 
 
 def _vector(cell: Cell, main: Routine, signature: Signature) -> str:

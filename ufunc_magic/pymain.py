@@ -34,10 +34,10 @@ def called_text(cell: Cell, routine: Routine, *, checked: bool) -> list[str]:
     body = Body(cell, routine, checked=checked, results=results)
     names = []
     for given in routine.parameters:
-        variable = body.declare(given.name, given.type, cell=given.cell and not given.reference)
-        names += [variable.name] if given.reads else []
-        stored += [variable] if given.writes else []
-    return _function(python_name(routine.name), names, body, [], bool(stored) and routine.returns == VOID)
+        variable = body.declare(given.name, given.type, cell=given.cell and not given.reference, null=given.null)
+        names += [variable.name] if given.reads and not given.null else []
+        stored += [variable] if given.writes and not given.null else []
+    return _function(python_name(routine.key), names, body, [], bool(stored) and routine.returns == VOID)
 
 
 def _function(name: str, parameters: Sequence[str], body: Body, head: Sequence[str], ends: bool) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import re
 from typing import TYPE_CHECKING
 
 from .pyvalue import child, children, text_of, walk
@@ -11,24 +13,45 @@ if TYPE_CHECKING:
 
     from .pycell import Cell
 
-__all__ = ["assigned_first", "changed", "declared_name", "function_name", "parameters_of", "used_as_array"]
+__all__ = [
+    "assigned_first",
+    "changed",
+    "declared_name",
+    "function_name",
+    "names_changed",
+    "parameters_of",
+    "used_as_array",
+]
 
 
 def changed(scope: Node, name: str) -> list[Node]:
     """The nodes that assign to the variable ``name``, or to something in it, or take its address."""
-    found = []
+    return list(_changed_in(scope).get(name, ()))
+
+
+@functools.lru_cache(maxsize=256)
+def _changed_in(scope: Node) -> dict[str, list[Node]]:
+    found: dict[str, list[Node]] = {}
     for node in walk(scope):
-        if node.type in ("assignment_expression", "update_expression"):
-            target = node.child_by_field_name("left") or node.child_by_field_name("argument")
-            if target is not None and _root_name(target) == name:
-                found.append(node)
-        elif (
-            node.type == "pointer_expression"
-            and text_of(node)[0] == "&"
-            and _root_name(child(node, "argument")) == name
-        ):
-            found.append(node)
+        name = _changes(node)
+        if name:
+            found.setdefault(name, []).append(node)
     return found
+
+
+def names_changed(scope: Node) -> set[str]:
+    """Every name for which ``changed`` would find something."""
+    return set(_changed_in(scope))
+
+
+def _changes(node: Node) -> str:
+    """The variable that this one node changes, ``""`` for none."""
+    if node.type in ("assignment_expression", "update_expression"):
+        target = node.child_by_field_name("left") or node.child_by_field_name("argument")
+        return _root_name(target) if target is not None else ""
+    if node.type == "pointer_expression" and node.children[0].type == "&":
+        return _root_name(node.children[-1])
+    return ""
 
 
 def _root_name(node: Node) -> str:
@@ -69,8 +92,17 @@ def used_as_array(body: Node, name: str, cell: Cell) -> bool:
 
 
 def assigned_first(body: Node, name: str) -> bool:
-    """Whether ``*name`` is certainly assigned before it is read and before any return."""
-    for statement in children(body):
+    """Whether ``*name`` is certainly assigned before it is read and before any return.
+
+    ``if (name != NULL) *name = ...`` counts: where it is asked, there is a pointer.
+    """
+    for statement in children(body) if body.type == "compound_statement" else [body]:
+        if statement.type == "if_statement" and statement.child_by_field_name("alternative") is None:
+            test = re.sub(r"\s|\(\(void\*?\s*\*\)0\)|[()]", "", text_of(child(statement, "condition")))
+            if test in (name, f"{name}!=NULL", f"NULL!={name}", f"{name}!=", f"{name}!=void*0"):
+                if assigned_first(child(statement, "consequence"), name):
+                    return True
+                continue
         if statement.type == "expression_statement":
             inner = children(statement)[0] if children(statement) else None
             uses = sum(1 for n in walk(statement) if n.type == "identifier" and text_of(n) == name)

@@ -60,13 +60,16 @@ class Expr:
 
 @dataclass(frozen=True)
 class Variable:
-    """A local name: ``cell`` marks a pointer to one value, which Python holds as that value itself."""
+    """A local name: ``cell`` marks a pointer to one value, which Python holds as that value itself; ``null`` one
+    that points nowhere.
+    """
 
     name: str
     type: CType
     low: int | None = None
     high: int | None = None
     cell: bool = False
+    null: bool = False
 
 
 def text_of(node: Node) -> str:
@@ -93,9 +96,11 @@ def bare(node: Node) -> Node:
 
 def walk(node: Node) -> Iterator[Node]:
     """The node and all named nodes below it, in the order of the text."""
-    yield node
-    for below in node.named_children:
-        yield from walk(below)
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += reversed(node.named_children)
 
 
 def brief(node: Node) -> str:

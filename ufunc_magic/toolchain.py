@@ -135,6 +135,7 @@ def compile_shared(
     folder = output.parent
     quiet = [*flags, *_limits(toolchain)]
     extras = [os.path.abspath(os.path.expanduser(os.fspath(path))) for path in extra_sources]
+    made_before = [path for path in extras if path.endswith((".o", ".obj", ".a"))]
     foreign = [path for path in extras if _is_foreign(path, toolchain)]
     messages = ""
     # gcc makes "-ffast-math" of a link flush denormals to zero in the whole process that opens the
@@ -142,7 +143,8 @@ def compile_shared(
     if foreign or FAST_MATH.intersection(flags):
         steps = [(["-c", *_language(toolchain)], quiet, source)]
         plain = [f for f in quiet if not f.startswith("-std=") and f != "-Werror=implicit-function-declaration"]
-        steps += [(["-c", path], plain if path in foreign else quiet, "") for path in extras]
+        sources = [path for path in extras if path not in made_before]
+        steps += [(["-c", path], plain if path in foreign else quiet, "") for path in sources]
         objects = [str(folder / f"unit{n}.o") for n in range(len(steps))]
         for (inputs, options, text), made in zip(steps, objects, strict=True):
             compiling = [f for f in options if f != "-shared"]
@@ -155,7 +157,7 @@ def compile_shared(
         standard = "-lc++" if sys.platform == "darwin" else "-lstdc++"
         runtime = [standard] if foreign and toolchain.kind != "zig" else []
         driver = _driver(toolchain, cplus=toolchain.cplus or bool(foreign))
-        command = [*driver, *quiet, *objects, "-o", str(output), *link, *runtime]
+        command = [*driver, *quiet, *objects, *made_before, "-o", str(output), *link, *runtime]
         done = _run(command, "", folder, storage, timeout)
     else:
         # "-x none": without it, objects and libraries among the later arguments would be read as C.

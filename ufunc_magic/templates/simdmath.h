@@ -22,6 +22,7 @@
 typedef double __ufm_v8 __attribute__((vector_size(64)));
 typedef long long __ufm_i8 __attribute__((vector_size(64)));
 typedef float __ufm_f16 __attribute__((vector_size(64)));
+typedef int __ufm_i16 __attribute__((vector_size(64)));
 typedef float __ufm_f8 __attribute__((vector_size(32)));
 
 #define __UFM_AVX512 target("avx512f,avx512dq,avx512vl,avx512bw,avx512cd,avx2,fma")
@@ -34,6 +35,7 @@ typedef float __ufm_f8 __attribute__((vector_size(32)));
 #define __UFM_SUB8(a, b) __builtin_ia32_subpd512_mask(a, b, a, -1, 4)
 #define __UFM_MUL8(a, b) __builtin_ia32_mulpd512_mask(a, b, a, -1, 4)
 #define __UFM_FMA8(a, b, c) __builtin_ia32_vfmaddpd512_mask(a, b, c, -1, 4)
+#define __UFM_FMA_DOWN8(a, b, c) __builtin_ia32_vfmaddpd512_mask(a, b, c, -1, 9)
 #define __UFM_FMS8(a, b, c) __builtin_ia32_vfmaddpd512_mask(a, b, -(c), -1, 4)
 #define __UFM_FNMA8(a, b, c) __builtin_ia32_vfmaddpd512_mask(-(a), b, c, -1, 4)
 /* Both give the second operand where one is NaN. */
@@ -45,6 +47,30 @@ typedef float __ufm_f8 __attribute__((vector_size(32)));
 #define __UFM_CMP8(a, b, predicate) __builtin_ia32_cmppd512_mask(a, b, predicate, -1, 4)
 #define __UFM_PICK8(mask, yes, no) __builtin_ia32_blendmpd_512_mask(no, yes, mask)
 #define __UFM_ABS8(a) ((__ufm_v8)((__ufm_i8)(a) & 0x7fffffffffffffffLL))
+/* For a without a sign bit. */
+#define __UFM_SIGN8(a, x) ((__ufm_v8)((__ufm_i8)(a) | ((__ufm_i8)(x) & ~0x7fffffffffffffffLL)))
+
+#define __UFM_K16(x) ((__ufm_f16){x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x})
+#define __UFM_ADD16(a, b) __builtin_ia32_addps512_mask(a, b, a, -1, 4)
+#define __UFM_SUB16(a, b) __builtin_ia32_subps512_mask(a, b, a, -1, 4)
+#define __UFM_MUL16(a, b) __builtin_ia32_mulps512_mask(a, b, a, -1, 4)
+#define __UFM_FMA16(a, b, c) __builtin_ia32_vfmaddps512_mask(a, b, c, -1, 4)
+#define __UFM_FMA_DOWN16(a, b, c) __builtin_ia32_vfmaddps512_mask(a, b, c, -1, 9)
+#define __UFM_FNMA16(a, b, c) __builtin_ia32_vfmaddps512_mask(-(a), b, c, -1, 4)
+#define __UFM_MIN16(a, b) __builtin_ia32_minps512_mask(a, b, a, -1, 4)
+#define __UFM_MAX16(a, b) __builtin_ia32_maxps512_mask(a, b, a, -1, 4)
+#define __UFM_SCALE16(a, n) __builtin_ia32_scalefps512_mask(a, n, a, -1, 4)
+#define __UFM_LOOKUP16(table, i) \
+    __builtin_shuffle(*(const __ufm_f16 *)(table), *(const __ufm_f16 *)((table) + 16), i)
+#define __UFM_CMP16(a, b, predicate) __builtin_ia32_cmpps512_mask(a, b, predicate, -1, 4)
+#define __UFM_PICK16(mask, yes, no) __builtin_ia32_blendmps_512_mask(no, yes, mask)
+#define __UFM_ABS16(a) ((__ufm_f16)((__ufm_i16)(a) & 0x7fffffff))
+#define __UFM_SIGN16(a, x) ((__ufm_f16)((__ufm_i16)(a) | ((__ufm_i16)(x) & ~0x7fffffff)))
+#define __UFM_HALF16(a, which) __builtin_ia32_extractf32x8_mask(a, which, (__ufm_f8){}, -1)
+#define __UFM_JOIN16(low, high) __builtin_ia32_insertf32x8_mask( \
+    __builtin_ia32_insertf32x8_mask((__ufm_f16){}, low, 0, (__ufm_f16){}, -1), high, 1, (__ufm_f16){}, -1)
+#define __UFM_WIDEN8(a) __builtin_ia32_cvtps2pd512_mask(a, (__ufm_v8){}, -1, 4)
+#define __UFM_NARROW8(a) __builtin_ia32_cvtpd2ps512_mask(a, (__ufm_f8){}, -1, 4)
 
 /* 2^(i/16), and what rounding it left, relative. */
 static const double __ufm_exp_table[32] __attribute__((aligned(64), unused)) = {
@@ -93,7 +119,7 @@ __UFM_EXPORT8 __ufm_v8 __ufm_exp8(__ufm_v8 x)
 }
 #endif
 
-#if defined __UFM_WANT_log
+#if defined __UFM_WANT_log || defined __UFM_WANT_acoshf
 /* ln(1+i/16) with 42 bits after the point, and the rest. */
 static const double __ufm_log_table[32] __attribute__((aligned(64))) = {
     0x0.0p+0, 0x1.f0a30c0118000p-5, 0x1.e27076e2b0000p-4, 0x1.5ff3070a7a000p-3,
@@ -105,7 +131,10 @@ static const double __ufm_log_table[32] __attribute__((aligned(64))) = {
     -0x1.ed03525ca2643p-44, -0x1.7794f689f8434p-44, 0x1.bb2cd720ec44cp-44, 0x1.415b4c4bdd99fp-44,
     0x1.a07bd8b34be7cp-46, 0x1.7c3f6b2143eadp-46, 0x1.5732325e617a3p-44, -0x1.2a88c41ba8752p-44};
 
-/* Error < 0.55 ulp. */
+#endif
+
+#if defined __UFM_WANT_log
+/* Error < 0.62 ulp. */
 __UFM_EXPORT8 __ufm_v8 __ufm_log8(__ufm_v8 x) __asm__("_ZGVeN8v_log");
 __UFM_EXPORT8 __ufm_v8 __ufm_log8(__ufm_v8 x)
 {
@@ -129,7 +158,7 @@ __UFM_EXPORT8 __ufm_v8 __ufm_log8(__ufm_v8 x)
 }
 #endif
 
-#if defined __UFM_WANT_pow
+#if defined __UFM_WANT_pow || defined __UFM_WANT_powf
 /* log2(1+i/16) with 42 bits after the point, and the rest. */
 static const double __ufm_log2_table[32] __attribute__((aligned(64))) = {
     0x0.0p+0, 0x1.663f6fac90000p-4, 0x1.5c01a39fbe000p-3, 0x1.fbc16b9026000p-3,
@@ -179,8 +208,10 @@ static __attribute__((noinline, cold, __UFM_AVX512)) __ufm_v8 __ufm_pow_special8
     unsigned char unit = __UFM_CMP8(__UFM_ABS8(x), one, 0) & __UFM_CMP8(__UFM_ABS8(y), __UFM_K8(__builtin_inf()), 0);
     return __UFM_PICK8(unit | __UFM_CMP8(x, one, 0) | __UFM_CMP8(y, zero, 0), one, result);
 }
+#endif
 
-/* Error < 0.8 ulp; results that are doubles, such as pow(3, 2), come out exact. */
+#if defined __UFM_WANT_pow
+/* Error < 1.2 ulp; results that are doubles, such as pow(3, 2), come out exact. */
 __UFM_EXPORT8 __ufm_v8 __ufm_pow8(__ufm_v8 x, __ufm_v8 y) __asm__("_ZGVeN8vv_pow");
 __UFM_EXPORT8 __ufm_v8 __ufm_pow8(__ufm_v8 x, __ufm_v8 y)
 {
@@ -214,6 +245,272 @@ __UFM_EXPORT8 __ufm_v8 __ufm_pow8(__ufm_v8 x, __ufm_v8 y)
     if (__builtin_expect(special, 0))
         return __ufm_pow_special8(x, y, high, low);
     return __ufm_exp2_8(high, low);
+}
+#endif
+
+#if defined __UFM_WANT_tanh
+/* Error < @tanh@ ulp. */
+__UFM_EXPORT8 __ufm_v8 __ufm_tanh8(__ufm_v8 x) __asm__("_ZGVeN8v_tanh");
+__UFM_EXPORT8 __ufm_v8 __ufm_tanh8(__ufm_v8 x)
+{
+    /* e/(e+2) with e = exp(2|x|) - 1 = (s - 1) + s p, s = 2^(n/16); n rounded down so that p >= 0
+       and nothing cancels. */
+    __ufm_v8 t = __UFM_MIN8(__UFM_K8(50.0), __UFM_ABS8(__UFM_ADD8(x, x)));
+    __ufm_v8 shifted = __UFM_FMA_DOWN8(t, __UFM_K8(0x1.71547652b82fep+4), __UFM_K8(0x1.8p52));
+    __ufm_i8 i = (__ufm_i8)shifted;
+    __ufm_v8 n = __UFM_SUB8(shifted, __UFM_K8(0x1.8p52));
+    __ufm_v8 r = __UFM_FNMA8(n, __UFM_K8(0x1.62e42fefa0000p-5), t);
+    r = __UFM_FNMA8(n, __UFM_K8(0x1.cf79abc9e3b3ap-44), r);
+    __ufm_v8 rr = __UFM_MUL8(r, r);
+    __ufm_v8 q = __UFM_FMA8(r, __UFM_K8(0x1.a7f832cc848fbp-13), __UFM_K8(0x1.6c07f724414c2p-10));
+    __ufm_v8 p2 = __UFM_FMA8(r, __UFM_K8(0x1.11111eb84bc1fp-7), __UFM_K8(0x1.555555489907ep-5));
+    __ufm_v8 p = __UFM_FMA8(r, __UFM_K8(0x1.555555555acb1p-3), __UFM_K8(0x1.fffffffffffe7p-2));
+    p = __UFM_FMA8(rr, __UFM_FMA8(rr, q, p2), p);
+    p = __UFM_FMA8(rr, p, __UFM_ADD8(r, __UFM_LOOKUP8(__ufm_exp_table + 16, i)));
+    __ufm_v8 s = __UFM_SCALE8(__UFM_LOOKUP8(__ufm_exp_table, i), __UFM_MUL8(n, __UFM_K8(0x1p-4)));
+    __ufm_v8 e = __UFM_FMA8(s, p, __UFM_SUB8(s, __UFM_K8(1.0)));
+    /* The quotient by Newton's method: VDIVPD takes longer than all of the above. */
+    __ufm_v8 d = __UFM_ADD8(e, __UFM_K8(2.0));
+    __ufm_v8 y = __builtin_ia32_rcp14pd512_mask(d, d, -1);
+    y = __UFM_FMA8(y, __UFM_FNMA8(d, y, __UFM_K8(1.0)), y);
+    q = __UFM_MUL8(e, y);
+    __ufm_v8 rest = __UFM_SUB8(e, __UFM_SUB8(d, __UFM_K8(2.0)));
+    rest = __UFM_FNMA8(q, rest, __UFM_FNMA8(q, d, e));
+    return __UFM_SIGN8(__UFM_FMA8(rest, y, q), x);
+}
+#endif
+
+#if defined __UFM_WANT_sinh
+/* Error < @sinh@ ulp. */
+__UFM_EXPORT8 __ufm_v8 __ufm_sinh8(__ufm_v8 x) __asm__("_ZGVeN8v_sinh");
+__UFM_EXPORT8 __ufm_v8 __ufm_sinh8(__ufm_v8 x)
+{
+    /* sinh(c + r) = sinh c cosh r + cosh c sinh r with c = n ln(2)/16. */
+    __ufm_v8 t = __UFM_MIN8(__UFM_K8(711.5), __UFM_ABS8(x));
+    __ufm_v8 shifted = __UFM_FMA8(t, __UFM_K8(0x1.71547652b82fep+4), __UFM_K8(0x1.8p52));
+    __ufm_i8 i = (__ufm_i8)shifted;
+    __ufm_v8 n = __UFM_SUB8(shifted, __UFM_K8(0x1.8p52));
+    __ufm_v8 r = __UFM_FNMA8(n, __UFM_K8(0x1.62e42fefa0000p-5), t);
+    r = __UFM_FNMA8(n, __UFM_K8(0x1.cf79abc9e3b3ap-44), r);
+    __ufm_v8 rr = __UFM_MUL8(r, r);
+    __ufm_v8 odd = __UFM_FMA8(rr, __UFM_K8(0x1.a01b57a8231e2p-13), __UFM_K8(0x1.11111110b19e4p-7));
+    odd = __UFM_FMA8(rr, odd, __UFM_K8(0x1.5555555555557p-3));
+    odd = __UFM_FMA8(__UFM_MUL8(rr, r), odd, r);
+    __ufm_v8 even = __UFM_FMA8(rr, __UFM_K8(0x1.6c184235428e1p-10), __UFM_K8(0x1.555555547e92ep-5));
+    even = __UFM_MUL8(rr, __UFM_FMA8(rr, even, __UFM_K8(0x1.0000000000004p-1)));
+    /* Near the largest result exp(c)/2 alone may overflow: work with 1/16 of it there. */
+    __ufm_v8 scale = __UFM_PICK8(__UFM_CMP8(n, __UFM_K8(16000.0), 14), __UFM_K8(4.0), __UFM_K8(0.0));
+    __ufm_v8 less = __UFM_SUB8(__UFM_K8(-1.0), scale);
+    __ufm_v8 up = __UFM_SCALE8(__UFM_LOOKUP8(__ufm_exp_table, i), __UFM_FMA8(n, __UFM_K8(0x1p-4), less));
+    __ufm_v8 down = __UFM_SCALE8(__UFM_LOOKUP8(__ufm_exp_table, -i), __UFM_FMA8(n, __UFM_K8(-0x1p-4), less));
+    __ufm_v8 difference = __UFM_SUB8(up, down);
+    __ufm_v8 low = __UFM_SUB8(__UFM_SUB8(up, difference), down);
+    low = __UFM_FMA8(up, __UFM_LOOKUP8(__ufm_exp_table + 16, i), low);
+    low = __UFM_FNMA8(down, __UFM_LOOKUP8(__ufm_exp_table + 16, -i), low);
+    low = __UFM_FMA8(difference, even, low);
+    low = __UFM_FMA8(__UFM_ADD8(up, down), odd, low);
+    return __UFM_SIGN8(__UFM_SCALE8(__UFM_ADD8(difference, low), scale), x);
+}
+#endif
+
+#if defined __UFM_WANT_powf
+/* In double, 8 at a time. */
+__UFM_INLINE8 __ufm_f8 __ufm_powf_half(__ufm_f8 a, __ufm_f8 b)
+{
+    __ufm_v8 x = __UFM_WIDEN8(a), y = __UFM_WIDEN8(b);
+    __UFM_SPLIT8(x, k, i, z)
+    __ufm_v8 p = __UFM_FMA8(z, __UFM_K8(-0x1.ed3dd8355ec5fp-3), __UFM_K8(0x1.27d3f027edd5bp-2));
+    p = __UFM_FMA8(z, p, __UFM_K8(-0x1.7154647dc7450p-2));
+    p = __UFM_FMA8(z, p, __UFM_K8(0x1.ec7092092c3e9p-2));
+    p = __UFM_FMA8(z, p, __UFM_K8(-0x1.715476532fe70p-1));
+    p = __UFM_FMA8(z, p, __UFM_K8(0x1.71547652cfb58p+0));
+    __ufm_v8 high = __UFM_MUL8(y, __UFM_FMA8(z, p, __UFM_SUB8(k, __UFM_LOOKUP8(__ufm_log2_table, i))));
+    unsigned char special = __builtin_ia32_fpclasspd512_mask(x, 0xdf, -1) | __UFM_CMP8(__UFM_ABS8(high), __UFM_K8(1000.0), 5);
+    if (__builtin_expect(special, 0))
+        return __UFM_NARROW8(__ufm_pow_special8(x, y, high, __UFM_K8(0.0)));
+    __ufm_v8 shifted = __UFM_ADD8(high, __UFM_K8(0x1.8p48));
+    i = (__ufm_i8)shifted;
+    __ufm_v8 n = __UFM_SUB8(shifted, __UFM_K8(0x1.8p48));
+    __ufm_v8 r = __UFM_SUB8(high, n);
+    p = __UFM_FMA8(r, __UFM_K8(0x1.3b2cce85e344ap-7), __UFM_K8(0x1.c6b3f8b5a7c57p-5));
+    p = __UFM_FMA8(r, p, __UFM_K8(0x1.ebfbdff4db3adp-3));
+    p = __UFM_FMA8(r, p, __UFM_K8(0x1.62e42fec37597p-1));
+    __ufm_v8 t = __UFM_LOOKUP8(__ufm_exp_table, i);
+    return __UFM_NARROW8(__UFM_SCALE8(__UFM_FMA8(t, __UFM_MUL8(r, p), t), n));
+}
+
+/* Error < @powf@ ulp. */
+__UFM_EXPORT8 __ufm_f16 __ufm_powf16(__ufm_f16 x, __ufm_f16 y) __asm__("_ZGVeN16vv_powf");
+__UFM_EXPORT8 __ufm_f16 __ufm_powf16(__ufm_f16 x, __ufm_f16 y)
+{
+    return __UFM_JOIN16(__ufm_powf_half(__UFM_HALF16(x, 0), __UFM_HALF16(y, 0)),
+                        __ufm_powf_half(__UFM_HALF16(x, 1), __UFM_HALF16(y, 1)));
+}
+#endif
+
+#if defined __UFM_WANT_acoshf
+/* log(x + sqrt(x^2 - 1)) in double, 8 at a time. */
+__UFM_INLINE8 __ufm_f8 __ufm_acoshf_half(__ufm_f8 a)
+{
+    __ufm_v8 x = __UFM_WIDEN8(a), half = __UFM_K8(0.5);
+    __ufm_v8 s = __UFM_FMA8(x, x, __UFM_K8(-1.0));
+    __ufm_v8 y = __builtin_ia32_rsqrt14pd512_mask(s, s, -1);
+    __ufm_v8 root = __UFM_MUL8(s, y);
+    root = __UFM_FMA8(root, __UFM_FNMA8(root, __UFM_MUL8(half, y), half), root);
+    __ufm_v8 v = __UFM_ADD8(x, root);
+    __UFM_SPLIT8(v, k, i, z)
+    __ufm_v8 p = __UFM_FMA8(z, __UFM_K8(-0x1.55e3963537a2bp-3), __UFM_K8(0x1.9a1ac23def797p-3));
+    p = __UFM_FMA8(z, p, __UFM_K8(-0x1.ffffe747a5ddep-3));
+    p = __UFM_FMA8(z, p, __UFM_K8(0x1.55554d3430ffbp-2));
+    p = __UFM_FMA8(z, p, __UFM_K8(-0x1.0000000052fafp-1));
+    p = __UFM_FMA8(z, p, __UFM_K8(0x1.00000000104dep+0));
+    __ufm_v8 l = __UFM_FMA8(k, __UFM_K8(0x1.62e42fefa39efp-1), -__UFM_LOOKUP8(__ufm_log_table, i));
+    l = __UFM_FMA8(z, p, l);
+    /* By the class of x - 1: NaN, 0 -> 0, negative -> NaN, inf -> inf, positive -> l. */
+    __ufm_i8 what = (__ufm_i8){} + 0x03530822;
+    return __UFM_NARROW8(__builtin_ia32_fixupimmpd512_mask(l, __UFM_SUB8(x, __UFM_K8(1.0)), what, 0, -1, 4));
+}
+
+/* Error < @acoshf@ ulp. */
+__UFM_EXPORT8 __ufm_f16 __ufm_acoshf16(__ufm_f16 x) __asm__("_ZGVeN16v_acoshf");
+__UFM_EXPORT8 __ufm_f16 __ufm_acoshf16(__ufm_f16 x)
+{
+    return __UFM_JOIN16(__ufm_acoshf_half(__UFM_HALF16(x, 0)), __ufm_acoshf_half(__UFM_HALF16(x, 1)));
+}
+#endif
+
+#if defined __UFM_WANT_tanhf
+/* 2^(i/32), and what rounding it left, relative. */
+static const float __ufm_expf_table[64] __attribute__((aligned(64))) = {
+    0x1.0p+0f, 0x1.059b0ep+0f, 0x1.0b5586p+0f, 0x1.11301ep+0f, 0x1.172b84p+0f, 0x1.1d4874p+0f, 0x1.2387a6p+0f, 0x1.29e9ep+0f,
+    0x1.306fep+0f, 0x1.371a74p+0f, 0x1.3dea64p+0f, 0x1.44e086p+0f, 0x1.4bfdaep+0f, 0x1.5342b6p+0f, 0x1.5ab07ep+0f, 0x1.6247ecp+0f,
+    0x1.6a09e6p+0f, 0x1.71f75ep+0f, 0x1.7a1148p+0f, 0x1.82589ap+0f, 0x1.8ace54p+0f, 0x1.93737cp+0f, 0x1.9c4918p+0f, 0x1.a5503cp+0f,
+    0x1.ae89fap+0f, 0x1.b7f77p+0f, 0x1.c199bep+0f, 0x1.cb720ep+0f, 0x1.d5818ep+0f, 0x1.dfc974p+0f, 0x1.ea4afap+0f, 0x1.f50766p+0f,
+    0x0.0p+0f, -0x1.947416p-25f, 0x1.8d96d2p-25f, -0x1.dda2fep-25f, -0x1.9c0c22p-27f, -0x1.a2fbb4p-25f, 0x1.964902p-25f, -0x1.2b0dbcp-25f,
+    0x1.125002p-25f, -0x1.cde8cep-26f, 0x1.370be4p-25f, 0x1.336de2p-30f, -0x1.0a3552p-25f, -0x1.c541b6p-26f, -0x1.00d8acp-27f, -0x1.6cb284p-25f,
+    0x1.26055cp-26f, 0x1.8b2bb8p-26f, -0x1.05cb44p-25f, -0x1.1c2142p-26f, 0x1.67a1cap-28f, -0x1.348e58p-25f, 0x1.a3b5e4p-28f, -0x1.0b7ec8p-25f,
+    -0x1.f9c306p-27f, -0x1.e4c886p-26f, -0x1.6961b4p-28f, -0x1.b5151ep-28f, -0x1.a5217cp-28f, -0x1.ab7132p-26f, 0x1.61428ep-28f, -0x1.2ad5f8p-27f};
+
+/* Error < @tanhf@ ulp.  As tanh, with 32 entries. */
+__UFM_EXPORT8 __ufm_f16 __ufm_tanhf16(__ufm_f16 x) __asm__("_ZGVeN16v_tanhf");
+__UFM_EXPORT8 __ufm_f16 __ufm_tanhf16(__ufm_f16 x)
+{
+    __ufm_f16 t = __UFM_MIN16(__UFM_K16(25.0f), __UFM_ABS16(__UFM_ADD16(x, x)));
+    __ufm_f16 shifted = __UFM_FMA_DOWN16(t, __UFM_K16(0x1.715476p+5f), __UFM_K16(0x1.8p23f));
+    __ufm_i16 i = (__ufm_i16)shifted;
+    __ufm_f16 n = __UFM_SUB16(shifted, __UFM_K16(0x1.8p23f));
+    __ufm_f16 r = __UFM_FNMA16(n, __UFM_K16(0x1.62ep-6f), t);
+    r = __UFM_FNMA16(n, __UFM_K16(0x1.0bfbe8p-20f), r);
+    __ufm_f16 p = __UFM_FMA16(r, __UFM_K16(0x1.58303ep-5f), __UFM_K16(0x1.555308p-3f));
+    p = __UFM_FMA16(r, p, __UFM_K16(0.5f));
+    p = __UFM_FMA16(__UFM_MUL16(r, r), p, __UFM_ADD16(r, __UFM_LOOKUP16(__ufm_expf_table + 32, i)));
+    __ufm_f16 s = __UFM_SCALE16(__UFM_LOOKUP16(__ufm_expf_table, i), __UFM_MUL16(n, __UFM_K16(0x1p-5f)));
+    __ufm_f16 e = __UFM_FMA16(s, p, __UFM_SUB16(s, __UFM_K16(1.0f)));
+    __ufm_f16 d = __UFM_ADD16(e, __UFM_K16(2.0f));
+    __ufm_f16 y = __builtin_ia32_rcp14ps512_mask(d, d, -1);
+    __ufm_f16 q = __UFM_MUL16(e, y);
+    __ufm_f16 rest = __UFM_SUB16(e, __UFM_SUB16(d, __UFM_K16(2.0f)));
+    rest = __UFM_FNMA16(q, rest, __UFM_FNMA16(q, d, e));
+    return __UFM_SIGN16(__UFM_FMA16(rest, y, q), x);
+}
+#endif
+
+#if defined __UFM_WANT_erff
+/* Row 0: erf(i/8); row k: the coefficient of d^k in erf(i/8 + d), |d| < 1/16. */
+static const float __ufm_erff_table[192] __attribute__((aligned(64))) = {
+    0x0.0p+0f, 0x1.1f5e1ap-3f, 0x1.1af54ep-2f, 0x1.9dd0d2p-2f, 0x1.0a7ef6p-1f, 0x1.3f196ep-1f, 0x1.6c1c98p-1f, 0x1.91724ap-1f,
+    0x1.af767ap-1f, 0x1.c6dad2p-1f, 0x1.d8865ep-1f, 0x1.e5768cp-1f, 0x1.eea556p-1f, 0x1.f4f694p-1f, 0x1.f92d08p-1f, 0x1.fbe61ep-1f,
+    0x1.fd9ae2p-1f, 0x1.fea422p-1f, 0x1.ff4048p-1f, 0x1.ff996p-1f, 0x1.ffcaa8p-1f, 0x1.ffe514p-1f, 0x1.fff2dp-1f, 0x1.fff9bap-1f,
+    0x1.fffd1ap-1f, 0x1.fffeb4p-1f, 0x1.ffff7p-1f, 0x1.ffffc4p-1f, 0x1.ffffe8p-1f, 0x1.fffff6p-1f, 0x1.fffffcp-1f, 0x1.fffffep-1f,
+    0x1.20dd76p+0f, 0x1.1c62fap+0f, 0x1.0f5d16p+0f, 0x1.f5f0cep-1f, 0x1.c1efcap-1f, 0x1.86e96ap-1f, 0x1.492e42p-1f, 0x1.0cab62p-1f,
+    0x1.a911fp-2f, 0x1.45e99cp-2f, 0x1.e4653p-3f, 0x1.5ce596p-3f, 0x1.e72372p-4f, 0x1.499d48p-4f, 0x1.b0553p-5f, 0x1.12ceb4p-5f,
+    0x1.529b9ep-6f, 0x1.94624ep-7f, 0x1.d4143ap-8f, 0x1.06918cp-8f, 0x1.1d8318p-9f, 0x1.2ce898p-10f, 0x1.3360cep-11f, 0x1.30539p-12f,
+    0x1.2408eap-13f, 0x1.0f9e1cp-14f, 0x1.e9b5eap-16f, 0x1.abe0ap-17f, 0x1.6a5974p-18f, 0x1.296a74p-19f, 0x1.d93724p-21f, 0x1.6ce1bp-22f,
+    0x0.0p+0f, -0x1.1c62e6p-3f, -0x1.0f5d04p-2f, -0x1.787484p-2f, -0x1.c1efb4p-2f, -0x1.e8a3b2p-2f, -0x1.edc558p-2f, -0x1.d62be6p-2f,
+    -0x1.a911f2p-2f, -0x1.6ea6d6p-2f, -0x1.2ebf48p-2f, -0x1.dfbbc2p-3f, -0x1.6d5aa6p-3f, -0x1.0bcfd6p-3f, -0x1.7a4a9ap-4f, -0x1.01a1dp-4f,
+    -0x1.529bap-5f, -0x1.ada866p-6f, -0x1.074b4cp-6f, -0x1.37ccaap-7f, -0x1.64e38ep-8f, -0x1.8af0cap-9f, -0x1.a6a45ep-10f, -0x1.b5771cp-11f,
+    -0x1.b60c1p-12f, -0x1.a86572p-13f, -0x1.8de1fp-14f, -0x1.690374p-15f, -0x1.3d0c1p-16f, -0x1.0d863ap-17f, -0x1.bb9f4ep-19f, -0x1.617686p-20f,
+    -0x1.812738p-2f, -0x1.6f559p-2f, -0x1.3c979ap-2f, -0x1.e1075ap-3f, -0x1.2bf5acp-3f, -0x1.c811d6p-5f, 0x1.b6e616p-6f, 0x1.7c9d12p-4f,
+    0x1.1b612cp-3f, 0x1.4cb3c2p-3f, 0x1.571dp-3f, 0x1.4374ep-3f, 0x1.1c2a1p-3f, 0x1.d6633cp-4f, 0x1.7148ep-4f, 0x1.143d32p-4f,
+    0x1.8b0b02p-5f, 0x1.0ea486p-5f, 0x1.63ef6ep-6f, 0x1.c1ec0cp-7f, 0x1.119d8ep-7f, 0x1.407f8ep-8f, 0x1.69ceecp-9f, 0x1.89e0e8p-10f,
+    0x1.9db672p-11f, 0x1.a37254p-12f, 0x1.9aa30ep-13f, 0x1.845066p-14f, 0x1.62caep-15f, 0x1.3948e8p-16f, 0x1.0b683p-17f, 0x1.b95b1ep-19f,
+    0x0.0p+0f, 0x1.18ec3p-4f, 0x1.039b32p-3f, 0x1.549afcp-3f, 0x1.7663fp-3f, 0x1.68edfap-3f, 0x1.344ec8p-3f, 0x1.cc253p-4f,
+    0x1.1b7b76p-4f, 0x1.cbb258p-6f, -0x1.8c143p-8f, -0x1.f1bfb6p-6f, -0x1.6c7e44p-5f, -0x1.96a7ap-5f, -0x1.89a76p-5f, -0x1.5a028p-5f,
+    -0x1.1a270ep-5f, -0x1.b00ebcp-6f, -0x1.38ebaap-6f, -0x1.aee754p-7f, -0x1.1b0958p-7f, -0x1.63a1c6p-8f, -0x1.ac3aacp-9f, -0x1.eeeb1cp-10f,
+    -0x1.12d5f2p-10f, -0x1.259ed8p-11f, -0x1.2dfea2p-12f, -0x1.2b3bc2p-13f, -0x1.1dce56p-14f, -0x1.0744c4p-15f, -0x1.d3f608p-17f, -0x1.916d16p-18f,
+    0x1.cd8a32p-4f, 0x1.ab9a22p-4f, 0x1.48bf28p-4f, 0x1.764aecp-5f, 0x1.ee392cp-8f, -0x1.bdaf0cp-6f, -0x1.b29c18p-5f, -0x1.12aed2p-4f,
+    -0x1.1aeebap-4f, -0x1.f5de0ap-5f, -0x1.826052p-5f, -0x1.f5c1aep-6f, -0x1.e876a8p-7f, -0x1.1e3b2ap-9f, 0x1.af1576p-8f, 0x1.76614ap-7f,
+    0x1.ac121ap-7f, 0x1.98fdf2p-7f, 0x1.5d1124p-7f, 0x1.11e2c2p-7f, 0x1.912c64p-8f, 0x1.14c1fap-8f, 0x1.69d83p-9f, 0x1.c22968p-10f,
+    0x1.0b403ep-10f, 0x1.2f8b66p-11f, 0x1.4a61acp-12f, 0x1.59129p-13f, 0x1.5a4276p-14f, 0x1.4e1e12p-15f, 0x1.3645f8p-16f, 0x1.157a2cp-17f};
+
+/* Error < @erff@ ulp. */
+__UFM_EXPORT8 __ufm_f16 __ufm_erff16(__ufm_f16 x) __asm__("_ZGVeN16v_erff");
+__UFM_EXPORT8 __ufm_f16 __ufm_erff16(__ufm_f16 x)
+{
+    __ufm_f16 t = __UFM_MIN16(__UFM_K16(3.93f), __UFM_ABS16(x));
+    __ufm_f16 shifted = __UFM_FMA16(t, __UFM_K16(8.0f), __UFM_K16(0x1.8p23f));
+    __ufm_i16 i = (__ufm_i16)shifted;
+    __ufm_f16 d = __UFM_FNMA16(__UFM_SUB16(shifted, __UFM_K16(0x1.8p23f)), __UFM_K16(0.125f), t);
+    __ufm_f16 p = __UFM_FMA16(d, __UFM_LOOKUP16(__ufm_erff_table + 160, i), __UFM_LOOKUP16(__ufm_erff_table + 128, i));
+    p = __UFM_FMA16(d, p, __UFM_LOOKUP16(__ufm_erff_table + 96, i));
+    p = __UFM_FMA16(d, p, __UFM_LOOKUP16(__ufm_erff_table + 64, i));
+    p = __UFM_FMA16(__UFM_MUL16(d, d), p, __UFM_LOOKUP16(__ufm_erff_table, i));
+    return __UFM_SIGN16(__UFM_FMA16(d, __UFM_LOOKUP16(__ufm_erff_table + 32, i), p), x);
+}
+#endif
+
+#if defined __UFM_WANT_atanf
+/* Error < @atanf@ ulp. */
+__UFM_EXPORT8 __ufm_f16 __ufm_atanf16(__ufm_f16 x) __asm__("_ZGVeN16v_atanf");
+__UFM_EXPORT8 __ufm_f16 __ufm_atanf16(__ufm_f16 x)
+{
+    /* Above 1: pi/2 - atan(1/a). */
+    __ufm_f16 a = __UFM_MIN16(__UFM_K16(1e10f), __UFM_ABS16(x));
+    unsigned short big = __UFM_CMP16(a, __UFM_K16(1.0f), 14);
+    __ufm_f16 y = __builtin_ia32_rcp14ps512_mask(a, a, -1);
+    y = __UFM_FMA16(y, __UFM_FNMA16(a, y, __UFM_K16(1.0f)), y);
+    __ufm_f16 t = __UFM_PICK16(big, -y, a);
+    __ufm_f16 high = __UFM_PICK16(big, __UFM_K16(0x1.921fb6p+0f), __UFM_K16(0.0f));
+    __ufm_f16 low = __UFM_PICK16(big, __UFM_K16(-0x1.777a5cp-25f), __UFM_K16(0.0f));
+    __ufm_f16 u = __UFM_MUL16(t, t), uu = __UFM_MUL16(u, u);
+    __ufm_f16 p0 = __UFM_FMA16(u, __UFM_K16(0x1.999276p-3f), __UFM_K16(-0x1.55554p-2f));
+    __ufm_f16 p2 = __UFM_FMA16(u, __UFM_K16(0x1.c0d284p-4f), __UFM_K16(-0x1.2426f8p-3f));
+    __ufm_f16 p4 = __UFM_FMA16(u, __UFM_K16(0x1.dd0eb2p-5f), __UFM_K16(-0x1.58dc6cp-4f));
+    __ufm_f16 p6 = __UFM_FMA16(u, __UFM_K16(0x1.6a8f3cp-7f), __UFM_K16(-0x1.01af6p-5f));
+    p6 = __UFM_FMA16(uu, __UFM_K16(-0x1.defe28p-10f), p6);
+    __ufm_f16 p = __UFM_FMA16(uu, p6, p4);
+    p = __UFM_FMA16(uu, p, p2);
+    p = __UFM_FMA16(uu, p, p0);
+    p = __UFM_FMA16(__UFM_MUL16(u, t), p, low);
+    return __UFM_SIGN16(__UFM_ADD16(high, __UFM_ADD16(t, p)), x);
+}
+#endif
+
+#if defined __UFM_WANT_asinf
+/* Error < @asinf@ ulp. */
+__UFM_EXPORT8 __ufm_f16 __ufm_asinf16(__ufm_f16 x) __asm__("_ZGVeN16v_asinf");
+__UFM_EXPORT8 __ufm_f16 __ufm_asinf16(__ufm_f16 x)
+{
+    /* Above 1/2: pi/2 - 2 asin(sqrt((1 - a)/2)). */
+    __ufm_f16 a = __UFM_ABS16(x), half = __UFM_K16(0.5f);
+    unsigned short big = __UFM_CMP16(a, half, 14);
+    __ufm_f16 w = __UFM_MAX16(__UFM_K16(0x1p-80f), __UFM_FNMA16(half, a, half));
+    __ufm_f16 y = __builtin_ia32_rsqrt14ps512_mask(w, w, -1);
+    __ufm_f16 root = __UFM_MUL16(w, y);
+    root = __UFM_FMA16(root, __UFM_FNMA16(root, __UFM_MUL16(half, y), half), root);
+    w = __UFM_PICK16(big, w, __UFM_MUL16(a, a));
+    __ufm_f16 t = __UFM_PICK16(big, __UFM_MUL16(root, __UFM_K16(-2.0f)), a);
+    __ufm_f16 high = __UFM_PICK16(big, __UFM_K16(0x1.921fb6p+0f), __UFM_K16(0.0f));
+    __ufm_f16 low = __UFM_PICK16(big, __UFM_K16(-0x1.777a5cp-25f), __UFM_K16(0.0f));
+    __ufm_f16 p = __UFM_FMA16(w, __UFM_K16(0x1.33d72ap-5f), __UFM_K16(0x1.d7a7d8p-7f));
+    p = __UFM_FMA16(w, p, __UFM_K16(0x1.04ab02p-5f));
+    p = __UFM_FMA16(w, p, __UFM_K16(0x1.6cabb6p-5f));
+    p = __UFM_FMA16(w, p, __UFM_K16(0x1.333892p-4f));
+    p = __UFM_FMA16(w, p, __UFM_K16(0x1.55554cp-3f));
+    p = __UFM_FMA16(__UFM_MUL16(w, t), p, low);
+    p = __UFM_PICK16(__UFM_CMP16(a, __UFM_K16(1.0f), 6), __UFM_K16(__builtin_nanf("")), p);
+    __ufm_f16 s = __UFM_ADD16(high, t);
+    return __UFM_SIGN16(__UFM_ADD16(s, __UFM_ADD16(__UFM_ADD16(__UFM_SUB16(high, s), t), p)), x);
 }
 #endif
 

@@ -1,10 +1,12 @@
 /* After the cell, whose macros are alive here: every name below is reserved. */
 #line 1 "<ufunc_magic>"
 #ifdef __cplusplus
-#define __UFM_C extern "C"
+#define __UFM_BEGIN_C extern "C" {
+#define __UFM_END_C }
 #include <exception>
 #else
-#define __UFM_C
+#define __UFM_BEGIN_C
+#define __UFM_END_C
 #endif
 #ifdef _WIN32
 #define __UFM_EXPORT __attribute__((dllexport))

@@ -1,29 +1,21 @@
-"""C and C++ cells to object code.
-
-The key is made of what goes in, not of the unit that comes out, so that a cell found in the cache is
-neither parsed nor preprocessed and starts no process.
-"""
+"""From a C or C++ cell to its object code: parse, plan, generate, compile, and write it as Python meanwhile."""
 
 from __future__ import annotations
 
-import hashlib
-import os
 import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cache as remember
-from importlib.resources import files
 from pathlib import Path
 
-from .. import cache, codegen, compilers, description, loader, toolchain
-from ..errors import ParseError, SignatureError, ToolchainError
-from ..includes import header_digests, search_folders
-from ..objectcode import FunctionCode, LoopCode, ObjectCode, required_glibc
-from ..options import Options
-from ..signature import Function, Signature, Unit, loop_order
+from ... import cache, codegen, compilers, cparse, definitions, description, loader, operands, pyloop, toolchain
+from ...errors import ParseError, SignatureError, ToolchainError
+from ...objectcode import FunctionCode, LoopCode, ObjectCode, required_glibc
+from ...options import Options
+from ...signature import Function, Signature, Unit, loop_order
+from .flags import compiler_flags, linker_flags
 
-__all__ = ["compile", "key"]
+__all__ = ["compile"]
 
 #: A cell that mentions one of these works on errno or the FP environment itself.
 _ENVIRONMENT = frozenset(
@@ -32,23 +24,6 @@ _ENVIRONMENT = frozenset(
     "fedisableexcept _mm_getcsr _mm_setcsr _MM_SET_ROUNDING_MODE FE_DOWNWARD FE_UPWARD FE_TOWARDZERO".split()
 )
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(\([^)\n]*\))?[ \t]*(.*(?:\\\r?\n.*)*)", re.M)
-
-
-def key(source: str, *, options: Options) -> str:
-    """Everything that could change the machine code, digested.  Starts no process.
-
-    A cell whose headers cannot be known without the preprocessor (``#include MACRO``) gets a key that
-    nothing was or will be stored under.
-    """
-    tool = compilers.find(cplus=options.cplus)
-    flags, link = _flags(tool, options), _link(tool, options)
-    folders, forced = search_folders([*flags, *tool.command])
-    sources = tuple(Path(s).expanduser() for s in options.src)
-    headers = header_digests(source, folders=folders, cwd=Path.cwd(), files=(*forced, *sources))
-    unknown = os.urandom(16).hex() if headers is None else ""
-    native = " ".join(loader.cpu_features()) if options.arch == "native" else ""
-    parts = ["c", _engine(), source, repr(options.key()), repr(tool.identity()), repr((flags, link)), native, unknown]
-    return cache.key([*parts, repr(headers), repr(_libraries(options))])
 
 
 def compile(source: str, *, options: Options, name: str, folder: Path) -> ObjectCode:
@@ -60,11 +35,9 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Object
         If it defines no function that could be bound.
     SignatureError, CompileError, LinkError, ToolchainError
     """
-    from .. import cparse, definitions, operands  # tree-sitter: only a cell that is really compiled pays for it
-
     tool = compilers.find(cplus=options.cplus)
     told = _described(tool)
-    flags, link = _flags(tool, options), _link(tool, options)
+    flags, link = compiler_flags(tool, options), linker_flags(tool, options)
     unit = cparse.parse(source, cplus=options.cplus)
     text = source
     if _needs_preprocessor(unit, source):
@@ -173,48 +146,6 @@ def _plan(unit: Unit, options: Options, told: description.Description, tool: com
     return _Plan(tuple(flags), simd, 0 if options.fast_math else 1, ())
 
 
-def _flags(tool: compilers.Toolchain, options: Options) -> tuple[str, ...]:
-    # Signed overflow wraps and types may be punned: what people expect of a C cell, and what the
-    # Python form of the cell does.
-    flags = [*compilers.base_flags(tool), "-fwrapv", "-fno-strict-aliasing"]
-    if options.fast_math:
-        flags.append("-ffast-math")
-    if options.arch == "native":
-        flags += ["-mcpu=native" if tool.kind == "zig" else "-march=native", "-D__UFM_ONE_TARGET"]
-    if options.parallel:
-        flags.append("-fopenmp")
-    folders = [f"-I{Path(f).expanduser()}" for f in options.include]
-    return (*flags, *folders, *options.compile_args)
-
-
-def _link(tool: compilers.Toolchain, options: Options) -> tuple[str, ...]:
-    libraries = compilers.library_flags(options.lib, options.library_dirs)
-    return (*options.link_args, *libraries, *compilers.base_link(tool))
-
-
-def _libraries(options: Options) -> list[tuple[str, int, int]]:
-    """Libraries in the user's own folders, which may be built anew under the same name."""
-    found = []
-    for folder in options.library_dirs:
-        for library in options.lib:
-            for path in Path(folder).expanduser().glob(f"lib{library}.*"):
-                status = path.stat()
-                found.append((str(path), status.st_size, status.st_mtime_ns))
-    return sorted(found)
-
-
-@remember
-def _engine() -> str:
-    """Digest of this package's own text: another version of it may write other loops."""
-    total = hashlib.sha256()
-    root = files("ufunc_magic")
-    for folder, endings in ((root, ".py"), (root / "backends", ".py"), (root / "templates", (".c", ".h", ".hpp"))):
-        for file in sorted(folder.iterdir(), key=lambda f: f.name):
-            if file.name.endswith(endings):
-                total.update(file.read_bytes())
-    return total.hexdigest()
-
-
 # ------------------------------------------------------------------------------------- the compiler
 
 
@@ -302,8 +233,6 @@ def _representatives(signatures: Sequence[Signature]) -> tuple[Signature, ...]:
 def _python_forms(
     text: str, signatures: Sequence[Signature], unit: Unit, options: Options
 ) -> dict[str, tuple[Signature, Mapping[str, str]]]:
-    from .. import pyloop
-
     wide = codegen.types_wanted(options.types or "f4,f8")[-1].number
     forms: dict[str, tuple[Signature, Mapping[str, str]]] = {}
     for signature in signatures:

@@ -1,0 +1,650 @@
+"""Agreement, sample inputs and measurement: everything about time with a clock that tests set."""
+
+import contextlib
+import gc
+import math
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from ufunc_magic.agreement import disagreeing, ulp_distance
+from ufunc_magic.compare import agreement, compare, measure_bandwidth, sample_inputs, time_function
+from ufunc_magic.errors import ComparisonError
+from ufunc_magic.measure import Call, affordable, measure
+from ufunc_magic.perelement import columns, survivors
+
+
+class FakeClock:
+    """Time passes when somebody works, and by ``tick`` at every reading."""
+
+    def __init__(self, tick: float = 0.0) -> None:
+        self.now = 0.0
+        self.tick = tick
+
+    def __call__(self) -> float:
+        self.now += self.tick
+        return self.now
+
+    def working(self, function: Callable[..., Any], *, call: float = 0.0, element: float = 0.0) -> Callable[..., Any]:
+        """``function``, which takes so long for each call and for each element of its first argument."""
+
+        def work(*args: Any) -> Any:
+            self.now += call + element * np.size(args[0])
+            return function(*args)
+
+        return work
+
+
+@pytest.fixture(autouse=True)
+def _nothing_leaks() -> Iterator[None]:
+    before = gc.isenabled(), np.geterr(), list(warnings.filters)
+    yield
+    assert (gc.isenabled(), np.geterr(), list(warnings.filters)) == before
+
+
+# -- agreement ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["e", "f", "d", "g", "F", "D", "G"])
+def test_strict_agreement_catches_a_wrong_last_bit(kind: str) -> None:
+    expected = np.linspace(0.5, 0.9, 1000).astype(kind)
+    got = expected.copy()
+    got.real[500] = np.nextafter(got.real[500], got.real.dtype.type(0))
+    strict = agreement(expected, got, tolerance=0)
+    assert (strict.ok, strict.max_ulp, strict.compared) == (False, 1.0, 1000)
+    assert agreement(expected, got).ok
+
+
+def test_agreement_of_equal_arrays_is_exact() -> None:
+    values = np.array([1.0, math.nan, math.inf, -math.inf, 0.0])
+    found = agreement(values, np.array([1.0, -math.nan, math.inf, -math.inf, -0.0]), tolerance=0)
+    assert (found.ok, found.max_ulp, found.worst) == (True, 0.0, None)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -1.0])
+@pytest.mark.parametrize("place", [0, 9_999])
+def test_wrong_branch_at_one_element_in_10_000_is_caught(bad: float, place: int) -> None:
+    expected = np.exp(np.linspace(-2, 2, 10_000))
+    got = expected.copy()
+    got[place] = bad
+    found = agreement(expected, got, inputs=(np.linspace(-2, 2, 10_000),))
+    assert not found.ok
+    assert found.worst is not None
+    assert found.worst[0] == (-2.0 if place == 0 else 2.0,)
+    assert "1 of 10,000 differ" in found.detail
+
+
+def test_a_branch_wrong_by_a_millionth_of_a_millionth_is_caught() -> None:
+    expected = np.linspace(1, 2, 10_000)
+    got = expected.copy()
+    got[77] *= 1 + 1e-12
+    assert not agreement(expected, got).ok
+
+
+def test_cancellation_near_zero_is_no_disagreement() -> None:
+    x = np.random.default_rng(1).uniform(-2, 2, 100_000)
+    exact = np.expm1(x)
+    found = agreement(exact, np.nextafter(np.exp(x), np.inf) - 1.0)
+    assert found.ok
+    assert found.max_ulp > 100
+    assert found.detail.endswith("of a typical value")
+
+
+def test_easing_is_for_a_minority_of_the_values() -> None:
+    expected = np.concatenate([np.full(400, 1e-20), np.ones(600)])
+    assert not agreement(expected, expected + np.where(expected < 1, 1e-18, 0)).ok
+    few = np.concatenate([np.full(100, 1e-20), np.ones(900)])
+    assert agreement(few, few + np.where(few < 1, 1e-18, 0)).ok
+
+
+def test_tiny_results_are_held_to_their_own_scale() -> None:
+    expected = np.linspace(1e-30, 2e-30, 1000)
+    assert not agreement(expected, expected * (1 + 1e-12)).ok
+
+
+def test_float_results_expected_in_double_get_sixteen_ulp() -> None:
+    expected = np.linspace(1, 2, 1000)
+    single = expected.astype(np.float32)
+    near, far = single.copy(), single.copy()
+    for _ in range(10):
+        near = np.nextafter(near, np.float32(9))
+    far *= np.float32(1.00001)
+    assert agreement(expected.tolist(), near).ok
+    assert not agreement(single, near).ok
+    assert not agreement(expected.tolist(), far).ok
+
+
+def test_long_double_is_compared_with_python_in_double() -> None:
+    x = np.linspace(1, 2, 100, dtype=np.longdouble)
+    assert agreement(np.sqrt(x.astype(float)), np.sqrt(x)).ok
+
+
+@pytest.mark.parametrize("kind", ["?", "b", "B", "q", "Q"])
+def test_integers_must_be_equal(kind: str) -> None:
+    expected = np.array([1, 0, 1], dtype=kind)
+    got = np.array([1, 0, 0], dtype=kind)
+    assert agreement(expected.tolist(), expected).ok
+    assert not agreement(expected.tolist(), got).ok
+
+
+def test_a_fractional_expectation_is_not_truncated_to_an_integer() -> None:
+    assert not agreement([2.5], np.array([2])).ok
+
+
+def test_integers_past_every_type_are_compared_exactly() -> None:
+    found = agreement([2**64 + 1, 3], np.array([1, 3], dtype=np.uint64))
+    assert (found.ok, found.compared) == (False, 2)
+
+
+def test_the_output_that_disagrees_is_named() -> None:
+    found = agreement(([1.0], [2.0]), (np.array([1.0]), np.array([3.0])), inputs=(np.array([7.0]),))
+    assert found.detail == "output 2 at (7.0) is 3.0, expected 2.0; 1 of 1 differ"
+
+
+def test_other_shapes_and_numbers_of_outputs_disagree() -> None:
+    assert "shape" in agreement([1.0, 2.0, 3.0], np.ones(2)).detail
+    assert agreement((1.0, 2.0), np.ones(2)).detail == "1 output where 2 were expected"
+
+
+def test_complex_components_are_judged_by_the_size_of_the_number() -> None:
+    z = np.array([1 + 1e-20j] * 10)
+    assert agreement(z, z + 1e-18j).ok
+    assert not agreement(z, z + 1e-12j).ok
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
+@given(value=st.floats(allow_nan=False, allow_infinity=False, width=16), steps=st.integers(0, 3))
+def test_ulp_distance_counts_steps(kind: type[np.floating[Any]], value: float, steps: int) -> None:
+    start = np.array([abs(value)], dtype=kind)
+    end = start.copy()
+    for _ in range(steps):
+        end = np.nextafter(end, kind(np.inf))
+    if (
+        np.isfinite(end[0])
+        and np.log2(end[0] or 1) // 1 == np.log2(start[0] or 1) // 1
+        and end[0] < np.finfo(kind).max / 2
+    ):
+        assert ulp_distance(start, end)[0] == steps
+
+
+def test_disagreeing_finds_the_elements() -> None:
+    expected = np.arange(1.0, 11.0)
+    got = expected.copy()
+    got[[2, 7]] += 1
+    assert disagreeing((expected, expected), (got, expected)).tolist() == [2, 7]
+
+
+# -- samples ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("types", "function"),
+    [
+        ("d->d", np.log),
+        ("d->d", np.arccos),
+        ("d->d", lambda x: np.sqrt(1 - x * x)),
+        ("d->d", lambda x: np.log(np.log(x))),
+        ("d->d", lambda x: 1 / np.sqrt(x - 273.15)),
+        ("dd->d", np.power),
+        ("dd->d", lambda a, b: np.log(a) + np.arcsin(b)),
+        ("ff->f", lambda a, b: np.arctanh(a) * np.sqrt(-1.5 - b)),
+        ("e->e", np.log),
+        ("D->D", np.log),
+    ],
+)
+def test_samples_stay_in_the_domain(types: str, function: Callable[..., Any]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        inputs = sample_inputs(types, size=5000, probe=function)
+    assert len(np.unique(inputs[0])) > 100
+    with np.errstate(all="ignore"):
+        assert np.isfinite(function(*inputs)).mean() > 0.999
+
+
+def test_a_function_defined_everywhere_is_sampled_on_both_sides_of_zero() -> None:
+    (x,) = sample_inputs("d->d", size=1000, probe=np.exp)
+    assert (x < -1).any()
+    assert (x > 1).any()
+
+
+def test_an_interval_on_which_nothing_happens_is_left() -> None:
+    (x,) = sample_inputs("d->d", size=1000, probe=lambda x: np.clip(x, 20, 90))
+    assert len(np.unique(np.clip(x, 20, 90))) > 100
+
+
+def test_samples_are_the_same_every_time() -> None:
+    first, second = (sample_inputs("dl->d", size=100, probe=np.add) for _ in range(2))
+    assert all((a == b).all() for a, b in zip(first, second, strict=True))
+
+
+def _screen(function: Callable[..., Any]) -> Callable[..., NDArray[np.bool_]]:
+    return lambda *arrays: survivors(function, columns(arrays))[1]
+
+
+def test_integer_division_never_reaches_c_with_a_zero_divisor() -> None:
+    seen: list[int] = []
+
+    def c_division(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+        seen.append(int(np.count_nonzero(b == 0)))
+        return a // b
+
+    a, b = sample_inputs("ll->l", size=50_000, probe=c_division, screen=_screen(lambda x, y: x // y))
+    assert sum(seen) == 0
+    assert np.count_nonzero(b == 0) == 0
+    assert (a < 0).any()
+    assert len(b) == 50_000
+
+
+def test_a_table_is_never_read_past_its_end() -> None:
+    table = list(range(7))
+    (index,) = sample_inputs(
+        "i->d", size=1000, probe=lambda i: i * 1.0, screen=_screen(lambda i: table[i if i >= 0 else 99])
+    )
+    assert set(index.tolist()) <= set(range(7))
+
+
+def test_integers_without_a_screen_are_small_and_positive() -> None:
+    (x,) = sample_inputs("i->d", size=1000, probe=np.sqrt)
+    assert (x.min(), x.max()) == (1, 10)
+
+
+def test_a_function_that_may_not_end_is_tried_with_small_positive_values_only() -> None:
+    def kepler(eccentricity: NDArray[Any]) -> NDArray[Any]:
+        assert ((eccentricity > 0) & (eccentricity < 1)).all(), "would not end"
+        return eccentricity
+
+    sample_inputs("d->d", size=1000, probe=kepler, cautious=True)
+
+
+def test_cores_have_their_sizes() -> None:
+    a, b = sample_inputs("fd->d", size=10, cores=(("n", 3), ()))
+    assert (a.shape, a.dtype, b.shape, b.dtype) == ((10, 16, 3), np.float32, (10,), np.float64)
+
+
+@pytest.mark.parametrize("char", "?bBhHiIlLqQefdgFDG")
+def test_every_type_has_samples(char: str) -> None:
+    (x,) = sample_inputs(char, size=100)
+    assert (x.dtype, x.shape) == (np.dtype(char), (100,))
+    assert len(np.unique(x)) > 1
+
+
+def test_samples_are_made_from_type_numbers_too() -> None:
+    assert [x.dtype.char for x in sample_inputs([12, 11, 23], size=3)] == ["d", "f", "e"]
+
+
+# -- measurement --------------------------------------------------------------------------------
+
+
+def test_rounds_are_interleaved() -> None:
+    clock = FakeClock()
+    order: list[str] = []
+    calls = [Call(clock.working(order.append, call=1.0), (name,)) for name in "ABC"]
+    measure(calls, clock=clock, deadline=12.0)
+    assert "".join(order) == "ABC" + "ABC" * 3
+
+
+def test_the_cost_of_the_clock_is_subtracted() -> None:
+    clock = FakeClock(tick=3e-5)
+    (timing,) = measure([Call(clock.working(abs, call=2e-4), (1,))], clock=clock, deadline=1.0)
+    assert timing.seconds == pytest.approx(2e-4)
+
+
+def test_fast_calls_are_repeated_within_a_sample() -> None:
+    clock = FakeClock()
+    calls: list[int] = []
+    (timing,) = measure([Call(clock.working(calls.append, call=1e-6), (1,))], clock=clock, deadline=1.0, most=3)
+    assert timing.seconds == pytest.approx(1e-6)
+    assert len(calls) > 300
+
+
+def test_median_and_spread_are_those_of_the_rounds() -> None:
+    clock = FakeClock()
+    costs = iter([9.0, 1.0, 2.0, 3.0, 4.0, 50.0])
+
+    def work() -> None:
+        clock.now += next(costs)
+
+    (timing,) = measure([Call(work)], clock=clock, deadline=math.inf, most=5)
+    assert (timing.seconds, timing.spread, timing.rounds) == (3.0, 2 / 3, 5)
+
+
+def test_rounds_end_at_the_deadline() -> None:
+    clock = FakeClock()
+    (timing,) = measure([Call(clock.working(abs, call=0.1), (1,))], clock=clock, deadline=0.85)
+    assert clock.now <= 0.85
+    assert timing.rounds == 7
+
+
+def test_one_round_is_enough_where_it_takes_longer_than_there_is() -> None:
+    clock = FakeClock()
+    assert measure([Call(clock.working(abs, call=5.0), (1,))], clock=clock, deadline=1.0)[0].rounds == 1
+
+
+def test_garbage_is_not_collected_while_the_clock_runs() -> None:
+    clock = FakeClock()
+    seen: list[bool] = []
+
+    def work() -> None:
+        clock.now += 1
+        seen.append(gc.isenabled())
+
+    measure([Call(work)], clock=clock, deadline=1.0)
+    assert set(seen) == {False}
+    assert gc.isenabled()
+
+
+@pytest.mark.parametrize(("each", "expected"), [(1e-9, 1000), (1e-4, 1000), (1e-3, 100), (10.0, 1)])
+def test_affordable_fills_the_time_given(each: float, expected: int) -> None:
+    clock = FakeClock()
+
+    def run(number: int) -> None:
+        clock.now += number * each
+
+    assert affordable(run, most=1000, seconds=0.1, clock=clock) == pytest.approx(expected)
+
+
+def test_bandwidth_counts_what_is_read_and_written() -> None:
+    clock = FakeClock(tick=0.01)
+    assert measure_bandwidth(clock=clock) == pytest.approx(2 * 24 * 2**20 / 0.01)
+
+
+# -- compare ------------------------------------------------------------------------------------
+
+
+def test_compare_verifies_and_ranks() -> None:
+    clock = FakeClock()
+    x = np.arange(1.0, 1001.0)
+    found = compare(
+        {"slow": clock.working(np.sqrt, call=4e-3), "fast": clock.working(lambda x: x**0.5, call=1e-3), "bad": clock.working(np.cbrt, call=1e-3)},
+        x,
+        clock=clock,
+    ).rows  # fmt: skip
+    assert [row.label for row in found] == ["slow", "fast", "bad"]
+    assert [row.speedup for row in found] == [1.0, pytest.approx(4.0), None]
+    assert [row.agreement and row.agreement.ok for row in found] == [None, True, False]
+
+
+def test_compare_runs_over_sizes() -> None:
+    clock = FakeClock()
+    found = compare({"f": clock.working(np.sqrt, element=1e-6)}, np.ones(1000), sizes=[10, 1000], clock=clock)
+    assert [(row.elements, round(row.seconds * 1e6)) for row in found.rows] == [(10, 10), (1000, 1000)]
+
+
+def test_compare_takes_its_expectation_from_the_reference() -> None:
+    clock = FakeClock()
+    calls = {"a": clock.working(np.sqrt, call=1e-3), "b": clock.working(np.sqrt, call=1e-3)}
+    assert compare(calls, np.ones(3), reference="b", clock=clock).rows[1].agreement is None
+    assert not compare(calls, np.full(3, 2.0), reference=np.cbrt, clock=clock).ok
+
+
+def test_compare_says_what_cannot_be_called() -> None:
+    with pytest.raises(ComparisonError, match=r"'f' cannot be called .* ValueError: math domain error"):
+        compare({"f": math.sqrt}, -1.0)
+    with pytest.raises(ComparisonError, match="nothing"):
+        compare({}, 1.0)
+    with pytest.raises(ComparisonError, match="Labels are f"):
+        compare({"f": math.sqrt}, 1.0, reference="g")
+
+
+# -- the report of one function -----------------------------------------------------------------
+
+
+def _logistic(x: float) -> float:
+    return 1.0 / (1.0 + math.exp(-x))
+
+
+def _exact_logistic(x: float) -> float:
+    try:
+        return _logistic(x)
+    except OverflowError:
+        return 0.0
+
+
+def _vector_logistic(x: NDArray[Any]) -> NDArray[Any]:
+    result: NDArray[Any] = 1.0 / (1.0 + np.exp(-x))
+    return result
+
+
+def test_the_default_report_is_exactly_this() -> None:
+    clock = FakeClock()
+    found = time_function(
+        clock.working(_vector_logistic, call=2e-7, element=1e-9),
+        name="logistic(x)",
+        types="d->d",
+        python=clock.working(_logistic, call=1.5e-7),
+        exact_python=clock.working(_exact_logistic, call=5e-7),
+        vector=clock.working(_vector_logistic, element=6e-9),
+        bandwidth=20e9,
+        clock=clock,
+    )
+    expected = """\
+logistic(x)  d->d
+  1,000,000 elements; results CHECKED
+                       time    ±  per element  speed-up
+  Python loop        150 ms  0 %       150 ns        1x  scaled from 160,000 elements
+  NumPy expression  6.00 ms  0 %      6.00 ns     25.0x
+  ufunc, 1 thread   1.00 ms  0 %      1.00 ns      150x  80 % of memory bandwidth"""
+    text = str(found)
+    verdict = text.split("results ")[1].split("\n")[0]
+    # Python's exp and NumPy's differ by an ulp or none, as the C library has it.
+    assert verdict in (
+        "are identical (240,011 checked)",
+        "agree to 1 ulp (240,011 checked)",
+        "agree to 2 ulp (240,011 checked)",
+    )
+    assert text == expected.replace("CHECKED", verdict)
+    assert clock.now <= 0.8
+
+
+def test_a_wrong_element_beyond_pythons_part_is_found_through_numpy() -> None:
+    clock = FakeClock()
+
+    def wrong(x: NDArray[Any]) -> NDArray[Any]:
+        result = np.array(_vector_logistic(x))
+        if len(x) > 900_000:
+            result[900_000] = 7.0
+        return result
+
+    found = time_function(
+        clock.working(wrong, element=1e-9),
+        name="f",
+        types="d->d",
+        exact_python=clock.working(_exact_logistic, call=1e-6),
+        vector=clock.working(_vector_logistic, element=2e-9),
+        clock=clock,
+    )
+    assert not found.ok
+    assert [row.speedup for row in found.rows] == [None, None, None]
+    assert "DISAGREES" in str(found)
+    assert [row.agreement.ok for row in found.rows if row.agreement] == [True, False]
+
+
+def test_an_edge_that_samples_do_not_reach_is_checked() -> None:
+    clock = FakeClock()
+
+    def no_infinity(x: NDArray[Any]) -> NDArray[Any]:
+        return np.where(np.isinf(x), 0.0, np.abs(x))
+
+    def report(*, edges: bool) -> bool:
+        ufunc = clock.working(no_infinity, element=1e-6)
+        return time_function(
+            ufunc, name="f", types="d->d", python=clock.working(abs, call=1e-6), edges=edges, clock=clock
+        ).ok
+
+    assert not report(edges=True)
+    assert report(edges=False)
+
+
+def test_a_wrong_numpy_expression_loses_only_its_own_speed_up() -> None:
+    clock = FakeClock()
+    found = time_function(
+        clock.working(np.abs, element=1e-9),
+        name="f",
+        types="d->d",
+        python=clock.working(abs, call=1e-7),
+        vector=clock.working(np.negative, element=1e-9),
+        clock=clock,
+    )
+    assert [(row.kind, row.speedup is None) for row in found.rows] == [
+        ("python", False),
+        ("numpy", True),
+        ("ufunc", False),
+    ]
+
+
+def test_without_python_the_compiled_scalar_stands_in_and_nothing_is_checked() -> None:
+    clock = FakeClock()
+    found = time_function(clock.working(np.cbrt, call=1e-6, element=1e-8), name="f", types="d->d", clock=clock)
+    assert [(row.label, row.kind) for row in found.rows] == [
+        ("Python loop calling the compiled function", "scalar"),
+        ("ufunc, 1 thread", "ufunc"),
+    ]
+    assert "results not checked" in str(found)
+    assert found.rows[1].speedup == pytest.approx(101, rel=0.01)
+
+
+def test_a_python_version_that_raises_is_replaced_by_the_exact_one() -> None:
+    clock = FakeClock()
+    ufunc = clock.working(np.log, element=1e-8)
+
+    def exact(x: float) -> float:
+        return math.log(x) if x > 0 else math.nan if x < 0 or x != x else -math.inf
+
+    inputs = [np.linspace(-1, 1, 1001)]
+    found = time_function(
+        ufunc, name="f", types="d->d", inputs=inputs, python=clock.working(math.log, call=1e-7),
+        exact_python=clock.working(exact, call=1e-6), clock=clock,
+    )  # fmt: skip
+    assert found.ok
+    assert (found.rows[0].label, found.rows[0].note) == ("Python loop", "with C's rules checked at every step")
+
+
+def test_a_reference_on_arrays_is_the_expectation_and_a_row() -> None:
+    clock = FakeClock()
+    found = time_function(
+        clock.working(np.hypot, element=1e-9), name="f", types="dd->d", python=clock.working(math.hypot, call=1e-7),
+        reference=clock.working(lambda a, b: np.sqrt(a * a + b * b), element=1e-9), reference_label="sqrt", clock=clock,
+    )  # fmt: skip
+    assert [row.label for row in found.rows] == ["Python loop", "sqrt", "ufunc, 1 thread"]
+    assert found.rows[2].agreement is not None
+    assert (found.ok, found.rows[2].agreement.compared) == (True, 1_000_000)
+
+
+def test_a_reference_on_scalars_is_the_python_loop() -> None:
+    clock = FakeClock()
+    found = time_function(
+        clock.working(np.hypot, element=1e-9), name="f", types="dd->d", python=clock.working(max, call=1e-7),
+        reference=clock.working(math.hypot, call=2e-7), reference_label="math.hypot", clock=clock,
+    )  # fmt: skip
+    assert [row.label for row in found.rows] == ["Python loop of math.hypot", "ufunc, 1 thread"]
+    assert found.ok
+    assert found.rows[1].speedup == pytest.approx(200)
+
+
+def test_threads_have_a_row_each_and_must_agree_with_one_another() -> None:
+    clock = FakeClock()
+    running = [1]
+
+    @contextlib.contextmanager
+    def threads(number: int) -> Iterator[None]:
+        before, running[0] = running[0], number
+        yield
+        running[0] = before
+
+    def ufunc(x: NDArray[Any]) -> NDArray[Any]:
+        clock.now += x.size * 1e-8 / running[0]
+        return np.abs(x) if running[0] == 1 or x.size < 100_000 else np.zeros_like(x)
+
+    found = time_function(
+        ufunc, name="f", types="d->d", python=clock.working(abs, call=1e-7), threads=threads, max_threads=2, clock=clock
+    )  # fmt: skip
+    assert [row.label for row in found.rows] == ["Python loop", "ufunc, 1 thread", "ufunc, 2 threads"]
+    assert found.rows[1].seconds == pytest.approx(2 * found.rows[2].seconds)
+    assert [row.agreement.ok for row in found.rows if row.agreement] == [True, False]
+    assert [row.speedup for row in found.rows] == [None, None, None]
+    assert running == [1]
+
+
+@pytest.mark.parametrize("element", [1e-10, 1e-8, 1e-6, 1e-4])
+@pytest.mark.parametrize("scalar", [5e-8, 1e-6, 1e-4])
+@pytest.mark.parametrize("budget", [0.2, 0.8])
+def test_the_budget_is_kept(element: float, scalar: float, budget: float) -> None:
+    clock = FakeClock(tick=5e-8)
+    time_function(
+        clock.working(np.abs, call=1e-6, element=element),
+        name="f",
+        types="d->d",
+        python=clock.working(abs, call=scalar),
+        vector=clock.working(np.abs, element=3 * element),
+        budget=budget,
+        clock=clock,
+    )
+    assert clock.now <= 1.15 * budget
+
+
+def test_a_very_slow_function_is_timed_on_one_element() -> None:
+    clock = FakeClock()
+    found = time_function(clock.working(np.abs, element=0.05), name="f", types="d->d", clock=clock)
+    assert found.rows[-1].elements == 1
+    assert clock.now < 2
+
+
+def test_a_size_that_is_asked_for_is_used() -> None:
+    clock = FakeClock()
+    found = time_function(clock.working(np.abs, element=1e-8), name="f", types="d->d", size=1234, clock=clock)
+    assert found.rows[-1].elements == 1234
+
+
+def test_cores_reach_python_as_lists() -> None:
+    clock = FakeClock()
+
+    def dot(a: list[float], b: list[float]) -> float:
+        clock.now += 1e-6
+        return sum(x * y for x, y in zip(a, b, strict=True))
+
+    found = time_function(
+        clock.working(np.vecdot, element=1e-9), name="dot", types="dd->d", cores=(("n",), ("n",)), python=dot, clock=clock
+    )  # fmt: skip
+    assert found.ok
+    assert found.rows[0].kind == "python"
+    assert found.rows[1].elements == (32 << 20) // (2 * 16 * 8)
+
+
+def test_several_outputs_are_all_checked() -> None:
+    clock = FakeClock()
+
+    def report(python: Callable[[float], tuple[float, float]]) -> bool:
+        ufunc = clock.working(np.modf, element=1e-7)
+        return time_function(ufunc, name="f", types="d->dd", python=clock.working(python, call=1e-6), clock=clock).ok
+
+    assert report(math.modf)
+    assert not report(lambda x: (math.modf(x)[0], 1.0))
+
+
+def test_constant_results_of_numpy_are_stretched() -> None:
+    clock = FakeClock()
+    found = time_function(
+        clock.working(np.ones_like, element=1e-8), name="one", types="d->d", python=clock.working(lambda x: 1.0, call=1e-7),
+        vector=clock.working(lambda x: 1.0, call=1e-6), clock=clock,
+    )  # fmt: skip
+    assert found.ok
+
+
+def test_a_failing_numpy_expression_is_a_note() -> None:
+    clock = FakeClock()
+
+    def fails(x: NDArray[Any]) -> NDArray[Any]:
+        raise TypeError("no such thing")
+
+    found = time_function(
+        clock.working(np.abs, element=1e-8), name="f", types="d->d", python=clock.working(abs, call=1e-7), vector=fails,
+        clock=clock,
+    )  # fmt: skip
+    assert [row.kind for row in found.rows] == ["python", "ufunc"]
+    assert found.notes == ("the NumPy expression failed: TypeError: no such thing",)
