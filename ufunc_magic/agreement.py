@@ -12,7 +12,8 @@ typical value is no measure of the intermediate ones, and they count as differin
 
 The default tolerance is 4 ulp, the documented bound of glibc's vector functions; 16 where one side was
 computed in a wider type than the other (Python's double against C's float), because every step then
-rounds differently; the narrower type is the one compared in.  Integers and booleans must be equal.
+rounds differently; the narrower type is the one compared in.  A component of a complex number is measured in
+ulp of its absolute value.  Integers and booleans must be equal.
 With ``tolerance=0`` every bit counts.
 """
 
@@ -101,15 +102,16 @@ def outputs(results: Any) -> tuple[Any, ...]:
     return results if isinstance(results, tuple) else (results,)
 
 
-def ulp_distance(expected: Array, got: Array) -> NDArray[np.float64]:
+def ulp_distance(expected: Array, got: Array, *, size: Array | None = None) -> NDArray[np.float64]:
     """``|got - expected|`` in units in the last place of ``expected``; both real, of one floating type.
 
+    ``size`` gives the units in place of ``expected``: the absolute value, for a component of a complex number.
     0 where equal or both NaN; infinite where only one is finite, or the infinities differ.
     """
     kind = np.finfo(expected.dtype)
     with np.errstate(all="ignore"):
         # The spacing of the largest binade overflows; half of it is the largest that is finite.
-        unit = np.spacing(np.minimum(np.abs(expected), kind.max / 2))
+        unit = np.spacing(np.minimum(np.abs(expected) if size is None else size, kind.max / 2))
         distance: NDArray[np.float64] = (np.abs(got - expected) / unit).astype(np.float64)
     distance[~(np.isfinite(expected) & np.isfinite(got))] = np.inf
     distance[(expected == got) | (np.isnan(expected) & np.isnan(got))] = 0.0
@@ -141,7 +143,7 @@ def _differences(expected: Any, got: Array, tolerance: float | None) -> _Differe
     index = np.flatnonzero(~((e == g) | (np.isnan(e) & np.isnan(g))))
     here, there = e.reshape(-1)[index], g.reshape(-1)[index]
     parts = [(here.real, there.real), (here.imag, there.imag)] if e.dtype.kind == "c" else [(here, there)]
-    distances = [ulp_distance(a, b) for a, b in parts]
+    distances = [ulp_distance(a, b, size=np.abs(here)) for a, b in parts]
     ulp = np.maximum.reduce(distances)
     wrong = ulp > tolerance
     typical = _typical(e)

@@ -228,9 +228,11 @@ def base_link(toolchain: Toolchain, *, environ: Mapping[str, str] | None = None)
     environ = os.environ if environ is None else environ
     # Without -z defs a missing symbol shows only when the object is opened.
     defs = ("-Wl,-z,defs",) if sys.platform.startswith("linux") else ()
+    # The debugging information of zig's runtime would be nine tenths of the object.
+    small = ("-Wl,-s",) if toolchain.kind == "zig" and defs else ()
     libm = ("-lm",) if sys.platform != "win32" else ()
     given = (w for w in _words(environ, "LDFLAGS") if w not in FAST_MATH)
-    return (*given, *defs, *libm)
+    return (*given, *defs, *small, *libm)
 
 
 def library_flags(libraries: Sequence[str], folders: Sequence[str] = ()) -> tuple[str, ...]:

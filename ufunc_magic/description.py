@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 
 from .compilers import Toolchain
 
-__all__ = ["PROBE", "Description", "fact_name", "read_description"]
+__all__ = ["PROBE", "Description", "fact_name", "libmvec_path", "read_description"]
 
 #: What is preprocessed to be told the predefined macros and the C library's version.
 PROBE = "#if defined __has_include\n#if __has_include(<features.h>)\n#include <features.h>\n#endif\n#endif\n"
@@ -78,7 +78,7 @@ class Description:
 
 def fact_name(toolchain: Toolchain) -> str:
     """The name to remember a description by: it changes with the compiler and with libmvec."""
-    library = _libmvec_path()
+    library = libmvec_path()
     stat = os.stat(library) if library else None
     mvec = (library, stat.st_size, stat.st_mtime_ns) if stat else ()
     return f"compiler 1 {toolchain.identity()!r} {mvec!r}"
@@ -128,7 +128,7 @@ _SYSTEM_FOLDERS = ("/usr/lib", "/usr/lib64", "/usr/local/lib", "/lib/x86_64-linu
 
 
 @functools.cache
-def _libmvec_path() -> str:
+def libmvec_path() -> str:
     """The libmvec beside the libm that this very process uses; ``""`` if there is none."""
     if not sys.platform.startswith("linux"):
         return ""
@@ -151,7 +151,7 @@ def _libmvec(glibc: str) -> frozenset[str]:
     A compiler with an older C library of its own (conda's) links against that one.
     """
     version = tuple(map(int, glibc.split("."))) if glibc else ()
-    path = _libmvec_path()
+    path = libmvec_path()
     if version < (2, 22) or not path:
         return frozenset()
     try:

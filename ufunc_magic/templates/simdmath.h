@@ -55,15 +55,13 @@ typedef float __ufm_f8 __attribute__((vector_size(32)));
 #define __UFM_SUB16(a, b) __builtin_ia32_subps512_mask(a, b, a, -1, 4)
 #define __UFM_MUL16(a, b) __builtin_ia32_mulps512_mask(a, b, a, -1, 4)
 #define __UFM_FMA16(a, b, c) __builtin_ia32_vfmaddps512_mask(a, b, c, -1, 4)
-#define __UFM_FMA_DOWN16(a, b, c) __builtin_ia32_vfmaddps512_mask(a, b, c, -1, 9)
+#define __UFM_FMS16(a, b, c) __builtin_ia32_vfmaddps512_mask(a, b, -(c), -1, 4)
 #define __UFM_FNMA16(a, b, c) __builtin_ia32_vfmaddps512_mask(-(a), b, c, -1, 4)
 #define __UFM_MIN16(a, b) __builtin_ia32_minps512_mask(a, b, a, -1, 4)
-#define __UFM_MAX16(a, b) __builtin_ia32_maxps512_mask(a, b, a, -1, 4)
 #define __UFM_SCALE16(a, n) __builtin_ia32_scalefps512_mask(a, n, a, -1, 4)
 #define __UFM_LOOKUP16(table, i) \
     __builtin_shuffle(*(const __ufm_f16 *)(table), *(const __ufm_f16 *)((table) + 16), i)
 #define __UFM_CMP16(a, b, predicate) __builtin_ia32_cmpps512_mask(a, b, predicate, -1, 4)
-#define __UFM_PICK16(mask, yes, no) __builtin_ia32_blendmps_512_mask(no, yes, mask)
 #define __UFM_ABS16(a) ((__ufm_f16)((__ufm_i16)(a) & 0x7fffffff))
 #define __UFM_SIGN16(a, x) ((__ufm_f16)((__ufm_i16)(a) | ((__ufm_i16)(x) & ~0x7fffffff)))
 #define __UFM_HALF16(a, which) __builtin_ia32_extractf32x8_mask(a, which, (__ufm_f8){}, -1)
@@ -119,7 +117,7 @@ __UFM_EXPORT8 __ufm_v8 __ufm_exp8(__ufm_v8 x)
 }
 #endif
 
-#if defined __UFM_WANT_log || defined __UFM_WANT_acoshf
+#if defined __UFM_WANT_log
 /* ln(1+i/16) with 42 bits after the point, and the rest. */
 static const double __ufm_log_table[32] __attribute__((aligned(64))) = {
     0x0.0p+0, 0x1.f0a30c0118000p-5, 0x1.e27076e2b0000p-4, 0x1.5ff3070a7a000p-3,
@@ -131,9 +129,7 @@ static const double __ufm_log_table[32] __attribute__((aligned(64))) = {
     -0x1.ed03525ca2643p-44, -0x1.7794f689f8434p-44, 0x1.bb2cd720ec44cp-44, 0x1.415b4c4bdd99fp-44,
     0x1.a07bd8b34be7cp-46, 0x1.7c3f6b2143eadp-46, 0x1.5732325e617a3p-44, -0x1.2a88c41ba8752p-44};
 
-#endif
 
-#if defined __UFM_WANT_log
 /* Error < 0.62 ulp. */
 __UFM_EXPORT8 __ufm_v8 __ufm_log8(__ufm_v8 x) __asm__("_ZGVeN8v_log");
 __UFM_EXPORT8 __ufm_v8 __ufm_log8(__ufm_v8 x)
@@ -314,74 +310,21 @@ __UFM_EXPORT8 __ufm_v8 __ufm_sinh8(__ufm_v8 x)
 #endif
 
 #if defined __UFM_WANT_powf
-/* In double, 8 at a time. */
-__UFM_INLINE8 __ufm_f8 __ufm_powf_half(__ufm_f8 a, __ufm_f8 b)
-{
-    __ufm_v8 x = __UFM_WIDEN8(a), y = __UFM_WIDEN8(b);
-    __UFM_SPLIT8(x, k, i, z)
-    __ufm_v8 p = __UFM_FMA8(z, __UFM_K8(-0x1.ed3dd8355ec5fp-3), __UFM_K8(0x1.27d3f027edd5bp-2));
-    p = __UFM_FMA8(z, p, __UFM_K8(-0x1.7154647dc7450p-2));
-    p = __UFM_FMA8(z, p, __UFM_K8(0x1.ec7092092c3e9p-2));
-    p = __UFM_FMA8(z, p, __UFM_K8(-0x1.715476532fe70p-1));
-    p = __UFM_FMA8(z, p, __UFM_K8(0x1.71547652cfb58p+0));
-    __ufm_v8 high = __UFM_MUL8(y, __UFM_FMA8(z, p, __UFM_SUB8(k, __UFM_LOOKUP8(__ufm_log2_table, i))));
-    unsigned char special = __builtin_ia32_fpclasspd512_mask(x, 0xdf, -1) | __UFM_CMP8(__UFM_ABS8(high), __UFM_K8(1000.0), 5);
-    if (__builtin_expect(special, 0))
-        return __UFM_NARROW8(__ufm_pow_special8(x, y, high, __UFM_K8(0.0)));
-    __ufm_v8 shifted = __UFM_ADD8(high, __UFM_K8(0x1.8p48));
-    i = (__ufm_i8)shifted;
-    __ufm_v8 n = __UFM_SUB8(shifted, __UFM_K8(0x1.8p48));
-    __ufm_v8 r = __UFM_SUB8(high, n);
-    p = __UFM_FMA8(r, __UFM_K8(0x1.3b2cce85e344ap-7), __UFM_K8(0x1.c6b3f8b5a7c57p-5));
-    p = __UFM_FMA8(r, p, __UFM_K8(0x1.ebfbdff4db3adp-3));
-    p = __UFM_FMA8(r, p, __UFM_K8(0x1.62e42fec37597p-1));
-    __ufm_v8 t = __UFM_LOOKUP8(__ufm_exp_table, i);
-    return __UFM_NARROW8(__UFM_SCALE8(__UFM_FMA8(t, __UFM_MUL8(r, p), t), n));
-}
+/* 8 of the 16, in double. */
+#define __ufm_powf_special(x, y, high, low, which) __UFM_NARROW8(__ufm_pow_special8( \
+    __UFM_WIDEN8(__UFM_HALF16(x, which)), __UFM_WIDEN8(__UFM_HALF16(y, which)), \
+    __UFM_WIDEN8(__UFM_HALF16(high, which)), __UFM_WIDEN8(__UFM_HALF16(low, which))))
 
-/* Error < @powf@ ulp. */
-__UFM_EXPORT8 __ufm_f16 __ufm_powf16(__ufm_f16 x, __ufm_f16 y) __asm__("_ZGVeN16vv_powf");
-__UFM_EXPORT8 __ufm_f16 __ufm_powf16(__ufm_f16 x, __ufm_f16 y)
-{
-    return __UFM_JOIN16(__ufm_powf_half(__UFM_HALF16(x, 0), __UFM_HALF16(y, 0)),
-                        __ufm_powf_half(__UFM_HALF16(x, 1), __UFM_HALF16(y, 1)));
-}
-#endif
-
-#if defined __UFM_WANT_acoshf
-/* log(x + sqrt(x^2 - 1)) in double, 8 at a time. */
-__UFM_INLINE8 __ufm_f8 __ufm_acoshf_half(__ufm_f8 a)
-{
-    __ufm_v8 x = __UFM_WIDEN8(a), half = __UFM_K8(0.5);
-    __ufm_v8 s = __UFM_FMA8(x, x, __UFM_K8(-1.0));
-    __ufm_v8 y = __builtin_ia32_rsqrt14pd512_mask(s, s, -1);
-    __ufm_v8 root = __UFM_MUL8(s, y);
-    root = __UFM_FMA8(root, __UFM_FNMA8(root, __UFM_MUL8(half, y), half), root);
-    __ufm_v8 v = __UFM_ADD8(x, root);
-    __UFM_SPLIT8(v, k, i, z)
-    __ufm_v8 p = __UFM_FMA8(z, __UFM_K8(-0x1.55e3963537a2bp-3), __UFM_K8(0x1.9a1ac23def797p-3));
-    p = __UFM_FMA8(z, p, __UFM_K8(-0x1.ffffe747a5ddep-3));
-    p = __UFM_FMA8(z, p, __UFM_K8(0x1.55554d3430ffbp-2));
-    p = __UFM_FMA8(z, p, __UFM_K8(-0x1.0000000052fafp-1));
-    p = __UFM_FMA8(z, p, __UFM_K8(0x1.00000000104dep+0));
-    __ufm_v8 l = __UFM_FMA8(k, __UFM_K8(0x1.62e42fefa39efp-1), -__UFM_LOOKUP8(__ufm_log_table, i));
-    l = __UFM_FMA8(z, p, l);
-    /* By the class of x - 1: NaN, 0 -> 0, negative -> NaN, inf -> inf, positive -> l. */
-    __ufm_i8 what = (__ufm_i8){} + 0x03530822;
-    return __UFM_NARROW8(__builtin_ia32_fixupimmpd512_mask(l, __UFM_SUB8(x, __UFM_K8(1.0)), what, 0, -1, 4));
-}
-
-/* Error < @acoshf@ ulp. */
-__UFM_EXPORT8 __ufm_f16 __ufm_acoshf16(__ufm_f16 x) __asm__("_ZGVeN16v_acoshf");
-__UFM_EXPORT8 __ufm_f16 __ufm_acoshf16(__ufm_f16 x)
-{
-    return __UFM_JOIN16(__ufm_acoshf_half(__UFM_HALF16(x, 0)), __ufm_acoshf_half(__UFM_HALF16(x, 1)));
-}
-#endif
-
-#if defined __UFM_WANT_tanhf
-/* 2^(i/32), and what rounding it left, relative. */
-static const float __ufm_expf_table[64] __attribute__((aligned(64))) = {
+/* log2(1+i/32) with 15 bits after the point, and the rest; 2^(i/32), and what rounding it left, relative. */
+static const float __ufm_powf_table[128] __attribute__((aligned(64))) = {
+    0x0.0p+0f, 0x1.6bcp-5f, 0x1.664p-4f, 0x1.08cp-3f, 0x1.5cp-3f, 0x1.acfp-3f, 0x1.fbcp-3f, 0x1.244p-2f,
+    0x1.49a8p-2f, 0x1.6e2p-2f, 0x1.91b8p-2f, 0x1.b48p-2f, 0x1.d678p-2f, 0x1.f7a8p-2f, 0x1.0c1p-1f, 0x1.1bf4p-1f,
+    0x1.2b8p-1f, 0x1.3abcp-1f, 0x1.49a8p-1f, 0x1.5848p-1f, 0x1.66ap-1f, 0x1.74bp-1f, 0x1.828p-1f, 0x1.901p-1f,
+    0x1.9d5cp-1f, 0x1.aa7p-1f, 0x1.b748p-1f, 0x1.c3e8p-1f, 0x1.d054p-1f, 0x1.dc88p-1f, 0x1.e88cp-1f, 0x1.f46p-1f,
+    0x0.0p+0f, -0x1.2c8a72p-17f, -0x1.20a6dep-21f, 0x1.62336ap-17f, 0x1.a39fbep-19f, 0x1.78b6d4p-17f, 0x1.6b9026p-19f, 0x1.eac382p-20f,
+    -0x1.ed0cbap-20f, 0x1.0e6ce8p-17f, 0x1.d448f8p-17f, -0x1.408c78p-18f, -0x1.60fe68p-17f, 0x1.5a32c2p-20f, 0x1.40358ep-19f, -0x1.dc2d46p-18f,
+    0x1.a39fbep-20f, -0x1.80abfcp-18f, -0x1.ed0cbap-19f, 0x1.134c4ep-20f, 0x1.1c8f12p-22f, 0x1.fd64ep-17f, 0x1.3ab7cep-18f, -0x1.9eap-17f,
+    0x1.9fd502p-17f, 0x1.1eb002p-18f, 0x1.48f554p-17f, 0x1.ca2e1ap-17f, -0x1.25b3eep-22f, 0x1.9ab4p-17f, 0x1.acd89ap-19f, -0x1.f7431p-17f,
     0x1.0p+0f, 0x1.059b0ep+0f, 0x1.0b5586p+0f, 0x1.11301ep+0f, 0x1.172b84p+0f, 0x1.1d4874p+0f, 0x1.2387a6p+0f, 0x1.29e9ep+0f,
     0x1.306fep+0f, 0x1.371a74p+0f, 0x1.3dea64p+0f, 0x1.44e086p+0f, 0x1.4bfdaep+0f, 0x1.5342b6p+0f, 0x1.5ab07ep+0f, 0x1.6247ecp+0f,
     0x1.6a09e6p+0f, 0x1.71f75ep+0f, 0x1.7a1148p+0f, 0x1.82589ap+0f, 0x1.8ace54p+0f, 0x1.93737cp+0f, 0x1.9c4918p+0f, 0x1.a5503cp+0f,
@@ -391,27 +334,94 @@ static const float __ufm_expf_table[64] __attribute__((aligned(64))) = {
     0x1.26055cp-26f, 0x1.8b2bb8p-26f, -0x1.05cb44p-25f, -0x1.1c2142p-26f, 0x1.67a1cap-28f, -0x1.348e58p-25f, 0x1.a3b5e4p-28f, -0x1.0b7ec8p-25f,
     -0x1.f9c306p-27f, -0x1.e4c886p-26f, -0x1.6961b4p-28f, -0x1.b5151ep-28f, -0x1.a5217cp-28f, -0x1.ab7132p-26f, 0x1.61428ep-28f, -0x1.2ad5f8p-27f};
 
-/* Error < @tanhf@ ulp.  As tanh, with 32 entries. */
+/* Error < @powf@ ulp.  As pow, with 32 entries. */
+__UFM_EXPORT8 __ufm_f16 __ufm_powf16(__ufm_f16 x, __ufm_f16 y) __asm__("_ZGVeN16vv_powf");
+__UFM_EXPORT8 __ufm_f16 __ufm_powf16(__ufm_f16 x, __ufm_f16 y)
+{
+    __ufm_f16 m = __builtin_ia32_getmantps512_mask(x, 4, x, -1, 4);
+    __ufm_f16 r = __builtin_ia32_rcp14ps512_mask(m, m, -1);
+    __ufm_i16 i = ((__ufm_i16)r + (1 << 17)) & ~((1 << 18) - 1);
+    r = (__ufm_f16)i;
+    i >>= 18;
+    __ufm_f16 z = __UFM_FMA16(r, m, __UFM_K16(-1.0f));
+    __ufm_f16 k = __UFM_SUB16(__builtin_ia32_getexpps512_mask(x, x, -1, 4), __builtin_ia32_getexpps512_mask(r, r, -1, 4));
+    __ufm_f16 zz = __UFM_MUL16(z, z), minus_half = __UFM_K16(-0.5f);
+    __ufm_f16 p = __UFM_FMA16(z, __UFM_K16(0x1.99b5ep-3f), __UFM_K16(-0x1.00096cp-2f));
+    p = __UFM_FMA16(z, p, __UFM_K16(0x1.555556p-2f));
+    __ufm_f16 s = __UFM_FMA16(minus_half, zz, z);
+    __ufm_f16 low = __UFM_FMA16(minus_half, zz, __UFM_SUB16(z, s));
+    low = __UFM_FMA16(__UFM_FMS16(z, z, zz), minus_half, low);
+    low = __UFM_FMA16(__UFM_MUL16(zz, z), p, low);
+    __ufm_f16 inverse = __UFM_K16(0x1.715476p+0f);
+    __ufm_f16 h = __UFM_MUL16(s, inverse);
+    low = __UFM_FMA16(low, inverse, __UFM_FMA16(s, __UFM_K16(0x1.4ae0cp-26f), __UFM_FMS16(s, inverse, h)));
+    __ufm_f16 a = __UFM_SUB16(k, __UFM_LOOKUP16(__ufm_powf_table, i));
+    __ufm_f16 log2 = __UFM_ADD16(a, h);
+    low = __UFM_ADD16(__UFM_SUB16(low, __UFM_LOOKUP16(__ufm_powf_table + 32, i)), __UFM_ADD16(__UFM_SUB16(a, log2), h));
+    __ufm_f16 high = __UFM_MUL16(y, log2);
+    low = __UFM_FMA16(y, low, __UFM_FMS16(y, log2, high));
+
+    unsigned short special = __builtin_ia32_fpclassps512_mask(x, 0xdf, -1) | __UFM_CMP16(__UFM_ABS16(high), __UFM_K16(1000.0f), 5);
+    if (__builtin_expect(special, 0))
+        return __UFM_JOIN16(__ufm_powf_special(x, y, high, low, 0), __ufm_powf_special(x, y, high, low, 1));
+    __ufm_f16 shifted = __UFM_ADD16(__UFM_ADD16(high, low), __UFM_K16(0x1.8p18f));
+    i = (__ufm_i16)shifted;
+    __ufm_f16 n = __UFM_SUB16(shifted, __UFM_K16(0x1.8p18f));
+    r = __UFM_ADD16(__UFM_SUB16(high, n), low);
+    p = __UFM_FMA16(r, __UFM_K16(0x1.c6b186p-5f), __UFM_K16(0x1.ebfce6p-3f));
+    p = __UFM_FMA16(r, p, __UFM_K16(0x1.62e43p-1f));
+    p = __UFM_FMA16(r, p, __UFM_LOOKUP16(__ufm_powf_table + 96, i));
+    __ufm_f16 t = __UFM_LOOKUP16(__ufm_powf_table + 64, i);
+    return __UFM_SCALE16(__UFM_FMA16(t, p, t), n);
+}
+#endif
+
+#if defined __UFM_WANT_tanhf
+/* Row 0: tanh(c), c = 37/128 i; row k: the coefficient of d^k in tanh(c + d), |d| < 37/256. */
+static const float __ufm_tanhf_table[224] __attribute__((aligned(64))) = {
+    0x0.0p+0f, 0x1.2005bp-2f, 0x1.0ae802p-1f, 0x1.665ed8p-1f, 0x1.a3beaap-1f, 0x1.ca1e42p-1f, 0x1.e10f6ep-1f, 0x1.ee693ap-1f,
+    0x1.f60efcp-1f, 0x1.fa6644p-1f, 0x1.fcd9dp-1f, 0x1.fe3b28p-1f, 0x1.ff01cap-1f, 0x1.ff7156p-1f, 0x1.ffaff4p-1f, 0x1.ffd318p-1f,
+    0x1.ffe6cep-1f, 0x1.fff1dep-1f, 0x1.fff812p-1f, 0x1.fffb8ep-1f, 0x1.fffd82p-1f, 0x1.fffe9ap-1f, 0x1.ffff38p-1f, 0x1.ffff9p-1f,
+    0x1.ffffcp-1f, 0x1.ffffdcp-1f, 0x1.ffffecp-1f, 0x1.fffff4p-1f, 0x1.fffffap-1f, 0x1.fffffcp-1f, 0x1.fffffep-1f, 0x1.fffffep-1f,
+    0x1.0p+0f, 0x1.d77e66p-1f, 0x1.74dc86p-1f, 0x1.05294cp-1f, 0x1.4fc652p-2f, 0x1.985f72p-3f, 0x1.e01418p-4f, 0x1.1496dap-4f,
+    0x1.3b09fp-5f, 0x1.647958p-6f, 0x1.91dafp-7f, 0x1.c40f86p-8f, 0x1.fbefbp-9f, 0x1.1d2b52p-9f, 0x1.401574p-10f, 0x1.6732a2p-11f,
+    0x1.930b44p-12f, 0x1.c4366ap-13f, 0x1.fb5c4cp-14f, 0x1.1c9c6cp-14f, 0x1.3f4f34p-15f, 0x1.663c54p-16f, 0x1.91e7e6p-17f, 0x1.c2e612p-18f,
+    0x1.f9dcfep-19f, 0x1.1bc388p-19f, 0x1.3e5ab2p-20f, 0x1.652946p-21f, 0x1.90b2dap-22f, 0x1.c18b0cp-23f, 0x1.f8577cp-24f, 0x1.1ae8fcp-24f,
+    0x0.0p+0f, -0x1.093c5p-2f, -0x1.84bf12p-2f, -0x1.6d9886p-2f, -0x1.1345d8p-2f, -0x1.6d6582p-3f, -0x1.c31156p-4f, -0x1.0b1666p-4f,
+    -0x1.34ebf6p-5f, -0x1.60932p-6f, -0x1.8f622ep-7f, -0x1.c27fb2p-8f, -0x1.faf37ep-9f, -0x1.1cdbdcp-9f, -0x1.3fe36ap-10f, -0x1.67132p-11f,
+    -0x1.92f77p-12f, -0x1.c429eep-13f, -0x1.fb547p-14f, -0x1.1c99f4p-14f, -0x1.3f4da6p-15f, -0x1.663b5ap-16f, -0x1.91e74ap-17f, -0x1.c2e5aep-18f,
+    -0x1.f9dcbep-19f, -0x1.1bc374p-19f, -0x1.3e5aa6p-20f, -0x1.65293ep-21f, -0x1.90b2d4p-22f, -0x1.c18b0ap-23f, -0x1.f8577ap-24f, -0x1.1ae8fap-24f,
+    -0x1.555552p-2f, -0x1.df72c6p-3f, -0x1.6f7466p-5f, 0x1.4722cap-4f, 0x1.c6fedcp-4f, 0x1.7da4e6p-4f, 0x1.07c98p-4f, 0x1.4b6ee4p-5f,
+    0x1.8bd236p-6f, 0x1.cbc916p-7f, 0x1.06f95ap-7f, 0x1.2a40f8p-8f, 0x1.50a756p-9f, 0x1.7afb7p-10f, 0x1.a9fe68p-11f, 0x1.de6f4ep-12f,
+    0x1.0c8a06p-12f, 0x1.2d6018p-13f, 0x1.522d32p-14f, 0x1.7b70a4p-15f, 0x1.a9b7ecp-16f, 0x1.dda0f8p-17f, 0x1.0bee34p-17f, 0x1.2c980cp-18f,
+    0x1.513ce2p-19f, 0x1.7a5908p-20f, 0x1.a877f2p-21f, 0x1.dc3606p-22f, 0x1.0b215ep-22f, 0x1.2bb174p-23f, 0x1.5039bp-24f, 0x1.7935eep-25f,
+    0x0.0p+0f, 0x1.37a128p-3f, 0x1.33110ap-3f, 0x1.028274p-4f, -0x1.7e2b58p-10f, -0x1.878584p-6f, -0x1.85f64p-6f, -0x1.1bfaap-6f,
+    -0x1.6c60ap-7f, -0x1.b76a6ep-8f, -0x1.00759ap-8f, -0x1.261ddp-9f, -0x1.4e0962p-10f, -0x1.7954a6p-11f, -0x1.a8f3f2p-12f, -0x1.ddc784p-13f,
+    -0x1.0c553ap-13f, -0x1.2d3ee4p-14f, -0x1.521854p-15f, -0x1.7b638cp-16f, -0x1.a9afbap-17f, -0x1.dd9bdcp-18f, -0x1.0becap-18f, -0x1.2c9716p-19f,
+    -0x1.513c5p-20f, -0x1.7a58b6p-21f, -0x1.a877cap-22f, -0x1.dc35fap-23f, -0x1.0b216p-23f, -0x1.2bb17ep-24f, -0x1.5039bep-25f, -0x1.793602p-26f,
+    0x1.110b92p-3f, 0x1.c6bb52p-5f, -0x1.782ec8p-5f, -0x1.e39d56p-5f, -0x1.d5a77ep-6f, -0x1.623696p-8f, 0x1.c0fd7ep-9f, 0x1.3604cp-8f,
+    0x1.e58b9ap-9f, 0x1.4004f4p-9f, 0x1.86a408p-10f, 0x1.cabea6p-11f, 0x1.07e298p-11f, 0x1.2c36cep-12f, 0x1.53713ep-13f, 0x1.7e7b3cp-14f,
+    0x1.ae2712p-15f, 0x1.e33f4cp-16f, 0x1.0f48ecp-16f, 0x1.307c1ap-17f, 0x1.55aee8p-18f, 0x1.7f62bap-19f, 0x1.ae26fep-20f, 0x1.e29b9p-21f,
+    0x1.0eb98ep-21f, 0x1.2fbad4p-22f, 0x1.54c1aap-23f, 0x1.7e4bb6p-24f, 0x1.ace5e2p-25f, 0x1.e12e3ap-26f, 0x1.0deb04p-26f, 0x1.2ed21ap-27f,
+    0x0.0p+0f, -0x1.213a8ap-4f, -0x1.1942c2p-5f, 0x1.8c8078p-7f, 0x1.23b06ep-6f, 0x1.1e7962p-7f, 0x1.25bf6ap-9f, -0x1.fa1e2ep-13f,
+    -0x1.8e44acp-11f, -0x1.56c392p-11f, -0x1.d1f6cap-12f, -0x1.202a2ap-12f, -0x1.54916ep-13f, -0x1.891b2ep-14f, -0x1.c0042p-15f, -0x1.fb0c16p-16f,
+    -0x1.1dd24cp-16f, -0x1.418a7cp-17f, -0x1.694a18p-18f, -0x1.95ada4p-19f, -0x1.c7595ap-20f, -0x1.fefe4ap-21f, -0x1.1eaf48p-21f, -0x1.41a88ep-22f,
+    -0x1.68e29ep-23f, -0x1.94e32ap-24f, -0x1.c63fcep-25f, -0x1.fda032p-26f, -0x1.1de02p-26f, -0x1.40b95ep-27f, -0x1.67d202p-28f, -0x1.93aea2p-29f};
+
+/* Error < @tanhf@ ulp. */
 __UFM_EXPORT8 __ufm_f16 __ufm_tanhf16(__ufm_f16 x) __asm__("_ZGVeN16v_tanhf");
 __UFM_EXPORT8 __ufm_f16 __ufm_tanhf16(__ufm_f16 x)
 {
-    __ufm_f16 t = __UFM_MIN16(__UFM_K16(25.0f), __UFM_ABS16(__UFM_ADD16(x, x)));
-    __ufm_f16 shifted = __UFM_FMA_DOWN16(t, __UFM_K16(0x1.715476p+5f), __UFM_K16(0x1.8p23f));
+    __ufm_f16 t = __UFM_MIN16(__UFM_K16(9.1f), __UFM_ABS16(x));
+    __ufm_f16 shifted = __UFM_FMA16(t, __UFM_K16(0x1.bacf92p+1f), __UFM_K16(0x1.8p23f));
     __ufm_i16 i = (__ufm_i16)shifted;
-    __ufm_f16 n = __UFM_SUB16(shifted, __UFM_K16(0x1.8p23f));
-    __ufm_f16 r = __UFM_FNMA16(n, __UFM_K16(0x1.62ep-6f), t);
-    r = __UFM_FNMA16(n, __UFM_K16(0x1.0bfbe8p-20f), r);
-    __ufm_f16 p = __UFM_FMA16(r, __UFM_K16(0x1.58303ep-5f), __UFM_K16(0x1.555308p-3f));
-    p = __UFM_FMA16(r, p, __UFM_K16(0.5f));
-    p = __UFM_FMA16(__UFM_MUL16(r, r), p, __UFM_ADD16(r, __UFM_LOOKUP16(__ufm_expf_table + 32, i)));
-    __ufm_f16 s = __UFM_SCALE16(__UFM_LOOKUP16(__ufm_expf_table, i), __UFM_MUL16(n, __UFM_K16(0x1p-5f)));
-    __ufm_f16 e = __UFM_FMA16(s, p, __UFM_SUB16(s, __UFM_K16(1.0f)));
-    __ufm_f16 d = __UFM_ADD16(e, __UFM_K16(2.0f));
-    __ufm_f16 y = __builtin_ia32_rcp14ps512_mask(d, d, -1);
-    __ufm_f16 q = __UFM_MUL16(e, y);
-    __ufm_f16 rest = __UFM_SUB16(e, __UFM_SUB16(d, __UFM_K16(2.0f)));
-    rest = __UFM_FNMA16(q, rest, __UFM_FNMA16(q, d, e));
-    return __UFM_SIGN16(__UFM_FMA16(rest, y, q), x);
+    __ufm_f16 d = __UFM_FNMA16(__UFM_SUB16(shifted, __UFM_K16(0x1.8p23f)), __UFM_K16(0x1.28p-2f), t);
+    __ufm_f16 p = __UFM_FMA16(d, __UFM_LOOKUP16(__ufm_tanhf_table + 192, i), __UFM_LOOKUP16(__ufm_tanhf_table + 160, i));
+    p = __UFM_FMA16(d, p, __UFM_LOOKUP16(__ufm_tanhf_table + 128, i));
+    p = __UFM_FMA16(d, p, __UFM_LOOKUP16(__ufm_tanhf_table + 96, i));
+    p = __UFM_FMA16(d, p, __UFM_LOOKUP16(__ufm_tanhf_table + 64, i));
+    p = __UFM_FMA16(__UFM_MUL16(d, d), p, __UFM_LOOKUP16(__ufm_tanhf_table, i));
+    return __UFM_SIGN16(__UFM_FMA16(d, __UFM_LOOKUP16(__ufm_tanhf_table + 32, i), p), x);
 }
 #endif
 
@@ -456,61 +466,6 @@ __UFM_EXPORT8 __ufm_f16 __ufm_erff16(__ufm_f16 x)
     p = __UFM_FMA16(d, p, __UFM_LOOKUP16(__ufm_erff_table + 64, i));
     p = __UFM_FMA16(__UFM_MUL16(d, d), p, __UFM_LOOKUP16(__ufm_erff_table, i));
     return __UFM_SIGN16(__UFM_FMA16(d, __UFM_LOOKUP16(__ufm_erff_table + 32, i), p), x);
-}
-#endif
-
-#if defined __UFM_WANT_atanf
-/* Error < @atanf@ ulp. */
-__UFM_EXPORT8 __ufm_f16 __ufm_atanf16(__ufm_f16 x) __asm__("_ZGVeN16v_atanf");
-__UFM_EXPORT8 __ufm_f16 __ufm_atanf16(__ufm_f16 x)
-{
-    /* Above 1: pi/2 - atan(1/a). */
-    __ufm_f16 a = __UFM_MIN16(__UFM_K16(1e10f), __UFM_ABS16(x));
-    unsigned short big = __UFM_CMP16(a, __UFM_K16(1.0f), 14);
-    __ufm_f16 y = __builtin_ia32_rcp14ps512_mask(a, a, -1);
-    y = __UFM_FMA16(y, __UFM_FNMA16(a, y, __UFM_K16(1.0f)), y);
-    __ufm_f16 t = __UFM_PICK16(big, -y, a);
-    __ufm_f16 high = __UFM_PICK16(big, __UFM_K16(0x1.921fb6p+0f), __UFM_K16(0.0f));
-    __ufm_f16 low = __UFM_PICK16(big, __UFM_K16(-0x1.777a5cp-25f), __UFM_K16(0.0f));
-    __ufm_f16 u = __UFM_MUL16(t, t), uu = __UFM_MUL16(u, u);
-    __ufm_f16 p0 = __UFM_FMA16(u, __UFM_K16(0x1.999276p-3f), __UFM_K16(-0x1.55554p-2f));
-    __ufm_f16 p2 = __UFM_FMA16(u, __UFM_K16(0x1.c0d284p-4f), __UFM_K16(-0x1.2426f8p-3f));
-    __ufm_f16 p4 = __UFM_FMA16(u, __UFM_K16(0x1.dd0eb2p-5f), __UFM_K16(-0x1.58dc6cp-4f));
-    __ufm_f16 p6 = __UFM_FMA16(u, __UFM_K16(0x1.6a8f3cp-7f), __UFM_K16(-0x1.01af6p-5f));
-    p6 = __UFM_FMA16(uu, __UFM_K16(-0x1.defe28p-10f), p6);
-    __ufm_f16 p = __UFM_FMA16(uu, p6, p4);
-    p = __UFM_FMA16(uu, p, p2);
-    p = __UFM_FMA16(uu, p, p0);
-    p = __UFM_FMA16(__UFM_MUL16(u, t), p, low);
-    return __UFM_SIGN16(__UFM_ADD16(high, __UFM_ADD16(t, p)), x);
-}
-#endif
-
-#if defined __UFM_WANT_asinf
-/* Error < @asinf@ ulp. */
-__UFM_EXPORT8 __ufm_f16 __ufm_asinf16(__ufm_f16 x) __asm__("_ZGVeN16v_asinf");
-__UFM_EXPORT8 __ufm_f16 __ufm_asinf16(__ufm_f16 x)
-{
-    /* Above 1/2: pi/2 - 2 asin(sqrt((1 - a)/2)). */
-    __ufm_f16 a = __UFM_ABS16(x), half = __UFM_K16(0.5f);
-    unsigned short big = __UFM_CMP16(a, half, 14);
-    __ufm_f16 w = __UFM_MAX16(__UFM_K16(0x1p-80f), __UFM_FNMA16(half, a, half));
-    __ufm_f16 y = __builtin_ia32_rsqrt14ps512_mask(w, w, -1);
-    __ufm_f16 root = __UFM_MUL16(w, y);
-    root = __UFM_FMA16(root, __UFM_FNMA16(root, __UFM_MUL16(half, y), half), root);
-    w = __UFM_PICK16(big, w, __UFM_MUL16(a, a));
-    __ufm_f16 t = __UFM_PICK16(big, __UFM_MUL16(root, __UFM_K16(-2.0f)), a);
-    __ufm_f16 high = __UFM_PICK16(big, __UFM_K16(0x1.921fb6p+0f), __UFM_K16(0.0f));
-    __ufm_f16 low = __UFM_PICK16(big, __UFM_K16(-0x1.777a5cp-25f), __UFM_K16(0.0f));
-    __ufm_f16 p = __UFM_FMA16(w, __UFM_K16(0x1.33d72ap-5f), __UFM_K16(0x1.d7a7d8p-7f));
-    p = __UFM_FMA16(w, p, __UFM_K16(0x1.04ab02p-5f));
-    p = __UFM_FMA16(w, p, __UFM_K16(0x1.6cabb6p-5f));
-    p = __UFM_FMA16(w, p, __UFM_K16(0x1.333892p-4f));
-    p = __UFM_FMA16(w, p, __UFM_K16(0x1.55554cp-3f));
-    p = __UFM_FMA16(__UFM_MUL16(w, t), p, low);
-    p = __UFM_PICK16(__UFM_CMP16(a, __UFM_K16(1.0f), 6), __UFM_K16(__builtin_nanf("")), p);
-    __ufm_f16 s = __UFM_ADD16(high, t);
-    return __UFM_SIGN16(__UFM_ADD16(s, __UFM_ADD16(__UFM_ADD16(__UFM_SUB16(high, s), t), p)), x);
 }
 #endif
 

@@ -8,7 +8,19 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ... import cache, codegen, compilers, cparse, definitions, description, loader, operands, pyloop, toolchain
+from ... import (
+    annotation,
+    cache,
+    codegen,
+    compilers,
+    cparse,
+    definitions,
+    description,
+    loader,
+    operands,
+    pyloop,
+    toolchain,
+)
 from ...errors import ParseError, SignatureError, ToolchainError
 from ...objectcode import FunctionCode, LoopCode, ObjectCode, required_glibc
 from ...options import Options
@@ -48,12 +60,13 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Object
         unit = replace(
             seen, macros=unit.macros, includes=unit.includes, identifiers=unit.identifiers | seen.identifiers
         )
+    options = replace(options, types=options.types or _types_asked(unit))
     signatures, plain = operands.plan(unit, options=options)
     if not signatures and not plain:
         raise _nothing_to_bind(unit, name)
 
     plan = _plan(unit, options, told, tool)
-    flags = (*flags, *plan.flags)
+    flags, link = (*flags, *plan.flags), (*link, *plan.link)
     if options.types and codegen.in_terms_of_t(unit):
         plain = ()  # their C names exist once per type
     translation = codegen.translate(
@@ -123,6 +136,7 @@ class _Plan:
     """What the text of the cell adds to the options: flags, SIMD functions, how FP flags are judged."""
 
     flags: tuple[str, ...]
+    link: tuple[str, ...]
     simd: tuple[str, ...]
     judge: int
     notes: tuple[str, ...]
@@ -132,18 +146,21 @@ def _plan(unit: Unit, options: Options, told: description.Description, tool: com
     words = unit.identifiers | unit.calls
     if words & _ENVIRONMENT or "<fenv.h>" in unit.includes or "<errno.h>" in unit.includes:
         rounding = ("-frounding-math",) if "<fenv.h>" in unit.includes else ()
-        return _Plan(rounding, (), 2, ("errno or the FP environment is used: no SIMD math, every FP flag is reported",))
+        return _Plan(rounding, (), (), 2, ("errno or the FP environment is used: no SIMD math, every FP flag is reported",))
+    judge = 0 if options.fast_math else 1
     flags = ["-fno-math-errno", "-fno-trapping-math"]
     if options.strict:
         # Contraction to FMA would make the result depend on the clone that runs.
-        return _Plan((*flags, "-ffp-contract=off"), (), 1, ())
+        return _Plan((*flags, "-ffp-contract=off"), (), (), 1, ())
     wanted = words - set(unit.names)
     if options.types or options.cplus:
         wanted |= {f"{word}f" for word in wanted}  # tgmath.h and <cmath> turn exp(float) into expf
     simd = tuple(sorted(wanted & told.libmvec))
     if simd and tool.kind != "gcc":
-        return _Plan((*flags, "-fveclib=libmvec"), (), 1, ())
-    return _Plan(tuple(flags), simd, 0 if options.fast_math else 1, ())
+        # clang names the vector variants itself, but does not link what holds them.
+        library = description.libmvec_path()
+        return _Plan((*flags, "-fveclib=libmvec"), (library,) if library else (), (), judge, ())
+    return _Plan(tuple(flags), (), simd, judge, ())
 
 
 # ------------------------------------------------------------------------------------- the compiler
@@ -210,6 +227,12 @@ def _needs_preprocessor(unit: Unit, source: str) -> bool:
     numbers = {n for n, body in bodies.items() if re.fullmatch(r"[\s\d.+*/()xXa-fA-FuUlL-]*", body) and body.strip()}
     used = set(re.findall(r"\w+", outside))
     return bool((set(unit.macros) - numbers) & used)
+
+
+def _types_asked(unit: Unit) -> str:
+    """``types=f4,f8`` in a function's comment; it speaks for the cell, which is compiled as one."""
+    said = (annotation.read(f.annotation, of=f"{f.name} (line {f.line})") for f in unit.functions if f.annotation)
+    return next((note.types for note in said if note.types), "")
 
 
 def _nothing_to_bind(unit: Unit, name: str) -> ParseError:
