@@ -180,6 +180,29 @@ def test_disagreeing_finds_the_elements() -> None:
     assert disagreeing((expected, expected), (got, expected)).tolist() == [2, 7]
 
 
+def test_what_the_last_bits_of_the_inputs_change_is_explained() -> None:
+    x = np.linspace(80, 90, 1000)
+    expected = np.exp(77 - 7235 / x)
+    got = np.exp(np.nextafter(77 - 7235 / x, np.inf))
+
+    def explain(rows: NDArray[np.intp]) -> tuple[NDArray[Any], ...]:
+        return (np.abs(np.exp(77 - 7235 / (x[rows] + 4 * np.spacing(x[rows]))) - expected[rows]),)
+
+    assert not agreement(expected, got).ok
+    found = agreement(expected, got, explain=explain)
+    assert (found.ok, found.detail) == (True, "up to the rounding of the inputs")
+    assert not agreement(expected, got, explain=explain, tolerance=0).ok
+    got[500] *= 1 + 1e-9
+    spoilt = agreement(expected, got, explain=explain, inputs=(x,))
+    assert spoilt.worst is not None
+    assert (spoilt.ok, spoilt.worst[0]) == (False, (x[500],))
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_nothing_explains_a_result_that_is_not_finite(bad: float) -> None:
+    assert not agreement([1.0, 2.0], np.array([1.0, bad]), explain=lambda rows: (np.full(len(rows), np.inf),)).ok
+
+
 # -- samples ------------------------------------------------------------------------------------
 
 
@@ -415,30 +438,27 @@ def _vector_logistic(x: NDArray[Any]) -> NDArray[Any]:
 def test_the_default_report_is_exactly_this() -> None:
     clock = FakeClock()
     found = time_function(
-        clock.working(_vector_logistic, call=2e-7, element=1e-9),
+        clock.working(_vector_logistic, element=1e-7),
         name="logistic(x)",
         types="d->d",
-        python=clock.working(_logistic, call=1.5e-7),
-        exact_python=clock.working(_exact_logistic, call=5e-7),
-        vector=clock.working(_vector_logistic, element=6e-9),
-        bandwidth=20e9,
+        python=clock.working(_logistic, call=1.5e-5),
+        exact_python=clock.working(_exact_logistic, call=5e-5),
+        vector=clock.working(_vector_logistic, element=6e-7),
+        bandwidth=200e6,
         clock=clock,
     )
     expected = """\
 logistic(x)  d->d
-  1,000,000 elements; results CHECKED
+  320,000 elements; results CHECKED
                        time    ±  per element  speed-up
-  Python loop        150 ms  0 %       150 ns        1x  scaled from 160,000 elements
-  NumPy expression  6.00 ms  0 %      6.00 ns     25.0x
-  ufunc, 1 thread   1.00 ms  0 %      1.00 ns      150x  80 % of memory bandwidth"""
+  Python loop        4.80 s  0 %      15.0 us        1x  scaled from 1,600 elements
+  NumPy expression   192 ms  0 %       600 ns     25.0x  scaled from 66,666 elements
+  ufunc, 1 thread   32.0 ms  0 %       100 ns      150x  80 % of memory bandwidth"""
     text = str(found)
     verdict = text.split("results ")[1].split("\n")[0]
-    # Python's exp and NumPy's differ by an ulp or none, as the C library has it.
-    assert verdict in (
-        "are identical (240,011 checked)",
-        "agree to 1 ulp (240,011 checked)",
-        "agree to 2 ulp (240,011 checked)",
-    )
+    # Python's exp and NumPy's differ by an ulp or two, or not at all, as the C library has it.
+    checked = "(2,410 checked)"  # eleven of them are edges
+    assert verdict in (f"are identical {checked}", f"agree to 1 ulp {checked}", f"agree to 2 ulp {checked}")
     assert text == expected.replace("CHECKED", verdict)
     assert clock.now <= 0.8
 
@@ -448,22 +468,61 @@ def test_a_wrong_element_beyond_pythons_part_is_found_through_numpy() -> None:
 
     def wrong(x: NDArray[Any]) -> NDArray[Any]:
         result = np.array(_vector_logistic(x))
-        if len(x) > 900_000:
-            result[900_000] = 7.0
+        if len(x) > 150_000:
+            result[150_000] = 7.0
         return result
 
     found = time_function(
-        clock.working(wrong, element=1e-9),
+        clock.working(wrong, element=1e-7),
         name="f",
         types="d->d",
-        exact_python=clock.working(_exact_logistic, call=1e-6),
-        vector=clock.working(_vector_logistic, element=2e-9),
+        exact_python=clock.working(_exact_logistic, call=1e-5),
+        vector=clock.working(_vector_logistic, element=1e-7),
         clock=clock,
     )
     assert not found.ok
     assert [row.speedup for row in found.rows] == [None, None, None]
     assert "DISAGREES" in str(found)
     assert [row.agreement.ok for row in found.rows if row.agreement] == [True, False]
+
+
+def _kelvin(t: float) -> float:
+    return math.exp(77.345 + 0.0057 * t - 7235 / t) / math.pow(t, 8.2) if t > 0 else math.nan
+
+
+def _vector_kelvin(t: NDArray[Any]) -> NDArray[Any]:
+    exponent = np.nextafter(77.345 + 0.0057 * t - 7235 / t, np.inf)  # another order of rounding
+    return np.asarray(np.where(t > 0, np.exp(exponent) / np.where(t > 0, t, 1) ** 8.2, np.nan))
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_an_ill_conditioned_function_agrees_and_its_wrong_branch_does_not(wrong: bool) -> None:
+    clock = FakeClock()
+    temperature = np.random.default_rng(5).uniform(250, 350, 10_000)
+
+    def ufunc(t: NDArray[Any]) -> NDArray[Any]:
+        result = _vector_kelvin(t)
+        return np.where(t == temperature[1234], result * (1 + 1e-9), result) if wrong else result
+
+    found = time_function(
+        clock.working(ufunc, element=1e-7), name="svp", types="d->d", inputs=(temperature,), edges=False,
+        python=clock.working(_kelvin, call=1e-6), clock=clock,
+    )  # fmt: skip
+    assert found.ok == (not wrong)
+
+
+def test_an_edge_on_a_jump_must_fall_on_the_right_side() -> None:
+    clock = FakeClock()
+
+    def step(x: float) -> float:
+        return 1.0 if x < 0.5 else 2.0
+
+    def report(compiled: Callable[[NDArray[Any]], NDArray[Any]]) -> bool:
+        ufunc = clock.working(compiled, element=1e-7)
+        return time_function(ufunc, name="f", types="d->d", python=clock.working(step, call=1e-5), clock=clock).ok
+
+    assert report(lambda x: np.where(x < 0.5, 1.0, 2.0))
+    assert not report(lambda x: np.where(x <= 0.5, 1.0, 2.0))
 
 
 def test_an_edge_that_samples_do_not_reach_is_checked() -> None:
@@ -475,7 +534,7 @@ def test_an_edge_that_samples_do_not_reach_is_checked() -> None:
     def report(*, edges: bool) -> bool:
         ufunc = clock.working(no_infinity, element=1e-6)
         return time_function(
-            ufunc, name="f", types="d->d", python=clock.working(abs, call=1e-6), edges=edges, clock=clock
+            ufunc, name="f", types="d->d", python=clock.working(abs, call=1e-5), edges=edges, clock=clock
         ).ok
 
     assert not report(edges=True)
@@ -485,11 +544,11 @@ def test_an_edge_that_samples_do_not_reach_is_checked() -> None:
 def test_a_wrong_numpy_expression_loses_only_its_own_speed_up() -> None:
     clock = FakeClock()
     found = time_function(
-        clock.working(np.abs, element=1e-9),
+        clock.working(np.abs, element=1e-7),
         name="f",
         types="d->d",
-        python=clock.working(abs, call=1e-7),
-        vector=clock.working(np.negative, element=1e-9),
+        python=clock.working(abs, call=1e-5),
+        vector=clock.working(np.negative, element=1e-7),
         clock=clock,
     )
     assert [(row.kind, row.speedup is None) for row in found.rows] == [
@@ -501,26 +560,26 @@ def test_a_wrong_numpy_expression_loses_only_its_own_speed_up() -> None:
 
 def test_without_python_the_compiled_scalar_stands_in_and_nothing_is_checked() -> None:
     clock = FakeClock()
-    found = time_function(clock.working(np.cbrt, call=1e-6, element=1e-8), name="f", types="d->d", clock=clock)
+    found = time_function(clock.working(np.cbrt, call=1e-6, element=1e-7), name="f", types="d->d", clock=clock)
     assert [(row.label, row.kind) for row in found.rows] == [
         ("Python loop calling the compiled function", "scalar"),
         ("ufunc, 1 thread", "ufunc"),
     ]
     assert "results not checked" in str(found)
-    assert found.rows[1].speedup == pytest.approx(101, rel=0.01)
+    assert found.rows[1].speedup == pytest.approx(11, rel=0.01)
 
 
 def test_a_python_version_that_raises_is_replaced_by_the_exact_one() -> None:
     clock = FakeClock()
-    ufunc = clock.working(np.log, element=1e-8)
+    ufunc = clock.working(np.log, element=1e-7)
 
     def exact(x: float) -> float:
         return math.log(x) if x > 0 else math.nan if x < 0 or x != x else -math.inf
 
     inputs = [np.linspace(-1, 1, 1001)]
     found = time_function(
-        ufunc, name="f", types="d->d", inputs=inputs, python=clock.working(math.log, call=1e-7),
-        exact_python=clock.working(exact, call=1e-6), clock=clock,
+        ufunc, name="f", types="d->d", inputs=inputs, python=clock.working(math.log, call=1e-5),
+        exact_python=clock.working(exact, call=1e-5), clock=clock,
     )  # fmt: skip
     assert found.ok
     assert (found.rows[0].label, found.rows[0].note) == ("Python loop", "with C's rules checked at every step")
@@ -529,19 +588,19 @@ def test_a_python_version_that_raises_is_replaced_by_the_exact_one() -> None:
 def test_a_reference_on_arrays_is_the_expectation_and_a_row() -> None:
     clock = FakeClock()
     found = time_function(
-        clock.working(np.hypot, element=1e-9), name="f", types="dd->d", python=clock.working(math.hypot, call=1e-7),
-        reference=clock.working(lambda a, b: np.sqrt(a * a + b * b), element=1e-9), reference_label="sqrt", clock=clock,
+        clock.working(np.hypot, element=1e-7), name="f", types="dd->d", python=clock.working(math.hypot, call=1e-5),
+        reference=clock.working(lambda a, b: np.sqrt(a * a + b * b), element=1e-7), reference_label="sqrt", clock=clock,
     )  # fmt: skip
     assert [row.label for row in found.rows] == ["Python loop", "sqrt", "ufunc, 1 thread"]
     assert found.rows[2].agreement is not None
-    assert (found.ok, found.rows[2].agreement.compared) == (True, 1_000_000)
+    assert (found.ok, found.rows[2].agreement.compared) == (True, 320_000)
 
 
 def test_a_reference_on_scalars_is_the_python_loop() -> None:
     clock = FakeClock()
     found = time_function(
-        clock.working(np.hypot, element=1e-9), name="f", types="dd->d", python=clock.working(max, call=1e-7),
-        reference=clock.working(math.hypot, call=2e-7), reference_label="math.hypot", clock=clock,
+        clock.working(np.hypot, element=1e-7), name="f", types="dd->d", python=clock.working(max, call=1e-5),
+        reference=clock.working(math.hypot, call=2e-5), reference_label="math.hypot", clock=clock,
     )  # fmt: skip
     assert [row.label for row in found.rows] == ["Python loop of math.hypot", "ufunc, 1 thread"]
     assert found.ok
@@ -559,11 +618,11 @@ def test_threads_have_a_row_each_and_must_agree_with_one_another() -> None:
         running[0] = before
 
     def ufunc(x: NDArray[Any]) -> NDArray[Any]:
-        clock.now += x.size * 1e-8 / running[0]
+        clock.now += x.size * 1e-7 / running[0]
         return np.abs(x) if running[0] == 1 or x.size < 100_000 else np.zeros_like(x)
 
     found = time_function(
-        ufunc, name="f", types="d->d", python=clock.working(abs, call=1e-7), threads=threads, max_threads=2, clock=clock
+        ufunc, name="f", types="d->d", python=clock.working(abs, call=1e-5), threads=threads, max_threads=2, clock=clock
     )  # fmt: skip
     assert [row.label for row in found.rows] == ["Python loop", "ufunc, 1 thread", "ufunc, 2 threads"]
     assert found.rows[1].seconds == pytest.approx(2 * found.rows[2].seconds)
@@ -572,8 +631,8 @@ def test_threads_have_a_row_each_and_must_agree_with_one_another() -> None:
     assert running == [1]
 
 
-@pytest.mark.parametrize("element", [1e-10, 1e-8, 1e-6, 1e-4])
-@pytest.mark.parametrize("scalar", [5e-8, 1e-6, 1e-4])
+@pytest.mark.parametrize("element", [1e-8, 1e-6, 1e-4])
+@pytest.mark.parametrize("scalar", [1e-5, 1e-3])
 @pytest.mark.parametrize("budget", [0.2, 0.8])
 def test_the_budget_is_kept(element: float, scalar: float, budget: float) -> None:
     clock = FakeClock(tick=5e-8)
@@ -598,7 +657,7 @@ def test_a_very_slow_function_is_timed_on_one_element() -> None:
 
 def test_a_size_that_is_asked_for_is_used() -> None:
     clock = FakeClock()
-    found = time_function(clock.working(np.abs, element=1e-8), name="f", types="d->d", size=1234, clock=clock)
+    found = time_function(clock.working(np.abs, element=1e-7), name="f", types="d->d", size=1234, clock=clock)
     assert found.rows[-1].elements == 1234
 
 
@@ -606,7 +665,7 @@ def test_cores_reach_python_as_lists() -> None:
     clock = FakeClock()
 
     def dot(a: list[float], b: list[float]) -> float:
-        clock.now += 1e-6
+        clock.now += 1e-5
         return sum(x * y for x, y in zip(a, b, strict=True))
 
     ufunc = clock.working(np.vecdot, element=1e-9)
@@ -621,7 +680,7 @@ def test_several_outputs_are_all_checked() -> None:
 
     def report(python: Callable[[float], tuple[float, float]]) -> bool:
         ufunc = clock.working(np.modf, element=1e-7)
-        return time_function(ufunc, name="f", types="d->dd", python=clock.working(python, call=1e-6), clock=clock).ok
+        return time_function(ufunc, name="f", types="d->dd", python=clock.working(python, call=1e-5), clock=clock).ok
 
     assert report(math.modf)
     assert not report(lambda x: (math.modf(x)[0], 1.0))
@@ -630,8 +689,8 @@ def test_several_outputs_are_all_checked() -> None:
 def test_constant_results_of_numpy_are_stretched() -> None:
     clock = FakeClock()
     found = time_function(
-        clock.working(np.ones_like, element=1e-8), name="one", types="d->d",
-        python=clock.working(lambda x: 1.0, call=1e-7), vector=clock.working(lambda x: 1.0, call=1e-6), clock=clock,
+        clock.working(np.ones_like, element=1e-7), name="one", types="d->d",
+        python=clock.working(lambda x: 1.0, call=1e-5), vector=clock.working(lambda x: 1.0, call=1e-5), clock=clock,
     )  # fmt: skip
     assert found.ok
 
@@ -643,7 +702,7 @@ def test_a_failing_numpy_expression_is_a_note() -> None:
         raise TypeError("no such thing")
 
     found = time_function(
-        clock.working(np.abs, element=1e-8), name="f", types="d->d", python=clock.working(abs, call=1e-7), vector=fails,
+        clock.working(np.abs, element=1e-7), name="f", types="d->d", python=clock.working(abs, call=1e-5), vector=fails,
         clock=clock,
     )  # fmt: skip
     assert [row.kind for row in found.rows] == ["python", "ufunc"]

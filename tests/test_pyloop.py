@@ -203,6 +203,7 @@ CASES = [
     Case("compact", "d[n] >d[n] n -> i", "int compact(const double *x, double *y, int n) { int k = 0; for (int i = 0; i < n; i++) if (x[i] > 0) y[k++] = x[i]; return k; }"),
     Case("split", "d -> d", "static double parts(double x, double *rest) { int whole = (int)fmod(x, 1000); *rest = x - whole; return whole; }\ndouble split(double x) { double rest, whole = parts(x, &rest); return whole + 10*rest; }", "small"),
     Case("mantissa", "d *i -> d", "double mantissa(double x, int *e) { double m = frexp(x, e); return ldexp(m, 3); }", "finite"),
+    Case("optional", "d -> d", "#include <stddef.h>\nstatic double both_of(double x, double *twice, double *thrice) { if (twice != NULL) *twice = 2*x; if (thrice) *thrice = 3*x; return x; }\ndouble optional(double x) { double t, u; both_of(x, NULL, &t); return both_of(x, &u, NULL) + 10*t + u; }"),
     Case("fill", "d -> d", "static void ramp(double *t, double x) { for (int i = 0; i < 4; i++) t[i] = x*i; }\ndouble fill(double x) { double t[4], s = 0; ramp(t, x); for (int i = 0; i < 4; i++) s += t[i]; return s; }"),
     Case("records", "d -> d", "typedef struct { double re, im; int n; } point;\nstatic point twice(point p) { point q = {2*p.re, 2*p.im}; q.n = p.n + 1; return q; }\ndouble records(double x) { point p = {x, 1, 2}, q; q = twice(p); p.re = 0; return q.re + q.n + p.re; }"),
     Case("enumerated", "d -> i", "enum { LOW, MIDDLE = 5, HIGH };\n#define LIMIT 1e3\nint enumerated(double x) { return x < -LIMIT ? LOW : x < LIMIT ? MIDDLE : HIGH; }"),
@@ -550,6 +551,14 @@ def test_division_is_plain_in_the_timed_text_and_guarded_in_the_checked_one() ->
     made = written(by_name("quotient"))
     assert made.source == "def quotient(x, y):\n    return x / y\n"
     assert made.checked == "def quotient(x, y):\n    return _fdiv(x, y)\n"
+
+
+def test_pointer_that_a_call_leaves_out_is_left_out_in_python() -> None:
+    assert written(by_name("optional")).source == (
+        "def both_of_no_twice(x):\n    thrice = 3*x\n    return x, thrice\n\n\n"
+        "def both_of_no_thrice(x):\n    twice = 2*x\n    return x, twice\n\n\n"
+        "def optional(x):\n    _, t = both_of_no_twice(x)\n    result1, u = both_of_no_thrice(x)\n    return result1 + 10*t + u\n"
+    )
 
 
 def test_function_named_like_a_keyword_or_a_builtin_gets_an_underscore() -> None:

@@ -150,7 +150,7 @@ pytestmark = pytest.mark.kernel
 def test_kernel_shows_the_report_once_as_table_and_text(kernel: Kernel) -> None:
     messages = kernel.run(LOGIT.replace(" -q", " -N 1000"))
     shown = [m["data"] for m in messages if m["type"] in ("execute_result", "display_data")]
-    assert len(shown) == 1
+    assert len(shown) == 1, messages
     assert "logit" in shown[0]["text/html"]
     assert "logit" in shown[0]["text/plain"]
     assert kernel.value("type(_).__name__") == "'Report'"

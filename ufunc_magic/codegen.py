@@ -1,10 +1,10 @@
 """Signatures to loops: writes the one translation unit that a cell is compiled in.  Pure text.
 
-The unit is: interface, ``#line 1 "In[3]"``, the cell exactly as it is, support, SIMD
-declarations, one kernel per signature and type, and three tables.  What does not depend on the cell is the driver, a unit
-of its own (:func:`driver`).  ``templates/*.c`` hold the C; this module fills their
-``$`` words.  Which NumPy types a loop has is written by the compiler into a byte table behind a
-marker, and read back from the object's bytes by :func:`read_types`, so that nothing need be run.
+The unit is: interface, ``#line 1 "In[3]"``, the cell exactly as it is, support, SIMD declarations, one
+kernel per signature and type, and three tables.  What does not depend on the cell is the driver, a unit of
+its own (:func:`driver`).  ``templates/`` holds the C; this module fills its ``$`` words.  Which NumPy types
+a loop has is written by the compiler into a byte table behind a marker, and read back from the object's
+bytes by :func:`read_types`, so that nothing need be run.
 """
 
 from __future__ import annotations

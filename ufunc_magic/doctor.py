@@ -9,6 +9,7 @@ import platform
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -70,6 +71,9 @@ class Diagnosis:
                 if f.remedy:
                     lines.append(f"    {'':{wide}}  -> {f.remedy}")
         return "\n".join(lines)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return {"text/plain": str(self), "text/html": self._repr_html_()}
 
     def _repr_html_(self) -> str:
         cell = "text-align:left;padding:.15em .8em .15em 0;vertical-align:top"

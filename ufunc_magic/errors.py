@@ -20,15 +20,15 @@ a short block; ``%tb`` after it gives the whole traceback.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 __all__ = [
     "CacheError",
     "CellCrashed",
-    "CompileError",
     "ComparisonError",
+    "CompileError",
     "Diagnostic",
     "LinkError",
     "OptionError",
@@ -111,14 +111,18 @@ class UfuncMagicError(Exception):
         state = {name: value for name, value in self.__dict__.items() if name != "__notes__"}
         return _rebuild, (type(self), self.message), state
 
-    def _render_traceback_(self) -> list[str]:
-        """Lines IPython shows in place of a traceback.
+    @property
+    def _render_traceback_(self) -> Callable[[], list[str]]:
+        """What IPython calls for lines to show in place of a traceback.
 
-        The second time the same exception is shown (``%tb``) this raises, and IPython falls back
-        to its full traceback.
+        Once an exception has been shown it has no such attribute any more: when it is shown again
+        (``%tb``), IPython prints its own, whole traceback.
         """
         if self._shown:
-            raise RuntimeError("shown before: let IPython print the whole traceback")
+            raise AttributeError("_render_traceback_")
+        return self._block
+
+    def _block(self) -> list[str]:
         self._shown = True
         head, *rest = str(self).split("\n")
         return [f"{BOLD}{RED}{type(self).__name__}{OFF}: {head}", *rest, f"{DIM}(%tb shows the whole traceback){OFF}"]

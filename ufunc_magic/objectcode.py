@@ -141,6 +141,7 @@ class ObjectCode:
     threads: bool = False
     diagnostics: tuple[Diagnostic, ...] = field(default=(), repr=False)
     notes: tuple[str, ...] = ()
+    command: str = field(default="", repr=False)
 
     @cached_property
     def header(self) -> bytes:
@@ -211,6 +212,7 @@ class ObjectCode:
                 threads=h["threads"],
                 diagnostics=tuple(Diagnostic(**d) for d in h["diagnostics"]),
                 notes=tuple(h["notes"]),
+                command=h["command"],
             )
         except (ValueError, KeyError, TypeError, AttributeError) as fault:
             raise TargetError(
@@ -222,7 +224,7 @@ class ObjectCode:
 
 
 _HEADER_FIELDS = frozenset(
-    ("target", "functions", "language", "toolchain", "source", "name", "threads", "diagnostics", "notes")
+    ("target", "functions", "language", "toolchain", "source", "name", "threads", "diagnostics", "notes", "command")
 )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from . import cache, compare
 from .errors import Diagnostic, OptionError
 from .objectcode import FunctionCode, ObjectCode
-from .options import Options
+from .options import MOST_TIMED, Options
 from .pynames import namespace as python_names
 from .report import BoundPlain, BoundUfunc, Comparison, Report
 from .signature import TYPES
@@ -23,8 +23,6 @@ __all__ = ["bandwidth", "report"]
 
 #: Seconds that the comparisons of one cell may cost in all.
 BUDGET = 0.75
-#: Functions of one cell beyond which the rest is listed, not timed.
-MOST_TIMED = 8
 
 
 class Built(Protocol):
@@ -65,11 +63,14 @@ def report(built: Built, *, options: Options, names: Mapping[str, Any]) -> Repor
         reference = _reference(options.ref, names) if options.ref else None
         timed = codes[:MOST_TIMED]
         if len(codes) > len(timed):
-            notes.append(f"the first {len(timed)} of {len(codes)} ufuncs were timed; %ufunc_compare times any other")
+            notes.append(f"the first {len(timed)} of {len(codes)} ufuncs were timed; um.compare() times any other")
         speed = bandwidth()
         for code in timed:
             comparison = _compare(built, code, options, reference, budget=BUDGET / len(timed), speed=speed)
             comparisons.append(comparison)
+    if options.verbose:
+        steps = ", ".join(f"{step} {seconds * 1e3:.2f} ms" for step, seconds in built.seconds.items())
+        notes += [f"steps: {steps}", f"command: {built.object_code.command}"]
     bound = [BoundUfunc(c.name, _loops(c), c.doc.partition("\n")[0], c.core, _call(c)) for c in codes]
     plain = [BoundPlain(c.name, c.reason) for c in built.object_code.functions if c.kind == "plain" and c.name in built]
     return Report(

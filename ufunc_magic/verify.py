@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,9 @@ __all__ = ["Expected", "at_edges", "at_places", "everywhere", "judge", "same_loo
 #: Places where two compiled versions differ that are looked at with the slow one.
 SUSPECTS = 200
 
+#: Changes of the inputs that are tried where a difference may be due to rounding, and their size in ulp.
+DRAWS, STEPS = 16, 4
+
 Arrays = tuple[NDArray[Any], ...]
 
 
@@ -27,41 +31,54 @@ class Expected:
     """Expected outputs at some elements.
 
     ``places`` are their positions in the timed inputs, None for the edges of the domain, which are not
-    timed; ``inputs`` are the elements themselves.
+    timed; ``inputs`` are the elements themselves.  ``again`` computes expectations at other inputs, NaN
+    where it cannot.
     """
 
     inputs: Arrays
     results: Arrays
     places: NDArray[np.intp] | None
+    again: Callable[[Arrays], Arrays]
 
 
 def everywhere(function: Callable[..., Any], inputs: Arrays) -> Expected:
     """What a function of arrays expects at every element."""
-    results = tuple(map(np.asarray, outputs(function(*inputs))))
-    return Expected(inputs, results, np.arange(len(inputs[0])))
+
+    def again(arrays: Arrays) -> Arrays:
+        return tuple(map(np.asarray, outputs(function(*arrays))))
+
+    return Expected(inputs, again(inputs), np.arange(len(inputs[0])), again)
 
 
 def at_places(function: Callable[..., Any], inputs: Arrays, places: NDArray[np.intp], *, nout: int) -> Expected | None:
     """What a function of scalars expects at ``places``, those left out where it raises; None if it always does."""
-    few = tuple(array[places] for array in inputs)
-    results, passed = survivors(function, columns(few))
-    return _expected(few, results, passed, nout, places)
+    return _expected(function, tuple(array[places] for array in inputs), nout, places)
 
 
 def at_edges(function: Callable[..., Any], types: str, *, nout: int) -> Expected | None:
     """The same at zeros, units, infinities and NaN."""
-    few = edge_inputs(types)
-    results, passed = survivors(function, columns(few))
-    return _expected(few, results, passed, nout, None)
+    return _expected(function, edge_inputs(types), nout, None)
 
 
 def _expected(
-    inputs: Arrays, results: list[Any], passed: NDArray[np.bool_], nout: int, places: NDArray[np.intp] | None
+    function: Callable[..., Any], inputs: Arrays, nout: int, places: NDArray[np.intp] | None
 ) -> Expected | None:
+    results, passed = survivors(function, columns(inputs))
     if not results:
         return None
-    inputs = tuple(array[passed] for array in inputs)
-    return Expected(inputs, outputs(gather(results, nout)), places if places is None else places[passed])
+
+    def again(arrays: Arrays) -> Arrays:
+        values, ran = survivors(function, columns(arrays))
+        if not values:
+            return tuple(np.full((len(ran),), np.nan) for _ in range(nout))
+        gathered = outputs(gather(values, nout))
+        full = tuple(np.full((len(ran), *g.shape[1:]), np.nan, np.result_type(g, np.float64)) for g in gathered)
+        for array, values_ in zip(full, gathered, strict=True):
+            array[ran] = values_
+        return full
+
+    kept = tuple(array[passed] for array in inputs)
+    return Expected(kept, outputs(gather(results, nout)), places if places is None else places[passed], again)
 
 
 def judge(
@@ -88,36 +105,93 @@ def judge(
     Agreement or None
         None where nothing was expected at elements that ``results`` has.
     """
-    columns_ = [np.asarray(result) for result in outputs(results)]
-    wanted, given, places = [], [], []
+    arrays = [np.asarray(result) for result in outputs(results)]
+    parts, given = [], []
     for part in expected:
-        if part.places is None:
-            if ufunc is None:
-                continue
-            got = outputs(ufunc(*part.inputs))
-            kept = np.ones(len(part.inputs[0]), dtype=np.bool_)
+        if part.places is not None:
+            part = _kept(part, part.places < len(arrays[0]))
+            given.append(tuple(array[part.places] for array in arrays))
+        elif ufunc is not None:
+            given.append(tuple(map(np.asarray, outputs(ufunc(*part.inputs)))))
         else:
-            kept = part.places < len(columns_[0])
-            got = tuple(column[part.places[kept]] for column in columns_)
-        wanted.append(tuple(result[kept] for result in part.results))
-        given.append(tuple(map(np.asarray, got)))
-        places.append(tuple(array[kept] for array in part.inputs))
-    if not any(len(part[0]) for part in wanted):
+            continue
+        parts.append(part)
+    if not any(len(part.inputs[0]) for part in parts):
         return None
-    return agreement(_joined(wanted), _joined(given), tolerance=tolerance, inputs=_joined(places))
+    return agreement(
+        _joined([part.results for part in parts]),
+        _joined(given),
+        tolerance=tolerance,
+        inputs=_joined([part.inputs for part in parts]),
+        explain=functools.partial(_spreads, parts),
+    )
 
 
-def _joined(parts: Sequence[Arrays]) -> Arrays:
-    return tuple(np.concatenate(column) for column in zip(*parts, strict=True))
+def _kept(part: Expected, kept: NDArray[np.bool_]) -> Expected:
+    """``part`` without the elements that are not ``kept``."""
+    if kept.all() or part.places is None:
+        return part
+    inputs, results = (tuple(array[kept] for array in arrays) for arrays in (part.inputs, part.results))
+    return Expected(inputs, results, part.places[kept], part.again)
+
+
+def _spreads(parts: Sequence[Expected], rows: NDArray[np.intp]) -> Arrays:
+    """How far expectations move at ``rows`` of the joined parts, in the parts' order."""
+    found, start = [], 0
+    for part in parts:
+        stop = start + len(part.inputs[0])
+        here = rows[(rows >= start) & (rows < stop)] - start
+        if here.size:
+            found.append(_spread(part, here))
+        start = stop
+    return _joined(found)
+
+
+def _spread(part: Expected, rows: NDArray[np.intp]) -> Arrays:
+    """Changes of the results over ``DRAWS`` random changes of the inputs' last bits.
+
+    The largest change.  At the edges the lower quartile: an edge may lie on a branch of the function, and
+    the jump on one of its sides must not explain the wrong side.
+    """
+    rng = np.random.default_rng(0)
+    inputs = tuple(array[rows] for array in part.inputs)
+    changes: list[Arrays] = []
+    for _ in range(DRAWS):
+        moved = part.again(tuple(_moved(array, rng) for array in inputs))
+        changes.append(tuple(np.abs(a - b[rows].astype(a.dtype)) for a, b in zip(moved, part.results, strict=True)))
+    if part.places is None:
+        return tuple(np.quantile(np.stack(draws), 0.25, axis=0, method="lower") for draws in zip(*changes, strict=True))
+    return tuple(np.fmax.reduce(draws) for draws in zip(*changes, strict=True))
+
+
+def _moved(array: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
+    """Every finite number but 0 up to ``STEPS`` ulp away; integers and booleans as they are."""
+    if array.dtype.kind == "c":
+        moved = array.copy()
+        moved.real, moved.imag = _moved(array.real, rng), _moved(array.imag, rng)
+        return moved
+    if array.dtype.kind != "f":
+        return array
+    signs = rng.choice((-1, 1), size=array.shape)
+    steps = (signs * rng.integers(1, STEPS, size=array.shape, endpoint=True)).astype(array.dtype)
+    with np.errstate(all="ignore"):
+        return np.where(np.isfinite(array) & (array != 0), array + steps * np.spacing(np.abs(array)), array)
 
 
 def suspects(results: Any, others: Any) -> NDArray[np.intp]:
-    """Places where two results of the same function are further apart than rounding explains; at most
-    ``SUSPECTS``, evenly chosen."""
+    """Places where two results of the same function are further apart than usual rounding explains: the
+    ``SUSPECTS`` that are furthest apart."""
     length = min(len(result) for result in (*outputs(results), *outputs(others)))
-    first, second = (tuple(result[:length] for result in outputs(side)) for side in (results, others))
+    first, second = (tuple(np.asarray(result)[:length] for result in outputs(side)) for side in (results, others))
     places = disagreeing(first, second)
-    return places[:: max(1, -(-len(places) // SUSPECTS))]
+    if not places.size:
+        return places
+    apart = np.zeros(len(places))
+    with np.errstate(all="ignore"):
+        for a, b in zip(first, second, strict=True):
+            difference = np.abs(a[places].astype(complex) - b[places]).reshape(len(places), -1)
+            apart = np.maximum(apart, np.nan_to_num(difference.max(axis=1, initial=0.0), nan=np.inf))
+    return np.sort(places[np.argsort(-apart)[:SUSPECTS]])
 
 
 def same_loop(function: Callable[..., Any], lists: Sequence[list[Any]], expected: Expected, *, dtypes: str) -> bool:

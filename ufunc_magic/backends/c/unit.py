@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -23,8 +24,8 @@ from ... import (
 )
 from ...errors import ParseError, SignatureError, ToolchainError
 from ...objectcode import FunctionCode, LoopCode, ObjectCode, required_glibc
-from ...options import Options
-from ...signature import Function, Signature, Unit, loop_order
+from ...options import MOST_TIMED, Options
+from ...signature import TYPES, Function, Signature, Unit, loop_order
 from .flags import compiler_flags, linker_flags
 
 __all__ = ["compile"]
@@ -36,7 +37,6 @@ _ENVIRONMENT = frozenset(
     "fedisableexcept _mm_getcsr _mm_setcsr _MM_SET_ROUNDING_MODE FE_DOWNWARD FE_UPWARD FE_TOWARDZERO".split()
 )
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(\([^)\n]*\))?[ \t]*(.*(?:\\\r?\n.*)*)", re.M)
-
 
 def compile(source: str, *, options: Options, name: str, folder: Path) -> ObjectCode:
     """Compile a cell in the private ``folder``.
@@ -123,6 +123,7 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Object
         source=source,
         name=name,
         threads=bool(options.parallel),
+        command=shlex.join([*tool.command, *flags, "-", *options.src, *link]),
         diagnostics=tuple(diagnostics),
         notes=plan.notes,
     )
@@ -146,7 +147,9 @@ def _plan(unit: Unit, options: Options, told: description.Description, tool: com
     words = unit.identifiers | unit.calls
     if words & _ENVIRONMENT or "<fenv.h>" in unit.includes or "<errno.h>" in unit.includes:
         rounding = ("-frounding-math",) if "<fenv.h>" in unit.includes else ()
-        return _Plan(rounding, (), (), 2, ("errno or the FP environment is used: no SIMD math, every FP flag is reported",))
+        return _Plan(
+            rounding, (), (), 2, ("errno or the FP environment is used: no SIMD math, every FP flag is reported",)
+        )
     judge = 0 if options.fast_math else 1
     flags = ["-fno-math-errno", "-fno-trapping-math"]
     if options.strict:
@@ -258,7 +261,10 @@ def _python_forms(
 ) -> dict[str, tuple[Signature, Mapping[str, str]]]:
     wide = codegen.types_wanted(options.types or "f4,f8")[-1].number
     forms: dict[str, tuple[Signature, Mapping[str, str]]] = {}
-    for signature in signatures:
+    for n, signature in enumerate(signatures):
+        if n >= MOST_TIMED:  # a library has hundreds, and each takes its time
+            forms[signature.name] = signature, {"python_reason": f"comes after {MOST_TIMED} others of its cell"}
+            continue
         # A template or a cell in terms of T is written, and timed, for its widest type.
         types = dict.fromkeys(signature.function.template or ("T",), wide)
         written = pyloop.write(text, signature=signature, unit=unit, types=types, cplus=options.cplus)
@@ -313,7 +319,7 @@ def _functions(
                 doc=function.doc,
                 source=function.text,
                 line=function.line,
-                notes=signature.notes,
+                notes=(*signature.notes, *_narrow(name, ordered)),
                 timed=timed[name],
                 cautious=_cautious(signature),
                 python=form.get("python", ""),
@@ -324,6 +330,21 @@ def _functions(
             )
         )
     return made
+
+
+def _narrow(name: str, loops: Sequence[LoopCode]) -> tuple[str, ...]:
+    """A word on ufuncs that refuse NumPy's default types: what NumPy makes of Python numbers and lists."""
+    kinds = {TYPES[t].char for loop in loops for t in loop.types}
+    if kinds & set("dgDGlLqQ"):
+        return ()
+    if "f" in kinds or "e" in kinds:
+        return (
+            f"{name} has no loop for float64, which a Python number alone is: write {name}(np.float32(2)), or --types.",
+        )
+    narrow = kinds & set("bBhHiI")
+    return (
+        f"{name} has no loop for int64, NumPy's default: give it .astype(np.int32) arrays, or use long in C.",
+    ) * bool(narrow)
 
 
 def _cautious(signature: Signature) -> bool:
