@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 HEADER = Path(__file__).resolve().parent.parent / "ufunc_magic" / "templates" / "simdmath.h"
-FLAGS = ("-O3", "-std=gnu17", "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-shared", "-w")
+FLAGS = ("-O3", "-std=gnu17", "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-w")
 LEVELS = {"v2": "x86-64-v2", "v3": "x86-64-v3", "v4": "x86-64-v4"}
 WANTED = re.compile(r"__UFM_WANT_(\w+)")
 
@@ -49,7 +49,8 @@ void ulp_{name}(long n, const {t} *restrict a, const {t} *restrict b, const {t} 
         if (isinf(rounded) || isinf(mine)) {{
             /* Past the largest number, the reference may round either way. */
             {t} edge = copysign{s}({max}, want);
-            error[i] = rounded == mine ? 0 : fabs((double)(want / edge)) < 1 + {eps} && (mine == edge || isinf(mine)) ? 1 : 1e6;
+            int close = fabs((double)(want / edge)) < 1 + {eps} && (mine == edge || isinf(mine));
+            error[i] = rounded == mine ? 0 : close ? 1 : 1e6;
             continue;
         }}
         if (rounded == 0 && mine == 0) {{ error[i] = !!signbit(rounded) == !!signbit(mine) ? 0 : 1e6; continue; }}
@@ -75,7 +76,9 @@ def offered() -> tuple[str, ...]:
     return tuple(sorted(set(WANTED.findall(HEADER.read_text())) - {"name"}))
 
 
-def build(names: tuple[str, ...], folder: Path, *, isa: str, cc: str = "gcc", header: bool = True) -> ctypes.CDLL:
+def build(
+    names: tuple[str, ...], folder: Path, *, isa: str, cc: str = "gcc", header: bool = True, extra: tuple[str, ...] = ()
+) -> ctypes.CDLL:
     """Compile a loop, a scalar loop and an error measure for each of ``names``."""
     declarations, wanted, loops = [], [], []
     for name in names:
@@ -97,9 +100,12 @@ def build(names: tuple[str, ...], folder: Path, *, isa: str, cc: str = "gcc", he
             bits=23 if single else 52, least=-126 if single else -1022,
         ))
     text = UNIT.format(declarations="\n".join(declarations), wanted="\n".join(wanted), header=HEADER) + "".join(loops)
-    source, library = folder / f"accuracy_{isa}.c", folder / f"accuracy_{isa}_{header}.so"
+    stem = f"accuracy_{isa}_{header}_{len(extra)}"
+    source, code, library = (folder / f"{stem}.{end}" for end in ("c", "o", "so"))
     source.write_text(text)
-    subprocess.run([*cc.split(), *FLAGS, str(source), "-o", str(library), "-lm"], check=True)
+    subprocess.run([*cc.split(), *FLAGS, *extra, "-c", str(source), "-o", str(code)], check=True)
+    # Apart, since linking with -ffast-math would turn on flush-to-zero for the whole process.
+    subprocess.run([*cc.split(), "-shared", "-s", str(code), "-o", str(library), "-lm"], check=True)
     return ctypes.CDLL(str(library))
 
 
@@ -136,17 +142,20 @@ def points(name: str, count: int, seed: int = 1) -> tuple[NDArray[np.floating], 
     near = 1 + rng.uniform(-0.1, 0.1, count) * 2.0 ** rng.integers(-20, 0, count)
     tiny = rng.choice([-1, 1], count) * 2.0 ** rng.uniform(-60, 8, count)
     limit = 90 if single else 750
-    sets = [rng.uniform(-2, 2, count), rng.uniform(-20, 20, count), rng.uniform(-limit, limit, count), near, tiny, any_bits]
+    sets = [rng.uniform(-width, width, count) for width in (2, 20, limit)] + [near, tiny, any_bits]
     with np.errstate(over="ignore", invalid="ignore"):
         return (np.concatenate([s.astype(dtype) for s in sets]),)
 
 
-def _pow_points(rng: np.random.Generator, count: int, any_bits: NDArray[np.floating], dtype: type) -> tuple[NDArray[np.floating], ...]:
+def _pow_points(
+    rng: np.random.Generator, count: int, any_bits: NDArray[np.floating], dtype: type
+) -> tuple[NDArray[np.floating], ...]:
     limit = 149.0 if dtype is np.float32 else 1074.0
     x = [rng.uniform(0.01, 10, count), 2.0 ** rng.uniform(-40, 40, count), np.abs(any_bits)]
     y = [rng.uniform(-5, 5, count), rng.uniform(-20, 20, count), rng.permutation(any_bits)]
     # Results all over the range up to its ends, from bases near 1 and far from it.
-    for base in (1 + rng.uniform(-1, 1, count) * 2.0 ** rng.integers(-20, 0, count), np.abs(any_bits), rng.uniform(0.9, 1.1, count)):
+    near = 1 + rng.uniform(-1, 1, count) * 2.0 ** rng.integers(-20, 0, count)
+    for base in (near, np.abs(any_bits), rng.uniform(0.9, 1.1, count)):
         base = np.where(np.isfinite(base) & (base > 0), base, 2.0).astype(dtype)
         with np.errstate(divide="ignore"):
             exponent = rng.uniform(-limit, limit, count) / np.log2(base.astype(np.float64))
@@ -204,7 +213,8 @@ def main() -> None:
                         key=lambda w: (w.wrong, w.ulp))
             at = ", ".join(v.hex() for v in found.at)
             exact = exact_error(found, library)
-            print(f"{name:8} {given.isa}  {found.ulp:8.3f} ulp (mpmath {exact:.3f})  wrong {found.wrong}  at {at}", flush=True)
+            error = f"{found.ulp:8.3f} ulp (mpmath {exact:.3f})  wrong {found.wrong}"
+            print(f"{name:8} {given.isa} {error}  at {at}", flush=True)
 
 
 if __name__ == "__main__":

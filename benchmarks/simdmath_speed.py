@@ -28,12 +28,16 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 HEADER = HERE.parent / "ufunc_magic" / "templates" / "simdmath.h"
 FLAGS = ("-O3", "-std=gnu17", "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-shared")
+#: Without these gcc merges sin(a) and cos(a) into one sincos call, which it cannot vectorize.
+FLAGS += ("-fno-builtin-cos", "-fno-builtin-cosf")
 CLONES = {
     "portable": '__attribute__((target_clones("default","arch=x86-64-v3","arch=x86-64-v4")))',
     "v2": "",
     "v3": '__attribute__((target("arch=x86-64-v3")))',
     "v4": '__attribute__((target("arch=x86-64-v4")))',
 }
+
+RIVALS = ("ours", "libmvec", "numpy", "jax")
 
 
 @dataclass(frozen=True)
@@ -89,11 +93,11 @@ CASES = (
 )
 
 #: What libmvec of glibc 2.35 offers, with the number of arguments.
-LIBMVEC = {
-    name: 1
-    for name in "sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh exp exp2 exp10 expm1 log log2 log10 log1p "
-    "cbrt erf erfc".split()
-} | {"pow": 2, "atan2": 2, "hypot": 2}
+LIBMVEC = dict.fromkeys(
+    "sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh exp exp2 exp10 expm1 log log2 log10 log1p cbrt "
+    "erf erfc".split(),
+    1,
+) | {"pow": 2, "atan2": 2, "hypot": 2}
 
 
 def unit(cases: tuple[Case, ...], *, isa: str, ours: bool) -> str:
@@ -153,7 +157,9 @@ def machine(cc: str) -> dict[str, object]:
     }
 
 
-def contestants(case: Case, number: int, dtype: str, size: int, libraries: dict[str, ctypes.CDLL]) -> dict[str, Callable[[], object]]:
+def contestants(
+    case: Case, number: int, dtype: str, size: int, libraries: dict[str, ctypes.CDLL]
+) -> dict[str, Callable[[], object]]:
     """Name -> a call that allocates its own result, as the expression in a notebook would."""
     import numpy as np
     from scipy import special
@@ -203,6 +209,20 @@ def measured(calls: dict[str, Callable[[], object]], *, rounds: int) -> dict[str
     return {name: 1e3 * statistics.median(t) for name, t in times.items()}
 
 
+def errors(folder: Path, isa: str, cc: str) -> dict[str, dict[str, float]]:
+    """Largest error in ulp of each function of the header, there and in libmvec."""
+    import simdmath_accuracy as accuracy
+
+    isa = "v4" if isa == "portable" else isa
+    names = accuracy.offered()
+    found: dict[str, dict[str, float]] = {name: {} for name in names}
+    for label, header in (("ours", True), ("libmvec", False)):
+        library = accuracy.build(names, folder, isa=isa, cc=cc, header=header)
+        for name in names:
+            found[name][label] = round(accuracy.worst(library, name, *accuracy.points(name, 200_000)).ulp, 3)
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="comma-separated part of the names of the cases")
@@ -215,7 +235,8 @@ def main() -> None:
     given = parser.parse_args()
 
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+    one = " --xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+    os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + one
     os.environ["JAX_ENABLE_X64"], os.environ["JAX_PLATFORMS"] = "1", "cpu"
     if given.isa in ("v2", "v3"):
         # The rivals get the same instructions as ours.
@@ -224,25 +245,28 @@ def main() -> None:
 
     wanted = [w for w in given.only.split(",") if w]
     numbers = [i for i, c in enumerate(CASES) if not wanted or any(w in c.name for w in wanted)]
-    rows = []
+    rows, ulp = [], {}
     with tempfile.TemporaryDirectory() as name:
         libraries = {
             "ours": compiled(unit(CASES, isa=given.isa, ours=True), Path(name), "ours", given.cc),
             "libmvec": compiled(unit(CASES, isa=given.isa, ours=False), Path(name), "libmvec", given.cc),
         }
         for dtype in given.types.split(","):
-            print(f"{dtype:31}" + "".join(f"{n:>9}" for n in ("ours", "libmvec", "numpy", "jax", "np/ours", "jax/ours")))
+            print(f"{dtype:31}" + "".join(f"{n:>9}" for n in (*RIVALS, "np/ours", "jax/ours")))
             for number in numbers:
                 case = CASES[number]
                 ms = measured(contestants(case, number, dtype, given.size, libraries), rounds=given.rounds)
                 ratios = [ms[n] / ms["ours"] if n in ms else float("nan") for n in ("numpy", "jax")]
-                rows.append({"case": case.name, "dtype": dtype, "ms": ms, "numpy/ours": ratios[0], "jax/ours": ratios[1]})
-                cells = [ms.get(n, float("nan")) for n in ("ours", "libmvec", "numpy", "jax")] + ratios
-                print(f"{case.name:31}" + "".join(f"{c:9.2f}" for c in cells) + ("  <" if min(ratios) < 1 else ""), flush=True)
+                row = {"case": case.name, "dtype": dtype, "ms": ms, "numpy/ours": ratios[0], "jax/ours": ratios[1]}
+                rows.append(row)
+                cells = [ms.get(n, float("nan")) for n in RIVALS] + ratios
+                print(f"{case.name:31}" + "".join(f"{c:9.2f}" for c in cells) + " <" * (min(ratios) < 1), flush=True)
+        if given.out and not wanted:
+            ulp = errors(Path(name), given.isa, given.cc)
     if given.out and not wanted:
         Path(given.out).parent.mkdir(exist_ok=True)
         record = {"what": __doc__.splitlines()[0], "isa": given.isa, "size": given.size, "rounds": given.rounds,
-                  "machine": machine(given.cc), "rows": rows}
+                  "machine": machine(given.cc), "load": os.getloadavg(), "ulp": ulp, "rows": rows}
         Path(given.out).write_text(json.dumps(record, indent=1) + "\n")
 
 

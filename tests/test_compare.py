@@ -457,10 +457,12 @@ logistic(x)  d->d
     text = str(found)
     verdict = text.split("results ")[1].split("\n")[0]
     # Python's exp and NumPy's differ by an ulp or two, or not at all, as the C library has it.
-    checked = "(2,410 checked)"  # eleven of them are edges
+    checked = f"({found.rows[2].agreement.compared:,} checked)"  # type: ignore[union-attr]
     assert verdict in (f"are identical {checked}", f"agree to 1 ulp {checked}", f"agree to 2 ulp {checked}")
     assert text == expected.replace("CHECKED", verdict)
     assert clock.now <= 0.8
+    assert found.rows[2].agreement is not None
+    assert found.rows[2].agreement.compared == pytest.approx(2400 + 11, abs=1)  # as many as fit, and the edges
 
 
 def test_a_wrong_element_beyond_pythons_part_is_found_through_numpy() -> None:
@@ -507,6 +509,29 @@ def test_an_ill_conditioned_function_agrees_and_its_wrong_branch_does_not(wrong:
     found = time_function(
         clock.working(ufunc, element=1e-7), name="svp", types="d->d", inputs=(temperature,), edges=False,
         python=clock.working(_kelvin, call=1e-6), clock=clock,
+    )  # fmt: skip
+    assert found.ok == (not wrong)
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_float_noise_is_told_from_a_wrong_branch(wrong: bool) -> None:
+    clock = FakeClock()
+
+    def python(x: float) -> float:
+        return 2 * math.asin(math.sqrt(1 - x * x / 2e4))
+
+    def checked(x: float) -> float:
+        step = np.float32(x)
+        return float(np.float32(2) * np.arcsin(np.sqrt(np.float32(1) - step * step / np.float32(2e4))))
+
+    def ufunc(x: NDArray[Any]) -> NDArray[Any]:
+        fused = (1 - x.astype(float) ** 2 / 2e4).astype(np.float32)  # what a compiler makes of it
+        result = 2 * np.arcsin(np.sqrt(fused))
+        return np.where((x > 1) & (x < 1.002), -result, result) if wrong else result
+
+    found = time_function(
+        clock.working(ufunc, element=1e-7), name="f", types="f->f", edges=False,
+        python=clock.working(python, call=1e-5), exact_python=clock.working(checked, call=1e-5), clock=clock,
     )  # fmt: skip
     assert found.ok == (not wrong)
 

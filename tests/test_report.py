@@ -273,3 +273,9 @@ def test_significant_digits_are_never_off_by_more_than_half_a_step(value: float)
 def test_ratios_and_percentages_read_well() -> None:
     assert [ratio(x) for x in (1.0, 0.5, 29.17, 1234)] == ["1x", "0.500x", "29.2x", "1,230x"]
     assert [percent(x) for x in (0, 0.001, 0.714, 1.3)] == ["0 %", "<1 %", "71 %", "130 %"]
+
+
+def test_what_threads_were_compared_on_is_not_counted_as_checked() -> None:
+    alone = Row("ufunc, 1 thread", "ufunc", 10, 10, 1.0, agreement=Agreement(True, 0.0, compared=3))
+    both = Row("ufunc, 2 threads", "parallel", 10, 10, 1.0, agreement=Agreement(True, 0.0, compared=10))
+    assert "(3 checked)" in str(Comparison("f", (alone, both)))

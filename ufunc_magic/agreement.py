@@ -236,11 +236,19 @@ def _explained(found: list[_Differences], explain: Explain, tolerance: float) ->
         limit = max(tolerance, OTHER_TYPE) if difference.widened else tolerance
         with np.errstate(all="ignore"):
             apart = difference.apart[asked]
-            within = (apart <= limit / 2 * np.asarray(spread)[place]) & np.isfinite(apart)
+            within = (apart <= limit / 2 * _coarse(np.asarray(spread), difference.got)[place]) & np.isfinite(apart)
         wrong = np.zeros_like(difference.wrong)
         wrong[asked] = ~within
         remaining.append(replace(difference, wrong=wrong))
     return remaining
+
+
+def _coarse(spread: Array, got: Array) -> Array:
+    """``spread``, with the usual one where a result did not move: it is then coarser than the inputs' last bits."""
+    moved = spread[np.isfinite(spread) & (spread > 0)]
+    if got.dtype.kind not in "fc" or not moved.size:
+        return spread
+    return np.where(spread == 0, np.median(moved), spread)
 
 
 def _furthest(difference: _Differences) -> NDArray[np.intp]:

@@ -28,6 +28,7 @@ __all__ = [
     "c_string",
     "driver",
     "in_terms_of_t",
+    "reached",
     "read_types",
     "translate",
     "types_wanted",
@@ -173,7 +174,7 @@ def read_types(code: bytes, translation: Translation) -> tuple[tuple[int, ...], 
 def _instances(signatures: Sequence[Signature], types: Sequence[NumberType], unit: Unit) -> list[Instance]:
     made: list[Instance] = []
     for signature in signatures:
-        calls = _reached(signature.function, unit)
+        calls = reached(signature.function, unit)
         if signature.function.template:
             made += [Instance(signature, t, calls=calls) for t in types or types_wanted("f4,f8")]
         elif types and in_terms_of_t(unit):
@@ -186,7 +187,7 @@ def _instances(signatures: Sequence[Signature], types: Sequence[NumberType], uni
     return made
 
 
-def _reached(function: Function, unit: Unit) -> frozenset[str]:
+def reached(function: Function, unit: Unit) -> frozenset[str]:
     """Everything ``function`` calls, through the cell's own functions too; with T, float's variants as well."""
     own = {f.name: f.calls for f in unit.functions}
     found: set[str] = set()

@@ -97,7 +97,7 @@ class FunctionCode:
     python_reason : str
         Why not.
     timed : tuple of int
-        Types of the loop that the Python form stands for.
+        Types of the loop that the Python form stands for; empty for a function that must not be called to be timed.
     cautious : bool
         It may loop long, recurse, or index a table: not to be called on just any value.
     """

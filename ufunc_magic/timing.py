@@ -61,10 +61,10 @@ def report(built: Built, *, options: Options, names: Mapping[str, Any]) -> Repor
     comparisons: list[Comparison] = []
     if options.time and codes:
         reference = _reference(options.ref, names) if options.ref else None
-        timed = codes[:MOST_TIMED]
-        if len(codes) > len(timed):
-            notes.append(f"the first {len(timed)} of {len(codes)} ufuncs were timed; um.compare() times any other")
-        speed = bandwidth()
+        timed = [code for code in codes[:MOST_TIMED] if code.timed]
+        if len(codes) > MOST_TIMED:
+            notes.append(f"the first {MOST_TIMED} of {len(codes)} ufuncs were timed; um.compare() times any other")
+        speed = bandwidth() if timed else 0.0
         for code in timed:
             comparison = _compare(built, code, options, reference, budget=BUDGET / len(timed), speed=speed)
             comparisons.append(comparison)

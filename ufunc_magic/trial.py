@@ -65,6 +65,12 @@ class Trial:
     def nout(self) -> int:
         return len(self.out)
 
+    @property
+    def unrounded(self) -> Callable[..., Any] | None:
+        """The Python version in double, where the exact one rounds to something narrower."""
+        narrow = self.python is not self.exact and self.reference is None and set(self.types) & set("efF")
+        return self.python if narrow else None
+
     def call(self, arrays: Arrays, *, threads: int = 1) -> Call:
         """The ufunc on arrays, on so many threads."""
         return Call(self.ufunc, arrays, functools.partial(self.threads, threads) if self.threads else None)
@@ -158,9 +164,9 @@ def _expected(trial: Trial, arrays: Arrays, *, whole: bool) -> list[Expected]:
     if function is None:
         return []
     part = trial.fits(lambda n: survivors(function, columns(_cut(arrays, n))), EXPECTED, most=len(arrays[0]))
-    found = [at_places(function, arrays, np.arange(part), nout=trial.nout)]
+    found = [at_places(function, arrays, np.arange(part), nout=trial.nout, unrounded=trial.unrounded)]
     if trial.edges and not trial.cautious and not any(trial.cores) and trial.reference is None:
-        found.append(at_edges(function, trial.types, nout=trial.nout))
+        found.append(at_edges(function, trial.types, nout=trial.nout, unrounded=trial.unrounded))
     return [expected for expected in found if expected is not None]
 
 
@@ -173,7 +179,9 @@ def _suspects(
     places = suspects(results, vector_results)
     known = expected[0].places
     places = places if known is None else np.setdiff1d(places, known)
-    found = at_places(trial.exact, arrays, places, nout=trial.nout) if places.size else None
+    if not places.size:
+        return []
+    found = at_places(trial.exact, arrays, places, nout=trial.nout, unrounded=trial.unrounded)
     return [] if found is None else [found]
 
 

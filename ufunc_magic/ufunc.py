@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from .objectcode import FunctionCode
-from .signature import TYPES
+from .objectcode import FunctionCode, LoopCode
+from .signature import TYPES, loop_order
 
 _umath: Any = importlib.import_module("numpy._core._multiarray_umath")
 
@@ -70,11 +70,15 @@ def make_ufunc(code: FunctionCode, addresses: Sequence[int], *, module: str, own
     owner : object
         Kept alive by the ufunc (the opened library, the object code).
     """
-    count = len(code.loops)
+    rows = _rows(code)
+    count = len(rows)
     operands = code.nin + code.nout
-    functions = (ctypes.c_void_p * count)(*(addresses[loop.index] for loop in code.loops))
-    data = (ctypes.c_void_p * count)()
-    types = ctypes.create_string_buffer(bytes(t for loop in code.loops for t in loop.types), count * operands)
+    functions = (ctypes.c_void_p * count)(*(addresses[loop.index] for loop, _ in rows))
+    types = ctypes.create_string_buffer(bytes(t for _, given in rows for t in given), count * operands)
+    start = ctypes.addressof(types)
+    # The driver's loops take the types that NumPy passes as data where they are not C's own.
+    given = [None if row == loop.types else start + n * operands for n, (loop, row) in enumerate(rows)]
+    data = (ctypes.c_void_p * count)(*given)
     name = ctypes.create_string_buffer(code.name.encode())
     doc = ctypes.create_string_buffer(b"")
     core = ctypes.create_string_buffer(code.core.encode()) if code.core else None
@@ -100,6 +104,29 @@ def make_ufunc(code: FunctionCode, addresses: Sequence[int], *, module: str, own
     for attribute, value in (("__doc__", docstring(code)), ("__module__", module), ("__qualname__", code.name)):
         setattr(made, attribute, value)
     return made
+
+
+def _rows(code: FunctionCode) -> list[tuple[LoopCode, tuple[int, ...]]]:
+    """The rows of the ufunc's type table: each loop, and the types that it is called with.
+
+    To a loop that takes narrow or unsigned integers belongs a further row for NumPy's default ones, or
+    f(3) and f(np.arange(3)) would find no loop.  The driver checks that the values fit.
+    """
+    rows = {loop.types[: code.nin]: (loop, loop.types) for loop in code.loops}
+    for loop in code.loops:
+        inputs = tuple(_INTP if t in _CONVERTED else t for t in loop.types[: code.nin])
+        outputs = loop.types[code.nin :]
+        if code.nin == 2 and not code.core and len(set(loop.types)) == 1 and inputs != loop.types[: code.nin]:
+            outputs = inputs[:1]  # reduce() needs the types of the inputs
+        rows.setdefault(inputs, (loop, (*inputs, *outputs)))
+    return [rows[inputs] for inputs in sorted(rows, key=loop_order)]
+
+
+#: The type number of NumPy's default integer, and those of C's integers that it cannot be cast to safely.
+_INTP = np.dtype(np.intp).num
+_CONVERTED = frozenset(
+    n for n, t in TYPES.items() if t.kind in "iu" and not np.can_cast(np.intp, np.dtype(t.char), casting="safe")
+)
 
 
 def docstring(code: FunctionCode) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,13 +32,14 @@ class Expected:
 
     ``places`` are their positions in the timed inputs, None for the edges of the domain, which are not
     timed; ``inputs`` are the elements themselves.  ``again`` computes expectations at other inputs, NaN
-    where it cannot.
+    where it cannot; ``unrounded`` does so in double where ``again`` rounds to float at every step.
     """
 
     inputs: Arrays
     results: Arrays
     places: NDArray[np.intp] | None
     again: Callable[[Arrays], Arrays]
+    unrounded: Callable[[Arrays], Arrays] | None = None
 
 
 def everywhere(function: Callable[..., Any], inputs: Arrays) -> Expected:
@@ -50,35 +51,52 @@ def everywhere(function: Callable[..., Any], inputs: Arrays) -> Expected:
     return Expected(inputs, again(inputs), np.arange(len(inputs[0])), again)
 
 
-def at_places(function: Callable[..., Any], inputs: Arrays, places: NDArray[np.intp], *, nout: int) -> Expected | None:
+def at_places(
+    function: Callable[..., Any],
+    inputs: Arrays,
+    places: NDArray[np.intp],
+    *,
+    nout: int,
+    unrounded: Callable[..., Any] | None = None,
+) -> Expected | None:
     """What a function of scalars expects at ``places``, those left out where it raises; None if it always does."""
-    return _expected(function, tuple(array[places] for array in inputs), nout, places)
+    return _expected(function, tuple(array[places] for array in inputs), nout, places, unrounded)
 
 
-def at_edges(function: Callable[..., Any], types: str, *, nout: int) -> Expected | None:
+def at_edges(
+    function: Callable[..., Any], types: str, *, nout: int, unrounded: Callable[..., Any] | None = None
+) -> Expected | None:
     """The same at zeros, units, infinities and NaN."""
-    return _expected(function, edge_inputs(types), nout, None)
+    return _expected(function, edge_inputs(types), nout, None, unrounded)
 
 
 def _expected(
-    function: Callable[..., Any], inputs: Arrays, nout: int, places: NDArray[np.intp] | None
+    function: Callable[..., Any],
+    inputs: Arrays,
+    nout: int,
+    places: NDArray[np.intp] | None,
+    unrounded: Callable[..., Any] | None,
 ) -> Expected | None:
     results, passed = survivors(function, columns(inputs))
     if not results:
         return None
-
-    def again(arrays: Arrays) -> Arrays:
-        values, ran = survivors(function, columns(arrays))
-        if not values:
-            return tuple(np.full((len(ran),), np.nan) for _ in range(nout))
-        gathered = outputs(gather(values, nout))
-        full = tuple(np.full((len(ran), *g.shape[1:]), np.nan, np.result_type(g, np.float64)) for g in gathered)
-        for array, values_ in zip(full, gathered, strict=True):
-            array[ran] = values_
-        return full
-
     kept = tuple(array[passed] for array in inputs)
-    return Expected(kept, outputs(gather(results, nout)), places if places is None else places[passed], again)
+    where = places if places is None else places[passed]
+    doubles = None if unrounded is None else functools.partial(_again, unrounded, nout)
+    return Expected(kept, outputs(gather(results, nout)), where, functools.partial(_again, function, nout), doubles)
+
+
+def _again(function: Callable[..., Any], nout: int, arrays: Arrays) -> Arrays:
+    """Results of a function of scalars; NaN where it raises."""
+    values, ran = survivors(function, columns(arrays))
+    if not values:
+        return tuple(np.full(len(ran), np.nan) for _ in range(nout))
+    found = []
+    for part in outputs(gather(values, nout)):
+        full = np.full((len(ran), *part.shape[1:]), np.nan, np.result_type(part, np.float64))
+        full[ran] = part
+        found.append(full)
+    return tuple(found)
 
 
 def judge(
@@ -132,7 +150,7 @@ def _kept(part: Expected, kept: NDArray[np.bool_]) -> Expected:
     if kept.all() or part.places is None:
         return part
     inputs, results = (tuple(array[kept] for array in arrays) for arrays in (part.inputs, part.results))
-    return Expected(inputs, results, part.places[kept], part.again)
+    return replace(part, inputs=inputs, results=results, places=part.places[kept])
 
 
 def _spreads(parts: Sequence[Expected], rows: NDArray[np.intp]) -> Arrays:
@@ -151,17 +169,35 @@ def _spread(part: Expected, rows: NDArray[np.intp]) -> Arrays:
     """Changes of the results over ``DRAWS`` random changes of the inputs' last bits.
 
     The largest change.  At the edges the lower quartile: an edge may lie on a branch of the function, and
-    the jump on one of its sides must not explain the wrong side.
+    the jump on one of its sides must not explain the wrong side.  Where float and double can be had, what
+    sets them apart in the neighbourhood counts too.
     """
     rng = np.random.default_rng(0)
     inputs = tuple(array[rows] for array in part.inputs)
-    changes: list[Arrays] = []
-    for _ in range(DRAWS):
-        moved = part.again(tuple(_moved(array, rng) for array in inputs))
-        changes.append(tuple(np.abs(a - b[rows].astype(a.dtype)) for a, b in zip(moved, part.results, strict=True)))
+    known = tuple(result[rows] for result in part.results)
+    changes = [_apart(part.again(tuple(_moved(array, rng) for array in inputs)), known) for _ in range(DRAWS)]
     if part.places is None:
-        return tuple(np.quantile(np.stack(draws), 0.25, axis=0, method="lower") for draws in zip(*changes, strict=True))
-    return tuple(np.fmax.reduce(draws) for draws in zip(*changes, strict=True))
+        found = [np.quantile(np.stack(draws), 0.25, axis=0, method="lower") for draws in zip(*changes, strict=True)]
+    else:
+        found = [np.fmax.reduce(draws) for draws in zip(*changes, strict=True)]
+    if part.unrounded is None:
+        return tuple(found)
+    for _ in range(DRAWS):
+        near = tuple(_nearby(array, rng) for array in inputs)
+        noise = _apart(part.unrounded(near), part.again(near))
+        found = [np.fmax(a, b) for a, b in zip(found, noise, strict=True)]
+    return tuple(found)
+
+
+def _nearby(array: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
+    """Up to a thousandth away: far enough for other roundings, near enough for as much of them."""
+    if array.dtype.kind not in "fc":
+        return array
+    return (array * (1 + rng.uniform(-1e-3, 1e-3, array.shape))).astype(array.dtype)
+
+
+def _apart(some: Arrays, others: Arrays) -> Arrays:
+    return tuple(np.abs(a - b.astype(a.dtype)) for a, b in zip(some, others, strict=True))
 
 
 def _moved(array: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
@@ -176,6 +212,10 @@ def _moved(array: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
     steps = (signs * rng.integers(1, STEPS, size=array.shape, endpoint=True)).astype(array.dtype)
     with np.errstate(all="ignore"):
         return np.where(np.isfinite(array) & (array != 0), array + steps * np.spacing(np.abs(array)), array)
+
+
+def _joined(parts: Sequence[Arrays]) -> Arrays:
+    return tuple(np.concatenate(column) for column in zip(*parts, strict=True))
 
 
 def suspects(results: Any, others: Any) -> NDArray[np.intp]:

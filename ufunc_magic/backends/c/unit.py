@@ -36,7 +36,15 @@ _ENVIRONMENT = frozenset(
     "fesetexceptflag fetestexcept fegetround fesetround fegetenv feholdexcept fesetenv feupdateenv feenableexcept "
     "fedisableexcept _mm_getcsr _mm_setcsr _MM_SET_ROUNDING_MODE FE_DOWNWARD FE_UPWARD FE_TOWARDZERO".split()
 )
+#: A function that calls one of these is not tried out: it prints, touches files, or ends the process.
+_EFFECTS = frozenset(
+    "printf fprintf vprintf vfprintf puts fputs putchar putc fputc putw fwrite write perror dprintf fopen open creat "
+    "fclose remove unlink rename mkdir rmdir chdir system popen fork vfork execl execv execve exit _exit _Exit abort "
+    "quick_exit raise kill signal sigaction longjmp siglongjmp setlocale sleep usleep nanosleep getchar scanf gets "
+    "fgets read pthread_create thrd_create".split()
+)
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(\([^)\n]*\))?[ \t]*(.*(?:\\\r?\n.*)*)", re.M)
+
 
 def compile(source: str, *, options: Options, name: str, folder: Path) -> ObjectCode:
     """Compile a cell in the private ``folder``.
@@ -97,7 +105,7 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Object
         )
         python = written.result()
     code = library.read_bytes()
-    functions = _functions(translation, codegen.read_types(code, translation), python)
+    functions = _functions(translation, codegen.read_types(code, translation), python, unit)
     types = definitions.type_definitions(source) if plain else ""
     for index, p in enumerate(plain):
         functions.append(
@@ -285,6 +293,7 @@ def _functions(
     translation: codegen.Translation,
     types: Sequence[tuple[int, ...]],
     python: Mapping[str, tuple[Signature, Mapping[str, str]]],
+    unit: Unit,
 ) -> list[FunctionCode]:
     """One entry for each name, with its loops narrow to wide."""
     loops: dict[str, dict[tuple[int, ...], LoopCode]] = {}
@@ -303,6 +312,9 @@ def _functions(
     made = []
     for name, (signature, form) in python.items():
         function = signature.function
+        effects = sorted(codegen.reached(function, unit) & _EFFECTS)
+        effects += ["std::cout"] * bool(re.search(r"\bstd::c(out|err|log)\b", function.text))
+        seen = (f"{name} calls {effects[0]}, so it was not called to be timed.",) if effects else ()
         ordered = sorted(loops[name].values(), key=lambda loop: loop_order(loop.types))
         results = [o.name or ("out" if signature.nout == 1 else f"out{n}") for n, o in enumerate(signature.outputs, 1)]
         made.append(
@@ -319,8 +331,8 @@ def _functions(
                 doc=function.doc,
                 source=function.text,
                 line=function.line,
-                notes=(*signature.notes, *_narrow(name, ordered)),
-                timed=timed[name],
+                notes=(*signature.notes, *_narrow(name, ordered), *seen),
+                timed=() if effects else timed[name],
                 cautious=_cautious(signature),
                 python=form.get("python", ""),
                 checked=form.get("checked", ""),

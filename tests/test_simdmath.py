@@ -1,0 +1,187 @@
+"""The vector math of `templates/simdmath.h`: errors, special cases, and that it is what the loops call."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import itertools
+import math
+import platform
+import shutil
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+#: Largest error in ulp that the header's comments promise, per instruction set.
+LIMITS = {
+    "v3": {"exp": 1.0, "tanh": 1.8},
+    "v4": {"pow": 1.15, "exp": 0.8, "log": 0.62, "tanh": 1.9, "sinh": 1.6, "powf": 0.8, "tanhf": 1.8, "erff": 1.7},
+}
+OURS = [(isa, name) for isa, names in LIMITS.items() for name in names]
+VARIANT = {"v3": "d", "v4": "e"}
+NEEDS = {"v3": {"avx2", "fma"}, "v4": {"avx512f", "avx512dq", "avx512vl", "avx512bw"}}
+
+pytestmark = [
+    pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc on this machine"),
+    pytest.mark.skipif((sys.platform, platform.machine()) != ("linux", "x86_64"), reason="the ABI is x86-64 Linux's"),
+]
+
+
+def _accuracy() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("simdmath_accuracy", ROOT / "benchmarks" / "simdmath_accuracy.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+accuracy = _accuracy()
+
+
+def _require(isa: str) -> None:
+    cpuinfo = Path("/proc/cpuinfo").read_text()
+    missing = NEEDS.get(isa, set()) - set(cpuinfo.split("flags", 1)[-1].split("\n", 1)[0].split())
+    if missing:
+        pytest.skip(f"this CPU has no {', '.join(sorted(missing))}")
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory):
+    """Compiled loops of one instruction set, made once."""
+    made: dict[str, ctypes.CDLL] = {}
+
+    def get(isa: str) -> ctypes.CDLL:
+        _require(isa)
+        if isa not in made:
+            made[isa] = accuracy.build(tuple(LIMITS[isa]), tmp_path_factory.mktemp(isa), isa=isa)
+        return made[isa]
+
+    return get
+
+
+def _special(name: str) -> tuple[np.ndarray, ...]:
+    """Every special value, for two arguments against every other, padded to whole vectors."""
+    info = np.finfo(np.float32 if accuracy.is_single(name) else np.float64)
+    tiny, normal, huge = float(info.smallest_subnormal), float(info.tiny), float(info.max)
+    values = [0.0, tiny, 3 * tiny, normal, 1e-30, 0.5, 1 - float(info.epsneg), 1.0, 1 + float(info.eps), 1.5, 2.0]
+    values += [3.0, 4.0, 5.0, 7.5, 100.0, 101.0, 1023.0, 1024.0, 2.0**24 - 1, 2.0**52 + 1, 2.0**53 - 1, 2.0**53]
+    values += [2.0**63, 1e30, huge, math.inf, math.nan]
+    values += [-v for v in values]
+    two = name.rstrip("f") == "pow"
+    columns = zip(*itertools.product(values, values), strict=True) if two else [values]
+    arrays = [np.array(column, info.dtype) for column in columns]
+    return tuple(np.concatenate([a, np.ones(-a.size % 16, a.dtype)]) for a in arrays)
+
+
+@pytest.mark.parametrize(("isa", "name"), OURS)
+def test_error_stays_below_what_the_header_promises(library, isa: str, name: str) -> None:
+    found = accuracy.worst(library(isa), name, *accuracy.points(name, 16_000))
+    assert (found.wrong, found.ulp <= LIMITS[isa][name]) == (0, True), found
+
+
+@pytest.mark.parametrize(("isa", "name"), OURS)
+def test_special_cases_are_those_of_libm(library, isa: str, name: str) -> None:
+    arguments = _special(name)
+    got = accuracy.evaluate(library(isa), "loop", name, *arguments)
+    want = accuracy.evaluate(library(isa), "scalar", name, *arguments)
+    same = (got == want) & (np.signbit(got) == np.signbit(want)) | np.isnan(got) & np.isnan(want)
+    ordinary = np.isfinite(want) & (want != 0) & np.isfinite(got)
+    mine, theirs = np.where(ordinary, got, 1), np.where(ordinary, want, 1)
+    near = np.abs(mine - theirs) <= 2 * np.abs(theirs - np.nextafter(theirs, 0))
+    wrong = np.flatnonzero(~(same | ordinary & near))
+    assert [(*(a[i] for a in arguments), got[i], want[i]) for i in wrong] == []
+
+
+@pytest.mark.parametrize(("isa", "name"), OURS)
+def test_one_special_lane_leaves_its_neighbours_alone(library, isa: str, name: str) -> None:
+    ordinary = np.linspace(0.6, 3.0, 64)
+    mixed = ordinary.copy()
+    mixed[::5] = np.resize([0.0, -1.0, math.inf, math.nan, -math.inf], mixed[::5].size)
+    two = name.rstrip("f") == "pow"
+    expected = accuracy.evaluate(library(isa), "loop", name, *([ordinary] * (1 + two)))
+    got = accuracy.evaluate(library(isa), "loop", name, mixed, *([ordinary] * two))
+    others = np.arange(64) % 5 != 0
+    np.testing.assert_array_equal(got[others], expected[others])
+
+
+@pytest.mark.parametrize("name", ["pow", "powf"])
+def test_whole_powers_that_are_representable_are_exact(library, name: str) -> None:
+    bits = 24 if name == "powf" else 53
+    pairs = [(b, e) for b in range(-64, 65) for e in range(40) if abs(b) ** e < 2**bits]
+    base, exponent = (np.array(column, np.float64) for column in zip(*pairs, strict=True))
+    got = accuracy.evaluate(library("v4"), "loop", name, base, exponent)
+    assert [(p, float(g)) for p, g in zip(pairs, got, strict=True) if Fraction(float(g)) != p[0] ** p[1]] == []
+
+
+@pytest.mark.parametrize(("isa", "name"), [(i, n) for i, n in OURS if n.rstrip("f") in ("tanh", "er")])
+def test_saturated_results_are_exactly_one(library, isa: str, name: str) -> None:
+    large = np.array([20.0, 25.0, 30.0, 100.0, 1e5, 1e30, 3e38, math.inf] * 4) * np.repeat([1, -1], 16)
+    np.testing.assert_array_equal(accuracy.evaluate(library(isa), "loop", name, large), np.sign(large))
+
+
+@pytest.mark.parametrize("isa", LIMITS)
+def test_fast_math_changes_no_bit(library, tmp_path: Path, isa: str) -> None:
+    fast = accuracy.build(tuple(LIMITS[isa]), tmp_path, isa=isa, extra=("-ffast-math",))
+    for name in LIMITS[isa]:
+        arguments = tuple(np.resize(a, 4000) for a in accuracy.points(name, 1000))
+        expected = accuracy.evaluate(library(isa), "loop", name, *arguments)
+        np.testing.assert_array_equal(accuracy.evaluate(fast, "loop", name, *arguments), expected, err_msg=name)
+
+
+@pytest.mark.parametrize("isa", LIMITS)
+def test_loops_bind_to_the_header_and_not_to_libmvec(library, isa: str) -> None:
+    dynamic = Path(library(isa)._name).read_bytes()
+    lanes = {"v3": (4, 8), "v4": (8, 16)}[isa]
+    for name in LIMITS[isa]:
+        v = "vv" if name.rstrip("f") == "pow" else "v"
+        symbol = f"_ZGV{VARIANT[isa]}N{lanes[accuracy.is_single(name)]}{v}_{name}\0"
+        # The library is stripped: only names that the dynamic linker must find are left in it.
+        assert symbol.encode() not in dynamic
+
+
+def test_older_processors_get_libmvec_unchanged(tmp_path: Path) -> None:
+    ours = accuracy.build(("pow", "exp"), tmp_path, isa="v2")
+    theirs = accuracy.build(("pow", "exp"), tmp_path, isa="v2", header=False)
+    x, y = np.linspace(0.1, 9, 1000), np.linspace(-3, 3, 1000)
+    np.testing.assert_array_equal(
+        accuracy.evaluate(ours, "loop", "pow", x, y), accuracy.evaluate(theirs, "loop", "pow", x, y)
+    )
+    assert b"_ZGVbN2v_exp\0" in Path(ours._name).read_bytes()
+
+
+CELL = r"""
+#include <math.h>
+#include <tgmath.h>
+struct law { double pow, exp; };
+static double through(double (*f)(double, double), double a) { return f(a, 2.0); }
+double member(double a) { struct law l = {a, 2.0}; double log = l.pow + l.exp; return log; }
+double address(double a) { return through(&(pow), a); }
+double generic(float a) { return pow(a, 2.0f) + exp(a); }
+int same(void) { extern double libm_pow(double, double) __asm__("pow"); return &(pow) == libm_pow; }
+"""
+
+
+def test_text_of_the_cell_may_use_the_names_for_anything(tmp_path: Path) -> None:
+    declarations = "".join(
+        f'{t} {n}({a}) __attribute__((simd("notinbranch"), nothrow, leaf, const));\n#define __UFM_WANT_{n} 1\n'
+        for t, n, a in [
+            ("double", "pow", "double, double"), ("double", "exp", "double"), ("double", "log", "double"),
+            ("float", "powf", "float, float"),
+        ]
+    )
+    source, shared = tmp_path / "cell.c", tmp_path / "cell.so"
+    source.write_text(f'{declarations}#include "{accuracy.HEADER}"\n{CELL}')
+    strict = ["-O3", "-std=gnu17", "-Wall", "-Wextra", "-pedantic", "-Werror", "-fPIC", "-shared"]
+    subprocess.run(["gcc", *strict, str(source), "-o", str(shared), "-lm"], check=True)
+    cell = ctypes.CDLL(str(shared))
+    for name in ("member", "address"):
+        getattr(cell, name).restype, getattr(cell, name).argtypes = ctypes.c_double, [ctypes.c_double]
+    assert (cell.member(3.0), cell.address(3.0), cell.same()) == (5.0, 9.0, 1)
