@@ -72,3 +72,7 @@ def loaded(shell: InteractiveShell) -> InteractiveShell:
     """A fresh IPython shell with the extension loaded."""
     shell.run_line_magic("load_ext", "ufunc_magic")
     return shell
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--golden", action="store_true", help="write the golden messages of tests/cells/bad anew")

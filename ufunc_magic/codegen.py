@@ -148,7 +148,7 @@ def in_terms_of_t(unit: Unit) -> bool:
 
 def driver() -> str:
     """The driver's translation unit, C; define UFM_PARALLEL for the threaded one."""
-    return _template("driver.c").replace('#include "interface.h"', _template("interface.h") + '#line 30 "driver.c"')
+    return _template("driver.c").replace('#include "interface.h"', _template("interface.h") + '#line 1 "driver.c"')
 
 
 def read_types(code: bytes, translation: Translation) -> tuple[tuple[int, ...], ...]:

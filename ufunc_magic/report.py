@@ -57,7 +57,7 @@ class Comparison:
         return _html_page([(self, None)], caption="", items=())
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return {"text/plain": str(self), "text/html": self._repr_html_()}
+        return {"text/plain": self.text(color=True), "text/html": self._repr_html_()}
 
     def to_json(self) -> str:
         """The comparison as JSON; numbers JSON does not have are strings (``"nan"``, ``"inf"``)."""
@@ -146,7 +146,7 @@ class Report:
         return _html_page(pairs, caption=self._origin(), items=self._items())
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return {"text/plain": str(self), "text/html": self._repr_html_()}
+        return {"text/plain": self.text(color=True), "text/html": self._repr_html_()}
 
     def to_json(self) -> str:
         """The report as JSON; numbers JSON does not have are strings (``"nan"``, ``"inf"``)."""

@@ -141,22 +141,54 @@ static int judge(int type, const char *p)
 /* How a plan wants flags judged (interface.h). */
 enum { JUDGE_NONE = 0, JUDGE_RESULTS = 1, JUDGE_ALL = 2 };
 
+/* What may be special among contiguous elements; written so that the compiler vectorizes it. */
+#define LOOK(T, absolute, smallest_normal)                                                                             \
+    {                                                                                                                  \
+        const T *x = (const T *)p;                                                                                     \
+        int wild = 0, tiny = 0;                                                                                        \
+        for (ptrdiff_t j = 0; j < count; j++) {                                                                        \
+            wild |= !(x[j] - x[j] == 0);                                                                               \
+            tiny |= absolute(x[j]) < smallest_normal;                                                                  \
+        }                                                                                                              \
+        return (wild ? HAS_NAN | HAS_INFINITE : 0) | (tiny ? HAS_TINY : 0);                                            \
+    }
+static int look(int type, const char *p, ptrdiff_t count)
+{
+    switch (type) {
+    case 15: count *= 2; /* fall through: a complex number is two of its parts */
+    case 12: LOOK(double, __builtin_fabs, 2.2250738585072014e-308)
+    case 14: count *= 2; /* fall through */
+    case 11: LOOK(float, __builtin_fabsf, 1.17549435e-38f)
+    case 5: case 7: case 9: case 13: case 16: case 23: return ~0;
+    default: return 0;
+    }
+}
+
 /* Which of the flags seen belong to an element that shows it: a NaN made of no NaN, an infinity made of
    finite inputs.  A vectorized branch computes both of its sides, and the flags of the side that was not
    taken are not the user's.  Runs only when a flag was raised. */
-static Flags real_flags(const __ufm_plan *plan, char *const *operands, ptrdiff_t count, Flags seen)
+static Flags real_flags(const __ufm_plan *plan, char *const *operands, ptrdiff_t total, Flags seen)
 {
+    enum { CHUNK = 512 };
     const unsigned char *types = plan->types;
-    const int nin = plan->nin, nout = plan->nout;
+    const int nin = plan->nin, all = nin + plan->nout;
     Flags real = 0;
     if (plan->judge != JUDGE_RESULTS) return plan->judge == JUDGE_ALL ? seen : 0;
-    for (ptrdiff_t j = 0; j < count && real != seen; j++) {
-        int in = 0, out = 0;
-        for (int k = 0; k < nin; k++) in |= judge(types[k], operands[k] + j * item_size[types[k]]);
-        for (int k = nin; k < nin + nout; k++) out |= judge(types[k], operands[k] + j * item_size[types[k]]);
-        if ((out & HAS_NAN && !(in & HAS_NAN)) || out & HAS_INDEFINITE) real |= seen & INVALID;
-        if (out & HAS_INFINITE && !(in & (HAS_NAN | HAS_INFINITE))) real |= seen & (DIVIDE | OVERFLOWED);
-        if (out & HAS_TINY) real |= seen & UNDERFLOWED;
+    for (ptrdiff_t start = 0, count; start < total && real != seen; start += count) {
+        int may = 0;
+        count = total - start < CHUNK ? total - start : CHUNK;
+        for (int k = nin; k < all; k++) may |= look(types[k], operands[k] + start * item_size[types[k]], count);
+        if (!(seen & ~real & UNDERFLOWED)) may &= ~HAS_TINY;
+        if (!may) continue;
+        for (ptrdiff_t j = start; j < start + count && real != seen; j++) {
+            int in = 0, out = 0;
+            for (int k = nin; k < all; k++) out |= judge(types[k], operands[k] + j * item_size[types[k]]);
+            if (!out) continue;
+            for (int k = 0; k < nin; k++) in |= judge(types[k], operands[k] + j * item_size[types[k]]);
+            if ((out & HAS_NAN && !(in & HAS_NAN)) || out & HAS_INDEFINITE) real |= seen & INVALID;
+            if (out & HAS_INFINITE && !(in & (HAS_NAN | HAS_INFINITE))) real |= seen & (DIVIDE | OVERFLOWED);
+            if (out & HAS_TINY) real |= seen & UNDERFLOWED;
+        }
     }
     return real;
 }

@@ -1,0 +1,143 @@
+"""Cells as users write them, one file each: those that must work, and the messages of those that must not.
+
+A header of comments says what is expected of a good cell::
+
+    // options: types="f4,f8"                       keywords of compile_c
+    // types: f dd->d, g (n)->() d->d               every ufunc that is bound, its core signature, its rows
+    // given: x = np.linspace(0, 1)                 a statement
+    // expect: f(x, 2) == 2*x within 1e-13          relative; "or 1e-15" adds an absolute tolerance
+    // expect: f(1, 2) == 2 exactly
+
+Beside a bad cell stands the message it gets, after the name of its exception; ``pytest --golden`` writes them anew.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ufunc_magic as um
+from ufunc_magic import build, compilers, toolchain
+from ufunc_magic.options import make_options
+
+CELLS = Path(__file__).parent / "cells"
+GOOD = sorted((CELLS / "good").glob("*.c*"))
+BAD = sorted((CELLS / "bad").glob("*.c*"))
+#: The compiler that the golden messages are of.
+GOLDEN_COMPILER = "12."
+
+
+def _read(path: Path) -> tuple[str, dict[str, list[str]]]:
+    """A cell's text, untouched, and the lines of its header by their first word."""
+    text = path.read_bytes().decode()
+    header: dict[str, list[str]] = {}
+    for line in text.lstrip("\ufeff").splitlines():
+        found = re.match(r"// (options|types|given|expect): (.*)", line)
+        if not found:
+            break
+        header.setdefault(found[1], []).append(found[2])
+    return text, header
+
+
+def _compiled(path: Path) -> tuple[build.Build, dict[str, list[str]]]:
+    text, header = _read(path)
+    options = dict(eval(f"dict({','.join(header.get('options', []))})"))
+    options.setdefault("cplus", path.suffix == ".cpp")
+    made = build.build(text, language="c", options=make_options(options), name="In[3]")
+    return made, header
+
+
+def _raises(kind: type[BaseException], call: Callable[[], object]) -> str:
+    with pytest.raises(kind) as caught:
+        call()
+    return str(caught.value)
+
+
+def _ignoring(call: Callable[[], object]) -> object:
+    with np.errstate(all="ignore"):
+        return call()
+
+
+def _check(expectation: str, names: dict[str, Any]) -> None:
+    found = re.fullmatch(r"(.*) == (.*?) (?:exactly|within (\S+)(?: or (\S+))?)", expectation)
+    assert found, f"not understood: {expectation}"
+    actual, expected = (eval(text, names) for text in (found[1], found[2]))
+    if found[3]:
+        np.testing.assert_allclose(actual, expected, rtol=float(found[3]), atol=float(found[4] or 0), strict=False)
+    else:
+        np.testing.assert_array_equal(actual, expected)
+
+
+@pytest.mark.parametrize("path", GOOD, ids=lambda path: path.name)
+def test_good_cell(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(path.parent)  # where local headers are looked for
+    with np.errstate(all="ignore"):
+        made, header = _compiled(path)
+        bound = {name: _shown(f) for name, f in made.items() if isinstance(f, np.ufunc)}
+        said = [word.split() for line in header["types"] for word in line.split(", ")]
+        assert bound == {name: rows for name, *rows in said}
+        names = {"np": np, "raises": _raises, "ignoring": _ignoring, **made}
+        for statement in header.get("given", []):
+            exec(statement, names)
+        for expectation in header["expect"]:
+            _check(expectation, names)
+    errors = [d for d in made.diagnostics if "__ufm" in str(d) or d.file == "<ufunc_magic>"]
+    assert not errors, "generated code shows in the warnings"
+
+
+def _shown(ufunc: np.ufunc) -> list[str]:
+    return [*([ufunc.signature] if ufunc.signature else []), *ufunc.types]
+
+
+@pytest.mark.parametrize("path", BAD, ids=lambda path: path.name)
+def test_message_of_bad_cell(path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    monkeypatch.chdir(path.parent)
+    with pytest.raises(um.UfuncMagicError) as caught:
+        _compiled(path)
+    text = f"{type(caught.value).__name__}\n{caught.value}\n"
+    golden = path.with_suffix(path.suffix + ".txt")
+    if request.config.getoption("--golden"):
+        golden.write_text(text)
+    expected = golden.read_text()
+    if _is_golden_compiler():
+        assert text == expected
+    else:  # other compilers use other words
+        assert text.split("\n")[0] == expected.split("\n")[0]
+        assert _lines(text)[:1] == _lines(expected)[:1]
+    assert "Traceback" not in text
+    assert "ufm" not in text
+
+
+def _lines(text: str) -> list[str]:
+    return re.findall(r"In\[3\]:(\d+)", text)
+
+
+def _is_golden_compiler() -> bool:
+    tool = compilers.find()
+    return tool.kind == "gcc" and toolchain.describe(tool).version.partition("gcc")[2].strip().startswith(GOLDEN_COMPILER)
+
+
+def test_enormous_line_is_refused_in_a_few_words() -> None:
+    with pytest.raises(um.CompileError) as caught:
+        um.compile_c(f"double f(double x) {{ return x {'+ x' * 300_000} + ; }}")
+    assert len(str(caught.value)) < 1000
+
+
+def test_enormous_cell_compiles() -> None:
+    table = ", ".join(map(str, range(20_000)))
+    made = um.compile_c(f"static const int table[] = {{{table}}};\nint f(int i) {{ return table[i % 20000]; }}")
+    assert made.f(19_999) == 19_999
+
+
+def test_no_text_makes_anything_but_our_errors() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for text in ("}", "{", '"', "#", "#if", "\0", "double", "(((((", "\\", "'", "/*", "//", "🙂", "#include", "#line 7"):
+            with pytest.raises(um.UfuncMagicError):
+                um.compile_c(text)
