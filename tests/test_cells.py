@@ -27,8 +27,7 @@ from ufunc_magic import build, compilers, toolchain
 from ufunc_magic.options import make_options
 
 CELLS = Path(__file__).parent / "cells"
-GOOD = sorted((CELLS / "good").glob("*.c*"))
-BAD = sorted((CELLS / "bad").glob("*.c*"))
+GOOD, BAD = ([p for p in sorted((CELLS / kind).iterdir()) if p.suffix in (".c", ".cpp")] for kind in ("good", "bad"))
 #: The compiler that the golden messages are of.
 GOLDEN_COMPILER = "12."
 
@@ -112,6 +111,7 @@ def test_message_of_bad_cell(path: Path, monkeypatch: pytest.MonkeyPatch, reques
         assert _lines(text)[:1] == _lines(expected)[:1]
     assert "Traceback" not in text
     assert "ufm" not in text
+    assert "<ufunc_magic>" not in text
 
 
 def _lines(text: str) -> list[str]:

@@ -129,6 +129,7 @@ def translate(
         parts += [f"#line 1 {c_string(name)}", cell]
     parts += ["", _template("support.h"), _template("types.hpp" if cplus else "types.h")]
     parts += _simd_declarations(simd, cplus=cplus)
+    parts += _vector_math(simd)
     for k, instance in enumerate(instances):
         inputs, outputs = _values(k, instance.signature)
         parts.append(_types(k, instance, inputs, outputs))
@@ -213,6 +214,14 @@ def _copy(cell: str, *, prefix: str, kind: NumberType, unit: Unit, name: str) ->
     return f"{tgmath}#define T {kind.c}\n{on}#line 1 {c_string(name)}\n{cell}\n{off}"
 
 
+def _vector_math(names: Sequence[str]) -> list[str]:
+    """Our own vector versions, for the functions where they beat libmvec's; the header says how they bind."""
+    text = _template("simdmath.h")
+    wanted = [f"#define __UFM_WANT_{name} 1" for name in names if f"__UFM_WANT_{name}\n" in text]
+    # Meant for a header; in the main file gcc only warns of it.
+    return [*wanted, text.replace("#pragma GCC system_header\n", "")] if wanted else []
+
+
 def _simd_declarations(names: Sequence[str], *, cplus: bool) -> list[str]:
     """Prototypes that tell gcc of libmvec's variants.
 
@@ -226,8 +235,9 @@ def _simd_declarations(names: Sequence[str], *, cplus: bool) -> list[str]:
         base = name[:-1] if kind == "float" else name
         arguments = ", ".join([kind] * (2 if base in ("pow", "atan2", "hypot") else 1))
         head, tail = ('extern "C" ', " noexcept(true)") if cplus else ("", "")
-        attribute = '__attribute__((simd("notinbranch"), nothrow, leaf, const))'
-        lines.append(f"{head}{attribute} {kind} {name}({arguments}){tail};")
+        attribute = '__attribute__((__simd__("notinbranch"), __nothrow__, __leaf__, __const__))'
+        # The cell may have made a macro of the name.
+        lines.append(f"#undef {name}\n{head}{attribute} {kind} {name}({arguments}){tail};")
     return lines
 
 
@@ -256,7 +266,7 @@ def _loop(k: int, instance: Instance, *, offset: int, options: Options, simd: Se
         "nout": str(signature.nout),
         "judge": str(judge),
         "clones": "__UFM_CLONES" if small else "",
-        "flatten": "__attribute__((flatten))" if small else "",
+        "flatten": "__attribute__((__flatten__))" if small else "",
         "try": "try {" if options.cplus else "",
         "catch": _CATCH if options.cplus else "",
     }
@@ -393,11 +403,11 @@ def _elementwise(
         sequence_locals=locals_("__ufm_k{n}[__ufm_j]"),
         sequence_call=call("__ufm_k{n}[__ufm_j]"),
         sequence_stores=" ".join(stores),
-        reduce=_reduce(instance, inputs, outputs),
+        reduce=_reduce(instance, inputs, outputs, cplus=bool(words["try"])),
     )
 
 
-def _reduce(instance: Instance, inputs: list[_Value], outputs: list[_Value]) -> str:
+def _reduce(instance: Instance, inputs: list[_Value], outputs: list[_Value], *, cplus: bool) -> str:
     """The inner loop of ``reduce``: the running value stays in a register, or every step would wait for
     its own store."""
     signature = instance.signature
@@ -406,7 +416,8 @@ def _reduce(instance: Instance, inputs: list[_Value], outputs: list[_Value]) -> 
         and signature.nout == 1
         and all(not o.pointer for o in (*signature.inputs, *signature.outputs))
     )
-    if not simple:
+    if not simple or (cplus and inputs[0].operand.type != outputs[0].operand.type):
+        # C++ may have no conversion between them, not even for the case that never happens.
         return ""
     a, x, o = inputs[0].t, inputs[1].t, outputs[0].t
     call = _call(instance, {inputs[0].operand.index: "__ufm_r0", inputs[1].operand.index: "__ufm_k1[__ufm_j]"})
@@ -486,7 +497,7 @@ def _type_table(instances: Sequence[Instance], marker: bytes) -> str:
     for k, instance in enumerate(instances):
         inputs, outputs = _values(k, instance.signature)
         numbers += [f"__UFM_TYPE({v.t})" for v in (*inputs, *outputs)]
-    return f"__attribute__((used)) static const __ufm_byte __ufm_types[] = {{{', '.join(numbers)}}};\n"
+    return f"__attribute__((__used__)) static const __ufm_byte __ufm_types[] = {{{', '.join(numbers)}}};\n"
 
 
 def _export(instances: Sequence[Instance], plain: Sequence[str]) -> str:

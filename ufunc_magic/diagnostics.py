@@ -159,11 +159,15 @@ def _attach(entry: _Entry, note: Diagnostic, name: str) -> None:
 def _flatten(entries: Iterable[_Entry], name: str, lines: Sequence[str]) -> tuple[Diagnostic, ...]:
     kept: dict[tuple[str, str, str, int], list[Diagnostic]] = {}
     ordered = sorted(entries, key=lambda e: e.head.severity != "error")
+    # Where the cell itself is wrong, what follows from it in the loops is no news.
+    own = any(e.head.severity == "error" and e.head.file != GENERATED for e in ordered)
     errors_at = {(e.head.file, e.head.line, e.head.column) for e in ordered if e.head.severity == "error"}
     for entry in ordered:
         head = entry.head
         place = (head.file, head.line, head.column)
         if head.severity == "warning" and (head.file in ("", GENERATED) or place in errors_at):
+            continue
+        if own and head.severity == "error" and head.file == GENERATED:
             continue
         notes = list(entry.notes)
         if head.file == GENERATED:

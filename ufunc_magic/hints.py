@@ -189,7 +189,7 @@ _ADVICE: tuple[tuple[str, Callable[[re.Match[str]], str] | str], ...] = (
          "Overloads are C++; compile the cell with -+"),
         (r"conflicting types for (?:built-in function )?'(\w+)'",
          lambda m: f"{m[1]} is declared twice with different types"
-         + (f" (<{header_of(m[1])}> has one)" if header_of(m[1]) else "") + ": rename it."),
+         + (f" (<{header_of(m[1])}> has one): rename it." if header_of(m[1]) else ": rename one, or make them C++ overloads with -+")),
         (r"redefinition of '(?:[^']*\b)?(\w+)(?:\([^']*\))?'",
          lambda m: f"{m[1]} is defined twice: rename one, or make them C++ overloads with -+"),
         (r"expected ';'|expected .*'?;'? before", "A ; is missing at the end of this statement or of the line above."),

@@ -12,7 +12,7 @@ import ctypes
 import importlib
 import inspect
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -112,14 +112,28 @@ def _rows(code: FunctionCode) -> list[tuple[LoopCode, tuple[int, ...]]]:
     To a loop that takes narrow or unsigned integers belongs a further row for NumPy's default ones, or
     f(3) and f(np.arange(3)) would find no loop.  The driver checks that the values fit.
     """
-    rows = {loop.types[: code.nin]: (loop, loop.types) for loop in code.loops}
-    for loop in code.loops:
+    rows: list[tuple[LoopCode, tuple[int, ...]]] = []
+    known = {loop.types[: code.nin] for loop in code.loops}
+    for loop in sorted(code.loops, key=lambda loop: loop_order(loop.types[: code.nin])):
+        rows.append((loop, loop.types))
         inputs = tuple(_INTP if t in _CONVERTED else t for t in loop.types[: code.nin])
+        if any(map(partial(_accepts, inputs), known)):
+            continue
+        known.add(inputs)
         outputs = loop.types[code.nin :]
         if code.nin == 2 and not code.core and len(set(loop.types)) == 1 and inputs != loop.types[: code.nin]:
             outputs = inputs[:1]  # reduce() needs the types of the inputs
-        rows.setdefault(inputs, (loop, (*inputs, *outputs)))
-    return [rows[inputs] for inputs in sorted(rows, key=loop_order)]
+        rows.append((loop, (*inputs, *outputs)))
+    return rows
+
+
+def _accepts(given: tuple[int, ...], types: tuple[int, ...]) -> bool:
+    """Whether a loop of these ``types`` takes the ``given`` ones as they are, integers as integers."""
+    return all(
+        np.can_cast(np.dtype(TYPES[g].char), np.dtype(TYPES[t].char), casting="safe")
+        and (TYPES[g].kind in "iu") == (TYPES[t].kind in "iu")
+        for g, t in zip(given, types, strict=True)
+    )
 
 
 #: The type number of NumPy's default integer, and those of C's integers that it cannot be cast to safely.

@@ -1,5 +1,5 @@
-/* $name, loop $k of this object. */
-$flatten static inline __attribute__((always_inline)) void __ufm_body_$k(__ufm_intp __ufm_m$kernel_parameters)
+// $name, loop $k of this object.
+$flatten static inline __attribute__((__always_inline__)) void __ufm_body_$k(__ufm_intp __ufm_m$kernel_parameters)
 {
     __ufm_intp __ufm_j;
     $round_down

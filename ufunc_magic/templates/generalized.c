@@ -1,5 +1,5 @@
-/* $name$core, loop $k of this object. */
-$flatten static inline __attribute__((always_inline)) void __ufm_body_$k(__ufm_char **__ufm_p, const __ufm_intp *__ufm_dims)
+// $name$core, loop $k of this object.
+$flatten static inline __attribute__((__always_inline__)) void __ufm_body_$k(__ufm_char **__ufm_p, const __ufm_intp *__ufm_dims)
 {
     (void)__ufm_dims;
     $try

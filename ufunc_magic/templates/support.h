@@ -1,5 +1,33 @@
-/* After the cell, whose macros are alive here: every name below is reserved. */
+// After the cell, whose macros are alive here: every name below is reserved.  No comment of the other
+// kind may stand below: its end would also end one that the cell leaves open.
 #line 1 "<ufunc_magic>"
+// What is written below is C, whatever the cell has made of C's words.
+#undef auto
+#undef break
+#undef case
+#undef char
+#undef const
+#undef default
+#undef do
+#undef double
+#undef else
+#undef extern
+#undef float
+#undef for
+#undef if
+#undef inline
+#undef int
+#undef long
+#undef return
+#undef short
+#undef signed
+#undef sizeof
+#undef static
+#undef struct
+#undef typedef
+#undef unsigned
+#undef void
+#undef while
 #ifdef __cplusplus
 #define __UFM_BEGIN_C extern "C" {
 #define __UFM_END_C }
@@ -9,13 +37,13 @@
 #define __UFM_END_C
 #endif
 #ifdef _WIN32
-#define __UFM_EXPORT __attribute__((dllexport))
+#define __UFM_EXPORT __attribute__((__dllexport__))
 #else
-#define __UFM_EXPORT __attribute__((visibility("default")))
+#define __UFM_EXPORT __attribute__((__visibility__("default")))
 #endif
-/* One object for every CPU of its kind: the loader picks the clone through an IFUNC, which only ELF has. */
+// One object for every CPU of its kind: the loader picks the clone through an IFUNC, which only ELF has.
 #if defined(__ELF__) && defined(__x86_64__) && defined(__linux__) && !defined(__UFM_ONE_TARGET)
-#define __UFM_CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
+#define __UFM_CLONES __attribute__((__target_clones__("default", "arch=x86-64-v3", "arch=x86-64-v4")))
 #else
 #define __UFM_CLONES
 #endif

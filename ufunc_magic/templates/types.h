@@ -1,4 +1,4 @@
-/* C: the compiler itself says which of NumPy's types a spelling means. */
+// C: the compiler itself says which of NumPy's types a spelling means.
 #ifdef __FLT16_MAX__
 #define __UFM_HALF _Float16 * : 23,
 #else

@@ -1,4 +1,4 @@
-// types: splitmix Q->Q l->Q, fnv1a (n)->() B->I l->I, mix II->I ll->l
+// types: splitmix L->L l->L, fnv1a (n)->() B->I l->I, mix II->I ll->l
 // given: data = np.frombuffer(b"foobar", "u1")
 // expect: fnv1a(data) == 0xbf9cf968 exactly
 // expect: fnv1a(np.int64(data)) == 0xbf9cf968 exactly
@@ -6,6 +6,7 @@
 // expect: splitmix(0) == 0xe220a8397b1dcdaf exactly
 // expect: mix(np.uint32(5), np.uint32(7)) == 5 * 31 + 7 exactly
 
+#include <stddef.h>
 #include <stdint.h>
 
 uint64_t splitmix(uint64_t x)

@@ -1,6 +1,5 @@
-// types: old di->d dl->d, older ii->i ll->l
+// types: old di->d dl->d
 // expect: old(1.5, 2) == 3 exactly
-// expect: older(7, 2) == 3 exactly
 
 double old(x, n)
     double x;
@@ -8,5 +7,3 @@ double old(x, n)
 {
     return x * n;
 }
-
-older(a, b) { return a / b; }

@@ -1,6 +1,7 @@
 // types: mandelbrot dd->i, escapes Di->i Dl->i
-// expect: mandelbrot([-1.0, 0.0, 2.0, 0.3], [0.0, 1.0, 2.0, 0.6]) == [200, 200, 1, 14] exactly
-// expect: escapes(np.array([-1, 1j, 2+2j, 0.3+0.6j]), 200) == [200, 200, 1, 14] exactly
+// given: outside = next(n for n in range(200) if abs(__import__("functools").reduce(lambda z, _: z*z + 0.4+0.5j, range(n), 0)) > 2)
+// expect: mandelbrot([-1.0, 0.0, 2.0, 0.4], [0.0, 1.0, 2.0, 0.5]) == [200, 200, 1, outside] exactly
+// expect: escapes(np.array([-1, 1j, 2+2j, 0.4+0.5j]), 200) == [200, 200, 1, outside] exactly
 
 #include <complex.h>
 

@@ -22,7 +22,8 @@ from ... import (
     pyloop,
     toolchain,
 )
-from ...errors import ParseError, SignatureError, ToolchainError
+from ...diagnostics import GENERATED
+from ...errors import CompileError, ParseError, SignatureError, ToolchainError
 from ...objectcode import FunctionCode, LoopCode, ObjectCode, required_glibc
 from ...options import MOST_TIMED, Options
 from ...signature import TYPES, Function, Signature, Unit, loop_order
@@ -71,6 +72,7 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Object
     options = replace(options, types=options.types or _types_asked(unit))
     signatures, plain = operands.plan(unit, options=options)
     if not signatures and not plain:
+        _check_alone(tool, source, flags=flags, options=options, name=name, folder=folder)
         raise _nothing_to_bind(unit, name)
 
     plan = _plan(unit, options, told, tool)
@@ -92,17 +94,23 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Object
         # The compiler is a process of its own, so the Python forms cost nothing meanwhile.
         written = pool.submit(_python_forms, text, shown, unit, options)
         library = folder / "cell.so"
-        diagnostics = toolchain.compile_shared(
-            tool,
-            translation.text,
-            output=library,
-            flags=flags,
-            link=link,
-            extra_sources=[_driver(tool, options, folder), *options.src],
-            name=name,
-            cell=source,
-            storage=_storage(),
-        )
+        try:
+            diagnostics = toolchain.compile_shared(
+                tool,
+                translation.text,
+                output=library,
+                flags=flags,
+                link=link,
+                extra_sources=[_driver(tool, options, folder), *options.src],
+                name=name,
+                cell=source,
+                storage=_storage(),
+            )
+        except CompileError as fault:
+            if not any(d.severity == "error" and d.file != GENERATED for d in fault.diagnostics):
+                # An open brace of the cell shows first in what follows it.
+                _check_alone(tool, source, flags=flags, options=options, name=name, folder=folder)
+            raise
         python = written.result()
     code = library.read_bytes()
     functions = _functions(translation, codegen.read_types(code, translation), python, unit)
@@ -134,6 +142,18 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Object
         command=shlex.join([*tool.command, *flags, "-", *options.src, *link]),
         diagnostics=tuple(diagnostics),
         notes=plan.notes,
+    )
+
+
+def _check_alone(
+    tool: compilers.Toolchain, source: str, *, flags: Sequence[str], options: Options, name: str, folder: Path
+) -> None:
+    """Have the compiler look at the cell without loops around it: CompileError if it refuses that."""
+    types = codegen.types_wanted(options.types)
+    alone = [f for f in flags if f not in compilers.FAST_MATH] + ["-fsyntax-only", *(f"-DT={t.c}" for t in types[-1:])]
+    text = f"#line 1 {codegen.c_string(name)}\n{source}\n"
+    toolchain.compile_shared(
+        tool, text, output=folder / "alone", flags=alone, name=name, cell=source, storage=_storage()
     )
 
 
@@ -345,18 +365,13 @@ def _functions(
 
 
 def _narrow(name: str, loops: Sequence[LoopCode]) -> tuple[str, ...]:
-    """A word on ufuncs that refuse NumPy's default types: what NumPy makes of Python numbers and lists."""
+    """A word on ufuncs that refuse float64, NumPy's default type; its default integer they all take."""
     kinds = {TYPES[t].char for loop in loops for t in loop.types}
-    if kinds & set("dgDGlLqQ"):
+    if kinds & set("dgDGlLqQ") or not kinds & set("fe"):
         return ()
-    if "f" in kinds or "e" in kinds:
-        return (
-            f"{name} has no loop for float64, which a Python number alone is: write {name}(np.float32(2)), or --types.",
-        )
-    narrow = kinds & set("bBhHiI")
     return (
-        f"{name} has no loop for int64, NumPy's default: give it .astype(np.int32) arrays, or use long in C.",
-    ) * bool(narrow)
+        f"{name} has no loop for float64, which a Python number alone is: write {name}(np.float32(2)), or --types.",
+    )
 
 
 def _cautious(signature: Signature) -> bool:

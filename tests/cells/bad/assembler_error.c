@@ -1,0 +1,1 @@
+double f(double x) { __asm__("no_such_instruction %0" : "+x"(x)); return x; }

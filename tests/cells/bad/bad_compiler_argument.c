@@ -1,0 +1,2 @@
+// options: compile_args="-fno-such-thing"
+double f(double x) { return x; }

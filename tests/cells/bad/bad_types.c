@@ -1,0 +1,2 @@
+// options: types="f4,f3"
+T f(T x) { return x; }

@@ -1,0 +1,2 @@
+#include <cmath>
+template <typename T> T f(T x) { return std::exp(x); }

@@ -1,0 +1,2 @@
+#define double
+double f(double x) { return x; }

@@ -1,0 +1,6 @@
+#define HALF(x) ((x) / two)
+
+double f(double x)
+{
+    return HALF(x);
+}

@@ -1,0 +1,2 @@
+// ufunc: identity=0
+double f(double x) { return x; }

@@ -1,0 +1,3 @@
+double g(double x) { return x; }
+#include "nowhere.h"
+double f(double x) { return x; }

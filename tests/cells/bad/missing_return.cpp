@@ -1,0 +1,4 @@
+double f(double x)
+{
+    if (x > 0) return x;
+}

@@ -1,0 +1,7 @@
+#include <math.h>
+
+double f(double x)
+{
+	double y = exp(x)
+	return y;
+}

@@ -1,0 +1,2 @@
+double f(double x) { return x; }
+int f(int x) { return x; }

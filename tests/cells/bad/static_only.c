@@ -1,0 +1,2 @@
+static double f(double x) { return x; }
+static inline double g(double x) { return f(x); }

@@ -1,0 +1,2 @@
+double f(double x) { return x; }
+double f(double y) { return y + 1; }

@@ -1,0 +1,1 @@
+T f(T x) { return 2 * x; }

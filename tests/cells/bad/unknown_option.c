@@ -1,0 +1,2 @@
+// options: typs="f4"
+double f(double x) { return x; }

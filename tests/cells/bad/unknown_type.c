@@ -1,0 +1,1 @@
+real f(real x) { return 2 * x; }

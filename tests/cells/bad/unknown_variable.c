@@ -1,0 +1,2 @@
+#include <math.h>
+double area(double r) { return PI * r * r; }

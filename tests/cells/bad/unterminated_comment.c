@@ -1,0 +1,3 @@
+double f(double x) { return x; }
+/* what follows
+double g(double x) { return x; }

@@ -1,0 +1,2 @@
+#ifdef SOMETHING
+double f(double x) { return x; }
