@@ -121,7 +121,8 @@ def translate(
     types = types_wanted(options.types)
     instances = tuple(_instances(signatures, types, unit))
     marker = _MARKER + hashlib.sha256("\0".join([cell, name, repr(options.key())]).encode()).digest()[:16]
-    parts = [_template("interface.h")]
+    # Before the cell, whose macros would rewrite it.
+    parts = [_template("interface.h"), *_vector_math(simd)]
     copies = dict.fromkeys((i.copy, i.type) for i in instances if i.copy)
     if copies:
         parts += [_copy(cell, prefix=prefix, kind=kind, unit=unit, name=name) for prefix, kind in copies if kind]
@@ -129,7 +130,6 @@ def translate(
         parts += [f"#line 1 {c_string(name)}", cell]
     parts += ["", _template("support.h"), _template("types.hpp" if cplus else "types.h")]
     parts += _simd_declarations(simd, cplus=cplus)
-    parts += _vector_math(simd)
     for k, instance in enumerate(instances):
         inputs, outputs = _values(k, instance.signature)
         parts.append(_types(k, instance, inputs, outputs))
@@ -218,8 +218,7 @@ def _vector_math(names: Sequence[str]) -> list[str]:
     """Our own vector versions, for the functions where they beat libmvec's; the header says how they bind."""
     text = _template("simdmath.h")
     wanted = [f"#define __UFM_WANT_{name} 1" for name in names if f"__UFM_WANT_{name}\n" in text]
-    # Meant for a header; in the main file gcc only warns of it.
-    return [*wanted, text.replace("#pragma GCC system_header\n", "")] if wanted else []
+    return [*wanted, text] if wanted else []
 
 
 def _simd_declarations(names: Sequence[str], *, cplus: bool) -> list[str]:

@@ -25,8 +25,9 @@
 #pragma GCC diagnostic ignored "-Wconversion"
 #pragma GCC diagnostic ignored "-Wsign-conversion"
 
-/* AVX2 and FMA: 4 doubles, no tables.  clang's -fveclib=libmvec calls these names, too. */
-#if defined __UFM_WANT_exp || defined __UFM_WANT_tanh
+/* AVX2 and FMA: 4 doubles, no tables.  clang's -fveclib=libmvec calls these names, too, but passes the
+   vector as the whole unit's -march says, whatever the function's target: in memory without AVX. */
+#if (defined __UFM_WANT_exp || defined __UFM_WANT_tanh) && (!defined __clang__ || defined __AVX2__)
 
 typedef double __ufm_v4 __attribute__((vector_size(32)));
 typedef long long __ufm_i4 __attribute__((vector_size(32)));

@@ -71,10 +71,9 @@ def _engine() -> tuple[tuple[str, int, int], ...]:
     """
     root = Path(__file__).parent.parent.parent
     found = []
-    for folder in (root, root / "backends", root / "backends" / "c", root / "templates"):
-        with os.scandir(folder) as files:
-            for file in files:
-                if file.name.endswith((".py", ".c", ".h", ".hpp")):
-                    status = file.stat()
-                    found.append((file.name, status.st_size, status.st_mtime_ns))
+    for folder, _, names in os.walk(root):
+        for name in names:
+            if name.endswith((".py", ".c", ".h", ".hpp")):
+                status = os.stat(os.path.join(folder, name))
+                found.append((os.path.relpath(os.path.join(folder, name), root), status.st_size, status.st_mtime_ns))
     return tuple(sorted(found))

@@ -191,6 +191,9 @@ def _plan(unit: Unit, options: Options, told: description.Description, tool: com
         # clang names the vector variants itself, but does not link what holds them.
         library = description.libmvec_path()
         return _Plan((*flags, "-fveclib=libmvec"), (library,) if library else (), (), judge, ())
+    if {"sin", "cos"} <= wanted or {"sinf", "cosf"} <= wanted:
+        # gcc would make one call of sincos of the two, and then not vectorize it.
+        flags += ["-fno-builtin-cos", "-fno-builtin-cosf"]
     return _Plan(tuple(flags), (), simd, judge, ())
 
 
