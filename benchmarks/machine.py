@@ -22,7 +22,9 @@ def describe(*packages: str) -> dict[str, object]:
             versions[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
             versions[package] = None
-    compiler = subprocess.run(["gcc", "--version"], capture_output=True, text=True, check=False).stdout.partition("\n")[0]
+    compiler = subprocess.run(["gcc", "--version"], capture_output=True, text=True, check=False).stdout.partition("\n")[
+        0
+    ]
     return {
         "date": datetime.date.today().isoformat(),
         "cpu": cpu,

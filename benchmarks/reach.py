@@ -93,7 +93,8 @@ def compiling() -> dict[str, Any]:
         again.append(time.perf_counter() - start)
     script = (
         "import time, ufunc_magic as um; from ufunc_magic import build\n"
-        f"s = {CELL.format(5)!r}\nt = time.perf_counter(); b = um.compile_c(s); print(time.perf_counter() - t, b.cached)"
+        f"s = {CELL.format(5)!r}\nt = time.perf_counter(); b = um.compile_c(s)\n"
+        "print(time.perf_counter() - t, b.cached)"
     )
     fresh = []
     for _ in range(9):

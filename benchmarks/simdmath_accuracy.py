@@ -91,14 +91,22 @@ def build(
         wide = name[:-1] if single else name + "l"
         wide_t = "double" if single else "long double"
         cast = f"({wide_t})"
-        loops.append(LOOP.format(
-            level=LEVELS[isa], name=name, t=t, s="f" if single else "", wide=wide_t,
-            arguments="a[i], b[i]" if two else "a[i]", volatiles="x, y" if two else "x",
-            wide_name=f"{wide}({cast}a[i], {cast}b[i])" if two else f"{wide}({cast}a[i])",
-            max="3.40282346638528859812e+38F" if single else "1.79769313486231570815e+308",
-            eps="0x1p-22" if single else "0x1p-51L",
-            bits=23 if single else 52, least=-126 if single else -1022,
-        ))
+        loops.append(
+            LOOP.format(
+                level=LEVELS[isa],
+                name=name,
+                t=t,
+                s="f" if single else "",
+                wide=wide_t,
+                arguments="a[i], b[i]" if two else "a[i]",
+                volatiles="x, y" if two else "x",
+                wide_name=f"{wide}({cast}a[i], {cast}b[i])" if two else f"{wide}({cast}a[i])",
+                max="3.40282346638528859812e+38F" if single else "1.79769313486231570815e+308",
+                eps="0x1p-22" if single else "0x1p-51L",
+                bits=23 if single else 52,
+                least=-126 if single else -1022,
+            )
+        )
     text = UNIT.format(declarations="\n".join(declarations), wanted="\n".join(wanted), header=HEADER) + "".join(loops)
     stem = f"accuracy_{isa}_{header}_{len(extra)}"
     source, code, library = (folder / f"{stem}.{end}" for end in ("c", "o", "so"))
@@ -177,8 +185,6 @@ def worst(library: ctypes.CDLL, name: str, *arrays: NDArray[np.floating]) -> Wor
     return Worst(name, float(error[~wrong].max(initial=0)), tuple(float(a[i]) for a in arrays), int(wrong.sum()))
 
 
-
-
 def exact_error(found: Worst, library: ctypes.CDLL) -> float:
     """The error at the worst place against mpmath at 120 bits, where it knows the function."""
     import mpmath
@@ -187,8 +193,12 @@ def exact_error(found: Worst, library: ctypes.CDLL) -> float:
     dtype = np.float32 if single else np.float64
     base = found.name[:-1] if single else found.name
     mpmath.mp.prec = 120
-    function = {"pow": mpmath.power, "log2": lambda x: mpmath.log(x, 2), "log10": mpmath.log10,
-                "exp2": lambda x: mpmath.power(2, x)}.get(base) or getattr(mpmath, base)
+    function = {
+        "pow": mpmath.power,
+        "log2": lambda x: mpmath.log(x, 2),
+        "log10": mpmath.log10,
+        "exp2": lambda x: mpmath.power(2, x),
+    }.get(base) or getattr(mpmath, base)
     got = evaluate(library, "loop", found.name, *(np.full(64, v, dtype) for v in found.at))[0]
     want = function(*(mpmath.mpf(v) for v in found.at))
     if not mpmath.isfinite(want) or want == 0 or not np.isfinite(got):
@@ -209,8 +219,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         library = build(names, Path(folder), isa=given.isa, cc=given.cc, header=not given.libmvec)
         for name in names:
-            found = max((worst(library, name, *points(name, given.points // 4, seed)) for seed in range(4)),
-                        key=lambda w: (w.wrong, w.ulp))
+            found = max(
+                (worst(library, name, *points(name, given.points // 4, seed)) for seed in range(4)),
+                key=lambda w: (w.wrong, w.ulp),
+            )
             at = ", ".join(v.hex() for v in found.at)
             exact = exact_error(found, library)
             error = f"{found.ulp:8.3f} ulp (mpmath {exact:.3f})  wrong {found.wrong}"

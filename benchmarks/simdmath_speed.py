@@ -65,8 +65,13 @@ CASES = (
     _unary("sin", -10, 10),
     _unary("cos", -10, 10),
     Case("4*a+exp(-a)", "4*a+exp@(-a)", "4*a+xp.exp(-a)", 0, 2),
-    Case("a<0.5 ? 4*a+exp(-a) : log(a)", "a<0.5@@ ? 4*a+exp@(-a) : log@(a)",
-         "xp.where(a<0.5, 4*a+xp.exp(-a), xp.log(a))", 0.001, 1),
+    Case(
+        "a<0.5 ? 4*a+exp(-a) : log(a)",
+        "a<0.5@@ ? 4*a+exp@(-a) : log@(a)",
+        "xp.where(a<0.5, 4*a+xp.exp(-a), xp.log(a))",
+        0.001,
+        1,
+    ),
     Case("1/(1+exp(-a))", "1/(1+exp@(-a))", "1/(1+xp.exp(-a))", -10, 10),
     Case("sin(a)*cos(a)", "sin@(a)*cos@(a)", "xp.sin(a)*xp.cos(a)", -10, 10),
     _unary("tan", -10, 10),
@@ -265,8 +270,16 @@ def main() -> None:
             ulp = errors(Path(name), given.isa, given.cc)
     if given.out and not wanted:
         Path(given.out).parent.mkdir(exist_ok=True)
-        record = {"what": __doc__.splitlines()[0], "isa": given.isa, "size": given.size, "rounds": given.rounds,
-                  "machine": machine(given.cc), "load": os.getloadavg(), "ulp": ulp, "rows": rows}
+        record = {
+            "what": __doc__.splitlines()[0],
+            "isa": given.isa,
+            "size": given.size,
+            "rounds": given.rounds,
+            "machine": machine(given.cc),
+            "load": os.getloadavg(),
+            "ulp": ulp,
+            "rows": rows,
+        }
         Path(given.out).write_text(json.dumps(record, indent=1) + "\n")
 
 

@@ -120,7 +120,9 @@ def _lines(text: str) -> list[str]:
 
 def _is_golden_compiler() -> bool:
     tool = compilers.find()
-    return tool.kind == "gcc" and toolchain.describe(tool).version.partition("gcc")[2].strip().startswith(GOLDEN_COMPILER)
+    return tool.kind == "gcc" and toolchain.describe(tool).version.partition("gcc")[2].strip().startswith(
+        GOLDEN_COMPILER
+    )
 
 
 def test_enormous_line_is_refused_in_a_few_words() -> None:
@@ -138,6 +140,22 @@ def test_enormous_cell_compiles() -> None:
 def test_no_text_makes_anything_but_our_errors() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for text in ("}", "{", '"', "#", "#if", "\0", "double", "(((((", "\\", "'", "/*", "//", "🙂", "#include", "#line 7"):
+        for text in (
+            "}",
+            "{",
+            '"',
+            "#",
+            "#if",
+            "\0",
+            "double",
+            "(((((",
+            "\\",
+            "'",
+            "/*",
+            "//",
+            "🙂",
+            "#include",
+            "#line 7",
+        ):
             with pytest.raises(um.UfuncMagicError):
                 um.compile_c(text)

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ufunc_magic.agreement import disagreeing, ulp_distance
 from ufunc_magic.compare import agreement, compare, measure_bandwidth, sample_inputs, time_function
+from ufunc_magic.compare.agreement import disagreeing, ulp_distance
+from ufunc_magic.compare.measure import Call, affordable, measure
+from ufunc_magic.compare.perelement import columns, survivors
 from ufunc_magic.errors import ComparisonError
-from ufunc_magic.measure import Call, affordable, measure
-from ufunc_magic.perelement import columns, survivors
 
 
 class FakeClock:

@@ -270,7 +270,9 @@ def test_generalized_ufuncs_broadcast_and_read_any_core_strides(c: Build) -> Non
     assert c.dot([], []) == 0
     m, x = rng.normal(size=(5, 3, 4)), rng.normal(size=(5, 4))
     np.testing.assert_allclose(c.matvec(m, x), np.einsum("kij,kj->ki", m, x))
-    np.testing.assert_allclose(c.matvec(m[:, ::-1, ::2], x[:, ::2]), np.einsum("kij,kj->ki", m[:, ::-1, ::2], x[:, ::2]))
+    np.testing.assert_allclose(
+        c.matvec(m[:, ::-1, ::2], x[:, ::2]), np.einsum("kij,kj->ki", m[:, ::-1, ::2], x[:, ::2])
+    )
     out = np.empty((5, 6))[:, ::2]
     np.testing.assert_allclose(c.matvec(m, x, out=out), np.einsum("kij,kj->ki", m, x))
     r, p = rng.normal(size=(7, 3, 3)), rng.normal(size=(7, 3))
@@ -339,12 +341,11 @@ def test_pandas_xarray_and_dask_call_it(c: Build) -> None:
 
 def test_many_threads_get_their_own_answers_and_warnings(c: Build) -> None:
     x = np.random.default_rng(4).uniform(0, 3, 200_000)
-    expected, faults = c.wave(x), []
+    expected = c.wave(x)
+    faults: list[str] = []
 
     def work() -> None:
-        for _ in range(10):
-            if not np.array_equal(c.wave(x), expected):
-                faults.append("wrong")
+        faults.extend("wrong" for _ in range(10) if not np.array_equal(c.wave(x), expected))
 
     threads = [threading.Thread(target=work) for _ in range(8)]
     for thread in threads:

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ufunc_magic import ctext
-from ufunc_magic.cparse import Reference, parse, parse_preprocessed
+from ufunc_magic.cparse import Reference, ctext, parse, parse_preprocessed
 from ufunc_magic.signature import Function, Parameter
 
 

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ufunc_magic import annotation
 from ufunc_magic.cparse import parse
 from ufunc_magic.errors import SignatureError
-from ufunc_magic.operands import Plain, plan
+from ufunc_magic.operands import Plain, annotation, plan
 from ufunc_magic.options import make_options
 from ufunc_magic.signature import MAX_OPERANDS, Operand, Signature
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ufunc_magic.errors import Diagnostic
 from ufunc_magic.report import Agreement, BoundPlain, BoundUfunc, Comparison, Report, Row
-from ufunc_magic.tables import BAR, BARS, duration, percent, ratio, significant
+from ufunc_magic.report.tables import BAR, BARS, duration, percent, ratio, significant
 
 AGREES = Agreement(ok=True, max_ulp=1.0, worst=((0.5,), 1.0, 1.0000000000000002), compared=20_000)
 DISAGREES = Agreement(

@@ -208,7 +208,7 @@ def report(built: Build, *, options: Options, namespace: Mapping[str, Any] | Non
     OptionError
         If ``ref`` cannot be evaluated to a callable.
     """
-    from . import timing  # the clock, sample inputs and tables: not for who only compiles
+    from .compare import timing  # the clock, sample inputs and tables: not for who only compiles
 
     return timing.report(built, options=options, names=namespace or {})
 

@@ -9,22 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ... import (
-    annotation,
-    cache,
-    codegen,
-    compilers,
-    cparse,
-    definitions,
-    description,
-    loader,
-    operands,
-    pyloop,
-    toolchain,
-)
+from ... import cache, codegen, compilers, cparse, description, loader, operands, pyloop, toolchain
+from ...cparse import definitions
 from ...diagnostics import GENERATED
 from ...errors import CompileError, ParseError, SignatureError, ToolchainError
 from ...objectcode import FunctionCode, LoopCode, ObjectCode, required_glibc
+from ...operands import annotation
 from ...options import MOST_TIMED, Options
 from ...signature import TYPES, Function, Signature, Unit, loop_order
 from .flags import compiler_flags, linker_flags

@@ -11,10 +11,10 @@ import re
 from collections.abc import Mapping
 from typing import Literal, NamedTuple, NoReturn
 
+from ..cparse.cdecl import Reference
+from ..errors import SignatureError
+from ..signature import Function, Parameter
 from .annotation import Annotation, Core
-from .cdecl import Reference
-from .errors import SignatureError
-from .signature import Function, Parameter
 
 __all__ = ["Layout", "NotUfuncError", "annotated", "guessed", "place_of", "resolved"]
 

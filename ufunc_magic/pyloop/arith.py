@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .signature import TYPES
+from ..signature import TYPES
 
 __all__ = [
     "BOOL",

@@ -33,8 +33,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .rows import Agreement
-from .tables import count
+from ..report.rows import Agreement
+from ..report.tables import count
 
 __all__ = ["agreement", "disagreeing", "outputs", "ulp_distance"]
 

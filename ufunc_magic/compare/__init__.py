@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import ComparisonError
+from ..report import Comparison, Row
 from .agreement import agreement
-from .errors import ComparisonError
 from .measure import Call, Clock, Entry, once, timed_rows
 from .perelement import FAULTS
-from .report import Comparison, Row
 from .samples import sample_inputs
 from .trial import Trial, entries
 from .trial import inputs as trial_inputs
@@ -69,7 +69,7 @@ def compare(
         one if omitted.
     tolerance : float
         Differences in ulp that do not count; 0 wants every bit.  By default as in
-        ``ufunc_magic.agreement``.
+        ``ufunc_magic.compare.agreement``.
     budget : float
         Seconds that the timing may take in all.
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from ..signature import Operand, Signature
 from .arith import VOID, CType
 from .pybody import Body
 from .pycell import Cell, Given, Routine, python_name
@@ -14,7 +15,6 @@ from .pyinit import zero
 from .pylocals import COUNTER, INDENT
 from .pyuses import assigned_first, changed
 from .pyvalue import Expr, Stop, Variable, child
-from .signature import Operand, Signature
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import NoReturn
 
-from .errors import SignatureError
+from ..errors import SignatureError
 
 __all__ = ["IDENTITIES", "Annotation", "Core", "core_text", "read"]
 

@@ -20,6 +20,7 @@ import tree_sitter_c
 import tree_sitter_cuda
 from tree_sitter import Node
 
+from ..signature import Signature, Unit
 from .pycell import Cell, Given, Routine, python_name
 from .pymain import called_text, main_text
 from .pymath import HELPERS
@@ -27,7 +28,6 @@ from .pynames import namespace
 from .pyuses import parameters_of
 from .pyvalue import Stop, child
 from .pyvector import VectorFunction
-from .signature import Signature, Unit
 
 __all__ = ["NotPython", "PyLoop", "namespace", "write"]
 

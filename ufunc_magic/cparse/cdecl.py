@@ -14,8 +14,8 @@ from typing import Literal, NamedTuple
 
 from tree_sitter import Node
 
+from ..signature import Parameter
 from .ctext import KEYWORDS, constant
-from .signature import Parameter
 
 __all__ = [
     "TAGGED",

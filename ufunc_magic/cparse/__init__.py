@@ -13,11 +13,11 @@ import tree_sitter_c
 import tree_sitter_cuda
 from tree_sitter import Language, Node, Parser
 
+from ..signature import Function, Unit
 from . import cdecl, cmarkers, ctext
 from .cbody import Subject, scan
 from .cdecl import Reference
 from .ceffects import Scanned, effects, pure, reached
-from .signature import Function, Unit
 
 __all__ = ["Reference", "parse", "parse_preprocessed"]
 

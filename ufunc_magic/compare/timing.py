@@ -11,13 +11,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from . import cache, compare
-from .errors import Diagnostic, OptionError
-from .objectcode import FunctionCode, ObjectCode
-from .options import MOST_TIMED, Options
-from .pynames import namespace as python_names
-from .report import BoundPlain, BoundUfunc, Comparison, Report
-from .signature import TYPES
+from .. import cache, compare
+from ..errors import Diagnostic, OptionError
+from ..objectcode import FunctionCode, ObjectCode
+from ..options import MOST_TIMED, Options
+from ..pyloop.pynames import namespace as python_names
+from ..report import BoundPlain, BoundUfunc, Comparison, Report
+from ..signature import TYPES
 
 __all__ = ["bandwidth", "report"]
 

@@ -7,13 +7,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from ..cparse.cdecl import Reference
+from ..errors import SignatureError
+from ..options import Options
+from ..signature import MAX_OPERANDS, Function, Operand, Parameter, Signature, Unit
 from . import annotation
 from .annotation import Annotation
-from .cdecl import Reference
-from .errors import SignatureError
 from .layout import Layout, NotUfuncError, annotated, guessed, place_of, resolved
-from .options import Options
-from .signature import MAX_OPERANDS, Function, Operand, Parameter, Signature, Unit
 
 __all__ = ["Plain", "plan"]
 

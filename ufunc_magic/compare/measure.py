@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from .rows import Agreement, Row, agrees
+from ..report.rows import Agreement, Row, agrees
 
 __all__ = ["Call", "Clock", "Entry", "Timing", "affordable", "collected", "measure", "once", "timed_rows"]
 

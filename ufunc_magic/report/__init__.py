@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
-from .errors import Diagnostic
+from ..errors import Diagnostic
 from .rows import HEADS, Agreement, Row, agrees, html_group, text_group, wrapped
 from .tables import duration, escape, html_heads
 

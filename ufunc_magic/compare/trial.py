@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..report.rows import Agreement
 from .agreement import outputs
 from .measure import Call, Clock, Entry, affordable, once
 from .perelement import FAULTS, columns, loop, survivors, takes_arrays
-from .rows import Agreement
 from .samples import CORE_SIZE, PROBES, dtypes, sample_inputs
 from .verify import Expected, at_edges, at_places, everywhere, judge, same_loop, suspects
 

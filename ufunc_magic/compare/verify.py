@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..report.rows import Agreement
 from .agreement import agreement, disagreeing, outputs
 from .perelement import columns, gather, loop, survivors
-from .rows import Agreement
 from .samples import edge_inputs
 
 __all__ = ["Expected", "at_edges", "at_places", "everywhere", "judge", "same_loop", "suspects"]

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .signature import TYPES
+from ..signature import TYPES
 
 __all__ = ["CORE_SIZE", "dtypes", "edge_inputs", "sample_inputs"]
 
