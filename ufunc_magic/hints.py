@@ -162,6 +162,12 @@ def _unknown(name: str, message: str) -> str:
     return ""
 
 
+def _twice(name: str) -> str:
+    header = header_of(name)
+    remedy = f" (<{header}> has one): rename it." if header else ": rename one, or make them C++ overloads with -+"
+    return f"{name} is declared twice with different types{remedy}"
+
+
 def _no_header(name: str, message: str) -> str:
     if name in _ONLY_CPLUS:
         return "This is a C++ header; compile the cell with -+"
@@ -188,8 +194,7 @@ _ADVICE: tuple[tuple[str, Callable[[re.Match[str]], str] | str], ...] = (
         (r"(?:cannot|can't) overload|conflicting types for '(?!__)(\w+)'.*overload",
          "Overloads are C++; compile the cell with -+"),
         (r"conflicting types for (?:built-in function )?'(\w+)'",
-         lambda m: f"{m[1]} is declared twice with different types"
-         + (f" (<{header_of(m[1])}> has one): rename it." if header_of(m[1]) else ": rename one, or make them C++ overloads with -+")),
+         lambda m: _twice(m[1])),
         (r"redefinition of '(?:[^']*\b)?(\w+)(?:\([^']*\))?'",
          lambda m: f"{m[1]} is defined twice: rename one, or make them C++ overloads with -+"),
         (r"expected ';'|expected .*'?;'? before", "A ; is missing at the end of this statement or of the line above."),
