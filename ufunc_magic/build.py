@@ -227,7 +227,8 @@ def _load(object_code: ObjectCode, path: Path, *, name: str, source: str) -> Bui
     functions: dict[str, Any] = {}
     notes = list(object_code.notes)
     for code in object_code.functions:
-        notes += code.notes
+        # Whose note it is shows where a cell has several functions.
+        notes += [note if note.startswith(code.name) else f"{code.name}: {note}" for note in code.notes]
         if code.kind == "ufunc":
             functions[code.name] = ufunc.make_ufunc(code, library.loops, module="__main__", owner=library)
             continue

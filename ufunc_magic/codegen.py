@@ -37,8 +37,9 @@ __all__ = [
 PREFIX = "__ufm_"
 _MARKER = b"\x7fufm-types:"
 #: Below this many syntax nodes a function is inlined into its kernel, callees and all; above, three
-#: clones of it would cost more compile time than they save.
+#: clones of it would cost more compile time than they save.  Without a loop in it, it may become SIMD code.
 _INLINE_NODES = 1500
+_INLINE_STRAIGHT_NODES = 5000
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,8 @@ class Instance:
     renamed: tuple[str, ...] = ()
     #: Everything the function calls, directly or not.
     calls: frozenset[str] = frozenset()
+    #: It holds a loop, or something that it calls does.
+    loops: bool = False
 
 
 @dataclass(frozen=True)
@@ -176,15 +179,16 @@ def _instances(signatures: Sequence[Signature], types: Sequence[NumberType], uni
     made: list[Instance] = []
     for signature in signatures:
         calls = reached(signature.function, unit)
+        loops = signature.function.loops or any(f.loops for f in unit.functions if f.name in calls)
         if signature.function.template:
-            made += [Instance(signature, t, calls=calls) for t in types or types_wanted("f4,f8")]
+            made += [Instance(signature, t, calls=calls, loops=loops) for t in types or types_wanted("f4,f8")]
         elif types and in_terms_of_t(unit):
             made += [
-                Instance(signature, t, f"{PREFIX}{t.names[0] if t.names else t.char}_", unit.names, calls)
+                Instance(signature, t, f"{PREFIX}{t.names[0] if t.names else t.char}_", unit.names, calls, loops)
                 for t in types
             ]
         else:
-            made.append(Instance(signature, calls=calls))
+            made.append(Instance(signature, calls=calls, loops=loops))
     return made
 
 
@@ -256,7 +260,8 @@ class _Value:
 def _loop(k: int, instance: Instance, *, offset: int, options: Options, simd: Sequence[str], judge: int) -> str:
     signature = instance.signature
     inputs, outputs = _values(k, signature)
-    small = signature.function.size <= _INLINE_NODES and not signature.function.recursive
+    most = _INLINE_NODES if instance.loops else _INLINE_STRAIGHT_NODES
+    small = signature.function.size <= most and not signature.function.recursive
     words = {
         "k": str(k),
         "name": signature.name,
@@ -265,7 +270,8 @@ def _loop(k: int, instance: Instance, *, offset: int, options: Options, simd: Se
         "nout": str(signature.nout),
         "judge": str(judge),
         "clones": "__UFM_CLONES" if small else "",
-        "flatten": "__attribute__((__flatten__))" if small else "",
+        "flatten": "__UFM_FLATTEN" if small else "",
+        "flatten_body": "__UFM_FLATTEN_BODY" if small else "",
         "try": "try {" if options.cplus else "",
         "catch": _CATCH if options.cplus else "",
     }

@@ -1,5 +1,5 @@
 // $name, loop $k of this object.
-$flatten static inline __attribute__((__always_inline__)) void __ufm_body_$k(__ufm_intp __ufm_m$kernel_parameters)
+$flatten_body static inline __attribute__((__always_inline__)) void __ufm_body_$k(__ufm_intp __ufm_m$kernel_parameters)
 {
     __ufm_intp __ufm_j;
     $round_down
@@ -11,7 +11,7 @@ $flatten static inline __attribute__((__always_inline__)) void __ufm_body_$k(__u
     }
 }
 
-$clones static void __ufm_kernel_$k(__ufm_intp __ufm_m, __ufm_char **__ufm_p)
+$clones $flatten static void __ufm_kernel_$k(__ufm_intp __ufm_m, __ufm_char **__ufm_p)
 {
     $try
     __ufm_body_$k(__ufm_m$kernel_arguments);

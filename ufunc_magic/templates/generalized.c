@@ -1,5 +1,5 @@
 // $name$core, loop $k of this object.
-$flatten static inline __attribute__((__always_inline__)) void __ufm_body_$k(__ufm_char **__ufm_p, const __ufm_intp *__ufm_dims)
+$flatten_body static inline __attribute__((__always_inline__)) void __ufm_body_$k(__ufm_char **__ufm_p, const __ufm_intp *__ufm_dims)
 {
     (void)__ufm_dims;
     $try
@@ -9,7 +9,7 @@ $flatten static inline __attribute__((__always_inline__)) void __ufm_body_$k(__u
     $catch
 }
 
-$clones static void __ufm_item_$k(__ufm_char **__ufm_p, const __ufm_intp *__ufm_dims) { __ufm_body_$k(__ufm_p, __ufm_dims); }
+$clones $flatten static void __ufm_item_$k(__ufm_char **__ufm_p, const __ufm_intp *__ufm_dims) { __ufm_body_$k(__ufm_p, __ufm_dims); }
 
 static const signed char __ufm_cores_$k[] = {$cores};
 static const signed char __ufm_from_$k[] = {$from};

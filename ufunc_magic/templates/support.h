@@ -47,6 +47,14 @@
 #else
 #define __UFM_CLONES
 #endif
+// Functions of the cell are inlined into the loop, whatever their size.  clang has no such function with clones.
+#ifdef __clang__
+#define __UFM_FLATTEN
+#define __UFM_FLATTEN_BODY __attribute__((__flatten__))
+#else
+#define __UFM_FLATTEN __attribute__((__flatten__))
+#define __UFM_FLATTEN_BODY
+#endif
 #ifdef __clang__
 #define __UFM_APART _Pragma("clang loop vectorize(assume_safety)")
 #else

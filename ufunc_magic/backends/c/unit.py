@@ -62,8 +62,8 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Object
     options = replace(options, types=options.types or _types_asked(unit))
     signatures, plain = operands.plan(unit, options=options)
     if not signatures and not plain:
-        _check_alone(tool, source, flags=flags, options=options, name=name, folder=folder)
-        raise _nothing_to_bind(unit, name)
+        alone = _fault_alone(tool, source, flags=flags, options=options, name=name, folder=folder)
+        raise alone or _nothing_to_bind(unit, name)
 
     plan = _plan(unit, options, told, tool)
     flags, link = (*flags, *plan.flags), (*link, *plan.link)
@@ -97,10 +97,11 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Object
                 storage=_storage(),
             )
         except CompileError as fault:
-            if not any(d.severity == "error" and d.file != GENERATED for d in fault.diagnostics):
-                # An open brace of the cell shows first in what follows it.
-                _check_alone(tool, source, flags=flags, options=options, name=name, folder=folder)
-            raise
+            if any(d.severity == "error" and d.file != GENERATED for d in fault.diagnostics):
+                raise
+            # An open brace of the cell shows first in what follows it.
+            alone = _fault_alone(tool, source, flags=flags, options=options, name=name, folder=folder)
+            raise (alone or fault) from None
         python = written.result()
     code = library.read_bytes()
     functions = _functions(translation, codegen.read_types(code, translation), python, unit)
@@ -135,16 +136,20 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Object
     )
 
 
-def _check_alone(
+def _fault_alone(
     tool: compilers.Toolchain, source: str, *, flags: Sequence[str], options: Options, name: str, folder: Path
-) -> None:
-    """Have the compiler look at the cell without loops around it: CompileError if it refuses that."""
+) -> CompileError | None:
+    """What the compiler has against the cell without loops around it."""
     types = codegen.types_wanted(options.types)
     alone = [f for f in flags if f not in compilers.FAST_MATH] + ["-fsyntax-only", *(f"-DT={t.c}" for t in types[-1:])]
     text = f"#line 1 {codegen.c_string(name)}\n{source}\n"
-    toolchain.compile_shared(
-        tool, text, output=folder / "alone", flags=alone, name=name, cell=source, storage=_storage()
-    )
+    try:
+        toolchain.compile_shared(
+            tool, text, output=folder / "alone", flags=alone, name=name, cell=source, storage=_storage()
+        )
+    except CompileError as fault:
+        return fault if any(d.severity == "error" and d.file == name for d in fault.diagnostics) else None
+    return None
 
 
 # ------------------------------------------------------------------------------------------- flags
