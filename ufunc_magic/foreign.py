@@ -6,6 +6,8 @@ NumPy arrays stand for pointers without a copy; everything else is converted as 
 from __future__ import annotations
 
 import inspect
+import re
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -36,6 +38,7 @@ class PlainFunction:
         self._owner = owner
         self._type = ffi.typeof(pointer)
         self._names = code.parameters
+        self._const = _const(code.declaration.rpartition("\n")[2])
         self.__name__ = self.__qualname__ = code.name
         self.__doc__ = "\n\n".join(filter(None, (code.declaration.rpartition("\n")[2], code.doc, code.reason)))
         self.__source__ = code.source
@@ -70,7 +73,9 @@ class PlainFunction:
             raise TypeError(f"{self.__name__}(): {name} is not in this machine's byte order; convert it with .astype()")
         if not value.flags.c_contiguous:
             raise ValueError(f"{self.__name__}(): {name} is not contiguous; pass np.ascontiguousarray(...)")
-        # cffi has no const in its types: the address is given as it is, as C would take it.
+        # cffi has no const in its types.
+        if not value.flags.writeable and n not in self._const:
+            raise ValueError(f"{self.__name__}(): {name} is read-only, and C may write to it; pass a copy")
         return self.ffi.cast(kind, value.ctypes.data)
 
     def __repr__(self) -> str:
@@ -105,13 +110,11 @@ def make_plain(code: FunctionCode, address: int, *, owner: object) -> PlainFunct
     SignatureError
         If cffi cannot read the declaration, or cannot call such a function.
     """
-    import cffi  # 20 ms that only cells with plain functions pay
     from cffi import CDefError, FFIError
 
-    ffi = cffi.FFI()
     definitions, _, prototype = code.declaration.rpartition("\n")
     try:
-        ffi.cdef(definitions, override=True, packed=False)
+        ffi = _ffi(definitions)
         pointer = ffi.cast(prototype, address)
     except (CDefError, FFIError, NotImplementedError, TypeError, AssertionError) as fault:
         raise SignatureError(
@@ -119,3 +122,28 @@ def make_plain(code: FunctionCode, address: int, *, owner: object) -> PlainFunct
             remedy="Give it a wrapper with numbers and pointers to numbers only, or make it static.",
         ) from fault
     return PlainFunction(code, ffi=ffi, pointer=pointer, owner=owner)
+
+
+@lru_cache(maxsize=256)
+def _ffi(definitions: str) -> Any:
+    """One for every set of type definitions, so that a struct of one function goes into another."""
+    import cffi  # 20 ms that only cells with plain functions pay
+
+    ffi = cffi.FFI()
+    for line in definitions.splitlines():
+        try:
+            ffi.cdef(line, override=True)
+        except (cffi.CDefError, cffi.FFIError, NotImplementedError, TypeError, AssertionError):
+            continue  # the functions that need it will say so
+    return ffi
+
+
+def _const(prototype: str) -> frozenset[int]:
+    """Which parameters of ``double (*)(const double *, int)`` C promises not to write to."""
+    inside = prototype.partition("(*)(")[2].removesuffix(")")
+    while "(" in inside:  # commas of a function pointer's own parameters
+        shorter = re.sub(r"\([^()]*\)", "", inside)
+        if shorter == inside:
+            break
+        inside = shorter
+    return frozenset(n for n, p in enumerate(inside.split(",")) if re.match(r"\s*const\b[^*]*\*[^*]*$", p))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ... import cache, codegen, compilers, cparse, description, loader, operands, pyloop, toolchain
-from ...cparse import definitions
+from ...cparse import cmarkers, definitions
 from ...diagnostics import GENERATED
 from ...errors import CompileError, ParseError, SignatureError, ToolchainError
 from ...objectcode import FunctionCode, LoopCode, ObjectCode, required_glibc
@@ -105,7 +105,10 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Object
         python = written.result()
     code = library.read_bytes()
     functions = _functions(translation, codegen.read_types(code, translation), python, unit)
-    types = definitions.type_definitions(source) if plain else ""
+    written_types = source
+    if text is not source:  # structs of local headers, too
+        written_types = "\n".join(line.text for line in cmarkers.own_lines(text, cell_name=name)[0])
+    types = definitions.type_definitions(written_types) if plain else ""
     for index, p in enumerate(plain):
         functions.append(
             FunctionCode(
