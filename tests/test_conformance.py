@@ -367,3 +367,43 @@ def test_what_it_says_of_itself_is_true(c: Build) -> None:
     assert f.__doc__.startswith("twice(x[, result], / [, out=None], *, where=True")
     assert list(inspect.signature(f).parameters)[:3] == ["x", "out", "where"]
     assert list(inspect.signature(c.dot).parameters)[:2] == ["a", "b"]
+
+
+NARROW = """
+int gcd(int a, int b) { while (b) { int t = a % b; a = b; b = t; } return a; }
+float half(float x) { return x / 2; }
+double power(double x, int n) { double r = 1; while (n-- > 0) r *= x; return r; }
+unsigned char blend(unsigned char a, unsigned char b) { return (a + b) / 2; }
+"""
+
+
+def test_python_numbers_and_int64_arrays_find_the_loop_of_cs_int() -> None:
+    built = um.compile_c(NARROW)
+    assert [f.types for f in built.values()] == [["ii->i"], ["f->f"], ["di->d"], ["BB->B"]]
+    assert built.gcd(12, 18) == 6
+    assert built.gcd(np.arange(3), 12).tolist() == [12, 1, 2]
+    assert built.gcd(np.arange(3), 12).dtype == np.intc
+    assert built.gcd.reduce([12, 18, 30]) == 6
+    assert built.gcd.accumulate([12, 18, 30, 7]).tolist() == [12, 6, 6, 1]
+    assert built.gcd(np.int16(12), 18, dtype="i4") == 6
+    assert built.power(2, 10) == 1024
+    assert built.power([2.0, 3.0], [3, 2]).tolist() == [8, 9]
+    assert built.blend(200, 100) == 150
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda b: b.gcd(2.5, 3), TypeError),
+        (lambda b: b.gcd("12", 18), TypeError),
+        (lambda b: b.gcd(2**40, 3), OverflowError),
+        (lambda b: b.blend(256, 1), OverflowError),
+        (lambda b: b.blend(np.array([300]), np.array([1])), TypeError),
+        (lambda b: b.gcd(12, 18, dtype="f8"), TypeError),
+        (lambda b: b.half(np.ones(2)), TypeError),
+        (lambda b: b.power(2j, 3), TypeError),
+    ],
+)
+def test_what_would_lose_its_meaning_is_refused(call: Callable[[Any], Any], error: type[Exception]) -> None:
+    with pytest.raises(error):
+        call(um.compile_c(NARROW))

@@ -33,7 +33,12 @@ int cells(struct grid g) { int r = 1; for (int i = 0; i < DIM; i++) r *= g.n[i];
 double total(const double *x, int n) { double s = 0; for (int i = 0; i < n; i++) s += x[i]; return s; }
 void fill(double *x, long n, double value) { for (long i = 0; i < n; i++) x[i] = value; }
 int32_t sum32(const int32_t *x, size_t n) { int32_t s = 0; for (size_t i = 0; i < n; i++) s += x[i]; return s; }
-uint8_t largest(const uint8_t *x, int n) { uint8_t m = 0; for (int i = 0; i < n; i++) if (x[i] > m) m = x[i]; return m; }
+uint8_t largest(const uint8_t *x, int n)
+{
+    uint8_t m = 0;
+    for (int i = 0; i < n; i++) if (x[i] > m) m = x[i];
+    return m;
+}
 float first(const float *x, int n) { return x[n - n]; }
 bool any(const bool *x, int n) { for (int i = 0; i < n; i++) if (x[i]) return true; return false; }
 double corner(double (*m)[3], int n) { return m[n - 1][2]; }
@@ -41,7 +46,15 @@ void *same(void *p) { return p; }
 
 int length(const char *text) { return (int)strlen(text); }
 const char *greeting(int n) { return n ? "hello" : 0; }
-double sum_of(int n, ...) { va_list a; va_start(a, n); double s = 0; while (n--) s += va_arg(a, double); va_end(a); return s; }
+double sum_of(int n, ...)
+{
+    va_list a;
+    double s = 0;
+    va_start(a, n);
+    while (n--) s += va_arg(a, double);
+    va_end(a);
+    return s;
+}
 double twice(double (*f)(double), double x) { return f(f(x)); }
 int answer(void) { return 42; }
 mode toggled(mode m, void *unused) { return m == ON ? OFF : ON; }

@@ -28,7 +28,6 @@ class _Host(ctypes.Structure):
         ("set_error", ctypes.c_void_p),
         ("runtime_error", ctypes.c_void_p),
         ("memory_error", ctypes.c_void_p),
-        ("overflow_error", ctypes.c_void_p),
     )
 
 
@@ -48,7 +47,6 @@ def _host_values() -> tuple[int | None, ...]:
         function("PyErr_SetString"),
         pointer("PyExc_RuntimeError"),
         pointer("PyExc_MemoryError"),
-        pointer("PyExc_OverflowError"),
     )
 
 

@@ -2,8 +2,8 @@
 
 The only module that touches NumPy's C API.  ``_UFUNC_API`` is a capsule with a table of pointers whose
 order NumPy keeps (``numpy/_core/code_generators/numpy_api.py``): slot 42 is
-``PyUFunc_FromFuncAndDataAndSignatureAndIdentity``.  NumPy borrows every buffer given to it for ever, so
-each ufunc owns its own in its ``__dict__`` (NumPy >= 2.2).
+``PyUFunc_FromFuncAndDataAndSignatureAndIdentity``, slot 44 ``PyUFunc_AddPromoter``.  NumPy borrows every
+buffer given to it for ever, so each ufunc owns its own in its ``__dict__`` (NumPy >= 2.2).
 """
 
 from __future__ import annotations
@@ -12,32 +12,40 @@ import ctypes
 import importlib
 import inspect
 from collections.abc import Sequence
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from .objectcode import FunctionCode, LoopCode
-from .signature import TYPES, loop_order
+from .objectcode import FunctionCode
+from .signature import TYPES
 
 _umath: Any = importlib.import_module("numpy._core._multiarray_umath")
 
 __all__ = ["docstring", "make_ufunc"]
 
-_MAKE_SLOT = 42
+_MAKE_SLOT, _PROMOTER_SLOT = 42, 44
 _IDENTITIES: dict[int | str | None, int] = {None: -1, 0: 0, 1: 1, -1: 2, "reorderable": -2}
+
+
+def _python_api(name: str, result: Any, *arguments: Any) -> Any:
+    """A function of Python's C API, with a prototype of our own: ``ctypes.pythonapi``'s is the whole process's."""
+    return ctypes.PYFUNCTYPE(result, *arguments)((name, ctypes.pythonapi))
+
+
+def _slot(number: int) -> int:
+    """Address of a function in NumPy's table."""
+    get = _python_api("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
+    table: int = get(_umath._UFUNC_API, None)
+    address = ctypes.c_void_p.from_address(table + number * ctypes.sizeof(ctypes.c_void_p)).value
+    assert address
+    return address
 
 
 @cache
 def _maker() -> Any:
-    # A prototype of our own: setting restype on ctypes.pythonapi's would change it for the whole process.
-    prototype = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
-    get = prototype(("PyCapsule_GetPointer", ctypes.pythonapi))
-    table: int = get(_umath._UFUNC_API, None)
-    address = ctypes.c_void_p.from_address(table + _MAKE_SLOT * ctypes.sizeof(ctypes.c_void_p)).value
-    assert address
     # PYFUNCTYPE keeps the GIL held and passes Python errors on.
-    make = ctypes.PYFUNCTYPE(
+    return ctypes.PYFUNCTYPE(
         ctypes.py_object,  # new reference
         ctypes.c_void_p,  # PyUFuncGenericFunction *func
         ctypes.c_void_p,  # void **data
@@ -51,8 +59,7 @@ def _maker() -> Any:
         ctypes.c_int,  # unused
         ctypes.c_char_p,  # const char *signature
         ctypes.py_object,  # PyObject *identity_value
-    )
-    return make(address)
+    )(_slot(_MAKE_SLOT))
 
 
 def make_ufunc(code: FunctionCode, addresses: Sequence[int], *, module: str, owner: object) -> np.ufunc:
@@ -70,15 +77,11 @@ def make_ufunc(code: FunctionCode, addresses: Sequence[int], *, module: str, own
     owner : object
         Kept alive by the ufunc (the opened library, the object code).
     """
-    rows = _rows(code)
-    count = len(rows)
+    count = len(code.loops)
     operands = code.nin + code.nout
-    functions = (ctypes.c_void_p * count)(*(addresses[loop.index] for loop, _ in rows))
-    types = ctypes.create_string_buffer(bytes(t for _, given in rows for t in given), count * operands)
-    start = ctypes.addressof(types)
-    # The driver's loops take the types that NumPy passes as data where they are not C's own.
-    given = [None if row == loop.types else start + n * operands for n, (loop, row) in enumerate(rows)]
-    data = (ctypes.c_void_p * count)(*given)
+    functions = (ctypes.c_void_p * count)(*(addresses[loop.index] for loop in code.loops))
+    data = (ctypes.c_void_p * count)()
+    types = ctypes.create_string_buffer(bytes(t for loop in code.loops for t in loop.types), count * operands)
     name = ctypes.create_string_buffer(code.name.encode())
     doc = ctypes.create_string_buffer(b"")
     core = ctypes.create_string_buffer(code.core.encode()) if code.core else None
@@ -103,44 +106,83 @@ def make_ufunc(code: FunctionCode, addresses: Sequence[int], *, module: str, own
     )
     for attribute, value in (("__doc__", docstring(code)), ("__module__", module), ("__qualname__", code.name)):
         setattr(made, attribute, value)
+    if any(t in _NARROW for t in code.loops[-1].types[: code.nin]):
+        made.__dict__["__ufm_owns__"] += (_add_promoter(made, code),)
     return made
 
 
-def _rows(code: FunctionCode) -> list[tuple[LoopCode, tuple[int, ...]]]:
-    """The rows of the ufunc's type table: each loop, and the types that it is called with.
+# ------------------------------------------------------------------------------------- promotion
 
-    To a loop that takes narrow or unsigned integers belongs a further row for NumPy's default ones, or
-    f(3) and f(np.arange(3)) would find no loop.  The driver checks that the values fit.
-    """
-    rows: list[tuple[LoopCode, tuple[int, ...]]] = []
-    known = {loop.types[: code.nin] for loop in code.loops}
-    for loop in sorted(code.loops, key=lambda loop: loop_order(loop.types[: code.nin])):
-        rows.append((loop, loop.types))
-        inputs = tuple(_INTP if t in _CONVERTED else t for t in loop.types[: code.nin])
-        if any(map(partial(_accepts, inputs), known)):
-            continue
-        known.add(inputs)
-        outputs = loop.types[code.nin :]
-        if code.nin == 2 and not code.core and len(set(loop.types)) == 1 and inputs != loop.types[: code.nin]:
-            outputs = inputs[:1]  # reduce() needs the types of the inputs
-        rows.append((loop, (*inputs, *outputs)))
-    return rows
-
-
-def _accepts(given: tuple[int, ...], types: tuple[int, ...]) -> bool:
-    """Whether a loop of these ``types`` takes the ``given`` ones as they are, integers as integers."""
-    return all(
-        np.can_cast(np.dtype(TYPES[g].char), np.dtype(TYPES[t].char), casting="safe")
-        and (TYPES[g].kind in "iu") == (TYPES[t].kind in "iu")
-        for g, t in zip(given, types, strict=True)
-    )
-
-
-#: The type number of NumPy's default integer, and those of C's integers that it cannot be cast to safely.
-_INTP = np.dtype(np.intp).num
-_CONVERTED = frozenset(
-    n for n, t in TYPES.items() if t.kind in "iu" and not np.can_cast(np.intp, np.dtype(t.char), casting="safe")
+_DTYPES = {number: type(np.dtype(t.char)) for number, t in TYPES.items()}
+#: Types that NumPy's own search never finds for Python numbers and lists of them: it makes int64 and float64
+#: of those, and casts neither safely to a narrow type.
+_NARROW = frozenset(
+    number
+    for number, t in TYPES.items()
+    if (t.kind in "iu" and not np.can_cast(np.intp, t.char)) or (t.kind in "fc" and not np.can_cast(np.double, t.char))
 )
+_Promoter = ctypes.PYFUNCTYPE(
+    ctypes.c_int,
+    ctypes.c_void_p,  # PyUFuncObject *
+    ctypes.POINTER(ctypes.c_void_p),  # PyArray_DTypeMeta *const op_dtypes[]
+    ctypes.POINTER(ctypes.c_void_p),  # ... signature[]
+    ctypes.POINTER(ctypes.c_void_p),  # ... new_op_dtypes[], new references
+)
+
+
+def _add_promoter(made: np.ufunc, code: FunctionCode) -> object:
+    """Let a ufunc of narrow types take Python numbers: ``gcd(12, 18)`` of C's ``int gcd(int, int)``.
+
+    The first loop serves to which every input casts safely, else the first that takes Python's numbers by
+    kind (NumPy then checks their values) and wider integers, which NumPy's ``same_kind`` casting narrows.
+    float64 stays refused by float32: its precision was asked for.  NumPy remembers the answer for each
+    combination of types.
+
+    Returns what must live as long as the ufunc.
+    """
+
+    def promote(_: int, given: Any, asked: Any, chosen: Any) -> int:
+        dtypes = [ctypes.cast(given[k], ctypes.py_object).value if given[k] else None for k in range(code.nin)]
+        for lenient in (False, True):
+            for loop in code.loops:
+                wanted = [_DTYPES[t] for t in loop.types]
+                fixed = all(not asked[k] or asked[k] == id(dtype) for k, dtype in enumerate(wanted))
+                if fixed and all(_takes(t, d, lenient=lenient) for t, d in zip(loop.types, dtypes, strict=False)):
+                    for k, dtype in enumerate(wanted):
+                        _python_api("Py_IncRef", None, ctypes.py_object)(dtype)
+                        chosen[k] = id(dtype)
+                    return 0
+        return -1
+
+    callback = _Promoter(promote)
+    new = _python_api("PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+    capsule = new(ctypes.cast(callback, ctypes.c_void_p).value, _PROMOTER_NAME, None)
+    add = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.py_object, ctypes.py_object)(_slot(_PROMOTER_SLOT))
+    add(made, (np.dtype,) * (code.nin + code.nout), capsule)
+    return callback, capsule
+
+
+#: NumPy's abstract types of Python's own numbers, and the kinds of C types that take them.
+_PYTHON_NUMBERS = {"_PyLongDType": "iufc", "_PyFloatDType": "fc", "_PyComplexDType": "c"}
+#: The capsule's name; NumPy keeps the pointer.
+_PROMOTER_NAME = b"numpy._ufunc_promoter"
+
+
+def _takes(number: int, dtype: Any, *, lenient: bool) -> bool:
+    """Whether a loop's input of type ``number`` takes ``dtype``: a DType class, or None for one not known yet."""
+    kind = TYPES[number].kind
+    if dtype is None:
+        return True
+    python = _PYTHON_NUMBERS.get(dtype.__name__)
+    if python is not None:
+        return kind in python
+    scalar = getattr(dtype, "type", None)
+    if not (isinstance(scalar, type) and issubclass(scalar, np.number | np.bool_)):
+        return False
+    concrete = np.dtype(scalar)
+    if np.can_cast(concrete, TYPES[number].char):
+        return True
+    return lenient and kind in "iu" and concrete.kind in "iu"  # NumPy itself refuses what is not same_kind
 
 
 def docstring(code: FunctionCode) -> str:

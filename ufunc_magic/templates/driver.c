@@ -7,7 +7,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #ifndef _WIN32
@@ -19,11 +18,6 @@
 #define MAX_OPERANDS 64 /* NPY_MAXARGS of NumPy 2 */
 #define MAX_BLOCK 512   /* elements that pass through the first cache level at a time */
 #define MAX_ITEM 32     /* sizeof(long double _Complex) */
-#ifdef UFM_PARALLEL
-#define CONVERTED_BLOCK 262144 /* enough for all threads */
-#else
-#define CONVERTED_BLOCK MAX_BLOCK
-#endif
 
 #ifdef _WIN32
 #define EXPORT __attribute__((dllexport))
@@ -39,7 +33,7 @@ typedef struct {
     int (*ensure)(void);                   /* PyGILState_Ensure */
     void (*release)(int);                  /* PyGILState_Release */
     void (*set_error)(void *, const char *); /* PyErr_SetString */
-    void *runtime_error, *memory_error, *overflow_error; /* PyExc_... */
+    void *runtime_error, *memory_error; /* PyExc_... */
 } Host;
 EXPORT Host __ufm_host;
 
@@ -369,102 +363,6 @@ static Flags run_parallel(const __ufm_plan *plan, char **args, const ptrdiff_t *
 }
 #endif
 
-/* ------------------------------------------------------------------------- integers of NumPy's default width
-
-   A Python int and np.arange(3) are npy_intp, which NumPy does not cast to C's int, short or unsigned.  So
-   a ufunc with such inputs has a further row of types for them (ufunc_magic/ufunc.py), whose data is the
-   list of the types that NumPy passes.  A value that C's type cannot hold is an error. */
-
-static int does_not_fit(ptrdiff_t value, int type)
-{
-    static const char *const names[] = {"bool", "signed char", "unsigned char", "short", "unsigned short", "int",
-                                        "unsigned int", "long", "unsigned long", "long long", "unsigned long long"};
-    char text[96];
-    snprintf(text, sizeof text, "%lld is out of range for C's %s", (long long)value, names[type]);
-    fail(__ufm_host.overflow_error, text);
-    return 0;
-}
-
-#define NARROW(T, LOW, HIGH)                                                                                           \
-    for (ptrdiff_t j = 0; j < count; j++, from += step, to += sizeof(T)) {                                             \
-        const ptrdiff_t value = *(const ptrdiff_t *)from;                                                              \
-        if (value < (LOW) || value > (HIGH)) return does_not_fit(value, type);                                         \
-        *(T *)to = (T)value;                                                                                           \
-    }                                                                                                                  \
-    return 1
-
-/* `to` may be `from`: no item grows. */
-static int narrow(char *to, const char *from, ptrdiff_t step, ptrdiff_t count, int type)
-{
-    switch ((int)item_size[type] * (type % 2 ? 1 : -1)) { /* odd numbers are signed */
-    case 1: NARROW(int8_t, INT8_MIN, INT8_MAX);
-    case -1: NARROW(uint8_t, 0, UINT8_MAX);
-    case 2: NARROW(int16_t, INT16_MIN, INT16_MAX);
-    case -2: NARROW(uint16_t, 0, UINT16_MAX);
-    case 4: NARROW(int32_t, INT32_MIN, INT32_MAX);
-    case -4: NARROW(uint32_t, 0, (ptrdiff_t)UINT32_MAX);
-    default: NARROW(uint64_t, 0, PTRDIFF_MAX);
-    }
-}
-
-#define WIDEN(T)                                                                                                       \
-    for (ptrdiff_t j = 0; j < count; j++, from += sizeof(T), to += step) *(ptrdiff_t *)to = (ptrdiff_t) * (const T *)from; \
-    break
-
-static void widen(char *to, ptrdiff_t step, const char *from, ptrdiff_t count, int type)
-{
-    switch ((int)item_size[type] * (type % 2 ? 1 : -1)) {
-    case 1: WIDEN(int8_t);
-    case -1: WIDEN(uint8_t);
-    case 2: WIDEN(int16_t);
-    case -2: WIDEN(uint16_t);
-    case 4: WIDEN(int32_t);
-    case -4: WIDEN(uint32_t);
-    default: WIDEN(uint64_t);
-    }
-}
-
-static void run_converted(const __ufm_plan *plan, char **args, ptrdiff_t total, const ptrdiff_t *steps,
-                          const unsigned char *given)
-{
-    const int nin = plan->nin, all = nin + plan->nout;
-    const int reduce = nin == 2 && all == 3 && args[0] == args[2] && !steps[0] && !steps[2] && given[2] != plan->types[2];
-    ptrdiff_t block = total < CONVERTED_BLOCK ? total : CONVERTED_BLOCK, step[MAX_OPERANDS];
-    char *at[MAX_OPERANDS], *buffer[MAX_OPERANDS], *room;
-    for (int o = nin; o < all && !reduce && total > 1; o++) {
-        if (steps[o] == 0) block = 1;
-        for (int k = 0; k < nin; k++) {
-            if (args[k] == args[o] && steps[k] == steps[o] && given[k] == given[o]) continue;
-            if (!apart(args[k], steps[k], item_size[given[k]], args[o], steps[o], item_size[given[o]], total)) block = 1;
-        }
-    }
-    if (!(room = malloc((size_t)all * (size_t)block * 8))) {
-        fail(__ufm_host.memory_error, "no memory for the blocks of a ufunc call");
-        return;
-    }
-    for (int k = 0; k < all; k++) buffer[k] = room + (size_t)k * (size_t)block * 8;
-    if (reduce) {
-        buffer[2] = buffer[0]; /* the running value */
-        if (!narrow(buffer[0], args[0], 0, 1, plan->types[0])) goto end;
-    }
-    for (ptrdiff_t start = 0, count; start < total; start += count) {
-        count = total - start < block ? total - start : block;
-        for (int k = 0; k < all; k++) {
-            const int type = plan->types[k], changed = given[k] != type;
-            at[k] = changed ? buffer[k] : args[k] + start * steps[k];
-            step[k] = changed && steps[k] ? item_size[type] : steps[k];
-            if (!changed || k >= nin || (reduce && k == 0)) continue;
-            if (!narrow(at[k], args[k] + start * steps[k], steps[k], steps[k] ? count : 1, type)) goto end;
-        }
-        __ufm_elementwise(plan, at, &count, step, NULL);
-        for (int k = nin; k < all && !reduce; k++)
-            if (given[k] != plan->types[k]) widen(args[k] + start * steps[k], steps[k], at[k], count, plan->types[k]);
-    }
-    if (reduce) widen(args[2], 0, buffer[2], 1, plan->types[2]);
-end:
-    free(room);
-}
-
 void __ufm_elementwise(const __ufm_plan *plan, char **args, const ptrdiff_t *dimensions, const ptrdiff_t *steps, void *data)
 {
     const ptrdiff_t count = dimensions[0];
@@ -472,11 +370,8 @@ void __ufm_elementwise(const __ufm_plan *plan, char **args, const ptrdiff_t *dim
     const Flags before = raised();
     Flags real;
     int contiguous = 1, free_order = 1;
+    (void)data;
     if (count <= 0) return;
-    if (data) {
-        run_converted(plan, args, count, steps, data);
-        return;
-    }
     for (int k = 0; k < all; k++) contiguous &= steps[k] == item_size[plan->types[k]];
     for (int o = nin; o < all; o++) {
         const ptrdiff_t size = item_size[plan->types[o]];
@@ -549,9 +444,9 @@ void __ufm_generalized(const __ufm_core_plan *plan, char **args, const ptrdiff_t
     const Flags before = raised();
     const signed char *number = plan->cores;
     const ptrdiff_t *core_step = steps + all;
-    const unsigned char *given = data ? data : plan->types;
     Flags real = 0, seen;
     size_t need = 0;
+    (void)data;
     if (total <= 0) return;
 
     Core *cores = malloc((size_t)all * sizeof *cores);
@@ -565,24 +460,24 @@ void __ufm_generalized(const __ufm_core_plan *plan, char **args, const ptrdiff_t
             core->steps[core->dims] = *core_step++;
             core->items *= dims[(int)*number];
         }
-        ptrdiff_t step = item_size[given[k]];
-        core->direct = !plan->copied[k] && given[k] == plan->types[k];
+        ptrdiff_t step = item_size[plan->types[k]];
+        core->direct = !plan->copied[k];
         for (int d = core->dims - 1; d >= 0; step *= core->sizes[d--])
             core->direct &= core->steps[d] == step || core->sizes[d] <= 1;
-        need += ((size_t)core->items * item_size[given[k]] + 127) & ~(size_t)63;
+        need += ((size_t)core->items * item_size[plan->types[k]] + 127) & ~(size_t)63;
     }
     if (!(memory = malloc(need + 64))) goto no_memory;
     char *scratch = memory + (64 - (uintptr_t)memory % 64) % 64;
     for (int k = 0; k < all; k++) {
         cores[k].scratch = scratch;
-        scratch += ((size_t)cores[k].items * item_size[given[k]] + 127) & ~(size_t)63;
+        scratch += ((size_t)cores[k].items * item_size[plan->types[k]] + 127) & ~(size_t)63;
     }
 
     set_raised(0);
     for (ptrdiff_t item = 0; item < total; item++) {
         for (int k = 0; k < all; k++) {
             const Core *core = cores + k;
-            const size_t size = item_size[given[k]];
+            const size_t size = item_size[plan->types[k]];
             char *place = args[k] + item * steps[k];
             at[k] = core->direct ? place : core->scratch;
             if (k >= nin) {
@@ -592,9 +487,6 @@ void __ufm_generalized(const __ufm_core_plan *plan, char **args, const ptrdiff_t
             } else if (!core->direct) {
                 if (core->dims) move_core(core, place, size, 1);
                 else memcpy(core->scratch, place, size);
-                if (given[k] != plan->types[k] &&
-                    !narrow(core->scratch, core->scratch, (ptrdiff_t)size, core->items, plan->types[k]))
-                    goto end;
             }
         }
         plan->item(at, dims);
@@ -608,7 +500,6 @@ void __ufm_generalized(const __ufm_core_plan *plan, char **args, const ptrdiff_t
             else memcpy(args[k] + item * steps[k], cores[k].scratch, item_size[plan->types[k]]);
         }
     }
-end:
     free(memory);
     free(cores);
     set_raised(before | real);

@@ -1,4 +1,4 @@
-// types: norm2 ddd->d, grade i->i l->i
+// types: norm2 ddd->d, grade i->i
 // expect: norm2(1.0, 2.0, 2.0) == 9 exactly
 // expect: grade([0, 1, 7]) == [10, 20, 0] exactly
 

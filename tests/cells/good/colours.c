@@ -1,4 +1,4 @@
-// types: hsv_to_rgb fff->fff, luma BBB->B lll->B, srgb d->d
+// types: hsv_to_rgb fff->fff, luma BBB->B, srgb d->d
 // given: f = np.float32
 // expect: np.array(hsv_to_rgb(f([0, 60, 120, 240]), f(1), f(1))).T == [[1,0,0], [1,1,0], [0,1,0], [0,0,1]] exactly
 // expect: luma(np.uint8([0, 255, 255]), np.uint8([0, 255, 0]), np.uint8([0, 255, 0])) == [0, 255, 54] exactly

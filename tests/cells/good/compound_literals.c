@@ -1,4 +1,4 @@
-// types: pick id->d ld->d, dot4 (4)->() d->d, checksum ddd->d
+// types: pick id->d, dot4 (4)->() d->d, checksum ddd->d
 // expect: pick([0, 1, 2], 10.0) == [1, 10, 100] exactly
 // expect: dot4([1.0, 1.0, 1.0, 1.0]) == 10 exactly
 // expect: checksum(1.0, 2.0, 3.0) == 14 exactly

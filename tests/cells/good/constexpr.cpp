@@ -1,4 +1,4 @@
-// types: factorial i->l l->l, power3 d->d, table i->l l->l
+// types: factorial i->l, power3 d->d, table i->l
 // expect: power3(2.0) == 8 exactly
 // expect: table([0, 5, 10]) == [1, 120, 3628800] exactly
 

@@ -1,13 +1,13 @@
-// types: i8 bb->b ll->l, u8 BB->B ll->l, i16 hh->h ll->l, u16 HH->H ll->l, i32 ii->i ll->l, u32 II->I ll->l
-// types: i64 ll->l, u64 LL->L ll->l, ill qq->q, ull QQ->Q ll->l, size L->L l->L, c b->b l->b, offset l->l, flag ?->?
+// types: i8 bb->b, u8 BB->B, i16 hh->h, u16 HH->H, i32 ii->i, u32 II->I
+// types: i64 ll->l, u64 LL->L, ill qq->q, ull QQ->Q, size L->L, c b->b, offset l->l, flag ?->?
 // expect: [f(np.array(100, t), np.array(27, t)).dtype for f, t in ((i8, "b"), (u8, "B"), (i16, "h"), (u16, "H"), (i32, "i"), (u32, "I"), (i64, "l"), (u64, "L"))] == [np.dtype(t) for t in "bBhHiIlL"] exactly
 // expect: i8(np.int8(100), np.int8(27)) == 127 exactly
 // expect: u8(np.uint8(200), np.uint8(100)) == 44 exactly
 // expect: i32(np.int32(2**31 - 1), np.int32(1)) == -2**31 exactly
 // expect: u64(np.uint64(2**63), np.uint64(1)) == 2**63 + 1 exactly
 // expect: flag([True, False]) == [False, True] exactly
-// expect: raises(OverflowError, lambda: u8([1, 256], 0)) == "256 is out of range for C's unsigned char" exactly
-// expect: raises(OverflowError, lambda: size(-1)) == "-1 is out of range for C's unsigned long" exactly
+// expect: raises(OverflowError, lambda: u8(256, 1)) == "Python integer 256 out of bounds for uint8" exactly
+// expect: [i32(1, 2).dtype.char, i16([1], 2).dtype.char, u8(200, 100).dtype.char] == ["i", "h", "B"] exactly
 
 #include <stdbool.h>
 #include <stddef.h>

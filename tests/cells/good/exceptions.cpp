@@ -1,4 +1,4 @@
-// types: root d->d, strange i->i l->i, caught d->d
+// types: root d->d, strange i->i, caught d->d
 // expect: root([4.0, 9.0]) == [2, 3] exactly
 // expect: raises(RuntimeError, lambda: root([4.0, -1.0])) == "root of a negative number" exactly
 // expect: raises(RuntimeError, lambda: strange(1)) == "the C++ function threw something that is not a std::exception" exactly

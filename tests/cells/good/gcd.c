@@ -1,4 +1,4 @@
-// types: gcd ll->l, lcm ll->l, small ii->i ll->l
+// types: gcd ll->l, lcm ll->l, small ii->i
 // given: a, b = np.arange(-20, 20)[:, None], np.arange(-30, 30)
 // expect: gcd(a, b) == np.gcd(a, b) exactly
 // expect: lcm(a, b) == np.lcm(a, b) exactly

@@ -1,4 +1,4 @@
-// types: old di->d dl->d
+// types: old di->d
 // expect: old(1.5, 2) == 3 exactly
 
 double old(x, n)

@@ -1,4 +1,4 @@
-// types: mandelbrot dd->i, escapes Di->i Dl->i
+// types: mandelbrot dd->i, escapes Di->i
 // given: outside = next(n for n in range(200) if abs(__import__("functools").reduce(lambda z, _: z*z + 0.4+0.5j, range(n), 0)) > 2)
 // expect: mandelbrot([-1.0, 0.0, 2.0, 0.4], [0.0, 1.0, 2.0, 0.5]) == [200, 200, 1, outside] exactly
 // expect: escapes(np.array([-1, 1j, 2+2j, 0.4+0.5j]), 200) == [200, 200, 1, outside] exactly

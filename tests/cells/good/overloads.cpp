@@ -1,7 +1,7 @@
-// types: sq i->i l->i f->f d->d, area dd->d, sincos_ d->dd
+// types: sq i->i f->f d->d, area dd->d, sincos_ d->dd
 // expect: sq(3) == 9 exactly
 // expect: sq(2.5) == 6.25 exactly
-// expect: [sq(3).dtype.kind, sq(2.5).dtype.kind] == ["i", "f"] exactly
+// expect: [sq(np.int32(3)).dtype.kind, sq(2.5).dtype.kind] == ["i", "f"] exactly
 // expect: area(2.0, 3.0) == 6 exactly
 // expect: sincos_(0.0) == [0, 1] exactly
 

@@ -1,4 +1,4 @@
-// types: factorial d->d, ackermann ii->i ll->l, even i->? l->?, collatz l->i
+// types: factorial d->d, ackermann ii->i, even i->?, collatz l->i
 // expect: factorial([0.0, 1.0, 5.0, 10.0]) == [1, 1, 120, 3628800] exactly
 // expect: ackermann(2, 3) == 9 exactly
 // expect: even(np.arange(4)) == [True, False, True, False] exactly

@@ -1,4 +1,4 @@
-// types: median3 ddd->d, poly d->d, fib i->l l->l
+// types: median3 ddd->d, poly d->d, fib i->l
 // expect: median3(3.0, 1.0, [0.0, 2.0, 9.0]) == [1, 2, 3] exactly
 // expect: poly(2.0) == 17 exactly
 // expect: fib([0, 1, 10, 50]) == [0, 1, 55, 12586269025] exactly

@@ -1,4 +1,4 @@
-// types: days ii->i ll->l, interpolate d->d, crc (n)->() B->I l->I
+// types: days ii->i, interpolate d->d, crc (n)->() B->I
 // expect: days([2023, 2024, 1900, 2000], 2) == [28, 29, 28, 29] exactly
 // expect: days(2024, np.arange(1, 13)).sum() == 366 exactly
 // expect: interpolate([-1, 0, 0.5, 1.5, 9]) == [0, 0, 0.5, 2.5, 9] exactly
