@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from . import cache, loader, ufunc
-from .backends import Backend
+from .backends import Backend, c
 from .errors import Diagnostic, OptionError, SignatureError
 from .foreign import make_plain
 from .objectcode import FunctionCode, ObjectCode
@@ -216,8 +216,6 @@ def report(built: Build, *, options: Options, namespace: Mapping[str, Any] | Non
 def _backend(language: Language) -> Backend:
     match language:
         case "c":
-            from .backends import c
-
             return c
     raise OptionError(f"language={language!r} is not known.", remedy="Use 'c'.")
 
