@@ -50,7 +50,7 @@ def main() -> None:
                 *"--disable-component-update --disable-sync --disable-quic --hide-scrollbars".split(),
                 f"--user-data-dir={folder}/profile",
                 "--force-device-scale-factor=1.5",
-                "--window-size=1040,480",
+                "--window-size=1040,415",
                 f"--screenshot={Path(__file__).with_name('report.png')}",
                 source.as_uri(),
             ],
