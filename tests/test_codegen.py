@@ -31,7 +31,7 @@ def _own(translation: Translation) -> str:
     """The unit without the templates that are the same for every cell."""
     text = translation.text
     for name in ("interface.h", "support.h", "types.h"):
-        text = text.replace(codegen._template(name), f"<{name}>\n")
+        text = text.replace(codegen.template(name), f"<{name}>\n")
     marker = ", ".join(map(str, translation.marker))
     return text.replace(marker, "<marker>")
 

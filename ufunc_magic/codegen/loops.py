@@ -1,15 +1,7 @@
-"""Signatures to loops: writes the one translation unit that a cell is compiled in.  Pure text.
-
-The unit is: interface, ``#line 1 "In[3]"``, the cell exactly as it is, support, SIMD declarations, one
-kernel per signature and type, and three tables.  What does not depend on the cell is the driver, a unit of
-its own (:func:`driver`).  ``templates/`` holds the C; this module fills its ``$`` words.  Which NumPy types
-a loop has is written by the compiler into a byte table behind a marker, and read back from the object's
-bytes by :func:`read_types`, so that nothing need be run.
-"""
+"""One loop of a cell: types, kernel, sequence and plan of a signature, out of ``templates/*.c``.  Pure text."""
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,25 +9,11 @@ from functools import cache
 from importlib.resources import files
 from string import Template
 
-from .errors import SignatureError
-from .options import Options
-from .signature import Function, NumberType, Operand, Signature, Unit, number_type
+from ..options import Options
+from ..signature import NumberType, Operand, Signature
 
-__all__ = [
-    "PREFIX",
-    "Instance",
-    "Translation",
-    "c_string",
-    "driver",
-    "in_terms_of_t",
-    "reached",
-    "read_types",
-    "translate",
-    "types_wanted",
-]
+__all__ = ["Instance", "loop_text", "template", "type_numbers", "type_text"]
 
-PREFIX = "__ufm_"
-_MARKER = b"\x7fufm-types:"
 #: Below this many syntax nodes a function is inlined into its kernel, callees and all; above, three
 #: clones of it would cost more compile time than they save.  Without a loop in it, it may become SIMD code.
 _INLINE_NODES = 1500
@@ -58,196 +36,6 @@ class Instance:
 
 
 @dataclass(frozen=True)
-class Translation:
-    """A translation unit and what it will export.
-
-    ``instances`` are in the order of the ``__ufm_loops`` table, ``plain`` (C names) in that of
-    ``__ufm_functions``; ``marker`` precedes the loops' type numbers in the object's bytes.
-    """
-
-    text: str
-    instances: tuple[Instance, ...]
-    plain: tuple[str, ...]
-    marker: bytes
-    parallel: bool
-
-
-def types_wanted(words: str) -> tuple[NumberType, ...]:
-    """The types that ``--types`` names, narrow to wide, without repeats.
-
-    Raises
-    ------
-    SignatureError
-        For a word that names no type NumPy and C share.
-    """
-    found: dict[int, NumberType] = {}
-    for word in filter(None, re.split(r"[,\s]+", words)):
-        kind = number_type(word)
-        if kind is None:
-            raise SignatureError(f"--types: {word!r} is not a number type.", remedy="Write them as in f4,f8,i4,c16.")
-        found[kind.number] = kind
-    return tuple(sorted(found.values(), key=lambda t: t.rank))
-
-
-def translate(
-    cell: str,
-    *,
-    unit: Unit,
-    signatures: Sequence[Signature],
-    plain: Sequence[str],
-    options: Options,
-    name: str,
-    simd: Sequence[str] = (),
-    judge: int = 1,
-) -> Translation:
-    """Write the translation unit of a cell.
-
-    Parameters
-    ----------
-    cell : str
-        The cell as typed.
-    unit : Unit
-        What cparse read in it.
-    signatures : sequence of Signature
-        The functions to make loops for; several of one name are overloads.
-    plain : sequence of str
-        C names of functions that are exported as they are.
-    options : Options
-    name : str
-        What diagnostics call the cell (``"In[3]"``).
-    simd : sequence of str
-        libm functions to declare with SIMD clones (gcc's ``simd`` attribute).
-    judge : {0, 1, 2}
-        Which floating-point flags reach the caller: none, those that a result shows, all.
-    """
-    cplus = options.cplus
-    types = types_wanted(options.types)
-    instances = tuple(_instances(signatures, types, unit))
-    marker = _MARKER + hashlib.sha256("\0".join([cell, name, repr(options.key())]).encode()).digest()[:16]
-    # Before the cell, whose macros would rewrite it.
-    parts = [_template("interface.h"), *_vector_math(simd)]
-    copies = dict.fromkeys((i.copy, i.type) for i in instances if i.copy)
-    if copies:
-        parts += [_copy(cell, prefix=prefix, kind=kind, unit=unit, name=name) for prefix, kind in copies if kind]
-    else:
-        parts += [f"#line 1 {c_string(name)}", cell]
-    parts += ["", _template("support.h"), _template("types.hpp" if cplus else "types.h")]
-    parts += _simd_declarations(simd, cplus=cplus)
-    for k, instance in enumerate(instances):
-        inputs, outputs = _values(k, instance.signature)
-        parts.append(_types(k, instance, inputs, outputs))
-    parts.append(_type_table(instances, marker))
-    offset = len(marker)
-    for k, instance in enumerate(instances):
-        parts.append(_loop(k, instance, offset=offset, options=options, simd=simd, judge=judge))
-        offset += instance.signature.nin + instance.signature.nout
-    parts.append(_export(instances, plain))
-    return Translation("\n".join(parts) + "\n", instances, tuple(plain), marker, bool(options.parallel))
-
-
-def in_terms_of_t(unit: Unit) -> bool:
-    """The cell uses T without saying what it is."""
-    return "T" in unit.identifiers and "T" not in unit.typedefs and "T" not in unit.macros
-
-
-def driver() -> str:
-    """The driver's translation unit, C; define UFM_PARALLEL for the threaded one."""
-    return _template("driver.c").replace('#include "interface.h"', _template("interface.h") + '#line 1 "driver.c"')
-
-
-def read_types(code: bytes, translation: Translation) -> tuple[tuple[int, ...], ...]:
-    """NumPy type numbers of every loop's operands, read from the object's bytes.
-
-    Raises
-    ------
-    SignatureError
-        If the object holds no such table (its data was stripped).
-    """
-    at = code.find(translation.marker)
-    if at < 0:
-        raise SignatureError("The object holds no table of types.", remedy="Do not strip its data section.")
-    at += len(translation.marker)
-    loops = []
-    for instance in translation.instances:
-        count = instance.signature.nin + instance.signature.nout
-        loops.append(tuple(code[at : at + count]))
-        at += count
-    return tuple(loops)
-
-
-def _instances(signatures: Sequence[Signature], types: Sequence[NumberType], unit: Unit) -> list[Instance]:
-    made: list[Instance] = []
-    for signature in signatures:
-        calls = reached(signature.function, unit)
-        loops = signature.function.loops or any(f.loops for f in unit.functions if f.name in calls)
-        if signature.function.template:
-            made += [Instance(signature, t, calls=calls, loops=loops) for t in types or types_wanted("f4,f8")]
-        elif types and in_terms_of_t(unit):
-            made += [
-                Instance(signature, t, f"{PREFIX}{t.names[0] if t.names else t.char}_", unit.names, calls, loops)
-                for t in types
-            ]
-        else:
-            made.append(Instance(signature, calls=calls, loops=loops))
-    return made
-
-
-def reached(function: Function, unit: Unit) -> frozenset[str]:
-    """Everything ``function`` calls, through the cell's own functions too; with T, float's variants as well."""
-    own = {f.name: f.calls for f in unit.functions}
-    found: set[str] = set()
-    pending = set(function.calls)
-    while pending:
-        name = pending.pop()
-        found.add(name)
-        pending |= own.get(name, frozenset()) - found
-    return frozenset(found | {f"{name}f" for name in found} | {name.rpartition("::")[2] for name in found})
-
-
-def _copy(cell: str, *, prefix: str, kind: NumberType, unit: Unit, name: str) -> str:
-    """The cell once more with T defined and everything it declares at file scope renamed.
-
-    tgmath.h makes ``exp(T)`` the function of that type; its complex.h would define ``I``, which
-    belongs to the cell.
-    """
-    tgmath = "" if "<tgmath.h>" in unit.includes else "#include <tgmath.h>\n"
-    if tgmath and "<complex.h>" not in unit.includes and kind.kind != "c":
-        tgmath += "#undef I\n"
-    on = "".join(f"#define {word} {prefix}{word}\n" for word in unit.names)
-    off = "".join(f"#undef {word}\n" for word in (*unit.names, *unit.macros, "T"))
-    return f"{tgmath}#define T {kind.c}\n{on}#line 1 {c_string(name)}\n{cell}\n{off}"
-
-
-def _vector_math(names: Sequence[str]) -> list[str]:
-    """Our own vector versions, for the functions where they beat libmvec's; the header says how they bind."""
-    text = _template("simdmath.h")
-    wanted = [f"#define __UFM_WANT_{name} 1" for name in names if f"__UFM_WANT_{name}\n" in text]
-    return [*wanted, text] if wanted else []
-
-
-def _simd_declarations(names: Sequence[str], *, cplus: bool) -> list[str]:
-    """Prototypes that tell gcc of libmvec's variants.
-
-    They stand after the cell, which must include <math.h> itself: gcc joins them with its declarations.
-    "const" is what makes gcc vectorize: it is true where errno and the FP environment play no part,
-    which the caller has checked.
-    """
-    lines = []
-    for name in names:
-        kind = "float" if name.endswith("f") and name != "erf" else "double"
-        base = name[:-1] if kind == "float" else name
-        arguments = ", ".join([kind] * (2 if base in ("pow", "atan2", "hypot") else 1))
-        head, tail = ('extern "C" ', " noexcept(true)") if cplus else ("", "")
-        attribute = '__attribute__((__simd__("notinbranch"), __nothrow__, __leaf__, __const__))'
-        # The cell may have made a macro of the name.
-        lines.append(f"#undef {name}\n{head}{attribute} {kind} {name}({arguments}){tail};")
-    return lines
-
-
-# --------------------------------------------------------------------------------------- one loop
-
-
-@dataclass(frozen=True)
 class _Value:
     """One operand in generated code: ``t`` its type's name, ``n`` its place in the ufunc's operands."""
 
@@ -257,7 +45,21 @@ class _Value:
     output: int = -1  # place among the outputs, for outputs
 
 
-def _loop(k: int, instance: Instance, *, offset: int, options: Options, simd: Sequence[str], judge: int) -> str:
+def loop_text(k: int, instance: Instance, *, offset: int, options: Options, simd: Sequence[str], judge: int) -> str:
+    """Loop ``k`` of the unit.
+
+    Parameters
+    ----------
+    k : int
+    instance : Instance
+    offset : int
+        Where its type numbers start in ``__ufm_types``.
+    options : Options
+    simd : sequence of str
+        Functions of libm that have SIMD variants here.
+    judge : {0, 1, 2}
+        As ``judge`` of ``__ufm_plan``.
+    """
     signature = instance.signature
     inputs, outputs = _values(k, signature)
     most = _INLINE_NODES if instance.loops else _INLINE_STRAIGHT_NODES
@@ -293,8 +95,9 @@ _CATCH = (
 )
 
 
-def _types(k: int, instance: Instance, inputs: list[_Value], outputs: list[_Value]) -> str:
-    """A typedef for every operand, in the cell's own words; the compiler resolves them."""
+def type_text(k: int, instance: Instance) -> str:
+    """A typedef for every operand of loop ``k``, in the cell's own words; the compiler resolves them."""
+    inputs, outputs = _values(k, instance.signature)
     template = instance.signature.function.template
     lines = []
     scoped = bool(template and instance.type)
@@ -493,39 +296,19 @@ def _core_argument(instance: Instance, v: _Value, place: dict[int | str, int]) -
     return f"({v.t} (*){rows})__ufm_p[{v.n}]" if rows else f"({v.t} *)__ufm_p[{v.n}]"
 
 
-# -------------------------------------------------------------------------------------- tables
-
-
-def _type_table(instances: Sequence[Instance], marker: bytes) -> str:
-    """The loops' types, as the compiler knows them, behind a marker that is found in the object's bytes."""
-    numbers = list(map(str, marker))
-    for k, instance in enumerate(instances):
-        inputs, outputs = _values(k, instance.signature)
-        numbers += [f"__UFM_TYPE({v.t})" for v in (*inputs, *outputs)]
-    return f"__attribute__((__used__)) static const __ufm_byte __ufm_types[] = {{{', '.join(numbers)}}};\n"
-
-
-def _export(instances: Sequence[Instance], plain: Sequence[str]) -> str:
-    loops = ", ".join(f"__ufm_loop_{k}" for k in range(len(instances))) or "0"
-    functions = ", ".join(f"(void *){name}" for name in plain) or "0"
-    kind = "void (*const __ufm_loops[])(__ufm_char **, const __ufm_intp *, const __ufm_intp *, void *)"
-    return (
-        f"__UFM_BEGIN_C\nextern __UFM_EXPORT {kind};\nextern __UFM_EXPORT void *const __ufm_functions[];\n__UFM_END_C\n"
-        f"{kind} = {{{loops}}};\nvoid *const __ufm_functions[] = {{{functions}}};"
-    )
-
-
-def c_string(text: str) -> str:
-    """``text`` as a C string literal."""
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ") + '"'
+def type_numbers(k: int, instance: Instance) -> list[str]:
+    """Constant expressions for NumPy's type numbers of the operands of loop ``k``."""
+    inputs, outputs = _values(k, instance.signature)
+    return [f"__UFM_TYPE({v.t})" for v in (*inputs, *outputs)]
 
 
 @cache
-def _template(name: str) -> str:
+def template(name: str) -> str:
+    """The text of a template."""
     return files("ufunc_magic").joinpath("templates", name).read_text(encoding="utf-8")
 
 
-def _fill(template: str, /, **words: str) -> str:
+def _fill(file: str, /, **words: str) -> str:
     """A template with its words filled in; lines left empty are dropped."""
-    text = Template(_template(template)).substitute(words)
+    text = Template(template(file)).substitute(words)
     return "\n".join(line for line in text.split("\n") if line.strip()) + "\n"
