@@ -148,10 +148,10 @@ def _differences(library: Build, *, relative_to_typical: bool) -> dict[str, floa
     return worst
 
 
-def test_all_functions_agree_to_1e_13_of_a_typical_value(library: Build) -> None:
+def test_all_functions_agree_to_1e_12_of_a_typical_value(library: Build) -> None:
     # Vectorized with FMA, the last bit differs, and some functions go through zero.
     worst = _differences(library, relative_to_typical=True)
-    assert {name: value for name, value in worst.items() if value > 1e-13 and name not in BY_DIFFERENCES} == {}
+    assert {name: value for name, value in worst.items() if value > 1e-12 and name not in BY_DIFFERENCES} == {}
 
 
 def test_strict_results_agree_to_1e_13_of_themselves(sources: Path) -> None:

@@ -142,12 +142,14 @@ def test_second_build_starts_no_process_and_gives_the_same_objects(no_process: A
 
 
 def test_another_process_finds_it_without_a_parser_or_a_process() -> None:
-    um.compile_c(SOURCE)
+    # A text of its own: one that an earlier test compiled is in memory, and so not in this test's cache.
+    source = f"{SOURCE}// for another process\n"
+    um.compile_c(source)
     script = (
         "import subprocess, sys\n"
         "subprocess.Popen = None\n"
         "import ufunc_magic as um\n"
-        f"b = um.compile_c({SOURCE!r})\n"
+        f"b = um.compile_c({source!r})\n"
         "print(b.cached, b.wave(0.0), sorted(m for m in sys.modules if 'tree_sitter' in m or m == 'cffi'))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
