@@ -8,7 +8,8 @@ A header of comments says what is expected of a good cell::
     // expect: f(x, 2) == 2*x within 1e-13          relative; "or 1e-15" adds an absolute tolerance
     // expect: f(1, 2) == 2 exactly
 
-Beside a bad cell stands the message it gets, after the name of its exception; ``pytest --golden`` writes them anew.
+Cython's cells (``.pyx``) have the same header after ``#``.  Beside a bad cell stands the message it gets, after the
+name of its exception; ``pytest --golden`` writes them anew.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +29,18 @@ from ufunc_magic import build, compilers, toolchain
 from ufunc_magic.options import make_options
 
 CELLS = Path(__file__).parent / "cells"
-GOOD, BAD = ([p for p in sorted((CELLS / kind).iterdir()) if p.suffix in (".c", ".cpp")] for kind in ("good", "bad"))
-#: The compiler that the golden messages are of.
+LANGUAGES: dict[str, build.Language] = {".c": "c", ".cpp": "c", ".pyx": "cython"}
+GOOD, BAD = (
+    [
+        pytest.param(path, id=path.name, marks=[pytest.mark.cython] * (path.suffix == ".pyx"))
+        for path in sorted((CELLS / kind).iterdir())
+        if path.suffix in LANGUAGES
+    ]
+    for kind in ("good", "bad")
+)
+#: The compiler and the Cython that the golden messages are of.
 GOLDEN_COMPILER = "12."
+GOLDEN_CYTHON = "3.3."
 
 
 def _read(path: Path) -> tuple[str, dict[str, list[str]]]:
@@ -37,7 +48,7 @@ def _read(path: Path) -> tuple[str, dict[str, list[str]]]:
     text = path.read_bytes().decode()
     header: dict[str, list[str]] = {}
     for line in text.lstrip("\ufeff").splitlines():
-        found = re.match(r"// (options|types|given|expect): (.*)", line)
+        found = re.match(r"(?://|#) (options|types|given|expect): (.*)", line)
         if not found:
             break
         header.setdefault(found[1], []).append(found[2])
@@ -48,7 +59,9 @@ def _compiled(path: Path) -> tuple[build.Build, dict[str, list[str]]]:
     text, header = _read(path)
     options = dict(eval(f"dict({','.join(header.get('options', []))})"))
     options.setdefault("cplus", path.suffix == ".cpp")
-    made = build.build(text, language="c", options=make_options(options), name="In[3]")
+    if path.suffix == ".pyx":
+        pytest.importorskip("Cython", reason="Cython is not installed")
+    made = build.build(text, language=LANGUAGES[path.suffix], options=make_options(options), name="In[3]")
     return made, header
 
 
@@ -73,7 +86,7 @@ def _check(expectation: str, names: dict[str, Any]) -> None:
         np.testing.assert_array_equal(actual, expected)
 
 
-@pytest.mark.parametrize("path", GOOD, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", GOOD)
 def test_good_cell(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(path.parent)  # where local headers are looked for
     with np.errstate(all="ignore"):
@@ -94,7 +107,7 @@ def _shown(ufunc: np.ufunc) -> list[str]:
     return [*([ufunc.signature] if ufunc.signature else []), *ufunc.types]
 
 
-@pytest.mark.parametrize("path", BAD, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", BAD)
 def test_message_of_bad_cell(path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     monkeypatch.chdir(path.parent)
     with pytest.raises(um.UfuncMagicError) as caught:
@@ -104,13 +117,14 @@ def test_message_of_bad_cell(path: Path, monkeypatch: pytest.MonkeyPatch, reques
     if request.config.getoption("--golden"):
         golden.write_text(text)
     expected = golden.read_text()
-    if _is_golden_compiler():
+    if _is_golden_compiler() and (path.suffix != ".pyx" or version("Cython").startswith(GOLDEN_CYTHON)):
         assert text == expected
     else:  # other compilers use other words
         assert text.split("\n")[0] == expected.split("\n")[0]
         assert _lines(text)[:1] == _lines(expected)[:1]
     assert "Traceback" not in text
     assert "ufm" not in text
+    assert "pyx_" not in text
     assert "<ufunc_magic>" not in text
 
 

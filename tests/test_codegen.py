@@ -54,13 +54,12 @@ typedef double __ufm_t0_0;
 typedef double __ufm_t0_1;
 typedef double __ufm_t0_2;
 
-__attribute__((__used__)) static const __ufm_byte __ufm_types[] = \
-{<marker>, __UFM_TYPE(__ufm_t0_0), __UFM_TYPE(__ufm_t0_1), __UFM_TYPE(__ufm_t0_2)};
+__attribute__((__used__)) static const __ufm_byte __ufm_types[] = {<marker>, __UFM_TYPE(__ufm_t0_0), __UFM_TYPE(__ufm_t0_1), __UFM_TYPE(__ufm_t0_2)};
 
 // add, loop 0 of this object.
-__UFM_FLATTEN_BODY static inline __attribute__((__always_inline__)) void __ufm_body_0(__ufm_intp __ufm_m, \
-const __ufm_t0_0 *__restrict __ufm_i0, const __ufm_t0_1 *__restrict __ufm_i1, __ufm_t0_2 *__restrict __ufm_o2)
+__UFM_FLATTEN_BODY static inline __attribute__((__always_inline__)) int __ufm_body_0(__ufm_intp __ufm_m, const __ufm_t0_0 *__restrict __ufm_i0, const __ufm_t0_1 *__restrict __ufm_i1, __ufm_t0_2 *__restrict __ufm_o2)
 {
+    int __ufm_failed = 0;
     __ufm_intp __ufm_j;
     __UFM_APART
     for (__ufm_j = 0; __ufm_j < __ufm_m; __ufm_j++) {
@@ -68,16 +67,15 @@ const __ufm_t0_0 *__restrict __ufm_i0, const __ufm_t0_1 *__restrict __ufm_i1, __
         __ufm_r0 = add(__ufm_i0[__ufm_j], __ufm_i1[__ufm_j]);
         __ufm_o2[__ufm_j] = __ufm_r0;
     }
+    return __ufm_failed;
 }
-__UFM_CLONES __UFM_FLATTEN static void __ufm_kernel_0(__ufm_intp __ufm_m, __ufm_char **__ufm_p)
+__UFM_CLONES __UFM_FLATTEN static int __ufm_kernel_0(__ufm_intp __ufm_m, __ufm_char **__ufm_p)
 {
-    __ufm_body_0(__ufm_m, (__ufm_t0_0 *)__ufm_p[0], (__ufm_t0_1 *)__ufm_p[1], (__ufm_t0_2 *)__ufm_p[2]);
+    return __ufm_body_0(__ufm_m, (__ufm_t0_0 *)__ufm_p[0], (__ufm_t0_1 *)__ufm_p[1], (__ufm_t0_2 *)__ufm_p[2]);
 }
-static void __ufm_sequence_0(__ufm_intp __ufm_m, __ufm_char **__ufm_p, const __ufm_intp *__ufm_s, \
-__ufm_char **__ufm_kept)
+static int __ufm_sequence_0(__ufm_intp __ufm_m, __ufm_char **__ufm_p, const __ufm_intp *__ufm_s, __ufm_char **__ufm_kept)
 {
-    __ufm_t0_0 *__ufm_k0 = (__ufm_t0_0 *)__ufm_kept[0]; __ufm_t0_1 *__ufm_k1 = (__ufm_t0_1 *)__ufm_kept[1]; \
-__ufm_t0_2 *__ufm_k2 = (__ufm_t0_2 *)__ufm_kept[2];
+    __ufm_t0_0 *__ufm_k0 = (__ufm_t0_0 *)__ufm_kept[0]; __ufm_t0_1 *__ufm_k1 = (__ufm_t0_1 *)__ufm_kept[1]; __ufm_t0_2 *__ufm_k2 = (__ufm_t0_2 *)__ufm_kept[2];
     __ufm_intp __ufm_j;
     if (__ufm_p[0] == __ufm_p[2] && !__ufm_s[0] && !__ufm_s[2] && __UFM_TYPE(__ufm_t0_0) == __UFM_TYPE(__ufm_t0_2)) {
         __ufm_t0_2 __ufm_r0 = *(const __ufm_t0_2 *)__ufm_p[2];
@@ -90,14 +88,14 @@ __ufm_t0_2 *__ufm_k2 = (__ufm_t0_2 *)__ufm_kept[2];
         *(__ufm_t0_2 *)__ufm_p[2] = __ufm_r0;
     } else
     for (__ufm_j = 0; __ufm_j < __ufm_m; __ufm_j++) {
-        __ufm_k0[__ufm_j] = *(const __ufm_t0_0 *)(__ufm_p[0] + __ufm_j * __ufm_s[0]); \
-__ufm_k1[__ufm_j] = *(const __ufm_t0_1 *)(__ufm_p[1] + __ufm_j * __ufm_s[1]);
+        __ufm_k0[__ufm_j] = *(const __ufm_t0_0 *)(__ufm_p[0] + __ufm_j * __ufm_s[0]); __ufm_k1[__ufm_j] = *(const __ufm_t0_1 *)(__ufm_p[1] + __ufm_j * __ufm_s[1]);
         __ufm_t0_2 __ufm_r0 = __UFM_ZERO(__ufm_t0_2);
         __ufm_r0 = add(__ufm_k0[__ufm_j], __ufm_k1[__ufm_j]);
         *(__ufm_t0_2 *)(__ufm_p[2] + __ufm_j * __ufm_s[2]) = __ufm_k2[__ufm_j] = __ufm_r0;
     }
+    return 0;
 }
-static const __ufm_plan __ufm_plan_0 = {__ufm_kernel_0, __ufm_sequence_0, __ufm_types + 27, 2, 1, 1, 1};
+static const __ufm_plan __ufm_plan_0 = {__ufm_kernel_0, __ufm_sequence_0, __ufm_types + 27, 2, 1, 1, 1, 0};
 static void __ufm_loop_0(__ufm_char **__ufm_args, const __ufm_intp *__ufm_dimensions, const __ufm_intp *__ufm_steps,
                           void *__ufm_data)
 {

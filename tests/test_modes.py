@@ -1,8 +1,9 @@
-"""--parallel, --strict, --fast-math, --arch, and what a second build of the same cell does."""
+"""--parallel, --strict, --fast-math, --arch, and what a second build of the same cell does, in C and in Cython."""
 
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import multiprocessing
 import os
 import shutil
@@ -16,7 +17,6 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
-from ufunc_magic import toolchain
 from ufunc_magic.build import Build
 
 SOURCE = """
@@ -28,10 +28,6 @@ double inverse(double x) { return 1 / x; }
 """
 X = np.random.default_rng(0).uniform(0.01, 2, 300_000)
 
-needs_openmp = pytest.mark.skipif(
-    not toolchain.describe(toolchain.find()).openmp, reason="the compiler of this machine has no OpenMP"
-)
-
 
 @pytest.fixture(scope="module")
 def two(shared_cache_folder: Path) -> Build:
@@ -40,7 +36,6 @@ def two(shared_cache_folder: Path) -> Build:
         return um.compile_c(SOURCE, parallel=2)
 
 
-@needs_openmp
 def test_threads_change_no_bit(two: Build) -> None:
     with two.threads(1):
         alone = two.wave(X)
@@ -49,7 +44,6 @@ def test_threads_change_no_bit(two: Build) -> None:
     np.testing.assert_array_equal(two.add(X, 2.0), X + 2)
 
 
-@needs_openmp
 def test_threads_keep_the_order_that_reduce_accumulate_and_overlap_need(two: Build) -> None:
     total = 0.0
     for value in X.tolist():
@@ -65,7 +59,6 @@ def test_threads_keep_the_order_that_reduce_accumulate_and_overlap_need(two: Bui
     np.testing.assert_array_equal(in_place, X + 1)
 
 
-@needs_openmp
 def test_a_thread_reports_the_warning_of_its_own_part(two: Build) -> None:
     x = X.copy()
     x[-7] = 0
@@ -80,7 +73,6 @@ def _child(build: Build, answers: Any) -> None:
     answers.put(float(build.wave(X).sum()))
 
 
-@needs_openmp
 @pytest.mark.skipif(not hasattr(multiprocessing, "get_context") or sys.platform == "win32", reason="no fork here")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Python warns of fork in a process with threads
 def test_a_forked_child_does_not_wait_for_threads_it_does_not_have(two: Build) -> None:
@@ -204,6 +196,22 @@ def test_a_cells_sin_and_malloc_are_its_own() -> None:
     assert np.sin(0.0) == 0
 
 
+def test_cplus_exception_on_another_thread_reaches_the_caller() -> None:
+    cell = """
+    #include <stdexcept>
+    double root(double x) { if (x < 0) throw std::domain_error("negative"); return x; }
+    """
+    root = um.c_ufunc(cell, cplus=True, parallel=2)
+    x = np.ones(1_000_000)
+    for place in (0, 500_000, 999_999):
+        x[place] = -1
+        for _ in range(5):
+            with pytest.raises(RuntimeError, match="negative"):
+                root(x)
+        x[place] = 1
+    np.testing.assert_array_equal(root(x), x)
+
+
 def test_cplus_exceptions_become_python_exceptions() -> None:
     built = um.compile_c(
         "#include <stdexcept>\n"
@@ -247,3 +255,86 @@ def test_c_ufunc_wants_one_ufunc(source: str, message: str) -> None:
     with pytest.raises(um.SignatureError) as caught:
         um.c_ufunc(source)
     assert message in str(caught.value)
+
+
+CYTHON = """
+from libc.math cimport exp, pow
+
+
+cdef double add(double a, double b) noexcept nogil:
+    return a + b
+
+
+cdef double wave(double x) noexcept nogil:
+    return exp(x) + pow(x, 2.5)
+
+
+cdef double with_objects(double x):
+    return float(str(x))
+
+
+# ufunc: (n)->()
+cdef double total(double[::1] v) noexcept nogil:
+    cdef double s = 0
+    cdef Py_ssize_t i
+    for i in range(v.shape[0]):
+        s += v[i]
+    return s
+"""
+needs_cython = pytest.mark.skipif(
+    not importlib.util.find_spec("Cython"), reason="Cython is not installed (extra: cython)"
+)
+
+
+@needs_cython
+@pytest.mark.cython
+def test_threads_change_no_bit_of_cython_functions() -> None:
+    two = um.compile_cython(CYTHON, parallel=2)
+    with two.threads(1):
+        waves, totals = two.wave(X), two.total(X.reshape(-1, 100))
+    np.testing.assert_array_equal(two.wave(X), waves)
+    np.testing.assert_array_equal(two.wave(X[::3]), waves[::3])
+    np.testing.assert_array_equal(two.total(X.reshape(-1, 100)), totals)
+    np.testing.assert_array_equal(two.with_objects(X[:50_000]), X[:50_000])
+    assert two.add.reduce(X[:1000]) == sum(X[:1000].tolist())
+
+
+@needs_cython
+@pytest.mark.cython
+def test_modes_of_the_compiler_reach_cython_functions() -> None:
+    plain = um.compile_cython(CYTHON)
+    assert plain.object_code.target.level == "baseline"
+    assert um.compile_cython(CYTHON, arch="native").object_code.target.level.startswith("native: ")
+    fast = um.compile_cython(CYTHON, fast_math=True)
+    np.testing.assert_allclose(fast.wave(X), plain.wave(X), rtol=1e-12)
+    assert np.float64(5e-324) * np.float64(1) != 0
+
+
+@needs_cython
+@pytest.mark.cython
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc to compile the plain loop with")
+def test_strict_gives_cython_functions_the_bits_of_a_plain_scalar_call() -> None:
+    c = "#include <math.h>\ndouble wave(double x) { return exp(x) + pow(x, 2.5); }"
+    cython, expected = um.compile_cython(CYTHON, strict=True), um.compile_c(c, strict=True)
+    np.testing.assert_array_equal(cython.wave(X), expected.wave(X))
+
+
+@needs_cython
+@pytest.mark.cython
+def test_second_build_of_a_cython_cell_starts_no_process_and_gives_the_same_objects(no_process: Any) -> None:
+    first = um.compile_cython(CYTHON)
+    no_process()
+    again = um.compile_cython(CYTHON)
+    assert again.cached
+    assert again.wave is first.wave
+
+
+@needs_cython
+@pytest.mark.cython
+def test_an_option_makes_another_object_of_a_cython_cell() -> None:
+    # A text of its own: options that an earlier test gave to the same text are in memory.
+    source = f"{CYTHON}\nX = 1\n"
+    um.compile_cython(source)
+    assert um.compile_cython(source).cached
+    assert not um.compile_cython(source, strict=True).cached
+    assert not um.compile_cython(source, compile_args=["-DX=1"]).cached

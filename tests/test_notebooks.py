@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import sys
 import warnings
 from pathlib import Path
@@ -14,6 +15,12 @@ nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed (ex
 nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed (extra: test)")
 
 EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.ipynb"))
+needs_cython = [
+    pytest.mark.cython,
+    pytest.mark.skipif(not importlib.util.find_spec("Cython"), reason="Cython is not installed (extra: cython)"),
+]
+#: Those that can run here.
+RUN = [pytest.param(path, marks=needs_cython if "cython" in path.stem else (), id=path.stem) for path in EXAMPLES]
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
@@ -24,7 +31,7 @@ def test_notebook_is_saved_without_outputs(path: Path) -> None:
 
 @pytest.mark.kernel
 @pytest.mark.slow
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", RUN)
 def test_notebook_runs_clean(path: Path, tmp_path: Path) -> None:
     notebook = run_notebook(path, folder=tmp_path)
     expected = [cell.id for cell in notebook.cells if "raises-exception" in cell.metadata.get("tags", ())]
@@ -47,6 +54,35 @@ def test_first_notebook_shows_what_it_promises(tmp_path: Path) -> None:
     assert error.ename == "CompileError"
     assert "raduis" in "\n".join(error.traceback)
     assert cell("void polar").outputs == []
+
+
+@pytest.mark.kernel
+@pytest.mark.slow
+@pytest.mark.cython
+@pytest.mark.skipif(not importlib.util.find_spec("Cython"), reason="Cython is not installed (extra: cython)")
+def test_cython_notebook_shows_what_it_promises(tmp_path: Path) -> None:
+    cells = run_notebook(EXAMPLES[1], folder=tmp_path).cells
+
+    def cell(part: str) -> Any:
+        return next(cell for cell in cells if cell.cell_type == "code" and part in cell.source)
+
+    def shown(part: str) -> str:
+        return str(next(o.data for o in cell(part).outputs if o.output_type == "execute_result")["text/plain"])
+
+    def error(part: str) -> Any:
+        return next(o for o in cell(part).outputs if o.output_type == "error")
+
+    for part in ("def integrate_f", "great_circle(double", "cpdef cSum"):
+        assert "Python" in shown(part)
+    assert "v.sum()" in shown("cpdef cSum")
+    assert text_of(cell("print(primes"), "stdout").startswith("[2, 3, 5, 7, 11,")
+    assert "Hamburg        0" in text_of(cell("towns ="), "stdout")
+    assert text_of(cell("print(polar"), "stdout") == "['ff->ff', 'dd->dd']\n"
+    raised = error("x[700_000] = -2")
+    assert (raised.ename, raised.evalue) == ("ValueError", "-2.0 has no real root")
+    assert text_of(cell("out=out"), "stdout") == "-2.0 has no real root\n"
+    assert error("raduis").ename == "CompileError"
+    assert cell("column_means(double").outputs == []
 
 
 def run_notebook(path: Path, *, folder: Path) -> Any:

@@ -270,6 +270,59 @@ def test_significant_digits_are_never_off_by_more_than_half_a_step(value: float)
     assert float(significant(value).replace(",", "")) == pytest.approx(value, rel=5.1e-3)
 
 
+class _View:
+    """An annotated source."""
+
+    def to_text(self) -> str:
+        return "1 | x = <1>"
+
+    def to_html(self) -> str:
+        return "<pre>1 | x = &lt;1&gt;</pre>"
+
+
+def test_functions_of_a_module_are_listed_by_why_they_are_no_ufuncs() -> None:
+    plain = (
+        BoundPlain("f", "takes an array", "python", "f(v)"),
+        BoundPlain("g", "returns a list", "python", "g(n)"),
+        BoundPlain("h", "takes an array", "python", "h(v, w)"),
+        BoundPlain("area", "takes a struct"),
+    )
+    assert str(Report("In[3]", plain=plain, others=("Shape (class)", "TABLE"), cached=True)) == (
+        "area: a plain function, not a ufunc: takes a struct\n"
+        "f(v), h(v, w): Python functions, as each takes an array\n"
+        "g(n): a Python function, as it returns a list\n"
+        "also bound: Shape (class), TABLE\n"
+        "In[3]: from cache in 0 ns"
+    )
+
+
+def test_a_timed_function_of_a_module_is_titled_by_its_call() -> None:
+    rows = (Row("compiled function", "compiled", 0, 0, 2e-6),)
+    report = Report(
+        "x", plain=(BoundPlain("f", "takes an array", "python", "f(v)"),), comparisons=(Comparison("f", rows),)
+    )
+    assert str(report).startswith("f(v)\n  results not checked\n")
+    assert "<strong>f(v)</strong>" in report._repr_html_()
+
+
+def test_a_call_without_elements_has_no_time_per_element() -> None:
+    lines = str(Comparison("f", (Row("compiled function", "compiled", 0, 0, 2e-6, speedup=1.0),), "n=10")).split("\n")
+    assert lines[-1].split() == ["compiled", "function", "2.00", "us", "0", "%", "1x"]
+
+
+def test_a_compiled_function_that_disagrees_is_marked() -> None:
+    rows = tuple(Row(kind, kind, 1, 1, 1.0, agreement=DISAGREES) for kind in ("python", "compiled"))
+    assert str(Comparison("f", rows)).count("DISAGREES") == 2
+
+
+def test_an_annotated_source_stands_below_everything_else() -> None:
+    report = Report("In[3]", comparisons=(LOGIT,), notes=("a note",), cached=True, annotated=_View())
+    assert str(report).endswith("In[3]: from cache in 0 ns\n\n1 | x = <1>")
+    assert report._repr_html_().endswith("note: a note</div></div><pre>1 | x = &lt;1&gt;</pre>")
+    assert json.loads(report.to_json())["annotated"] == "1 | x = <1>"
+    assert json.loads(Report("x").to_json())["annotated"] is None
+
+
 def test_ratios_and_percentages_read_well() -> None:
     assert [ratio(x) for x in (1.0, 0.5, 29.17, 1234)] == ["1x", "0.500x", "29.2x", "1,230x"]
     assert [percent(x) for x in (0, 0.001, 0.714, 1.3)] == ["0 %", "<1 %", "71 %", "130 %"]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from .build import c_ufunc, compile_c
+    from .build import c_ufunc, compile_c, compile_cython
     from .errors import (
         CacheError,
         CellCrashed,
@@ -48,6 +48,7 @@ __all__ = [
     "cache",
     "compare",
     "compile_c",
+    "compile_cython",
     "doctor",
     "load_ipython_extension",
     "unload_ipython_extension",
@@ -57,6 +58,7 @@ __all__ = [
 _HOMES = {
     "c_ufunc": "build",
     "compile_c": "build",
+    "compile_cython": "build",
     **{name: "errors" for name in __all__ if name[0].isupper()},
 }
 

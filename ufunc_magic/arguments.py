@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .errors import OptionError
-from .options import TABLE, Option, Options
+from .options import LANGUAGES, TABLE, Option, Options
 
 __all__ = ["HELP_FLAGS", "complete", "explain", "parse", "spelled"]
 
@@ -40,11 +40,13 @@ class _Found:
     value: str | None
 
 
-def parse(line: str) -> dict[str, Any]:
+def parse(line: str, *, language: str = "c") -> dict[str, Any]:
     """Field of ``Options`` -> value, for what stands on ``line``.
 
     A value may stand after ``=``, after a space, or (one-letter options) right behind the letter.
-    The key ``"help"`` is in the answer when help was asked for.
+    One-letter options without a value may stand together: ``-fa``.  The key ``"help"`` is in the
+    answer when help was asked for.  ``language`` says whose help a message refers to; the options of
+    other languages are read too, for `ufunc_magic.options.refuse` to say what is wrong with them.
 
     Raises
     ------
@@ -59,7 +61,10 @@ def parse(line: str) -> dict[str, Any]:
         if word in HELP_FLAGS:
             given["help"] = True
             continue
-        found = _find(word, words)
+        if _stand_together(word):
+            words[:0] = [f"-{letter}" for letter in word[1:]]
+            continue
+        found = _find(word, words, language)
         dest = found.option.dest
         if found.option.action == "append":
             given[dest] = (*given.get(dest, ()), _value(found))
@@ -75,13 +80,23 @@ def _split(line: str) -> list[str]:
         raise OptionError(f"{line.strip()!r} cannot be split into words: {error}.", remedy="Close the quote.") from None
 
 
-def _find(word: str, rest: list[str]) -> _Found:
+def _stand_together(word: str) -> bool:
+    letters = [f"-{letter}" for letter in word[1:]]
+    return (
+        word not in _FLAGS
+        and len(letters) > 1
+        and word[0] == "-"
+        and all(f in _FLAGS and _FLAGS[f][0].action == "flag" for f in letters)
+    )
+
+
+def _find(word: str, rest: list[str], language: str) -> _Found:
     """Read ``word`` as an option, taking its value from ``rest`` when it stands there."""
     flag, equals, value = word.partition("=")
     if flag not in _FLAGS and len(word) > 2 and word[:2] in _FLAGS and _takes_value(word[:2]):
         flag, equals, value = word[:2], "=", word[2:]
     if flag not in _FLAGS:
-        raise _unknown(word, flag)
+        raise _unknown(word, flag, language)
     option, bare = _FLAGS[flag]
     if equals:
         return _Found(flag, option, bare, value)
@@ -96,14 +111,20 @@ def _takes_value(flag: str) -> bool:
     return _FLAGS[flag][0].action in ("value", "append")
 
 
-def _unknown(word: str, flag: str) -> OptionError:
+def _unknown(word: str, flag: str, language: str) -> OptionError:
     if not flag.startswith("-"):
         return OptionError(f"{word!r} is not an option.", remedy="The code belongs in the lines below the first.")
-    near = difflib.get_close_matches(flag, _FLAGS, n=1, cutoff=0.6)
-    remedy = f"Did you mean {near[0]}?" if near else "%%c_ufunc? lists the options."
+    offered = [f for f in _FLAGS if _is_for(f, language)]
+    near = difflib.get_close_matches(flag, offered, n=1, cutoff=0.6)
+    remedy = f"Did you mean {near[0]}?" if near else f"{LANGUAGES[language][1]}? lists the options."
     if not near and not flag.startswith("--"):
         remedy = f"What is meant for the compiler goes behind -c: -c={word}"
     return OptionError(f"{flag} is not an option.", remedy=remedy)
+
+
+def _is_for(flag: str, language: str) -> bool:
+    """Whether an option belongs to a language's magic; all do where no language is given."""
+    return flag in HELP_FLAGS or not language or language in (_FLAGS[flag][0].languages or LANGUAGES)
 
 
 def _value(found: _Found) -> Any:
@@ -126,10 +147,13 @@ def _value(found: _Found) -> Any:
         raise OptionError(message, remedy=f"Write {found.option.example}") from None
 
 
-def explain() -> str:
-    """The option list of the help text: flags, what they do, choices, one example each."""
+def explain(*, language: str = "") -> str:
+    """The option list of the help text: flags, what they do, choices, one example each.
+
+    With ``language``, only the options that its cells can have.
+    """
     lines = []
-    for option in TABLE:
+    for option in (o for o in TABLE if _is_for(o.flags[0], language)):
         metavar = option.metavar or ("|".join(option.choices) if option.choices else "")
         value = {"value": f" {metavar}", "append": f" {metavar}", "optional": f"[={metavar}]"}.get(option.action, "")
         lines.append(f"  {', '.join(option.flags)}{value}")
@@ -142,13 +166,15 @@ def explain() -> str:
     return "\n".join(lines)
 
 
-def complete(text: str) -> tuple[str, list[str]]:
+def complete(text: str, *, language: str = "") -> tuple[str, list[str]]:
     """What could stand next on an option line.
 
     Parameters
     ----------
     text : str
         The line after the magic's name, up to the cursor.
+    language : str
+        Offer only what its cells can have.
 
     Returns
     -------
@@ -165,7 +191,8 @@ def complete(text: str) -> tuple[str, list[str]]:
     if fragment and not fragment.startswith("-"):
         return fragment, []
     used = {word.partition("=")[0] for word in before}
-    return fragment, [f for f in (*_FLAGS, *HELP_FLAGS) if f.startswith(fragment) and _offered(f, fragment, used)]
+    flags = [f for f in (*_FLAGS, *HELP_FLAGS) if f.startswith(fragment) and _is_for(f, language)]
+    return fragment, [f for f in flags if _offered(f, fragment, used)]
 
 
 def _offered(flag: str, fragment: str, used: set[str]) -> bool:

@@ -7,24 +7,25 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from . import cache, loader, ufunc
-from .backends import Backend, c
+from .backends import Backend, c, cython
 from .errors import Diagnostic, OptionError, SignatureError
 from .foreign import make_plain
 from .objectcode import FunctionCode, ObjectCode
-from .options import Options, make_options
+from .options import Options, make_options, refuse
 from .signature import TYPES
 
 if TYPE_CHECKING:
     from .report import Report
 
-__all__ = ["Build", "build", "c_ufunc", "compile_c", "report"]
+__all__ = ["Build", "build", "c_ufunc", "compile_c", "compile_cython", "report"]
 
-Language = Literal["c"]
+Language = Literal["c", "cython"]
 
 #: Builds of this process by cache key, so that the same cell gives the same objects.
 _built: dict[str, Build] = {}
@@ -88,7 +89,7 @@ class Build(Mapping[str, Any]):
 
     @contextmanager
     def threads(self, count: int) -> Iterator[None]:
-        """Run the build's ``--parallel`` loops on ``count`` threads inside a ``with``; 0 lets OpenMP decide.
+        """Run the build's ``--parallel`` loops on ``count`` threads inside a ``with``; 0 means all cores.
 
         A build without ``parallel`` takes no notice.
         """
@@ -113,6 +114,7 @@ def build(source: str, *, language: Language, options: Options, name: str) -> Bu
     """
     start = time.perf_counter()
     backend = _backend(language)
+    refuse(options, language=language)
     source = source.removeprefix("\ufeff")
     entry_key = backend.key(source, options=options)
     seconds = {"key": time.perf_counter() - start}
@@ -165,6 +167,35 @@ def compile_c(source: str, **options: Any) -> Build:
     return build(source, language="c", options=made, name=made.name or "<c>")
 
 
+def compile_cython(source: str, **options: Any) -> Build:
+    """Compile Cython and return its functions, classes and constants.
+
+    Functions whose parameters and results are numbers, or arrays with a ``# ufunc:`` comment above, are ufuncs; the
+    others are what ``%%cython`` makes of them.
+
+    Parameters
+    ----------
+    source : str
+    **options
+        The words of ``%%cython_ufunc?``: ``cplus=True``, ``annotate=True``, ``compile_args=["-O2"]``, ...
+
+    Returns
+    -------
+    Build
+
+    Raises
+    ------
+    OptionError
+        For an unknown option or a bad value.
+    UfuncMagicError
+        As `build`.
+    Exception
+        Whatever the statements of the source raise.
+    """
+    made = make_options(options)
+    return build(source, language="cython", options=made, name=made.name or "<cython>")
+
+
 def c_ufunc(source: str, **options: Any) -> np.ufunc:
     """The one function of ``source`` as a ufunc.
 
@@ -210,17 +241,25 @@ def report(built: Build, *, options: Options, namespace: Mapping[str, Any] | Non
     """
     from .compare import timing  # the clock, sample inputs and tables: not for who only compiles
 
-    return timing.report(built, options=options, names=namespace or {})
+    made = timing.report(built, options=options, names=namespace or {})
+    if not (options.annotate and built.object_code.annotated):
+        return made
+    from .backends.cython.annotate import Annotated
+
+    return replace(made, annotated=Annotated.from_json(built.object_code.annotated))
 
 
 def _backend(language: Language) -> Backend:
     match language:
         case "c":
             return c
-    raise OptionError(f"language={language!r} is not known.", remedy="Use 'c'.")
+        case "cython":
+            return cython
+    raise OptionError(f"language={language!r} is not known.", remedy="Use 'c' or 'cython'.")
 
 
 def _load(object_code: ObjectCode, path: Path, *, name: str, source: str) -> Build:
+    module = loader.open_module(object_code, path) if object_code.module else None
     library = loader.open_library(object_code, path)
     functions: dict[str, Any] = {}
     notes = list(object_code.notes)
@@ -230,11 +269,24 @@ def _load(object_code: ObjectCode, path: Path, *, name: str, source: str) -> Bui
         if code.kind == "ufunc":
             functions[code.name] = ufunc.make_ufunc(code, library.loops, module="__main__", owner=library)
             continue
+        if code.kind == "python":
+            continue
         try:
             functions[code.name] = make_plain(code, library.functions[code.index], owner=library)
         except SignatureError as fault:
             notes.append(str(fault))
+    if module is not None:
+        functions = _public(module, functions)
     return Build(functions, object_code, name, False, {}, notes=tuple(notes), library=library)
+
+
+def _public(module: ModuleType, ufuncs: Mapping[str, Any]) -> dict[str, Any]:
+    """What ``from module import *`` would bring, in its order, with the ufuncs in the place of their functions."""
+    listed = getattr(module, "__all__", None)
+    names = [n for n in vars(module) if not n.startswith("_")] if listed is None else list(listed)
+    if listed is None:
+        names += [n for n in ufuncs if n not in names]
+    return {name: ufuncs[name] if name in ufuncs else getattr(module, name) for name in names}
 
 
 def _renamed(made: Build, name: str) -> tuple[Diagnostic, ...]:
@@ -244,7 +296,7 @@ def _renamed(made: Build, name: str) -> tuple[Diagnostic, ...]:
 
 
 def _described(code: FunctionCode) -> str:
-    if code.kind == "plain":
+    if code.kind != "ufunc":
         return f"{code.name}()"
     letters = ["".join(TYPES[t].char for t in loop.types) for loop in code.loops]
     return f"{code.name} {' '.join(f'{w[: code.nin]}->{w[code.nin :]}' for w in letters)}"

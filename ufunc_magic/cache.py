@@ -183,6 +183,12 @@ class Cache:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
+    @staticmethod
+    def write_scratch(path: Path, text: str) -> Path:
+        """Write a text into a `scratch` folder, where a compiler wants a file."""
+        path.write_text(text, encoding="utf-8", newline="\n")
+        return path
+
     def storage(self, name: str) -> Path:
         """A folder that stays, for what a compiler keeps for itself; not counted in the limit."""
         return self._write(lambda root: _folder(root / "storage" / name))

@@ -11,7 +11,7 @@ from .arguments import complete
 
 __all__ = ["install", "matcher", "remove"]
 
-_LINE = re.compile(r"\s*%%?(?:c_ufunc|ufunc_config)(?P<rest>\s.*)$", re.DOTALL)
+_LINE = re.compile(r"\s*%%?(?P<magic>c_ufunc|cython_ufunc|ufunc_config)(?P<rest>\s.*)$", re.DOTALL)
 
 
 def matcher(context: CompletionContext) -> SimpleMatcherResult:
@@ -24,7 +24,8 @@ def matcher(context: CompletionContext) -> SimpleMatcherResult:
     found = _LINE.match(line)
     if found is None:
         return {"completions": []}
-    fragment, words = complete(found["rest"])
+    language = {"c_ufunc": "c", "cython_ufunc": "cython"}.get(found["magic"], "")
+    fragment, words = complete(found["rest"], language=language)
     return {
         "completions": [SimpleCompletion(word, type="option") for word in words],
         "matched_fragment": fragment,

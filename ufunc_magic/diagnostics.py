@@ -14,8 +14,9 @@ from typing import Literal
 
 from .errors import Diagnostic
 from .hints import advise, libraries_of
+from .translated import is_news, place
 
-__all__ = ["GENERATED", "advise", "read_compiler", "read_linker", "shorten"]
+__all__ = ["GENERATED", "advise", "read_compiler", "read_linker", "shorten", "source_line"]
 
 #: The file name of the code that is written around a cell.
 GENERATED = "<ufunc_magic>"
@@ -46,6 +47,8 @@ _CHATTER = (
     r"each undeclared identifier is reported only once|in definition of macro|linker command failed|"
     r"this is the location of the previous|ld returned \d+ exit status|argument unused during compilation"
 )
+_LIBRARY = r"[\\/](?:include[\\/])?c\+\+[\\/]"
+_CANDIDATE = r"candidate expects|candidate: '?(?:constexpr )?(\w+)::\1\((?:const )?\1&&?\)|template argument deduction"
 _INSTANCE_NAME = r"\b__ufm_(?:[biufc]\d{1,2}|c?longdouble|[a-zA-Z])_(?=\w)"
 _UNIVERSAL = r"\\U([0-9a-fA-F]{8})|\\u([0-9a-fA-F]{4})"
 
@@ -60,7 +63,7 @@ class _Entry:
     instance: str = ""
 
 
-def read_compiler(output: str, *, name: str, cell: str) -> tuple[Diagnostic, ...]:
+def read_compiler(output: str, *, name: str, cell: str, places: Sequence[int] | None = None) -> tuple[Diagnostic, ...]:
     """Read the compiler's part of ``output``.
 
     Parameters
@@ -69,6 +72,8 @@ def read_compiler(output: str, *, name: str, cell: str) -> tuple[Diagnostic, ...
         Standard error of gcc, clang or zig, in the C locale.
     name, cell : str
         The cell's name in ``#line`` and its text.
+    places : sequence of int
+        For C that was translated from the cell: `ufunc_magic.translated.places` of it.
 
     Returns
     -------
@@ -83,13 +88,15 @@ def read_compiler(output: str, *, name: str, cell: str) -> tuple[Diagnostic, ...
     for raw in output.splitlines():
         text = _readable(raw)
         if found := re.match(_INCLUDED, text):
-            included = [*(included if text.startswith(" ") else []), (found["file"], int(found["line"]))]
+            included = [*(included if text.startswith(" ") else []), _included(found, name, places)]
         elif found := re.match(_INSTANCE, text):
             instance = found["what"]
         elif found := re.match(_REQUIRED, text):
-            included.append((found["file"], int(found["line"])))
+            included.append(_included(found, name, places))
         elif made := _diagnostic(text, name, lines):
-            if re.search(_CHATTER, made.message):
+            if places is not None:
+                made = _translated(made, text, name, cell, places)
+            if made is None or re.search(_CHATTER, made.message):
                 continue
             if made.severity == "note":
                 if entries:
@@ -97,7 +104,42 @@ def read_compiler(output: str, *, name: str, cell: str) -> tuple[Diagnostic, ...
             else:
                 entries.append(_Entry(made, included=included, instance=instance))
                 included, instance = [], ""
+    if places is not None:
+        entries = _briefly(entries, name)
     return _flatten(entries, name, lines)
+
+
+def _briefly(entries: Sequence[_Entry], name: str) -> list[_Entry]:
+    """Without what C++ adds to an error: the error again inside of its own headers, and candidates nobody wrote."""
+    own = any(e.head.severity == "error" and e.head.file == name for e in entries)
+    kept = [e for e in entries if not (own and re.search(_LIBRARY, e.head.file))]
+    for entry in kept:
+        entry.notes = [
+            n
+            for n in entry.notes
+            if not re.search(_CANDIDATE, n.message) and (n.message != "declared here" or n.file == name)
+        ]
+    return kept
+
+
+def _included(found: re.Match[str], name: str, places: Sequence[int] | None) -> tuple[str, int]:
+    line = int(found["line"])
+    if places is not None and re.match(_UNNAMED, found["file"]) and 0 < line <= len(places) and places[line - 1]:
+        return name, abs(places[line - 1])
+    return found["file"], line
+
+
+def _translated(made: Diagnostic, text: str, name: str, cell: str, places: Sequence[int]) -> Diagnostic | None:
+    """``made`` with the cell's lines and names; None for what is no news to its user."""
+    verbatim = False
+    if made.file == GENERATED and not text.startswith(GENERATED):
+        verbatim = 0 < made.line <= len(places) and places[made.line - 1] < 0
+        made = place(made, places=places, name=name, cell=cell)
+    elif made.file not in ("", name, GENERATED) and made.severity == "warning":
+        return made if is_news(made, name=name, verbatim=False) else None
+    if made.file == name and made.severity == "warning" and not is_news(made, name=name, verbatim=verbatim):
+        return None
+    return made
 
 
 def _diagnostic(text: str, name: str, lines: Sequence[str]) -> Diagnostic | None:
@@ -127,6 +169,12 @@ def _source(line: str, column: int) -> tuple[str, int]:
     line = line.rstrip("\r")
     if not line.isascii():
         column = len(line.encode()[: max(column - 1, 0)].decode(errors="ignore")) + (column > 0)
+    return source_line(line, column)
+
+
+def source_line(line: str, column: int) -> tuple[str, int]:
+    """``line`` as a diagnostic shows it, cut or left away where it is long, and the ``column``, in characters."""
+    line = re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", "\N{REPLACEMENT CHARACTER}", line.rstrip("\r"))
     if len(line) > _WIDE:
         line = f"{line[:_WIDE]} ..." if column <= _WIDE else ""
     return line, column
@@ -231,13 +279,24 @@ def read_linker(output: str, *, name: str, cell: str) -> tuple[Diagnostic, ...]:
                 ),
             )
         elif found := re.search(_UNDEFINED, text) or re.match(_APPLE, text):
-            symbol = next(g for g in found.groups() if g)
+            symbol = _demangled(next(g for g in found.groups() if g))
             made.setdefault(f"u{symbol}", _missing(symbol, name, cell))
         elif found := re.search(_DUPLICATE, text):
             symbol = next(g for g in found.groups() if g)
             hint = f"Rename one, or make the cell's {symbol} static."
             made.setdefault(f"d{symbol}", _placed(symbol, f"{symbol!r} is defined twice", hint, name, cell))
     return tuple(made.values())
+
+
+def _demangled(symbol: str) -> str:
+    """The qualified name in a C++ symbol: what opens libraries does not spell it out, as linkers do."""
+    found = re.match(r"_ZN?K?(?=\d)", symbol)
+    rest, names = symbol[found.end() :] if found else "", []
+    while length := re.match(r"\d+", rest):
+        end = length.end() + int(length[0])
+        names.append(rest[length.end() : end])
+        rest = rest[end:]
+    return "::".join(names) or symbol
 
 
 def _missing(symbol: str, name: str, cell: str) -> Diagnostic:
@@ -251,7 +310,11 @@ def _missing(symbol: str, name: str, cell: str) -> Diagnostic:
 
 def _placed(symbol: str, message: str, hint: str, name: str, cell: str) -> Diagnostic:
     word = re.escape(symbol.partition("(")[0].rpartition("::")[2])
-    prototype = re.compile(rf"^[ \t]*(?!return\b)[A-Za-z_][\w \t*]*[ \t*]{word}\s*\([^()]*\)\s*;", re.M)
+    prototype = re.compile(
+        rf"^[ \t]*(?!(?:return|yield|await|raise|assert|not)\b)[A-Za-z_][\w \t*]*[ \t*]{word}\s*\([^()]*\)"
+        r"(?:\s*;|(?:[ \t]*(?:nogil|noexcept|except\b[ \t?*+\w-]*))*[ \t]*$)",
+        re.M,
+    )
     declared = [m.span() for m in prototype.finditer(cell)]
     uses = list(re.finditer(rf"\b{word}\b", cell))
     if not uses:  # a macro has built the name

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import importlib.machinery
+import importlib.util
+import linecache
 import os
 import platform
 import sys
+import sysconfig
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
-from .errors import TargetError
+from .errors import LinkError, TargetError
 from .objectcode import ObjectCode, Target
 
-__all__ = ["Library", "check_target", "cpu_features", "flush_stdio", "here", "open_library"]
+__all__ = ["Library", "check_target", "cpu_features", "flush_stdio", "here", "open_library", "open_module"]
 
 _FORMATS = {"darwin": "mach-o", "win32": "pe", "cygwin": "pe"}
 
@@ -26,6 +31,7 @@ class _Host(ctypes.Structure):
         ("ensure", ctypes.c_void_p),
         ("release", ctypes.c_void_p),
         ("set_error", ctypes.c_void_p),
+        ("occurred", ctypes.c_void_p),
         ("runtime_error", ctypes.c_void_p),
         ("memory_error", ctypes.c_void_p),
     )
@@ -45,6 +51,7 @@ def _host_values() -> tuple[int | None, ...]:
         function("PyGILState_Ensure"),
         function("PyGILState_Release"),
         function("PyErr_SetString"),
+        function("PyErr_Occurred"),
         pointer("PyExc_RuntimeError"),
         pointer("PyExc_MemoryError"),
     )
@@ -62,7 +69,7 @@ class Library:
     functions: tuple[int, ...]
 
     def set_threads(self, count: int) -> None:
-        """Set how many threads a ``--parallel`` loop uses; 0 lets OpenMP decide."""
+        """Set how many threads a ``--parallel`` loop uses; 0 means all cores, or OMP_NUM_THREADS."""
         ctypes.c_int.in_dll(self.handle, "__ufm_threads").value = count
 
     def threads(self) -> int:
@@ -100,6 +107,12 @@ def check_target(target: Target) -> None:
             f"This object code was made for a CPU with {', '.join(sorted(lacking))}, which this one lacks.",
             remedy="Compile it here, or there with arch='portable'.",
         )
+    tag = str(sysconfig.get_config_var("SOABI") or "")
+    if target.python and target.python != tag:
+        raise TargetError(
+            f"This object code is an extension module for {target.python}; this Python is {tag}.",
+            remedy="Compile it with this Python.",
+        )
     same = (target.format, target.os, target.machine) == (mine.format, mine.os, mine.machine)
     needs, has = target.libc.partition(" ")[2], mine.libc.partition(" ")[2]
     if not same or (needs and has and _version(needs) > _version(has)) or (needs and not has):
@@ -134,6 +147,62 @@ def open_library(object_code: ObjectCode, path: Path) -> Library:
     last = max((loop.index for f in object_code.functions for loop in f.loops), default=-1)
     plain = max((f.index for f in object_code.functions), default=-1)
     return Library(handle, _table(handle, "__ufm_loops", last + 1), _table(handle, "__ufm_functions", plain + 1))
+
+
+#: Extension modules of this process, by name and path: a module's code cannot be run twice.
+_modules: dict[tuple[str, str], ModuleType] = {}
+
+
+def open_module(object_code: ObjectCode, path: Path) -> ModuleType:
+    """Import the extension module at ``path``, which holds ``object_code.code``.
+
+    Its statements run now; what they raise is the user's own and passes.
+
+    Raises
+    ------
+    TargetError
+        If it is for another machine or Python.
+    LinkError
+        If a symbol or a library that it needs is missing.
+    """
+    check_target(object_code.target)
+    name = object_code.module
+    held = _modules.get((name, str(path)))
+    if held is not None:
+        sys.modules[name] = held
+        return held
+    for needed in object_code.preload:
+        importlib.import_module(needed)
+    loading = importlib.machinery.ExtensionFileLoader(name, str(path))
+    spec = importlib.util.spec_from_file_location(name, str(path), loader=loading)
+    assert spec
+    before = sys.modules.get(name)
+    try:
+        module = importlib.util.module_from_spec(spec)
+    except ImportError as fault:
+        from .diagnostics import read_linker  # only a cell that fails needs it
+
+        found = read_linker(str(fault), name=object_code.name, cell=object_code.source)
+        said = str(fault).replace(f"{path}: ", "")
+        raise LinkError(
+            f"{object_code.name} compiled, but cannot be opened: {said}.",
+            remedy="" if found else "Is a library it links with missing (LD_LIBRARY_PATH)?",
+            diagnostics=found,
+            output=str(fault),
+        ) from fault
+    sys.modules[name] = module
+    try:
+        loading.exec_module(module)
+    except BaseException:
+        sys.modules.pop(name, None)
+        if before is not None:
+            sys.modules[name] = before
+        raise
+    _modules[name, str(path)] = module
+    # The file name that Cython gave to its tracebacks: now they show the cell's lines.
+    lines = object_code.source.splitlines(keepends=True)
+    linecache.cache[object_code.name] = (len(object_code.source), None, lines, object_code.name)
+    return module
 
 
 def flush_stdio() -> None:

@@ -13,11 +13,12 @@ from . import arguments, completion
 from .capture import Capture
 from .errors import OptionError
 from .names import Names
-from .options import Options, make_options
+from .options import LANGUAGES, Options, make_options, refuse, suited
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import ExecutionInfo, InteractiveShell
 
+    from .build import Language
     from .cache import Cache
     from .doctor import Diagnosis
     from .report import Report
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Remembered", "UfuncMagics", "load", "unload"]
 
 #: Options that make sense for one cell only; ``%ufunc_config`` refuses to remember them.
-_ONE_CELL = ("name", "signature", "force", "ref", "src")
+_ONE_CELL = ("name", "signature", "force", "ref", "src", "pgo", "annotate_fullc")
 _DB_KEY = "ufunc_magic/options"
 
 _C_UFUNC_DOC = f"""Compile a cell of C and bind its functions as NumPy ufuncs.
@@ -36,7 +37,7 @@ report: each function checked against the same code in Python, then timed.
 
 Options
 -------
-{arguments.explain()}
+{arguments.explain(language="c")}
 
 Examples
 --------
@@ -66,7 +67,50 @@ A generalized ufunc, for float32 and float64::
     }}
 """
 
-_CONFIG_DOC = f"""Show or set the options that every %%c_ufunc starts from.
+_CYTHON_UFUNC_DOC = f"""Compile a cell of Cython and bind its functions, as NumPy ufuncs where they are of numbers.
+
+Every cdef, cpdef and def function at the left margin whose parameters and result are C numbers becomes
+a ufunc of its name.  A typed memoryview makes a generalized ufunc of its function, with a comment that
+says the layout: # ufunc: (n),(n)->().  Everything else (functions of objects, classes, constants) is
+bound as %%cython does.  Names that start with an underscore stay in the cell.  An exception that a
+function raises for one element reaches the caller of the ufunc.
+
+Options
+-------
+{arguments.explain(language="cython")}
+
+Examples
+--------
+Three kinds of functions, three ufuncs::
+
+    %%cython_ufunc
+    from libc.math cimport exp, sqrt
+    cdef double relu(double x) noexcept nogil:
+        return x if x > 0 else 0
+    cpdef double root(double x) except? -1:
+        if x < 0: raise ValueError(x)
+        return sqrt(x)
+    def gauss(double x, double s):
+        return exp(-x*x / (2*s*s))
+
+Arrays::
+
+    %%cython_ufunc
+    # ufunc: (n),(n)->()
+    cdef double dot(double[:] a, double[:] b):
+        cdef double s = 0
+        for i in range(a.shape[0]):
+            s += a[i] * b[i]
+        return s
+
+C++, with the compiler's options::
+
+    %%cython_ufunc -+ -c=-DNDEBUG
+    from libcpp.vector cimport vector
+    def primes(int n): ...
+"""
+
+_CONFIG_DOC = f"""Show or set the options that every %%c_ufunc and %%cython_ufunc starts from.
 
 They are kept in IPython's database, so they outlive the session.  An option on a cell's own line
 wins.
@@ -77,7 +121,7 @@ wins.
     %ufunc_config --no-time --parallel=2  remember these too
     %ufunc_config --reset                 forget everything; may stand before other options
 
-Not remembered, because they belong to one cell: {", ".join("--" + name for name in _ONE_CELL)}.
+Not remembered, because they belong to one cell: {", ".join("--" + name.replace("_", "-") for name in _ONE_CELL)}.
 
 Options
 -------
@@ -119,49 +163,62 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
 
     @line_cell_magic
     def c_ufunc(self, line: str, cell: str | None = None) -> Report | None:
-        if cell is None:
-            if line.strip() and not set(line.split()) & set(arguments.HELP_FLAGS):
-                raise UsageError("%c_ufunc compiles nothing.\nWrite %%c_ufunc on the first line and C below it.")
-            self._help()
-            return None
-        # Whatever goes wrong from here on, this cell's earlier functions must not stay behind.
-        self.names.forget(cell, cell_id=self._cell_id)
-        options = self._options(line)
-        return None if options is None else self._run(cell, options)
+        return self._cell(line, cell, language="c")
 
     c_ufunc.__doc__ = _C_UFUNC_DOC
 
-    def _run(self, cell: str, options: Options) -> Report | None:
+    @line_cell_magic
+    def cython_ufunc(self, line: str, cell: str | None = None) -> Report | None:
+        return self._cell(line, cell, language="cython")
+
+    cython_ufunc.__doc__ = _CYTHON_UFUNC_DOC
+
+    def _cell(self, line: str, cell: str | None, *, language: Language) -> Report | None:
+        if cell is None:
+            called, magic = LANGUAGES[language]
+            if line.strip() and not set(line.split()) & set(arguments.HELP_FLAGS):
+                wanted = f"Write {magic} on the first line and {called} below it."
+                raise UsageError(f"{magic[1:]} compiles nothing.\n{wanted}")
+            self._help(language)
+            return None
+        # Whatever goes wrong from here on, this cell's earlier functions must not stay behind.
+        self.names.forget(cell, cell_id=self._cell_id)
+        options = self._options(line, language)
+        return None if options is None else self._run(cell, options, language)
+
+    def _run(self, cell: str, options: Options, language: Language) -> Report | None:
         from . import build
 
         assert self.shell is not None
         # Not execution_count: IPython 9 counts it up before the cell runs, IPython 8 after.
         name = options.name or f"In[{self.shell.displayhook.prompt_count}]"
         self.capture.begin()
-        built = build.build(cell, language="c", options=options, name=name)
+        built = build.build(cell, language=language, options=options, name=name)
         hidden = self.names.hidden(built)
         shown: Report | None = None
-        if options.time or hidden or built.diagnostics or built.notes:
+        if options.time or hidden or built.diagnostics or built.notes or options.annotate:
             shown = build.report(built, options=options, namespace=self.shell.user_ns)
             shown = replace(shown, notes=(*shown.notes, *hidden))
         # Last, so that a cell whose report fails binds nothing either.
         self.names.bind(built, cell_id=self._cell_id)
         return shown
 
-    def _options(self, line: str) -> Options | None:
+    def _options(self, line: str, language: Language) -> Options | None:
         """The line over what is remembered; None when help was asked for and shown."""
         try:
-            given = arguments.parse(line)
+            given = arguments.parse(line, language=language)
             if given.pop("help", False):
-                self._help()
+                self._help(language)
                 return None
-            return make_options(given, base=self.remembered().options)
+            options = make_options(given, base=suited(self.remembered().options, language=language))
+            refuse(options, language=language)
+            return options
         except OptionError as error:
             raise UsageError(str(error)) from None
 
-    def _help(self) -> None:
+    def _help(self, language: Language) -> None:
         assert self.shell is not None
-        self.shell.run_line_magic("pinfo", "%%c_ufunc")
+        self.shell.run_line_magic("pinfo", LANGUAGES[language][1])
 
     @line_magic
     def ufunc_config(self, line: str) -> Remembered:

@@ -1,10 +1,10 @@
-"""The names that C cells have bound in one shell: who bound what, and what a failed cell leaves behind."""
+"""The names that cells have bound in one shell: who bound what, and what a failed cell leaves behind."""
 
 from __future__ import annotations
 
 import builtins
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 __all__ = ["Names", "defined_in"]
@@ -14,11 +14,13 @@ _DEFINITION = re.compile(
     r"^[ \t]*(?!(?:return|else|case|goto|static)\b)(?:\w[\w:<>,]*[\s*&]+){1,6}(\w+)\s*\(", re.MULTILINE
 )
 _ANNOTATED = re.compile(r"\bufunc:.*\bname=(\w+)")
+#: What a Cython cell defines at its left margin.
+_CYTHON = re.compile(r"^(?:def|class|cp?def\b[^(=:\n]*?(?:class)?)\s+\**(\w+)\s*(?=[(:]|$)", re.MULTILINE)
 
 
 def defined_in(cell: str) -> set[str]:
-    """Names that ``cell`` looks like defining, found cheaply even where it is broken C."""
-    words = {*_DEFINITION.findall(cell), *_ANNOTATED.findall(cell)}
+    """Names that ``cell`` looks like defining, found cheaply even where it is broken."""
+    words = {*_DEFINITION.findall(cell), *_ANNOTATED.findall(cell), *_CYTHON.findall(cell)}
     return words | {f"{word}_" for word in words}
 
 
@@ -39,16 +41,26 @@ class Names:
         names = {*self._cells.pop(cell_id or "", ()), *defined_in(cell)}
         self._shell.drop_by_id({name: self._bound.pop(name) for name in names & self._bound.keys()})
 
-    def hidden(self, functions: Iterable[str]) -> tuple[str, ...]:
+    def hidden(self, functions: Mapping[str, Any]) -> tuple[str, ...]:
         """One sentence for each name that is a builtin or the user's own variable until now."""
-        return tuple(filter(None, map(self._hides, functions)))
+        return tuple(filter(None, (self._hides(name) for name in self._new(functions))))
+
+    def _new(self, functions: Mapping[str, Any]) -> dict[str, Any]:
+        """Without what the user has under that name already: a module that a Cython cell imports, too."""
+        namespace = self._shell.user_ns
+        return {
+            name: value
+            for name, value in functions.items()
+            if name in self._bound or name not in namespace or namespace[name] is not value
+        }
 
     def bind(self, functions: Mapping[str, Any], *, cell_id: str | None = None) -> None:
         """Push ``functions`` into the namespace and remember them as this cell's."""
-        self._shell.push(dict(functions))
-        self._bound.update(functions)
+        ours = self._new(functions)
+        self._shell.push(ours)
+        self._bound.update(ours)
         if cell_id:
-            self._cells[cell_id] = tuple(functions)
+            self._cells[cell_id] = tuple(ours)
 
     def _hides(self, name: str) -> str:
         namespace = self._shell.user_ns

@@ -45,6 +45,9 @@ class Target:
         does not say.
     level : str
         ``"baseline"`` for code that runs on every CPU of ``machine``, else what it was made for.
+    python : str
+        ABI tag of the Python that an extension module is for (``"cpython-311-x86_64-linux-gnu"``); ``""`` for code
+        that needs none.
     """
 
     format: Literal["elf", "mach-o", "pe"]
@@ -52,11 +55,11 @@ class Target:
     machine: str
     libc: str = ""
     level: str = "baseline"
+    python: str = ""
 
     def __str__(self) -> str:
-        return " ".join(
-            filter(None, (self.os, self.machine, self.libc, "" if self.level == "baseline" else self.level))
-        )
+        level = "" if self.level == "baseline" else self.level
+        return " ".join(filter(None, (self.os, self.machine, self.libc, level, self.python)))
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,8 @@ class FunctionCode:
 
     Attributes
     ----------
-    kind : {"ufunc", "plain"}
+    kind : {"ufunc", "plain", "python"}
+        "plain" is a C function called through cffi, "python" an object of the extension module that the code is.
     nin, nout : int
     core : str
         Core signature, ``""`` for element-wise ufuncs.
@@ -100,10 +104,13 @@ class FunctionCode:
         Types of the loop that the Python form stands for; empty for a function that must not be called to be timed.
     cautious : bool
         It may loop long, recurse, or index a table: not to be called on just any value.
+    samples : tuple of str
+        For "python" functions that may be called to be timed: what each parameter takes, NumPy's type letter and
+        the number of dimensions (``"d1"``, ``"l0"``; ``"O1"`` for an array of any type); else empty.
     """
 
     name: str
-    kind: Literal["ufunc", "plain"]
+    kind: Literal["ufunc", "plain", "python"]
     nin: int = 0
     nout: int = 0
     core: str = ""
@@ -125,11 +132,16 @@ class FunctionCode:
     python_reason: str = ""
     timed: tuple[int, ...] = ()
     cautious: bool = False
+    samples: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class ObjectCode:
-    """Machine code and what it says of itself.  Frozen, comparable by digest, serialisable."""
+    """Machine code and what it says of itself.  Frozen, comparable by digest, serialisable.
+
+    ``module`` is the name of the extension module that the code is, ``""`` if it is none; ``preload`` are modules
+    to import before it is opened; ``annotated`` is the view of ``--annotate``, as JSON.
+    """
 
     code: bytes = field(repr=False)
     target: Target
@@ -142,6 +154,9 @@ class ObjectCode:
     diagnostics: tuple[Diagnostic, ...] = field(default=(), repr=False)
     notes: tuple[str, ...] = ()
     command: str = field(default="", repr=False)
+    module: str = ""
+    preload: tuple[str, ...] = ()
+    annotated: str = field(default="", repr=False)
 
     @cached_property
     def header(self) -> bytes:
@@ -213,6 +228,9 @@ class ObjectCode:
                 diagnostics=tuple(Diagnostic(**d) for d in h["diagnostics"]),
                 notes=tuple(h["notes"]),
                 command=h["command"],
+                module=h["module"],
+                preload=tuple(h["preload"]),
+                annotated=h["annotated"],
             )
         except (ValueError, KeyError, TypeError, AttributeError) as fault:
             raise TargetError(
@@ -224,7 +242,7 @@ class ObjectCode:
 
 
 _HEADER_FIELDS = frozenset(
-    ("target", "functions", "language", "toolchain", "source", "name", "threads", "diagnostics", "notes", "command")
+    "target functions language toolchain source name threads diagnostics notes command module preload annotated".split()
 )
 
 
@@ -236,7 +254,7 @@ def _plain(value: Any) -> Any:
 
 def _function(h: dict[str, Any]) -> FunctionCode:
     loops = tuple(LoopCode(loop["index"], tuple(loop["types"])) for loop in h["loops"])
-    lists = {k: tuple(h[k]) for k in ("parameters", "results", "notes", "timed")}
+    lists = {k: tuple(h[k]) for k in ("parameters", "results", "notes", "timed", "samples")}
     return FunctionCode(**{**h, **lists, "loops": loops})
 
 

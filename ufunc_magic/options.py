@@ -12,10 +12,13 @@ from typing import Any
 
 from .errors import OptionError
 
-__all__ = ["MOST_TIMED", "TABLE", "Option", "Options", "make_options"]
+__all__ = ["LANGUAGES", "MOST_TIMED", "TABLE", "Option", "Options", "make_options", "refuse", "suited"]
 
 #: Functions of one cell that are written as Python and timed; the others are only bound.
 MOST_TIMED = 8
+
+#: Languages of a cell: what people call them, and their magic.
+LANGUAGES: dict[str, tuple[str, str]] = {"c": ("C", "%%c_ufunc"), "cython": ("Cython", "%%cython_ufunc")}
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,11 @@ class Options:
     fast_math: bool = False
     parallel: int = 0
     arch: str = "portable"
+    language_level: int = 0
+    annotate: bool = False
+    annotate_fullc: bool = False
+    pgo: bool = False
+    torch: bool = False
 
     force: bool = field(default=False, metadata={"key": False})
     name: str = field(default="", metadata={"key": False})
@@ -68,17 +76,31 @@ class Option:
     const: Any = True
     choices: tuple[str, ...] = ()
     kind: type = str
+    #: Of ``LANGUAGES``, those whose cells it means something for; empty for all.
+    languages: tuple[str, ...] = ()
+    #: What to do instead in a cell of another language.
+    instead: str = ""
 
 
 #: In the order of the help text.
 TABLE: tuple[Option, ...] = (
-    Option(("--types",), "types", "Instantiate a cell written in terms of T for these types.", "--types f4,f8", "LIST"),
+    Option(
+        ("--types",),
+        "types",
+        "Instantiate a cell written in terms of T for these types.",
+        "--types f4,f8",
+        "LIST",
+        languages=("c",),
+        instead="Write a fused type: ctypedef fused T: float; double",
+    ),
     Option(
         ("--signature",),
         "signature",
         "Core signature of the cell's one function, as after '// ufunc:'.",
         "--signature '(n),(n)->()'",
         "SIG",
+        languages=("c",),
+        instead="Write it above the function: # ufunc: (n),(n)->()",
     ),
     Option(
         ("--identity",),
@@ -89,6 +111,10 @@ TABLE: tuple[Option, ...] = (
         choices=("0", "1", "-1", "reorderable", "none"),
     ),
     Option(("-+", "--cplus"), "cplus", "Compile as C++; overloads and templates become loops.", "-+", action="flag"),
+    Option(
+        ("-3",), "language_level", "Python 3 syntax (the default).", "-3", action="flag", const=3, languages=("cython",)
+    ),
+    Option(("-2",), "language_level", "Python 2 syntax.", "-2", action="flag", const=2, languages=("cython",)),
     Option(
         ("--strict",),
         "strict",
@@ -106,7 +132,7 @@ TABLE: tuple[Option, ...] = (
     Option(
         ("--parallel",),
         "parallel",
-        "Run large contiguous calls on N threads (OpenMP); without N, on all cores.",
+        "Run large contiguous calls on N threads; without N, on all cores.",
         "--parallel=2",
         "N",
         action="optional",
@@ -138,6 +164,39 @@ TABLE: tuple[Option, ...] = (
     Option(("-I", "--include"), "include", "Look for headers here too.", "-I ~/include", "DIR", action="append"),
     Option(
         ("-S", "--src"), "src", "Compile this source file along with the cell.", "-S helper.c", "FILE", action="append"
+    ),
+    Option(
+        ("--pgo",),
+        "pgo",
+        "Compile twice and run the cell in between, so that the compiler knows which branches are taken.",
+        "--pgo",
+        action="flag",
+        languages=("cython",),
+        instead="Give the compiler a profile of your own: -c=-fprofile-use=FILE",
+    ),
+    Option(
+        ("--torch",),
+        "torch",
+        "Compile (as C++) and link with the LibTorch of the installed torch package.",
+        "--torch",
+        action="flag",
+        languages=("cython",),
+    ),
+    Option(
+        ("-a", "--annotate"),
+        "annotate",
+        "Show which lines call Python and the C behind each.",
+        "-a",
+        action="flag",
+        languages=("cython",),
+    ),
+    Option(
+        ("--annotate-fullc",),
+        "annotate_fullc",
+        "The same, and the whole generated C below it.",
+        "--annotate-fullc",
+        action="flag",
+        languages=("cython",),
     ),
     Option(("-f", "--force"), "force", "Compile again even if the cache has it.", "-f", action="flag"),
     Option(("-n", "--name"), "name", "Name of the cell in messages and of the module.", "-n filters", "NAME"),
@@ -189,6 +248,10 @@ def make_options(given: Mapping[str, Any] | None = None, *, base: Options | None
     options = replace(base or Options(), **values)
     if options.strict and options.fast_math:
         raise OptionError("strict and fast_math contradict each other.", remedy="Give one of them.")
+    if options.annotate_fullc:
+        options = replace(options, annotate=True)
+    if options.language_level not in (0, 2, 3):
+        raise OptionError(f"language_level={options.language_level} is not one of 2, 3.", remedy="Give one of them.")
     if options.parallel < -1:
         raise OptionError(
             f"parallel={options.parallel} is not a number of threads.", remedy="Give 0, 1, 2, ... or True."
@@ -198,6 +261,49 @@ def make_options(given: Mapping[str, Any] | None = None, *, base: Options | None
             f"size={options.size} is negative.", remedy="Give the number of elements, or 0 for automatic."
         )
     return options
+
+
+def refuse(options: Options, *, language: str) -> None:
+    """Refuse options that mean nothing for a cell of ``language``.
+
+    Raises
+    ------
+    OptionError
+        For the first one in the order of the help text.
+    """
+    for option, value in _foreign(options, language):
+        flag = next((f for f in option.flags if f.startswith("--")), option.flags[0])
+        typed = flag if option.action == "flag" else f"{flag} {value}"
+        kinds = " and ".join(LANGUAGES[known][0] for known in option.languages)
+        homes = " or ".join(LANGUAGES[known][1] for known in option.languages)
+        raise OptionError(
+            f"{typed} is for {kinds} cells, and this one is {LANGUAGES[language][0]}.",
+            remedy=option.instead or f"Leave it out, or use {homes}.",
+        )
+
+
+def suited(options: Options, *, language: str) -> Options:
+    """``options`` with those that mean nothing for ``language`` at their defaults.
+
+    For remembered options, which were not said of this cell.
+    """
+    default = Options()
+    return replace(options, **{o.dest: getattr(default, o.dest) for o, _ in _foreign(options, language)})
+
+
+def _foreign(options: Options, language: str) -> list[tuple[Option, Any]]:
+    """Rows of options that are set but are not for ``language``, with their values."""
+    default = Options()
+    rows = [(option, getattr(options, option.dest)) for option in TABLE]
+    return [
+        (option, value)
+        for option, value in rows
+        if option.languages
+        and language not in option.languages
+        and value != getattr(default, option.dest)
+        # A row that is not the one typed: -2 where -3 was.
+        and (option.action != "flag" or value == option.const)
+    ]
 
 
 def _checked(name: str, value: Any, kind: str) -> Any:

@@ -27,6 +27,8 @@ __all__ = [
     "find_all",
     "library_flags",
     "preprocess",
+    "run",
+    "run_python",
 ]
 
 #: Seconds after which a compiler is taken to hang: far above any cell, templates and zig's first run included.
@@ -97,6 +99,7 @@ def compile_shared(
     extra_sources: Sequence[str | os.PathLike[str]] = (),
     name: str,
     cell: str,
+    places: Sequence[int] | None = None,
     storage: pathlib.Path | None = None,
     timeout: float = PATIENCE,
 ) -> tuple[Diagnostic, ...]:
@@ -115,6 +118,8 @@ def compile_shared(
         C, C++, assembler or object files to compile along.
     name, cell : str
         The cell's name in ``#line`` and its text, for diagnostics.
+    places : sequence of int
+        Where ``source`` was translated from the cell: `ufunc_magic.translated.places` of it.
     storage : pathlib.Path
         Where zig may keep the runtime that it builds once (70 MB); its own default if omitted.
     timeout : float
@@ -151,7 +156,7 @@ def compile_shared(
             driver = _driver(toolchain, cplus=toolchain.cplus is not (inputs[-1] in foreign))
             done = _run([*driver, *compiling, *inputs, "-o", made], text, folder, storage, timeout)
             if done.status:
-                raise _failure(done, name, cell)
+                raise _failure(done, name, cell, places)
             messages += done.messages
         quiet = [f for f in quiet if f not in FAST_MATH]
         standard = "-lc++" if sys.platform == "darwin" else "-lstdc++"
@@ -164,8 +169,8 @@ def compile_shared(
         inputs = [*_language(toolchain), "-x", "none", *extras]
         done = _run([*toolchain.command, *quiet, *inputs, "-o", str(output), *link], source, folder, storage, timeout)
     if done.status:
-        raise _failure(done, name, cell)
-    return shorten(read_compiler(messages + done.messages, name=name, cell=cell))
+        raise _failure(done, name, cell, places)
+    return shorten(read_compiler(messages + done.messages, name=name, cell=cell, places=places))
 
 
 def _driver(toolchain: Toolchain, *, cplus: bool) -> tuple[str, ...]:
@@ -187,6 +192,27 @@ def _is_foreign(path: str, toolchain: Toolchain) -> bool:
     """A source in the other language: the unit's ``-std`` would not do for it."""
     suffix = os.path.splitext(path)[1]
     return suffix == ".c" if toolchain.cplus else suffix in (".cc", ".cpp", ".cxx", ".C", ".c++")
+
+
+def run(command: Sequence[str], *, timeout: float = PATIENCE) -> str:
+    """Run a tool that belongs to a compiler to its end, and return what it wrote on standard error.
+
+    Raises
+    ------
+    ToolchainError
+        If it cannot be started or fails.
+    """
+    done = _run(command, "", timeout=timeout)
+    if done.status:
+        last = done.messages.strip().rpartition("\n")[2]
+        raise ToolchainError(f"{command[0]!r} failed: {last or f'exit status {done.status}'}.")
+    return done.messages
+
+
+def run_python(program: str, *, timeout: float = PATIENCE) -> tuple[int, str]:
+    """Run a program in another process of this Python: its exit status and what it wrote on standard error."""
+    done = _run([sys.executable, "-c", program], "", timeout=timeout)
+    return done.status, done.messages
 
 
 @dataclass(frozen=True)
@@ -255,8 +281,8 @@ def _environment(folder: pathlib.Path | None, storage: pathlib.Path | None) -> d
     return environment
 
 
-def _failure(done: _Done, name: str, cell: str) -> CompileError:
-    found = read_compiler(done.messages, name=name, cell=cell)
+def _failure(done: _Done, name: str, cell: str, places: Sequence[int] | None = None) -> CompileError:
+    found = read_compiler(done.messages, name=name, cell=cell, places=places)
     errors = sum(d.severity == "error" for d in found)
     if errors:
         count = "1 error" if errors == 1 else f"{errors} errors"

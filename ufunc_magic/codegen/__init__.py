@@ -23,11 +23,13 @@ __all__ = [
     "PREFIX",
     "Instance",
     "Translation",
+    "append",
     "c_string",
     "driver",
     "in_terms_of_t",
     "reached",
     "read_types",
+    "template",
     "translate",
     "types_wanted",
 ]
@@ -112,14 +114,51 @@ def translate(
         parts += [f"#line 1 {c_string(name)}", cell]
     parts += ["", template("support.h"), template("types.hpp" if cplus else "types.h")]
     parts += _simd_declarations(simd, cplus=cplus)
-    parts += [type_text(k, instance) for k, instance in enumerate(instances)]
+    parts += _loops(instances, marker, plain=plain, options=options, simd=simd, judge=judge)
+    return Translation("\n".join(parts) + "\n", instances, tuple(plain), marker, bool(options.parallel))
+
+
+def append(
+    c: str, functions: str, instances: Sequence[Instance], *, options: Options, simd: Sequence[str] = (), judge: int = 1
+) -> Translation:
+    """Write loops behind a translation unit that another compiler wrote.
+
+    Parameters
+    ----------
+    c : str
+        The unit.
+    functions : str
+        C text to stand before the loops: functions that they call.
+    instances : sequence of Instance
+        Whose functions are in ``c`` or in ``functions``.
+    options, simd, judge
+        As for `translate`.
+    """
+    cplus = options.cplus
+    marker = _MARKER + hashlib.sha256("\0".join([c, repr(options.key())]).encode()).digest()[:16]
+    parts = [c, template("interface.h"), *_vector_math(simd), template("support.h")]
+    parts += [template("types.hpp" if cplus else "types.h"), *_simd_declarations(simd, cplus=cplus), functions]
+    parts += _loops(instances, marker, plain=(), options=options, simd=simd, judge=judge)
+    return Translation("\n".join(parts) + "\n", tuple(instances), (), marker, bool(options.parallel))
+
+
+def _loops(
+    instances: Sequence[Instance],
+    marker: bytes,
+    *,
+    plain: Sequence[str],
+    options: Options,
+    simd: Sequence[str],
+    judge: int,
+) -> list[str]:
+    """Types, loops and tables: what stands last in a unit."""
+    parts = [type_text(k, instance) for k, instance in enumerate(instances)]
     parts.append(_type_table(instances, marker))
     offset = len(marker)
     for k, instance in enumerate(instances):
         parts.append(loop_text(k, instance, offset=offset, options=options, simd=simd, judge=judge))
         offset += instance.signature.nin + instance.signature.nout
-    parts.append(_export(instances, plain))
-    return Translation("\n".join(parts) + "\n", instances, tuple(plain), marker, bool(options.parallel))
+    return [*parts, _export(instances, plain)]
 
 
 def in_terms_of_t(unit: Unit) -> bool:

@@ -33,6 +33,12 @@ class Instance:
     calls: frozenset[str] = frozenset()
     #: It holds a loop, or something that it calls does.
     loops: bool = False
+    #: The function takes an ``int *`` at the end, and sets it where it would have raised an exception.
+    fails: bool = False
+    #: Name of a function with such an ``int *`` that raises it; its loops run it holding the GIL.
+    checked: str = ""
+    #: Every call needs Python: `checked` is all there is.
+    python: bool = False
 
 
 @dataclass(frozen=True)
@@ -91,7 +97,7 @@ def _values(k: int, signature: Signature) -> tuple[list[_Value], list[_Value]]:
 
 _CATCH = (
     "} catch (const std::exception &__ufm_e) { __ufm_fail(__ufm_e.what()); }"
-    ' catch (...) { __ufm_fail("the C++ function threw something that is not a std::exception"); }'
+    ' catch (...) { __ufm_fail("the C++ function threw something that is not a std::exception"); } return 1;'
 )
 
 
@@ -143,12 +149,15 @@ def _callee(instance: Instance) -> str:
     return name
 
 
-def _call(instance: Instance, arguments: dict[int, str]) -> str:
+def _call(instance: Instance, arguments: dict[int, str], *, checked: bool = False) -> str:
     """The call itself; ``arguments`` maps C parameter positions to expressions."""
-    ordered = ", ".join(arguments[i] for i in range(len(instance.signature.function.parameters)))
-    call = f"{_callee(instance)}({ordered})"
+    ordered = [arguments[i] for i in range(len(instance.signature.function.parameters))]
+    if checked or instance.fails:
+        ordered.append("&__ufm_fault")
+    call = f"{instance.checked if checked else _callee(instance)}({', '.join(ordered)})"
     returned = next((n for n, o in enumerate(instance.signature.outputs) if o.index < 0), None)
-    return f"{call};" if returned is None else f"__ufm_r{returned} = {call};"
+    call = f"{call};" if returned is None else f"__ufm_r{returned} = {call};"
+    return f"{call} if (__ufm_fault) return 1;" if checked else call
 
 
 def _by_address(operand: Operand, expression: str) -> str:
@@ -185,34 +194,55 @@ def _elementwise(
             lines.append(f"{v.t} __ufm_r{v.output} = {element.format(n=source.n) if source else f'__UFM_ZERO({v.t})'};")
         return " ".join(lines)
 
-    def call(element: str) -> str:
+    def call(element: str, *, checked: bool = False) -> str:
         given = {v.operand.index: element.format(n=v.n) for v in inputs if not v.operand.pointer}
         given |= {v.operand.index: f"&__ufm_c{v.n}" for v in inputs if v.operand.pointer}
         given |= {v.operand.index: _by_address(v.operand, f"__ufm_r{v.output}") for v in outputs}
-        return _call(instance, given)
+        return _call(instance, given, checked=checked)
 
     parameters = [f"const {v.t} *__restrict __ufm_i{v.n}" for v in inputs]
     parameters += [f"{v.t} *__restrict __ufm_o{v.n}" for v in outputs]
     place = "__ufm_p[{n}] + __ufm_j * __ufm_s[{n}]"
     loads = [f"__ufm_k{v.n}[__ufm_j] = *(const {v.t} *)({place.format(n=v.n)});" for v in inputs]
     stores = [f"*({v.t} *)({place.format(n=v.n)}) = __ufm_k{v.n}[__ufm_j] = __ufm_r{v.output};" for v in outputs]
+    kernel = (
+        ""
+        if instance.python
+        else _fill(
+            "kernel.c",
+            **words,
+            **_faults(instance),
+            kernel_parameters="".join(", " + p for p in parameters),
+            kernel_arguments="".join(f", ({v.t} *)__ufm_p[{v.n}]" for v in both),
+            round_down=f"__ufm_m &= -(__ufm_intp){pad};" if padded else "",
+            kernel_locals=locals_("__ufm_i{n}[__ufm_j]"),
+            kernel_call=call("__ufm_i{n}[__ufm_j]"),
+            kernel_stores=" ".join(f"__ufm_o{v.n}[__ufm_j] = __ufm_r{v.output};" for v in outputs),
+        )
+    )
+    checked = bool(instance.checked)
     return _fill(
         "elementwise.c",
         **words,
+        kernel_text=kernel,
+        kernel=f"__ufm_kernel_{words['k']}" if kernel else "0",
+        python="1" if checked else "0",
         pad=pad,
-        kernel_parameters="".join(", " + p for p in parameters),
-        kernel_arguments="".join(f", ({v.t} *)__ufm_p[{v.n}]" for v in both),
-        round_down=f"__ufm_m &= -(__ufm_intp){pad};" if padded else "",
-        kernel_locals=locals_("__ufm_i{n}[__ufm_j]"),
-        kernel_call=call("__ufm_i{n}[__ufm_j]"),
-        kernel_stores=" ".join(f"__ufm_o{v.n}[__ufm_j] = __ufm_r{v.output};" for v in outputs),
-        sequence_pointers=" ".join(f"{v.t} *__ufm_k{v.n} = ({v.t} *)__ufm_kept[{v.n}];" for v in both),
+        sequence_pointers=" ".join(f"{v.t} *__ufm_k{v.n} = ({v.t} *)__ufm_kept[{v.n}];" for v in both)
+        + " int __ufm_fault = 0;" * checked,
         sequence_loads=" ".join(loads),
         sequence_locals=locals_("__ufm_k{n}[__ufm_j]"),
-        sequence_call=call("__ufm_k{n}[__ufm_j]"),
+        sequence_call=call("__ufm_k{n}[__ufm_j]", checked=checked),
         sequence_stores=" ".join(stores),
-        reduce=_reduce(instance, inputs, outputs, cplus=bool(words["try"])),
+        reduce="" if checked else _reduce(instance, inputs, outputs, cplus=bool(words["try"])),
     )
+
+
+def _faults(instance: Instance) -> dict[str, str]:
+    """A variable of its own for each element keeps the loop one that can be vectorized."""
+    if not instance.fails:
+        return {"fault": "", "kernel_fault": ""}
+    return {"fault": "int __ufm_fault = 0;", "kernel_fault": "__ufm_failed |= __ufm_fault;"}
 
 
 def _reduce(instance: Instance, inputs: list[_Value], outputs: list[_Value], *, cplus: bool) -> str:
@@ -268,13 +298,25 @@ def _generalized(instance: Instance, inputs: list[_Value], outputs: list[_Value]
     for index, dim in signature.sizes.items():
         given[index] = f"__ufm_dims[{place[dim]}]"
     sources = [_source(v, inputs) for v in outputs]
+    local, stored = " ".join(locals_), " ".join(stores)
+    item = (
+        ""
+        if instance.python
+        else _fill("item.c", **words, **_faults(instance), locals=local, call=_call(instance, given), stores=stored)
+    )
+    checked = (
+        ""
+        if not instance.checked
+        else _fill("checked.c", k=words["k"], locals=local, call=_call(instance, given, checked=True), stores=stored)
+    )
     return _fill(
         "generalized.c",
         **words,
         core=signature.core,
-        locals=" ".join(locals_),
-        call=_call(instance, given),
-        stores=" ".join(stores),
+        item_text=item,
+        checked_text=checked,
+        kernel=f"__ufm_item_{words['k']}" if item else "0",
+        checked=f"__ufm_checked_{words['k']}" if checked else "0",
         cores=", ".join(str(n) for v in both for n in (*(place[d] for d in v.operand.core), -1)),
         copied=", ".join(_copied(v, signature) for v in both),
         **{"from": ", ".join(str(source.n) if source else "-1" for source in sources)},

@@ -19,6 +19,7 @@ from .perelement import FAULTS
 from .samples import sample_inputs
 from .trial import Trial, entries
 from .trial import inputs as trial_inputs
+from .verify import rounding
 
 __all__ = ["agreement", "compare", "measure_bandwidth", "sample_inputs", "time_function"]
 
@@ -28,6 +29,9 @@ STREAM = 24 << 20
 
 #: Seconds that the report of one function may cost.
 BUDGET = 0.8
+
+#: Share of the time that asking what the inputs' last bits change may take, where results differ.
+EXPLAINING = 0.25
 
 STAND_IN = "Python loop calling the compiled function"
 
@@ -69,7 +73,8 @@ def compare(
         one if omitted.
     tolerance : float
         Differences in ulp that do not count; 0 wants every bit.  By default as in
-        ``ufunc_magic.compare.agreement``.
+        ``ufunc_magic.compare.agreement``.  Unless it is 0, what the last bits of the arguments change in the
+        expected results does not count either.
     budget : float
         Seconds that the timing may take in all.
 
@@ -92,8 +97,9 @@ def compare(
     groups = [args] if sizes is None else [tuple(_first(arg, size) for arg in args) for size in sizes]
     for group in groups:
         with np.errstate(all="ignore"):
-            entries = _entries(callables, group, reference, tolerance, clock)
-            deadline = clock() + budget / len(groups)
+            seconds = budget / len(groups)
+            entries = _entries(callables, group, reference, tolerance, seconds=seconds, clock=clock)
+            deadline = clock() + seconds
             elements = entries[0].measured
             rows += timed_rows(entries, elements=elements, deadline=deadline, bandwidth=None, clock=clock)
     return Comparison(" / ".join(callables), tuple(rows))
@@ -104,6 +110,8 @@ def _entries(
     args: Sequence[Any],
     reference: str | Callable[..., Any] | None,
     tolerance: float | None,
+    *,
+    seconds: float,
     clock: Clock,
 ) -> list[Entry]:
     label = reference if isinstance(reference, str) else next(iter(callables))
@@ -112,6 +120,9 @@ def _entries(
     expected = _called("the reference", reference, args, clock) if callable(reference) else results[label]
     elements = max((int(np.size(arg)) for arg in args), default=1)
     arrays = tuple(np.asarray(arg) for arg in args)
+    patient = clock() + EXPLAINING * seconds
+    truth = reference if callable(reference) else callables[label]
+    explain = rounding(truth, args, patience=lambda: clock() < patient)
     return [
         Entry(
             name,
@@ -120,7 +131,7 @@ def _entries(
             elements,
             None
             if name == label and not further
-            else agreement(expected, results[name], tolerance=tolerance, inputs=arrays),
+            else agreement(expected, results[name], tolerance=tolerance, inputs=arrays, explain=explain),
         )
         for name, function in callables.items()
     ]

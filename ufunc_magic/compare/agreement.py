@@ -117,7 +117,7 @@ def disagreeing(expected: Any, got: Any, *, tolerance: float | None = None) -> N
     rows = [np.zeros(0, dtype=np.intp)]
     for e, g in zip(outputs(expected), outputs(got), strict=True):
         difference = _differences(e, np.asarray(g), tolerance)
-        rows.append(np.unravel_index(difference.index[difference.wrong], difference.got.shape)[0])
+        rows.append(_lead(difference, difference.index[difference.wrong])[0])
     return np.unique(np.concatenate(rows))
 
 
@@ -230,7 +230,7 @@ def _explained(found: list[_Differences], explain: Explain, tolerance: float) ->
     spreads = explain(rows)
     remaining = []
     for difference, spread in zip(found, spreads, strict=True):
-        lead, *rest = np.unravel_index(difference.index, difference.got.shape)
+        lead, *rest = _lead(difference, difference.index)
         asked = difference.wrong & np.isin(lead, rows)
         place = (np.searchsorted(rows, lead[asked]), *(axis[asked] for axis in rest))
         limit = max(tolerance, OTHER_TYPE) if difference.widened else tolerance
@@ -256,7 +256,12 @@ def _furthest(difference: _Differences) -> NDArray[np.intp]:
     wrong = np.flatnonzero(difference.wrong)
     measures = (np.nan_to_num(m[wrong], nan=np.inf, posinf=np.inf) for m in (difference.ulp, difference.apart))
     chosen = [wrong[np.argsort(-m)[: EXPLAINED // 2]] for m in measures]
-    return np.unravel_index(difference.index[np.concatenate(chosen)], difference.got.shape)[0]
+    return _lead(difference, difference.index[np.concatenate(chosen)])[0]
+
+
+def _lead(difference: _Differences, places: NDArray[np.intp]) -> tuple[NDArray[np.intp], ...]:
+    """Flat places as positions along each axis; a single number is an axis of one."""
+    return np.unravel_index(places, difference.got.shape or (1,))
 
 
 def _worst(found: list[_Differences], *, wrong: bool) -> tuple[int, int]:

@@ -15,9 +15,9 @@ import statistics
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
-from ..report.rows import Agreement, Row, agrees
+from ..report.rows import Agreement, Kind, Row, agrees
 
 __all__ = ["Call", "Clock", "Entry", "Timing", "affordable", "collected", "measure", "once", "timed_rows"]
 
@@ -32,12 +32,14 @@ ROUNDS = 15
 class Call:
     """Something to time: ``function(*arguments)``, within ``context()`` where there is one.
 
-    The context is entered outside the timed part.
+    The context is entered outside the timed part.  ``spoils`` says that a call changes the arguments and
+    the context restores them, so that no sample may hold two calls.
     """
 
     function: Callable[..., Any]
     arguments: Sequence[Any] = ()
     context: Callable[[], Any] | None = None
+    spoils: bool = False
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ def measure(
 def _repeats(call: Call, clock: Clock) -> int:
     """Calls in one sample: 1, 2, 5, 10, ...  The calls made to find out warm the caches as well."""
     seconds, _ = once(call, clock=clock)
-    if seconds >= SAMPLE / 2:
+    if call.spoils or seconds >= SAMPLE / 2:
         return 1
     for scale in itertools.count():
         for factor in (1, 2, 5):
@@ -184,7 +186,7 @@ class Entry:
     leave the bandwidth out."""
 
     label: str
-    kind: Literal["python", "numpy", "scalar", "ufunc", "parallel", "other"]
+    kind: Kind
     call: Call
     measured: int
     agreement: Agreement | None = None
@@ -198,14 +200,14 @@ def timed_rows(
     """Time the entries in turns and compare each with the baseline.
 
     The baseline is the first Python loop, else the first entry.  No row has a speed-up if the
-    baseline disagrees, or a ufunc does: the expectation then stands against the function itself.
+    baseline disagrees, or the compiled function does: the expectation then stands against the function itself.
     """
     timings = measure([entry.call for entry in entries], clock=clock, deadline=deadline)
     rows = [_row(entry, timing, elements, bandwidth) for entry, timing in zip(entries, timings, strict=True)]
     if not rows:
         return ()
     baseline = next((row for row in rows if row.kind in ("python", "scalar")), rows[0])
-    doubted = any(not agrees([row]) for row in rows if row is baseline or row.kind in ("ufunc", "parallel"))
+    doubted = any(not agrees([row]) for row in rows if row is baseline or row.kind in ("ufunc", "parallel", "compiled"))
     if doubted:
         return tuple(rows)
     return tuple(
@@ -220,7 +222,7 @@ def _row(entry: Entry, timing: Timing, elements: int, bandwidth: float | None) -
         kind=entry.kind,
         elements=elements,
         measured=entry.measured,
-        seconds=timing.seconds * elements / max(1, entry.measured),
+        seconds=timing.seconds * (elements / entry.measured if entry.measured else 1.0),
         spread=timing.spread,
         agreement=entry.agreement,
         bandwidth=share,

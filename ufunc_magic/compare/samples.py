@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ..signature import TYPES
 
-__all__ = ["CORE_SIZE", "dtypes", "edge_inputs", "sample_inputs"]
+__all__ = ["CORE_SIZE", "dtypes", "edge_inputs", "sample_arguments", "sample_inputs"]
 
 #: Size of a core dimension that only has a name.
 CORE_SIZE = 16
@@ -133,6 +133,39 @@ def sample_inputs(
         safest = tuple(_candidates(kind, cautious=True, screened=False)[0] for kind in kinds)
         return draw(safest, size)
     return tuple(np.resize(array[passed], (size, *array.shape[1:])) for array in inputs)
+
+
+def sample_arguments(samples: Sequence[str], *, along: int, kind: str) -> tuple[Any, ...]:
+    """Arguments of a Python function, positive and small.
+
+    Parameters
+    ----------
+    samples : sequence of str
+        NumPy's type letter and the number of dimensions of each, ``"d1"``; ``"O1"`` stands for an array of ``kind``.
+    along : int
+        Size of every axis.
+    kind : str
+        A type's name.
+
+    Returns
+    -------
+    tuple
+        Arrays, and Python numbers that differ from one another: integers from 10 downwards, so that they are
+        indices of axes of eleven, and others from 0.75 upwards.
+    """
+    found: list[Any] = []
+    numbers = itertools.count()
+    for position, sample in enumerate(samples):
+        dtype = np.dtype(kind if sample[0] == "O" else sample[0])
+        shape = (along,) * int(sample[1:])
+        if shape:
+            (drawn,) = sample_inputs(dtype.char, size=math.prod(shape), cautious=True, seed=position + 1)
+            found.append(drawn.reshape(shape))
+        elif dtype.kind in "iu":
+            found.append(max(2, 10 - next(numbers)))
+        else:
+            found.append(dtype.type(0.75 + next(numbers) / 2).item())
+    return tuple(found)
 
 
 def edge_inputs(types: str | Sequence[int]) -> Arrays:

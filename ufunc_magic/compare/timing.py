@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+import types
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,6 +19,8 @@ from ..options import MOST_TIMED, Options
 from ..pyloop.pynames import namespace as python_names
 from ..report import BoundPlain, BoundUfunc, Comparison, Report
 from ..signature import TYPES
+from .plain import time_plain
+from .plaintrial import REFUSALS
 
 __all__ = ["bandwidth", "report"]
 
@@ -42,6 +45,7 @@ class Built(Protocol):
     def notes(self) -> tuple[str, ...]: ...
     def __getitem__(self, name: str, /) -> Any: ...
     def __contains__(self, name: object, /) -> bool: ...
+    def __iter__(self) -> Iterator[str]: ...
     def threads(self, count: int) -> AbstractContextManager[None]: ...
 
 
@@ -55,35 +59,56 @@ class _Forms:
 
 
 def report(built: Built, *, options: Options, names: Mapping[str, Any]) -> Report:
-    """Verify and time the ufuncs of ``built``; see `ufunc_magic.build.report`."""
-    codes = [code for code in built.object_code.functions if code.kind == "ufunc" and code.name in built]
+    """Verify and time the functions of ``built``; see `ufunc_magic.build.report`."""
+    codes = [code for code in built.object_code.functions if code.name in built]
+    ufuncs = [code for code in codes if code.kind == "ufunc"]
     notes = list(built.notes)
     comparisons: list[Comparison] = []
-    if options.time and codes:
-        reference = _reference(options.ref, names) if options.ref else None
-        timed = [code for code in codes[:MOST_TIMED] if code.timed]
-        if len(codes) > MOST_TIMED:
-            notes.append(f"the first {MOST_TIMED} of {len(codes)} ufuncs were timed; um.compare() times any other")
-        speed = bandwidth() if timed else 0.0
-        for code in timed:
-            comparison = _compare(built, code, options, reference, budget=BUDGET / len(timed), speed=speed)
-            comparisons.append(comparison)
+    if options.time:
+        comparisons, more = _compared(built, codes, options, names)
+        notes += more
     if options.verbose:
         steps = ", ".join(f"{step} {seconds * 1e3:.2f} ms" for step, seconds in built.seconds.items())
         notes += [f"steps: {steps}", f"command: {built.object_code.command}"]
-    bound = [BoundUfunc(c.name, _loops(c), c.doc.partition("\n")[0], c.core, _call(c)) for c in codes]
-    plain = [BoundPlain(c.name, c.reason) for c in built.object_code.functions if c.kind == "plain" and c.name in built]
+    bound = [BoundUfunc(c.name, _loops(c), c.doc.partition("\n")[0], c.core, _call(c)) for c in ufuncs]
     return Report(
         name=built.name,
         functions=tuple(bound),
-        plain=tuple(plain),
+        plain=tuple(_plain(code) for code in codes if code.kind != "ufunc"),
         comparisons=tuple(comparisons),
         diagnostics=built.diagnostics,
         notes=tuple(notes),
         seconds=built.seconds,
         cached=built.cached,
         toolchain=built.object_code.toolchain,
+        others=_others(built, {code.name for code in codes}),
     )
+
+
+def _compared(
+    built: Built, codes: Sequence[FunctionCode], options: Options, names: Mapping[str, Any]
+) -> tuple[list[Comparison], list[str]]:
+    """A table for each of the first functions that can be timed, and notes."""
+    notes: list[str] = []
+    candidates = [code for code in codes if code.kind == "ufunc" or code.samples]
+    reference = _reference(options.ref, names) if options.ref and candidates else None
+    timed = [code for code in candidates[:MOST_TIMED] if code.timed or code.samples]
+    if len(candidates) > MOST_TIMED:
+        kinds = "ufuncs" if all(code.kind == "ufunc" for code in candidates) else "functions"
+        notes.append(f"the first {MOST_TIMED} of {len(candidates)} {kinds} were timed; um.compare() times any other")
+    speed = bandwidth() if any(code.kind == "ufunc" for code in timed) else 0.0
+    comparisons = []
+    for code in timed:
+        budget = BUDGET / len(timed)
+        if code.kind == "ufunc":
+            comparisons.append(_compare(built, code, options, reference, budget=budget, speed=speed))
+            continue
+        made = _compare_plain(built, code, options, reference, budget=budget)
+        if isinstance(made, Comparison):
+            comparisons.append(made)
+        else:
+            notes.append(made)
+    return comparisons, notes
 
 
 def bandwidth() -> float:
@@ -109,7 +134,6 @@ def _compare(
     speed: float,
 ) -> Comparison:
     forms = _forms(code)
-    scalar = "Python loop calling the compiled function"
     made = compare.time_function(
         built[code.name],
         name=code.name,
@@ -120,7 +144,7 @@ def _compare(
         vector=forms.vector,
         reference=reference,
         reference_label=options.ref,
-        scalar_label=scalar,
+        scalar_label=compare.STAND_IN,
         threads=built.threads if built.object_code.threads else None,
         max_threads=_most_threads(options),
         cautious=code.cautious,
@@ -134,6 +158,37 @@ def _compare(
         return made
     why = f"no Python form: it {code.python_reason}; --ref gives one to check against"
     return Comparison(made.name, made.rows, made.signature, (*made.notes, why))
+
+
+def _compare_plain(
+    built: Built,
+    code: FunctionCode,
+    options: Options,
+    reference: Callable[..., Any] | None,
+    *,
+    budget: float,
+) -> Comparison | str:
+    try:
+        forms = _forms(code)
+    except REFUSALS as fault:
+        return f"{code.name} was not timed: its Python form cannot be read ({type(fault).__name__}: {fault})"
+    made = time_plain(
+        built[code.name],
+        name=code.name,
+        samples=code.samples,
+        parameters=code.parameters,
+        python=forms.python,
+        checked=forms.checked if code.checked != code.python else None,
+        vector=forms.vector,
+        reference=reference,
+        reference_label=options.ref,
+        unwrapped="wraparound" in built.object_code.source,
+        size=options.size,
+        budget=budget,
+    )
+    if isinstance(made, str) or not code.python_reason or reference is not None:
+        return made
+    return replace(made, notes=(*made.notes, f"no Python form: it {code.python_reason}"))
 
 
 def _most_threads(options: Options) -> int:
@@ -155,7 +210,7 @@ def _forms(code: FunctionCode) -> _Forms:
         return function
 
     vector = made(code.vector, "vector") if code.vector else None
-    return _Forms(made(code.python, "timing"), made(code.checked, "verify"), vector)
+    return _Forms(made(code.python, "timing"), made(code.checked, "verify") if code.checked else None, vector)
 
 
 def _reference(expression: str, names: Mapping[str, Any]) -> Callable[..., Any]:
@@ -177,6 +232,23 @@ def _cores(code: FunctionCode) -> list[list[int | str]]:
     """Core dimensions of each input, out of ``(n),(3)->()``."""
     inputs = code.core.partition("->")[0].strip("()").split("),(") if code.core else [""] * code.nin
     return [[int(d) if d.isdecimal() else d for d in part.split(",") if d] for part in inputs]
+
+
+def _plain(code: FunctionCode) -> BoundPlain:
+    if code.kind == "plain":
+        return BoundPlain(code.name, code.reason)
+    return BoundPlain(code.name, code.reason, "python", _call(code))
+
+
+def _others(built: Built, known: Container[str]) -> tuple[str, ...]:
+    """What was bound and is no function of the object code's: ``("Integrator (class)", "TABLE")``."""
+    found = []
+    for name in built:
+        value = built[name]
+        # Modules are what the cell imported, not what it made.
+        if name not in known and not isinstance(value, types.ModuleType):
+            found.append(f"{name} (class)" if isinstance(value, type) else f"{name}()" if callable(value) else name)
+    return tuple(found)
 
 
 def _call(code: FunctionCode) -> str:

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..report.rows import Agreement
-from .agreement import agreement, disagreeing, outputs
-from .perelement import columns, gather, loop, survivors
+from .agreement import Explain, agreement, disagreeing, outputs
+from .perelement import FAULTS, columns, gather, loop, survivors
 from .samples import edge_inputs
 
-__all__ = ["Expected", "at_edges", "at_places", "everywhere", "judge", "same_loop", "suspects"]
+__all__ = ["Expected", "at_edges", "at_places", "everywhere", "judge", "rounding", "same_loop", "suspects"]
 
 #: Places where two compiled versions differ that are looked at with the slow one.
 SUSPECTS = 200
@@ -143,6 +143,46 @@ def judge(
         inputs=_joined([part.inputs for part in parts]),
         explain=functools.partial(_spreads, parts),
     )
+
+
+def rounding(function: Callable[..., Any], arguments: Sequence[Any], *, patience: Callable[[], bool]) -> Explain:
+    """How far each output of ``function`` moves with the last bits of its arguments, for ``agreement``.
+
+    Parameters
+    ----------
+    function : callable
+        Any function of arrays and numbers; results may have any shape.
+    arguments : sequence
+    patience : callable
+        Asked before each further call after the first two; false ends the search.
+    """
+
+    def explain(rows: NDArray[np.intp]) -> Arrays:
+        rng = np.random.default_rng(0)
+        known = _numbers(function(*arguments))
+        spreads = tuple(np.zeros(array.shape) for array in known)
+        for draw in range(DRAWS):
+            if draw >= 2 and not patience():
+                break
+            try:
+                moved = _numbers(function(*(_moved_argument(argument, rng) for argument in arguments)))
+                spreads = tuple(np.fmax(s, np.abs(m - k)) for s, m, k in zip(spreads, moved, known, strict=True))
+            except FAULTS:
+                continue
+        return tuple(np.take(spread, rows, axis=0, mode="clip") for spread in spreads)
+
+    return explain
+
+
+def _numbers(results: Any) -> Arrays:
+    arrays = (np.atleast_1d(np.asarray(result)) for result in outputs(results))
+    return tuple(a.astype(np.result_type(a, np.float64) if a.dtype.kind in "biufc" else np.float64) for a in arrays)
+
+
+def _moved_argument(argument: Any, rng: np.random.Generator) -> Any:
+    if isinstance(argument, np.ndarray):
+        return _moved(argument, rng)
+    return _moved(np.asarray(argument), rng).item() if isinstance(argument, (float, complex)) else argument
 
 
 def _kept(part: Expected, kept: NDArray[np.bool_]) -> Expected:

@@ -10,7 +10,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from ..errors import Diagnostic
 from .rows import HEADS, Agreement, Row, agrees, html_group, text_group, wrapped
@@ -78,10 +78,16 @@ class BoundUfunc:
 
 @dataclass(frozen=True)
 class BoundPlain:
-    """A function that was bound, but not as a ufunc, and the reason."""
+    """A function that was bound, but not as a ufunc, and the reason, which completes "it ...".
+
+    ``kind`` is "python" for a function of an extension module, where that is as usual as a ufunc; ``call``
+    is how a user would write it, ``"total(v)"``.
+    """
 
     name: str
     reason: str
+    kind: Literal["plain", "python"] = "plain"
+    call: str = ""
 
 
 @dataclass(frozen=True)
@@ -105,6 +111,10 @@ class Report:
         Nothing was compiled.
     toolchain : str
         ``"gcc 12.2.0"``.
+    others : tuple of str
+        What else was bound, in words: ``("Integrator (class)", "TABLE")``.
+    annotated : object
+        A view of the source, shown below everything else; has ``to_text()`` and ``to_html()``.
     """
 
     name: str
@@ -116,6 +126,8 @@ class Report:
     seconds: Mapping[str, float] = field(default_factory=dict)
     cached: bool = False
     toolchain: str = ""
+    others: tuple[str, ...] = ()
+    annotated: Any = None
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -132,6 +144,8 @@ class Report:
         blocks = [text_group(c.rows, _title(c, self._bound(c)), notes=c.notes, color=color) for c in self.comparisons]
         tail = [line for item in self._items() for line in wrapped(item)]
         blocks += [[*tail, self._origin()]]
+        if self.annotated is not None:
+            blocks += [[self.annotated.to_text()]]
         return "\n\n".join("\n".join(block) for block in blocks)
 
     def with_notes(self, notes: Sequence[str]) -> Report:
@@ -143,17 +157,20 @@ class Report:
 
     def _repr_html_(self) -> str:
         pairs = [(comparison, self._bound(comparison)) for comparison in self.comparisons]
-        return _html_page(pairs, caption=self._origin(), items=self._items())
+        page = _html_page(pairs, caption=self._origin(), items=self._items())
+        return page if self.annotated is None else f"{page}{self.annotated.to_html()}"
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         return {"text/plain": self.text(color=True), "text/html": self._repr_html_()}
 
     def to_json(self) -> str:
         """The report as JSON; numbers JSON does not have are strings (``"nan"``, ``"inf"``)."""
-        return json.dumps({"format": FORMAT, **_plain(self)}, allow_nan=False)
+        annotated = None if self.annotated is None else self.annotated.to_text()
+        return json.dumps({"format": FORMAT, **_plain(replace(self, annotated=annotated))}, allow_nan=False)
 
-    def _bound(self, comparison: Comparison) -> BoundUfunc | None:
-        return next((f for f in self.functions if f.name == comparison.name), None)
+    def _bound(self, comparison: Comparison) -> BoundUfunc | BoundPlain | None:
+        bound: tuple[BoundUfunc | BoundPlain, ...] = (*self.functions, *self.plain)
+        return next((f for f in bound if f.name == comparison.name), None)
 
     def _origin(self) -> str:
         total = sum(self.seconds.values())
@@ -166,7 +183,9 @@ class Report:
         """What stands below the tables, a paragraph each."""
         timed = {comparison.name for comparison in self.comparisons}
         items = [_summary(f) for f in self.functions if f.name not in timed]
-        items += [f"{f.name}: a plain function, not a ufunc: {f.reason}" for f in self.plain]
+        items += [f"{f.name}: a plain function, not a ufunc: {f.reason}" for f in self.plain if f.kind == "plain"]
+        items += _python_functions([f for f in self.plain if f.kind == "python"])
+        items += [f"also bound: {', '.join(self.others)}"] if self.others else []
         items += [str(diagnostic) for diagnostic in self.diagnostics]
         return (*items, *(f"note: {note}" for note in self.notes))
 
@@ -176,16 +195,26 @@ def _summary(function: BoundUfunc) -> str:
     return "  ".join(part for part in parts if part)
 
 
-def _title(comparison: Comparison, bound: BoundUfunc | None) -> tuple[str, str]:
+def _python_functions(functions: Sequence[BoundPlain]) -> list[str]:
+    """A line for each reason, for a cell may have many functions with the same one."""
+    reasons = dict.fromkeys(f.reason for f in functions)
+    calls = {reason: [f.call or f.name for f in functions if f.reason == reason] for reason in reasons}
+    words = {True: "a Python function, as it", False: "Python functions, as each"}
+    return [f"{', '.join(names)}: {words[len(names) == 1]} {reason}" for reason, names in calls.items()]
+
+
+def _title(comparison: Comparison, bound: BoundUfunc | BoundPlain | None) -> tuple[str, str]:
     """The call, and its types in words."""
-    if bound is None:
-        return comparison.name, comparison.signature
+    if not isinstance(bound, BoundUfunc):
+        return (bound and bound.call) or comparison.name, comparison.signature
     others = [types for types in bound.types if types != comparison.signature]
     also = f" (also {', '.join(others)})" if comparison.signature and others else ", ".join(others)
     return bound.call or bound.name, "  ".join(part for part in (bound.core, comparison.signature + also) if part)
 
 
-def _html_page(pairs: Sequence[tuple[Comparison, BoundUfunc | None]], *, caption: str, items: Sequence[str]) -> str:
+def _html_page(
+    pairs: Sequence[tuple[Comparison, BoundUfunc | BoundPlain | None]], *, caption: str, items: Sequence[str]
+) -> str:
     """One table with a row group for each comparison, then what else there is to say."""
     bodies = [html_group(c.rows, _title(c, bound), notes=c.notes) for c, bound in pairs]
     parts = []

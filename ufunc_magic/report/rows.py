@@ -13,13 +13,15 @@ from typing import Any, Literal
 
 from .tables import WIDTH, Cells, count, duration, escape, html_row, percent, ratio, text_table
 
-__all__ = ["HEADS", "Agreement", "Row", "agrees", "html_group", "text_group", "wrapped"]
+__all__ = ["HEADS", "Agreement", "Kind", "Row", "agrees", "html_group", "text_group", "wrapped"]
 
 #: A row whose quartiles are further apart than this, relative to its median, says so.
 UNSTEADY = 0.25
 
 #: Below this share of the memory bandwidth a loop is bound by arithmetic, and the share says nothing.
 MEMORY_BOUND = 0.2
+
+Kind = Literal["python", "numpy", "scalar", "ufunc", "parallel", "compiled", "other"]
 
 HEADS = ("time", "±", "per element", "speed-up")
 
@@ -56,10 +58,10 @@ class Row:
     Attributes
     ----------
     label : str
-    kind : {"python", "numpy", "scalar", "ufunc", "parallel", "other"}
-        "scalar" is a Python loop around a compiled function.
+    kind : {"python", "numpy", "scalar", "ufunc", "parallel", "compiled", "other"}
+        "scalar" is a Python loop around a compiled function, "compiled" a compiled function that is no ufunc.
     elements : int
-        Elements that ``seconds`` stands for.
+        Elements that ``seconds`` stands for; 0 for a call that takes no arrays.
     measured : int
         Elements that were really computed; fewer than ``elements`` means that ``seconds`` is scaled.
     seconds : float
@@ -76,7 +78,7 @@ class Row:
     """
 
     label: str
-    kind: Literal["python", "numpy", "scalar", "ufunc", "parallel", "other"]
+    kind: Kind
     elements: int
     measured: int
     seconds: float
@@ -97,24 +99,28 @@ def agrees(rows: Sequence[Row]) -> bool:
     return all(row.agreement is None or row.agreement.ok for row in rows)
 
 
-def _verdict(rows: Sequence[Row]) -> tuple[str, str]:
+def _verdict(rows: Sequence[Row]) -> str:
     """How many elements, and whether the results agree."""
     sizes = sorted({row.elements for row in rows})
     elements = count(sizes[0], "element") if len(sizes) == 1 else f"{count(sizes[0])} to {count(sizes[-1], 'element')}"
+    return "; ".join([elements, _results(rows)] if sizes[-1] else [_results(rows)])
+
+
+def _results(rows: Sequence[Row]) -> str:
     checks = [row.agreement for row in rows if row.agreement is not None]
     if not checks:
-        return elements, "results not checked"
+        return "results not checked"
     # Threads are compared with one thread, everywhere: that says nothing about the expectation.
     alone = [row.agreement for row in rows if row.agreement is not None and row.kind != "parallel"]
     compared = max(check.compared for check in alone or checks)
     if not agrees(rows):
-        return elements, "results DISAGREE"
+        return "results DISAGREE"
     worst = max(checks, key=lambda check: (bool(check.detail), check.max_ulp))
     if worst.max_ulp == 0:
-        return elements, f"results are identical ({count(compared)} checked)"
+        return f"results are identical ({count(compared)} checked)"
     if worst.detail:
-        return elements, f"results agree {worst.detail} ({count(compared)} checked)"
-    return elements, f"results agree to {count(math.ceil(worst.max_ulp))} ulp ({count(compared)} checked)"
+        return f"results agree {worst.detail} ({count(compared)} checked)"
+    return f"results agree to {count(math.ceil(worst.max_ulp))} ulp ({count(compared)} checked)"
 
 
 def _cells(rows: Sequence[Row]) -> list[Cells]:
@@ -130,7 +136,7 @@ def _cells(rows: Sequence[Row]) -> list[Cells]:
                 figures=(
                     duration(row.seconds),
                     percent(row.spread),
-                    duration(row.per_element),
+                    duration(row.per_element) if row.elements else "",
                     "" if wrong else speedup,
                 ),
                 alarm=f"DISAGREES {row.agreement.detail}".rstrip() if wrong and row.agreement else "",
@@ -158,7 +164,7 @@ def text_group(rows: Sequence[Row], title: Sequence[str], *, notes: Sequence[str
     """Lines: the title, whether results agree, the table, the notes."""
     lines = ["  ".join(part for part in title if part)]
     if rows:
-        lines += wrapped("; ".join(_verdict(rows)), indent="  ")
+        lines += wrapped(_verdict(rows), indent="  ")
         lines += text_table(HEADS, _cells(rows), color=color)
     return [*lines, *(line for note in notes for line in wrapped(f"note: {note}", indent="  "))]
 
@@ -177,7 +183,7 @@ def wrapped(text: str, *, indent: str = "") -> list[str]:
 def html_group(rows: Sequence[Row], title: Sequence[str], *, notes: Sequence[str]) -> str:
     """A ``<tbody>``: the title and the verdict as the header of its group, the rows, the notes."""
     call, *types = title
-    words = " &ensp;".join(escape(part) for part in (*types, "; ".join(_verdict(rows)) if rows else "") if part)
+    words = " &ensp;".join(escape(part) for part in (*types, _verdict(rows) if rows else "") if part)
     span = f'colspan="{len(HEADS) + 3}"'
     line = "border-bottom:1px solid rgba(128,128,128,.6)"
     head = (

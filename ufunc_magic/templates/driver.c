@@ -5,6 +5,12 @@
    loops of a cell, they call __ufm_elementwise or __ufm_generalized with their plan, and these call
    back the kernel on memory that is contiguous, aligned and not shared. */
 
+#ifdef UFM_PARALLEL
+#define _GNU_SOURCE /* CPU_COUNT */
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#endif
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -18,6 +24,13 @@
 #define MAX_OPERANDS 64 /* NPY_MAXARGS of NumPy 2 */
 #define MAX_BLOCK 512   /* elements that pass through the first cache level at a time */
 #define MAX_ITEM 32     /* sizeof(long double _Complex) */
+#define SPIN 4000       /* looks at what others do before a thread sleeps: 0.2 ms */
+
+#if defined(__x86_64__) || defined(__i386__)
+#define PAUSE __builtin_ia32_pause()
+#else
+#define PAUSE sched_yield()
+#endif
 
 #ifdef _WIN32
 #define EXPORT __attribute__((dllexport))
@@ -33,20 +46,40 @@ typedef struct {
     int (*ensure)(void);                   /* PyGILState_Ensure */
     void (*release)(int);                  /* PyGILState_Release */
     void (*set_error)(void *, const char *); /* PyErr_SetString */
+    void *(*occurred)(void);               /* PyErr_Occurred */
     void *runtime_error, *memory_error; /* PyExc_... */
 } Host;
 EXPORT Host __ufm_host;
 
+/* An exception was set in this thread.  NumPy calls the loop of the next row all the same, and only a look
+   at this spares every call the question to Python. */
+static __thread int raised_before;
+
+static int hold(void) { return __ufm_host.ensure ? __ufm_host.ensure() : 0; }
+static void let_go(int state)
+{
+    if (__ufm_host.release) __ufm_host.release(state);
+}
+
 static void fail(void *kind, const char *text)
 {
-    if (__ufm_host.ensure) {
-        int state = __ufm_host.ensure();
-        __ufm_host.set_error(kind, text);
-        __ufm_host.release(state);
-    }
+    const int state = hold();
+    if (__ufm_host.set_error) __ufm_host.set_error(kind, text);
+    raised_before = 1;
+    let_go(state);
 }
 
 void __ufm_fail(const char *text) { fail(__ufm_host.runtime_error, text); }
+
+/* Is an exception on its way to the caller?  Then nothing more is to be computed. */
+static int doomed(void)
+{
+    if (!raised_before) return 0;
+    const int state = hold();
+    raised_before = __ufm_host.occurred && __ufm_host.occurred() != NULL;
+    let_go(state);
+    return raised_before;
+}
 
 /* --------------------------------------------------------------------------- floating-point status
 
@@ -229,10 +262,48 @@ static int apart(const char *p, ptrdiff_t p_step, ptrdiff_t p_size, const char *
 
 /* -------------------------------------------------------------------------------------- element-wise */
 
+/* One element after the other: accumulate, reduce, any overlap that NumPy lets through, and everything that
+   runs Python.  Sets *stop where an exception was set. */
+static Flags run_sequence(const __ufm_plan *plan, char **args, const ptrdiff_t *steps, ptrdiff_t total, int *stop)
+{
+    enum { BLOCK = 64 };
+    const int all = plan->nin + plan->nout;
+    char *room = malloc((size_t)all * BLOCK * MAX_ITEM), *kept[MAX_OPERANDS], *at[MAX_OPERANDS];
+    Flags real = 0, seen;
+    if (!room) {
+        fail(__ufm_host.memory_error, "no memory for the blocks of a ufunc call");
+        *stop = 1;
+        return 0;
+    }
+    for (int k = 0; k < all; k++) kept[k] = room + (size_t)k * BLOCK * MAX_ITEM;
+    const int state = plan->python ? hold() : 0;
+    set_raised(0);
+    for (ptrdiff_t start = 0, count; start < total && !*stop; start += count) {
+        count = total - start < BLOCK ? total - start : BLOCK;
+        for (int k = 0; k < all; k++) at[k] = args[k] + start * steps[k];
+        if (plan->sequence(count, at, steps, kept)) *stop = raised_before = 1;
+        else if ((seen = raised())) real |= real_flags(plan, kept, count, seen);
+        set_raised(0);
+    }
+    if (plan->python) let_go(state);
+    free(room);
+    return real;
+}
+
+/* Elements start..stop, among them one that failed: again, in order, until Python says what happened. */
+static Flags explain(const __ufm_plan *plan, char **args, const ptrdiff_t *steps, ptrdiff_t start, ptrdiff_t stop,
+                     int *halt)
+{
+    char *at[MAX_OPERANDS];
+    for (int k = 0; k < plan->nin + plan->nout; k++) at[k] = args[k] + start * steps[k];
+    return run_sequence(plan, at, steps, stop - start, halt);
+}
+
 /* Elements start..stop when no output is in the way of an input.  Operands that are contiguous are used
-   where they are, the others pass through blocks. */
+   where they are, the others pass through blocks.  An element that failed sets *halt: an exception is set,
+   or, where `later`, somebody will call this again in the thread that may set one. */
 static Flags run_range(const __ufm_plan *plan, char **args, const ptrdiff_t *steps, ptrdiff_t start, ptrdiff_t stop,
-                       int contiguous)
+                       int contiguous, int *halt, int later)
 {
     const int nin = plan->nin, all = nin + plan->nout, pad = plan->pad;
     char *at[MAX_OPERANDS];
@@ -243,9 +314,16 @@ static Flags run_range(const __ufm_plan *plan, char **args, const ptrdiff_t *ste
         const ptrdiff_t whole = (stop - start) & -(ptrdiff_t)pad;
         if (whole) {
             for (int k = 0; k < all; k++) at[k] = args[k] + start * steps[k];
-            plan->kernel(whole, at);
-            if ((seen = raised())) real |= real_flags(plan, at, whole, seen);
-            start += whole;
+            const int failed = plan->kernel(whole, at);
+            if (failed && (later || !plan->python)) {
+                *halt = 1;
+                return real;
+            }
+            if (failed) contiguous = 0; /* by blocks, to find the one that failed */
+            else {
+                if ((seen = raised())) real |= real_flags(plan, at, whole, seen);
+                start += whole;
+            }
         }
     }
     if (start == stop) return real;
@@ -260,6 +338,7 @@ static Flags run_range(const __ufm_plan *plan, char **args, const ptrdiff_t *ste
     if (need > sizeof room - 64) {
         if (!(large = malloc(need + 64))) {
             fail(__ufm_host.memory_error, "no memory for the blocks of a ufunc call");
+            *halt = 1;
             return real;
         }
         free_room = large + (64 - (uintptr_t)large % 64) % 64;
@@ -277,7 +356,7 @@ static Flags run_range(const __ufm_plan *plan, char **args, const ptrdiff_t *ste
         for (int o = nin; o < all; o++) direct[k] &= args[k] != args[o];
         if (steps[k] == 0) move(buffer[k], size, args[k], 0, most, size);
     }
-    for (ptrdiff_t count; start < stop; start += count) {
+    for (ptrdiff_t count; start < stop && !*halt; start += count) {
         count = stop - start < block ? stop - start : block;
         const ptrdiff_t full = (count + pad - 1) & -(ptrdiff_t)pad;
         for (int k = 0; k < all; k++) {
@@ -290,7 +369,11 @@ static Flags run_range(const __ufm_plan *plan, char **args, const ptrdiff_t *ste
             }
         }
         set_raised(0);
-        plan->kernel(full, at);
+        if (plan->kernel(full, at)) {
+            if (later || !plan->python) *halt = 1;
+            else real |= explain(plan, args, steps, start, start + count, halt);
+            continue;
+        }
         if ((seen = raised())) real |= real_flags(plan, at, count, seen);
         for (int k = nin; k < all; k++) {
             const ptrdiff_t size = item_size[plan->types[k]];
@@ -301,65 +384,151 @@ static Flags run_range(const __ufm_plan *plan, char **args, const ptrdiff_t *ste
     return real;
 }
 
-/* One element after the other: accumulate, reduce, and any overlap that NumPy lets through. */
-static Flags run_sequence(const __ufm_plan *plan, char **args, const ptrdiff_t *steps, ptrdiff_t total)
-{
-    enum { BLOCK = 64 };
-    const int all = plan->nin + plan->nout;
-    char *room = malloc((size_t)all * BLOCK * MAX_ITEM), *kept[MAX_OPERANDS], *at[MAX_OPERANDS];
-    Flags real = 0, seen;
-    if (!room) {
-        fail(__ufm_host.memory_error, "no memory for the blocks of a ufunc call");
-        return 0;
-    }
-    for (int k = 0; k < all; k++) kept[k] = room + (size_t)k * BLOCK * MAX_ITEM;
-    set_raised(0);
-    for (ptrdiff_t start = 0, count; start < total; start += count) {
-        count = total - start < BLOCK ? total - start : BLOCK;
-        for (int k = 0; k < all; k++) at[k] = args[k] + start * steps[k];
-        plan->sequence(count, at, steps, kept);
-        if ((seen = raised())) {
-            real |= real_flags(plan, kept, count, seen);
-            set_raised(0);
-        }
-    }
-    free(room);
-    return real;
-}
-
 #ifdef UFM_PARALLEL
-#include <omp.h>
-EXPORT int __ufm_threads; /* 0: as many as OpenMP thinks right */
-static int owner;
-__attribute__((constructor)) static void remember_owner(void)
+/* Threads of our own.  OpenMP waits at the end of a region for every thread, also for one that has not begun: on
+   a virtual machine the kernel puts a woken thread behind the one that woke it, libgomp's barrier spins there for
+   whole time slices, and a call of 0.1 ms took 5 ms.  Here nobody waits for a thread that has no work. */
+EXPORT int __ufm_threads; /* 0: OMP_NUM_THREADS, or as many as there are cores */
+
+typedef struct {
+    const __ufm_plan *plan;
+    char **args;
+    const ptrdiff_t *steps;
+    ptrdiff_t count, next;        /* next: the first element that nobody has taken */
+    ptrdiff_t first;              /* start of the first piece that failed */
+    int contiguous, parts, inside; /* inside: workers that are at it */
+    Flags real;
+} Job;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t work = PTHREAD_COND_INITIALIZER, done = PTHREAD_COND_INITIALIZER;
+static Job *job_now; /* one at a time: a call that finds another's works alone */
+static int seats;    /* workers that may still join it */
+static int hired, cores, owner;
+
+__attribute__((constructor)) static void look_around(void)
 {
-#ifndef _WIN32
+    const char *wish = getenv("OMP_NUM_THREADS");
+    cores = wish ? atoi(wish) : 0;
+#ifdef CPU_COUNT
+    cpu_set_t mine;
+    if (cores <= 0 && !sched_getaffinity(0, sizeof mine, &mine)) cores = CPU_COUNT(&mine);
+#endif
+#ifdef _WIN32
+    wish = getenv("NUMBER_OF_PROCESSORS");
+    if (cores <= 0) cores = wish ? atoi(wish) : 1;
+#else
+    if (cores <= 0) cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
     owner = (int)getpid();
 #endif
 }
-/* After fork() libgomp would wait for threads that the child does not have, so a child runs alone. */
+/* After fork() the child has none of the threads, so it runs alone. */
 static int workers(void)
 {
 #ifndef _WIN32
     if ((int)getpid() != owner) return 1;
 #endif
-    return __ufm_threads > 0 ? __ufm_threads : omp_get_max_threads();
+    return __ufm_threads > 0 ? __ufm_threads : cores;
 }
-/* Flags belong to a thread, so each judges its own part.  Parts start at multiples of a block: a value must
-   not depend on the number of threads. */
-static Flags run_parallel(const __ufm_plan *plan, char **args, const ptrdiff_t *steps, ptrdiff_t count, int contiguous,
-                          int parts)
+
+/* The next piece: large ones first and small ones last, so that a core that others use too, or a thread that wakes
+   late, delays little.  They start at multiples of a block: a value must not depend on the number of threads. */
+static int take(Job *job, ptrdiff_t *from, ptrdiff_t *to)
 {
-    const ptrdiff_t part = ((count + parts - 1) / parts + MAX_BLOCK - 1) & -(ptrdiff_t)MAX_BLOCK;
+    *from = __atomic_load_n(&job->next, __ATOMIC_RELAXED);
+    do {
+        const ptrdiff_t left = job->count - *from, even = left / (4 * job->parts) & -(ptrdiff_t)MAX_BLOCK;
+        const ptrdiff_t piece = even > 8 * MAX_BLOCK ? even : 8 * MAX_BLOCK;
+        if (left <= 0) return 0;
+        *to = left < piece ? job->count : *from + piece;
+    } while (!__atomic_compare_exchange_n(&job->next, from, *to, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    return 1;
+}
+
+/* Flags belong to a thread, so each judges its own pieces.  Comes back with the lock. */
+static void work_on(Job *job)
+{
+    const Flags mine = raised();
     Flags real = 0;
-#pragma omp parallel for num_threads(parts) reduction(| : real) schedule(static, 1)
-    for (int p = 0; p < parts; p++) {
-        const ptrdiff_t from = p * part, to = from + part < count ? from + part : count;
-        const Flags mine = raised();
-        if (from < to) real |= run_range(plan, args, steps, from, to, contiguous);
-        set_raised(mine);
+    ptrdiff_t first = job->count, from, to;
+    while (take(job, &from, &to)) {
+        int failed = 0;
+        real |= run_range(job->plan, job->args, job->steps, from, to, job->contiguous, &failed, 1);
+        if (!failed) continue;
+        if (from < first) first = from;
+        __atomic_store_n(&job->next, job->count, __ATOMIC_RELAXED);
     }
-    return real;
+    set_raised(mine);
+    pthread_mutex_lock(&lock);
+    job->real |= real;
+    if (first < job->first) job->first = first;
+}
+
+static void *worker(void *unused)
+{
+    pthread_mutex_lock(&lock);
+    for (;;) {
+        if (!seats) { /* the next call often follows at once, and to be woken takes 0.1 ms */
+            pthread_mutex_unlock(&lock);
+            for (int k = 0; k < SPIN && !__atomic_load_n(&seats, __ATOMIC_RELAXED); k++) PAUSE;
+            pthread_mutex_lock(&lock);
+        }
+        while (!seats) pthread_cond_wait(&work, &lock);
+        Job *job = job_now;
+        __atomic_store_n(&seats, seats - 1, __ATOMIC_RELAXED);
+        __atomic_store_n(&job->inside, job->inside + 1, __ATOMIC_RELAXED);
+        pthread_mutex_unlock(&lock);
+        work_on(job);
+        __atomic_store_n(&job->inside, job->inside - 1, __ATOMIC_RELAXED);
+        if (!job->inside) pthread_cond_signal(&done);
+    }
+    return unused;
+}
+
+/* Have `wanted` workers, as far as the system gives them; they hear no signals.  Called with the lock. */
+static void hire(int wanted)
+{
+    pthread_t thread;
+    if (hired >= wanted) return;
+#ifndef _WIN32
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+#endif
+    for (; hired < wanted && !pthread_create(&thread, NULL, worker, NULL); hired++) pthread_detach(thread);
+#ifndef _WIN32
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+#endif
+}
+
+/* An exception belongs to the thread that called, so what failed elsewhere is computed once more by it. */
+static Flags run_parallel(const __ufm_plan *plan, char **args, const ptrdiff_t *steps, ptrdiff_t count, int contiguous,
+                          int parts, int *halt)
+{
+    Job job = {.plan = plan, .args = args, .steps = steps, .count = count, .first = count, .contiguous = contiguous,
+               .parts = parts};
+    pthread_mutex_lock(&lock);
+    const int alone = job_now != NULL;
+    if (!alone) {
+        hire(parts - 1);
+        job_now = &job;
+        __atomic_store_n(&seats, parts - 1, __ATOMIC_RELAXED);
+        pthread_cond_broadcast(&work);
+    }
+    pthread_mutex_unlock(&lock);
+    work_on(&job);
+    if (!alone) {
+        __atomic_store_n(&seats, 0, __ATOMIC_RELAXED);
+        pthread_mutex_unlock(&lock);
+        for (int k = 0; k < SPIN && __atomic_load_n(&job.inside, __ATOMIC_RELAXED); k++) PAUSE;
+        pthread_mutex_lock(&lock);
+        while (job.inside) pthread_cond_wait(&done, &lock);
+        job_now = NULL;
+    }
+    pthread_mutex_unlock(&lock);
+    /* What an element that failed leaves undone may be no error after all, so everything behind it counts. */
+    if (job.first < count) job.real |= run_range(plan, args, steps, job.first, count, contiguous, halt, 0);
+    return job.real;
 }
 #endif
 
@@ -369,9 +538,9 @@ void __ufm_elementwise(const __ufm_plan *plan, char **args, const ptrdiff_t *dim
     const int nin = plan->nin, all = nin + plan->nout;
     const Flags before = raised();
     Flags real;
-    int contiguous = 1, free_order = 1;
+    int contiguous = 1, free_order = plan->kernel != NULL, halt = 0;
     (void)data;
-    if (count <= 0) return;
+    if (count <= 0 || doomed()) return;
     for (int k = 0; k < all; k++) contiguous &= steps[k] == item_size[plan->types[k]];
     for (int o = nin; o < all; o++) {
         const ptrdiff_t size = item_size[plan->types[o]];
@@ -383,12 +552,12 @@ void __ufm_elementwise(const __ufm_plan *plan, char **args, const ptrdiff_t *dim
             free_order &= apart(args[k], steps[k], item_size[plan->types[k]], args[o], steps[o], size, count);
         }
     }
-    if (!free_order) real = run_sequence(plan, args, steps, count);
+    if (!free_order) real = run_sequence(plan, args, steps, count, &halt);
 #ifdef UFM_PARALLEL
-    else if (count >= 16384 && workers() > 1) real = run_parallel(plan, args, steps, count, contiguous, workers());
+    else if (count >= 16384 && workers() > 1) real = run_parallel(plan, args, steps, count, contiguous, workers(), &halt);
 #endif
-    else real = run_range(plan, args, steps, 0, count, contiguous);
-    set_raised(before | real);
+    else real = run_range(plan, args, steps, 0, count, contiguous, &halt, 0);
+    set_raised(halt ? before : before | real);
 }
 
 /* -------------------------------------------------------------------------------------- generalized */
@@ -418,6 +587,26 @@ static void move_core(const Core *core, char *strided, size_t size, int into_scr
     }
 }
 
+/* Bytes that an operand's items reach, as far as their lowest and highest addresses tell. */
+static void reach(const Core *core, const char *place, ptrdiff_t step, ptrdiff_t total, const char **low, const char **high)
+{
+    *low = *high = place;
+    if (step * (total - 1) < 0) *low += step * (total - 1);
+    else *high += step * (total - 1);
+    for (int d = 0; d < core->dims; d++) {
+        const ptrdiff_t span = core->steps[d] * (core->sizes[d] - 1);
+        if (core->sizes[d] > 1 && span < 0) *low += span;
+        else if (core->sizes[d] > 1) *high += span;
+    }
+}
+static int meets(const Core *a, const char *p, ptrdiff_t p_step, const Core *b, const char *q, ptrdiff_t q_step, ptrdiff_t total)
+{
+    const char *p_low, *p_high, *q_low, *q_high;
+    reach(a, p, p_step, total, &p_low, &p_high);
+    reach(b, q, q_step, total, &q_low, &q_high);
+    return p_low <= q_high && q_low <= p_high;
+}
+
 /* The same judgement as real_flags, over all elements of one item. */
 static Flags real_core_flags(const __ufm_core_plan *plan, const Core *cores, char *const *at, Flags seen)
 {
@@ -436,6 +625,27 @@ static Flags real_core_flags(const __ufm_core_plan *plan, const Core *cores, cha
     return real;
 }
 
+/* One item's cores where the function wants them: contiguous, outputs zero or as the input they start as. */
+static void prepare(const __ufm_core_plan *plan, const Core *cores, char **at, char **args, const ptrdiff_t *steps,
+                    ptrdiff_t item)
+{
+    const int nin = plan->nin;
+    for (int k = 0; k < nin + plan->nout; k++) {
+        const Core *core = cores + k;
+        const size_t size = item_size[plan->types[k]];
+        char *place = args[k] + item * steps[k];
+        at[k] = core->direct ? place : core->scratch;
+        if (k >= nin) {
+            const int from = plan->from[k - nin];
+            if (from >= 0) memmove(at[k], at[from], (size_t)core->items * size);
+            else memset(at[k], 0, (size_t)core->items * size);
+        } else if (!core->direct) {
+            if (core->dims) move_core(core, place, size, 1);
+            else memcpy(core->scratch, place, size);
+        }
+    }
+}
+
 void __ufm_generalized(const __ufm_core_plan *plan, char **args, const ptrdiff_t *dimensions, const ptrdiff_t *steps,
                        void *data)
 {
@@ -447,7 +657,7 @@ void __ufm_generalized(const __ufm_core_plan *plan, char **args, const ptrdiff_t
     Flags real = 0, seen;
     size_t need = 0;
     (void)data;
-    if (total <= 0) return;
+    if (total <= 0 || doomed()) return;
 
     Core *cores = malloc((size_t)all * sizeof *cores);
     char *memory = NULL, *at[MAX_OPERANDS];
@@ -466,6 +676,9 @@ void __ufm_generalized(const __ufm_core_plan *plan, char **args, const ptrdiff_t
             core->direct &= core->steps[d] == step || core->sizes[d] <= 1;
         need += ((size_t)core->items * item_size[plan->types[k]] + 127) & ~(size_t)63;
     }
+    /* f(x, out=x): the output must not be zeroed while the input is still to be read. */
+    for (int o = nin; o < all; o++)
+        for (int k = 0; k < nin; k++) cores[o].direct &= !meets(cores + k, args[k], steps[k], cores + o, args[o], steps[o], total);
     if (!(memory = malloc(need + 64))) goto no_memory;
     char *scratch = memory + (64 - (uintptr_t)memory % 64) % 64;
     for (int k = 0; k < all; k++) {
@@ -473,23 +686,22 @@ void __ufm_generalized(const __ufm_core_plan *plan, char **args, const ptrdiff_t
         scratch += ((size_t)cores[k].items * item_size[plan->types[k]] + 127) & ~(size_t)63;
     }
 
+    const int state = plan->item ? 0 : hold();
+    int halt = 0;
     set_raised(0);
-    for (ptrdiff_t item = 0; item < total; item++) {
-        for (int k = 0; k < all; k++) {
-            const Core *core = cores + k;
-            const size_t size = item_size[plan->types[k]];
-            char *place = args[k] + item * steps[k];
-            at[k] = core->direct ? place : core->scratch;
-            if (k >= nin) {
-                const int from = plan->from[k - nin];
-                if (from >= 0) memmove(at[k], at[from], (size_t)core->items * size);
-                else memset(at[k], 0, (size_t)core->items * size);
-            } else if (!core->direct) {
-                if (core->dims) move_core(core, place, size, 1);
-                else memcpy(core->scratch, place, size);
-            }
+    for (ptrdiff_t item = 0; item < total && !halt; item++) {
+        prepare(plan, cores, at, args, steps, item);
+        int failed = plan->item ? plan->item(at, dims) : 1;
+        if (failed && plan->checked) {
+            const int held = plan->item ? hold() : 0;
+            if (plan->item) prepare(plan, cores, at, args, steps, item);
+            failed = plan->checked(at, dims);
+            if (plan->item) let_go(held);
         }
-        plan->item(at, dims);
+        if (failed) {
+            halt = raised_before = 1;
+            break;
+        }
         if ((seen = raised())) {
             real |= real_core_flags(plan, cores, at, seen);
             set_raised(0);
@@ -500,9 +712,10 @@ void __ufm_generalized(const __ufm_core_plan *plan, char **args, const ptrdiff_t
             else memcpy(args[k] + item * steps[k], cores[k].scratch, item_size[plan->types[k]]);
         }
     }
+    if (!plan->item) let_go(state);
     free(memory);
     free(cores);
-    set_raised(before | real);
+    set_raised(halt ? before : before | real);
     return;
 
 no_memory:

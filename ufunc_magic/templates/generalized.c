@@ -1,20 +1,10 @@
 // $name$core, loop $k of this object.
-$flatten_body static inline __attribute__((__always_inline__)) void __ufm_body_$k(__ufm_char **__ufm_p, const __ufm_intp *__ufm_dims)
-{
-    (void)__ufm_dims;
-    $try
-    $locals
-    $call
-    $stores
-    $catch
-}
-
-$clones $flatten static void __ufm_item_$k(__ufm_char **__ufm_p, const __ufm_intp *__ufm_dims) { __ufm_body_$k(__ufm_p, __ufm_dims); }
-
+$item_text
+$checked_text
 static const signed char __ufm_cores_$k[] = {$cores};
 static const signed char __ufm_from_$k[] = {$from};
 static const __ufm_byte __ufm_copied_$k[] = {$copied};
-static const __ufm_core_plan __ufm_plan_$k = {__ufm_item_$k, __ufm_types + $offset, __ufm_cores_$k, __ufm_from_$k,
+static const __ufm_core_plan __ufm_plan_$k = {$kernel, $checked, __ufm_types + $offset, __ufm_cores_$k, __ufm_from_$k,
                                               __ufm_copied_$k, $nin, $nout, $judge};
 static void __ufm_loop_$k(__ufm_char **__ufm_args, const __ufm_intp *__ufm_dimensions, const __ufm_intp *__ufm_steps,
                           void *__ufm_data)

@@ -9,18 +9,22 @@ typedef __PTRDIFF_TYPE__ __ufm_intp; /* NumPy's npy_intp */
    that do not overlap; `sequence` computes one element after the other at any stride, and keeps a copy of
    every operand in `kept`. */
 typedef struct {
-    void (*kernel)(__ufm_intp count, __ufm_char **operands);
-    void (*sequence)(__ufm_intp count, __ufm_char **operands, const __ufm_intp *steps, __ufm_char **kept);
+    /* 1: some element failed, and what was written is worth nothing.  NULL where every call needs Python. */
+    int (*kernel)(__ufm_intp count, __ufm_char **operands);
+    /* 1: an exception is set; the elements before the one that raised it are written. */
+    int (*sequence)(__ufm_intp count, __ufm_char **operands, const __ufm_intp *steps, __ufm_char **kept);
     const __ufm_byte *types; /* NumPy type numbers, inputs first */
     int nin, nout, pad;
     /* Floating-point flags that the kernel raised: 0 none is passed on (--fast-math), 1 those that a result
        shows, 2 all (the cell works on the FP environment itself). */
     int judge;
+    int python; /* `sequence` runs Python code, and a kernel that failed is told by it what happened */
 } __ufm_plan;
 
 /* A generalized loop.  `item` works on one item whose cores are contiguous; outputs are zeroed before. */
 typedef struct {
-    void (*item)(__ufm_char **operands, const __ufm_intp *dims);
+    int (*item)(__ufm_char **operands, const __ufm_intp *dims);    /* 1: it failed; NULL as above */
+    int (*checked)(__ufm_char **operands, const __ufm_intp *dims); /* 1: an exception is set; NULL: runs no Python */
     const __ufm_byte *types;
     const signed char *cores; /* for each operand the numbers of its core dimensions, then -1 */
     const signed char *from;  /* for each output the input it starts as, or -1 */

@@ -7,13 +7,13 @@ neither parsed nor preprocessed, starts no process, and imports little.
 from __future__ import annotations
 
 import os
-from functools import cache as remember
 from pathlib import Path
 
 from ... import cache, compilers, loader
 from ...includes import header_digests, search_folders
 from ...objectcode import ObjectCode
 from ...options import Options
+from .. import engine, libraries
 from .flags import compiler_flags, linker_flags
 
 __all__ = ["compile", "key"]
@@ -34,7 +34,7 @@ def key(source: str, *, options: Options) -> str:
     native = " ".join(loader.cpu_features()) if options.arch == "native" else ""
     parts = [
         "c",
-        repr(_engine()),
+        repr(engine()),
         source,
         repr(options.key()),
         repr(tool.identity()),
@@ -42,7 +42,7 @@ def key(source: str, *, options: Options) -> str:
         native,
         unknown,
     ]
-    return cache.key([*parts, repr(headers), repr(_libraries(options))])
+    return cache.key([*parts, repr(headers), repr(libraries(options.lib, options.library_dirs))])
 
 
 def compile(source: str, *, options: Options, name: str, folder: Path) -> ObjectCode:
@@ -50,30 +50,3 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Object
     from . import unit  # the parser, the code generator and the toolchain: 20 ms that a cached cell saves
 
     return unit.compile(source, options=options, name=name, folder=folder)
-
-
-def _libraries(options: Options) -> list[tuple[str, int, int]]:
-    """Libraries in the user's own folders, which may be built anew under the same name."""
-    found = []
-    for folder in options.library_dirs:
-        for library in options.lib:
-            for path in Path(folder).expanduser().glob(f"lib{library}.*"):
-                status = path.stat()
-                found.append((str(path), status.st_size, status.st_mtime_ns))
-    return sorted(found)
-
-
-@remember
-def _engine() -> tuple[tuple[str, int, int], ...]:
-    """Size and time of every file of this package: another version of it may write other loops.
-
-    Their contents would take 20 ms to read, which a cell found in the cache must not wait for.
-    """
-    root = Path(__file__).parent.parent.parent
-    found = []
-    for folder, _, names in os.walk(root):
-        for name in names:
-            if name.endswith((".py", ".c", ".h", ".hpp")):
-                status = os.stat(os.path.join(folder, name))
-                found.append((os.path.relpath(os.path.join(folder, name), root), status.st_size, status.st_mtime_ns))
-    return tuple(sorted(found))

@@ -9,7 +9,8 @@ from ... import codegen, pyloop
 from ...errors import SignatureError
 from ...objectcode import FunctionCode, LoopCode
 from ...options import MOST_TIMED, Options
-from ...signature import TYPES, Function, Signature, Unit, loop_order
+from ...signature import Function, Signature, Unit, loop_order
+from .. import native
 
 __all__ = ["prototype", "python_forms", "representatives", "ufunc_entries"]
 
@@ -100,7 +101,7 @@ def ufunc_entries(
                 doc=function.doc,
                 source=function.text,
                 line=function.line,
-                notes=(*signature.notes, *_narrow(name, ordered), *seen),
+                notes=(*signature.notes, *native.narrow(name, ordered, remedy=", or --types"), *seen),
                 timed=() if effects else timed[name],
                 cautious=_cautious(signature),
                 python=form.get("python", ""),
@@ -111,16 +112,6 @@ def ufunc_entries(
             )
         )
     return made
-
-
-def _narrow(name: str, loops: Sequence[LoopCode]) -> tuple[str, ...]:
-    """A word on ufuncs that refuse float64, NumPy's default type; its default integer they all take."""
-    kinds = {TYPES[t].char for loop in loops for t in loop.types}
-    if kinds & set("dgDGlLqQ") or not kinds & set("fe"):
-        return ()
-    return (
-        f"{name} has no loop for float64, which a Python number alone is: write {name}(np.float32(2)), or --types.",
-    )
 
 
 def _cautious(signature: Signature) -> bool:

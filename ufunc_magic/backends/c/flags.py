@@ -20,7 +20,7 @@ def compiler_flags(tool: compilers.Toolchain, options: Options) -> tuple[str, ..
     if options.arch == "native":
         flags += ["-mcpu=native" if tool.kind == "zig" else "-march=native", "-D__UFM_ONE_TARGET"]
     if options.parallel:
-        flags.append("-fopenmp")
+        flags.append("-pthread")
     folders = [f"-I{Path(f).expanduser()}" for f in options.include]
     return (*flags, *folders, *options.compile_args)
 

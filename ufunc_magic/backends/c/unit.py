@@ -6,28 +6,23 @@ import re
 import shlex
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-from ... import cache, codegen, compilers, cparse, description, loader, operands, toolchain
+from ... import codegen, compilers, cparse, description, loader, operands, toolchain
 from ...cparse import cmarkers, definitions
 from ...diagnostics import GENERATED
-from ...errors import CompileError, ParseError, ToolchainError
+from ...errors import CompileError, ParseError
 from ...objectcode import FunctionCode, ObjectCode, required_glibc
 from ...operands import annotation
 from ...options import Options
 from ...signature import Unit
+from .. import native
 from .entries import prototype, python_forms, representatives, ufunc_entries
 from .flags import compiler_flags, linker_flags
 
 __all__ = ["compile"]
 
-#: A cell that mentions one of these works on errno or the FP environment itself.
-_ENVIRONMENT = frozenset(
-    "errno __errno_location math_errhandling fenv_t fexcept_t feclearexcept fegetexceptflag feraiseexcept "
-    "fesetexceptflag fetestexcept fegetround fesetround fegetenv feholdexcept fesetenv feupdateenv feenableexcept "
-    "fedisableexcept _mm_getcsr _mm_setcsr _MM_SET_ROUNDING_MODE FE_DOWNWARD FE_UPWARD FE_TOWARDZERO".split()
-)
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(\([^)\n]*\))?[ \t]*(.*(?:\\\r?\n.*)*)", re.M)
 
 
@@ -41,14 +36,14 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Object
     SignatureError, CompileError, LinkError, ToolchainError
     """
     tool = compilers.find(cplus=options.cplus)
-    told = _described(tool)
+    told = native.described(tool)
     flags, link = compiler_flags(tool, options), linker_flags(tool, options)
     unit = cparse.parse(source, cplus=options.cplus)
     text = source
     if _needs_preprocessor(unit, source):
         # -fdirectives-only would keep macros; what is needed here is what they make.
         marked = f"#line 1 {codegen.c_string(name)}\n{source}\n"
-        text = toolchain.preprocess(tool, marked, name=name, flags=flags, cell=source, storage=_storage())
+        text = toolchain.preprocess(tool, marked, name=name, flags=flags, cell=source, storage=native.storage())
         seen = cparse.parse_preprocessed(text, cell_name=name, cell_text=source, cplus=options.cplus)
         unit = replace(
             seen, macros=unit.macros, includes=unit.includes, identifiers=unit.identifiers | seen.identifiers
@@ -60,7 +55,9 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Object
         raise alone or _nothing_to_bind(unit, name)
 
     plan = _plan(unit, options, told, tool)
-    flags, link = (*flags, *plan.flags), (*link, *plan.link)
+    # Our own threads need no OpenMP; a cell may have pragmas of its own.
+    openmp = ("-fopenmp",) if options.parallel and told.openmp and re.search(r"\bomp\b|_OPENMP", source) else ()
+    flags, link = (*flags, *plan.flags, *openmp), (*link, *plan.link)
     if options.types and codegen.in_terms_of_t(unit):
         plain = ()  # their C names exist once per type
     translation = codegen.translate(
@@ -85,10 +82,10 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Object
                 output=library,
                 flags=flags,
                 link=link,
-                extra_sources=[_driver(tool, options, folder), *options.src],
+                extra_sources=[native.driver(tool, parallel=bool(options.parallel), folder=folder), *options.src],
                 name=name,
                 cell=source,
-                storage=_storage(),
+                storage=native.storage(),
             )
         except CompileError as fault:
             if any(d.severity == "error" and d.file != GENERATED for d in fault.diagnostics):
@@ -142,89 +139,23 @@ def _fault_alone(
     text = f"#line 1 {codegen.c_string(name)}\n{source}\n"
     try:
         toolchain.compile_shared(
-            tool, text, output=folder / "alone", flags=alone, name=name, cell=source, storage=_storage()
+            tool, text, output=folder / "alone", flags=alone, name=name, cell=source, storage=native.storage()
         )
     except CompileError as fault:
         return fault if any(d.severity == "error" and d.file == name for d in fault.diagnostics) else None
     return None
 
 
-# ------------------------------------------------------------------------------------------- flags
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """What the text of the cell adds to the options: flags, SIMD functions, how FP flags are judged."""
-
-    flags: tuple[str, ...]
-    link: tuple[str, ...]
-    simd: tuple[str, ...]
-    judge: int
-    notes: tuple[str, ...]
-
-
-def _plan(unit: Unit, options: Options, told: description.Description, tool: compilers.Toolchain) -> _Plan:
-    words = unit.identifiers | unit.calls
-    if words & _ENVIRONMENT or "<fenv.h>" in unit.includes or "<errno.h>" in unit.includes:
-        rounding = ("-frounding-math",) if "<fenv.h>" in unit.includes else ()
-        return _Plan(
-            rounding, (), (), 2, ("errno or the FP environment is used: no SIMD math, every FP flag is reported",)
-        )
-    judge = 0 if options.fast_math else 1
-    flags = ["-fno-math-errno", "-fno-trapping-math"]
-    if options.strict:
-        # Contraction to FMA would make the result depend on the clone that runs.
-        return _Plan((*flags, "-ffp-contract=off"), (), (), 1, ())
-    wanted = words - set(unit.names)
-    if options.types or options.cplus:
-        wanted |= {f"{word}f" for word in wanted}  # tgmath.h and <cmath> turn exp(float) into expf
-    simd = tuple(sorted(wanted & told.libmvec))
-    if simd and tool.kind != "gcc":
-        # clang names the vector variants itself, but does not link what holds them.
-        library = description.libmvec_path()
-        return _Plan((*flags, "-fveclib=libmvec"), (library,) if library else (), (), judge, ())
-    if {"sin", "cos"} <= wanted or {"sinf", "cosf"} <= wanted:
-        # gcc would make one call of sincos of the two, and then not vectorize it.
-        flags += ["-fno-builtin-cos", "-fno-builtin-cosf"]
-    return _Plan(tuple(flags), (), simd, judge, ())
-
-
-# ------------------------------------------------------------------------------------- the compiler
-
-
-def _described(tool: compilers.Toolchain) -> description.Description:
-    store, fact = cache.default(), description.fact_name(tool)
-    told = description.Description.loads(store.recall(fact))
-    if told is None:
-        told = toolchain.describe(tool)
-        store.remember(fact, told.dumps())
-    return told
-
-
-def _storage() -> Path:
-    return cache.default().storage("zig")
-
-
-def _driver(tool: compilers.Toolchain, options: Options, folder: Path) -> Path:
-    """The driver's object file: compiled once per compiler, kept in the cache."""
-    tool = replace(tool, cplus=False)
-    text = codegen.driver()
-    flags = [*(f for f in compilers.base_flags(tool) if f != "-shared"), "-fno-strict-aliasing", "-w", "-c"]
-    if options.parallel:
-        if not _described(tool).openmp:
-            raise ToolchainError(
-                f"--parallel: {tool} has no OpenMP.", remedy="Use gcc (CC=gcc), or install libomp for clang."
-            )
-        flags += ["-fopenmp", "-DUFM_PARALLEL"]
-    entry_key = cache.key(["driver", text, repr(tool.identity()), repr(flags)])
-    store = cache.default()
-    entry = store.get(entry_key)
-    if entry is None:
-        made = folder / "driver.o"
-        toolchain.compile_shared(tool, text, output=made, flags=flags, name="driver.c", cell=text, storage=_storage())
-        store.publish(entry_key, record=b"", code=made)
-        return made
-    return entry.copy_to(folder / "driver.o")
+def _plan(unit: Unit, options: Options, told: description.Description, tool: compilers.Toolchain) -> native.Plan:
+    return native.plan(
+        unit.identifiers | unit.calls | ({"errno"} if "<errno.h>" in unit.includes else set()),
+        fenv="<fenv.h>" in unit.includes,
+        own=frozenset(unit.names),
+        floats=bool(options.types or options.cplus),
+        options=options,
+        told=told,
+        tool=tool,
+    )
 
 
 # -------------------------------------------------------------------------------------- the cell's text

@@ -1,0 +1,3 @@
+cimport numpy as np
+
+cdef np.ndarray[double, ndim=1] table

@@ -1,0 +1,3 @@
+cdef double logit(double p) {
+    return p / (1 - p);
+}

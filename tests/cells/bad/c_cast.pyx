@@ -1,0 +1,2 @@
+cdef int whole(double x):
+    return (int)x

@@ -1,0 +1,3 @@
+cdef double f(double x):
+    double y = x*x
+    return y

@@ -1,0 +1,5 @@
+cdef double length(double x):
+    return x + len(str(x))
+
+cdef double f(double x) nogil:
+    return length(x)

@@ -1,0 +1,3 @@
+class Point:
+    cdef double x
+    cdef double y

@@ -1,0 +1,4 @@
+def outer(double a):
+    cpdef double inner(double x):
+        return a*x
+    return inner

@@ -1,0 +1,2 @@
+cdef double (double x):
+    return x

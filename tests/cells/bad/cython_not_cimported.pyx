@@ -1,0 +1,3 @@
+@cython.ufunc
+cdef double f(double x):
+    return 2*x

@@ -1,0 +1,5 @@
+cdef extern from *:
+    double erfcinv(double) nogil
+
+cdef double f(double x):
+    return erfcinv(x)

@@ -1,0 +1,6 @@
+ctypedef fused number:
+    float
+    double
+
+cdef number zero():
+    return 0

@@ -1,0 +1,3 @@
+cdef double twice(double x)
+    cdef double y = 2*x
+    return y

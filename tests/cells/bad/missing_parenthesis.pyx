@@ -1,0 +1,3 @@
+cdef double f(double x):
+    cdef double y = (x + 1
+    return 2*y

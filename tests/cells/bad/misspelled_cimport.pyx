@@ -1,0 +1,4 @@
+from libc.math cimport sqrt, ecp
+
+cdef double f(double x):
+    return sqrt(ecp(x))

@@ -1,0 +1,2 @@
+cdef doubel twice(doubel x):
+    return 2*x

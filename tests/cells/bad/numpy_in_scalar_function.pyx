@@ -1,0 +1,2 @@
+cdef double decay(double t, double tau):
+    return np.exp(-t / tau)

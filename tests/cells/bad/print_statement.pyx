@@ -1,0 +1,3 @@
+def f(x):
+    print "x is", x
+    return x

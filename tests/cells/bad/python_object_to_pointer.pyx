@@ -1,0 +1,2 @@
+def first(double *p):
+    return p[0]

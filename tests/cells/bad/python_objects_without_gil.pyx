@@ -1,0 +1,3 @@
+cdef double f(double x) noexcept nogil:
+    cdef list values = [x]
+    return values[0]

@@ -1,0 +1,3 @@
+cdef double f(double x):
+    """Twice x.
+    return 2*x

@@ -1,0 +1,4 @@
+cdef int count(int n):
+    cdef vector[int] v
+    v.push_back(n)
+    return v.size()

@@ -1,0 +1,6 @@
+cdef enum Spin:
+    UP
+    DOWN
+
+cdef inline double half(double x) noexcept nogil:
+    return 0.5 * x
