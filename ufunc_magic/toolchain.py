@@ -21,11 +21,13 @@ __all__ = [
     "Toolchain",
     "base_flags",
     "base_link",
+    "compile_object",
     "compile_shared",
     "describe",
     "find",
     "find_all",
     "library_flags",
+    "link_shared",
     "preprocess",
     "run",
     "run_python",
@@ -171,6 +173,45 @@ def compile_shared(
     if done.status:
         raise _failure(done, name, cell, places)
     return shorten(read_compiler(messages + done.messages, name=name, cell=cell, places=places))
+
+
+def compile_object(
+    toolchain: Toolchain,
+    source: str,
+    *,
+    output: pathlib.Path,
+    flags: Sequence[str],
+    name: str,
+    cell: str,
+    places: Sequence[int] | None = None,
+    storage: pathlib.Path | None = None,
+) -> tuple[Diagnostic, ...]:
+    """Compile ``source`` into an object file, for `link_shared`; parameters and errors as of `compile_shared`."""
+    compiling = [f for f in (*flags, *_limits(toolchain)) if f != "-shared"]
+    command = [*toolchain.command, *compiling, "-c", *_language(toolchain), "-o", str(output)]
+    done = _run(command, source, output.parent, storage)
+    if done.status:
+        raise _failure(done, name, cell, places)
+    return shorten(read_compiler(done.messages, name=name, cell=cell, places=places))
+
+
+def link_shared(
+    toolchain: Toolchain,
+    objects: Sequence[pathlib.Path],
+    *,
+    output: pathlib.Path,
+    flags: Sequence[str],
+    link: Sequence[str] = (),
+    name: str,
+    cell: str,
+    storage: pathlib.Path | None = None,
+) -> None:
+    """Link object files into a shared library; parameters and errors as of `compile_shared`."""
+    linking = [f for f in flags if f not in FAST_MATH]
+    command = [*toolchain.command, *linking, *map(str, objects), "-o", str(output), *link]
+    done = _run(command, "", output.parent, storage)
+    if done.status:
+        raise _failure(done, name, cell)
 
 
 def _driver(toolchain: Toolchain, *, cplus: bool) -> tuple[str, ...]:

@@ -119,7 +119,14 @@ def translate(
 
 
 def append(
-    c: str, functions: str, instances: Sequence[Instance], *, options: Options, simd: Sequence[str] = (), judge: int = 1
+    c: str,
+    functions: str,
+    instances: Sequence[Instance],
+    *,
+    options: Options,
+    simd: Sequence[str] = (),
+    judge: int = 1,
+    seed: str = "",
 ) -> Translation:
     """Write loops behind a translation unit that another compiler wrote.
 
@@ -133,9 +140,11 @@ def append(
         Whose functions are in ``c`` or in ``functions``.
     options, simd, judge
         As for `translate`.
+    seed : str
+        What makes the marker of the type table this unit's own.
     """
     cplus = options.cplus
-    marker = _MARKER + hashlib.sha256("\0".join([c, repr(options.key())]).encode()).digest()[:16]
+    marker = _MARKER + hashlib.sha256("\0".join([c, functions, seed, repr(options.key())]).encode()).digest()[:16]
     parts = [c, template("interface.h"), *_vector_math(simd), template("support.h")]
     parts += [template("types.hpp" if cplus else "types.h"), *_simd_declarations(simd, cplus=cplus), functions]
     parts += _loops(instances, marker, plain=(), options=options, simd=simd, judge=judge)

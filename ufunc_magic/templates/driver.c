@@ -222,7 +222,27 @@ static Flags real_flags(const __ufm_plan *plan, char *const *operands, ptrdiff_t
 
 /* ----------------------------------------------------------------------------- strided and contiguous */
 
+/* Every second element and the other direction are common, and with the step a constant compilers have
+   instructions for them. */
 #define MOVE(T)                                                                                                        \
+    if (to_step == (ptrdiff_t)sizeof(T)) {                                                                             \
+        T *restrict t = (T *)to;                                                                                       \
+        const T *restrict f = (const T *)from;                                                                         \
+        if (from_step == 2 * (ptrdiff_t)sizeof(T))                                                                     \
+            for (ptrdiff_t j = 0; j < count; j++) t[j] = f[2 * j];                                                     \
+        else if (from_step == -(ptrdiff_t)sizeof(T))                                                                   \
+            for (ptrdiff_t j = 0; j < count; j++) t[j] = f[-j];                                                        \
+        else if (from_step == 0)                                                                                       \
+            for (ptrdiff_t j = 0; j < count; j++) t[j] = *f;                                                           \
+        else                                                                                                           \
+            for (ptrdiff_t j = 0; j < count; j++, from += from_step) t[j] = *(const T *)from;                          \
+        break;                                                                                                         \
+    }                                                                                                                  \
+    if (from_step == (ptrdiff_t)sizeof(T)) {                                                                           \
+        const T *restrict f = (const T *)from;                                                                         \
+        for (ptrdiff_t j = 0; j < count; j++, to += to_step) *(T *)to = f[j];                                          \
+        break;                                                                                                         \
+    }                                                                                                                  \
     for (ptrdiff_t j = 0; j < count; j++, from += from_step, to += to_step) *(T *)to = *(const T *)from;               \
     break
 

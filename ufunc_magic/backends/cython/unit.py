@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import shlex
 import sysconfig
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from Cython.Compiler.Version import version as cython_version
@@ -36,6 +38,8 @@ class _Unit:
 
     tool: compilers.Toolchain
     text: str
+    #: The loops, where they are a unit of their own; else they stand behind the module in ``text``.
+    loops: str
     flags: tuple[str, ...]
     link: tuple[str, ...]
     sources: tuple[str, ...]
@@ -55,7 +59,9 @@ def compile(source: str, *, options: Options, name: str, folder: Path, module: s
     tool = compilers.find(cplus=options.cplus)
     _check(found)
     made = _translated(source, options, found, name=name, folder=folder, module=module)
-    planned = _planned(made, source, options, name=name, module=module)
+    # One unit where steps of the compiler's own part it already, or where a profile is kept by its name.
+    whole = options.fast_math or options.pgo or bool(found.sources)
+    planned = _planned(made, source, options, name=name, module=module, whole=whole)
     unit = _unit(made, planned, source, options, found, tool, name=name)
     library = folder / "cell.so"
     with ThreadPoolExecutor(1, thread_name_prefix="ufunc_magic-baseline") as pool:
@@ -117,11 +123,11 @@ def _translated(
     )
 
 
-def _planned(made: Translated, source: str, options: Options, *, name: str, module: str) -> Kernels:
+def _planned(made: Translated, source: str, options: Options, *, name: str, module: str, whole: bool) -> Kernels:
     defined = copies.definitions(made.c, name=name)
     wanted = [f.cname for f in made.functions if f.cname and not f.name.startswith("_")]
     copied = copies.copies(defined, wanted, free=made.free, module=module)
-    return kernels(made.functions, defined=defined, copied=copied, text=Text(source), options=options)
+    return kernels(made.functions, defined=defined, copied=copied, text=Text(source), options=options, whole=whole)
 
 
 def _unit(
@@ -139,12 +145,25 @@ def _unit(
     openmp = ("-fopenmp",) if found.uses_openmp and told.openmp else ()
     flags = (*compiler_flags(tool, options, found), *plan.flags, *openmp)
     hot = hot_options(flags)
-    c = _hot(made.c, *copies.user_part(made.c, name=name), words=hot)
-    translation = codegen.append(c, planned.text, planned.instances, options=options, simd=plan.simd, judge=plan.judge)
+    cold = planned.apart and not planned.rest and not any(i.python for i in planned.instances)
+    c = made.c if cold else _hot(made.c, *copies.user_part(made.c, name=name), words=hot)
+    translation = codegen.append(
+        "" if planned.apart else c,
+        planned.text,
+        planned.instances,
+        options=options,
+        simd=plan.simd,
+        judge=plan.judge,
+        seed=source,
+    )
+    link = (*linker_flags(tool, options, found), *plan.link)
+    if planned.apart:
+        return _Unit(
+            tool, f"{c}\n{planned.real}\n", translation.text, flags, link, found.sources, translation, plan.notes
+        )
     at = translation.text.index(_LOOPS, len(c))
     text = _hot(translation.text, at, len(translation.text), words=hot)
-    link = (*linker_flags(tool, options, found), *plan.link)
-    return _Unit(tool, text, flags, link, found.sources, translation, plan.notes)
+    return _Unit(tool, text, "", flags, link, found.sources, translation, plan.notes)
 
 
 def _hot(c: str, start: int, end: int, *, words: str) -> str:
@@ -183,22 +202,34 @@ def _compiled(
 ) -> tuple[Diagnostic, ...]:
     """Compile and link ``unit``, with a profile where it was asked for."""
     folder = library.parent
-    extra: list[str | Path] = [native.driver(unit.tool, parallel=bool(options.parallel), folder=folder), *unit.sources]
+    extra = [native.driver(unit.tool, parallel=bool(options.parallel), folder=folder), *map(Path, unit.sources)]
     places = translated.places(unit.text, module=module, name=name, cell=source)
 
+    told: dict[str, Any] = {"name": name, "cell": source, "storage": native.storage()}
+    whole = functools.partial(toolchain.compile_shared, unit.tool, unit.text, output=library, link=unit.link)
+
     def make(more: Sequence[str]) -> tuple[Diagnostic, ...]:
-        return toolchain.compile_shared(
-            unit.tool,
-            unit.text,
-            output=library,
-            flags=[*unit.flags, *more],
-            link=unit.link,
-            extra_sources=extra,
-            name=name,
-            cell=source,
-            places=places,
-            storage=native.storage(),
-        )
+        flags = [*unit.flags, *more]
+        if not unit.loops:
+            return toolchain.compile_shared(
+                unit.tool,
+                unit.text,
+                output=library,
+                flags=flags,
+                link=unit.link,
+                extra_sources=extra,
+                places=places,
+                **told,
+            )
+        # Module and loops at once, on two cores: neither needs to see the other.
+        fast = ["-O3" if f == "-O1" else f for f in flags]
+        parts = [folder / "module.o", folder / "loops.o"]
+        with ThreadPoolExecutor(1, thread_name_prefix="ufunc_magic-loops") as pool:
+            loops = pool.submit(toolchain.compile_object, unit.tool, unit.loops, output=parts[1], flags=fast, **told)
+            warned = toolchain.compile_object(unit.tool, unit.text, output=parts[0], flags=flags, places=places, **told)
+            loops.result()
+        toolchain.link_shared(unit.tool, [*parts, *extra], output=library, flags=flags, link=unit.link, **told)
+        return warned
 
     if not options.pgo:
         return make(())

@@ -136,7 +136,7 @@ class ArrayValues(Combined):
         return self._extent(node.id, axis)
 
     def _extent(self, name: str, axis: int) -> Val:
-        dimensions = self.dimensions[name]
+        dimensions = self.dimensions.get(name, 0)
         if not dimensions or axis >= max(dimensions, 1):
             raise NoVector
         if not self.stacked and axis == 0:

@@ -28,6 +28,8 @@ def parse(source: str, *, cplus: bool, directives: Mapping[str, Any]) -> Any:
             tree = parse_from_strings("cell", source, context=context)
         except Errors.CompileError as fault:
             raise Stop("could not be read by Cython's parser") from fault
+        except RuntimeError as fault:  # of a text without a file Cython reads no other files
+            raise Stop("stands in a cell that includes other files") from fault
         if faults:
             raise Stop("could not be read by Cython's parser")
     return tree

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from .aliases import without_aliases
 from .arrays import NoVector, Val
 from .dataflow import alive, ends, gives_back, seen_dimensions
 from .elements import ArrayValues
@@ -35,7 +36,7 @@ def vector_text(text: str, wanted: Wanted, *, dimensions: Sequence[int]) -> str:
     dimensions : sequence of int
         Of each parameter of the cell's function: 0 a number, -1 not known.
     """
-    tree = ast.parse(text)
+    tree = without_aliases(ast.parse(text))
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     if any(node.decorator_list for node in functions.values()) or _NARROW & {*wanted.inputs}:
         return ""
