@@ -18,15 +18,18 @@ ROOT = Path(__file__).parent.parent / "ufunc_magic"
 LINES: tuple[tuple[str, ...], ...] = (
     ("magics", "__main__"),
     ("completion", "capture", "names"),
+    ("exchange",),
     ("build",),
-    ("backends.c", "backends.cython", "compare"),
+    ("backends.c", "backends.cython", "compare", "interop"),
+    ("serialize",),
+    ("built",),
     ("backends.native",),
     ("backends",),
-    ("loader", "ufunc", "foreign", "doctor"),
+    ("loader", "ufunc", "foreign", "relocatable", "doctor"),
     ("cache", "codegen", "pyloop", "toolchain"),
     ("operands", "report"),
     ("cparse",),
-    ("objectcode", "arguments"),
+    ("objectcode", "arguments", "raising"),
     ("options", "signature"),
     ("errors",),
 )
@@ -52,8 +55,9 @@ OWNERS: dict[str, frozenset[str]] = {
     "tree_sitter": frozenset({"cparse", "pyloop"}),
     "tree_sitter_c": frozenset({"cparse", "pyloop"}),
     "tree_sitter_cuda": frozenset({"cparse", "pyloop"}),
-    "copyreg": frozenset(),
-    "numba": frozenset(),
+    "copyreg": frozenset({"serialize"}),
+    "numba": frozenset({"interop"}),
+    "llvmlite": frozenset({"interop", "relocatable"}),
     "Cython": frozenset({"backends.cython"}),
     "cupy": frozenset(),
     "torch": frozenset(),
@@ -249,7 +253,6 @@ def test_backends_do_not_know_each_other(name: str) -> None:
     assert [edge.place for edge in others] == []
 
 
-@pytest.mark.skipif("serialize" not in MODULES, reason="serialize does not exist yet")
 def test_nothing_that_unpickling_loads_can_compile() -> None:
     chain = reachable("serialize", deferred=True)
     assert [e.place for e in chain.values() if e.ours.startswith(("toolchain", "nvrtc", "backends"))] == []

@@ -220,6 +220,35 @@ def test_a_damaged_file_that_was_replaced_meanwhile_is_kept(store):
     assert path.exists()
 
 
+def test_with_a_key_only_what_was_signed_with_it_is_used(store, monkeypatch):
+    unsigned, signed = key(["unsigned"]), key(["signed"])
+    store.publish(unsigned, record=b"r", code=b"code")
+    monkeypatch.setenv("UFUNC_MAGIC_KEY", "mine")
+    assert store.get(unsigned) is None
+    store.publish(signed, record=b"r", code=b"more")
+    assert store.get(signed).code == b"more"
+    monkeypatch.setenv("UFUNC_MAGIC_KEY", "other")
+    assert store.get(signed) is None
+
+
+def test_entries_that_others_can_use_are_left_to_them(store, monkeypatch):
+    name = key(["mine"])
+    store.publish(name, record=b"r", code=b"code")
+    monkeypatch.setenv("UFUNC_MAGIC_KEY", "mine")
+    assert store.get(name) is None
+    monkeypatch.delenv("UFUNC_MAGIC_KEY")
+    assert store.get(name).code == b"code"
+
+
+def test_a_signed_entry_that_points_to_another_object_is_refused(store, monkeypatch):
+    monkeypatch.setenv("UFUNC_MAGIC_KEY", "mine")
+    good = store.publish(key(["good"]), record=b"r", code=b"good")
+    store.publish(key(["bad"]), record=b"r", code=b"bad")
+    path = store.path / "keys" / key(["good"])
+    path.write_bytes(path.read_bytes().replace(good.digest.encode(), b"0" * 64))
+    assert store.get(key(["good"])) is None
+
+
 def test_a_cleared_or_deleted_cache_is_made_again(store):
     store.publish(K, record=b"r", code=CODE)
     shutil.rmtree(store.path)

@@ -54,10 +54,12 @@ typedef double __ufm_t0_0;
 typedef double __ufm_t0_1;
 typedef double __ufm_t0_2;
 
-__attribute__((__used__)) static const __ufm_byte __ufm_types[] = {<marker>, __UFM_TYPE(__ufm_t0_0), __UFM_TYPE(__ufm_t0_1), __UFM_TYPE(__ufm_t0_2)};
+__attribute__((__used__)) static const __ufm_byte __ufm_types[] = {<marker>, __UFM_TYPE(__ufm_t0_0), \
+__UFM_TYPE(__ufm_t0_1), __UFM_TYPE(__ufm_t0_2)};
 
 // add, loop 0 of this object.
-__UFM_FLATTEN_BODY static inline __attribute__((__always_inline__)) int __ufm_body_0(__ufm_intp __ufm_m, const __ufm_t0_0 *__restrict __ufm_i0, const __ufm_t0_1 *__restrict __ufm_i1, __ufm_t0_2 *__restrict __ufm_o2)
+__UFM_FLATTEN_BODY static inline __attribute__((__always_inline__)) int __ufm_body_0(__ufm_intp __ufm_m, const \
+__ufm_t0_0 *__restrict __ufm_i0, const __ufm_t0_1 *__restrict __ufm_i1, __ufm_t0_2 *__restrict __ufm_o2)
 {
     int __ufm_failed = 0;
     __ufm_intp __ufm_j;
@@ -73,9 +75,11 @@ __UFM_CLONES __UFM_FLATTEN static int __ufm_kernel_0(__ufm_intp __ufm_m, __ufm_c
 {
     return __ufm_body_0(__ufm_m, (__ufm_t0_0 *)__ufm_p[0], (__ufm_t0_1 *)__ufm_p[1], (__ufm_t0_2 *)__ufm_p[2]);
 }
-static int __ufm_sequence_0(__ufm_intp __ufm_m, __ufm_char **__ufm_p, const __ufm_intp *__ufm_s, __ufm_char **__ufm_kept)
+static int __ufm_sequence_0(__ufm_intp __ufm_m, __ufm_char **__ufm_p, const __ufm_intp *__ufm_s, __ufm_char \
+**__ufm_kept)
 {
-    __ufm_t0_0 *__ufm_k0 = (__ufm_t0_0 *)__ufm_kept[0]; __ufm_t0_1 *__ufm_k1 = (__ufm_t0_1 *)__ufm_kept[1]; __ufm_t0_2 *__ufm_k2 = (__ufm_t0_2 *)__ufm_kept[2];
+    __ufm_t0_0 *__ufm_k0 = (__ufm_t0_0 *)__ufm_kept[0]; __ufm_t0_1 *__ufm_k1 = (__ufm_t0_1 *)__ufm_kept[1]; \
+__ufm_t0_2 *__ufm_k2 = (__ufm_t0_2 *)__ufm_kept[2];
     __ufm_intp __ufm_j;
     if (__ufm_p[0] == __ufm_p[2] && !__ufm_s[0] && !__ufm_s[2] && __UFM_TYPE(__ufm_t0_0) == __UFM_TYPE(__ufm_t0_2)) {
         __ufm_t0_2 __ufm_r0 = *(const __ufm_t0_2 *)__ufm_p[2];
@@ -88,7 +92,8 @@ static int __ufm_sequence_0(__ufm_intp __ufm_m, __ufm_char **__ufm_p, const __uf
         *(__ufm_t0_2 *)__ufm_p[2] = __ufm_r0;
     } else
     for (__ufm_j = 0; __ufm_j < __ufm_m; __ufm_j++) {
-        __ufm_k0[__ufm_j] = *(const __ufm_t0_0 *)(__ufm_p[0] + __ufm_j * __ufm_s[0]); __ufm_k1[__ufm_j] = *(const __ufm_t0_1 *)(__ufm_p[1] + __ufm_j * __ufm_s[1]);
+        __ufm_k0[__ufm_j] = *(const __ufm_t0_0 *)(__ufm_p[0] + __ufm_j * __ufm_s[0]); __ufm_k1[__ufm_j] = *(const \
+__ufm_t0_1 *)(__ufm_p[1] + __ufm_j * __ufm_s[1]);
         __ufm_t0_2 __ufm_r0 = __UFM_ZERO(__ufm_t0_2);
         __ufm_r0 = add(__ufm_k0[__ufm_j], __ufm_k1[__ufm_j]);
         *(__ufm_t0_2 *)(__ufm_p[2] + __ufm_j * __ufm_s[2]) = __ufm_k2[__ufm_j] = __ufm_r0;

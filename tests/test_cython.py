@@ -378,7 +378,9 @@ def counter():
 def _in_new_process(script: str, **environment: str) -> str:
     # The very package under test, wherever this was started: another copy has other objects.
     environment = {**os.environ, "PYTHONPATH": str(Path(um.__file__).parent.parent), **environment}
-    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", script], env=environment, capture_output=True, text=True, check=False
+    )
     assert done.stderr == ""
     return done.stdout
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         ToolchainError,
         UfuncMagicError,
     )
+    from .exchange import dumps, from_numba, loads
 
 __all__ = [
     "CacheError",
@@ -50,7 +51,10 @@ __all__ = [
     "compile_c",
     "compile_cython",
     "doctor",
+    "dumps",
+    "from_numba",
     "load_ipython_extension",
+    "loads",
     "unload_ipython_extension",
 ]
 
@@ -59,6 +63,9 @@ _HOMES = {
     "c_ufunc": "build",
     "compile_c": "build",
     "compile_cython": "build",
+    "dumps": "exchange",
+    "from_numba": "exchange",
+    "loads": "exchange",
     **{name: "errors" for name in __all__ if name[0].isupper()},
 }
 

@@ -1,4 +1,4 @@
-"""The same from a shell: ``python -m ufunc_magic demo | doctor | cache``."""
+"""The same from a shell: ``python -m ufunc_magic demo | doctor | cache | inspect``."""
 
 from __future__ import annotations
 
@@ -45,6 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 _demo()
             case "doctor":
                 _doctor()
+            case "inspect":
+                _inspect(given.file)
             case _:
                 _cache(clear=given.clear, prune=given.prune)
     except UfuncMagicError as error:
@@ -58,6 +60,8 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("demo", help="compile two C functions, check them against Python, print their table")
     commands.add_parser("doctor", help="show compilers, CPU, OpenMP, SIMD math, caches and packages")
+    inspect = commands.add_parser("inspect", help="show what a file of object code holds; nothing of it is run")
+    inspect.add_argument("file", help="a file with the bytes of dumps()")
     cache = commands.add_parser("cache", help="show the cache of compiled code")
     what = cache.add_mutually_exclusive_group()
     what.add_argument("--clear", action="store_true", help="remove everything")
@@ -78,6 +82,22 @@ def _doctor() -> None:
     from .doctor import diagnose
 
     print(diagnose())
+
+
+def _inspect(file: str) -> None:
+    from .errors import TargetError
+    from .objectcode import is_signed, unpack
+    from .report.contents import contents
+
+    try:
+        with open(file, "rb") as opened:
+            data = opened.read()
+    except OSError as error:
+        raise TargetError(
+            f"{file} cannot be read: {error.strerror}.", remedy="Give a file with what dumps() returned."
+        ) from None
+    object_code, entry = unpack(data)
+    print(contents(object_code, entry=entry, size=len(data), signed=is_signed(data)))
 
 
 def _cache(*, clear: bool, prune: int | None) -> None:

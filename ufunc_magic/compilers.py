@@ -227,7 +227,9 @@ def base_link(toolchain: Toolchain, *, environ: Mapping[str, str] | None = None)
     """Linker options that every unit needs, to stand after the cell's own libraries."""
     environ = os.environ if environ is None else environ
     # Without -z defs a missing symbol shows only when the object is opened.
-    defs = ("-Wl,-z,defs",) if sys.platform.startswith("linux") else ()
+    defs: tuple[str, ...] = ("-Wl,-z,defs",) if sys.platform.startswith("linux") else ()
+    # A page of its own for each kind of section would be a quarter of a small object, and objects travel.
+    defs += ("-Wl,-z,noseparate-code",) if defs and toolchain.kind == "gcc" else ()
     # The debugging information of zig's runtime would be nine tenths of the object.
     small = ("-Wl,-s",) if toolchain.kind == "zig" and defs else ()
     libm = ("-lm",) if sys.platform != "win32" else ()

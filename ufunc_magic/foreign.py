@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .errors import SignatureError
-from .objectcode import FunctionCode
+from .objectcode import FunctionCode, ObjectCode
 
 __all__ = ["PlainFunction", "make_plain"]
 
@@ -32,10 +32,13 @@ class PlainFunction:
         For an array that is not contiguous, or read-only where C may write.
     """
 
-    def __init__(self, code: FunctionCode, *, ffi: Any, pointer: Any, owner: object) -> None:
+    def __init__(
+        self, code: FunctionCode, *, ffi: Any, pointer: Any, owner: object, object_code: ObjectCode | None = None
+    ) -> None:
         self.ffi = ffi
         self._pointer = pointer
         self._owner = owner
+        self.object_code = object_code
         self._type = ffi.typeof(pointer)
         self._names = code.parameters
         self._const = _const(code.declaration.rpartition("\n")[2])
@@ -102,7 +105,9 @@ for _char, _name in (("b", "char"), ("h", "short"), ("i", "int"), ("l", "long"),
     _C_NAMES["u", _size] = _C_NAMES.get(("u", _size), ()) + _unsigned
 
 
-def make_plain(code: FunctionCode, address: int, *, owner: object) -> PlainFunction:
+def make_plain(
+    code: FunctionCode, address: int, *, owner: object, object_code: ObjectCode | None = None
+) -> PlainFunction:
     """Bind the function at ``address`` by its declaration.
 
     Raises
@@ -121,7 +126,7 @@ def make_plain(code: FunctionCode, address: int, *, owner: object) -> PlainFunct
             f"{code.name} can be neither a ufunc ({code.reason}) nor a plain function: {str(fault).splitlines()[0]}.",
             remedy="Give it a wrapper with numbers and pointers to numbers only, or make it static.",
         ) from fault
-    return PlainFunction(code, ffi=ffi, pointer=pointer, owner=owner)
+    return PlainFunction(code, ffi=ffi, pointer=pointer, owner=owner, object_code=object_code)
 
 
 @lru_cache(maxsize=256)

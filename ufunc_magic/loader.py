@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import importlib
 import importlib.machinery
 import importlib.util
+import itertools
 import linecache
 import os
 import platform
 import sys
 import sysconfig
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from types import ModuleType
+from typing import Any
 
+from . import raising
 from .errors import LinkError, TargetError
 from .objectcode import ObjectCode, Target
 
-__all__ = ["Library", "check_target", "cpu_features", "flush_stdio", "here", "open_library", "open_module"]
+__all__ = ["Library", "check_target", "cpu_features", "flush_stdio", "here", "in_memory", "open_library", "open_module"]
 
 _FORMATS = {"darwin": "mach-o", "win32": "pe", "cygwin": "pe"}
 
@@ -77,11 +81,50 @@ class Library:
         return int(ctypes.c_int.in_dll(self.handle, "__ufm_threads").value)
 
 
+@cache
 def here() -> Target:
     """The target of this process, with the C library it really runs on."""
-    libc, version = platform.libc_ver() if sys.platform == "linux" else ("", "")
     form = _FORMATS.get(sys.platform, "elf")
-    return Target(form, sys.platform, platform.machine().lower(), f"{libc} {version}".strip())  # type: ignore[arg-type]
+    return Target(form, sys.platform, platform.machine().lower(), _libc())  # type: ignore[arg-type]
+
+
+def _libc() -> str:
+    if sys.platform != "linux":
+        return ""
+    try:
+        # platform.libc_ver() reads the whole interpreter for it.
+        found = os.confstr("CS_GNU_LIBC_VERSION")
+    except (ValueError, OSError):
+        found = None
+    return found or " ".join(filter(None, platform.libc_ver()))
+
+
+_opened = itertools.count()
+
+
+@contextlib.contextmanager
+def in_memory(code: bytes) -> Iterator[str]:
+    """A path that opens, while inside, as a file of ``code`` that no folder holds; ``""`` where the system has none."""
+    descriptor = -1
+    path = ""
+    try:
+        if hasattr(os, "memfd_create") and os.path.isdir("/proc/self/fd"):
+            with contextlib.suppress(OSError):
+                descriptor = os.memfd_create("ufunc_magic", getattr(os, "MFD_CLOEXEC", 0))
+                view = memoryview(code)
+                while view:
+                    view = view[os.write(descriptor, view) :]
+                path = _spelled(descriptor, next(_opened))
+        yield path
+    finally:
+        if descriptor >= 0:
+            os.close(descriptor)
+
+
+def _spelled(descriptor: int, count: int) -> str:
+    """A path of the descriptor that was never used before: glibc takes a library of a name it knows for that one."""
+    a, b, c = ("/" * (1 + count // 128**n % 128) for n in range(3))
+    return f"{a}proc{b}self/fd{c}{descriptor}"
 
 
 @cache
@@ -122,7 +165,7 @@ def check_target(target: Target) -> None:
         )
 
 
-def open_library(object_code: ObjectCode, path: Path) -> Library:
+def open_library(object_code: ObjectCode, path: str | os.PathLike[str]) -> Library:
     """Open the library at ``path``, which holds ``object_code.code``.
 
     It is opened for itself only (RTLD_LOCAL) and bound at once, so that a missing symbol is an error
@@ -136,24 +179,36 @@ def open_library(object_code: ObjectCode, path: Path) -> Library:
     check_target(object_code.target)
     mode = getattr(os, "RTLD_NOW", 0) | getattr(os, "RTLD_LOCAL", 0)
     try:
-        handle = ctypes.CDLL(str(path), mode=mode)
+        handle = ctypes.CDLL(os.fspath(path), mode=mode)
     except OSError as fault:
         raise TargetError(
             f"The compiled object cannot be opened: {fault}.",
             remedy="Is a library it links with missing (LD_LIBRARY_PATH)?",
         ) from fault
     _Host.in_dll(handle, "__ufm_host").__init__(*_host_values())  # type: ignore[misc]
+    if hasattr(handle, "__ufm_python_names"):
+        _lend(handle)
     # By the highest index, not by number: a loop that repeats another's types has a place in the table, too.
     last = max((loop.index for f in object_code.functions for loop in f.loops), default=-1)
     plain = max((f.index for f in object_code.functions), default=-1)
     return Library(handle, _table(handle, "__ufm_loops", last + 1), _table(handle, "__ufm_functions", plain + 1))
 
 
-#: Extension modules of this process, by name and path: a module's code cannot be run twice.
+def _lend(handle: ctypes.CDLL) -> None:
+    """Fill in what the exceptions of a function of Numba's are raised with: Python's C functions, by name."""
+    names = (ctypes.c_char_p.in_dll(handle, "__ufm_python_names").value or b"").decode().split()
+    table = (ctypes.c_void_p * len(names)).in_dll(handle, "__ufm_python")
+    for n, name in enumerate(names):
+        table[n] = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
+    make: ctypes.py_object[Any] = ctypes.py_object.in_dll(handle, "__ufm_exception")
+    make.value = raising.exception
+
+
+#: Extension modules of this process, by name and code: a module's code cannot be run twice.
 _modules: dict[tuple[str, str], ModuleType] = {}
 
 
-def open_module(object_code: ObjectCode, path: Path) -> ModuleType:
+def open_module(object_code: ObjectCode, path: str) -> ModuleType:
     """Import the extension module at ``path``, which holds ``object_code.code``.
 
     Its statements run now; what they raise is the user's own and passes.
@@ -167,14 +222,14 @@ def open_module(object_code: ObjectCode, path: Path) -> ModuleType:
     """
     check_target(object_code.target)
     name = object_code.module
-    held = _modules.get((name, str(path)))
+    held = _modules.get((name, object_code.code_digest))
     if held is not None:
         sys.modules[name] = held
         return held
     for needed in object_code.preload:
         importlib.import_module(needed)
-    loading = importlib.machinery.ExtensionFileLoader(name, str(path))
-    spec = importlib.util.spec_from_file_location(name, str(path), loader=loading)
+    loading = importlib.machinery.ExtensionFileLoader(name, path)
+    spec = importlib.util.spec_from_file_location(name, path, loader=loading)
     assert spec
     before = sys.modules.get(name)
     try:
@@ -198,7 +253,7 @@ def open_module(object_code: ObjectCode, path: Path) -> ModuleType:
         if before is not None:
             sys.modules[name] = before
         raise
-    _modules[name, str(path)] = module
+    _modules[name, object_code.code_digest] = module
     # The file name that Cython gave to its tracebacks: now they show the cell's lines.
     lines = object_code.source.splitlines(keepends=True)
     linecache.cache[object_code.name] = (len(object_code.source), None, lines, object_code.name)

@@ -4,30 +4,46 @@ Wire form, version 1 (little-endian)::
 
     4 bytes   b"UFMO"
     u16       version of this format
-    u16       0
+    u16       flags: 1 signed
     u32       length of the header in bytes
-    header    UTF-8 JSON: target, language, toolchain, source, functions
-    code      the shared library, to the end
+    u32       length of the code in bytes
+    header    UTF-8 JSON: entry, target, language, toolchain, source, functions, ...
+    code      the shared library
+    32 bytes  seal: SHA-256 of all before the code, followed by the SHA-256 of the code
+    32 bytes  HMAC-SHA256 of the seal, only if signed
 
-The digest is SHA-256 over all of it.  Nothing here opens or runs what it holds.
+Nothing here opens or runs what it holds.
 """
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 import re
 import struct
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
 from .errors import Diagnostic, TargetError
 
-__all__ = ["FORMAT_VERSION", "FunctionCode", "LoopCode", "ObjectCode", "Target", "required_glibc"]
+__all__ = [
+    "FORMAT_VERSION",
+    "FunctionCode",
+    "LoopCode",
+    "ObjectCode",
+    "Target",
+    "is_signed",
+    "pack",
+    "required_glibc",
+    "unpack",
+]
 
 FORMAT_VERSION = 1
-_HEAD = struct.Struct("<4sHHI")
+_HEAD = struct.Struct("<4sHHII")
+_SIGNED = 1
 _MAGIC = b"UFMO"
 
 
@@ -140,7 +156,8 @@ class ObjectCode:
     """Machine code and what it says of itself.  Frozen, comparable by digest, serialisable.
 
     ``module`` is the name of the extension module that the code is, ``""`` if it is none; ``preload`` are modules
-    to import before it is opened; ``annotated`` is the view of ``--annotate``, as JSON.
+    to import before it is opened; ``annotated`` is the view of ``--annotate``, as JSON; ``options`` are those that
+    differ from the defaults, for who compiles the source again.
     """
 
     code: bytes = field(repr=False)
@@ -157,6 +174,7 @@ class ObjectCode:
     module: str = ""
     preload: tuple[str, ...] = ()
     annotated: str = field(default="", repr=False)
+    options: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @cached_property
     def header(self) -> bytes:
@@ -166,10 +184,14 @@ class ObjectCode:
         return json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
     @cached_property
+    def code_digest(self) -> str:
+        """SHA-256 of the machine code alone, in hexadecimal."""
+        return hashlib.sha256(self.code).hexdigest()
+
+    @cached_property
     def digest(self) -> str:
-        """SHA-256 of the wire form, in hexadecimal."""
-        head = _HEAD.pack(_MAGIC, FORMAT_VERSION, 0, len(self.header))
-        return hashlib.sha256(b"".join((head, self.header, self.code))).hexdigest()
+        """SHA-256 of header and code, in hexadecimal."""
+        return hashlib.sha256(b"%d:%b%b" % (len(self.header), self.header, bytes.fromhex(self.code_digest))).hexdigest()
 
     def __eq__(self, other: object) -> bool:
         return self.digest == other.digest if isinstance(other, ObjectCode) else NotImplemented
@@ -178,32 +200,24 @@ class ObjectCode:
         return hash(self.digest)
 
     def to_bytes(self) -> bytes:
-        """The wire form."""
-        return b"".join((_HEAD.pack(_MAGIC, FORMAT_VERSION, 0, len(self.header)), self.header, self.code))
+        """The wire form, unsigned and of the whole object."""
+        return pack(self)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> ObjectCode:
-        """Read a wire form.
+        """Read a wire form; see `unpack`."""
+        return unpack(data)[0]
 
-        Raises
-        ------
-        TargetError
-            If it is not one, is of a newer version, or is cut short.
-        """
-        if len(data) < _HEAD.size or data[:4] != _MAGIC:
-            raise TargetError(
-                f"These {len(data)} bytes are not object code of ufunc_magic.", remedy="Give what dumps() returned."
-            )
-        _, version, _, length = _HEAD.unpack_from(data)
-        if version != FORMAT_VERSION:
-            raise TargetError(
-                f"This object code has format {version}; this ufunc_magic reads {FORMAT_VERSION}.",
-                remedy="Use the same ufunc_magic on both sides.",
-            )
-        end = _HEAD.size + length
-        if end > len(data):
-            raise TargetError("The object code is cut short.", remedy="Send it again.")
-        return cls.from_parts(data[_HEAD.size : end], data[end:])
+    def stripped(self, *, source: bool = True) -> ObjectCode:
+        """Without what only a report needs, and with ``source`` or not."""
+        bare = tuple(
+            replace(f, python="", checked="", vector="", python_reason="", notes=(), source=f.source if source else "")
+            for f in self.functions
+        )
+        kept = self.source if source else ""
+        return replace(
+            self, functions=bare, source=kept, diagnostics=(), notes=(), command="", annotated="", options=self.options
+        )
 
     @classmethod
     def from_parts(cls, header: bytes, code: bytes) -> ObjectCode:
@@ -231,18 +245,104 @@ class ObjectCode:
                 module=h["module"],
                 preload=tuple(h["preload"]),
                 annotated=h["annotated"],
+                options=h["options"],
             )
-        except (ValueError, KeyError, TypeError, AttributeError) as fault:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as fault:
             raise TargetError(
                 f"The object code's header cannot be read: {fault!r}.", remedy="Make it again."
             ) from fault
         # The header's own bytes are kept: they are what the digest was taken of.
-        made.__dict__["header"] = header
+        if "entry" not in h:
+            made.__dict__["header"] = header
         return made
 
 
+def pack(object_code: ObjectCode, *, entry: str = "", key: bytes = b"") -> bytes:
+    """The wire form.
+
+    Parameters
+    ----------
+    object_code : ObjectCode
+    entry : str
+        The function that is meant; ``""`` for the whole object.
+    key : bytes
+        Sign with it; not at all if empty.
+    """
+    header = object_code.header
+    if entry:
+        header = b'{"entry":%b,%b' % (json.dumps(entry, ensure_ascii=False).encode(), header[1:])
+    flags = _SIGNED if key else 0
+    head = _HEAD.pack(_MAGIC, FORMAT_VERSION, flags, len(header), len(object_code.code))
+    seal = hashlib.sha256(b"".join((head, header, bytes.fromhex(object_code.code_digest)))).digest()
+    signature = hmac.digest(key, seal, "sha256") if key else b""
+    return b"".join((head, header, object_code.code, seal, signature))
+
+
+def is_signed(data: bytes) -> bool:
+    """Whether a wire form says that it is signed."""
+    return len(data) >= _HEAD.size and bool(_HEAD.unpack_from(data)[2] & _SIGNED)
+
+
+def unpack(data: bytes, *, key: bytes = b"") -> tuple[ObjectCode, str]:
+    """Read a wire form: the object and the name of the function that is meant, or ``""``.
+
+    Parameters
+    ----------
+    data : bytes
+    key : bytes
+        With one, only what was signed with it is accepted.
+
+    Raises
+    ------
+    TargetError
+        If it is none, of a newer version, cut short or altered, or not signed with ``key``.
+    """
+    if len(data) < _HEAD.size or data[:4] != _MAGIC:
+        raise TargetError(
+            f"These {len(data)} bytes are not object code of ufunc_magic.", remedy="Give what dumps() returned."
+        )
+    _, version, flags, header_length, code_length = _HEAD.unpack_from(data)
+    if version != FORMAT_VERSION:
+        raise TargetError(
+            f"This object code has format {version}; this ufunc_magic reads {FORMAT_VERSION}.",
+            remedy="Use the same ufunc_magic on both sides.",
+        )
+    signed = bool(flags & _SIGNED)
+    middle = _HEAD.size + header_length
+    end = middle + code_length
+    if len(data) != end + 32 + 32 * signed:
+        raise TargetError("The object code is cut short, or something was added to it.", remedy="Send it again.")
+    view = memoryview(data)
+    code = bytes(view[middle:end])
+    code_digest = hashlib.sha256(code)
+    seal = hashlib.sha256(b"".join((view[:middle], code_digest.digest()))).digest()
+    if key and not signed:
+        raise TargetError(
+            "This object code is not signed, and a key is set here.",
+            remedy="Sign it where it is made: UFUNC_MAGIC_KEY, or dumps(..., key=...).",
+        )
+    if not hmac.compare_digest(seal, view[end : end + 32]):
+        raise TargetError("The object code was altered on the way.", remedy="Send it again.")
+    if key and not hmac.compare_digest(hmac.digest(key, seal, "sha256"), view[end + 32 :]):
+        raise TargetError(
+            "This object code was signed with another key, or altered since.",
+            remedy="Use the same key on both sides; do not load it if you do.",
+        )
+    header = bytes(view[_HEAD.size : middle])
+    made = ObjectCode.from_parts(header, code)
+    made.__dict__["code_digest"] = code_digest.hexdigest()
+    return made, _entry(header)
+
+
+def _entry(header: bytes) -> str:
+    if not header.startswith(b'{"entry":'):
+        return ""
+    return str(json.loads(header).get("entry", ""))
+
+
 _HEADER_FIELDS = frozenset(
-    "target functions language toolchain source name threads diagnostics notes command module preload annotated".split()
+    "target functions language toolchain source name threads diagnostics notes command module preload annotated "
+    "options".split()
 )
 
 

@@ -60,6 +60,12 @@ class Options:
         """The fields that change machine code, as text, in a fixed order."""
         return tuple((f.name, repr(getattr(self, f.name))) for f in fields(self) if f.metadata.get("key", True))
 
+    def changed(self) -> dict[str, Any]:
+        """Those of the first group that differ from the defaults, for `make_options`; lists for tuples, as JSON has."""
+        default = Options()
+        found = {f.name: getattr(self, f.name) for f in fields(self) if f.metadata.get("key", True)}
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in found.items() if v != getattr(default, k)}
+
 
 @dataclass(frozen=True)
 class Option:

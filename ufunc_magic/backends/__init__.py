@@ -51,7 +51,7 @@ def engine() -> tuple[tuple[str, int, int], ...]:
     found = []
     for folder, _, names in os.walk(root):
         for name in names:
-            if name.endswith((".py", ".c", ".h", ".hpp")):
+            if name.endswith((".py", ".c", ".h", ".hpp", ".ll")):
                 status = os.stat(os.path.join(folder, name))
                 found.append((os.path.relpath(os.path.join(folder, name), root), status.st_size, status.st_mtime_ns))
     return tuple(sorted(found))

@@ -8,6 +8,18 @@ typedef __SIZE_TYPE__ __ufm_size;
 #define __UFM_EXPORT __attribute__((__visibility__("default")))
 #endif
 
+/* What was found out about the CPU when the object was opened; clang knows the levels from 18 on. */
+#if defined __clang__ && __clang_major__ < 18
+#define __UFM_HAS(feature) __builtin_cpu_supports(feature)
+#define __UFM_LEVEL_1 (__UFM_HAS("avx2") && __UFM_HAS("fma") && __UFM_HAS("bmi") && __UFM_HAS("bmi2"))
+#define __UFM_LEVEL_2 \
+    (__UFM_LEVEL_1 && __UFM_HAS("avx512f") && __UFM_HAS("avx512bw") && __UFM_HAS("avx512cd") && \
+     __UFM_HAS("avx512dq") && __UFM_HAS("avx512vl"))
+#else
+#define __UFM_LEVEL_1 __builtin_cpu_supports("x86-64-v3")
+#define __UFM_LEVEL_2 __builtin_cpu_supports("x86-64-v4")
+#endif
+
 /* ------------------------------------------------------------------------------------------ exceptions */
 #ifdef __UFM_RAISES
 /* Filled in by whoever loads the object, in the order of the names; __ufm_exception makes the exception object

@@ -159,8 +159,8 @@ _C_TYPES = frozenset(
     "unsigned long long;float;double;long double;Py_ssize_t;size_t;_Bool;void;char;signed char".split(";")
 )
 _C_WORDS = frozenset(
-    "if else for while do switch case default break continue goto return sizeof static inline const void int long short "
-    "char unsigned signed float double size_t Py_ssize_t _Bool likely unlikely".split()
+    "if else for while do switch case default break continue goto return sizeof static inline const void int long "
+    "short char unsigned signed float double size_t Py_ssize_t _Bool likely unlikely".split()
 )
 _LOCAL = re.compile(r"__pyx_(?:v_[A-Za-z_]\w*|t_\d+|r|L\w+|skip_dispatch)")
 _LIBM = re.compile(

@@ -211,16 +211,7 @@ def _compiled(
     def make(more: Sequence[str]) -> tuple[Diagnostic, ...]:
         flags = [*unit.flags, *more]
         if not unit.loops:
-            return toolchain.compile_shared(
-                unit.tool,
-                unit.text,
-                output=library,
-                flags=flags,
-                link=unit.link,
-                extra_sources=extra,
-                places=places,
-                **told,
-            )
+            return whole(flags=flags, extra_sources=extra, places=places, **told)
         # Module and loops at once, on two cores: neither needs to see the other.
         fast = ["-O3" if f == "-O1" else f for f in flags]
         parts = [folder / "module.o", folder / "loops.o"]

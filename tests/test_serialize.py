@@ -1,0 +1,868 @@
+"""Compiled functions travel as bytes: the same behaviour elsewhere, the same object at home, nothing run unasked."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import copyreg
+import hashlib
+import hmac
+import importlib.util
+import json
+import multiprocessing
+import os
+import pickle
+import struct
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ufunc_magic as um
+from ufunc_magic import __main__, loader, serialize
+from ufunc_magic.errors import OptionError, SignatureError, TargetError
+from ufunc_magic.objectcode import FORMAT_VERSION, ObjectCode, pack, unpack
+from ufunc_magic.report.contents import contents
+
+needs_cython = pytest.mark.skipif(
+    not importlib.util.find_spec("Cython"), reason="Cython is not installed (extra: cython)"
+)
+on_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has /proc and memfd")
+
+SOURCE = """
+#include <math.h>
+#include <stdlib.h>
+
+// Twice the exponential.
+double twice(double x) { return 2 * exp(x); }
+
+double add(double x, double y) { return x + y; }
+
+// Greatest common divisor: int loops, for which NumPy's int64 needs a promoter.
+int gcd(int a, int b) {
+    while (b) { int t = a % b; a = b; b = t; }
+    return a < 0 ? -a : a;
+}
+
+// ufunc: (n),(n)->() identity=0 name=dot
+double dot_of(const double *a, const double *b, int n) {
+    double s = 0;
+    for (int i = 0; i < n; i++) s += a[i] * b[i];
+    return s;
+}
+
+void polar(double x, double y, double *r, double *phi) { *r = hypot(x, y); *phi = atan2(y, x); }
+
+typedef struct { double x, y; } point;
+double norm(point p) { return hypot(p.x, p.y); }
+"""
+CPP = """
+#include <stdexcept>
+template <class U> static U half_of(U x) { return x / 2; }
+float half(float x) { return half_of(x); }
+double half(double x) { return half_of(x); }
+double root(double x) { if (x < 0) throw std::domain_error("no real root"); return x * x; }
+"""
+CYTHON = '''
+cdef double square(double x) noexcept nogil:
+    """Its square."""
+    return x * x
+
+cpdef list pair(x):
+    return [x, x]
+
+cdef double root(double x) except? -1:
+    if x < 0:
+        raise Negative(f"{x} has no real root")
+    return x ** 0.5
+
+class Negative(ValueError):
+    pass
+
+cdef class Counter:
+    cdef public int n
+    def __init__(self, n):
+        self.n = n
+    cpdef int up(self):
+        self.n += 1
+        return self.n
+
+class Plain:
+    def __init__(self, n):
+        self.n = n
+    def again(self):
+        return Plain(self.n + 1)
+'''
+
+#: No compiler to be found, nothing that could make one importable, and warnings are errors.
+PREAMBLE = """
+import sys
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("numba", "llvmlite", "Cython", "ziglang", "IPython", "dask", "tree_sitter"):
+            raise ImportError(f"{name} is not on this machine")
+sys.meta_path.insert(0, Blocked())
+import pickle
+import numpy as np
+got = pickle.load(sys.stdin.buffer)
+"""
+
+
+def elsewhere(given: object, script: str, *, folder: Path, options: tuple[str, ...] = ("-Werror",), **env: str) -> str:
+    """What ``script`` prints in a new process that has no compiler, where ``got`` is the pickled ``given``."""
+    data = given if isinstance(given, bytes) else pickle.dumps(given)
+    kept = {name: os.environ[name] for name in ("SYSTEMROOT", "LD_LIBRARY_PATH") if name in os.environ}
+    environment = {"PATH": "", "UFUNC_MAGIC_CACHE": str(folder / "worker"), "HOME": str(folder), **kept, **env}
+    command = [sys.executable, *options, "-c", PREAMBLE + script]
+    ran = subprocess.run(command, input=data, capture_output=True, env=environment, check=False)
+    assert ran.stderr.decode() == ""
+    assert ran.returncode == 0
+    return ran.stdout.decode().strip()
+
+
+def built() -> Any:
+    """The Build of SOURCE, made once in this process."""
+    return um.compile_c(SOURCE)
+
+
+def altered(object_code: ObjectCode, number: int) -> ObjectCode:
+    """The same machine code with other bytes behind it, which no loader reads: another object to all who ask."""
+    return replace(object_code, code=object_code.code + struct.pack("<I", number))
+
+
+def foreign(object_code: ObjectCode, **change: str) -> bytes:
+    return pack(replace(object_code, target=replace(object_code.target, **change)), entry="twice")
+
+
+# At home: the same object.
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+@pytest.mark.parametrize("name", ["twice", "gcd", "dot", "polar", "norm"])
+def test_pickle_gives_the_same_object_in_the_same_process(name: str, protocol: int) -> None:
+    f = built()[name]
+    assert pickle.loads(pickle.dumps(f, protocol)) is f
+
+
+def test_pickle_in_pure_python_does_as_the_one_in_c() -> None:
+    f = built().twice
+    assert pickle._loads(pickle._dumps(f)) is f  # type: ignore[attr-defined]
+
+
+def test_copies_are_the_same_object() -> None:
+    f = built().twice
+    assert copy.copy(f) is f
+    assert copy.deepcopy({"f": [f]})["f"][0] is f
+
+
+def test_builds_come_back_equal_with_the_same_functions() -> None:
+    made = built()
+    again = pickle.loads(pickle.dumps(made))
+    assert again == made
+    assert hash(again) == hash(made)
+    assert [again[name] is made[name] for name in made] == [True] * 6
+    assert copy.deepcopy(made) == made
+
+
+def test_dumps_and_loads_give_the_same_object() -> None:
+    made = built()
+    for f in made.values():
+        assert um.loads(um.dumps(f)) is f
+        assert um.loads(um.dumps(f, source=False)) is f
+        assert um.loads(memoryview(um.dumps(f))) is f
+    assert um.loads(um.dumps(made)) == made
+
+
+def test_compiling_again_does_not_part_a_function_from_its_pickle() -> None:
+    source = "double again(double x) { return x + 1; }"
+    first = um.c_ufunc(source)
+    second = um.c_ufunc(source)
+    assert pickle.loads(pickle.dumps(first)) is first
+    assert pickle.loads(pickle.dumps(second)) is second
+
+
+def test_functions_of_equal_text_and_other_options_are_not_taken_for_each_other() -> None:
+    source = "double plus(double x, double y) { return x + y; }"
+    made = [um.c_ufunc(source, identity=identity) for identity in (0, 1, None)]
+    assert [um.loads(um.dumps(f)).identity for f in made] == [0, 1, None]
+
+
+def test_two_threads_that_load_the_same_get_the_same(tmp_path: Path) -> None:
+    data = [pack(altered(built().object_code, 70_000 + n), entry="twice") for n in range(20)]
+    start = threading.Barrier(4)
+
+    def load(_: int) -> list[np.ufunc]:
+        start.wait()
+        return [um.loads(d) for d in data]
+
+    with ThreadPoolExecutor(4) as pool:
+        first, *others = pool.map(load, range(4))
+    assert [[f is g for f, g in zip(first, other, strict=True)] for other in others] == [[True] * 20] * 3
+
+
+def test_functions_of_one_build_share_one_payload_in_a_pickle() -> None:
+    made = built()
+    one = len(pickle.dumps(made.twice))
+    assert len(pickle.dumps([*made.values(), made, {"again": made.twice}])) < one + 500
+
+
+def test_a_one_line_function_is_at_most_40_kB() -> None:
+    f = um.c_ufunc("double one_line(double x) { return 2 * x + 1; }")
+    assert len(um.dumps(f)) <= 40_000
+    assert len(pickle.dumps(f)) <= 40_000
+
+
+def test_pickles_call_a_path_that_never_moves() -> None:
+    function, (payload, entry) = copyreg.dispatch_table[np.ufunc](built().twice)
+    assert (function.__module__, function.__qualname__, entry) == ("ufunc_magic.serialize", "realize", "twice")
+    assert unpack(payload)[0].functions[0].name == "twice"
+    assert b"ufunc_magic.serialize\x94\x8c\x07realize" in pickle.dumps(built().twice, 4)
+
+
+def test_what_is_not_ours_cannot_be_dumped() -> None:
+    for other in (np.sin, len, np.frompyfunc(abs, 1, 1), lambda x: x, 3):
+        with pytest.raises(SignatureError, match="was not made by ufunc_magic"):
+            um.dumps(other)
+
+
+# Elsewhere: the same behaviour, with no compiler.
+
+
+def test_every_kind_of_function_works_in_a_process_without_a_compiler(tmp_path: Path) -> None:
+    shown = """
+assert got.twice(0.0) == 2 and got.add(np.arange(3), 1).tolist() == [1, 2, 3]
+assert got.gcd(np.array([12, -18]), 8).tolist() == [4, 2] and got.gcd.types == ["ii->i"]
+assert got.gcd(np.int8(12), 8).dtype == np.int32
+assert got.dot([[1, 2], [3, 4]], [1, 1]).tolist() == [3, 7] and got.dot.signature == "(n),(n)->()"
+assert got.dot.identity == 0
+assert [float(v) for v in got.polar(3.0, 0.0)] == [3, 0]
+assert got.norm(got.norm.ffi.new("point *", [3, 4])[0]) == 5
+assert got.twice.__doc__.startswith("twice(x") and "Twice the exponential." in got.twice.__doc__
+assert type(got.twice) is np.ufunc
+with np.errstate(all="raise"):
+    try:
+        got.twice(1e4)
+    except FloatingPointError as error:
+        print(got, "-", error)
+"""
+    expected = (
+        "<Build <c>: twice d->d, add dd->d, gcd ii->i, dot dd->d, polar dd->dd, norm()> - overflow encountered in twice"
+    )
+    assert elsewhere(built(), shown, folder=tmp_path) == expected
+
+
+def test_cplusplus_overloads_and_exceptions_work_elsewhere(tmp_path: Path) -> None:
+    made = um.compile_c(CPP, cplus=True)
+    shown = """
+print(got.half.types, got.half(np.float32(3)), got.root(3.0))
+try:
+    got.root([4.0, -1.0])
+except RuntimeError as error:
+    print(error)
+"""
+    assert elsewhere(made, shown, folder=tmp_path) == "['f->f', 'd->d'] 1.5 9.0\nno real root"
+
+
+def test_parallel_functions_work_elsewhere(tmp_path: Path) -> None:
+    made = um.compile_c("#include <math.h>\ndouble f(double x) { return sin(x); }", parallel=2)
+    shown = """
+x = np.linspace(0, 9, 300_000)
+with got.threads(1):
+    one = got.f(x)
+print(got.object_code.threads, (got.f(x) == one).all(), np.allclose(one, np.sin(x), rtol=1e-14))
+"""
+    assert elsewhere(made, shown, folder=tmp_path) == "True True True"
+
+
+def test_random_inputs_give_bit_for_bit_what_they_give_at_home(tmp_path: Path) -> None:
+    x = np.random.default_rng(5).normal(scale=100, size=10_001)
+    there = elsewhere(
+        (built().twice, x), "f, x = got\nwith np.errstate(over='ignore'): print(f(x).tobytes().hex())", folder=tmp_path
+    )
+    with np.errstate(over="ignore"):
+        assert bytes.fromhex(there) == built().twice(x).tobytes()
+
+
+def test_a_pickle_of_a_pickle_is_the_same_bytes(tmp_path: Path) -> None:
+    """So that a function that went through a worker is the same task to Dask."""
+    f = built().twice
+    assert bytes.fromhex(elsewhere(f, "print(pickle.dumps(got, 4).hex())", folder=tmp_path)) == pickle.dumps(f, 4)
+
+
+def test_a_function_travels_on_from_worker_to_worker(tmp_path: Path) -> None:
+    second = bytes.fromhex(elsewhere(built().twice, "print(pickle.dumps([got]).hex())", folder=tmp_path))
+    assert elsewhere(second, "print(got[0](0.0))", folder=tmp_path) == "2.0"
+
+
+def test_two_objects_loaded_one_after_the_other_keep_their_own_code(tmp_path: Path) -> None:
+    """Each was a descriptor of the same number, and glibc takes a path that it knows for the file that it knows."""
+    data = [um.dumps(um.c_ufunc(f"double f(double x) {{ return x + {n}; }}")) for n in range(8)]
+    script = "import ufunc_magic as um\nprint([int(um.loads(d)(0.0)) for d in got])"
+    assert elsewhere(data, script, folder=tmp_path) == str(list(range(8)))
+
+
+def test_loading_imports_no_compiler_and_starts_nothing(tmp_path: Path) -> None:
+    data = um.dumps(um.compile_c("double twice(double x) { return x + x + 2; }"))
+    script = """
+import sys
+import numpy as np
+before = set(sys.modules)
+import ufunc_magic as um
+data = bytes.fromhex(sys.stdin.read())
+assert um.loads(data).twice(0.0) == 2
+names = {name.partition(".")[0] for name in set(sys.modules) - before}
+ours = {name for name in sys.modules if name.startswith("ufunc_magic.")}
+unwanted = "numba llvmlite Cython dask distributed subprocess tree_sitter tree_sitter_c IPython multiprocessing"
+compiling = {n for n in ours if n.split(".")[1] in ("toolchain", "compilers", "backends", "build", "nvrtc")}
+print(sorted(names & set(unwanted.split())), sorted(compiling))
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", script],
+        input=data.hex(),
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PATH": "", "UFUNC_MAGIC_CACHE": str(tmp_path / "worker")},
+    )
+    assert ran.stdout.strip() == "[] []"
+
+
+@on_linux
+@pytest.mark.parametrize("kind", ["c", pytest.param("cython", marks=needs_cython)])
+def test_loading_writes_no_file(tmp_path: Path, kind: str) -> None:
+    data = um.dumps(built() if kind == "c" else um.compile_cython(CYTHON))
+    script = """
+import ufunc_magic as um
+import ufunc_magic.serialize
+import os
+wrote = []
+def hear(event, given):
+    if event == "open" and not isinstance(given[0], int) and given[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
+        wrote.append(given)
+    if event in ("os.mkdir", "os.rename", "os.remove", "os.link", "os.symlink", "subprocess.Popen", "os.fork"):
+        wrote.append((event, given))
+sys.addaudithook(hear)
+f = um.loads(got)
+print(len(f), wrote)
+"""
+    shown = elsewhere(data_of(data), script, folder=tmp_path, options=("-B",))
+    assert shown == "6 []"
+    assert not (tmp_path / "worker").exists()
+
+
+def data_of(data: bytes) -> bytes:
+    """A pickle of bytes, for `elsewhere`, which gives bytes on as they are."""
+    return pickle.dumps(data)
+
+
+@on_linux
+def test_descriptors_do_not_grow_over_a_thousand_objects(tmp_path: Path) -> None:
+    code = serialize._portable(built().object_code)
+    script = """
+import os, struct
+import ufunc_magic as um
+from dataclasses import replace
+from ufunc_magic.objectcode import pack, unpack
+code, _ = unpack(got)
+um.loads(got)
+before = len(os.listdir("/proc/self/fd"))
+for n in range(1000):
+    f = um.loads(pack(replace(code, code=code.code + struct.pack("<I", n)), entry="twice"))
+    assert f(0.0) == 2 and pickle.loads(pickle.dumps(f)) is f
+print(len(os.listdir("/proc/self/fd")) - before)
+"""
+    assert elsewhere(data_of(pack(code)), script, folder=tmp_path) == "0"
+
+
+def test_where_there_are_no_anonymous_files_the_cache_folder_serves(tmp_path: Path) -> None:
+    script = """
+import os
+if hasattr(os, "memfd_create"):
+    del os.memfd_create
+import ufunc_magic as um
+f, g = um.loads(got), um.loads(got)
+print(f(0.0), f is g, um.cache.size() > 0)
+"""
+    assert elsewhere(data_of(um.dumps(built().twice)), script, folder=tmp_path) == "2.0 True True"
+
+
+# What is not ours goes where it went before.
+
+
+def test_other_ufuncs_pickle_as_before() -> None:
+    assert pickle.loads(pickle.dumps(np.hypot)) is np.hypot
+    assert pickle.dumps(np.hypot, 4) == b"\x80\x04\x95\x13\0\0\0\0\0\0\0\x8c\x05numpy\x94\x8c\x05hypot\x94\x93\x94."
+    with pytest.raises((pickle.PicklingError, AttributeError)):
+        pickle.dumps(np.frompyfunc(lambda a: a, 1, 1))
+
+
+def test_ufuncs_of_scipy_pickle_as_before() -> None:
+    special = pytest.importorskip("scipy.special", reason="SciPy is not installed")
+    assert pickle.loads(pickle.dumps(special.expit)) is special.expit
+
+
+def test_an_earlier_entry_of_somebody_else_still_serves_their_ufuncs(tmp_path: Path) -> None:
+    script = """
+import copyreg
+def negative():
+    return np.negative
+def theirs(f):
+    return (negative, ()) if f is np.positive else f.__name__
+copyreg.pickle(np.ufunc, theirs)
+import ufunc_magic as um
+f = um.loads(got)
+print(pickle.loads(pickle.dumps(np.positive)).__name__, pickle.loads(pickle.dumps(f)) is f)
+"""
+    assert elsewhere(data_of(um.dumps(built().twice)), script, folder=tmp_path) == "negative True"
+
+
+# Who carries them.
+
+
+def test_cloudpickle_carries_closures_that_refer_to_them(tmp_path: Path) -> None:
+    cloudpickle = pytest.importorskip("cloudpickle", reason="cloudpickle is not installed (extra: test)")
+    f, made = built().twice, built()
+
+    def outer(x: float) -> Any:
+        return f(x) + made.add(x, 1) + sum(made[name].nin for name in made if name == "dot")
+
+    assert cloudpickle.loads(cloudpickle.dumps(f)) is f
+    assert elsewhere(cloudpickle.dumps(outer), "print(got(0.0))", folder=tmp_path) == "5.0"
+
+
+def test_spawned_processes_of_multiprocessing_call_them() -> None:
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        assert pool.map(built().twice, [0.0, 0.0, 0.0]) == [2, 2, 2]
+
+
+# joblib sets environment variables of this process when it is imported.
+@pytest.mark.skipif(not importlib.util.find_spec("joblib"), reason="joblib is not installed")
+def test_joblib_calls_them_in_processes() -> None:
+    script = """
+import sys, pickle, joblib
+f = pickle.load(sys.stdin.buffer)
+if __name__ == "__main__":
+    print(joblib.Parallel(n_jobs=2)(joblib.delayed(f)(float(x)) for x in (0, 0)))
+    print(joblib.hash(f) == joblib.hash(pickle.loads(pickle.dumps(f))))
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", script], input=pickle.dumps(built().twice), capture_output=True, check=True
+    )
+    assert ran.stdout.decode().replace("np.float64(2.0)", "2.0") == "[2.0, 2.0]\nTrue\n"
+
+
+def test_token_of_dask_is_the_same_in_every_process(tmp_path: Path) -> None:
+    tokens = pytest.importorskip("dask.tokenize", reason="Dask is not installed (extra: test)")
+    made = built()
+    found = {name: tokens.tokenize(f) for name, f in made.items()} | {"": tokens.tokenize(made)}
+    assert len(set(found.values())) == 7
+    ran = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import sys, pickle; from dask.tokenize import tokenize; b = pickle.load(sys.stdin.buffer);"
+            "print({n: tokenize(f) for n, f in b.items()} | {'': tokenize(b)})",
+        ],
+        input=pickle.dumps(made),
+        capture_output=True,
+        check=True,
+    )
+    assert ran.stdout.decode().strip() == str(found)
+
+
+# Cython modules.
+
+
+@needs_cython
+@pytest.mark.cython
+def test_cython_functions_classes_and_exceptions_work_elsewhere(tmp_path: Path) -> None:
+    made = um.compile_cython(CYTHON)
+    shown = """
+print(got["square"]([3.0]).tolist(), got["pair"](1), got["counter"].up(), got["up"](), got["plain"].again().n)
+try:
+    got["root"]([4.0, -1.0])
+except ValueError as error:
+    print(type(error).__name__, error)
+"""
+    counter, plain = made.Counter(41), made.Plain(1)
+    given = {
+        "square": made.square,
+        "pair": made.pair,
+        "counter": counter,
+        "up": counter.up,
+        "plain": plain,
+        "root": made.root,
+    }
+    assert elsewhere(given, shown, folder=tmp_path) == "[9.0] [1, 1] 42 43 2\nNegative -1.0 has no real root"
+
+
+@needs_cython
+@pytest.mark.cython
+@pytest.mark.parametrize("name", ["square", "pair", "Counter", "Plain", "Negative"])
+def test_everything_of_a_cython_cell_travels_in_its_build(tmp_path: Path, name: str) -> None:
+    made = um.compile_cython(CYTHON)
+    call = {"square": "(2.0)", "pair": "(4)", "Counter": "(3).up()", "Plain": "(4).n", "Negative": "(4).args[0]"}
+    expected = "[4, 4]" if name == "pair" else "4.0" if name == "square" else "4"
+    assert elsewhere(made, f"print(got.{name}{call[name]})", folder=tmp_path) == expected
+
+
+@needs_cython
+@pytest.mark.cython
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+@pytest.mark.parametrize("name", ["Counter", "Plain"])
+def test_an_object_of_a_cython_class_brings_its_class(tmp_path: Path, name: str, protocol: int) -> None:
+    given = um.compile_cython(CYTHON)[name](6)
+    assert elsewhere(pickle.dumps(given, protocol), "print(type(got).__name__, got.n)", folder=tmp_path) == f"{name} 6"
+
+
+@needs_cython
+@pytest.mark.cython
+def test_objects_of_cython_classes_can_still_be_copied() -> None:
+    made = um.compile_cython(CYTHON)
+    for original in (made.Counter([1][0]), made.Plain([1])):
+        again = copy.deepcopy(original)
+        assert type(again) is type(original)
+        assert again is not original
+        assert again.n == original.n
+    assert copy.copy(made.Plain([1])).n == [1]
+
+
+@needs_cython
+@pytest.mark.cython
+def test_an_exception_of_a_cython_class_comes_home_as_the_class_of_home(tmp_path: Path) -> None:
+    made = um.compile_cython(CYTHON)
+    script = """
+try:
+    got([-1.0])
+except ValueError as error:
+    print(pickle.dumps(error).hex())
+"""
+    error = pickle.loads(bytes.fromhex(elsewhere(made.root, script, folder=tmp_path)))
+    assert type(error) is made.Negative
+    assert error.args == ("-1.0 has no real root",)
+
+
+@needs_cython
+@pytest.mark.cython
+def test_methods_travel_and_functions_without_a_name_are_refused_where_they_are_pickled() -> None:
+    made = um.compile_cython("class Deep:\n    def method(self): return 8\nnameless = lambda x: x\n")
+    assert pickle.loads(pickle.dumps(made.Deep.method)) is made.Deep.method
+    with pytest.raises((pickle.PicklingError, AttributeError)):
+        pickle.dumps(made.nameless)
+    with pytest.raises(SignatureError):
+        um.dumps(made.nameless)
+
+
+# What was altered, cut, or made by another version is refused.
+
+
+SMALL = ObjectCode(
+    b"\x7fELF\0code", loader.here(), (), source="double f(double x) { return x; }", name="In[3]", toolchain="gcc 12"
+)
+
+
+@pytest.mark.parametrize("key", [b"", b"secret"], ids=["unsigned", "signed"])
+def test_no_byte_can_be_altered(key: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    def opened(*_: object) -> None:
+        raise AssertionError("altered object code was opened")
+
+    monkeypatch.setattr(serialize, "assemble", opened)
+    data = pack(SMALL, entry="f", key=key)
+    for place in range(len(data)):
+        for other in (data[place] ^ 1, data[place] ^ 0x80, 0, 0xFF):
+            if other != data[place]:
+                with pytest.raises(TargetError):
+                    um.loads(data[:place] + bytes([other]) + data[place + 1 :], key=key)
+
+
+@given(place=st.floats(0, 1, exclude_max=True), change=st.integers(1, 255))
+def test_no_byte_of_a_real_payload_can_be_altered(place: float, change: int) -> None:
+    data = bytearray(um.dumps(built().twice))
+    data[int(place * len(data))] ^= change
+    with pytest.raises(TargetError):
+        um.loads(bytes(data))
+
+
+@given(st.floats(0, 1, exclude_max=True))
+def test_no_part_of_a_payload_is_taken_for_the_whole(share: float) -> None:
+    data = um.dumps(built().twice)
+    with pytest.raises(TargetError):
+        um.loads(data[: int(share * len(data))])
+
+
+def test_nothing_can_be_added_to_a_payload() -> None:
+    data = um.dumps(built().twice)
+    for extended in (data + b"\0", data + data, data + 32 * b"\0", b"\0" + data):
+        with pytest.raises(TargetError):
+            um.loads(extended)
+
+
+def test_other_versions_and_other_files_are_named() -> None:
+    data = um.dumps(built().twice)
+    with pytest.raises(TargetError, match=f"format {FORMAT_VERSION + 1}; this ufunc_magic reads {FORMAT_VERSION}"):
+        um.loads(data[:4] + struct.pack("<H", FORMAT_VERSION + 1) + data[6:])
+    for other in (b"", b"\x7fELF" + data[4:], built().object_code.code, pickle.dumps(1)):
+        with pytest.raises(TargetError, match="are not object code of ufunc_magic"):
+            um.loads(other)
+
+
+def sealed(header: bytes, code: bytes = b"code") -> bytes:
+    """A wire form with any header, and a good seal."""
+    head = struct.pack("<4sHHII", b"UFMO", FORMAT_VERSION, 0, len(header), len(code))
+    return head + header + code + hashlib.sha256(head + header + hashlib.sha256(code).digest()).digest()
+
+
+@pytest.mark.parametrize(
+    "header",
+    [b"", b"null", b"[]", b"{}", b"\xff", b'{"target":{}}', b"[" * 100_000, b'{"entry":"f"}'],
+    ids=["empty", "null", "list", "object", "not UTF-8", "no target", "deep", "only entry"],
+)
+def test_a_sealed_header_that_makes_no_sense_is_refused(header: bytes) -> None:
+    with pytest.raises(TargetError, match="header cannot be read"):
+        um.loads(sealed(header))
+
+
+@given(
+    st.recursive(
+        st.none() | st.integers() | st.text(),
+        lambda inner: (
+            st.lists(inner)
+            | st.dictionaries(
+                st.sampled_from(["target", "functions", "loops", "types", "entry", "name", "kind"]), inner
+            )
+        ),
+        max_leaves=8,
+    ),
+    st.sampled_from(sorted(json.loads(SMALL.header))),
+)
+def test_no_field_of_a_sealed_header_raises_anything_else(value: Any, field: str) -> None:
+    header = json.dumps({**json.loads(SMALL.header), field: value}).encode()
+    with contextlib.suppress(TargetError):
+        unpack(sealed(header))
+
+
+def test_a_name_that_the_object_does_not_have_is_refused() -> None:
+    with pytest.raises(TargetError, match=r"(?s)has no function 'thrice'.*It has twice, add, gcd, dot, polar, norm"):
+        um.loads(pack(built().object_code, entry="thrice"))
+
+
+# Signing.
+
+
+def test_a_signed_payload_needs_its_key() -> None:
+    f = built().twice
+    data = um.dumps(f, key="secret")
+    assert um.loads(data, key=b"secret") is f
+    assert um.loads(data, key="") is f
+    with pytest.raises(TargetError, match="signed with another key"):
+        um.loads(data, key="Secret")
+
+
+def test_an_unsigned_payload_is_refused_where_a_key_is_set() -> None:
+    with pytest.raises(TargetError, match="is not signed, and a key is set here"):
+        um.loads(um.dumps(built().twice), key="secret")
+
+
+def test_a_seal_made_anew_does_not_replace_the_signature(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who can write bytes can compute SHA-256; only who has the key can sign."""
+    monkeypatch.setattr(serialize, "assemble", lambda *_, **__: pytest.fail("it was opened"))
+    code = altered(built().object_code, 1)
+    signed = um.dumps(built().twice, key="secret")
+    resealed = pack(code, entry="twice", key=b"other")
+    for forged in (pack(code, entry="twice"), resealed, resealed[:-32] + signed[-32:]):
+        with pytest.raises(TargetError):
+            um.loads(forged, key="secret")
+
+
+def test_signature_is_hmac_sha256_of_the_seal() -> None:
+    data = um.dumps(built().twice, key="secret")
+    assert data[-32:] == hmac.digest(b"secret", data[-64:-32], "sha256")
+
+
+def test_key_of_the_environment_signs_pickles_and_verifies_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    f = built().twice
+    unsigned, unsigned_dump = pickle.dumps(f), um.dumps(f)
+    monkeypatch.setenv("UFUNC_MAGIC_KEY", "secret")
+    signed = pickle.dumps(f)
+    assert pickle.loads(signed) is f
+    assert um.loads(um.dumps(f)) is f
+    for refused in (lambda: pickle.loads(unsigned), lambda: um.loads(unsigned_dump)):
+        with pytest.raises(TargetError, match="not signed"):
+            refused()
+    monkeypatch.setenv("UFUNC_MAGIC_KEY", "another")
+    with pytest.raises(TargetError, match="another key"):
+        pickle.loads(signed)
+    monkeypatch.delenv("UFUNC_MAGIC_KEY")
+    assert pickle.dumps(f) == unsigned
+
+
+def test_a_worker_with_another_key_loads_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UFUNC_MAGIC_KEY", "secret")
+    data = pickle.dumps(pickle.dumps(built().twice))
+    script = """
+from ufunc_magic.errors import TargetError
+try:
+    print(pickle.loads(got)(0.0))
+except TargetError as error:
+    print(error.message)
+"""
+    assert elsewhere(data, script, folder=tmp_path, UFUNC_MAGIC_KEY="secret") == "2.0"
+    refusal = "This object code was signed with another key, or altered since."
+    assert elsewhere(data, script, folder=tmp_path, UFUNC_MAGIC_KEY="other") == refusal
+
+
+# Another machine.
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"os": "plan9"}, "plan9"),
+        ({"machine": "riscv128"}, "riscv128"),
+        ({"format": "pe", "os": "win32", "machine": "amd64"}, "win32 amd64"),
+        pytest.param({"libc": "glibc 99.1"}, "glibc 99.1", marks=on_linux),
+    ],
+    ids=["OS", "machine", "format", "libc"],
+)
+def test_code_for_another_machine_is_refused_naming_both(change: dict[str, str], named: str) -> None:
+    data = foreign(altered(built().object_code, 2), **change)
+    with pytest.raises(TargetError) as refused:
+        um.loads(data)
+    here = loader.here()
+    assert named in refused.value.message
+    assert f"this process is {here.os} {here.machine}" in refused.value.message
+
+
+def test_code_for_a_cpu_with_more_instructions_is_refused_and_never_run() -> None:
+    data = foreign(altered(built().object_code, 3), level="native: avx9000 sse2")
+    with pytest.raises(TargetError, match="CPU with avx9000, which this one lacks"):
+        um.loads(data)
+
+
+def test_native_code_says_what_it_needs_and_runs_where_it_was_made() -> None:
+    f = um.c_ufunc("double native(double x) { return x * 3; }", arch="native")
+    level = unpack(um.dumps(f))[0].target.level
+    assert level.startswith("native: ")
+    assert set(level.removeprefix("native: ").split()) <= set(loader.cpu_features())
+    assert um.loads(um.dumps(f)) is f
+
+
+def test_default_code_runs_on_every_cpu_of_its_kind() -> None:
+    assert built().object_code.target.level == "baseline"
+
+
+@pytest.mark.parametrize(
+    "change", [{"os": "plan9"}, {"level": "native: avx9000"}, {"machine": "riscv128"}], ids=["OS", "CPU", "machine"]
+)
+def test_source_that_came_along_is_compiled_where_the_code_cannot_run(change: dict[str, str]) -> None:
+    data = foreign(altered(built().object_code, 4), **change)
+    f = um.loads(data, rebuild="missing")
+    assert f(0.0) == 2
+    assert um.loads(um.dumps(f), rebuild="missing") is f
+
+
+def test_rebuilding_keeps_the_options() -> None:
+    source = "T plus(T x, T y) { return x + y; }"
+    made = um.compile_c(source, types="f4,f8", identity=0, arch="native")
+    data = pack(replace(made.object_code, target=replace(made.object_code.target, os="plan9")), entry="plus")
+    again = um.loads(data, rebuild="missing")
+    assert (again.types, again.identity) == (["ff->f", "dd->d"], 0)
+    cpp = um.compile_c(CPP, cplus=True).object_code
+    data = pack(replace(cpp, target=replace(cpp.target, os="plan9")), entry="half")
+    assert um.loads(data, rebuild="missing").types == ["f->f", "d->d"]
+
+
+def test_code_that_runs_here_is_not_compiled_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ufunc_magic.exchange._rebuilt", lambda *_: pytest.fail("it was compiled"))
+    assert um.loads(um.dumps(built().twice), rebuild="missing") is built().twice
+
+
+def test_without_its_source_it_cannot_be_compiled_elsewhere() -> None:
+    bare = unpack(um.dumps(built().twice, source=False))[0]
+    assert SOURCE.encode() not in bare.header
+    with pytest.raises(TargetError, match=r"plan9.*It came without its source"):
+        um.loads(foreign(altered(bare, 7), os="plan9"), rebuild="missing")
+
+
+def test_altered_bytes_are_not_a_reason_to_compile(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ufunc_magic.exchange._rebuilt", lambda *_: pytest.fail("it was compiled"))
+    data = bytearray(um.dumps(built().twice))
+    data[-40] ^= 1
+    with pytest.raises(TargetError, match="altered"):
+        um.loads(bytes(data), rebuild="missing")
+
+
+def test_a_word_for_rebuild_that_is_not_known_is_refused() -> None:
+    with pytest.raises(OptionError, match="rebuild='always'"):
+        um.loads(um.dumps(built().twice), rebuild="always")  # type: ignore[arg-type]
+
+
+@needs_cython
+@pytest.mark.cython
+def test_a_cython_module_of_another_python_is_refused_and_can_be_rebuilt() -> None:
+    made = um.compile_cython("def third(double x): return x / 3\n").object_code
+    data = pack(replace(made, target=replace(made.target, python="cpython-299-x86_64")), entry="third")
+    with pytest.raises(TargetError, match=r"for cpython-299-x86_64; this Python is cpython-3"):
+        um.loads(pack(altered(unpack(data)[0], 5)))
+    assert um.loads(pack(altered(unpack(data)[0], 6), entry="third"), rebuild="missing")(6.0) == 2
+
+
+# Looking at one.
+
+
+def test_inspect_shows_what_a_file_holds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "twice.ufm"
+    path.write_bytes(um.dumps(built().twice, key="secret"))
+    assert __main__.main(["inspect", str(path)]) == 0
+    shown = capsys.readouterr().out
+    here = loader.here()
+    size = f"{path.stat().st_size:,}"
+    assert shown.startswith(f"object code of ufunc_magic, {size} bytes, signed (not verified here)\n")
+    for line in (
+        "  meant is      twice\n",
+        f"  target        {here.os} {here.machine}",
+        "  CPU level     baseline\n",
+        "  gcd(a, b)  ii->i\n",
+        "  dot(a, b)  (n),(n)->()  dd->d\n",
+        "  norm(p)  a C function\n",
+        "  // Twice the exponential.\n",
+        hashlib.sha256(built().object_code.code).hexdigest(),
+    ):
+        assert line in shown
+
+
+def test_inspect_refuses_what_is_no_object_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "other").write_bytes(b"something else")
+    assert __main__.main(["inspect", str(tmp_path / "other")]) == 1
+    assert __main__.main(["inspect", str(tmp_path / "absent")]) == 1
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "TargetError: These 14 bytes are not object code" in said.err
+    assert "absent cannot be read" in said.err
+
+
+def test_contents_tell_a_module_its_python_and_what_goes_without_source() -> None:
+    code = replace(SMALL, module="_ufm_1", preload=("numpy",), source="", threads=True, options={"fast_math": True})
+    assert (
+        contents(code)
+        == f"""object code of ufunc_magic
+  meant is      the whole object
+  target        {code.target}
+  CPU level     baseline
+  made by       gcc 12, from c
+  module        _ufm_1
+  imports first numpy
+  options       fast_math=True
+  threads       its loops may run on several
+  code          9 bytes, SHA-256 {code.code_digest}
+  source        none
+functions"""
+    )

@@ -1,0 +1,194 @@
+"""What a source became: a mapping from names to ufuncs and functions, made of object code alone.
+
+Nothing here can compile: an unpickled Build is made by the same code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from . import cache, loader, relocatable, ufunc
+from .errors import Diagnostic, SignatureError
+from .foreign import make_plain
+from .objectcode import FunctionCode, ObjectCode
+from .signature import TYPES
+
+__all__ = ["OWNER", "Build", "assemble", "held", "of_module"]
+
+#: Where a ufunc keeps its ObjectCode.
+OWNER = "__ufm_object_code__"
+
+#: Everything that this process has opened, by digest of the code.  Nothing is ever closed, so nothing is ever dropped.
+_held: dict[str, Build] = {}
+
+
+@dataclass(frozen=True, eq=False)
+class Build(Mapping[str, Any]):
+    """What a source became: a mapping from names to ufuncs and plain functions, also by attribute.
+
+    Attributes
+    ----------
+    object_code : ObjectCode
+    name : str
+        What diagnostics call the source, ``"In[3]"``.
+    cached : bool
+        True if nothing was compiled.
+    seconds : dict
+        Seconds of each step: "key", "compile", "load" where they happened.
+    diagnostics : tuple of Diagnostic
+        The compiler's warnings, those of the first compilation when cached.
+    notes : tuple of str
+        What else a user should know.
+    """
+
+    functions: dict[str, Any] = field(repr=False)
+    object_code: ObjectCode = field(repr=False)
+    name: str
+    cached: bool
+    seconds: dict[str, float]
+    diagnostics: tuple[Diagnostic, ...] = ()
+    notes: tuple[str, ...] = ()
+    library: loader.Library | relocatable.Opened | None = field(default=None, repr=False)
+    module: ModuleType | None = field(default=None, repr=False)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.functions[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.functions)
+
+    def __len__(self) -> int:
+        return len(self.functions)
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.__dict__["functions"][name]
+        except KeyError:
+            raise AttributeError(f"this Build has no function {name!r}") from None
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.functions]
+
+    def __hash__(self) -> int:
+        return hash(self.object_code)
+
+    def __eq__(self, other: object) -> bool:
+        return self.object_code == other.object_code if isinstance(other, Build) else NotImplemented
+
+    def __dask_tokenize__(self) -> tuple[str, str]:
+        # Dask would take the fields of a dataclass, and the times of its steps are another in each process.
+        return "ufunc_magic.Build", self.object_code.code_digest
+
+    def __repr__(self) -> str:
+        return f"<Build {self.name}: {', '.join(map(_described, self.object_code.functions))}>"
+
+    @contextmanager
+    def threads(self, count: int) -> Iterator[None]:
+        """Run the build's ``--parallel`` loops on ``count`` threads inside a ``with``; 0 means all cores.
+
+        A build without ``parallel`` takes no notice.
+        """
+        if not isinstance(self.library, loader.Library) or not self.object_code.threads:
+            yield
+            return
+        before = self.library.threads()
+        self.library.set_threads(count)
+        try:
+            yield
+        finally:
+            self.library.set_threads(before)
+
+
+def assemble(object_code: ObjectCode, path: Path | None, *, name: str) -> Build:
+    """Open object code and make its functions.
+
+    Parameters
+    ----------
+    object_code : ObjectCode
+    path : Path
+        The file that holds it; None where it is only in memory.
+    name : str
+        What messages call the source.
+
+    Raises
+    ------
+    TargetError, LinkError
+        If it cannot run here.
+    Exception
+        Whatever the statements of an extension module raise.
+    """
+    if relocatable.is_relocatable(object_code):
+        loader.check_target(object_code.target)
+        return _made(object_code, relocatable.open_object(object_code), None, name=name)
+    if path is not None:
+        return _opened(object_code, str(path), name=name)
+    with loader.in_memory(object_code.code) as memory:
+        if memory:
+            return _opened(object_code, memory, name=name)
+    loader.check_target(object_code.target)
+    entry = cache.default().publish(cache.key(["loaded", object_code.code_digest]), record=b"", code=object_code.code)
+    return _opened(object_code, str(entry.library), name=name)
+
+
+def _opened(object_code: ObjectCode, path: str, *, name: str) -> Build:
+    module = loader.open_module(object_code, path) if object_code.module else None
+    return _made(object_code, loader.open_library(object_code, path), module, name=name)
+
+
+def _made(
+    object_code: ObjectCode, library: loader.Library | relocatable.Opened, module: ModuleType | None, *, name: str
+) -> Build:
+    functions: dict[str, Any] = {}
+    notes = list(object_code.notes)
+    for code in object_code.functions:
+        # Whose note it is shows where a cell has several functions.
+        notes += [note if note.startswith(code.name) else f"{code.name}: {note}" for note in code.notes]
+        if code.kind == "ufunc":
+            made = ufunc.make_ufunc(code, library.loops, module="__main__", owner=library)
+            made.__dict__[OWNER] = object_code
+            functions[code.name] = made
+            continue
+        if code.kind == "python" or not isinstance(library, loader.Library):
+            continue
+        try:
+            functions[code.name] = make_plain(
+                code, library.functions[code.index], owner=library, object_code=object_code
+            )
+        except SignatureError as fault:
+            notes.append(str(fault))
+    if module is not None:
+        functions = _public(module, functions)
+    made_of = Build(functions, object_code, name, False, {}, notes=tuple(notes), library=library, module=module)
+    _held[object_code.code_digest] = made_of
+    return made_of
+
+
+def held(code_digest: str) -> Build | None:
+    """What this process has made of that machine code already."""
+    return _held.get(code_digest)
+
+
+def of_module(name: str) -> Build | None:
+    """The Build of an extension module of ours."""
+    return next((b for b in _held.values() if b.object_code.module == name), None) if name else None
+
+
+def _public(module: ModuleType, ufuncs: Mapping[str, Any]) -> dict[str, Any]:
+    """What ``from module import *`` would bring, in its order, with the ufuncs in the place of their functions."""
+    listed = getattr(module, "__all__", None)
+    names = [n for n in vars(module) if not n.startswith("_")] if listed is None else list(listed)
+    if listed is None:
+        names += [n for n in ufuncs if n not in names]
+    return {name: ufuncs[name] if name in ufuncs else getattr(module, name) for name in names}
+
+
+def _described(code: FunctionCode) -> str:
+    if code.kind != "ufunc":
+        return f"{code.name}()"
+    letters = ["".join(TYPES[t].char for t in loop.types) for loop in code.loops]
+    return f"{code.name} {' '.join(f'{w[: code.nin]}->{w[code.nin :]}' for w in letters)}"

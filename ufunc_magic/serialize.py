@@ -1,0 +1,213 @@
+"""Pickling, dumps and loads: compiled functions as bytes, and functions of bytes, without a compiler.
+
+What travels is the ObjectCode without what only reports need.  Opening it checks the target, maps the code from
+memory and makes the functions; no chain of imports from here reaches a compiler.  **Loading runs native code**:
+take it only from whom you would take a program.  With ``UFUNC_MAGIC_KEY`` (or ``key=``) payloads are signed with
+HMAC-SHA256, and nothing else is opened.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import os
+import threading
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from . import built
+from .built import OWNER, Build, assemble
+from .errors import SignatureError, TargetError
+from .foreign import PlainFunction
+from .objectcode import ObjectCode, pack, unpack
+
+__all__ = ["adopt", "dumps", "function_of", "loads", "object_code_of", "realize", "secret"]
+
+_Reduced = str | tuple[Any, ...]
+
+
+def dumps(function: Any, *, source: bool = True, key: bytes | str | None = None) -> bytes:
+    """A compiled function, or a whole Build, as bytes.
+
+    Parameters
+    ----------
+    function : numpy.ufunc, function or Build
+        One that this package has made.
+    source : bool
+        Send the source along, for who wants to read it or must compile it again.
+    key : bytes or str
+        Sign with it; ``UFUNC_MAGIC_KEY`` if omitted, and not at all if that is not set.
+
+    Returns
+    -------
+    bytes
+        As described in ``docs/object-code.md``.
+
+    Raises
+    ------
+    SignatureError
+        If the function is not ours.
+    """
+    found = object_code_of(function)
+    if found is None:
+        raise SignatureError(
+            f"{function!r} was not made by ufunc_magic.",
+            remedy="Give a ufunc of a cell, of compile_c(), or of from_numba().",
+        )
+    object_code, entry = found
+    return pack(_portable(object_code, source=source), entry=entry, key=secret(key))
+
+
+def loads(data: bytes, *, key: bytes | str | None = None) -> Any:
+    """The function or Build that `dumps` was given; the same object where this process has it already.
+
+    Loading runs native code.
+
+    Parameters
+    ----------
+    data : bytes
+    key : bytes or str
+        Accept only what was signed with it; ``UFUNC_MAGIC_KEY`` if omitted.
+
+    Raises
+    ------
+    TargetError
+        If the code is for another machine or Python, altered, or not signed as it should be.
+    """
+    object_code, entry = unpack(bytes(data), key=secret(key))
+    return function_of(object_code, entry)
+
+
+def realize(payload: bytes, entry: str = "") -> Any:
+    """What pickles call; the path of this function never changes."""
+    object_code, _ = unpack(payload, key=secret(None))
+    return function_of(object_code, entry)
+
+
+def object_code_of(function: Any) -> tuple[ObjectCode, str] | None:
+    """The object code of a function or Build of ours, and the name of the function in it, or None."""
+    if isinstance(function, Build):
+        return function.object_code, ""
+    if isinstance(function, PlainFunction):
+        return None if function.object_code is None else (function.object_code, function.__name__)
+    if isinstance(function, np.ufunc):
+        owner = function.__dict__.get(OWNER)
+        return None if owner is None else (owner, function.__name__)
+    module = getattr(function, "__module__", None)
+    made = built.of_module(module) if isinstance(module, str) else None
+    name = getattr(function, "__qualname__", "")
+    if made is None or _named(made, name) is not function:
+        return None
+    return made.object_code, name
+
+
+def adopt(made: Build) -> None:
+    """Let pickle know the types of functions, and of classes, that an extension module of ours has.
+
+    Classes themselves it always writes as module and name, so they travel with their objects, functions or Build.
+    """
+    for value in vars(made.module).values() if made.module else ():
+        kind = type(value)
+        if kind.__name__ == "cython_function_or_method" and kind not in _adopted:
+            _adopted.add(kind)
+            copyreg.pickle(kind, _reducer(copyreg.dispatch_table.get(kind)))
+        elif isinstance(value, type) and value.__module__ == made.object_code.module and value not in _adopted:
+            _adopted.add(value)
+            copyreg.pickle(value, _instance_reducer(copyreg.dispatch_table.get(value)))
+
+
+_adopted: set[type] = set()
+
+#: Held while code is opened: two threads that load the same would make two functions, and run a module's code twice.
+_opening = threading.RLock()
+
+
+def function_of(object_code: ObjectCode, entry: str) -> Any:
+    """The function ``entry`` of object code, or its Build; the same object where this process has it already."""
+    with _opening:
+        made = built.held(object_code.code_digest)
+        if made is None:
+            made = assemble(object_code, None, name=object_code.name)
+            adopt(made)
+    if not entry:
+        return made
+    found = _named(made, entry)
+    if found is None:
+        raise TargetError(f"The object code has no function {entry!r}.", remedy=f"It has {', '.join(made)}.")
+    return found
+
+
+def _named(made: Build, name: str) -> Any:
+    """A function of the Build, or what its module has under a dotted name; None if there is nothing."""
+    if name in made:
+        return made[name]
+    try:
+        return attrgetter(name)(made.module) if name else None
+    except AttributeError:
+        return None
+
+
+def secret(given: bytes | str | None) -> bytes:
+    """The key to sign and verify with: what is given, else ``UFUNC_MAGIC_KEY``."""
+    key = os.environ.get("UFUNC_MAGIC_KEY", "") if given is None else given
+    return key.encode() if isinstance(key, str) else key
+
+
+def _portable(object_code: ObjectCode, *, source: bool = True) -> ObjectCode:
+    name = f"__ufm_portable_{source}"
+    made: ObjectCode | None = object_code.__dict__.get(name)
+    if made is None:
+        made = object_code.__dict__[name] = object_code.stripped(source=source)
+        made.__dict__["code_digest"] = object_code.code_digest
+    return made
+
+
+def _payload(object_code: ObjectCode) -> bytes:
+    """The bytes that pickles of the object share: pickle writes one object once."""
+    key = secret(None)
+    held: tuple[bytes, bytes] | None = object_code.__dict__.get("__ufm_payload")
+    if held is None or held[0] != key:
+        held = object_code.__dict__["__ufm_payload"] = (key, pack(_portable(object_code), key=key))
+    return held[1]
+
+
+def _reducer(previous: Callable[[Any], _Reduced] | None) -> Callable[[Any], _Reduced]:
+    """A reducer for what is ours; all else goes where it went before."""
+
+    def reduce(function: Any) -> _Reduced:
+        found = object_code_of(function)
+        if found is not None:
+            return realize, (_payload(found[0]), found[1])
+        if previous is not None:
+            return previous(function)
+        made: _Reduced = function.__reduce_ex__(4)
+        return made
+
+    return reduce
+
+
+def _instance_reducer(previous: Callable[[Any], _Reduced] | None) -> Callable[[Any], _Reduced]:
+    """A reducer for objects of a class of ours: the module comes before the class, which pickle writes by name."""
+
+    def reduce(instance: Any) -> _Reduced:
+        made = built.of_module(type(instance).__module__)
+        how: _Reduced = instance.__reduce_ex__(4) if previous is None else previous(instance)
+        if made is None:
+            return how
+        if isinstance(how, str):
+            return realize, (_payload(made.object_code), how)
+        return _after, (made, *how[:2]), *how[2:]
+
+    return reduce
+
+
+def _after(made: Build, make: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    """What pickles of objects call, with the Build that has their class; the path of this function never changes."""
+    return make(*arguments)
+
+
+copyreg.pickle(np.ufunc, _reducer(copyreg.dispatch_table.get(np.ufunc)))
+copyreg.pickle(Build, _reducer(None))
+copyreg.pickle(PlainFunction, _reducer(None))
