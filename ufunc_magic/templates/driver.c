@@ -249,8 +249,13 @@ static Flags real_flags(const __ufm_plan *plan, char *const *operands, ptrdiff_t
 typedef struct { uint64_t part[2]; } Item16;
 typedef struct { uint64_t part[4]; } Item32;
 
+#if defined(__ELF__) && defined(__x86_64__) && defined(__linux__)
+#define CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
+#else
+#define CLONES
+#endif
 /* Items are moved as bits; this file is compiled without strict aliasing. */
-static void move(char *to, ptrdiff_t to_step, const char *from, ptrdiff_t from_step, ptrdiff_t count, size_t size)
+CLONES static void move(char *to, ptrdiff_t to_step, const char *from, ptrdiff_t from_step, ptrdiff_t count, size_t size)
 {
     switch (size) {
     case 1: MOVE(uint8_t);
