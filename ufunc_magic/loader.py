@@ -150,8 +150,8 @@ def check_target(target: Target) -> None:
             f"This object code was made for a CPU with {', '.join(sorted(lacking))}, which this one lacks.",
             remedy="Compile it here, or there with arch='portable'.",
         )
-    tag = str(sysconfig.get_config_var("SOABI") or "")
-    if target.python and target.python != tag:
+    # sysconfig reads its variables from a file at the first question: 2 ms.
+    if target.python and target.python != (tag := str(sysconfig.get_config_var("SOABI") or "")):
         raise TargetError(
             f"This object code is an extension module for {target.python}; this Python is {tag}.",
             remedy="Compile it with this Python.",
