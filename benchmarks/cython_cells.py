@@ -31,12 +31,13 @@ from IPython.core.interactiveshell import InteractiveShell
 from reach import FORMULAS, in_turns  # gives this process an empty cache
 
 import ufunc_magic as um
-from ufunc_magic import toolchain
 
 RESULTS = Path(__file__).parent / "results" / "cython.json"
 SCRATCH = Path(tempfile.mkdtemp(prefix="ufunc-magic-cython-scratch-"))
 INCLUDES = [f"-I{sysconfig.get_paths()['include']}", f"-I{np.get_include()}"]
 
+#: Of the bare C compile: what %%cython compiles with, which is what this Python was compiled with.
+LEVEL = (re.findall(r"-O[0-3sg]", sysconfig.get_config_var("CFLAGS") or "") or ["-O2"])[-1]
 #: Cells as users write them; {0} makes each a new one.  Name -> text, C++?
 CELLS: dict[str, tuple[str, bool]] = {
     "one formula": (
@@ -80,23 +81,6 @@ def clocked(call: Callable[..., Any], *arguments: Any, **keywords: Any) -> tuple
     return time.perf_counter() - start, answer
 
 
-def _level(cell: str, *, cplus: bool) -> str:
-    """The -O that the cell's own compilation was given."""
-    levels: list[str] = []
-    real = toolchain.compile_shared
-
-    def noting(*arguments: Any, **keywords: Any) -> Any:
-        levels.extend(re.findall(r"-O[0-3sg]", repr((arguments[2:], keywords.get("flags")))))
-        return real(*arguments, **keywords)
-
-    toolchain.compile_shared = noting
-    try:
-        um.compile_cython(cell.replace("{0}", "0"), cplus=cplus)
-    finally:
-        toolchain.compile_shared = real
-    return levels[-1] if levels else "-O2"
-
-
 def _translate(path: Path, *, cplus: bool) -> Path:
     """Cython's translation alone, in this process."""
     options = CompilationOptions(default_options, cplus=cplus, language_level=3)
@@ -111,7 +95,6 @@ def compiling() -> dict[str, Any]:
     shell.run_line_magic("load_ext", "cython")
     found: dict[str, Any] = {}
     for number, (name, (cell, cplus)) in enumerate(CELLS.items()):
-        level = _level(cell, cplus=cplus)
         # -f: %%cython would find the cells of an earlier run.
         line = f"-f -I {np.get_include()}" + (" -+" if cplus else "")
         times: dict[str, list[float]] = {"ours": [], "translation": [], "bare C compile": [], "%%cython": []}
@@ -122,13 +105,13 @@ def compiling() -> dict[str, Any]:
             path.write_text(text)
             seconds, translated = clocked(_translate, path, cplus=cplus)
             times["translation"] += [seconds]
-            command = ["g++" if cplus else "gcc", level, "-fPIC", "-shared", "-w", *INCLUDES, str(translated)]
+            command = ["g++" if cplus else "gcc", LEVEL, "-fPIC", "-shared", "-w", *INCLUDES, str(translated)]
             command += ["-o", str(path.with_suffix(".so")), "-lm"]
             times["bare C compile"] += [clocked(subprocess.run, command, check=True)[0]]
             times["%%cython"] += [clocked(shell.run_cell_magic, "cython", line, text)[0]]
         sums = [a + b for a, b in zip(times["translation"], times["bare C compile"], strict=True)]
         found[name] = {f"{k}, s": round(statistics.median(v), 4) for k, v in times.items()} | {
-            "level": level,
+            "level": LEVEL,
             "ours / (translation + bare C compile)": _ratio(times["ours"], sums),
             "ours / %%cython": _ratio(times["ours"], times["%%cython"]),
         }

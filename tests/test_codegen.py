@@ -75,11 +75,29 @@ __UFM_CLONES __UFM_FLATTEN static int __ufm_kernel_0(__ufm_intp __ufm_m, __ufm_c
 {
     return __ufm_body_0(__ufm_m, (__ufm_t0_0 *)__ufm_p[0], (__ufm_t0_1 *)__ufm_p[1], (__ufm_t0_2 *)__ufm_p[2]);
 }
+__UFM_CLONES_FMA __UFM_FLATTEN static int __ufm_strided_0(__ufm_intp __ufm_m, __ufm_char **__ufm_p, const \
+__ufm_intp *__ufm_s)
+{
+    __ufm_char *__ufm_q0 = __ufm_p[0]; const __ufm_intp __ufm_d0 = __ufm_s[0]; __ufm_char *__ufm_q1 = __ufm_p[1]; \
+const __ufm_intp __ufm_d1 = __ufm_s[1]; __ufm_char *__ufm_q2 = __ufm_p[2]; const __ufm_intp __ufm_d2 = __ufm_s[2];
+    __ufm_intp __ufm_j;
+    for (__ufm_j = 0; __ufm_j < __ufm_m; __ufm_j++) {
+        const __ufm_t0_0 __ufm_v0 = *(const __ufm_t0_0 *)(__ufm_q0 + __ufm_j * __ufm_d0); const __ufm_t0_1 __ufm_v1 \
+= *(const __ufm_t0_1 *)(__ufm_q1 + __ufm_j * __ufm_d1);
+        __asm__ volatile(""); // Compilers find no vectors for it, but would look for them in each clone.
+        __ufm_t0_2 __ufm_r0 = __UFM_ZERO(__ufm_t0_2);
+        __ufm_r0 = add(__ufm_v0, __ufm_v1);
+        *(__ufm_t0_2 *)(__ufm_q2 + __ufm_j * __ufm_d2) = __ufm_r0;
+    }
+    return 0;
+}
 static int __ufm_sequence_0(__ufm_intp __ufm_m, __ufm_char **__ufm_p, const __ufm_intp *__ufm_s, __ufm_char \
 **__ufm_kept)
 {
     __ufm_t0_0 *__ufm_k0 = (__ufm_t0_0 *)__ufm_kept[0]; __ufm_t0_1 *__ufm_k1 = (__ufm_t0_1 *)__ufm_kept[1]; \
 __ufm_t0_2 *__ufm_k2 = (__ufm_t0_2 *)__ufm_kept[2];
+    __ufm_char *__ufm_q0 = __ufm_p[0]; const __ufm_intp __ufm_d0 = __ufm_s[0]; __ufm_char *__ufm_q1 = __ufm_p[1]; \
+const __ufm_intp __ufm_d1 = __ufm_s[1]; __ufm_char *__ufm_q2 = __ufm_p[2]; const __ufm_intp __ufm_d2 = __ufm_s[2];
     __ufm_intp __ufm_j;
     if (__ufm_p[0] == __ufm_p[2] && !__ufm_s[0] && !__ufm_s[2] && __UFM_TYPE(__ufm_t0_0) == __UFM_TYPE(__ufm_t0_2)) {
         __ufm_t0_2 __ufm_r0 = *(const __ufm_t0_2 *)__ufm_p[2];
@@ -92,15 +110,18 @@ __ufm_t0_2 *__ufm_k2 = (__ufm_t0_2 *)__ufm_kept[2];
         *(__ufm_t0_2 *)__ufm_p[2] = __ufm_r0;
     } else
     for (__ufm_j = 0; __ufm_j < __ufm_m; __ufm_j++) {
-        __ufm_k0[__ufm_j] = *(const __ufm_t0_0 *)(__ufm_p[0] + __ufm_j * __ufm_s[0]); __ufm_k1[__ufm_j] = *(const \
-__ufm_t0_1 *)(__ufm_p[1] + __ufm_j * __ufm_s[1]);
+        const __ufm_t0_0 __ufm_v0 = *(const __ufm_t0_0 *)(__ufm_q0 + __ufm_j * __ufm_d0); const __ufm_t0_1 __ufm_v1 \
+= *(const __ufm_t0_1 *)(__ufm_q1 + __ufm_j * __ufm_d1);
+        __ufm_k0[__ufm_j] = __ufm_v0; __ufm_k1[__ufm_j] = __ufm_v1;
         __ufm_t0_2 __ufm_r0 = __UFM_ZERO(__ufm_t0_2);
-        __ufm_r0 = add(__ufm_k0[__ufm_j], __ufm_k1[__ufm_j]);
-        *(__ufm_t0_2 *)(__ufm_p[2] + __ufm_j * __ufm_s[2]) = __ufm_k2[__ufm_j] = __ufm_r0;
+        __ufm_r0 = add(__ufm_v0, __ufm_v1);
+        *(__ufm_t0_2 *)(__ufm_q2 + __ufm_j * __ufm_d2) = __ufm_r0;
+        __ufm_k2[__ufm_j] = __ufm_r0;
     }
     return 0;
 }
-static const __ufm_plan __ufm_plan_0 = {__ufm_kernel_0, __ufm_sequence_0, __ufm_types + 27, 2, 1, 1, 1, 0};
+static const __ufm_plan __ufm_plan_0 = {__ufm_kernel_0, __ufm_sequence_0, __ufm_types + 27, 2, 1, 1, 1, 0, \
+__ufm_strided_0};
 static void __ufm_loop_0(__ufm_char **__ufm_args, const __ufm_intp *__ufm_dimensions, const __ufm_intp *__ufm_steps,
                           void *__ufm_data)
 {

@@ -19,8 +19,18 @@ needs_cython = [
     pytest.mark.cython,
     pytest.mark.skipif(not importlib.util.find_spec("Cython"), reason="Cython is not installed (extra: cython)"),
 ]
+needs_dask = pytest.mark.skipif(
+    not importlib.util.find_spec("distributed"), reason="Dask's distributed is not installed (extra: test)"
+)
+MARKS: dict[str, Any] = {"02_cython": needs_cython, "04_dask": needs_dask}
 #: Those that can run here.
-RUN = [pytest.param(path, marks=needs_cython if "cython" in path.stem else (), id=path.stem) for path in EXAMPLES]
+RUN = [pytest.param(path, marks=MARKS.get(path.stem, ()), id=path.stem) for path in EXAMPLES]
+
+
+@pytest.fixture(autouse=True)
+def _small_examples(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those with a hundred million elements are run with fewer."""
+    monkeypatch.setenv("UFUNC_MAGIC_EXAMPLE_SIZE", "3_000_000")
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
@@ -83,6 +93,25 @@ def test_cython_notebook_shows_what_it_promises(tmp_path: Path) -> None:
     assert text_of(cell("out=out"), "stdout") == "-2.0 has no real root\n"
     assert error("raduis").ename == "CompileError"
     assert cell("column_means(double").outputs == []
+
+
+@pytest.mark.kernel
+@pytest.mark.slow
+@needs_dask
+def test_dask_notebook_shows_what_it_promises(tmp_path: Path) -> None:
+    cells = run_notebook(next(path for path in EXAMPLES if path.stem == "04_dask"), folder=tmp_path).cells
+
+    def cell(part: str) -> Any:
+        return next(cell for cell in cells if cell.cell_type == "code" and part in cell.source)
+
+    def shown(part: str) -> str:
+        return str(next(o.data for o in cell(part).outputs if o.output_type == "execute_result"))
+
+    assert shown("def compilers") == "{'text/plain': '[[], []]'}"
+    assert "100% Completed" in text_of(cell("progress("), "stdout")
+    assert "3,000,000 orbits" in text_of(cell("progress("), "stdout")
+    assert shown("def bars").count("background:#4477aa") == 19
+    assert "first call with ufunc_magic" in shown("def first_call_of_numba")
 
 
 def run_notebook(path: Path, *, folder: Path) -> Any:

@@ -181,6 +181,30 @@ def test_dumps_and_loads_give_the_same_object() -> None:
     assert um.loads(um.dumps(made)) == made
 
 
+def test_equal_bytes_are_verified_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every task of a Dask worker brings them again."""
+    f = built().twice
+    data, dumped = pickle.dumps(f), um.dumps(f)
+    assert [pickle.loads(data), um.loads(dumped)] == [f, f]
+    monkeypatch.setattr(serialize, "unpack", lambda *_, **__: pytest.fail("they were verified again"))
+    assert pickle.loads(data) is f
+    assert um.loads(dumped) is f
+
+
+def test_bytes_that_only_end_as_known_ones_are_verified() -> None:
+    data = um.dumps(built().twice)
+    um.loads(data)
+    with pytest.raises(TargetError, match="altered"):
+        um.loads(data[:5000] + bytes([data[5000] ^ 1]) + data[5001:])
+
+
+def test_known_bytes_still_need_the_key() -> None:
+    data = um.dumps(built().twice)
+    um.loads(data)
+    with pytest.raises(TargetError, match="is not signed, and a key is set here"):
+        um.loads(data, key="a key")
+
+
 def test_compiling_again_does_not_part_a_function_from_its_pickle() -> None:
     source = "double again(double x) { return x + 1; }"
     first = um.c_ufunc(source)

@@ -102,13 +102,18 @@ def _libc() -> str:
 _opened = itertools.count()
 
 
+@cache
+def _has_memory_files() -> bool:
+    return hasattr(os, "memfd_create") and os.path.isdir("/proc/self/fd")
+
+
 @contextlib.contextmanager
 def in_memory(code: bytes) -> Iterator[str]:
     """A path that opens, while inside, as a file of ``code`` that no folder holds; ``""`` where the system has none."""
     descriptor = -1
     path = ""
     try:
-        if hasattr(os, "memfd_create") and os.path.isdir("/proc/self/fd"):
+        if _has_memory_files():
             with contextlib.suppress(OSError):
                 descriptor = os.memfd_create("ufunc_magic", getattr(os, "MFD_CLOEXEC", 0))
                 view = memoryview(code)
@@ -144,11 +149,12 @@ def check_target(target: Target) -> None:
         Naming both sides.
     """
     mine = here()
-    lacking = set(target.level.partition("native: ")[2].split()) - set(cpu_features())
-    if lacking:
+    same = (target.format, target.os, target.machine) == (mine.format, mine.os, mine.machine)
+    needs, has = target.libc.partition(" ")[2], mine.libc.partition(" ")[2]
+    if not same or (needs and has and _version(needs) > _version(has)) or (needs and not has):
         raise TargetError(
-            f"This object code was made for a CPU with {', '.join(sorted(lacking))}, which this one lacks.",
-            remedy="Compile it here, or there with arch='portable'.",
+            f"This object code is for {target}; this process is {mine}.",
+            remedy="Compile it on a machine like this one.",
         )
     # sysconfig reads its variables from a file at the first question: 2 ms.
     if target.python and target.python != (tag := str(sysconfig.get_config_var("SOABI") or "")):
@@ -156,12 +162,11 @@ def check_target(target: Target) -> None:
             f"This object code is an extension module for {target.python}; this Python is {tag}.",
             remedy="Compile it with this Python.",
         )
-    same = (target.format, target.os, target.machine) == (mine.format, mine.os, mine.machine)
-    needs, has = target.libc.partition(" ")[2], mine.libc.partition(" ")[2]
-    if not same or (needs and has and _version(needs) > _version(has)) or (needs and not has):
+    lacking = set(target.level.partition("native: ")[2].split()) - set(cpu_features())
+    if lacking:
         raise TargetError(
-            f"This object code is for {target}; this process is {mine}.",
-            remedy="Compile it on a machine like this one.",
+            f"This object code was made for a CPU with {', '.join(sorted(lacking))}, which this one lacks.",
+            remedy="Compile it here, or there with arch='portable'.",
         )
 
 

@@ -335,9 +335,11 @@ def unpack(data: bytes, *, key: bytes = b"") -> tuple[ObjectCode, str]:
 
 
 def _entry(header: bytes) -> str:
-    if not header.startswith(b'{"entry":'):
+    """The name behind ``{"entry":``, without reading the rest a second time."""
+    start = b'{"entry":'
+    if not header.startswith(start):
         return ""
-    return str(json.loads(header).get("entry", ""))
+    return str(json.JSONDecoder().raw_decode(header[len(start) :].decode())[0])
 
 
 _HEADER_FIELDS = frozenset(

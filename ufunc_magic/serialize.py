@@ -76,14 +76,28 @@ def loads(data: bytes, *, key: bytes | str | None = None) -> Any:
     TargetError
         If the code is for another machine or Python, altered, or not signed as it should be.
     """
-    object_code, entry = unpack(bytes(data), key=secret(key))
-    return function_of(object_code, entry)
+    return function_of(*_read(bytes(data), secret(key)))
 
 
 def realize(payload: bytes, entry: str = "") -> Any:
     """What pickles call; the path of this function never changes."""
-    object_code, _ = unpack(payload, key=secret(None))
-    return function_of(object_code, entry)
+    return function_of(_read(bytes(payload), secret(None))[0], entry)
+
+
+#: Bytes that were read, by their seal or signature, with the key they were verified with: every task of a worker
+#: brings them again, and comparing 50 kB takes a fiftieth of verifying them.
+_known: dict[bytes, tuple[bytes, bytes, ObjectCode, str]] = {}
+_MOST_KNOWN = 256
+
+
+def _read(data: bytes, key: bytes) -> tuple[ObjectCode, str]:
+    known = _known.get(data[-32:])
+    if known is None or known[:2] != (data, key):
+        known = (data, key, *unpack(data, key=key))
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        _known[data[-32:]] = known
+    return known[2:]
 
 
 def object_code_of(function: Any) -> tuple[ObjectCode, str] | None:

@@ -19,6 +19,9 @@ __all__ = ["Instance", "loop_text", "template", "type_numbers", "type_text"]
 _INLINE_NODES = 1500
 _INLINE_STRAIGHT_NODES = 5000
 
+#: Up to here a function costs less than copying its operands: strided arrays are computed where they are.
+_DIRECT_NODES = 40
+
 
 @dataclass(frozen=True)
 class Instance:
@@ -202,9 +205,25 @@ def _elementwise(
 
     parameters = [f"const {v.t} *__restrict __ufm_i{v.n}" for v in inputs]
     parameters += [f"{v.t} *__restrict __ufm_o{v.n}" for v in outputs]
-    place = "__ufm_p[{n}] + __ufm_j * __ufm_s[{n}]"
-    loads = [f"__ufm_k{v.n}[__ufm_j] = *(const {v.t} *)({place.format(n=v.n)});" for v in inputs]
-    stores = [f"*({v.t} *)({place.format(n=v.n)}) = __ufm_k{v.n}[__ufm_j] = __ufm_r{v.output};" for v in outputs]
+    # In variables: what is stored might, for all C knows, be one of the pointers.
+    place = "__ufm_q{n} + __ufm_j * __ufm_d{n}"
+    checked = bool(instance.checked)
+    direct = pad == "1" and not checked and not instance.loops and function.size <= _DIRECT_NODES
+    loads = [f"const {v.t} __ufm_v{v.n} = *(const {v.t} *)({place.format(n=v.n)});" for v in inputs]
+    stores = [f"*({v.t} *)({place.format(n=v.n)}) = __ufm_r{v.output};" for v in outputs]
+    places = [
+        f"__ufm_char *__ufm_q{v.n} = __ufm_p[{v.n}]; const __ufm_intp __ufm_d{v.n} = __ufm_s[{v.n}];" for v in both
+    ]
+    shared = {
+        "places": " ".join(places),
+        "loads": " ".join(loads),
+        "stores": " ".join(stores),
+        "sequence_locals": locals_("__ufm_v{n}"),
+        "sequence_call": call("__ufm_v{n}", checked=checked),
+    }
+    # Elements of one array may go through either, so it must round as the kernel does.
+    clones = "__UFM_CLONES_FMA" if words["clones"] else ""
+    strided = _fill("strided.c", **words, **shared, fma_clones=clones) if direct else ""
     kernel = (
         ""
         if instance.python
@@ -220,20 +239,20 @@ def _elementwise(
             kernel_stores=" ".join(f"__ufm_o{v.n}[__ufm_j] = __ufm_r{v.output};" for v in outputs),
         )
     )
-    checked = bool(instance.checked)
     return _fill(
         "elementwise.c",
         **words,
+        **shared,
         kernel_text=kernel,
         kernel=f"__ufm_kernel_{words['k']}" if kernel else "0",
+        strided_text=strided,
+        strided=f"__ufm_strided_{words['k']}" if strided else "0",
         python="1" if checked else "0",
         pad=pad,
         sequence_pointers=" ".join(f"{v.t} *__ufm_k{v.n} = ({v.t} *)__ufm_kept[{v.n}];" for v in both)
         + " int __ufm_fault = 0;" * checked,
-        sequence_loads=" ".join(loads),
-        sequence_locals=locals_("__ufm_k{n}[__ufm_j]"),
-        sequence_call=call("__ufm_k{n}[__ufm_j]", checked=checked),
-        sequence_stores=" ".join(stores),
+        keep_inputs=" ".join(f"__ufm_k{v.n}[__ufm_j] = __ufm_v{v.n};" for v in inputs),
+        keep_outputs=" ".join(f"__ufm_k{v.n}[__ufm_j] = __ufm_r{v.output};" for v in outputs),
         reduce="" if checked else _reduce(instance, inputs, outputs, cplus=bool(words["try"])),
     )
 

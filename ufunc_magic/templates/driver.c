@@ -249,13 +249,8 @@ static Flags real_flags(const __ufm_plan *plan, char *const *operands, ptrdiff_t
 typedef struct { uint64_t part[2]; } Item16;
 typedef struct { uint64_t part[4]; } Item32;
 
-#if defined(__ELF__) && defined(__x86_64__) && defined(__linux__)
-#define CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
-#else
-#define CLONES
-#endif
 /* Items are moved as bits; this file is compiled without strict aliasing. */
-CLONES static void move(char *to, ptrdiff_t to_step, const char *from, ptrdiff_t from_step, ptrdiff_t count, size_t size)
+static void move(char *to, ptrdiff_t to_step, const char *from, ptrdiff_t from_step, ptrdiff_t count, size_t size)
 {
     switch (size) {
     case 1: MOVE(uint8_t);
@@ -286,6 +281,18 @@ static int apart(const char *p, ptrdiff_t p_step, ptrdiff_t p_size, const char *
 }
 
 /* -------------------------------------------------------------------------------------- element-wise */
+
+/* Some operand has gaps between its elements, and no output is an input. */
+static int parted(const __ufm_plan *plan, char **args, const ptrdiff_t *steps)
+{
+    int gaps = 0;
+    for (int k = 0; k < plan->nin + plan->nout; k++) {
+        gaps |= steps[k] && steps[k] != item_size[plan->types[k]];
+        for (int o = plan->nin; k < plan->nin && o < plan->nin + plan->nout; o++)
+            if (args[k] == args[o]) return 0;
+    }
+    return gaps;
+}
 
 /* One element after the other: accumulate, reduce, any overlap that NumPy lets through, and everything that
    runs Python.  Sets *stop where an exception was set. */
@@ -352,6 +359,12 @@ static Flags run_range(const __ufm_plan *plan, char **args, const ptrdiff_t *ste
         }
     }
     if (start == stop) return real;
+    if (plan->strided && parted(plan, args, steps)) {
+        for (int k = 0; k < all; k++) at[k] = args[k] + start * steps[k];
+        *halt |= plan->strided(stop - start, at, steps);
+        if (*halt || plan->judge == JUDGE_NONE || !raised()) return real;
+        /* A flag: once more by blocks, which tell whose it is. */
+    }
 
     /* About 16 KiB in all, at least 64 elements each. */
     const ptrdiff_t block = all <= 4 ? MAX_BLOCK : all <= 16 ? 128 : 64;

@@ -1,22 +1,26 @@
 // $name, loop $k of this object.
 $kernel_text
+$strided_text
 static int __ufm_sequence_$k(__ufm_intp __ufm_m, __ufm_char **__ufm_p, const __ufm_intp *__ufm_s, __ufm_char **__ufm_kept)
 {
     $sequence_pointers
+    $places
     __ufm_intp __ufm_j;
     $try
     $reduce
     for (__ufm_j = 0; __ufm_j < __ufm_m; __ufm_j++) {
-        $sequence_loads
+        $loads
+        $keep_inputs
         $sequence_locals
         $sequence_call
-        $sequence_stores
+        $stores
+        $keep_outputs
     }
     return 0;
     $catch
 }
 
-static const __ufm_plan __ufm_plan_$k = {$kernel, __ufm_sequence_$k, __ufm_types + $offset, $nin, $nout, $pad, $judge, $python};
+static const __ufm_plan __ufm_plan_$k = {$kernel, __ufm_sequence_$k, __ufm_types + $offset, $nin, $nout, $pad, $judge, $python, $strided};
 static void __ufm_loop_$k(__ufm_char **__ufm_args, const __ufm_intp *__ufm_dimensions, const __ufm_intp *__ufm_steps,
                           void *__ufm_data)
 {

@@ -19,6 +19,8 @@ typedef struct {
        shows, 2 all (the cell works on the FP environment itself). */
     int judge;
     int python; /* `sequence` runs Python code, and a kernel that failed is told by it what happened */
+    /* The kernel at any stride, where so little is computed that copies for the kernel's sake cost more; or NULL. */
+    int (*strided)(__ufm_intp count, __ufm_char **operands, const __ufm_intp *steps);
 } __ufm_plan;
 
 /* A generalized loop.  `item` works on one item whose cores are contiguous; outputs are zeroed before. */

@@ -44,8 +44,11 @@
 // One object for every CPU of its kind: the loader picks the clone through an IFUNC, which only ELF has.
 #if defined(__ELF__) && defined(__x86_64__) && defined(__linux__) && !defined(__UFM_ONE_TARGET)
 #define __UFM_CLONES __attribute__((__target_clones__("default", "arch=x86-64-v3", "arch=x86-64-v4")))
+// Where only rounding is at stake: both of the newer ones have FMA.
+#define __UFM_CLONES_FMA __attribute__((__target_clones__("default", "arch=x86-64-v3")))
 #else
 #define __UFM_CLONES
+#define __UFM_CLONES_FMA
 #endif
 // Functions of the cell are inlined into the loop, whatever their size.  clang has no such function with clones.
 #ifdef __clang__
