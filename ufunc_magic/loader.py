@@ -251,6 +251,9 @@ def open_module(object_code: ObjectCode, path: str) -> ModuleType:
             output=str(fault),
         ) from fault
     sys.modules[name] = module
+    # The file name that Cython gave to its tracebacks: now they show the cell's lines.
+    lines = object_code.source.splitlines(keepends=True)
+    linecache.cache[object_code.name] = (len(object_code.source), None, lines, object_code.name)
     try:
         loading.exec_module(module)
     except BaseException:
@@ -259,9 +262,6 @@ def open_module(object_code: ObjectCode, path: str) -> ModuleType:
             sys.modules[name] = before
         raise
     _modules[name, object_code.code_digest] = module
-    # The file name that Cython gave to its tracebacks: now they show the cell's lines.
-    lines = object_code.source.splitlines(keepends=True)
-    linecache.cache[object_code.name] = (len(object_code.source), None, lines, object_code.name)
     return module
 
 

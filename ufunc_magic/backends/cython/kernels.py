@@ -240,6 +240,10 @@ def _planned(role: _Role, options: Options, defined: Mapping[str, Definition]) -
     taken = [p.name for p in function.parameters if p.type.kind == "array"]
     if taken and _wants_owner(function.cname, defined):
         return Rest(function, f"uses the array '{taken[0]}' as a Python object")
+    if taken and not (annotation or _evident(function)):
+        return Rest(
+            function, f"takes the array '{taken[0]}', and no # ufunc: (n)->() above it says its core dimensions"
+        )
     try:
         signatures, plains = operands.plan(
             Unit(functions=(described,)), options=replace(options, signature="", types="")
@@ -247,7 +251,10 @@ def _planned(role: _Role, options: Options, defined: Mapping[str, Definition]) -
     except SignatureError as fault:
         raise SignatureError(_cython(fault.message), remedy=_cython(fault.remedy)) from None
     if plains:
-        return Rest(function, _cython(f"{plains[0].reason}{f' ({plains[0].remedy})' if plains[0].remedy else ''}"))
+        why = plains[0]
+        speaks_of_it = why.reason.split(" ", 1)[0] in ("gives", "takes", "has", "returns")
+        reason = why.reason if speaks_of_it else f"has a parameter that cannot be an operand: {why.reason}"
+        return Rest(function, _cython(f"{reason}{f' ({why.remedy})' if why.remedy else ''}"))
     _check_ranks(signatures[0], role)
     # A memoryview knows its size.
     pointers = any(p.type.kind == "pointer" for p in function.parameters)
