@@ -124,24 +124,29 @@ def assemble(object_code: ObjectCode, path: Path | None, *, name: str) -> Build:
     """
     if relocatable.is_relocatable(object_code):
         loader.check_target(object_code.target)
-        return _made(object_code, relocatable.open_object(object_code), None, name=name)
+        return _made(object_code, relocatable.open_object(object_code), None, name=name, checked=False)
     if path is not None:
-        return _opened(object_code, str(path), name=name)
+        return _opened(object_code, str(path), name=name, checked=True)
     with loader.in_memory(object_code.code) as memory:
         if memory:
-            return _opened(object_code, memory, name=name)
+            return _opened(object_code, memory, name=name, checked=False)
     loader.check_target(object_code.target)
     entry = cache.default().publish(cache.key(["loaded", object_code.code_digest]), record=b"", code=object_code.code)
-    return _opened(object_code, str(entry.library), name=name)
+    return _opened(object_code, str(entry.library), name=name, checked=False)
 
 
-def _opened(object_code: ObjectCode, path: str, *, name: str) -> Build:
+def _opened(object_code: ObjectCode, path: str, *, name: str, checked: bool) -> Build:
     module = loader.open_module(object_code, path) if object_code.module else None
-    return _made(object_code, loader.open_library(object_code, path), module, name=name)
+    return _made(object_code, loader.open_library(object_code, path), module, name=name, checked=checked)
 
 
 def _made(
-    object_code: ObjectCode, library: loader.Library | relocatable.Opened, module: ModuleType | None, *, name: str
+    object_code: ObjectCode,
+    library: loader.Library | relocatable.Opened,
+    module: ModuleType | None,
+    *,
+    name: str,
+    checked: bool,
 ) -> Build:
     functions: dict[str, Any] = {}
     notes = list(object_code.notes)
@@ -157,7 +162,7 @@ def _made(
             continue
         try:
             functions[code.name] = make_plain(
-                code, library.functions[code.index], owner=library, object_code=object_code
+                code, library.functions[code.index], owner=library, object_code=object_code, checked=checked
             )
         except SignatureError as fault:
             notes.append(str(fault))

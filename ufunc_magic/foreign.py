@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -33,23 +33,40 @@ class PlainFunction:
     """
 
     def __init__(
-        self, code: FunctionCode, *, ffi: Any, pointer: Any, owner: object, object_code: ObjectCode | None = None
+        self, code: FunctionCode, address: int, *, owner: object, object_code: ObjectCode | None = None
     ) -> None:
-        self.ffi = ffi
-        self._pointer = pointer
+        self._code = code
+        self._address = address
         self._owner = owner
         self.object_code = object_code
-        self._type = ffi.typeof(pointer)
         self._names = code.parameters
-        self._const = _const(code.declaration.rpartition("\n")[2])
+        prototype = code.declaration.rpartition("\n")[2]
+        self._const = _const(prototype)
         self.__name__ = self.__qualname__ = code.name
-        self.__doc__ = "\n\n".join(filter(None, (code.declaration.rpartition("\n")[2], code.doc, code.reason)))
+        self.__doc__ = "\n\n".join(filter(None, (prototype, code.doc, code.reason)))
         self.__source__ = code.source
         self.reason = code.reason
         kind = inspect.Parameter
         names = [n if n.isidentifier() else f"x{i}" for i, n in enumerate(code.parameters, start=1)]
-        if len(set(names)) == len(names) and not self._type.ellipsis:
+        if len(set(names)) == len(names) and "..." not in prototype:
             self.__signature__ = inspect.Signature([kind(n, kind.POSITIONAL_ONLY) for n in names])
+
+    @cached_property
+    def _bound(self) -> tuple[Any, Any]:
+        """cffi's FFI and pointer: at the first use, since a worker may never come to one."""
+        return _bind(self._code, self._address)
+
+    @property
+    def ffi(self) -> Any:
+        return self._bound[0]
+
+    @property
+    def _pointer(self) -> Any:
+        return self._bound[1]
+
+    @cached_property
+    def _type(self) -> Any:
+        return self.ffi.typeof(self._pointer)
 
     def __call__(self, *args: Any) -> Any:
         wanted = self._type.args
@@ -106,27 +123,45 @@ for _char, _name in (("b", "char"), ("h", "short"), ("i", "int"), ("l", "long"),
 
 
 def make_plain(
-    code: FunctionCode, address: int, *, owner: object, object_code: ObjectCode | None = None
+    code: FunctionCode, address: int, *, owner: object, object_code: ObjectCode | None = None, checked: bool = True
 ) -> PlainFunction:
     """Bind the function at ``address`` by its declaration.
+
+    Parameters
+    ----------
+    code : FunctionCode
+        Of kind "plain".
+    address : int
+    owner : object
+        Kept alive by the function.
+    object_code : ObjectCode
+        What it was made of.
+    checked : bool
+        See now whether cffi can call it; where that was seen before, its import can wait for the first call.
 
     Raises
     ------
     SignatureError
         If cffi cannot read the declaration, or cannot call such a function.
     """
+    made = PlainFunction(code, address, owner=owner, object_code=object_code)
+    if checked:
+        made.ffi  # noqa: B018 - the question binds it
+    return made
+
+
+def _bind(code: FunctionCode, address: int) -> tuple[Any, Any]:
     from cffi import CDefError, FFIError
 
     definitions, _, prototype = code.declaration.rpartition("\n")
     try:
         ffi = _ffi(definitions)
-        pointer = ffi.cast(prototype, address)
+        return ffi, ffi.cast(prototype, address)
     except (CDefError, FFIError, NotImplementedError, TypeError, AssertionError) as fault:
         raise SignatureError(
             f"{code.name} can be neither a ufunc ({code.reason}) nor a plain function: {str(fault).splitlines()[0]}.",
             remedy="Give it a wrapper with numbers and pointers to numbers only, or make it static.",
         ) from fault
-    return PlainFunction(code, ffi=ffi, pointer=pointer, owner=owner, object_code=object_code)
 
 
 @lru_cache(maxsize=256)
