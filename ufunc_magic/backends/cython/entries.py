@@ -14,7 +14,7 @@ from .. import native
 from .baseline import Form, NotPython, Wanted
 from .cell import Text
 from .kernels import Kernels, Rest
-from .translate import CType, CyFunction
+from .symbols import CType, CyFunction
 
 __all__ = ["function_entries", "wanted_forms"]
 

@@ -19,7 +19,7 @@ from ...options import Options
 from ...signature import Function, Parameter, Signature, Unit
 from .cell import Text
 from .copies import Copy, Definition
-from .translate import CType, CyFunction
+from .symbols import CType, CyFunction
 
 __all__ = ["Kernels", "Rest", "kernels"]
 
