@@ -23,7 +23,17 @@ from . import raising
 from .errors import LinkError, TargetError
 from .objectcode import ObjectCode, Target
 
-__all__ = ["Library", "check_target", "cpu_features", "flush_stdio", "here", "in_memory", "open_library", "open_module"]
+__all__ = [
+    "Library",
+    "check_target",
+    "cpu_features",
+    "flush_stdio",
+    "here",
+    "in_memory",
+    "open_library",
+    "open_module",
+    "prepare",
+]
 
 _FORMATS = {"darwin": "mach-o", "win32": "pe", "cygwin": "pe"}
 
@@ -59,6 +69,13 @@ def _host_values() -> tuple[int | None, ...]:
         pointer("PyExc_RuntimeError"),
         pointer("PyExc_MemoryError"),
     )
+
+
+def prepare() -> None:
+    """Ask now for what is asked once: this process's target and Python's functions."""
+    here()
+    _host_values()
+    _has_memory_files()
 
 
 @dataclass(frozen=True)

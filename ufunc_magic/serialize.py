@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from . import built
+from . import built, loader, ufunc
 from .built import OWNER, Build, assemble
 from .errors import SignatureError, TargetError
 from .foreign import PlainFunction
@@ -225,3 +225,7 @@ def _after(made: Build, make: Callable[..., Any], arguments: tuple[Any, ...]) ->
 copyreg.pickle(np.ufunc, _reducer(copyreg.dispatch_table.get(np.ufunc)))
 copyreg.pickle(Build, _reducer(None))
 copyreg.pickle(PlainFunction, _reducer(None))
+
+# What every load needs and only the first would wait for: half of its time on a worker.
+loader.prepare()
+ufunc.prepare()

@@ -22,7 +22,7 @@ from .signature import TYPES
 
 _umath: Any = importlib.import_module("numpy._core._multiarray_umath")
 
-__all__ = ["docstring", "make_ufunc"]
+__all__ = ["docstring", "make_ufunc", "prepare"]
 
 _MAKE_SLOT, _PROMOTER_SLOT = 42, 44
 _IDENTITIES: dict[int | str | None, int] = {None: -1, 0: 0, 1: 1, -1: 2, "reorderable": -2}
@@ -60,6 +60,11 @@ def _maker() -> Any:
         ctypes.c_char_p,  # const char *signature
         ctypes.py_object,  # PyObject *identity_value
     )(_slot(_MAKE_SLOT))
+
+
+def prepare() -> None:
+    """Find NumPy's function now."""
+    _maker()
 
 
 def make_ufunc(code: FunctionCode, addresses: Sequence[int], *, module: str, owner: object) -> np.ufunc:
