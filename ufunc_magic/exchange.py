@@ -28,7 +28,7 @@ def dumps(function: Any, *, source: bool = True, key: bytes | str | None = None)
     Returns
     -------
     bytes
-        About 35 kB for a one-line function; ``docs/object-code.md`` says what each byte is.
+        Some 40 kB for a one-line function; ``docs/object-code.md`` says what each byte is.
 
     Raises
     ------

@@ -425,7 +425,7 @@ static Flags run_range(const __ufm_plan *plan, char **args, const ptrdiff_t *ste
 #ifdef UFM_PARALLEL
 /* Threads of our own.  OpenMP waits at the end of a region for every thread, also for one that has not begun: on
    a virtual machine the kernel puts a woken thread behind the one that woke it, libgomp's barrier spins there for
-   whole time slices, and a call of 0.1 ms took 5 ms.  Here nobody waits for a thread that has no work. */
+   whole time slices, far longer than a short call.  Here nobody waits for a thread that has no work. */
 EXPORT int __ufm_threads; /* 0: OMP_NUM_THREADS, or as many as there are cores */
 
 typedef struct {

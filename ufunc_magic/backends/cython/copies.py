@@ -174,7 +174,9 @@ def _copy(
 ) -> Copy | None:
     """The copy of one function, or None where it needs Python."""
     body = _IDLE.sub("", _NO_ASSERT.sub("", definition.body))
-    body = _without_raising(body, past=_may_go_past(definition, body))
+    # What is gone already, an index into the arguments of an exception, say, is no obstacle.
+    past = _may_go_past(definition, _without_raising(body, past=False))
+    body = _without_raising(body, past=past)
     parameters = re.sub(r"\bCYTHON_UNUSED\b ?|\bCYTHON_NCP_UNUSED\b ?", "", definition.parameters)
     if _PYTHON.search(body) or "__PYX_ERR" in body or _POINTER_CALL.search(body) or "PyObject" in parameters:
         return None

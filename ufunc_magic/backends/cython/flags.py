@@ -1,6 +1,6 @@
 """What the C of a Cython cell is compiled and linked with.
 
-Nine tenths of that C is the module's machinery, which gains nothing from optimisation but takes it: with gcc it
+Most of that C is the module's machinery, which gains nothing from optimisation but takes it: with gcc it
 is compiled with ``-O1``, and the cell's own functions and our loops, between pragmas, with ``-O3``.
 """
 

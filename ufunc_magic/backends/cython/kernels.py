@@ -155,8 +155,8 @@ typedef __ufm_intp Py_ssize_t;
 """
 #: Types that mean the same without the module's declarations, and locals of Cython's.
 _C_TYPES = frozenset(
-    "char signed char;unsigned char;short;unsigned short;int;unsigned int;long;unsigned long;long long;"
-    "unsigned long long;float;double;long double;Py_ssize_t;size_t;_Bool;void;char;signed char".split(";")
+    "char;signed char;unsigned char;short;unsigned short;int;unsigned int;long;unsigned long;long long;"
+    "unsigned long long;float;double;long double;Py_ssize_t;size_t;_Bool;void".split(";")
 )
 _C_WORDS = frozenset(
     "if else for while do switch case default break continue goto return sizeof static inline const void int long "
