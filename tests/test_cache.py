@@ -10,16 +10,17 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ufunc_magic import cache as module
+from ufunc_magic import folders, sealed
 from ufunc_magic.cache import Cache, CacheWarning, Entry, default, key
 from ufunc_magic.errors import CacheError
 from ufunc_magic.includes import header_digests, search_folders
@@ -173,6 +174,7 @@ def test_a_damaged_file_is_absent_and_is_built_again(store, part, damage):
     assert store.publish(K, record=b"record", code=CODE) == entry == store.get(K)
 
 
+@settings(deadline=None)  # files are written
 @given(st.integers(0), st.integers(0, 7))
 def test_no_flipped_bit_of_a_key_file_gives_a_wrong_object(tmp_path_factory, at, bit):
     store = Cache(tmp_path_factory.mktemp("bits"))
@@ -207,7 +209,7 @@ def test_a_key_that_points_outside_the_folder_is_refused(store, tmp_path):
     store.publish(K, record=b"r", code=CODE)
     (tmp_path / "evil.so").write_bytes(CODE)
     path = store.path / "keys" / K
-    path.write_bytes(module._sealed(K, "../../../evil", b"r"))
+    path.write_bytes(sealed.seal(K, "../../../evil", b"r"))
     assert store.get(K) is None
 
 
@@ -216,7 +218,7 @@ def test_a_damaged_file_that_was_replaced_meanwhile_is_kept(store):
     seen = os.stat(path)
     os.rename(path, path.with_suffix(".old"))
     path.write_bytes(CODE)
-    module._discard(path, seen)
+    sealed.discard(path, seen)
     assert path.exists()
 
 
@@ -247,6 +249,26 @@ def test_a_signed_entry_that_points_to_another_object_is_refused(store, monkeypa
     path = store.path / "keys" / key(["good"])
     path.write_bytes(path.read_bytes().replace(good.digest.encode(), b"0" * 64))
     assert store.get(key(["good"])) is None
+
+
+def test_entries_of_a_version_with_another_format_are_neither_read_nor_removed(store):
+    theirs = b"ufunc_magic 2 " + K.encode() + b" in their own way\n"
+    store.publish(K2, record=b"r", code=CODE)
+    path = store.path / "keys" / K
+    path.write_bytes(theirs)
+    assert (store.get(K), path.read_bytes()) == (None, theirs)
+
+
+def test_a_publisher_that_comes_second_leaves_the_file_of_the_first_alone(store, monkeypatch):
+    """Between its look at the place and its own file in it, another process has published."""
+    first = store.publish(K, record=b"r", code=CODE).library
+    seen = os.stat(first)
+    reads = iter([None])
+    real = sealed.read
+    monkeypatch.setattr(sealed, "read", lambda path: real(path) if path != first else next(reads, real(path)))
+    store.publish(K2, record=b"r", code=CODE)
+    assert (os.stat(first).st_ino, os.stat(first).st_nlink) == (seen.st_ino, 1)
+    assert [p.name for p in first.parent.iterdir()] == [first.name]
 
 
 def test_a_cleared_or_deleted_cache_is_made_again(store):
@@ -425,6 +447,31 @@ def test_what_killed_compilations_left_is_swept_after_a_day(store):
     assert not left.exists()
 
 
+def test_files_that_killed_publishers_left_are_swept_after_an_hour(store):
+    library = store.publish(K, record=b"r", code=CODE).library
+    left = [library.with_name(".left"), store.path / "keys" / ".left", store.path / "facts" / ".left"]
+    store.remember("name", "value")
+    kept = [library.with_name(".nfs0001"), library.with_name(".at-work")]
+    for path in (*left, *kept):
+        path.write_bytes(b"x")
+    past = time.time() - 2 * 3600
+    for path in (*left, kept[0]):
+        os.utime(path, (past, past))
+    store.prune(10**9)
+    assert [path.exists() for path in (*left, *kept)] == [False] * 3 + [True] * 2
+    assert store.size() == sum(os.stat(p).st_size for p in (library, store.path / "keys" / K))
+
+
+def test_what_was_left_in_the_future_is_swept_too(store):
+    with store.scratch() as folder:
+        left = folder.parent / "left"
+    left.mkdir()
+    os.utime(left, (4e9, 4e9))
+    with store.scratch() as used:
+        store.prune(10**9)
+        assert (left.exists(), used.exists()) == (False, True)
+
+
 def test_storage_stays(store):
     (store.storage("zig") / "x").write_text("1")
     assert (store.storage("zig") / "x").read_text() == "1"
@@ -465,10 +512,11 @@ def test_a_write_that_fails_half_way_leaves_nothing(store, monkeypatch):
     store.publish(K2, record=b"r", code=b"x")
     before = sorted(store.path.rglob("*"))
 
-    def full(source, target):
+    def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "replace", full)
+    monkeypatch.setattr(os, "link", full)
     with pytest.warns(CacheWarning), pytest.raises(CacheError, match="No space left on device"):
         store.publish(K, record=b"r", code=CODE)
     after = [p for p in sorted(store.path.rglob("*")) if not p.is_dir()]
@@ -486,8 +534,11 @@ def untrusted(tmp_path: Path, fault: str, monkeypatch: pytest.MonkeyPatch) -> Pa
     elif fault == "is not a folder":
         shutil.rmtree(folder)
         folder.write_text("")
+    elif os.geteuid() == 0:
+        os.chown(folder, 12345, -1)
     else:
-        monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+        real, owned = os.lstat, os.lstat("/")
+        monkeypatch.setattr(os, "lstat", lambda path: owned if Path(path) == folder else real(path))
     return folder
 
 
@@ -504,6 +555,55 @@ def test_an_unsafe_folder_is_neither_read_nor_written(tmp_path, monkeypatch, fau
     assert len(caught) == 1
     assert not entry.library.is_relative_to(tmp_path)
     assert store.get(K).record == b"mine"
+
+
+def test_a_private_folder_that_was_cleaned_away_is_made_again_without_a_word(tmp_path):
+    (tmp_path / "store").write_text("")
+    store = Cache(tmp_path / "store")
+    with pytest.warns(CacheWarning):
+        shutil.rmtree(store.publish(K, record=b"r", code=CODE).library.parent.parent.parent)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert store.get(K) is None
+        assert store.publish(K, record=b"r", code=CODE) == store.get(K)
+
+
+def test_a_disk_without_room_for_a_compiler_is_not_compiled_on(store, monkeypatch):
+    monkeypatch.setattr(folders, "has_room", lambda folder: not folder.is_relative_to(store.path))
+    with pytest.warns(CacheWarning, match="No space left on device.*Free some disk space"), store.scratch() as folder:
+        assert not folder.is_relative_to(store.path)
+
+
+def test_a_private_folder_is_made_where_libraries_can_be_opened(monkeypatch):
+    first = Path(tempfile.gettempdir())
+    monkeypatch.setattr(folders, "runs_programs", lambda folder: folder != first)
+    made = folders.private_folder()
+    others = [Path(f) for f in ("/var/tmp", "/dev/shm") if os.access(f, os.W_OK) and folders.has_room(Path(f))]
+    assert made.parent == ([f for f in others if f != first] or [first])[0]
+    made.rmdir()
+
+
+def test_a_file_that_the_compiler_did_not_make_is_an_error_of_ours(store, tmp_path):
+    with pytest.raises(CacheError, match=r"missing.so cannot be read \(No such file"):
+        store.publish(K, record=b"r", code=tmp_path / "missing.so")
+
+
+def test_a_copy_that_finds_no_room_is_an_error_of_ours(store, tmp_path):
+    entry = store.publish(K, record=b"r", code=CODE)
+    with pytest.raises(CacheError, match="cannot be written"):
+        entry.copy_to(tmp_path / "nowhere" / "driver.o")
+    with pytest.raises(CacheError, match="cannot be written"):
+        Cache.write_scratch(tmp_path / "nowhere" / "a.c", "")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the system keeps a working folder")
+def test_a_relative_folder_of_a_deleted_one_is_an_error_of_ours(tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    monkeypatch.setenv("UFUNC_MAGIC_CACHE", "relative")
+    with pytest.raises(CacheError, match=r"'relative' is relative .* deleted"):
+        default()
 
 
 # ----------------------------------------------------------------------------------------- default

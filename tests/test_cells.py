@@ -7,6 +7,7 @@ A header of comments says what is expected of a good cell::
     // given: x = np.linspace(0, 1)                 a statement
     // expect: f(x, 2) == 2*x within 1e-13          relative; "or 1e-15" adds an absolute tolerance
     // expect: f(1, 2) == 2 exactly
+    // warns: unused variable                       part of what the compiler says
 
 Cython's cells (``.pyx``) have the same header after ``#``.  Beside a bad cell stands the message it gets, after the
 name of its exception; ``pytest --golden`` writes them anew.
@@ -29,7 +30,7 @@ from ufunc_magic import build, compilers, toolchain
 from ufunc_magic.options import make_options
 
 CELLS = Path(__file__).parent / "cells"
-LANGUAGES: dict[str, build.Language] = {".c": "c", ".cpp": "c", ".pyx": "cython"}
+LANGUAGES: dict[str, build.Language] = {".c": "c", ".cpp": "c", ".pyx": "cython", ".cu": "cuda"}
 GOOD, BAD = (
     [
         pytest.param(path, id=path.name, marks=[pytest.mark.cython] * (path.suffix == ".pyx"))
@@ -48,7 +49,7 @@ def _read(path: Path) -> tuple[str, dict[str, list[str]]]:
     text = path.read_bytes().decode()
     header: dict[str, list[str]] = {}
     for line in text.lstrip("\ufeff").splitlines():
-        found = re.match(r"(?://|#) (options|types|given|expect): (.*)", line)
+        found = re.match(r"(?://|#) (options|types|given|expect|warns): (.*)", line)
         if not found:
             break
         header.setdefault(found[1], []).append(found[2])
@@ -92,13 +93,15 @@ def test_good_cell(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with np.errstate(all="ignore"):
         made, header = _compiled(path)
         bound = {name: _shown(f) for name, f in made.items() if isinstance(f, np.ufunc)}
-        said = [word.split() for line in header["types"] for word in line.split(", ")]
-        assert bound == {name: rows for name, *rows in said}
+        typed = [word.split() for line in header["types"] for word in line.split(", ")]
+        assert bound == {name: rows for name, *rows in typed}
         names = {"np": np, "raises": _raises, "ignoring": _ignoring, **made}
         for statement in header.get("given", []):
             exec(statement, names)
         for expectation in header["expect"]:
             _check(expectation, names)
+    said = "\n".join(map(str, made.diagnostics))
+    assert [words for words in header.get("warns", []) if _is_golden_compiler() and words not in said] == []
     errors = [d for d in made.diagnostics if "__ufm" in str(d) or d.file == "<ufunc_magic>"]
     assert not errors, "generated code shows in the warnings"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import re
 import sys
 import warnings
 from pathlib import Path
@@ -22,7 +23,8 @@ needs_cython = [
 needs_dask = pytest.mark.skipif(
     not importlib.util.find_spec("distributed"), reason="Dask's distributed is not installed (extra: test)"
 )
-MARKS: dict[str, Any] = {"02_cython": needs_cython, "04_dask": needs_dask}
+needs_numba = pytest.mark.skipif(not importlib.util.find_spec("numba"), reason="Numba is not installed (extra: numba)")
+MARKS: dict[str, Any] = {"02_cython": needs_cython, "03_cuda_device": needs_numba, "04_dask": needs_dask}
 #: Those that can run here.
 RUN = [pytest.param(path, marks=MARKS.get(path.stem, ()), id=path.stem) for path in EXAMPLES]
 
@@ -112,6 +114,25 @@ def test_dask_notebook_shows_what_it_promises(tmp_path: Path) -> None:
     assert "3,000,000 orbits" in text_of(cell("progress("), "stdout")
     assert shown("def bars").count("background:#4477aa") == 19
     assert "first call with ufunc_magic" in shown("def first_call_of_numba")
+
+
+@pytest.mark.kernel
+@pytest.mark.slow
+@needs_numba
+def test_cuda_notebook_says_where_it_ran(tmp_path: Path) -> None:
+    cells = run_notebook(next(path for path in EXAMPLES if path.stem == "03_cuda_device"), folder=tmp_path).cells
+
+    def cell(part: str) -> Any:
+        return next(cell for cell in cells if cell.cell_type == "code" and part in cell.source)
+
+    first = text_of(cell("device.available()"), "stdout")
+    assert re.search(r"(?m)^GPU: (none \(.+\)|\w+.*)$", first)
+    emulated = "CPU emulation" in first
+    report = str(next(o.data for o in cell("void philox").outputs if o.output_type == "execute_result")["text/plain"])
+    assert ("CPU emulation" in report) == emulated
+    assert any("image/png" in o.data for o in cell("png(image)").outputs if o.output_type == "execute_result")
+    wrong = next(o for o in cell('astype("f4")').outputs if o.output_type == "error")
+    assert "the kernel takes uint8 *" in wrong.evalue
 
 
 def run_notebook(path: Path, *, folder: Path) -> Any:

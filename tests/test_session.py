@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import Empty
 from typing import Any
@@ -221,3 +224,77 @@ def test_interrupting_a_cell_leaves_a_working_session(kernel: Kernel) -> None:
     assert kernel.stdout(PRINTS) == ""
     kernel.run("raise KeyboardInterrupt")
     assert kernel.stdout("_ = speak(1)") == "1 bottles\n"
+
+
+NOISY = """%%c_ufunc -q
+#include <stdio.h>
+#define X100 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+long long speak(long long n) { printf("%lld bottles\\n", n); return n; }
+long long complain(long long n) { fprintf(stderr, "no bottles\\n"); return n; }
+long long flood(long long n) { for (long long i = 0; i < n; i++) printf("line %lld\\n", i); return n; }
+long long wide(long long n) { for (long long i = 0; i < n; i++) printf("%s", X100 X100); return n; }
+"""
+
+
+def test_c_and_python_output_come_in_the_order_they_were_printed(kernel: Kernel) -> None:
+    kernel.run(NOISY)
+    code = "for n in range(3):\n    print('before', n); _ = speak(n); print('after', n)"
+    assert kernel.stdout(code) == "".join(f"before {n}\n{n} bottles\nafter {n}\n" for n in range(3))
+    messages = kernel.run("import sys\nprint('a', file=sys.stderr); _ = complain(1); print('b', file=sys.stderr)")
+    assert [m["name"] for m in messages if m["type"] == "stream"] == ["stderr"] * len(messages[2:])
+    assert "".join(m["text"] for m in messages if m["type"] == "stream") == "a\nno bottles\nb\n"
+    # What another process prints to the same place comes, too.
+    child = "import subprocess\n_ = speak(1)\n_ = subprocess.run(['echo', 'child'])\nprint('last')"
+    assert kernel.stdout(child) == "1 bottles\nchild\nlast\n"
+
+
+def test_a_flood_of_c_output_is_cut_and_counted(kernel: Kernel) -> None:
+    kernel.run(NOISY)
+    lines = [f"line {n}" for n in range(10_000)]
+    assert kernel.stdout("_ = flood(10_000)").splitlines() == lines
+    more = "of C's stdout not shown; %env UFUNC_MAGIC_OUTPUT=100000000, in bytes, shows more]"
+    assert kernel.stdout("_ = flood(10_001); print('after')").splitlines() == [*lines, "after", f"[11 bytes {more}"]
+    # 5 MB of one call, which holds the GIL all the while, and of many.
+    for call in ("wide(25_000)", "wide(np.full(5000, 5))"):
+        shown = kernel.stdout(f"_ = {call}")
+        assert shown == f"{'x' * 1_000_000}\n[4.0 MB {more}\n"
+    # More than is kept until somebody reads it.
+    shown = kernel.stdout("_ = wide(2**24 // 200 + 50)")
+    assert shown.startswith("x" * 1_000_000 + "\n[more than 15.")
+    assert kernel.stdout("%env UFUNC_MAGIC_OUTPUT=1200000\n_ = speak(1)").endswith("1 bottles\n")
+    assert kernel.stdout("_ = wide(6_000)") == "x" * 1_200_000
+    assert kernel.stdout("_ = speak(1)\nprint('python')") == "1 bottles\npython\n"
+
+
+def test_interrupting_the_kernel_stops_what_runs_and_nothing_else(kernel: Kernel, tmp_path: Path) -> None:
+    kernel.run("import os, pathlib")
+    process = int(kernel.value("os.getpid()"))
+
+    def interrupted(code: str, *, when: Path) -> str:
+        def interrupt() -> None:
+            while not when.exists():
+                time.sleep(0.02)
+            time.sleep(0.3)
+            os.kill(process, signal.SIGINT)  # as Jupyter does
+
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(interrupt)
+            messages = kernel.run(code)
+        return "".join(m["ename"] for m in messages if m["type"] == "error")
+
+    compiler = tmp_path / "gcc"
+    compiler.write_text(
+        f'#!/bin/sh\ncase " $* " in *" -shared "*) touch {tmp_path}/compiles; exec sleep 1000;; esac\n'
+        'exec /usr/bin/env PATH="$REAL_PATH" gcc "$@"\n'
+    )
+    compiler.chmod(0o755)
+    slow = "%%c_ufunc -q\ndouble slow(double x, double n) { for (long i = 0; i < n; i++) x = x * 0.5 + 1; return x; }"
+    kernel.run(f"os.environ.update(REAL_PATH=os.environ['PATH'], CC='{compiler}')")
+    assert interrupted(slow, when=tmp_path / "compiles") == "KeyboardInterrupt"
+    assert kernel.value("'slow' in globals()") == "False"
+    kernel.run("del os.environ['CC']")
+    kernel.run(slow)
+    called = "pathlib.Path('called').touch()\nout = np.zeros(100_000)\nslow(np.zeros(100_000), 1e7, out=out)"
+    assert interrupted(called, when=tmp_path / "called") == "KeyboardInterrupt"
+    assert kernel.value("0 < int(np.count_nonzero(out)) < out.size") == "True"
+    assert kernel.value("float(slow(1.0, 0.0))") == "1.0"

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from .build import c_ufunc, compile_c, compile_cython
+    from .build import c_ufunc, compile_c, compile_cuda, compile_cython
     from .errors import (
+        ArgumentError,
         CacheError,
         CellCrashed,
         ComparisonError,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from .exchange import dumps, from_numba, loads
 
 __all__ = [
+    "ArgumentError",
     "CacheError",
     "CellCrashed",
     "ComparisonError",
@@ -49,6 +51,7 @@ __all__ = [
     "cache",
     "compare",
     "compile_c",
+    "compile_cuda",
     "compile_cython",
     "doctor",
     "dumps",
@@ -62,6 +65,7 @@ __all__ = [
 _HOMES = {
     "c_ufunc": "build",
     "compile_c": "build",
+    "compile_cuda": "build",
     "compile_cython": "build",
     "dumps": "exchange",
     "from_numba": "exchange",

@@ -26,7 +26,7 @@ _FLAGS |= {
     f"--no-{flag[2:]}": (option, getattr(Options(), option.dest))
     for option in TABLE
     for flag in option.flags
-    if flag.startswith("--") and option.action in ("flag", "optional") and option.dest != "time"
+    if flag.startswith("--") and option.action in ("flag", "optional") and option.dest not in ("time", "guard")
 }
 
 

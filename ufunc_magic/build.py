@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from . import cache, serialize
-from .backends import Backend, c, cython
+from .backends import Backend, c, cuda, cython
 from .built import Build, assemble
 from .built import held as built_before
 from .errors import Diagnostic, OptionError, SignatureError
@@ -20,9 +20,9 @@ from .options import Options, make_options, refuse
 if TYPE_CHECKING:
     from .report import Report
 
-__all__ = ["Build", "build", "c_ufunc", "compile_c", "compile_cython", "report"]
+__all__ = ["Build", "build", "c_ufunc", "compile_c", "compile_cuda", "compile_cython", "report"]
 
-Language = Literal["c", "cython"]
+Language = Literal["c", "cython", "cuda"]
 
 #: Builds of this process by cache key, so that the same cell gives the same objects.
 _built: dict[str, Build] = {}
@@ -37,10 +37,19 @@ def build(source: str, *, language: Language, options: Options, name: str) -> Bu
     UfuncMagicError
         ParseError, SignatureError, CompileError, LinkError, ToolchainError, TargetError, CacheError.
     """
-    start = time.perf_counter()
-    backend = _backend(language)
     refuse(options, language=language)
-    source = source.removeprefix("\ufeff")
+    made = _built_of(source.removeprefix("\ufeff"), _backend(language), options=options, name=name)
+    if language == "cuda":
+        from . import device, nvrtc  # only cells of CUDA
+        from .interop import numbacuda
+
+        device.compile_with(nvrtc.cubin)
+        numbacuda.attach(compile_cuda)
+    return made
+
+
+def _built_of(source: str, backend: Backend, *, options: Options, name: str) -> Build:
+    start = time.perf_counter()
     entry_key = backend.key(source, options=options)
     seconds = {"key": time.perf_counter() - start}
     held = None if options.force else _built.get(entry_key)
@@ -48,27 +57,56 @@ def build(source: str, *, language: Language, options: Options, name: str) -> Bu
         return replace(held, cached=True, name=name, seconds=seconds, diagnostics=_renamed(held, name))
 
     store = cache.default()
+    printed = ""
     start = time.perf_counter()
     entry = None if options.force else store.get(entry_key)
     if entry is not None:
         object_code = ObjectCode.from_parts(entry.record, entry.code)
         object_code.__dict__["code_digest"] = entry.digest  # the cache has just computed it
     else:
-        with store.scratch() as folder:
-            object_code = backend.compile(source, options=options, name=name, folder=folder)
-            object_code = replace(object_code, options=options.changed())
-            entry = store.publish(entry_key, record=object_code.header, code=object_code.code, replace=options.force)
-        seconds["compile"] = time.perf_counter() - start
+        object_code, printed = _compiled(source, backend, options=options, name=name, seconds=seconds)
+        entry = store.publish(entry_key, record=object_code.header, code=object_code.code, replace=options.force)
         start = time.perf_counter()
     made = assemble(object_code, entry.library, name=name)
     serialize.adopt(made)
     seconds["load"] = time.perf_counter() - start
-    made = replace(made, cached="compile" not in seconds, seconds=seconds)
+    made = replace(made, cached="compile" not in seconds, seconds=seconds, printed=printed)
     made = replace(made, diagnostics=_renamed(made, name))
     while len(_built) >= _MOST_BUILDS:
-        del _built[next(iter(_built))]
+        _built.pop(next(iter(tuple(_built)), ""), None)  # other threads make room as well
     _built[entry_key] = made
     return made
+
+
+def _compiled(
+    source: str, backend: Backend, *, options: Options, name: str, seconds: dict[str, float]
+) -> tuple[ObjectCode, str]:
+    """Compile, and try the new code out in the helper process before anything is stored or bound."""
+    from .guard import process, trial  # only who compiles needs them
+
+    start = time.perf_counter()
+    guarded = options.guard and process.available()
+    if guarded:
+        process.start()
+    store = cache.default()
+    with store.scratch() as folder:
+        object_code = backend.compile(source, options=options, name=name, folder=folder)
+        object_code = replace(object_code, options=options.changed())
+    seconds["compile"] = time.perf_counter() - start
+    if not guarded:
+        why = "--no-guard" if not options.guard else "this system cannot fork a process for it"
+        note = f"not tried out first ({why}): a crash would end Python."
+        return replace(object_code, notes=(*object_code.notes, note)), ""
+
+    def again(more: Sequence[str]) -> ObjectCode:
+        arguments = replace(options, compile_args=(*options.compile_args, *more))
+        with store.scratch() as folder:
+            return backend.compile(source, options=arguments, name=name, folder=folder)
+
+    start = time.perf_counter()
+    tried = trial.tried(object_code, again=again, sanitize=options.sanitize, lenient=options.sandbox)
+    seconds["guard"] = time.perf_counter() - start
+    return tried.object_code, tried.printed
 
 
 def compile_c(source: str, **options: Any) -> Build:
@@ -124,6 +162,34 @@ def compile_cython(source: str, **options: Any) -> Build:
     return build(source, language="cython", options=made, name=made.name or "<cython>")
 
 
+def compile_cuda(source: str, **options: Any) -> Build:
+    """Compile CUDA C++ and return its functions.
+
+    Parameters
+    ----------
+    source : str
+        ``__device__`` functions, ``__global__`` kernels, and what they need.
+    **options
+        The words of ``%%cuda_device?``: ``device="cpu"``, ``types="f4,f8"``, ...
+
+    Returns
+    -------
+    Build
+        On a machine without a GPU the device functions are ufuncs of their emulation on the CPU.
+
+    Raises
+    ------
+    OptionError
+        For an unknown option or a bad value.
+    ToolchainError
+        For ``device="gpu"`` where there is none.
+    UfuncMagicError
+        As `build`.
+    """
+    made = make_options(options)
+    return build(source, language="cuda", options=made, name=made.name or "<cuda>")
+
+
 def from_numba(function: Any) -> np.ufunc:
     """The ufunc of `ufunc_magic.from_numba`."""
     from .interop.numbacode import object_code  # Numba: only who has such a function
@@ -131,7 +197,7 @@ def from_numba(function: Any) -> np.ufunc:
     store = cache.default()
     with store.scratch() as folder:
         made = object_code(function, folder=folder)
-        held = built_before(made.code_digest)
+        held = built_before(made)
         if held is None:
             entry = store.publish(cache.key(["numba", made.digest]), record=made.header, code=made.code)
             held = assemble(made, entry.library, name=made.name)
@@ -198,7 +264,9 @@ def _backend(language: Language) -> Backend:
             return c
         case "cython":
             return cython
-    raise OptionError(f"language={language!r} is not known.", remedy="Use 'c' or 'cython'.")
+        case "cuda":
+            return cuda
+    raise OptionError(f"language={language!r} is not known.", remedy="Use 'c', 'cython' or 'cuda'.")
 
 
 def _renamed(made: Build, name: str) -> tuple[Diagnostic, ...]:

@@ -12,18 +12,18 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from . import cache, loader, relocatable, ufunc
-from .errors import Diagnostic, SignatureError
+from . import cache, device, loader, relocatable, ufunc
+from .errors import Diagnostic, LinkError, SignatureError, TargetError
 from .foreign import make_plain
 from .objectcode import FunctionCode, ObjectCode
 from .signature import TYPES
 
-__all__ = ["OWNER", "Build", "assemble", "held", "of_module"]
+__all__ = ["OWNER", "Build", "assemble", "held", "identity", "of_module"]
 
 #: Where a ufunc keeps its ObjectCode.
 OWNER = "__ufm_object_code__"
 
-#: Everything that this process has opened, by digest of the code.  Nothing is ever closed, so nothing is ever dropped.
+#: Everything that this process has opened, by `identity`.  Nothing is ever closed, so nothing is ever dropped.
 _held: dict[str, Build] = {}
 
 
@@ -44,6 +44,8 @@ class Build(Mapping[str, Any]):
         The compiler's warnings, those of the first compilation when cached.
     notes : tuple of str
         What else a user should know.
+    printed : str
+        What the new code printed while it was tried out.
     """
 
     functions: dict[str, Any] = field(repr=False)
@@ -53,6 +55,7 @@ class Build(Mapping[str, Any]):
     seconds: dict[str, float]
     diagnostics: tuple[Diagnostic, ...] = ()
     notes: tuple[str, ...] = ()
+    printed: str = ""
     library: loader.Library | relocatable.Opened | None = field(default=None, repr=False)
     module: ModuleType | None = field(default=None, repr=False)
 
@@ -125,11 +128,19 @@ def assemble(object_code: ObjectCode, path: Path | None, *, name: str) -> Build:
     if relocatable.is_relocatable(object_code):
         loader.check_target(object_code.target)
         return _made(object_code, relocatable.open_object(object_code), None, name=name, checked=False)
+    if not object_code.code:  # a CUDA cell where no compiler could make code for the host of it
+        return _made(object_code, None, None, name=name, checked=False)
+    checked = path is not None
     if path is not None:
-        return _opened(object_code, str(path), name=name, checked=True)
+        try:
+            return _opened(object_code, str(path), name=name, checked=checked)
+        except (TargetError, LinkError):
+            if path.exists():
+                raise
+            # Another process has emptied the cache meanwhile.
     with loader.in_memory(object_code.code) as memory:
         if memory:
-            return _opened(object_code, memory, name=name, checked=False)
+            return _opened(object_code, memory, name=name, checked=checked)
     loader.check_target(object_code.target)
     entry = cache.default().publish(cache.key(["loaded", object_code.code_digest]), record=b"", code=object_code.code)
     return _opened(object_code, str(entry.library), name=name, checked=False)
@@ -142,7 +153,7 @@ def _opened(object_code: ObjectCode, path: str, *, name: str, checked: bool) -> 
 
 def _made(
     object_code: ObjectCode,
-    library: loader.Library | relocatable.Opened,
+    library: loader.Library | relocatable.Opened | None,
     module: ModuleType | None,
     *,
     name: str,
@@ -150,32 +161,73 @@ def _made(
 ) -> Build:
     functions: dict[str, Any] = {}
     notes = list(object_code.notes)
+    on_gpu = object_code.language == "cuda" and device.on_gpu(object_code)
     for code in object_code.functions:
         # Whose note it is shows where a cell has several functions.
         notes += [note if note.startswith(code.name) else f"{code.name}: {note}" for note in code.notes]
-        if code.kind == "ufunc":
-            made = ufunc.make_ufunc(code, library.loops, module="__main__", owner=library)
-            made.__dict__[OWNER] = object_code
-            functions[code.name] = made
-            continue
-        if code.kind == "python" or not isinstance(library, loader.Library):
-            continue
         try:
-            functions[code.name] = make_plain(
-                code, library.functions[code.index], owner=library, object_code=object_code, checked=checked
-            )
+            made = _function(code, object_code, library, checked=checked)
         except SignatureError as fault:
             notes.append(str(fault))
+            made = None
+        if on_gpu and code.kind != "kernel":
+            made = device.make(code, object_code, emulated=made)
+        if made is not None:
+            functions[code.name] = made
     if module is not None:
         functions = _public(module, functions)
     made_of = Build(functions, object_code, name, False, {}, notes=tuple(notes), library=library, module=module)
-    _held[object_code.code_digest] = made_of
+    _held[identity(object_code)] = made_of
     return made_of
 
 
-def held(code_digest: str) -> Build | None:
-    """What this process has made of that machine code already."""
-    return _held.get(code_digest)
+def _function(
+    code: FunctionCode,
+    object_code: ObjectCode,
+    library: loader.Library | relocatable.Opened | None,
+    *,
+    checked: bool,
+) -> Any:
+    """One function of the object, for the CPU; None for what is an attribute of its module, or has no code here."""
+    if code.kind == "kernel":
+        address = library.functions[code.index] if isinstance(library, loader.Library) else 0
+        return device.make_kernel(code, object_code, address=address, owner=library)
+    if object_code.options.get("sandbox") and isinstance(library, loader.Library):
+        return _sandboxed(code, object_code, library)
+    if code.kind == "ufunc" and library is not None:
+        made = ufunc.make_ufunc(code, library.loops, module="__main__", owner=library)
+        made.__dict__[OWNER] = object_code
+        return made
+    if code.kind == "plain" and isinstance(library, loader.Library):
+        address = library.functions[code.index]
+        return make_plain(code, address, owner=library, object_code=object_code, checked=checked)
+    return None
+
+
+def _sandboxed(code: FunctionCode, object_code: ObjectCode, library: loader.Library) -> Any:
+    """A function whose every call runs in another process."""
+    from .guard.sandbox import Sandbox  # only cells with --sandbox
+
+    if code.kind != "ufunc":
+        raise SignatureError(f"{code.name} is no ufunc, so it cannot run in a sandbox.", remedy="Leave --sandbox out.")
+    loop = library.symbol("__ufm_remote_loop")
+    sandbox = object_code.__dict__.setdefault("__ufm_sandbox", Sandbox(object_code, loop))
+    addresses, data = sandbox.loops(code)
+    made = ufunc.make_ufunc(code, addresses, module="__main__", owner=(library, sandbox), data=data)
+    made.__dict__[OWNER] = object_code
+    return made
+
+
+def identity(object_code: ObjectCode) -> str:
+    """What tells functions of this process apart: their machine code, and for CUDA what the GPU gets to see."""
+    if object_code.language != "cuda":
+        return object_code.code_digest
+    return cache.key([object_code.code_digest, object_code.source, repr(sorted(object_code.options.items()))])
+
+
+def held(object_code: ObjectCode) -> Build | None:
+    """What this process has made of that code already."""
+    return _held.get(identity(object_code))
 
 
 def of_module(name: str) -> Build | None:

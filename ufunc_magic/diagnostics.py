@@ -155,10 +155,14 @@ def _diagnostic(text: str, name: str, lines: Sequence[str]) -> Diagnostic | None
     option = (found["option"] or "").rpartition(",")[2].replace("-Werror=", "-W")
     file = GENERATED if re.match(_UNNAMED, found["file"]) else found["file"]
     line, column, shown = int(found["line"]), int(found["column"] or 0), ""
+    if file == name and line > len(lines) and "end of input" in found["message"]:  # there is nothing below the cell
+        line, column = max((n for n, text in enumerate(lines, 1) if text.strip()), default=1), 0
     if file == name and 0 < line <= len(lines):
         shown, column = _source(lines[line - 1], column)
     message = found["message"]
-    hint = advise(message) if severity != "note" else ""
+    if shown.endswith("\\") and line == len(lines):  # a line that goes on where the cell ends
+        message = re.sub(r" before '\w+'", " before the end of the cell", message)
+    hint = advise(message, line=shown) if severity != "note" else ""
     if found["severity"] == "internal compiler error":
         message, hint = f"the compiler itself failed: {message}", "Try another compiler with the CC variable."
     return Diagnostic(severity, message, file, line, column, option, shown, hint)
@@ -200,8 +204,35 @@ def _attach(entry: _Entry, note: Diagnostic, name: str) -> None:
             entry.notes = [n for n in entry.notes if not n.message.startswith("through macro")]
             macro = f" {found['macro']}" if found["macro"] else ""
             entry.notes.append(replace(note, message=f"through macro{macro}"))
+            if macro and head.message.startswith("expected "):
+                hint = f"{found['macro']} is a macro in this cell, so nothing else can have that name: rename one."
+                entry.head = replace(head, hint=hint)
     elif note.file != GENERATED:
         entry.notes.append(note)
+
+
+#: What a parser says of the rest of a line whose first word it did not know, or of the rest of a text.
+_ECHO = r"expected |conflicting types|redeclared"
+_AT_THE_END = r"expected .* at end of input"
+
+
+def _without_echoes(entries: Sequence[_Entry]) -> list[_Entry]:
+    """Without the errors that only follow from one before: a misspelled word, an open quote."""
+    kept: list[_Entry] = []
+    garbled: set[tuple[str, int]] = set()
+    open_quote = False
+    for entry in entries:
+        head = entry.head
+        error = head.severity == "error"
+        if error and (head.file, head.line) in garbled and re.match(_ECHO, head.message):
+            continue
+        if error and open_quote and re.match(_AT_THE_END, head.message):
+            continue
+        if error and head.hint.startswith("Did you mean"):
+            garbled.add((head.file, head.line))
+        open_quote |= error and head.message.startswith("missing terminating")
+        kept.append(entry)
+    return kept
 
 
 def _flatten(entries: Iterable[_Entry], name: str, lines: Sequence[str]) -> tuple[Diagnostic, ...]:
@@ -209,6 +240,7 @@ def _flatten(entries: Iterable[_Entry], name: str, lines: Sequence[str]) -> tupl
     ordered = sorted(entries, key=lambda e: e.head.severity != "error")
     # Where the cell itself is wrong, what follows from it in the loops is no news.
     own = any(e.head.severity == "error" and e.head.file != GENERATED for e in ordered)
+    ordered = _without_echoes(ordered)
     errors_at = {(e.head.file, e.head.line, e.head.column) for e in ordered if e.head.severity == "error"}
     for entry in ordered:
         head = entry.head

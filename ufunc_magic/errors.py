@@ -6,6 +6,7 @@
     ├── OptionError          an option of a magic or of compile_*() is unknown or has a bad value
     ├── ParseError           the cell's text has no function to bind, or cannot be read
     ├── SignatureError       a function's parameters cannot be the operands of a ufunc as asked
+    │   └── ArgumentError    an argument of a CUDA function is of the wrong kind, type or place; a TypeError too
     ├── CompileError         the compiler refused the cell; carries its diagnostics
     │   └── LinkError        it compiled, but a symbol or a library is missing
     ├── ToolchainError       no compiler, or one that cannot do what was asked
@@ -25,6 +26,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 __all__ = [
+    "ArgumentError",
     "CacheError",
     "CellCrashed",
     "ComparisonError",
@@ -144,6 +146,10 @@ class ParseError(UfuncMagicError):
 
 class SignatureError(UfuncMagicError):
     """A function's parameters cannot be the operands that its comment or its type asks for."""
+
+
+class ArgumentError(SignatureError, TypeError):
+    """An argument of a CUDA function is of the wrong kind, type or place."""
 
 
 class CompileError(UfuncMagicError):

@@ -79,7 +79,7 @@ def loads(data: bytes, *, key: bytes | str | None = None, rebuild: Literal["neve
 
 
 def _rebuilt(object_code: ObjectCode, fault: TargetError) -> Any:
-    languages: dict[str, Literal["c", "cython"]] = {"c": "c", "c++": "c", "cython": "cython"}
+    languages: dict[str, Literal["c", "cython", "cuda"]] = {"c": "c", "c++": "c", "cython": "cython", "cuda": "cuda"}
     if not object_code.source or object_code.language not in languages:
         what = "came without its source" if not object_code.source else f"was made by {object_code.language}"
         raise TargetError(

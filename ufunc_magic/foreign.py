@@ -73,7 +73,13 @@ class PlainFunction:
         if len(args) < len(wanted) or (len(args) > len(wanted) and not self._type.ellipsis):
             raise TypeError(f"{self.__name__}() takes {len(wanted)} arguments ({len(args)} given)")
         given = [self._argument(n, value, kind) for n, (value, kind) in enumerate(zip(args, wanted, strict=False))]
-        result = self._pointer(*given, *args[len(wanted) :])
+        try:
+            result = self._pointer(*given, *args[len(wanted) :])
+        except SystemError as fault:
+            if fault.__cause__ is None:
+                raise
+            # cffi does not look whether the function has set an exception; Python does, and wraps it.
+            raise fault.__cause__ from None
         return bool(result) if self._type.result.cname == "_Bool" else result
 
     def _argument(self, n: int, value: Any, kind: Any) -> Any:

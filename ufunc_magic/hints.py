@@ -5,6 +5,7 @@ Headers are those in which ISO C (and POSIX, for ``M_PI`` and its kind) declares
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Callable
 
@@ -122,6 +123,29 @@ _PYTHON = {
 }
 
 
+_KEYWORDS = _words(
+    "return while for switch double float break continue const unsigned struct default static else case void"
+)
+_NUMPY = {
+    "float64": "double", "float32": "float", "float16": "_Float16", "longdouble": "long double",
+    "complex128": "double complex", "complex64": "float complex", "int_": "long",
+    **{f"{sign}int{bits}": f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)},
+}  # fmt: skip
+
+
+def misspelled(name: str) -> str:
+    """The word of C that ``name`` was meant to be, or ``""``: its letters in another order, or one letter off."""
+    for word in _KEYWORDS:
+        near = len(name) >= 5 and abs(len(word) - len(name)) <= 1
+        if name != word and (sorted(name) == sorted(word) or (near and _likeness(name, word) >= 0.8)):
+            return word
+    return ""
+
+
+def _likeness(a: str, b: str) -> float:
+    return difflib.SequenceMatcher(None, a, b).ratio()
+
+
 def header_of(name: str) -> str:
     """The standard header that declares ``name``, or ``""``."""
     if name in _HEADERS:
@@ -136,12 +160,22 @@ def libraries_of(symbol: str) -> tuple[str, ...]:
     return next((libraries for prefix, libraries in _LIBRARIES if symbol.startswith(prefix)), ())
 
 
+_PROMPT = "A prompt ($, >>>) is no part of the code: take it out."
+_BODY = "A function's body stands in { }."
+
+
 def _unknown(name: str, message: str) -> str:
     cplus = "c++" in message or "not declared in this scope" in message
     if name == "T":
         return "Give the types that T stands for: --types f4,f8"
     if name in _PYTHON:
         return _PYTHON[name]
+    if word := misspelled(name):
+        return f"Did you mean {word}?"
+    if name in _NUMPY:
+        return f"C writes {name} as {_NUMPY[name]}."
+    if name == "$":
+        return _PROMPT
     if name == "uint128_t":
         return "Write it as unsigned __int128."
     if header := header_of(name):
@@ -175,6 +209,21 @@ def _no_header(name: str, message: str) -> str:
         return "A cell needs no Python or NumPy headers: write plain C functions."
     return f"Say where {name} is with -I FOLDER, or install the development package that holds it."
 
+
+#: Pattern of a message, pattern of the line that it is about -> advice; these come first.
+_ADVICE_ON_LINE: tuple[tuple[str, str, str], ...] = (
+        (r"before '>>' token", r"\s*>>>", _PROMPT),
+        (r"before '%' token", r"\s*%", "A line that begins with % is for IPython, not for C: take it out of the cell."),
+        (r"before ':' token", r".*\)\s*:\s*$", f"A colon is Python's. {_BODY}"),
+        (r"expected '=', ',', ';'", r".*\bcomplex\b", "Add #include <complex.h> at the top of the cell."),
+        (r"expected '=', ',', ';'", r".*\bfor\s*\([^;]*,",
+         "The three parts of for stand between semicolons: for (int i = 0; i < n; i++)"),
+        (r"before '__extension__'", r".*\bI\b", "I is a macro of <complex.h>: rename it, or write #undef I below the #include."),
+        (r"expected '\(' before", r".*\b(?:if|while|for|switch)\b", "What follows if, while, for and switch stands in ( )."),
+)  # fmt: skip
+
+#: What only holds for lines with such text.
+_ONLY_WHERE = {"C has no ** operator: write pow(x, y).": "**", "If this is C++ (std::), compile the cell with -+": "::"}
 
 #: Pattern of a message -> advice; the first that matches and has something to say.
 _ADVICE: tuple[tuple[str, Callable[[re.Match[str]], str] | str], ...] = (
@@ -217,16 +266,32 @@ _ADVICE: tuple[tuple[str, Callable[[re.Match[str]], str] | str], ...] = (
         (r"unrecognized command-line option '([^']+)'|unknown argument:? '([^']+)'|unsupported option '([^']+)'",
          lambda m: f"This compiler has no {m[1] or m[2] or m[3]}: look at -c, --link-args and the CFLAGS variable."),
         (r"too few arguments|too many arguments", "Compare the call with the function's parameters."),
+        (r"expected declaration specifiers before '(?:return|if|for|while)'|expected '\{' at end of input", _BODY),
+        (r"expected identifier or '\(' before '}'", "There is a } too many, here or above."),
+        (r"missing terminating", "The quote is not closed on its line."),
+        (r"#include expects", "The header's name stands in < >: #include <math.h>"),
+        (r"label '(\w+)' used but not defined", lambda m: f"Put {m[1]}: before the statement that goto leads to."),
+        (r"variable-sized object may not be initialized", "Set its elements one by one, or give it a constant size."),
+        (r"switch quantity not an integer", "switch is for integers: write if and else, or switch ((int)x)."),
+        (r"redeclared as different kind of symbol", "A parameter or a function has this name already: rename one."),
+        (r'macro "(\w+)" (?:passed|requires) \d+', lambda m: f"Compare it with #define {m[1]}."),
+        (r"lvalue required", "Only a variable or an element can be assigned to; a comparison is ==."),
+        (r"subscripted value is neither", "This is one number: an array is declared as const double *x."),
+        (r"assignment of read-only", "Take its const away, or copy it into a variable."),
+        (r"called object '(\w+)' is not a function", lambda m: f"{m[1]} is a number: a product needs its *."),
         (r"void value not ignored|initializing '\w+' with an expression of incompatible type 'void'",
          "This function returns nothing."),
 )  # fmt: skip
 
 
-def advise(message: str) -> str:
-    """What to do about a compiler's ``message``, or ``""`` where only the message itself can tell."""
+def advise(message: str, *, line: str = "") -> str:
+    """What to do about a compiler's ``message`` on a ``line``, or ``""`` where only the message itself can tell."""
+    for pattern, where, text in _ADVICE_ON_LINE:
+        if line and re.search(pattern, message) and re.match(where, line):
+            return text
     for pattern, advice in _ADVICE:
         if found := re.search(pattern, message):
             text = advice if isinstance(advice, str) else advice(found)
-            if text:
+            if text and not (line and _ONLY_WHERE.get(text, "") not in line):
                 return text
     return ""

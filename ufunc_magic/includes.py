@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-__all__ = ["header_digests", "search_folders"]
+__all__ = ["header_digests", "search_folders", "working_folder"]
 
 _DIRECTIVE = r"(?:#|%:|\?\?=)[ \t]*(?:include(?:_next)?|import|embed)\b[ \t]*(\S[^\r\n]*)?"
 _ASKED = r"__has_(?:include|include_next|embed)\s*\(\s*(\"[^\"\n]+\"|<[^>\n]+>|[^)\n]*)"
@@ -28,6 +28,14 @@ _SYSTEM = ("/usr/include", "/usr/local/include")
 _WITH_FOLDER = ("-I", "-iquote", "-isystem", "-idirafter", "-cxx-isystem")
 _WITH_FILE = ("-include", "-imacros")
 _VARIABLES = ("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH")
+
+
+def working_folder() -> Path:
+    """The current folder or, where it has been deleted, one that holds nothing."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        return Path(os.devnull)
 
 
 def header_digests(

@@ -20,6 +20,7 @@ from types import ModuleType
 from typing import Any
 
 from . import raising
+from .clibrary import same_arithmetic
 from .errors import LinkError, TargetError
 from .objectcode import ObjectCode, Target
 
@@ -27,9 +28,9 @@ __all__ = [
     "Library",
     "check_target",
     "cpu_features",
-    "flush_stdio",
     "here",
     "in_memory",
+    "memory_file",
     "open_library",
     "open_module",
     "prepare",
@@ -51,30 +52,32 @@ class _Host(ctypes.Structure):
     )
 
 
+def _python_function(name: str) -> int | None:
+    return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
+
+
 @cache
 def _host_values() -> tuple[int | None, ...]:
-    api = ctypes.pythonapi
-
-    def function(name: str) -> int | None:
-        return ctypes.cast(getattr(api, name), ctypes.c_void_p).value
-
     def pointer(name: str) -> int | None:
-        return ctypes.c_void_p.in_dll(api, name).value
+        return ctypes.c_void_p.in_dll(ctypes.pythonapi, name).value
 
     return (
-        function("PyGILState_Ensure"),
-        function("PyGILState_Release"),
-        function("PyErr_SetString"),
-        function("PyErr_Occurred"),
+        *map(_python_function, ("PyGILState_Ensure", "PyGILState_Release", "PyErr_SetString", "PyErr_Occurred")),
         pointer("PyExc_RuntimeError"),
         pointer("PyExc_MemoryError"),
     )
+
+
+@cache
+def _check_signals() -> int | None:
+    return _python_function("PyErr_CheckSignals")
 
 
 def prepare() -> None:
     """Ask now for what is asked once: this process's target and Python's functions."""
     here()
     _host_values()
+    _check_signals()
     _has_memory_files()
 
 
@@ -88,6 +91,10 @@ class Library:
     handle: ctypes.CDLL = field(repr=False)
     loops: tuple[int, ...]
     functions: tuple[int, ...]
+
+    def symbol(self, name: str) -> int:
+        """The address of one of the driver's functions."""
+        return ctypes.cast(getattr(self.handle, name), ctypes.c_void_p).value or 0
 
     def set_threads(self, count: int) -> None:
         """Set how many threads a ``--parallel`` loop uses; 0 means all cores, or OMP_NUM_THREADS."""
@@ -125,10 +132,9 @@ def _has_memory_files() -> bool:
 
 
 @contextlib.contextmanager
-def in_memory(code: bytes) -> Iterator[str]:
-    """A path that opens, while inside, as a file of ``code`` that no folder holds; ``""`` where the system has none."""
+def memory_file(code: bytes) -> Iterator[int]:
+    """The descriptor, while inside, of a file of ``code`` that no folder holds; -1 where the system has none."""
     descriptor = -1
-    path = ""
     try:
         if _has_memory_files():
             with contextlib.suppress(OSError):
@@ -136,11 +142,17 @@ def in_memory(code: bytes) -> Iterator[str]:
                 view = memoryview(code)
                 while view:
                     view = view[os.write(descriptor, view) :]
-                path = _spelled(descriptor, next(_opened))
-        yield path
+        yield descriptor
     finally:
         if descriptor >= 0:
             os.close(descriptor)
+
+
+@contextlib.contextmanager
+def in_memory(code: bytes) -> Iterator[str]:
+    """A path that opens, while inside, as a file of ``code`` that no folder holds; ``""`` where the system has none."""
+    with memory_file(code) as descriptor:
+        yield _spelled(descriptor, next(_opened)) if descriptor >= 0 else ""
 
 
 def _spelled(descriptor: int, count: int) -> str:
@@ -201,13 +213,16 @@ def open_library(object_code: ObjectCode, path: str | os.PathLike[str]) -> Libra
     check_target(object_code.target)
     mode = getattr(os, "RTLD_NOW", 0) | getattr(os, "RTLD_LOCAL", 0)
     try:
-        handle = ctypes.CDLL(os.fspath(path), mode=mode)
+        with same_arithmetic():
+            handle = ctypes.CDLL(os.fspath(path), mode=mode)
     except OSError as fault:
         raise TargetError(
             f"The compiled object cannot be opened: {fault}.",
             remedy="Is a library it links with missing (LD_LIBRARY_PATH)?",
         ) from fault
     _Host.in_dll(handle, "__ufm_host").__init__(*_host_values())  # type: ignore[misc]
+    if hasattr(handle, "__ufm_check_signals"):  # objects of older versions cannot be interrupted
+        ctypes.c_void_p.in_dll(handle, "__ufm_check_signals").value = _check_signals()
     if hasattr(handle, "__ufm_python_names"):
         _lend(handle)
     # By the highest index, not by number: a loop that repeats another's types has a place in the table, too.
@@ -272,7 +287,8 @@ def open_module(object_code: ObjectCode, path: str) -> ModuleType:
     lines = object_code.source.splitlines(keepends=True)
     linecache.cache[object_code.name] = (len(object_code.source), None, lines, object_code.name)
     try:
-        loading.exec_module(module)
+        with same_arithmetic():
+            loading.exec_module(module)
     except BaseException:
         sys.modules.pop(name, None)
         if before is not None:
@@ -280,12 +296,6 @@ def open_module(object_code: ObjectCode, path: str) -> ModuleType:
         raise
     _modules[name, object_code.code_digest] = module
     return module
-
-
-def flush_stdio() -> None:
-    """Flush every C stream, so that what a cell printed appears before what comes next."""
-    library = ctypes.CDLL(None) if os.name == "posix" else ctypes.cdll.msvcrt
-    library.fflush(None)
 
 
 def _table(handle: ctypes.CDLL, name: str, count: int) -> tuple[int, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -110,7 +111,42 @@ C++, with the compiler's options::
     def primes(int n): ...
 """
 
-_CONFIG_DOC = f"""Show or set the options that every %%c_ufunc and %%cython_ufunc starts from.
+_CUDA_DEVICE_DOC = f"""Compile a cell of CUDA C++ and bind its device functions and kernels.
+
+A __device__ function of numbers can be called in kernels of numba.cuda, and from Python on arrays, element by
+element: CuPy arrays and whatever else lives on the GPU give arrays of their kind, NumPy arrays give NumPy arrays.
+Where there is no GPU the same source is compiled for the CPU, and the report says so: "CPU emulation".
+A __global__ kernel is launched as k[grid, block](arguments).
+
+Options
+-------
+{arguments.explain(language="cuda")}
+
+Examples
+--------
+A function for arrays and for kernels::
+
+    %%cuda_device
+    __device__ float mul(float x, float y) {{ return x * y; }}
+
+In Numba's form, the result through the first pointer::
+
+    %%cuda_device
+    extern "C" __device__ int mul_f32_f32(float *return_value, float x, float y) {{
+        *return_value = x * y;
+        return 0;
+    }}
+
+A kernel::
+
+    %%cuda_device
+    __global__ void axpy(int n, float a, const float *x, float *y) {{
+        int i = blockIdx.x * blockDim.x + threadIdx.x;
+        if (i < n) y[i] += a * x[i];
+    }}
+"""
+
+_CONFIG_DOC = f"""Show or set the options that every %%c_ufunc, %%cython_ufunc and %%cuda_device starts from.
 
 They are kept in IPython's database, so they outlive the session.  An option on a cell's own line
 wins.
@@ -173,6 +209,12 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
 
     cython_ufunc.__doc__ = _CYTHON_UFUNC_DOC
 
+    @line_cell_magic
+    def cuda_device(self, line: str, cell: str | None = None) -> Report | None:
+        return self._cell(line, cell, language="cuda")
+
+    cuda_device.__doc__ = _CUDA_DEVICE_DOC
+
     def _cell(self, line: str, cell: str | None, *, language: Language) -> Report | None:
         if cell is None:
             called, magic = LANGUAGES[language]
@@ -194,6 +236,8 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         name = options.name or f"In[{self.shell.displayhook.prompt_count}]"
         self.capture.begin()
         built = build.build(cell, language=language, options=options, name=name)
+        if built.printed:
+            sys.stdout.write(built.printed)
         hidden = self.names.hidden(built)
         shown: Report | None = None
         if options.time or hidden or built.diagnostics or built.notes or options.annotate:

@@ -92,8 +92,9 @@ class FunctionCode:
 
     Attributes
     ----------
-    kind : {"ufunc", "plain", "python"}
-        "plain" is a C function called through cffi, "python" an object of the extension module that the code is.
+    kind : {"ufunc", "plain", "python", "kernel"}
+        "plain" is a C function called through cffi, "python" an object of the extension module that the code is,
+        "kernel" a __global__ function of CUDA.
     nin, nout : int
     core : str
         Core signature, ``""`` for element-wise ufuncs.
@@ -103,7 +104,7 @@ class FunctionCode:
     loops : tuple of LoopCode
         Narrow to wide.
     index : int
-        For plain functions: place in ``__ufm_functions``.
+        For plain functions and kernels: place in ``__ufm_functions``.
     declaration : str
         For plain functions: the C declarations cffi needs to call it.
     doc, source, line :
@@ -123,10 +124,18 @@ class FunctionCode:
     samples : tuple of str
         For "python" functions that may be called to be timed: what each parameter takes, NumPy's type letter and
         the number of dimensions (``"d1"``, ``"l0"``; ``"O1"`` for an array of any type); else empty.
+    effects : tuple of str
+        What it calls that does more than calculate (``"printf"``, ``"fopen"``).
+    calls : tuple of str
+        Of CUDA functions: for each loop the statement that calls the function in device code, with ``{in0}``,
+        ``{out0}``, ... for its operands.
+    prototype : tuple of str
+        Of CUDA kernels and plain functions: the result and the parameters as NumPy's type letters and sizes, with
+        ``"*"`` for pointers (``"void", "const f4*", "i4"``).
     """
 
     name: str
-    kind: Literal["ufunc", "plain", "python"]
+    kind: Literal["ufunc", "plain", "python", "kernel"]
     nin: int = 0
     nout: int = 0
     core: str = ""
@@ -149,6 +158,9 @@ class FunctionCode:
     timed: tuple[int, ...] = ()
     cautious: bool = False
     samples: tuple[str, ...] = ()
+    effects: tuple[str, ...] = ()
+    calls: tuple[str, ...] = ()
+    prototype: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -157,7 +169,8 @@ class ObjectCode:
 
     ``module`` is the name of the extension module that the code is, ``""`` if it is none; ``preload`` are modules
     to import before it is opened; ``annotated`` is the view of ``--annotate``, as JSON; ``options`` are those that
-    differ from the defaults, for who compiles the source again.
+    differ from the defaults, for who compiles the source again; ``device`` is what CUDA cells have beside the code for
+    the host: ``"mode"`` (cpu or gpu), ``"arch"``, ``"nvrtc"`` (its version) and ``"ltoir"`` (LTO-IR in base64).
     """
 
     code: bytes = field(repr=False)
@@ -175,6 +188,7 @@ class ObjectCode:
     preload: tuple[str, ...] = ()
     annotated: str = field(default="", repr=False)
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    device: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @cached_property
     def header(self) -> bytes:
@@ -246,6 +260,7 @@ class ObjectCode:
                 preload=tuple(h["preload"]),
                 annotated=h["annotated"],
                 options=h["options"],
+                device=h["device"],
             )
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as fault:
             raise TargetError(
@@ -344,7 +359,7 @@ def _entry(header: bytes) -> str:
 
 _HEADER_FIELDS = frozenset(
     "target functions language toolchain source name threads diagnostics notes command module preload annotated "
-    "options".split()
+    "options device".split()
 )
 
 
@@ -356,7 +371,8 @@ def _plain(value: Any) -> Any:
 
 def _function(h: dict[str, Any]) -> FunctionCode:
     loops = tuple(LoopCode(loop["index"], tuple(loop["types"])) for loop in h["loops"])
-    lists = {k: tuple(h[k]) for k in ("parameters", "results", "notes", "timed", "samples")}
+    names = ("parameters", "results", "notes", "timed", "samples", "effects", "calls", "prototype")
+    lists = {k: tuple(h[k]) for k in names}
     return FunctionCode(**{**h, **lists, "loops": loops})
 
 

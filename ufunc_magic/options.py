@@ -18,7 +18,11 @@ __all__ = ["LANGUAGES", "MOST_TIMED", "TABLE", "Option", "Options", "make_option
 MOST_TIMED = 8
 
 #: Languages of a cell: what people call them, and their magic.
-LANGUAGES: dict[str, tuple[str, str]] = {"c": ("C", "%%c_ufunc"), "cython": ("Cython", "%%cython_ufunc")}
+LANGUAGES: dict[str, tuple[str, str]] = {
+    "c": ("C", "%%c_ufunc"),
+    "cython": ("Cython", "%%cython_ufunc"),
+    "cuda": ("CUDA", "%%cuda_device"),
+}
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,11 @@ class Options:
     annotate_fullc: bool = False
     pgo: bool = False
     torch: bool = False
+    device: str = "auto"
+    abi: str = "auto"
+    guard: bool = True
+    sanitize: bool = False
+    sandbox: bool = False
 
     force: bool = field(default=False, metadata={"key": False})
     name: str = field(default="", metadata={"key": False})
@@ -96,7 +105,7 @@ TABLE: tuple[Option, ...] = (
         "Instantiate a cell written in terms of T for these types.",
         "--types f4,f8",
         "LIST",
-        languages=("c",),
+        languages=("c", "cuda"),
         instead="Write a fused type: ctypedef fused T: float; double",
     ),
     Option(
@@ -203,6 +212,54 @@ TABLE: tuple[Option, ...] = (
         "--annotate-fullc",
         action="flag",
         languages=("cython",),
+    ),
+    Option(
+        ("--device",),
+        "device",
+        "Where the functions run: auto is the GPU where there is one, else its emulation on the CPU.",
+        "--device cpu",
+        choices=("auto", "cpu", "gpu"),
+        languages=("cuda",),
+    ),
+    Option(
+        ("--abi",),
+        "abi",
+        "How functions give back their result: c by value, numba through the first pointer; auto looks at each.",
+        "--abi numba",
+        choices=("auto", "c", "numba"),
+        languages=("cuda",),
+    ),
+    Option(
+        ("--guard",),
+        "guard",
+        "Run new code in another process first, where a crash costs nothing (the default).",
+        "--guard",
+        action="flag",
+    ),
+    Option(
+        ("--no-guard",),
+        "guard",
+        "Bind the functions without having tried them out.",
+        "--no-guard",
+        action="flag",
+        const=False,
+    ),
+    Option(
+        ("--sanitize",),
+        "sanitize",
+        "Try the code out in a build that reports undefined behaviour and stray memory accesses by line.",
+        "--sanitize",
+        action="flag",
+        languages=("c",),
+        instead="Give the compiler the sanitizer yourself: -c=-fsanitize=undefined --link-args=-fsanitize=undefined",
+    ),
+    Option(
+        ("--sandbox",),
+        "sandbox",
+        "Run every call of the functions in another process, so that a later crash is an exception too. Slower.",
+        "--sandbox",
+        action="flag",
+        languages=("c",),
     ),
     Option(("-f", "--force"), "force", "Compile again even if the cache has it.", "-f", action="flag"),
     Option(("-n", "--name"), "name", "Name of the cell in messages and of the module.", "-n filters", "NAME"),

@@ -19,6 +19,7 @@ import numpy as np
 
 from . import built, loader, ufunc
 from .built import OWNER, Build, assemble
+from .device import CudaFunction, Kernel
 from .errors import SignatureError, TargetError
 from .foreign import PlainFunction
 from .objectcode import ObjectCode, pack, unpack
@@ -106,6 +107,8 @@ def object_code_of(function: Any) -> tuple[ObjectCode, str] | None:
         return function.object_code, ""
     if isinstance(function, PlainFunction):
         return None if function.object_code is None else (function.object_code, function.__name__)
+    if isinstance(function, CudaFunction | Kernel):
+        return function.object_code, function.__name__
     if isinstance(function, np.ufunc):
         owner = function.__dict__.get(OWNER)
         return None if owner is None else (owner, function.__name__)
@@ -138,10 +141,20 @@ _adopted: set[type] = set()
 _opening = threading.RLock()
 
 
+def _start_again() -> None:
+    """In the child of a fork: the thread that opened something then is not there to let go."""
+    global _opening
+    _opening = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_start_again)
+
+
 def function_of(object_code: ObjectCode, entry: str) -> Any:
     """The function ``entry`` of object code, or its Build; the same object where this process has it already."""
     with _opening:
-        made = built.held(object_code.code_digest)
+        made = built.held(object_code)
         if made is None:
             made = assemble(object_code, None, name=object_code.name)
             adopt(made)
@@ -225,6 +238,8 @@ def _after(made: Build, make: Callable[..., Any], arguments: tuple[Any, ...]) ->
 copyreg.pickle(np.ufunc, _reducer(copyreg.dispatch_table.get(np.ufunc)))
 copyreg.pickle(Build, _reducer(None))
 copyreg.pickle(PlainFunction, _reducer(None))
+copyreg.pickle(CudaFunction, _reducer(None))
+copyreg.pickle(Kernel, _reducer(None))
 
 # What every load needs and only the first would wait for: half of its time on a worker.
 loader.prepare()

@@ -156,6 +156,8 @@ class Function:
         Names of C++ type template parameters, in order.
     scope : tuple of str
         Enclosing C++ namespaces.
+    qualifiers : frozenset of str
+        CUDA's ``__device__``, ``__host__``, ``__global__``, and ``extern "C"``, as far as they stand there.
     calls : frozenset of str
         Names called in the body, the cell's own functions included.
     loops : bool
@@ -181,6 +183,7 @@ class Function:
     variadic: bool = False
     template: tuple[str, ...] = ()
     scope: tuple[str, ...] = ()
+    qualifiers: frozenset[str] = frozenset()
     calls: frozenset[str] = frozenset()
     loops: bool = False
     pure: bool = False
@@ -261,6 +264,8 @@ class Signature:
     identity : {None, 0, 1, -1, "reorderable"}
     notes : tuple of str
         What the report should tell the user about how the function was understood.
+    status : bool
+        The function returns no result but 0 for success, as Numba's device functions do.
     """
 
     name: str
@@ -271,6 +276,7 @@ class Signature:
     core: str = ""
     identity: int | str | None = None
     notes: tuple[str, ...] = ()
+    status: bool = False
 
     @property
     def nin(self) -> int:

@@ -1,20 +1,18 @@
-"""C and C++ compilers: found, described and run.  The only module that starts processes."""
+"""C and C++ compilers: found, described and run."""
 
 from __future__ import annotations
 
 import os
 import pathlib
 import shlex
-import signal
-import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from .compilers import FAST_MATH, Toolchain, base_flags, base_link, find, find_all, library_flags
 from .description import PROBE, Description, read_description
 from .diagnostics import read_compiler, read_linker, shorten
 from .errors import CompileError, Diagnostic, LinkError, ToolchainError
+from .processes import PATIENCE, Done, finished, together
 
 __all__ = [
     "Description",
@@ -29,12 +27,11 @@ __all__ = [
     "library_flags",
     "link_shared",
     "preprocess",
+    "printed",
     "run",
     "run_python",
+    "together",
 ]
-
-#: Seconds after which a compiler is taken to hang: far above any cell, templates and zig's first run included.
-PATIENCE = 600.0
 
 
 def describe(toolchain: Toolchain, *, storage: pathlib.Path | None = None) -> Description:
@@ -49,9 +46,9 @@ def describe(toolchain: Toolchain, *, storage: pathlib.Path | None = None) -> De
         If the compiler cannot preprocess an empty file.
     """
     ask = [*toolchain.command, "-E", "-dM", "-v", "-fopenmp", *_language(toolchain)]
-    done = _run(ask, PROBE, storage=storage)
+    done = finished(ask, PROBE, storage=storage)
     if done.status:  # a compiler without OpenMP may refuse the option
-        done = _run([word for word in ask if word != "-fopenmp"], PROBE, storage=storage)
+        done = finished([word for word in ask if word != "-fopenmp"], PROBE, storage=storage)
     if done.status:
         last = done.messages.strip().rpartition("\n")[2]
         raise ToolchainError(
@@ -85,7 +82,7 @@ def preprocess(
         For a missing header, an ``#error``, an unterminated ``#if``.
     """
     command = [*toolchain.command, "-E", *(f for f in flags if f != "-shared"), *_language(toolchain)]
-    done = _run(command, source, storage=storage)
+    done = finished(command, source, storage=storage)
     if done.status:
         raise _failure(done, name, source if cell is None else cell)
     return done.output
@@ -156,7 +153,7 @@ def compile_shared(
         for (inputs, options, text), made in zip(steps, objects, strict=True):
             compiling = [f for f in options if f != "-shared"]
             driver = _driver(toolchain, cplus=toolchain.cplus is not (inputs[-1] in foreign))
-            done = _run([*driver, *compiling, *inputs, "-o", made], text, folder, storage, timeout)
+            done = finished([*driver, *compiling, *inputs, "-o", made], text, folder, storage, timeout)
             if done.status:
                 raise _failure(done, name, cell, places)
             messages += done.messages
@@ -165,11 +162,13 @@ def compile_shared(
         runtime = [standard] if foreign and toolchain.kind != "zig" else []
         driver = _driver(toolchain, cplus=toolchain.cplus or bool(foreign))
         command = [*driver, *quiet, *objects, *made_before, "-o", str(output), *link, *runtime]
-        done = _run(command, "", folder, storage, timeout)
+        done = finished(command, "", folder, storage, timeout)
     else:
         # "-x none": without it, objects and libraries among the later arguments would be read as C.
         inputs = [*_language(toolchain), "-x", "none", *extras]
-        done = _run([*toolchain.command, *quiet, *inputs, "-o", str(output), *link], source, folder, storage, timeout)
+        done = finished(
+            [*toolchain.command, *quiet, *inputs, "-o", str(output), *link], source, folder, storage, timeout
+        )
     if done.status:
         raise _failure(done, name, cell, places)
     return shorten(read_compiler(messages + done.messages, name=name, cell=cell, places=places))
@@ -189,7 +188,7 @@ def compile_object(
     """Compile ``source`` into an object file, for `link_shared`; parameters and errors as of `compile_shared`."""
     compiling = [f for f in (*flags, *_limits(toolchain)) if f != "-shared"]
     command = [*toolchain.command, *compiling, "-c", *_language(toolchain), "-o", str(output)]
-    done = _run(command, source, output.parent, storage)
+    done = finished(command, source, output.parent, storage)
     if done.status:
         raise _failure(done, name, cell, places)
     return shorten(read_compiler(done.messages, name=name, cell=cell, places=places))
@@ -209,7 +208,7 @@ def link_shared(
     """Link object files into a shared library; parameters and errors as of `compile_shared`."""
     linking = [f for f in flags if f not in FAST_MATH]
     command = [*toolchain.command, *linking, *map(str, objects), "-o", str(output), *link]
-    done = _run(command, "", output.parent, storage)
+    done = finished(command, "", output.parent, storage)
     if done.status:
         raise _failure(done, name, cell)
 
@@ -243,86 +242,26 @@ def run(command: Sequence[str], *, timeout: float = PATIENCE) -> str:
     ToolchainError
         If it cannot be started or fails.
     """
-    done = _run(command, "", timeout=timeout)
+    done = finished(command, "", timeout=timeout)
     if done.status:
         last = done.messages.strip().rpartition("\n")[2]
         raise ToolchainError(f"{command[0]!r} failed: {last or f'exit status {done.status}'}.")
     return done.messages
 
 
+def printed(command: Sequence[str]) -> str:
+    """What a compiler prints on standard output when asked about itself; ``""`` where it fails."""
+    done = finished(command, "")
+    return "" if done.status else done.output
+
+
 def run_python(program: str, *, timeout: float = PATIENCE) -> tuple[int, str]:
     """Run a program in another process of this Python: its exit status and what it wrote on standard error."""
-    done = _run([sys.executable, "-c", program], "", timeout=timeout)
+    done = finished([sys.executable, "-c", program], "", timeout=timeout)
     return done.status, done.messages
 
 
-@dataclass(frozen=True)
-class _Done:
-    command: tuple[str, ...]
-    status: int
-    output: str
-    messages: str
-
-
-def _run(
-    command: Sequence[str],
-    text: str,
-    folder: pathlib.Path | None = None,
-    storage: pathlib.Path | None = None,
-    timeout: float = PATIENCE,
-) -> _Done:
-    """Run a compiler to its end, or end it with all it has started."""
-    try:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=_environment(folder, storage),
-            # A session of its own: an interrupted notebook must not kill half of the compiler, and
-            # all of it can be ended at once.
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise ToolchainError(
-            f"{command[0]!r} cannot be started: {error.strerror}.", remedy="Set CC to a compiler that can, or unset it."
-        ) from None
-    try:
-        output, messages = process.communicate(text.encode(errors="replace"), timeout=timeout)
-    except subprocess.TimeoutExpired:
-        raise ToolchainError(
-            f"{command[0]!r} did not end within {timeout:g} seconds.",
-            remedy="Simplify the cell, or try another compiler.",
-        ) from None
-    finally:
-        if process.returncode is None:
-            _end(process)
-    return _Done(tuple(command), process.returncode, output.decode(errors="replace"), messages.decode(errors="replace"))
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    if os.name == "posix":
-        # Not yet waited for, so the number cannot belong to anybody else by now.
-        os.killpg(process.pid, signal.SIGKILL)
-    else:
-        process.kill()
-    process.wait()
-    for pipe in (process.stdin, process.stdout, process.stderr):
-        if pipe:
-            pipe.close()
-
-
-def _environment(folder: pathlib.Path | None, storage: pathlib.Path | None) -> dict[str, str]:
-    environment = {**os.environ, "LC_ALL": "C"}
-    if folder:
-        # What a killed compiler leaves behind goes away with the folder.
-        environment["TMPDIR"] = environment["ZIG_LOCAL_CACHE_DIR"] = str(folder)
-    if storage:
-        environment["ZIG_GLOBAL_CACHE_DIR"] = str(storage)
-    return environment
-
-
-def _failure(done: _Done, name: str, cell: str, places: Sequence[int] | None = None) -> CompileError:
+def _failure(done: Done, name: str, cell: str, places: Sequence[int] | None = None) -> CompileError:
     found = read_compiler(done.messages, name=name, cell=cell, places=places)
     errors = sum(d.severity == "error" for d in found)
     if errors:

@@ -15,7 +15,7 @@ from typing import overload
 from .errors import Diagnostic
 from .hints import header_of, libraries_of
 
-__all__ = ["advise", "is_news", "place", "places", "restore"]
+__all__ = ["advise", "is_news", "place", "places", "restore", "with_lines"]
 
 _MARK = r'\s*/\* "(?P<file>.+)":(?P<line>\d+)$'
 _INCLUDE = r'\s*#\s*include\s+(?:"(?P<own>[^"]+)"|<(?P<system>[^>]+)>)'
@@ -81,6 +81,28 @@ def _places(text: str, module: str, name: str, cell: str) -> list[int]:
     for block in re.finditer(_VERBATIM, cell, re.S | re.M):
         _lay(block[2].split("\n"), _line_at(cell, block.start(2)), lines, made)
     return made
+
+
+def with_lines(text: str, found: Sequence[int], *, name: str) -> str:
+    """``text`` with ``#line`` directives of the cell ``name``, for debug information.
+
+    Parameters
+    ----------
+    text : str
+        C of Cython's.
+    found : sequence of int
+        `places` of it.
+    name : str
+    """
+    made, inside, marked = [], False, False
+    for line, at in zip(text.split("\n"), found, strict=True):
+        # Behind a backslash a directive would be part of the line.
+        if not inside and not line.lstrip().startswith("#") and (at or marked):
+            made.append(f'#line {at} "{name}"' if at else '#line 1 "<translated>"')
+            marked = bool(at)
+        made.append(line)
+        inside = line.endswith("\\")
+    return "\n".join(made)
 
 
 def _line_at(text: str, offset: int) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 import importlib
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -67,7 +67,14 @@ def prepare() -> None:
     _maker()
 
 
-def make_ufunc(code: FunctionCode, addresses: Sequence[int], *, module: str, owner: object) -> np.ufunc:
+def make_ufunc(
+    code: FunctionCode,
+    addresses: Sequence[int] | Mapping[int, int],
+    *,
+    module: str,
+    owner: object,
+    data: Mapping[int, int] | None = None,
+) -> np.ufunc:
     """Make the ufunc of one function.
 
     Parameters
@@ -81,18 +88,20 @@ def make_ufunc(code: FunctionCode, addresses: Sequence[int], *, module: str, own
         Becomes ``__module__``.
     owner : object
         Kept alive by the ufunc (the opened library, the object code).
+    data : mapping
+        Loop index -> pointer that the loop gets as its last argument; NULL where there is none.
     """
     count = len(code.loops)
     operands = code.nin + code.nout
     functions = (ctypes.c_void_p * count)(*(addresses[loop.index] for loop in code.loops))
-    data = (ctypes.c_void_p * count)()
+    pointers = (ctypes.c_void_p * count)(*((data or {}).get(loop.index) for loop in code.loops))
     types = ctypes.create_string_buffer(bytes(t for loop in code.loops for t in loop.types), count * operands)
     name = ctypes.create_string_buffer(code.name.encode())
     doc = ctypes.create_string_buffer(b"")
     core = ctypes.create_string_buffer(code.core.encode()) if code.core else None
     made: np.ufunc = _maker()(
         ctypes.addressof(functions),
-        ctypes.addressof(data),
+        ctypes.addressof(pointers),
         ctypes.cast(types, ctypes.c_char_p),
         count,
         code.nin,
@@ -105,7 +114,7 @@ def make_ufunc(code: FunctionCode, addresses: Sequence[int], *, module: str, own
         None,
     )
     made.__dict__.update(
-        __ufm_owns__=(functions, data, types, name, doc, core, owner),
+        __ufm_owns__=(functions, pointers, types, name, doc, core, owner),
         __source__=code.source,
         __signature__=_python_signature(code),
     )

@@ -1,4 +1,4 @@
-"""What every backend offers, a key for the cache and source to ObjectCode, and what every key is made of."""
+"""What every backend offers, a key for the cache and source to ObjectCode, and what keys are made of: flags, files."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from functools import cache as remember
 from pathlib import Path
 from typing import Protocol
 
+from ..compilers import Toolchain, base_flags, base_link, library_flags
 from ..objectcode import ObjectCode
 from ..options import Options
 
-__all__ = ["Backend", "engine", "libraries"]
+__all__ = ["Backend", "compiler_flags", "engine", "libraries", "linker_flags"]
 
 
 class Backend(Protocol):
@@ -51,7 +52,29 @@ def engine() -> tuple[tuple[str, int, int], ...]:
     found = []
     for folder, _, names in os.walk(root):
         for name in names:
-            if name.endswith((".py", ".c", ".h", ".hpp", ".ll")):
+            # Headers for CUDA cells are called as C++ calls its own: cuda/std/cmath.
+            if name.endswith((".py", ".c", ".h", ".hpp", ".ll")) or "templates" in folder:
                 status = os.stat(os.path.join(folder, name))
                 found.append((os.path.relpath(os.path.join(folder, name), root), status.st_size, status.st_mtime_ns))
     return tuple(sorted(found))
+
+
+def compiler_flags(tool: Toolchain, options: Options) -> tuple[str, ...]:
+    """Everything a unit is compiled with, before its text is looked at."""
+    # Signed overflow wraps and types may be punned: what people expect of a C cell, and what the
+    # Python form of the cell does.
+    flags = [*base_flags(tool), "-fwrapv", "-fno-strict-aliasing"]
+    if options.fast_math:
+        flags.append("-ffast-math")
+    if options.arch == "native":
+        flags += ["-mcpu=native" if tool.kind == "zig" else "-march=native", "-D__UFM_ONE_TARGET"]
+    if options.parallel:
+        flags.append("-pthread")
+    folders = [f"-I{Path(f).expanduser()}" for f in options.include]
+    return (*flags, *folders, *options.compile_args)
+
+
+def linker_flags(tool: Toolchain, options: Options) -> tuple[str, ...]:
+    """What stands behind the unit on the linker's line."""
+    libraries = library_flags(options.lib, options.library_dirs)
+    return (*options.link_args, *libraries, *base_link(tool))

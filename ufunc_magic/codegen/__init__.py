@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from ..errors import SignatureError
 from ..options import Options
 from ..signature import Function, NumberType, Signature, Unit, number_type
-from .loops import Instance, loop_text, template, type_numbers, type_text
+from .loops import Instance, callee, cplus_type, loop_text, template, type_numbers, type_text
 
 __all__ = [
     "PREFIX",
@@ -25,12 +25,19 @@ __all__ = [
     "Translation",
     "append",
     "c_string",
+    "callee",
+    "copy",
+    "cplus_type",
     "driver",
     "in_terms_of_t",
+    "instances",
+    "prefix_of",
     "reached",
     "read_types",
     "template",
     "translate",
+    "type_numbers",
+    "type_text",
     "types_wanted",
 ]
 
@@ -80,6 +87,8 @@ def translate(
     name: str,
     simd: Sequence[str] = (),
     judge: int = 1,
+    before: str = "",
+    after: str = "",
 ) -> Translation:
     """Write the translation unit of a cell.
 
@@ -92,7 +101,7 @@ def translate(
     signatures : sequence of Signature
         The functions to make loops for; several of one name are overloads.
     plain : sequence of str
-        C names of functions that are exported as they are.
+        Functions that are exported as they are: C names, or expressions that are pointers to them.
     options : Options
     name : str
         What diagnostics call the cell (``"In[3]"``).
@@ -100,22 +109,24 @@ def translate(
         libm functions to declare with SIMD clones (gcc's ``simd`` attribute).
     judge : {0, 1, 2}
         Which floating-point flags reach the caller: none, those that a result shows, all.
+    before, after : str
+        C++ text to stand before the cell, and behind it.
     """
     cplus = options.cplus
-    types = types_wanted(options.types)
-    instances = tuple(_instances(signatures, types, unit))
+    made = instances(signatures, unit, options=options)
     marker = _MARKER + hashlib.sha256("\0".join([cell, name, repr(options.key())]).encode()).digest()[:16]
     # Before the cell, whose macros would rewrite it.
-    parts = [template("interface.h"), *_vector_math(simd)]
-    copies = dict.fromkeys((i.copy, i.type) for i in instances if i.copy)
+    parts = [template("interface.h"), *_vector_math(simd), *filter(None, [before])]
+    copies = dict.fromkeys((i.copy, i.type) for i in made if i.copy)
     if copies:
-        parts += [_copy(cell, prefix=prefix, kind=kind, unit=unit, name=name) for prefix, kind in copies if kind]
+        generic = not before  # what stands there has brought its own
+        parts += [copy(cell, prefix=p, kind=k, unit=unit, name=name, generic=generic) for p, k in copies if k]
     else:
         parts += [f"#line 1 {c_string(name)}", cell]
     parts += ["", template("support.h"), template("types.hpp" if cplus else "types.h")]
-    parts += _simd_declarations(simd, cplus=cplus)
-    parts += _loops(instances, marker, plain=plain, options=options, simd=simd, judge=judge)
-    return Translation("\n".join(parts) + "\n", instances, tuple(plain), marker, bool(options.parallel))
+    parts += [*_simd_declarations(simd, cplus=cplus), *filter(None, [after])]
+    parts += _loops(made, marker, plain=plain, options=options, simd=simd, judge=judge)
+    return Translation("\n".join(parts) + "\n", made, tuple(plain), marker, bool(options.parallel))
 
 
 def append(
@@ -200,26 +211,34 @@ def read_types(code: bytes, translation: Translation) -> tuple[tuple[int, ...], 
     return tuple(loops)
 
 
-def _instances(signatures: Sequence[Signature], types: Sequence[NumberType], unit: Unit) -> list[Instance]:
+def instances(signatures: Sequence[Signature], unit: Unit, *, options: Options) -> tuple[Instance, ...]:
+    """The loops of a cell: one for each signature, or of templates and cells in terms of T one for each type."""
+    types = types_wanted(options.types)
     made: list[Instance] = []
+    looping = {f.name for f in unit.functions if f.loops}
     for signature in signatures:
         calls = reached(signature.function, unit)
-        loops = signature.function.loops or any(f.loops for f in unit.functions if f.name in calls)
+        loops = signature.function.loops or not looping.isdisjoint(calls)
         if signature.function.template:
             made += [Instance(signature, t, calls=calls, loops=loops) for t in types or types_wanted("f4,f8")]
         elif types and in_terms_of_t(unit):
-            made += [
-                Instance(signature, t, f"{PREFIX}{t.names[0] if t.names else t.char}_", unit.names, calls, loops)
-                for t in types
-            ]
+            made += [Instance(signature, t, prefix_of(t), unit.names, calls, loops) for t in types]
         else:
             made.append(Instance(signature, calls=calls, loops=loops))
-    return made
+    return tuple(made)
+
+
+def prefix_of(kind: NumberType) -> str:
+    """What the names of the copy of a cell in terms of T for a type begin with."""
+    return f"{PREFIX}{kind.names[0] if kind.names else kind.char}_"
 
 
 def reached(function: Function, unit: Unit) -> frozenset[str]:
     """Everything ``function`` calls, through the cell's own functions too; with T, float's variants as well."""
-    own = {f.name: f.calls for f in unit.functions}
+    # Once for all functions of a cell, of which there may be thousands.
+    own = unit.__dict__.get("__ufm_calls") or unit.__dict__.setdefault(
+        "__ufm_calls", {f.name: f.calls for f in unit.functions}
+    )
     found: set[str] = set()
     pending = set(function.calls)
     while pending:
@@ -229,13 +248,13 @@ def reached(function: Function, unit: Unit) -> frozenset[str]:
     return frozenset(found | {f"{name}f" for name in found} | {name.rpartition("::")[2] for name in found})
 
 
-def _copy(cell: str, *, prefix: str, kind: NumberType, unit: Unit, name: str) -> str:
+def copy(cell: str, *, prefix: str, kind: NumberType, unit: Unit, name: str, generic: bool = True) -> str:
     """The cell once more with T defined and everything it declares at file scope renamed.
 
-    tgmath.h makes ``exp(T)`` the function of that type; its complex.h would define ``I``, which
+    With ``generic``, tgmath.h makes ``exp(T)`` the function of that type; its complex.h would define ``I``, which
     belongs to the cell.
     """
-    tgmath = "" if "<tgmath.h>" in unit.includes else "#include <tgmath.h>\n"
+    tgmath = "" if "<tgmath.h>" in unit.includes or not generic else "#include <tgmath.h>\n"
     if tgmath and "<complex.h>" not in unit.includes and kind.kind != "c":
         tgmath += "#undef I\n"
     on = "".join(f"#define {word} {prefix}{word}\n" for word in unit.names)

@@ -12,7 +12,7 @@ from string import Template
 from ..options import Options
 from ..signature import NumberType, Operand, Signature
 
-__all__ = ["Instance", "loop_text", "template", "type_numbers", "type_text"]
+__all__ = ["Instance", "callee", "cplus_type", "loop_text", "template", "type_numbers", "type_text"]
 
 #: Below this many syntax nodes a function is inlined into its kernel, callees and all; above, three
 #: clones of it would cost more compile time than they save.  Without a loop in it, it may become SIMD code.
@@ -111,7 +111,7 @@ def type_text(k: int, instance: Instance) -> str:
     lines = []
     scoped = bool(template and instance.type)
     if scoped and instance.type:
-        kind = _cplus_type(instance.type)
+        kind = cplus_type(instance.type)
         members = "".join(f"typedef {kind} {t}; " for t in template)
         for value in (*inputs, *outputs):
             members += f"typedef {value.operand.type} o{value.n}; " if value.operand.type != "auto" else ""
@@ -119,7 +119,7 @@ def type_text(k: int, instance: Instance) -> str:
     for value in (*inputs, *outputs):
         spelled = value.operand.type
         if spelled in ("auto", "decltype(auto)"):
-            spelled = f"__typeof__({_callee(instance)}({', '.join(f'*({v.t} *)0' for v in inputs)}))"
+            spelled = f"__typeof__({callee(instance)}({', '.join(f'*({v.t} *)0' for v in inputs)}))"
         elif scoped:
             spelled = f"__ufm_s{k}::o{value.n}"
         elif instance.copy and instance.type:
@@ -134,7 +134,8 @@ def _in_copy(spelled: str, instance: Instance) -> str:
     return re.sub(r"\w+", lambda m: words.get(m[0], m[0]), spelled)
 
 
-def _cplus_type(kind: NumberType) -> str:
+def cplus_type(kind: NumberType) -> str:
+    """A number type as C++ spells it."""
     match kind.char:
         case "?":
             return "bool"
@@ -144,23 +145,34 @@ def _cplus_type(kind: NumberType) -> str:
             return kind.c
 
 
-def _callee(instance: Instance) -> str:
+def callee(instance: Instance) -> str:
+    """The C name that calls the function of a loop."""
     function = instance.signature.function
     name = "::".join([*function.scope, instance.copy + function.name])
     if function.template and instance.type:
-        name += "<" + ", ".join([_cplus_type(instance.type)] * len(function.template)) + ">"
+        name += "<" + ", ".join([cplus_type(instance.type)] * len(function.template)) + ">"
     return name
 
 
 def _call(instance: Instance, arguments: dict[int, str], *, checked: bool = False) -> str:
     """The call itself; ``arguments`` maps C parameter positions to expressions."""
     ordered = [arguments[i] for i in range(len(instance.signature.function.parameters))]
-    if checked or instance.fails:
+    if (checked and instance.checked) or instance.fails:
         ordered.append("&__ufm_fault")
-    call = f"{instance.checked if checked else _callee(instance)}({', '.join(ordered)})"
+    call = f"{(checked and instance.checked) or callee(instance)}({', '.join(ordered)})"
+    if instance.signature.status:
+        return _with_status(instance, call, checked=checked)
     returned = next((n for n, o in enumerate(instance.signature.outputs) if o.index < 0), None)
     call = f"{call};" if returned is None else f"__ufm_r{returned} = {call};"
     return f"{call} if (__ufm_fault) return 1;" if checked else call
+
+
+def _with_status(instance: Instance, call: str, *, checked: bool) -> str:
+    """A call whose result is no operand but says, if it is not 0, that the function failed."""
+    if not checked:
+        return f"__ufm_fault = {call} != 0;"
+    name = instance.signature.function.name
+    return f'if (int __ufm_status = {call}) {{ __ufm_fail_with("{name}", __ufm_status); return 1; }}'
 
 
 def _by_address(operand: Operand, expression: str) -> str:
@@ -207,7 +219,7 @@ def _elementwise(
     parameters += [f"{v.t} *__restrict __ufm_o{v.n}" for v in outputs]
     # In variables: what is stored might, for all C knows, be one of the pointers.
     place = "__ufm_q{n} + __ufm_j * __ufm_d{n}"
-    checked = bool(instance.checked)
+    checked = _is_checked(instance)
     direct = pad == "1" and not checked and not instance.loops and function.size <= _DIRECT_NODES
     loads = [f"const {v.t} __ufm_v{v.n} = *(const {v.t} *)({place.format(n=v.n)});" for v in inputs]
     stores = [f"*({v.t} *)({place.format(n=v.n)}) = __ufm_r{v.output};" for v in outputs]
@@ -257,9 +269,14 @@ def _elementwise(
     )
 
 
+def _is_checked(instance: Instance) -> bool:
+    """Whether the loop has a second form, which holds the GIL and raises what failed."""
+    return bool(instance.checked) or instance.signature.status
+
+
 def _faults(instance: Instance) -> dict[str, str]:
     """A variable of its own for each element keeps the loop one that can be vectorized."""
-    if not instance.fails:
+    if not (instance.fails or instance.signature.status):
         return {"fault": "", "kernel_fault": ""}
     return {"fault": "int __ufm_fault = 0;", "kernel_fault": "__ufm_failed |= __ufm_fault;"}
 
@@ -325,7 +342,7 @@ def _generalized(instance: Instance, inputs: list[_Value], outputs: list[_Value]
     )
     checked = (
         ""
-        if not instance.checked
+        if not _is_checked(instance)
         else _fill("checked.c", k=words["k"], locals=local, call=_call(instance, given, checked=True), stores=stored)
     )
     return _fill(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..errors import ComparisonError
 from ..report import Comparison, Row
 from .agreement import agreement
-from .measure import Call, Clock, Entry, once, timed_rows
+from .measure import Call, Clock, Entry, compared, once, timed_rows
 from .perelement import FAULTS
 from .samples import sample_inputs
 from .trial import Trial, entries
@@ -162,6 +162,8 @@ def time_function(
     reference: Callable[..., Any] | None = None,
     reference_label: str = "reference",
     scalar_label: str = STAND_IN,
+    label: str = "ufunc",
+    further: Callable[[Sequence[NDArray[Any]]], Sequence[Row]] | None = None,
     threads: Callable[[int], AbstractContextManager[Any]] | None = None,
     max_threads: int = 1,
     cautious: bool = False,
@@ -193,6 +195,10 @@ def time_function(
     reference : callable
         The user's own expectation, on arrays or on scalars.  On scalars it also takes the place of
         ``python``.
+    label : str
+        What the rows of ``ufunc`` are called.
+    further : callable
+        Makes further rows of the arrays that the others were timed on.
     threads : callable
         ``with threads(n):`` sets the threads of a parallel ufunc; ``max_threads`` is the most to show.
     cautious : bool
@@ -230,6 +236,7 @@ def time_function(
         tolerance=tolerance,
         budget=budget,
         clock=clock,
+        label=label,
     )
     deadline = clock() + budget
     with np.errstate(all="ignore"):
@@ -237,4 +244,5 @@ def time_function(
         found, notes = entries(trial, arrays)
         number = len(arrays[0])
         rows = timed_rows(found, elements=number, deadline=deadline, bandwidth=bandwidth, clock=clock)
+        rows += compared(rows, further(arrays) if further else ())
     return Comparison(name, rows, types, tuple(notes))

@@ -19,7 +19,7 @@ from typing import Any
 
 from ..report.rows import Agreement, Kind, Row, agrees
 
-__all__ = ["Call", "Clock", "Entry", "Timing", "affordable", "collected", "measure", "once", "timed_rows"]
+__all__ = ["Call", "Clock", "Entry", "Timing", "affordable", "collected", "compared", "measure", "once", "timed_rows"]
 
 Clock = Callable[[], float]
 
@@ -212,6 +212,17 @@ def timed_rows(
         return tuple(rows)
     return tuple(
         replace(row, speedup=baseline.seconds / row.seconds) if agrees([row]) and row.seconds else row for row in rows
+    )
+
+
+def compared(rows: Sequence[Row], further: Sequence[Row]) -> tuple[Row, ...]:
+    """``further`` rows, measured elsewhere, with speed-ups over the baseline of ``rows``, if that has any."""
+    baseline = next((row for row in rows if row.speedup == 1.0), None)
+    if baseline is None:
+        return tuple(further)
+    return tuple(
+        replace(row, speedup=baseline.seconds / row.seconds) if agrees([row]) and row.seconds else row
+        for row in further
     )
 
 

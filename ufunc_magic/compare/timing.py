@@ -19,6 +19,7 @@ from ..options import MOST_TIMED, Options
 from ..pyloop.pynames import namespace as python_names
 from ..report import BoundPlain, BoundUfunc, Comparison, Report
 from ..signature import TYPES
+from . import cudarows
 from .plain import time_plain
 from .plaintrial import REFUSALS
 
@@ -62,7 +63,7 @@ def report(built: Built, *, options: Options, names: Mapping[str, Any]) -> Repor
     """Verify and time the functions of ``built``; see `ufunc_magic.build.report`."""
     codes = [code for code in built.object_code.functions if code.name in built]
     ufuncs = [code for code in codes if code.kind == "ufunc"]
-    notes = list(built.notes)
+    notes = [*built.notes, *cudarows.notices(built.object_code)]
     comparisons: list[Comparison] = []
     if options.time:
         comparisons, more = _compared(built, codes, options, names)
@@ -82,6 +83,7 @@ def report(built: Built, *, options: Options, names: Mapping[str, Any]) -> Repor
         cached=built.cached,
         toolchain=built.object_code.toolchain,
         others=_others(built, {code.name for code in codes}),
+        device=cudarows.place(built.object_code),
     )
 
 
@@ -92,7 +94,7 @@ def _compared(
     notes: list[str] = []
     candidates = [code for code in codes if code.kind == "ufunc" or code.samples]
     reference = _reference(options.ref, names) if options.ref and candidates else None
-    timed = [code for code in candidates[:MOST_TIMED] if code.timed or code.samples]
+    timed = [c for c in candidates[:MOST_TIMED] if (c.timed or c.samples) and cudarows.can_be_timed(built[c.name])]
     if len(candidates) > MOST_TIMED:
         kinds = "ufuncs" if all(code.kind == "ufunc" for code in candidates) else "functions"
         notes.append(f"the first {MOST_TIMED} of {len(candidates)} {kinds} were timed; um.compare() times any other")
@@ -134,8 +136,9 @@ def _compare(
     speed: float,
 ) -> Comparison:
     forms = _forms(code)
+    function, label, further = cudarows.parts(built[code.name], built.object_code)
     made = compare.time_function(
-        built[code.name],
+        function,
         name=code.name,
         types=_letters(code.timed, code.nin),
         cores=_cores(code),
@@ -145,6 +148,8 @@ def _compare(
         reference=reference,
         reference_label=options.ref,
         scalar_label=compare.STAND_IN,
+        label=label,
+        further=further,
         threads=built.threads if built.object_code.threads else None,
         max_threads=_most_threads(options),
         cautious=code.cautious,
@@ -237,6 +242,9 @@ def _cores(code: FunctionCode) -> list[list[int | str]]:
 def _plain(code: FunctionCode) -> BoundPlain:
     if code.kind == "plain":
         return BoundPlain(code.name, code.reason)
+    if code.kind == "kernel":
+        call = f"{code.name}[grid, block]({', '.join(code.parameters)})"
+        return BoundPlain(code.name, code.reason, "kernel", call)
     return BoundPlain(code.name, code.reason, "python", _call(code))
 
 

@@ -56,6 +56,7 @@ class Trial:
     tolerance: float | None
     budget: float
     clock: Clock
+    label: str = "ufunc"
 
     @property
     def out(self) -> str:
@@ -241,10 +242,10 @@ def _python_entry(
 def _ufunc_entries(trial: Trial, arrays: Arrays, results: Any, verdict: Agreement | None) -> list[Entry]:
     number = len(arrays[0])
     nbytes = sum(array.nbytes for array in (*arrays, *map(np.asarray, outputs(results))))
-    found = [Entry("ufunc, 1 thread", "ufunc", trial.call(arrays), number, verdict, nbytes)]
+    found = [Entry(f"{trial.label}, 1 thread", "ufunc", trial.call(arrays), number, verdict, nbytes)]
     if trial.threads is not None and trial.max_threads > 1:
         call = trial.call(arrays, threads=trial.max_threads)
         known = Expected(arrays, outputs(results), np.arange(number), lambda moved: outputs(trial.ufunc(*moved)))
         same = judge([known], once(call, clock=trial.clock)[1])
-        found.append(Entry(f"ufunc, {trial.max_threads} threads", "parallel", call, number, same, nbytes))
+        found.append(Entry(f"{trial.label}, {trial.max_threads} threads", "parallel", call, number, same, nbytes))
     return found

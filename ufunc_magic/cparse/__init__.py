@@ -126,6 +126,8 @@ class _Place:
     scope: tuple[str, ...] = ()
     template: tuple[str, ...] = ()
     hidden: bool = False
+    #: Inside of ``extern "C"``.
+    c_linkage: bool = False
     #: The whole ``template <...>`` definition, which is what a comment stands above.
     outer: Node | None = None
 
@@ -185,7 +187,10 @@ def _read(cell: _Cell, node: Node, place: _Place) -> list[tuple[Node, _Place]]:
         _name(cell, cell.types.tag(node), place)
     elif kind == "linkage_specification":
         body = node.child_by_field_name("body")
-        return [(body, place)] if body else []
+        linkage = cdecl.text_of(node.child_by_field_name("value") or node)
+        # Of one function, the comment stands above these words.
+        outer = node if body and body.type == "function_definition" else place.outer
+        return [(body, replace(place, c_linkage=linkage == '"C"', outer=outer))] if body else []
     elif kind == "namespace_definition":
         name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
         words = re.findall(r"\w+", cdecl.text_of(name)) if name else []
@@ -266,6 +271,7 @@ def _read_function(cell: _Cell, node: Node, place: _Place) -> None:
         variadic=variadic,
         template=place.template,
         scope=(*place.scope, *outer),
+        qualifiers=cdecl.qualifiers(node) | ({'extern "C"'} if place.c_linkage else set()),
         calls=frozenset(found.calls),
         loops=found.loops,
     )

@@ -25,6 +25,7 @@ __all__ = [
     "Types",
     "declared_by",
     "end_of_declarator",
+    "qualifiers",
     "readable",
     "template_names",
     "text_of",
@@ -157,6 +158,11 @@ def end_of_declarator(definition: Node) -> int:
     """Where the head of a function definition ends."""
     declarator = definition.child_by_field_name("declarator")
     return declarator.end_byte if declarator else definition.start_byte
+
+
+def qualifiers(definition: Node) -> frozenset[str]:
+    """CUDA's words in front of a function definition."""
+    return frozenset(c.type for c in definition.children if c.type in ("__device__", "__host__", "__global__"))
 
 
 def _specifiers(node: Node) -> tuple[str, bool, frozenset[str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
+from . import ccuda
 from .cbody import Access, Body, Subject, Use
 from .ctext import called, words
 
@@ -26,7 +27,9 @@ _BESIDE = """
 
 #: Functions that depend on their arguments only: C11's math.h and complex.h with GNU's additions in the three
 #: precisions, and what cells call beside them.
-PURE_CALLS = frozenset([name + suffix for name in _REAL.split() for suffix in ("", "f", "l")] + _BESIDE.split())
+PURE_CALLS = ccuda.PURE_CALLS | frozenset(
+    [name + suffix for name in _REAL.split() for suffix in ("", "f", "l")] + _BESIDE.split()
+)
 
 _NAMES_OUTSIDE = "errno stdin stdout stderr signgam environ cout cerr clog cin this"
 #: Names that reach past the arguments although no declaration in the cell says so.
@@ -35,7 +38,15 @@ _WORLD = frozenset(_NAMES_OUTSIDE.split())
 #: What library functions do to the pointers they are given: name -> argument -> (access, indexed).
 _LIBRARY: dict[str, dict[int, tuple[Access, bool]]] = {
     name + suffix: dict.fromkeys(positions, ("write", False))
-    for name, positions in {"modf": (1,), "frexp": (1,), "sincos": (1, 2), "remquo": (2,), "lgamma_r": (1,)}.items()
+    for name, positions in {
+        "modf": (1,),
+        "frexp": (1,),
+        "sincos": (1, 2),
+        "sincospi": (1, 2),
+        "__sincos": (1, 2),
+        "remquo": (2,),
+        "lgamma_r": (1,),
+    }.items()
     for suffix in ("", "f", "l")
 } | {
     "lgammaf_r": {1: ("write", False)},
@@ -166,9 +177,10 @@ def pure(
             for name in asked
             if name in names or not (name in PURE_CALLS or name in types or name.startswith("__builtin_"))
         )
-    while more := {name for name in names - impure if not calls[name] <= names - impure}:
-        impure |= more
-    return frozenset(names - impure)
+    left = names - impure
+    while more := {name for name in left if not calls[name] <= left}:
+        left -= more
+    return frozenset(left)
 
 
 def _expanded(body: Body, macros: Mapping[str, str]) -> tuple[set[str], set[str]]:

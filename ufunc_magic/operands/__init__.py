@@ -67,6 +67,7 @@ def plan(unit: Unit, *, options: Options) -> tuple[tuple[Signature, ...], tuple[
             remedy="Put // ufunc: with its signature just above each function.",
         )
     signatures: list[Signature] = []
+    named: dict[str, list[Signature]] = {}
     plains: list[Plain] = []
     for function in offered:
         said = annotation.read(function.annotation, of=place_of(function))
@@ -81,16 +82,17 @@ def plan(unit: Unit, *, options: Options) -> tuple[tuple[Signature, ...], tuple[
                 raise SignatureError(f"{place_of(function)}: {error.reason}.", remedy=error.remedy) from None
             plains.append(Plain(name, function, error.reason, error.remedy))
             continue
-        if reason := _disagreement(signature, signatures):
+        same = named.setdefault(name, [])
+        if reason := _disagreement(signature, same):
             plains.append(Plain(name, function, reason, f"Give it a name of its own: // ufunc: name={name}2."))
         else:
             signatures.append(signature)
+            same.append(signature)
     return tuple(signatures), tuple(plains)
 
 
-def _disagreement(signature: Signature, others: Sequence[Signature]) -> str:
-    """Why ``signature`` is no further loop of the ufunc of its name, or ``""``."""
-    same = [other for other in others if other.name == signature.name]
+def _disagreement(signature: Signature, same: Sequence[Signature]) -> str:
+    """Why ``signature`` is no further loop of the ufunc that those of its name, ``same``, are, or ``""``."""
     for other in same[:1]:
         for what, word in (("nin", "inputs"), ("nout", "outputs"), ("core", "as core signature")):
             mine, theirs = getattr(signature, what), getattr(other, what)
@@ -213,7 +215,7 @@ def _fault(spelled: str, parameter: Parameter) -> tuple[str, str] | None:
         return "is a pointer to pointers", "Pass the elements as one array: T *x, or T x[3][3]."
     if tag := re.match(r"(struct|union|class)\b", spelled):
         return f"is a {tag[1]}", "Pass its members as parameters of their own."
-    if "<" in spelled and not re.match(r"(std::)?complex\s*<", spelled):
+    if "<" in spelled and not re.match(r"((::)?(cuda::)?std::)?complex\s*<", spelled):
         return f"is a {spelled}, which is not a number", "Take a pointer to its elements."
     if spelled.startswith("std::") and not spelled.endswith(("_t", ">")):
         return f"is a {spelled}, which is not a number", "Take a pointer to its elements."

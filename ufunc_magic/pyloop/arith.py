@@ -231,7 +231,10 @@ def float_value(text: str) -> tuple[str, CType] | None:
 
 
 def float32(value: float) -> float:
-    """``value`` rounded to C's float."""
+    """``value``, an integer too, rounded to C's float."""
+    if isinstance(value, int) and (beyond := value.bit_length() - 53) > 0:
+        # What is cut off only matters as not being 0; rounding to double first would round twice.
+        value = ((value >> beyond) | bool(value & ((1 << beyond) - 1))) << beyond
     try:
         return float(struct.unpack("f", struct.pack("f", value))[0])
     except OverflowError:

@@ -70,7 +70,8 @@ class Arithmetic:
             case "f":
                 return self._to_float(e, t, final)
         e = self.settle(e)
-        return replace(e, type=t) if e.type.kind == "c" else Expr(f"complex({e.text})", t)
+        made = replace(e, type=t) if e.type.kind == "c" else Expr(f"complex({e.text})", t)
+        return self.rounded(made) if e.type.bits > t.bits else made
 
     def _to_integer(self, e: Expr, t: CType, final: bool) -> Expr:
         if e.logical or e.truth:
@@ -83,7 +84,7 @@ class Arithmetic:
                 return replace(e, type=t, whole=False)
             if self.checked:
                 inner = Expr(f"_truncate({e.text}, {t.bits if t.kind == 'i' and t.bits >= 32 else 64})", LONG)
-                return inner if t.kind == "i" and t.bits >= 32 else replace(self.wrap(inner, t), type=t)
+                return replace(inner if t.kind == "i" and t.bits >= 32 else self.wrap(inner, t), type=t)
             return Expr(f"int({e.text})", t)
         if e.loose:
             if e.type.bits >= t.bits:
@@ -99,6 +100,8 @@ class Arithmetic:
             e = self.settle(e)
             if e.value is not None:
                 return Expr(repr(float(e.value)), t, UNARY if e.value < 0 else ATOM, value=float(e.value))
+            if t == FLOAT and self._inexact(e, t):  # by way of double it would be rounded twice
+                return Expr(f"_float32({e.text})", t)
             return Expr(f"float({e.text})", t)
         if e.whole:
             return Expr(f"float({e.text})", t)
@@ -106,8 +109,16 @@ class Arithmetic:
             return self.rounded(replace(e, type=t))
         return replace(e, type=t)
 
+    def _inexact(self, e: Expr, t: CType) -> bool:
+        """Whether C rounds an integer that is used as a ``t``, and Python would not (``checked``)."""
+        most = {32: 1 << 24, 64: 1 << 53}.get(t.bits)
+        low, high = e.range
+        return self.checked and most is not None and e.type.kind in "iu" and not -most <= low <= high <= most
+
     def rounded(self, e: Expr) -> Expr:
-        """A C float's result, rounded to one where results must match (``checked``)."""
+        """A C float's or its complex type's result, rounded to one where results must match (``checked``)."""
+        if self.checked and e.type == CType("c", 32):
+            return Expr(f"_complex64({e.text})", e.type)
         if not self.checked or e.type != FLOAT:
             return e
         if isinstance(e.value, float):
@@ -126,9 +137,13 @@ class Arithmetic:
             raise Stop(f"applies `{op}` to a floating-point number", node)
         left, right = self.settle(left), self.settle(right)
         t = usual(left.type, right.type)
-        if op == "/" and self.checked and not right.value:
+        if t == FLOAT:
+            left, right = (self._to_float(e, t, False) if self._inexact(e, t) else e for e in (left, right))
+        if op == "/" and self.checked and (t.kind == "c" or not right.value):
             name = "_cdiv" if t.kind == "c" else "_fdiv"
             return self.rounded(Expr(f"{name}({left.text}, {right.text})", t))
+        if op == "*" and self.checked and t.kind == "c":
+            return self.rounded(Expr(f"_cmul({left.text}, {right.text})", t))
         if left.whole and (right.whole or right.type.integral):
             left = Expr(f"float({left.text})", t)
         elif right.whole and left.type.integral:
@@ -149,6 +164,8 @@ class Arithmetic:
         if left.type.integral and right.type.integral:
             t = usual(left.type, right.type)
             left, right = self._to_integer(left, t, False), self._to_integer(right, t, False)
+        elif (t := usual(left.type, right.type)).kind == "f":  # Python compares an integer with its exact value
+            left, right = (self._to_float(e, t, False) if self._inexact(e, t) else e for e in (left, right))
         text = f"{left.at(COMPARE + 1)} {op} {right.at(COMPARE + 1)}"
         return Expr(text, INT, COMPARE, low=0, high=1, truth=True)
 

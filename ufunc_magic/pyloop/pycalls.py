@@ -196,6 +196,10 @@ class Expressions(Readings):
             call = f"c{call}"
         if entry.call == "abs" and entry.result == "same" and values[0].type.integral:
             return self._absolute(values[0])
+        if self.checked and t.kind == "f" and entry.result != "same":
+            # The second argument of ldexp and its kind stays an integer.
+            count = 1 if "ldexp" in entry.call else len(values)
+            values = [*(self._argument(v, t) for v in values[:count]), *values[count:]]
         if entry.call in ("min", "max") and not self.checked:
             values = [self.convert(v, t) if v.type.integral or v.whole else v for v in values]
         text = (
@@ -223,6 +227,12 @@ class Expressions(Readings):
         whole = entry.whole and not self.checked
         return self.rounded(
             Expr(text, result, level, truth=flag, whole=whole, low=0 if flag else None, high=1 if flag else None)
+        )
+
+    def _argument(self, e: Expr, t: CType) -> Expr:
+        """An argument as a parameter of type ``t`` holds it, where that changes its value."""
+        return (
+            self._to_float(e, t, False) if self._inexact(e, t) or (e.type.kind == "f" and e.type.bits > t.bits) else e
         )
 
     def _absolute(self, e: Expr) -> Expr:

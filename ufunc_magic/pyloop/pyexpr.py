@@ -205,7 +205,7 @@ class Readings(Arithmetic):
     def _conditional_expression(self, node: Node) -> Expr:
         test = self.condition(child(node, "condition"))
         if test.truth and test.value is not None:
-            return self.value(child(node, "consequence" if test.value else "alternative"))
+            return self._known_choice(node, bool(test.value))
         around = self.before, self.after
         self.before = self.after = None
         left, right = self.value(child(node, "consequence")), self.value(child(node, "alternative"))
@@ -223,6 +223,20 @@ class Readings(Arithmetic):
         if t.integral:
             e = replace(e, low=min(left.range[0], right.range[0]), high=max(left.range[1], right.range[1]))
         return e
+
+    def _known_choice(self, node: Node, yes: bool) -> Expr:
+        """The side that is taken, in the type that both sides have in common."""
+        taken, other = ("consequence", "alternative") if yes else ("alternative", "consequence")
+        e = self.value(child(node, taken))
+        around = self.before, self.after
+        self.before = self.after = None
+        try:
+            t = self.value(child(node, other)).type
+        except Stop:  # what a null pointer leads to, for one
+            return e
+        finally:
+            self.before, self.after = around
+        return self.convert(e, usual(e.type, t), node=node) if e.type.arithmetic and t.arithmetic and e.type != t else e
 
     def _cast_expression(self, node: Node) -> Expr:
         type_node = child(node, "type")

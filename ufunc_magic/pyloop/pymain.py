@@ -56,6 +56,8 @@ def main_text(cell: Cell, main: Routine, signature: Signature, *, checked: bool)
     def results(value: Expr | None) -> str:
         given = {o.index: texts[o.index]() for o in signature.outputs if o.index >= 0}
         if value is not None:
+            if signature.status and value.text != "0":
+                raise Stop("may return another status than 0", main.node)
             given[-1] = value.text
         absent = [o for o in signature.outputs if o.index not in given]
         if absent:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from . import pycuda
 from .arith import BOOL, DOUBLE, FLOAT, INT, SIZE, CType, named_type, promoted
 
 __all__ = ["CONSTANTS", "HELPERS", "KNOWN", "LIMITS", "LITERALS", "Known", "known"]
@@ -93,12 +94,17 @@ KNOWN: dict[str, Known] = {
     "clz": Known("32 - {0}.bit_length()", result="int", inner=14, precedence=10),
     "clzl": Known("64 - {0}.bit_length()", result="int", inner=14, precedence=10),
     "clzll": Known("64 - {0}.bit_length()", result="int", inner=14, precedence=10),
+    **{
+        name: Known(call, vector, checked, result, precedence, inner)  # type: ignore[arg-type]
+        for name, (call, vector, checked, result, precedence, inner) in pycuda.WORDS.items()
+    },
 }
 
 
 def known(name: str) -> tuple[Known, CType] | None:
     """The entry for a C function's name (``expf``, ``__builtin_isnan``) and the float type it works in."""
     name = name.removeprefix("__builtin_").removeprefix("std::").removesuffix("_sign")
+    name = pycuda.ALIASES.get(name, name)
     if name in KNOWN:
         return KNOWN[name], DOUBLE
     if name[-1:] in ("f", "l") and name[:-1] in KNOWN and KNOWN[name[:-1]].result in ("float", "complex", "long"):

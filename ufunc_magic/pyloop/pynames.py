@@ -88,7 +88,36 @@ def _fdiv(a: float, b: float) -> float:
 
 
 def _cdiv(a: complex, b: complex) -> complex:
-    return a / b if b != 0 else complex(_fdiv(a.real, 0.0), _fdiv(a.imag, 0.0))
+    if not isinstance(b, complex) or b == 0:
+        return complex(_fdiv(a.real, b.real), _fdiv(a.imag, b.real))
+    return a / b
+
+
+def _cmul(a: complex, b: complex) -> complex:
+    """C's product: a real factor stays real, and an infinity survives where the formula gives NaN twice (C17, G.5.1)."""
+    if not isinstance(a, complex):
+        return complex(a * b.real, a * b.imag)
+    if not isinstance(b, complex):
+        return complex(a.real * b, a.imag * b)
+    plain = a * b
+    if plain.real == plain.real or plain.imag == plain.imag:
+        return plain
+    if not (cmath.isinf(a) or cmath.isinf(b)):
+        return plain
+    a, b = (
+        _corner(z) if cmath.isinf(z) else complex(*(0.0 if p != p else p for p in (z.real, z.imag))) for z in (a, b)
+    )
+    re, im = a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real
+    return complex(math.inf * re, math.inf * im)
+
+
+def _complex64(z: complex) -> complex:
+    return complex(float32(z.real), float32(z.imag))
+
+
+def _corner(z: complex) -> complex:
+    """An infinity as a number in its direction."""
+    return complex(*(math.copysign(1.0 if math.isinf(part) else 0.0, part) for part in (z.real, z.imag)))
 
 
 def _cpow(a: complex, b: complex) -> complex:
@@ -144,6 +173,7 @@ _VERIFY: dict[str, object] = {
     ),
     "_fdiv": _fdiv,
     "_cdiv": _cdiv,
+    "_cmul": _cmul,
     "_cpow": _cpow,
     "_cabs": _cabs,
     "_fmin": _fmin,
@@ -151,6 +181,7 @@ _VERIFY: dict[str, object] = {
     "_fdim": _fdim,
     "_truncate": _truncate,
     "_float32": float32,
+    "_complex64": _complex64,
     "_floor": _whole("_floor", math.floor),
     "_ceil": _whole("_ceil", math.ceil),
     "_trunc": _whole("_trunc", math.trunc),

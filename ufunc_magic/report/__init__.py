@@ -80,13 +80,13 @@ class BoundUfunc:
 class BoundPlain:
     """A function that was bound, but not as a ufunc, and the reason, which completes "it ...".
 
-    ``kind`` is "python" for a function of an extension module, where that is as usual as a ufunc; ``call``
-    is how a user would write it, ``"total(v)"``.
+    ``kind`` is "python" for a function of an extension module, where that is as usual as a ufunc, and "kernel" for
+    one that is launched; ``call`` is how a user would write it, ``"total(v)"``.
     """
 
     name: str
     reason: str
-    kind: Literal["plain", "python"] = "plain"
+    kind: Literal["plain", "python", "kernel"] = "plain"
     call: str = ""
 
 
@@ -113,6 +113,8 @@ class Report:
         ``"gcc 12.2.0"``.
     others : tuple of str
         What else was bound, in words: ``("Integrator (class)", "TABLE")``.
+    device : str
+        Where functions of a CUDA cell ran: ``"CPU emulation"``, or the GPU's name.
     annotated : object
         A view of the source, shown below everything else; has ``to_text()`` and ``to_html()``.
     """
@@ -127,6 +129,7 @@ class Report:
     cached: bool = False
     toolchain: str = ""
     others: tuple[str, ...] = ()
+    device: str = ""
     annotated: Any = None
 
     @property
@@ -174,16 +177,18 @@ class Report:
 
     def _origin(self) -> str:
         total = sum(self.seconds.values())
+        on = f"; {self.device}" if self.device else ""
         if self.cached:
-            return f"{self.name}: from cache in {duration(total)}"
+            return f"{self.name}: from cache in {duration(total)}{on}"
         by = f" with {self.toolchain}" if self.toolchain else ""
-        return f"{self.name}: compiled in {duration(self.seconds.get('compile', total))}{by}"
+        return f"{self.name}: compiled in {duration(self.seconds.get('compile', total))}{by}{on}"
 
     def _items(self) -> tuple[str, ...]:
         """What stands below the tables, a paragraph each."""
         timed = {comparison.name for comparison in self.comparisons}
         items = [_summary(f) for f in self.functions if f.name not in timed]
         items += [f"{f.name}: a plain function, not a ufunc: {f.reason}" for f in self.plain if f.kind == "plain"]
+        items += [f"{f.call}: a kernel{f.reason and f', {f.reason}'}" for f in self.plain if f.kind == "kernel"]
         items += _python_functions([f for f in self.plain if f.kind == "python"])
         items += [f"also bound: {', '.join(self.others)}"] if self.others else []
         items += [str(diagnostic) for diagnostic in self.diagnostics]

@@ -21,7 +21,7 @@ UNSTEADY = 0.25
 #: Below this share of the memory bandwidth a loop is bound by arithmetic, and the share says nothing.
 MEMORY_BOUND = 0.2
 
-Kind = Literal["python", "numpy", "scalar", "ufunc", "parallel", "compiled", "other"]
+Kind = Literal["python", "numpy", "scalar", "ufunc", "parallel", "compiled", "gpu", "other"]
 
 HEADS = ("time", "±", "per element", "speed-up")
 
@@ -58,8 +58,9 @@ class Row:
     Attributes
     ----------
     label : str
-    kind : {"python", "numpy", "scalar", "ufunc", "parallel", "compiled", "other"}
-        "scalar" is a Python loop around a compiled function, "compiled" a compiled function that is no ufunc.
+    kind : {"python", "numpy", "scalar", "ufunc", "parallel", "compiled", "gpu", "other"}
+        "scalar" is a Python loop around a compiled function, "compiled" a compiled function that is no ufunc, "gpu"
+        what ran on a GPU.
     elements : int
         Elements that ``seconds`` stands for; 0 for a call that takes no arrays.
     measured : int
@@ -73,7 +74,7 @@ class Row:
     agreement : Agreement or None
         None for the row that the others are compared with, and where nothing could be compared.
     bandwidth : float or None
-        Bytes of inputs and outputs per second, as a fraction of what a copy reaches on this machine.
+        Bytes of inputs and outputs per second, as a fraction of what a copy reaches on this machine, or on its GPU.
     note : str
     """
 
@@ -152,7 +153,9 @@ def _remark(row: Row) -> str:
     parts = []
     if row.measured < row.elements:
         parts.append(f"scaled from {count(row.measured, 'element')}")
-    if row.bandwidth is not None and row.bandwidth >= MEMORY_BOUND:
+    if row.bandwidth is not None and row.kind == "gpu":
+        parts.append(f"{percent(row.bandwidth)} of the GPU's copy bandwidth")
+    elif row.bandwidth is not None and row.bandwidth >= MEMORY_BOUND:
         above = " (data in cache)" if row.bandwidth > 1.05 and row.kind != "parallel" else ""
         parts.append(f"{percent(row.bandwidth)} of memory bandwidth{above}")
     if row.spread > UNSTEADY:

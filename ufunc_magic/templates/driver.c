@@ -5,18 +5,23 @@
    loops of a cell, they call __ufm_elementwise or __ufm_generalized with their plan, and these call
    back the kernel on memory that is contiguous, aligned and not shared. */
 
+#define _GNU_SOURCE /* CPU_COUNT, syscall */
 #ifdef UFM_PARALLEL
-#define _GNU_SOURCE /* CPU_COUNT */
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #endif
+#include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #ifndef _WIN32
 #include <unistd.h>
+#endif
+#ifdef __linux__
+#include <sys/syscall.h>
 #endif
 
 #include "interface.h"
@@ -32,10 +37,35 @@
 #define PAUSE sched_yield()
 #endif
 
+/* Objects travel, so what need not be fast is small.  gcc would otherwise vectorize loops over three operands. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("O2")
+#define FAST __attribute__((optimize("O3"), hot))
+#define ONCE __attribute__((noinline, noclone))
+#else
+#define FAST
+#define ONCE __attribute__((noinline))
+#endif
+#define RARE __attribute__((cold, noinline))
+
 #ifdef _WIN32
 #define EXPORT __attribute__((dllexport))
 #else
 #define EXPORT __attribute__((visibility("default")))
+#endif
+
+/* With sanitizers: bytes that outputs hold before a call, and memory that nobody may touch. */
+#ifdef UFM_CHECKED
+void __asan_poison_memory_region(const volatile void *, size_t);
+void __asan_unpoison_memory_region(const volatile void *, size_t);
+EXPORT unsigned char __ufm_start;
+#define START __ufm_start
+#define FENCE(from, size) __asan_poison_memory_region(from, size)
+#define UNFENCE(from, size) __asan_unpoison_memory_region(from, size)
+#else
+#define START 0
+#define FENCE(from, size) ((void)0)
+#define UNFENCE(from, size) ((void)0)
 #endif
 
 /* ---------------------------------------------------------------------------------- the host process
@@ -50,10 +80,34 @@ typedef struct {
     void *runtime_error, *memory_error; /* PyExc_... */
 } Host;
 EXPORT Host __ufm_host;
+/* PyErr_CheckSignals, or NULL: calls cannot be interrupted.  On its own, since hosts fill in what they know, and
+   an object may be older than its host or newer. */
+EXPORT int (*__ufm_check_signals)(void);
 
-/* An exception was set in this thread.  NumPy calls the loop of the next row all the same, and only a look
-   at this spares every call the question to Python. */
-static __thread int raised_before;
+/* How fast a plan's elements go, as far as this thread has seen. */
+typedef struct {
+    const void *plan;
+    ptrdiff_t left, step; /* elements before the next look at the clock; elements between two looks */
+} Pace;
+
+/* raised_before: an exception was set in this thread.  NumPy calls the loop of the next row all the same, and only
+   a look at this spares every call the question to Python.
+   busy: nanoseconds computed since the last look at signals.
+   error: where errno is; to ask costs a call. */
+typedef struct {
+    int raised_before, *error;
+    int64_t busy;
+    Pace paces[4];
+} Own;
+static __thread Own mine;
+
+/* The address, asked for once a call: compilers ask at each use, at 3 ns. */
+static inline Own *ask_own(void)
+{
+    Own *own = &mine;
+    __asm__("" : "+r"(own));
+    return own;
+}
 
 static int hold(void) { return __ufm_host.ensure ? __ufm_host.ensure() : 0; }
 static void let_go(int state)
@@ -61,25 +115,111 @@ static void let_go(int state)
     if (__ufm_host.release) __ufm_host.release(state);
 }
 
-static void fail(void *kind, const char *text)
+RARE static void fail(void *kind, const char *text)
 {
     const int state = hold();
     if (__ufm_host.set_error) __ufm_host.set_error(kind, text);
-    raised_before = 1;
+    mine.raised_before = 1;
     let_go(state);
 }
 
 void __ufm_fail(const char *text) { fail(__ufm_host.runtime_error, text); }
 
 /* Is an exception on its way to the caller?  Then nothing more is to be computed. */
-static int doomed(void)
+RARE static int still_doomed(void)
 {
-    if (!raised_before) return 0;
     const int state = hold();
-    raised_before = __ufm_host.occurred && __ufm_host.occurred() != NULL;
+    mine.raised_before = __ufm_host.occurred && __ufm_host.occurred() != NULL;
     let_go(state);
-    return raised_before;
+    return mine.raised_before;
 }
+static inline int doomed(const Own *own) { return own->raised_before && still_doomed(); }
+
+/* --------------------------------------------------------------------------------------- interrupts
+
+   A call computes in pieces of about 0.1 ms, as long as the next ones are like those before, and every 50 ms looks
+   whether the user has had enough.  Calls that are short by what this thread knows of the function see no clock. */
+enum { PIECE = 100000, PATIENCE = 50000000, FASTER = 16, LONGEST = 1 << 22 };
+
+static int64_t now(void)
+{
+#ifdef _WIN32
+    return (int64_t)clock() * (1000000000 / CLOCKS_PER_SEC);
+#else
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+#endif
+}
+
+/* 1: a signal's handler has raised, and the exception is set.  Only the main thread ever runs handlers; the others
+   need not wait for the GIL. */
+RARE static int interrupted(void)
+{
+    mine.busy = 0;
+    if (!__ufm_check_signals) return 0;
+#ifdef __linux__
+    if (syscall(SYS_gettid) != getpid()) return 0;
+#endif
+    const int state = hold();
+    const int stop = __ufm_check_signals() != 0;
+    if (stop) mine.raised_before = 1;
+    let_go(state);
+    return stop;
+}
+
+/* The way through the elements start..stop of a call, piece by piece. */
+typedef struct {
+    Own *own;
+    Pace *pace;
+    ptrdiff_t start, count, stop; /* the piece under way, and where the last one ends */
+    int64_t begin;                /* when it began; 0: nobody wants to know */
+    int whole;                    /* pieces are multiples of 64: a value must not depend on its place */
+} Walk;
+
+static inline Pace *pace_of(Own *own, const void *plan)
+{
+    Pace *pace = own->paces + ((uintptr_t)plan / 64 & 3);
+    if (pace->plan != plan) *pace = (Pace){.plan = plan, .left = 1, .step = 1};
+    return pace;
+}
+
+/* Learn from the piece that is done. */
+RARE static void learn(Walk *walk)
+{
+    Pace *pace = walk->pace;
+    const int64_t end = now(), took = end - walk->begin > 0 ? end - walk->begin : 1;
+    const double one = (double)took / (double)walk->count;
+    walk->own->busy += (int64_t)(one * (double)(walk->count + pace->step - pace->left));
+    if (2 * walk->count >= pace->step || took > PIECE) {
+        const double fits = PIECE / one, most = (double)FASTER * (double)walk->count;
+        pace->step = (ptrdiff_t)(fits < most ? fits : most);
+        if (pace->step < 1) pace->step = 1;
+        if (pace->step > LONGEST) pace->step = LONGEST;
+    }
+    pace->left = pace->step;
+    walk->begin = end;
+}
+
+/* A piece that is looked at. */
+RARE static ptrdiff_t cut(Walk *walk, ptrdiff_t rest)
+{
+    const ptrdiff_t step = walk->whole ? (walk->pace->step + 63) & -(ptrdiff_t)64 : walk->pace->step;
+    if (!walk->begin) walk->begin = now();
+    return walk->count = rest < step ? rest : step;
+}
+
+/* The elements of the next piece; 0: there is none. */
+static inline ptrdiff_t advance(Walk *walk)
+{
+    if (walk->begin) learn(walk);
+    const ptrdiff_t rest = (walk->start += walk->count, walk->stop - walk->start);
+    if (rest > walk->pace->left) return cut(walk, rest);
+    walk->pace->left -= rest;
+    walk->begin = 0;
+    return walk->count = rest;
+}
+static inline int time_to_ask(const Own *own) { return own->busy >= PATIENCE; }
 
 /* --------------------------------------------------------------------------- floating-point status
 
@@ -103,6 +243,30 @@ static inline void set_raised(Flags flags)
     if (x87 & ALL_FLAGS) __asm__ volatile("fnclex");
     if ((sse & ALL_FLAGS) != flags) __builtin_ia32_ldmxcsr((sse & ~(unsigned)ALL_FLAGS) | flags);
 }
+/* What a cell may change for everybody: rounding, denormals, traps, the x87's precision. */
+typedef uint32_t Modes; /* the x87's control word above those of MXCSR */
+enum { SSE_MODES = 0xffc0 };
+static inline void look_at(Flags *flags, Modes *modes)
+{
+    const unsigned int sse = __builtin_ia32_stmxcsr();
+    unsigned short status, control;
+    __asm__ volatile("fnstsw %0\n\tfnstcw %1" : "=m"(status), "=m"(control));
+    *flags = (sse | status) & ALL_FLAGS;
+    *modes = (sse & SSE_MODES) | (Modes)control << 16;
+}
+static inline void set_all(Flags flags, Modes modes)
+{
+    const unsigned int sse = __builtin_ia32_stmxcsr();
+    const unsigned int wanted = (sse & ~(unsigned)(SSE_MODES | ALL_FLAGS)) | (modes & SSE_MODES) | flags;
+    unsigned short status, control;
+    __asm__ volatile("fnstsw %0\n\tfnstcw %1" : "=m"(status), "=m"(control));
+    if (status & ALL_FLAGS) __asm__ volatile("fnclex"); /* before a trap is armed again */
+    if (control != modes >> 16) {
+        control = (unsigned short)(modes >> 16);
+        __asm__ volatile("fldcw %0" : : "m"(control));
+    }
+    if (sse != wanted) __builtin_ia32_ldmxcsr(wanted);
+}
 #elif defined(__aarch64__)
 /* FPSR: IOC=1, DZC=2, OFC=4, UFC=8. */
 static inline Flags raised(void)
@@ -118,10 +282,47 @@ static inline void set_raised(Flags flags)
     r = (r & ~(uint64_t)15) | (flags & 1) | ((flags >> 1) & 14);
     __asm__ volatile("msr fpsr, %0" : : "r"(r));
 }
-#else /* flags stay as the hardware leaves them */
+typedef uint64_t Modes;
+static inline void look_at(Flags *flags, Modes *modes)
+{
+    *flags = raised();
+    __asm__ volatile("mrs %0, fpcr" : "=r"(*modes));
+}
+static inline void set_all(Flags flags, Modes modes)
+{
+    Modes now;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(now));
+    if (now != modes) __asm__ volatile("msr fpcr, %0" : : "r"(modes));
+    set_raised(flags);
+}
+#else /* flags and modes stay as the hardware leaves them */
+typedef int Modes;
 static inline Flags raised(void) { return 0; }
 static inline void set_raised(Flags flags) { (void)flags; }
+static inline void look_at(Flags *flags, Modes *modes) { *flags = 0, *modes = 0; }
+static inline void set_all(Flags flags, Modes modes) { (void)flags, (void)modes; }
 #endif
+
+/* What belongs to the thread and not to the cell, as it was before the call. */
+typedef struct {
+    Flags flags;
+    Modes modes;
+    Own *own;
+    int error; /* errno */
+} Thread;
+
+static inline void remember(Thread *before, Own *own)
+{
+    before->own = own;
+    look_at(&before->flags, &before->modes);
+    if (!own->error) own->error = &errno;
+    before->error = *own->error;
+}
+static inline void restore(const Thread *before, Flags real)
+{
+    set_all(before->flags | real, before->modes);
+    if (*before->own->error != before->error) *before->own->error = before->error;
+}
 
 /* ------------------------------------------------------------------------------------------- types */
 
@@ -141,7 +342,7 @@ static int judge_real(long double value, long double smallest_normal)
 
 /* What is special about one element.  x86 turns a conversion that has no value (NaN to int) into the
    smallest integer, so that is what an invalid conversion looks like. */
-static int judge(int type, const char *p)
+RARE static int judge(int type, const char *p)
 {
     switch (type) {
     case 5: return *(const int *)p == INT32_MIN ? HAS_INDEFINITE : 0;
@@ -179,7 +380,7 @@ enum { JUDGE_NONE = 0, JUDGE_RESULTS = 1, JUDGE_ALL = 2 };
         }                                                                                                              \
         return (wild ? HAS_NAN | HAS_INFINITE : 0) | (tiny ? HAS_TINY : 0);                                            \
     }
-static int look(int type, const char *p, ptrdiff_t count)
+FAST ONCE static int look(int type, const char *p, ptrdiff_t count)
 {
     switch (type) {
     case 15: count *= 2; /* fall through: a complex number is two of its parts */
@@ -194,7 +395,7 @@ static int look(int type, const char *p, ptrdiff_t count)
 /* Which of the flags seen belong to an element that shows it: a NaN made of no NaN, an infinity made of
    finite inputs.  A vectorized branch computes both of its sides, and the flags of the side that was not
    taken are not the user's.  Runs only when a flag was raised. */
-static Flags real_flags(const __ufm_plan *plan, char *const *operands, ptrdiff_t total, Flags seen)
+RARE static Flags real_flags(const __ufm_plan *plan, char *const *operands, ptrdiff_t total, Flags seen)
 {
     enum { CHUNK = 512 };
     const unsigned char *types = plan->types;
@@ -243,6 +444,9 @@ static Flags real_flags(const __ufm_plan *plan, char *const *operands, ptrdiff_t
         for (ptrdiff_t j = 0; j < count; j++, to += to_step) *(T *)to = f[j];                                          \
         break;                                                                                                         \
     }                                                                                                                  \
+    MOVE_PLAIN(T)
+/* Nor are there vectors of items that are as large as one, and bytes are rare. */
+#define MOVE_PLAIN(T)                                                                                                  \
     for (ptrdiff_t j = 0; j < count; j++, from += from_step, to += to_step) *(T *)to = *(const T *)from;               \
     break
 
@@ -250,15 +454,15 @@ typedef struct { uint64_t part[2]; } Item16;
 typedef struct { uint64_t part[4]; } Item32;
 
 /* Items are moved as bits; this file is compiled without strict aliasing. */
-static void move(char *to, ptrdiff_t to_step, const char *from, ptrdiff_t from_step, ptrdiff_t count, size_t size)
+FAST ONCE static void move(char *to, ptrdiff_t to_step, const char *from, ptrdiff_t from_step, ptrdiff_t count, size_t size)
 {
     switch (size) {
-    case 1: MOVE(uint8_t);
+    case 1: MOVE_PLAIN(uint8_t);
     case 2: MOVE(uint16_t);
     case 4: MOVE(uint32_t);
     case 8: MOVE(uint64_t);
-    case 16: MOVE(Item16);
-    case 32: MOVE(Item32);
+    case 16: MOVE_PLAIN(Item16);
+    case 32: MOVE_PLAIN(Item32);
     default: /* long double of 12 bytes */
         for (ptrdiff_t j = 0; j < count; j++, from += from_step, to += to_step) memcpy(to, from, size);
     }
@@ -294,9 +498,10 @@ static int parted(const __ufm_plan *plan, char **args, const ptrdiff_t *steps)
     return gaps;
 }
 
-/* One element after the other: accumulate, reduce, any overlap that NumPy lets through, and everything that
-   runs Python.  Sets *stop where an exception was set. */
-static Flags run_sequence(const __ufm_plan *plan, char **args, const ptrdiff_t *steps, ptrdiff_t total, int *stop)
+/* Elements start..stop, one after the other: accumulate, reduce, any overlap that NumPy lets through, and
+   everything that runs Python.  Sets *halt where an exception was set. */
+static Flags run_sequence(const __ufm_plan *plan, char **args, const ptrdiff_t *steps, ptrdiff_t start, ptrdiff_t stop,
+                          int *halt)
 {
     enum { BLOCK = 64 };
     const int all = plan->nin + plan->nout;
@@ -304,16 +509,16 @@ static Flags run_sequence(const __ufm_plan *plan, char **args, const ptrdiff_t *
     Flags real = 0, seen;
     if (!room) {
         fail(__ufm_host.memory_error, "no memory for the blocks of a ufunc call");
-        *stop = 1;
+        *halt = 1;
         return 0;
     }
     for (int k = 0; k < all; k++) kept[k] = room + (size_t)k * BLOCK * MAX_ITEM;
     const int state = plan->python ? hold() : 0;
     set_raised(0);
-    for (ptrdiff_t start = 0, count; start < total && !*stop; start += count) {
-        count = total - start < BLOCK ? total - start : BLOCK;
+    for (ptrdiff_t count; start < stop && !*halt; start += count) {
+        count = stop - start < BLOCK ? stop - start : BLOCK;
         for (int k = 0; k < all; k++) at[k] = args[k] + start * steps[k];
-        if (plan->sequence(count, at, steps, kept)) *stop = raised_before = 1;
+        if (plan->sequence(count, at, steps, kept)) *halt = mine.raised_before = 1;
         else if ((seen = raised())) real |= real_flags(plan, kept, count, seen);
         set_raised(0);
     }
@@ -322,26 +527,16 @@ static Flags run_sequence(const __ufm_plan *plan, char **args, const ptrdiff_t *
     return real;
 }
 
-/* Elements start..stop, among them one that failed: again, in order, until Python says what happened. */
-static Flags explain(const __ufm_plan *plan, char **args, const ptrdiff_t *steps, ptrdiff_t start, ptrdiff_t stop,
-                     int *halt)
-{
-    char *at[MAX_OPERANDS];
-    for (int k = 0; k < plan->nin + plan->nout; k++) at[k] = args[k] + start * steps[k];
-    return run_sequence(plan, at, steps, stop - start, halt);
-}
-
 /* Elements start..stop when no output is in the way of an input.  Operands that are contiguous are used
    where they are, the others pass through blocks.  An element that failed sets *halt: an exception is set,
-   or, where `later`, somebody will call this again in the thread that may set one. */
-static Flags run_range(const __ufm_plan *plan, char **args, const ptrdiff_t *steps, ptrdiff_t start, ptrdiff_t stop,
+   or, where `later`, somebody will call this again in the thread that may set one.  Called without raised flags. */
+ONCE static Flags run_range(const __ufm_plan *plan, char **args, const ptrdiff_t *steps, ptrdiff_t start, ptrdiff_t stop,
                        int contiguous, int *halt, int later)
 {
     const int nin = plan->nin, all = nin + plan->nout, pad = plan->pad;
     char *at[MAX_OPERANDS];
     Flags real = 0, seen;
 
-    set_raised(0);
     if (contiguous) {
         const ptrdiff_t whole = (stop - start) & -(ptrdiff_t)pad;
         if (whole) {
@@ -409,7 +604,7 @@ static Flags run_range(const __ufm_plan *plan, char **args, const ptrdiff_t *ste
         set_raised(0);
         if (plan->kernel(full, at)) {
             if (later || !plan->python) *halt = 1;
-            else real |= explain(plan, args, steps, start, start + count, halt);
+            else real |= run_sequence(plan, args, steps, start, start + count, halt); /* Python says what happened */
             continue;
         }
         if ((seen = raised())) real |= real_flags(plan, at, count, seen);
@@ -419,6 +614,25 @@ static Flags run_range(const __ufm_plan *plan, char **args, const ptrdiff_t *ste
         }
     }
     free(large);
+    return real;
+}
+
+/* Vectors of SIMD math and of --fast-math do not round as single elements do. */
+static inline int is_whole(const __ufm_plan *plan) { return plan->pad > 1 || plan->judge == JUDGE_NONE; }
+
+/* As run_range, in the order of the elements unless `free_order`, as the user lets it go on. */
+ONCE static Flags run_pieces(const __ufm_plan *plan, char **args, const ptrdiff_t *steps, ptrdiff_t start, ptrdiff_t stop,
+                        int contiguous, int free_order, int *halt)
+{
+    Own *const own = ask_own();
+    Walk walk = {.own = own, .pace = pace_of(own, plan), .start = start, .stop = stop, .whole = is_whole(plan)};
+    Flags real = 0;
+    for (ptrdiff_t count; (count = advance(&walk)) && !(time_to_ask(own) && (*halt = interrupted())); ) {
+        set_raised(0);
+        real |= free_order ? run_range(plan, args, steps, walk.start, walk.start + count, contiguous, halt, 0)
+                           : run_sequence(plan, args, steps, walk.start, walk.start + count, halt);
+        if (*halt) break;
+    }
     return real;
 }
 
@@ -435,7 +649,9 @@ typedef struct {
     ptrdiff_t count, next;        /* next: the first element that nobody has taken */
     ptrdiff_t first;              /* start of the first piece that failed */
     int contiguous, parts, inside; /* inside: workers that are at it */
+    int interrupted;               /* by the user: everybody stops after the piece in hand */
     Flags real;
+    Modes modes; /* the caller's */
 } Job;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -449,8 +665,8 @@ __attribute__((constructor)) static void look_around(void)
     const char *wish = getenv("OMP_NUM_THREADS");
     cores = wish ? atoi(wish) : 0;
 #ifdef CPU_COUNT
-    cpu_set_t mine;
-    if (cores <= 0 && !sched_getaffinity(0, sizeof mine, &mine)) cores = CPU_COUNT(&mine);
+    cpu_set_t allowed;
+    if (cores <= 0 && !sched_getaffinity(0, sizeof allowed, &allowed)) cores = CPU_COUNT(&allowed);
 #endif
 #ifdef _WIN32
     wish = getenv("NUMBER_OF_PROCESSORS");
@@ -483,23 +699,54 @@ static int take(Job *job, ptrdiff_t *from, ptrdiff_t *to)
     return 1;
 }
 
-/* Flags belong to a thread, so each judges its own pieces.  Comes back with the lock. */
-static void work_on(Job *job)
+static void stop_job(Job *job)
 {
-    const Flags mine = raised();
+    __atomic_store_n(&job->interrupted, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&job->next, job->count, __ATOMIC_RELAXED);
+}
+
+/* Flags and modes belong to a thread, so each judges its own pieces.  Comes back with the lock. */
+static void work_on(Job *job, int caller)
+{
+    const Flags flags = raised();
+    Own *const own = ask_own();
     Flags real = 0;
     ptrdiff_t first = job->count, from, to;
+    set_all(0, job->modes);
     while (take(job, &from, &to)) {
+        Walk walk = {
+            .own = own, .pace = pace_of(own, job->plan), .start = from, .stop = to, .whole = is_whole(job->plan)};
         int failed = 0;
-        real |= run_range(job->plan, job->args, job->steps, from, to, job->contiguous, &failed, 1);
+        for (ptrdiff_t count; !failed && (count = advance(&walk)); ) {
+            if (caller && time_to_ask(own) && interrupted()) stop_job(job);
+            if (__atomic_load_n(&job->interrupted, __ATOMIC_RELAXED)) break;
+            set_raised(0);
+            real |= run_range(job->plan, job->args, job->steps, walk.start, walk.start + count, job->contiguous, &failed, 1);
+        }
         if (!failed) continue;
-        if (from < first) first = from;
+        if (walk.start < first) first = walk.start;
         __atomic_store_n(&job->next, job->count, __ATOMIC_RELAXED);
     }
-    set_raised(mine);
+    set_raised(flags);
     pthread_mutex_lock(&lock);
     job->real |= real;
     if (first < job->first) job->first = first;
+}
+
+/* Until the others are done, with the lock.  Their last pieces may be long ones. */
+static void wait_for_others(Job *job)
+{
+    while (job->inside) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += PATIENCE;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        if (pthread_cond_timedwait(&done, &lock, &until) != ETIMEDOUT || job->interrupted) continue;
+        pthread_mutex_unlock(&lock);
+        if (interrupted()) stop_job(job);
+        pthread_mutex_lock(&lock);
+    }
 }
 
 static void *worker(void *unused)
@@ -516,7 +763,7 @@ static void *worker(void *unused)
         __atomic_store_n(&seats, seats - 1, __ATOMIC_RELAXED);
         __atomic_store_n(&job->inside, job->inside + 1, __ATOMIC_RELAXED);
         pthread_mutex_unlock(&lock);
-        work_on(job);
+        work_on(job, 0);
         __atomic_store_n(&job->inside, job->inside - 1, __ATOMIC_RELAXED);
         if (!job->inside) pthread_cond_signal(&done);
     }
@@ -541,10 +788,10 @@ static void hire(int wanted)
 
 /* An exception belongs to the thread that called, so what failed elsewhere is computed once more by it. */
 static Flags run_parallel(const __ufm_plan *plan, char **args, const ptrdiff_t *steps, ptrdiff_t count, int contiguous,
-                          int parts, int *halt)
+                          int parts, Modes modes, int *halt)
 {
     Job job = {.plan = plan, .args = args, .steps = steps, .count = count, .first = count, .contiguous = contiguous,
-               .parts = parts};
+               .parts = parts, .modes = modes};
     pthread_mutex_lock(&lock);
     const int alone = job_now != NULL;
     if (!alone) {
@@ -554,18 +801,19 @@ static Flags run_parallel(const __ufm_plan *plan, char **args, const ptrdiff_t *
         pthread_cond_broadcast(&work);
     }
     pthread_mutex_unlock(&lock);
-    work_on(&job);
+    work_on(&job, 1);
     if (!alone) {
         __atomic_store_n(&seats, 0, __ATOMIC_RELAXED);
         pthread_mutex_unlock(&lock);
         for (int k = 0; k < SPIN && __atomic_load_n(&job.inside, __ATOMIC_RELAXED); k++) PAUSE;
         pthread_mutex_lock(&lock);
-        while (job.inside) pthread_cond_wait(&done, &lock);
+        wait_for_others(&job);
         job_now = NULL;
     }
     pthread_mutex_unlock(&lock);
     /* What an element that failed leaves undone may be no error after all, so everything behind it counts. */
-    if (job.first < count) job.real |= run_range(plan, args, steps, job.first, count, contiguous, halt, 0);
+    if (job.interrupted) *halt = 1;
+    else if (job.first < count) job.real |= run_pieces(plan, args, steps, job.first, count, contiguous, 1, halt);
     return job.real;
 }
 #endif
@@ -574,11 +822,13 @@ void __ufm_elementwise(const __ufm_plan *plan, char **args, const ptrdiff_t *dim
 {
     const ptrdiff_t count = dimensions[0];
     const int nin = plan->nin, all = nin + plan->nout;
-    const Flags before = raised();
+    Thread before;
     Flags real;
     int contiguous = 1, free_order = plan->kernel != NULL, halt = 0;
     (void)data;
-    if (count <= 0 || doomed()) return;
+    Own *const own = ask_own();
+    if (count <= 0 || doomed(own)) return;
+    remember(&before, own);
     for (int k = 0; k < all; k++) contiguous &= steps[k] == item_size[plan->types[k]];
     for (int o = nin; o < all; o++) {
         const ptrdiff_t size = item_size[plan->types[o]];
@@ -590,12 +840,21 @@ void __ufm_elementwise(const __ufm_plan *plan, char **args, const ptrdiff_t *dim
             free_order &= apart(args[k], steps[k], item_size[plan->types[k]], args[o], steps[o], size, count);
         }
     }
-    if (!free_order) real = run_sequence(plan, args, steps, count, &halt);
 #ifdef UFM_PARALLEL
-    else if (count >= 16384 && workers() > 1) real = run_parallel(plan, args, steps, count, contiguous, workers(), &halt);
+    if (free_order && count >= 16384 && workers() > 1) {
+        real = run_parallel(plan, args, steps, count, contiguous, workers(), before.modes, &halt);
+        restore(&before, halt ? 0 : real);
+        return;
+    }
 #endif
-    else real = run_range(plan, args, steps, 0, count, contiguous, &halt, 0);
-    set_raised(halt ? before : before | real);
+    Pace *pace = pace_of(own, plan);
+    if (free_order && count <= pace->left && !time_to_ask(own)) {
+        pace->left -= count;
+        if (before.flags) set_raised(0);
+        real = run_range(plan, args, steps, 0, count, contiguous, &halt, 0);
+    }
+    else real = run_pieces(plan, args, steps, 0, count, contiguous, free_order, &halt);
+    restore(&before, halt ? 0 : real);
 }
 
 /* -------------------------------------------------------------------------------------- generalized */
@@ -607,7 +866,7 @@ typedef struct {
 } Core;
 
 /* Copy between an array's strided core and contiguous scratch memory, last dimension fastest. */
-static void move_core(const Core *core, char *strided, size_t size, int into_scratch)
+FAST static void move_core(const Core *core, char *strided, size_t size, int into_scratch)
 {
     ptrdiff_t index[32] = {0};
     const ptrdiff_t row = core->sizes[core->dims - 1], row_step = core->steps[core->dims - 1];
@@ -646,7 +905,7 @@ static int meets(const Core *a, const char *p, ptrdiff_t p_step, const Core *b, 
 }
 
 /* The same judgement as real_flags, over all elements of one item. */
-static Flags real_core_flags(const __ufm_core_plan *plan, const Core *cores, char *const *at, Flags seen)
+RARE static Flags real_core_flags(const __ufm_core_plan *plan, const Core *cores, char *const *at, Flags seen)
 {
     int in = 0, out = 0;
     Flags real = 0;
@@ -664,7 +923,7 @@ static Flags real_core_flags(const __ufm_core_plan *plan, const Core *cores, cha
 }
 
 /* One item's cores where the function wants them: contiguous, outputs zero or as the input they start as. */
-static void prepare(const __ufm_core_plan *plan, const Core *cores, char **at, char **args, const ptrdiff_t *steps,
+FAST static void prepare(const __ufm_core_plan *plan, const Core *cores, char **at, char **args, const ptrdiff_t *steps,
                     ptrdiff_t item)
 {
     const int nin = plan->nin;
@@ -676,7 +935,7 @@ static void prepare(const __ufm_core_plan *plan, const Core *cores, char **at, c
         if (k >= nin) {
             const int from = plan->from[k - nin];
             if (from >= 0) memmove(at[k], at[from], (size_t)core->items * size);
-            else memset(at[k], 0, (size_t)core->items * size);
+            else memset(at[k], START, (size_t)core->items * size);
         } else if (!core->direct) {
             if (core->dims) move_core(core, place, size, 1);
             else memcpy(core->scratch, place, size);
@@ -684,21 +943,57 @@ static void prepare(const __ufm_core_plan *plan, const Core *cores, char **at, c
     }
 }
 
+/* Items start..stop; sets *halt where an exception was set. */
+static Flags run_items(const __ufm_core_plan *plan, const Core *cores, char **args, const ptrdiff_t *steps,
+                       const ptrdiff_t *dims, ptrdiff_t start, ptrdiff_t stop, int *halt)
+{
+    const int nin = plan->nin, all = nin + plan->nout;
+    char *at[MAX_OPERANDS];
+    Flags real = 0, seen;
+    set_raised(0);
+    for (ptrdiff_t item = start; item < stop; item++) {
+        prepare(plan, cores, at, args, steps, item);
+        int failed = plan->item ? plan->item(at, dims) : 1;
+        if (failed && plan->checked) {
+            const int held = plan->item ? hold() : 0;
+            if (plan->item) prepare(plan, cores, at, args, steps, item);
+            failed = plan->checked(at, dims);
+            if (plan->item) let_go(held);
+        }
+        if (failed) {
+            *halt = mine.raised_before = 1;
+            break;
+        }
+        if ((seen = raised())) {
+            real |= real_core_flags(plan, cores, at, seen);
+            set_raised(0);
+        }
+        for (int k = nin; k < all; k++) {
+            if (cores[k].direct) continue;
+            if (cores[k].dims) move_core(cores + k, args[k] + item * steps[k], item_size[plan->types[k]], 0);
+            else memcpy(args[k] + item * steps[k], cores[k].scratch, item_size[plan->types[k]]);
+        }
+    }
+    return real;
+}
+
 void __ufm_generalized(const __ufm_core_plan *plan, char **args, const ptrdiff_t *dimensions, const ptrdiff_t *steps,
                        void *data)
 {
     const ptrdiff_t total = dimensions[0], *dims = dimensions + 1;
     const int nin = plan->nin, all = nin + plan->nout;
-    const Flags before = raised();
+    Thread before;
     const signed char *number = plan->cores;
     const ptrdiff_t *core_step = steps + all;
-    Flags real = 0, seen;
+    Flags real = 0;
     size_t need = 0;
     (void)data;
-    if (total <= 0 || doomed()) return;
+    Own *const own = ask_own();
+    if (total <= 0 || doomed(own)) return;
+    remember(&before, own);
 
     Core *cores = malloc((size_t)all * sizeof *cores);
-    char *memory = NULL, *at[MAX_OPERANDS];
+    char *memory = NULL;
     if (!cores) goto no_memory;
     for (int k = 0; k < all; k++, number++) {
         Core *core = cores + k;
@@ -721,42 +1016,45 @@ void __ufm_generalized(const __ufm_core_plan *plan, char **args, const ptrdiff_t
     char *scratch = memory + (64 - (uintptr_t)memory % 64) % 64;
     for (int k = 0; k < all; k++) {
         cores[k].scratch = scratch;
+        FENCE(scratch + (size_t)cores[k].items * item_size[plan->types[k]], 64);
         scratch += ((size_t)cores[k].items * item_size[plan->types[k]] + 127) & ~(size_t)63;
     }
 
     const int state = plan->item ? 0 : hold();
     int halt = 0;
-    set_raised(0);
-    for (ptrdiff_t item = 0; item < total && !halt; item++) {
-        prepare(plan, cores, at, args, steps, item);
-        int failed = plan->item ? plan->item(at, dims) : 1;
-        if (failed && plan->checked) {
-            const int held = plan->item ? hold() : 0;
-            if (plan->item) prepare(plan, cores, at, args, steps, item);
-            failed = plan->checked(at, dims);
-            if (plan->item) let_go(held);
-        }
-        if (failed) {
-            halt = raised_before = 1;
-            break;
-        }
-        if ((seen = raised())) {
-            real |= real_core_flags(plan, cores, at, seen);
-            set_raised(0);
-        }
-        for (int k = nin; k < all; k++) {
-            if (cores[k].direct) continue;
-            if (cores[k].dims) move_core(cores + k, args[k] + item * steps[k], item_size[plan->types[k]], 0);
-            else memcpy(args[k] + item * steps[k], cores[k].scratch, item_size[plan->types[k]]);
-        }
+    Walk walk = {.own = own, .pace = pace_of(own, plan), .stop = total};
+    for (ptrdiff_t count; (count = advance(&walk)) && !(time_to_ask(own) && (halt = interrupted())); ) {
+        real |= run_items(plan, cores, args, steps, dims, walk.start, walk.start + count, &halt);
+        if (halt) break;
     }
     if (!plan->item) let_go(state);
+    UNFENCE(memory, need + 64);
     free(memory);
     free(cores);
-    set_raised(halt ? before : before | real);
+    restore(&before, halt ? 0 : real);
     return;
 
 no_memory:
     free(cores);
     fail(__ufm_host.memory_error, "no memory for a contiguous copy of the core dimensions");
+}
+
+/* --------------------------------------------------------------------------- loops of another process
+
+   What NumPy calls where the code itself must not run here: see ufunc_magic/guard/sandbox.py. */
+typedef struct {
+    const char *(*call)(ptrdiff_t, char **, const ptrdiff_t *, const ptrdiff_t *); /* NULL, or what went wrong */
+    ptrdiff_t index;
+    void *kind; /* class of the exception */
+    Flags flags;
+} Remote;
+
+EXPORT void __ufm_remote_loop(char **args, const ptrdiff_t *dimensions, const ptrdiff_t *steps, void *data)
+{
+    Remote *remote = data;
+    const Flags before = raised();
+    if (dimensions[0] <= 0 || doomed(ask_own())) return;
+    const char *said = remote->call(remote->index, args, dimensions, steps);
+    if (said) fail(remote->kind, said);
+    set_raised(said ? before : before | (remote->flags & ALL_FLAGS));
 }

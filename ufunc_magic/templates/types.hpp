@@ -12,5 +12,13 @@ __UFM_IS(std::complex<float>, 14) __UFM_IS(std::complex<double>, 15) __UFM_IS(st
 #ifdef __STDCPP_FLOAT16_T__
 __UFM_IS(_Float16, 23)
 #endif
+#ifdef __UFM_CUDA_HALF
+__UFM_IS(__UFM_CUDA_HALF, 23)
+#endif
 #define __UFM_TYPE(T) (__ufm_type<T>::number)
+#ifdef __UFM_START
+extern "C" unsigned char __ufm_start;
+#define __UFM_ZERO(T) ({ T __ufm_z; __builtin_memset(&__ufm_z, __ufm_start, sizeof __ufm_z); __ufm_z; })
+#else
 #define __UFM_ZERO(T) (T())
+#endif

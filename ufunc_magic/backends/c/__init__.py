@@ -10,11 +10,10 @@ import os
 from pathlib import Path
 
 from ... import cache, compilers, loader
-from ...includes import header_digests, search_folders
+from ...includes import header_digests, search_folders, working_folder
 from ...objectcode import ObjectCode
 from ...options import Options
-from .. import engine, libraries
-from .flags import compiler_flags, linker_flags
+from .. import compiler_flags, engine, libraries, linker_flags
 
 __all__ = ["compile", "key"]
 
@@ -29,7 +28,7 @@ def key(source: str, *, options: Options) -> str:
     flags, link = compiler_flags(tool, options), linker_flags(tool, options)
     folders, forced = search_folders([*flags, *tool.command])
     sources = tuple(Path(s).expanduser() for s in options.src)
-    headers = header_digests(source, folders=folders, cwd=Path.cwd(), files=(*forced, *sources))
+    headers = header_digests(source, folders=folders, cwd=working_folder(), files=(*forced, *sources))
     unknown = os.urandom(16).hex() if headers is None else ""
     native = " ".join(loader.cpu_features()) if options.arch == "native" else ""
     parts = [

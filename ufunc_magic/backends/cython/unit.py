@@ -126,6 +126,8 @@ def _translated(
 def _planned(made: Translated, source: str, options: Options, *, name: str, module: str, whole: bool) -> Kernels:
     defined = copies.definitions(made.c, name=name)
     wanted = [f.cname for f in made.functions if f.cname and not f.name.startswith("_")]
+    # Copies have lost the lines that whoever debugs wants.
+    wanted = [] if "-g" in options.compile_args else wanted
     copied = copies.copies(defined, wanted, free=made.free, module=module)
     return kernels(made.functions, defined=defined, copied=copied, text=Text(source), options=options, whole=whole)
 
@@ -204,6 +206,9 @@ def _compiled(
     folder = library.parent
     extra = [native.driver(unit.tool, parallel=bool(options.parallel), folder=folder), *map(Path, unit.sources)]
     places = translated.places(unit.text, module=module, name=name, cell=source)
+    if "-g" in options.compile_args:  # whoever debugs wants lines of the cell
+        unit = replace(unit, text=translated.with_lines(unit.text, places, name=name))
+        places = [0] * (unit.text.count("\n") + 1)
 
     told: dict[str, Any] = {"name": name, "cell": source, "storage": native.storage()}
     whole = functools.partial(toolchain.compile_shared, unit.tool, unit.text, output=library, link=unit.link)
@@ -215,7 +220,7 @@ def _compiled(
         # Module and loops at once, on two cores: neither needs to see the other.
         fast = ["-O3" if f == "-O1" else f for f in flags]
         parts = [folder / "module.o", folder / "loops.o"]
-        with ThreadPoolExecutor(1, thread_name_prefix="ufunc_magic-loops") as pool:
+        with ThreadPoolExecutor(1, thread_name_prefix="ufunc_magic-loops") as pool, toolchain.together(folder):
             loops = pool.submit(toolchain.compile_object, unit.tool, unit.loops, output=parts[1], flags=fast, **told)
             warned = toolchain.compile_object(unit.tool, unit.text, output=parts[0], flags=flags, places=places, **told)
             loops.result()

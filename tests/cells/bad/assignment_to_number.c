@@ -1,0 +1,1 @@
+double f(double x) { 3 = x; return x; }

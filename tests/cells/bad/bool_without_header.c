@@ -1,0 +1,1 @@
+double f(double x) { bool b = x > 0; return b; }

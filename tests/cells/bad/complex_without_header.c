@@ -1,0 +1,1 @@
+double complex f(double complex z) { return z; }

@@ -1,0 +1,2 @@
+#include <complex.h>
+double f(double I) { return I; }

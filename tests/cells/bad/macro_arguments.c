@@ -1,0 +1,2 @@
+#define SQ(x) ((x)*(x))
+double f(double x) { return SQ(x, 2); }

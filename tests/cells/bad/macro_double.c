@@ -1,0 +1,2 @@
+#define double float complex
+double f(double x) { return x; }

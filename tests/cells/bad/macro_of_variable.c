@@ -1,0 +1,2 @@
+#define x y
+double f(double a) { return x; }

@@ -1,0 +1,2 @@
+%%c_ufunc
+double f(double x) { return x; }

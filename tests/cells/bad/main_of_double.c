@@ -1,0 +1,1 @@
+double main(double x) { return x; }

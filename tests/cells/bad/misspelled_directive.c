@@ -1,0 +1,2 @@
+#inclde <math.h>
+double f(double x) { return sin(x); }

@@ -1,0 +1,1 @@
+double f(double x) { retrun 2*x; }

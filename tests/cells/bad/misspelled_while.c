@@ -1,0 +1,1 @@
+double f(double x) { whlie (x > 1) x /= 2; return x; }

@@ -1,0 +1,2 @@
+double f(double x)
+    return 2*x;

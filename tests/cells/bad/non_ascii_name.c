@@ -1,0 +1,5 @@
+double f(double x)
+{
+    double été = x;
+    return étè;
+}

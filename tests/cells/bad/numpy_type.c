@@ -1,0 +1,1 @@
+float64 f(float64 x) { return x; }

@@ -1,0 +1,2 @@
+#include <math.h>
+int sin(int x) { return x; }

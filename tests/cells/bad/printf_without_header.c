@@ -1,0 +1,1 @@
+double f(double x) { printf("%d", x); return x; }

@@ -1,0 +1,2 @@
+$ gcc -O3
+>>> double f(double x) { return x; }

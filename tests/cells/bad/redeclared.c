@@ -1,0 +1,1 @@
+double f(double x) { double x = 2; return x; }

@@ -1,0 +1,3 @@
+// expect: SIGABRT
+#include <assert.h>
+double f(double x) { assert(x == 0 && x == 1); return x; }

@@ -1,0 +1,2 @@
+// expect: stack overflow
+double f(double x) { volatile double a[1 << 24]; for (int i = 0; i < 1 << 24; i += 512) a[i] = x; return a[0]; }

@@ -1,0 +1,3 @@
+// expect: SIGBUS
+#include <signal.h>
+double f(double x) { if (x == x) raise(SIGBUS); return x; }

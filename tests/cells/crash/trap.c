@@ -1,0 +1,2 @@
+// expect: SIGILL
+double f(double x) { if (x == x) __builtin_trap(); return x; }

@@ -1,0 +1,3 @@
+// expect: write past the array
+// ufunc: (n)->(n)
+void f(const double *x, double *y, int n) { for (int i = 0; i <= n; i++) y[i] = i < n ? x[i] : 0; }

@@ -1,0 +1,609 @@
+"""CUDA cells without a GPU: which functions are bound and how, the emulation, what is refused, the report."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ufunc_magic as um
+from ufunc_magic import build, compilers, device, nvrtc
+from ufunc_magic.backends import cuda
+from ufunc_magic.backends.cuda import check, deviceonly, refusals, roles
+from ufunc_magic.compare import cudarows
+from ufunc_magic.names import defined_in
+from ufunc_magic.objectcode import FunctionCode, ObjectCode
+from ufunc_magic.options import make_options
+from ufunc_magic.pyloop import namespace
+
+#: Most of what a cell can hold, so that most tests share one compilation.
+CELL = """\
+typedef float real;
+__constant__ float table[4] = {1.0f, 2.0f, 3.0f, 4.0f};
+
+// The product.
+__device__ float mul(float x, float y) { return x * y; }
+
+extern "C" __device__ int mul_f32_f32(float *return_value, float x, float y)
+{
+    *return_value = x * y;
+    return x > 1000.0f ? 7 : 0;
+}
+extern "C" { __device__ int halved(double *result, double x) { *result = x / 2; return 0; } }
+
+static __device__ float helper(float x) { return x + 1.0f; }
+__device__ __forceinline__ float looked_up(float x) { return table[int(x) & 3] + helper(x); }
+__host__ __device__ inline double sq(double x) { return x * x; }
+__device__ float sq(float x) { return x * x; }
+__device__ int sq(int x) { return x * x; }
+template <typename T> __device__ T cube(T x) { return x * x * x; }
+template <typename T, int N> __device__ T times(T x) { return x * N; }
+namespace ns { __device__ unsigned long twice(unsigned long a) { return times<unsigned long, 2>(a); } }
+__device__ void polar(float x, float y, float *r, float *t) { *r = sqrtf(x * x + y * y); *t = atan2f(y, x); }
+__device__ real hypotenuse(const real a, real b)
+{
+    float2 v = make_float2(a, b);
+    return sqrtf(v.x * v.x + v.y * v.y);
+}
+__device__ float4 scaled(float4 v, float a) { return make_float4(a * v.x, a * v.y, a * v.z, a * v.w); }
+__device__ void bump(float &x, double by) { x = x + by; }
+
+// ufunc: (n)->()
+__device__ float total(const float *x, int n) { float s = 0; for (int i = 0; i < n; i++) s += x[i]; return s; }
+// ufunc: (n)->()
+extern "C" __device__ int mean(float *return_value, const float *x, int n)
+{
+    if (n == 0) return 3;
+    *return_value = total(x, n) / n;
+    return 0;
+}
+extern "C" __device__ int sum_reduce(float *return_value, const float *data, int n)
+{
+    if (n < 0) return 5;
+    *return_value = total(data, n);
+    return 0;
+}
+__device__ void fill(double *p, long n, const char *what) { for (long i = 0; i < n; i++) p[i] = what[0]; }
+
+__global__ void axpy(int n, float a, const float *x, float *y)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] += a * x[i];
+}
+template <typename T> __global__ void reversed(T *x)
+{
+    extern __shared__ double room[];
+    room[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    x[threadIdx.x] = (T)room[blockDim.x - 1 - threadIdx.x];
+}
+float on_the_host(float x) { return x; }
+"""
+
+X = np.linspace(0, 3, 7, dtype="f4")
+
+
+def compiled(source: str, **options: Any) -> build.Build:
+    return um.compile_cuda(source, **{"device": "cpu", **options})
+
+
+def codes(made: build.Build) -> dict[str, FunctionCode]:
+    return {code.name: code for code in made.object_code.functions}
+
+
+@pytest.fixture
+def cell() -> build.Build:
+    return compiled(CELL)
+
+
+# ------------------------------------------------------------------------------------ what is bound
+
+
+def test_every_device_function_of_numbers_is_a_ufunc(cell: build.Build) -> None:
+    bound = {name: f.types for name, f in cell.items() if isinstance(f, np.ufunc)}
+    assert bound == {
+        "mul": ["ff->f"],
+        "mul_f32_f32": ["ff->f"],
+        "halved": ["d->d"],
+        "looked_up": ["f->f"],
+        "sq": ["i->i", "f->f", "d->d"],
+        "cube": ["f->f", "d->d"],
+        "twice": ["L->L"],
+        "polar": ["ff->ff"],
+        "hypotenuse": ["ff->f"],
+        "bump": ["fd->f"],
+        "total": ["f->f"],
+        "mean": ["f->f"],
+    }
+
+
+def test_the_others_are_plain_functions_and_kernels(cell: build.Build) -> None:
+    assert {name: code.kind for name, code in codes(cell).items() if code.kind != "ufunc"} == {
+        "sum_reduce": "plain",
+        "fill": "plain",
+        "scaled": "plain",
+        "axpy": "kernel",
+        "reversed_f4": "kernel",
+        "reversed_f8": "kernel",
+    }
+
+
+def test_function_of_the_host_is_not_bound_and_the_report_says_so(cell: build.Build) -> None:
+    assert "on_the_host" not in cell
+    assert "on_the_host is neither __device__ nor __global__, so it is not bound" in cell.notes
+
+
+def test_values_are_those_of_the_source(cell: build.Build) -> None:
+    np.testing.assert_array_equal(cell.mul(X, 2), 2 * X)
+    np.testing.assert_array_equal(cell.halved(X), X / 2.0)
+    np.testing.assert_array_equal(cell.looked_up(X), np.array([1, 2, 3, 4], "f4")[X.astype(int) & 3] + X + 1)
+    np.testing.assert_array_equal(cell.cube(np.float64(3)), 27.0)
+    np.testing.assert_array_equal(cell.twice(np.uint64(2**40)), 2**41)
+    np.testing.assert_allclose(cell.polar(X, X), [np.hypot(X, X), np.arctan2(X, X)], rtol=3e-7)
+    np.testing.assert_allclose(cell.hypotenuse(X, 1), np.hypot(X, 1), rtol=3e-7)
+    np.testing.assert_array_equal(cell.bump(X, 1.0), X + 1)
+    np.testing.assert_array_equal(cell.total(np.ones((2, 5), "f4")), [5, 5])
+
+
+def test_comment_above_becomes_the_docstring(cell: build.Build) -> None:
+    assert "The product." in cell.mul.__doc__
+
+
+def test_statements_of_device_code_name_the_function_as_cplus_does(cell: build.Build) -> None:
+    found = {name: code.calls for name, code in codes(cell).items()}
+    assert found["mul"] == ("{out0} = mul({in0}, {in1})",)
+    assert found["mul_f32_f32"] == ("mul_f32_f32(&{out0}, {in0}, {in1})",)
+    assert found["cube"] == ("{out0} = cube<float>({in0})", "{out0} = cube<double>({in0})")
+    assert found["twice"] == ("{out0} = ns::twice({in0})",)
+    assert found["polar"] == ("polar({in0}, {in1}, &{out0}, &{out1})",)
+    assert found["bump"] == ("{out0} = {in0}; bump({out0}, {in1})",)
+    assert found["total"] == ()
+    assert found["sum_reduce"] == ("sum_reduce(&{out0}, {in0}, {in1})",)
+    assert found["fill"] == ("fill({in0}, {in1}, {in2})",)
+    assert found["axpy"] == ("axpy",)
+    assert found["reversed_f8"] == ("reversed<double>",)
+
+
+def test_prototypes_are_the_compilers_types(cell: build.Build) -> None:
+    found = {name: code.prototype for name, code in codes(cell).items() if code.prototype}
+    assert found == {
+        "sum_reduce": ("f4", "const f4*", "i4"),
+        "fill": ("void", "f8*", "i8", "const i1*"),
+        "scaled": ("V16", "V16", "f4"),
+        "axpy": ("void", "i4", "f4", "const f4*", "f4*"),
+        "reversed_f4": ("void", "f4*"),
+        "reversed_f8": ("void", "f8*"),
+    }
+
+
+def test_overloads_with_pointers_are_told_apart() -> None:
+    made = compiled(
+        "__device__ double f(const double *p, int n) { return p[n]; }\n"
+        "__device__ float f(const float *p) { return p[1]; }\n"
+        "__global__ void k(float *p) { *p = 1; }\n__global__ void k(double *p, int n) { p[n] = 2; }\n"
+    )
+    assert {code.name: code.prototype for code in made.object_code.functions} == {
+        "f": ("f8", "const f8*", "i4"),
+        "k": ("void", "f4*"),
+    }
+    assert made.f(np.array([1.0, 2.0]), 1) == 2.0
+
+
+def test_cell_in_terms_of_t_has_a_loop_and_a_kernel_for_each_type() -> None:
+    made = compiled(
+        "__device__ T twice(T x) { return x + x; }\n__global__ void doubled(T *p) { *p = twice(*p); }\n", types="f4,i4"
+    )
+    assert made.twice.types == ["i->i", "f->f"]
+    assert [code.calls for code in made.object_code.functions] == [
+        ("{out0} = __ufm_i4_twice({in0})", "{out0} = __ufm_f4_twice({in0})"),
+        ("__ufm_i4_doubled",),
+        ("__ufm_f4_doubled",),
+    ]
+    assert "#define twice __ufm_f4_twice" in made.object_code.device["unit"]
+    value = np.array([3], "i4")
+    made.doubled_i4[1, 1](value)
+    assert value[0] == 6
+
+
+def test_functions_that_macros_and_local_headers_make_are_bound(tmp_path: Path) -> None:
+    (tmp_path / "more.cuh").write_text("__device__ inline float from_header(float x) { return x - 1; }\n")
+    made = compiled(
+        '#include "more.cuh"\n#define DEFINE(name, op) __device__ float name(float x) { return x op x; }\n'
+        "DEFINE(added, +)\nDEFINE(multiplied, *)\n",
+        include=[str(tmp_path)],
+    )
+    assert list(made) == ["from_header", "added", "multiplied"]
+    assert made.multiplied(np.float32(3)) == 9
+
+
+def test_half_is_numpys_float16() -> None:
+    made = compiled(
+        "#include <cuda_fp16.h>\n__device__ half twice(half x) { return __hadd(x, x); }\n"
+        "__device__ float first(const __half *p) { return __half2float(p[0]); }\n"
+    )
+    assert made.twice.types == ["e->e"]
+    assert made.twice(np.float16(1.5)) == np.float16(3)
+    assert codes(made)["first"].prototype == ("f4", "const f2*")
+
+
+# --------------------------------------------------------------------------------------- Numba's form
+
+
+def test_status_other_than_0_is_an_exception_that_names_it(cell: build.Build) -> None:
+    bad = np.array([1, 2000, 3], "f4")
+    for call in (
+        lambda: cell.mul_f32_f32(bad, bad),
+        lambda: cell.mul_f32_f32(np.repeat(bad, 2)[::2], bad),
+        lambda: cell.mul_f32_f32.reduce(bad[[1, 1, 1]]),
+        lambda: cell.mul_f32_f32(np.float32(2000), np.float32(1)),
+    ):
+        with pytest.raises(RuntimeError, match="mul_f32_f32 returned status 7"):
+            call()
+    with pytest.raises(RuntimeError, match="mean returned status 3"):
+        cell.mean(np.empty((2, 0), "f4"))
+    assert cell.mean(np.ones((2, 3), "f4")).tolist() == [1, 1]
+
+
+def test_plain_function_in_numbas_form_returns_its_result(cell: build.Build) -> None:
+    assert cell.sum_reduce(np.arange(4, dtype="f4"), 4) == 6
+    with pytest.raises(RuntimeError, match="sum_reduce returned status 5"):
+        cell.sum_reduce(np.arange(4, dtype="f4"), -1)
+
+
+@pytest.mark.parametrize(
+    ("text", "abi", "expected"),
+    [
+        ('extern "C" __device__ int f(float *return_value, float x) {}', "auto", True),
+        ('extern "C" __device__ int f(float *result) {}', "auto", True),
+        ("__device__ int f(float *return_value, float x) {}", "auto", False),
+        ("__device__ int f(float *p, float x) {}", "numba", True),
+        ('extern "C" __device__ int f(float *return_value, float x) {}', "c", False),
+        ('extern "C" __device__ int f(const float *return_value, float x) {}', "auto", False),
+        ('extern "C" __device__ float f(float *return_value, float x) {}', "numba", False),
+        ('extern "C" __device__ int f(float *r, int n) {}', "auto", False),
+        ('extern "C" __device__ int f(float *result, int n) { result[n] = 1; }', "auto", False),
+        ('extern "C" __device__ int f(int x) {}', "auto", False),
+    ],
+)
+def test_numbas_form_is_known_by_linkage_type_and_name(text: str, abi: str, expected: bool) -> None:
+    from ufunc_magic import cparse
+
+    (function,) = cparse.parse(text, cplus=True).functions
+    assert roles.in_numbas_form(function, abi=abi) is expected
+
+
+def test_abi_c_makes_the_status_a_result() -> None:
+    source = 'extern "C" __device__ int f(float *return_value, float x) { *return_value = x; return 4; }'
+    made = compiled(source, abi="c")
+    assert made.f.types == ["f->if"]
+    assert made.f(np.float32(2)) == (4, 2.0)
+
+
+# ----------------------------------------------------------------------------------------- kernels
+
+
+def test_kernel_runs_in_the_emulation_with_barriers_and_dynamic_shared_memory(cell: build.Build) -> None:
+    y = np.ones(100, "f4")
+    cell.axpy[4, 32](100, np.float32(2), np.arange(100, dtype="f4"), y)
+    np.testing.assert_array_equal(y, 1 + 2 * np.arange(100))
+    x = np.arange(64.0)
+    cell.reversed_f8[1, 64, None, 64 * 8](x)
+    np.testing.assert_array_equal(x, np.arange(64.0)[::-1])
+
+
+def test_kernels_have_a_line_in_the_report(cell: build.Build) -> None:
+    shown = str(build.report(cell, options=make_options({"time": False})))
+    assert "axpy[grid, block](n, a, x, y): a kernel" in shown
+
+
+# --------------------------------------------------------------------------------------- refusals
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('asm("mov.u32 %0, %laneid;" : "=r"(i));', "inline PTX"),
+        ('asm volatile ("bar.sync 0;");', "inline PTX"),
+        ("i = __shfl_down_sync(0xffffffffu, i, 1);", "__shfl_down_sync looks at the other lanes"),
+        ("i = __ballot_sync(~0u, i);", "__ballot_sync looks at the other lanes"),
+        ("i = __reduce_add_sync(~0u, i);", "__reduce_add_sync looks at the other lanes"),
+        ("float v = tex2D<float>(t, 0, 0);", "tex2D: textures"),
+        ("cudaTextureObject_t t = 0;", "cudaTextureObject_t: textures"),
+        ("surf2Dwrite(1.0f, s, 0, 0);", "surf2Dwrite: surfaces"),
+        ("auto g = cooperative_groups::this_grid();", "cooperative groups"),
+        ("nvcuda::wmma::fill_fragment(f, 0);", "tensor cores"),
+        ("other<<<1, 2>>>(i);", "dynamic parallelism"),
+    ],
+)
+def test_what_the_emulation_lacks_is_refused_on_its_line(line: str, said: str) -> None:
+    source = f"// 1\n__device__ int f(int i)\n{{\n    {line}\n    return i;\n}}\n"
+    with pytest.raises(um.CompileError, match="cannot be emulated on the CPU") as caught:
+        compiled(source, name="In[3]")
+    (found,) = caught.value.diagnostics
+    assert (found.file, found.line) == ("In[3]", 4)
+    assert re.match(r"asm|__|tex|cudaT|surf|coop|nvcuda|<<<", found.text[found.column - 1 :])
+    assert said in found.message
+    assert found.hint
+
+
+def test_header_of_cooperative_groups_is_refused_on_its_line() -> None:
+    (found,) = refusals.find("// x\n#include <cooperative_groups.h>\n__device__ int f(int i) { return i; }\n", name="c")
+    assert found.line == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '#ifdef __CUDA_ARCH__\n__device__ void g() { asm("nop;"); }\n#endif\n',
+        '// asm("nop;") and __shfl_sync(1) and k<<<1, 2>>>()\n',
+        'static const char *words = "k<<<1,2>>>(); __shfl_sync()";\n',
+        "__device__ int texture(int all) { return all; }\n",
+        "/* #include <mma.h> */\n",
+    ],
+)
+def test_what_is_not_compiled_is_not_refused(text: str) -> None:
+    assert refusals.find(text, name="In[3]") == ()
+
+
+def test_asking_for_a_gpu_where_there_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "available", lambda: False)
+    monkeypatch.setattr(device, "missing", lambda: "there is no driver.")
+    with pytest.raises(um.ToolchainError, match="--device gpu: no GPU can be used here: there is no driver"):
+        um.compile_cuda(CELL, device="gpu")
+
+
+@pytest.mark.parametrize(
+    ("source", "kind", "said"),
+    [
+        ("", um.ParseError, "defines no CUDA function"),
+        ("float f(float x) { return x; }", um.ParseError, r"__device__ or __global__ and free of static \(f\)"),
+        ("__device__ float f(float x) { return x }", um.CompileError, r"In\[3\]:1:"),
+        ("\n__device__ float f(float x) { return y; }", um.CompileError, r"In\[3\]:2:.*'y' was not declared"),
+        ("\n__device__ float f(float x) {", um.CompileError, r"In\[3\]:2:"),
+    ],
+)
+def test_message_of_a_bad_cell(source: str, kind: type[Exception], said: str) -> None:
+    with pytest.raises(kind, match=said) as caught:
+        compiled(source, name="In[3]")
+    assert "ufm" not in str(caught.value)
+
+
+# ------------------------------------------------------------------------------------ key and cache
+
+
+def test_same_cell_again_is_the_same_functions_and_starts_nothing(
+    cell: build.Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subprocess, "Popen", lambda *a, **k: pytest.fail("a process was started"))
+    again = compiled(CELL)
+    assert again.cached
+    assert again.mul is cell.mul
+
+
+@pytest.mark.parametrize(
+    ("changed", "differs"), [({"abi": "numba"}, True), ({"device": "cpu"}, True), ({"time": False}, False)]
+)
+def test_key_differs_where_the_code_may(changed: dict[str, Any], differs: bool) -> None:
+    plain = cuda.key(CELL, options=make_options())
+    assert (cuda.key(CELL, options=make_options(changed)) != plain) is differs
+
+
+def test_another_process_needs_no_compiler_and_nothing_of_cuda(shared_cache_folder: Path) -> None:
+    source = "__device__ float f(float x) { return x + 1; }"
+    code = (
+        "import sys, os, ufunc_magic as um\n"
+        f"b = um.compile_cuda({source!r}, device='cpu')\n"
+        "print(b.cached, b.f.types, sorted({'cupy', 'cuda.bindings', 'numba', 'tree_sitter'} & set(sys.modules)))"
+    )
+    environment = {"PATH": "/usr/bin:/bin", "UFUNC_MAGIC_CACHE": str(shared_cache_folder)}
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=300,
+            cwd=Path(__file__).parent.parent,
+        ).stdout.strip()
+        for _ in range(2)
+    ]
+    assert said[0].startswith("False ['f->f']")
+    assert said[1] == "True ['f->f'] []"
+
+
+def test_pickled_function_of_a_cell_comes_back(cell: build.Build) -> None:
+    assert um.loads(um.dumps(cell.mul)) is cell.mul
+
+
+# ----------------------------------------------------------------------------------------- the report
+
+
+def test_report_says_emulation_and_has_no_row_of_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cudarows, "_told", set())
+    monkeypatch.setattr(device, "available", lambda: False)
+    made = um.compile_cuda("__device__ double f(double x) { return 1.0 / (1.0 + exp(-x)); }")
+    reports = [build.report(made, options=make_options({"size": 1000})) for _ in range(2)]
+    labels = [row.label for row in reports[0].rows]
+    assert labels == ["Python loop", "NumPy expression", "CPU emulation, 1 thread"]
+    assert reports[0].ok
+    assert str(reports[0]).rstrip().endswith("; CPU emulation")
+    assert "CPU emulation" in json.loads(reports[0].to_json())["device"]
+    notices = ["there is no GPU here" in str(report) for report in reports]
+    assert notices == [True, False]
+
+
+def test_asked_for_emulation_needs_no_notice(cell: build.Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cudarows, "_told", set())
+    assert not [note for note in cudarows.notices(cell.object_code) if "GPU" in note]
+
+
+class FakeMeter:
+    """A GPU that takes 1 ms, 4 ms with transfers, at half of its copies' speed."""
+
+    copied = 0
+
+    def time_function(self, function: Any, arguments: Any) -> Any:
+        return SimpleNamespace(kernel=1e-3, transfers=4e-3, bandwidth=5e11)
+
+    def copy_bandwidth(self) -> float:
+        self.copied += 1
+        return 1e12
+
+
+def test_rows_of_a_gpu_are_the_kernel_alone_and_with_transfers(cell: build.Build) -> None:
+    class Function:
+        emulated = cell.mul
+
+        def __call__(self, x: Any, y: Any) -> Any:
+            return x * y
+
+    meter = FakeMeter()
+    rows, _ = (cudarows.gpu_rows(Function(), [X, X], meter=meter) for _ in range(2))
+    assert [(row.label, row.kind, row.seconds, row.bandwidth) for row in rows] == [
+        ("GPU, kernel alone", "gpu", 1e-3, 0.5),
+        ("GPU with transfers", "gpu", 4e-3, None),
+    ]
+    assert all(row.agreement is not None and row.agreement.ok for row in rows)
+    assert meter.copied == 1
+
+
+def test_gpu_that_gives_other_results_disagrees(cell: build.Build) -> None:
+    function = type("Wrong", (), {"emulated": cell.mul, "__call__": lambda self, x, y: x * y + 1})()
+    rows = cudarows.gpu_rows(function, [X, X], meter=FakeMeter())
+    assert not any(row.agreement.ok for row in rows if row.agreement)
+
+
+def test_table_with_a_gpu_has_its_rows_and_their_share_of_its_bandwidth(cell: build.Build) -> None:
+    from ufunc_magic import compare
+
+    function = type("Gpu", (), {"emulated": cell.mul, "__call__": lambda self, x, y: x * y})()
+    made = compare.time_function(
+        cell.mul,
+        name="mul",
+        types="ff->f",
+        python=lambda x, y: x * y,
+        label="CPU loop",
+        further=lambda arrays: cudarows.gpu_rows(function, arrays, meter=FakeMeter()),
+        size=1000,
+        budget=0.2,
+    )
+    assert [row.label for row in made.rows][-3:] == ["CPU loop, 1 thread", "GPU, kernel alone", "GPU with transfers"]
+    assert made.rows[-1].speedup == pytest.approx(made.rows[0].seconds / 4e-3)
+    assert "50 % of the GPU's copy bandwidth" in str(made)
+
+
+# ------------------------------------------------------------------------------------- Python's words
+
+FORMS = """\
+__device__ float a(float x) { return __expf(-x) + __logf(x + 1) * __sinf(x); }
+__device__ float b(float x) { return rsqrtf(x) + __fdividef(x, x - 1); }
+__device__ float c(float x) { return __saturatef(x) + rcbrtf(x); }
+__device__ double d(double x) { return normcdf(x) + rhypot(x, 2.0) + norm3d(x, 1.0, 2.0); }
+__device__ int e(int x) { return __popc(x) + __clz(x) * __ffs(x); }
+__device__ float g(float x) { return __fmaf_rn(x, 2.0f, 1.0f) * __fadd_rn(x, 1.0f) - __frcp_rn(x + 2.0f); }
+"""
+
+
+def test_cudas_functions_have_python_forms_with_the_same_values() -> None:
+    made = compiled(FORMS)
+    with np.errstate(all="ignore"):
+        for code in made.object_code.functions:
+            assert code.python, f"{code.name}: {code.python_reason}"
+            names: Mapping[str, Any] = namespace("verify")
+            exec(code.checked, names)  # type: ignore[arg-type]
+            values = np.arange(9).astype(made[code.name].types[0][0])
+            expected = [names[code.python_name](x.item()) for x in values]
+            np.testing.assert_allclose(made[code.name](values), expected, rtol=1e-5, err_msg=code.name)
+
+
+def test_function_that_may_fail_has_no_python_form(cell: build.Build) -> None:
+    assert codes(cell)["mul_f32_f32"].python_reason == "may return another status than 0"
+    assert "return result" in codes(cell)["halved"].python
+
+
+# ---------------------------------------------------------------------------------------------- names
+
+
+def test_names_of_a_broken_cell_are_found() -> None:
+    text = """
+        extern "C" __device__ int first(float *r, float x) {
+        __global__ void __launch_bounds__(256, 2) second(float *x) {
+        __launch_bounds__(128) __global__ void third(
+        template <typename T> __device__ T fourth(T x)
+        __host__ __device__ __forceinline__ unsigned int fifth (int a)
+        extern "C" { __device__ double sixth(double a) { return a; } }
+        static __device__ float hidden(float x)
+    """
+    words = {name for name in defined_in(text) if not name.endswith("_")}
+    assert words == {"first", "second", "third", "fourth", "fifth", "sixth"}
+
+
+# ---------------------------------------------------------------------------------------------- NVRTC
+
+needs_nvrtc = pytest.mark.skipif(not nvrtc.identity(), reason="NVRTC is not installed")
+NVRTC_CELL = CELL.replace("float on_the_host(float x) { return x; }\n", "")
+
+
+@pytest.mark.nvrtc
+@needs_nvrtc
+def test_nvrtc_knows_the_types_that_the_host_compiler_knows() -> None:
+    options = make_options({"device": "cpu", "cplus": True})
+    host, alone = compiled(NVRTC_CELL), deviceonly.compile(NVRTC_CELL, options=options, name="In[3]", why="no compiler")
+
+    def said(object_code: ObjectCode) -> list[Any]:
+        return [(f.name, f.kind, [loop.types for loop in f.loops], f.calls, f.prototype) for f in object_code.functions]
+
+    assert said(alone) == said(host.object_code)
+    assert alone.code == b""
+    assert alone.notes[0] == "no compiler"
+
+
+@pytest.mark.nvrtc
+@needs_nvrtc
+def test_what_nvrtc_refuses_is_an_error_on_the_cells_line() -> None:
+    source = "\n__device__ float f(float x) { return x; }\n__host__ float g(float x) { return x; }\n"
+    with pytest.raises(um.CompileError, match=r"In\[3\]:3:") as caught:
+        um.compile_cuda(source, name="In[3]")
+    assert "--device cpu" in str(caught.value)
+    assert "f" in compiled(source)
+
+
+@pytest.mark.nvrtc
+@needs_nvrtc
+def test_header_that_nvrtc_lacks_is_a_warning() -> None:
+    made = um.compile_cuda("#include <vector>\n__device__ float f(float x) { return x; }\n")
+    assert [d.severity for d in made.diagnostics if "NVRTC" in d.message] == ["warning"]
+
+
+@pytest.mark.nvrtc
+@needs_nvrtc
+def test_object_code_says_who_has_checked_it() -> None:
+    made = um.compile_cuda("__device__ float f(float x) { return x; }\n")
+    assert made.object_code.device["arch"] == "compute_75"
+    assert made.object_code.device["nvrtc"]
+
+
+def test_without_nvrtc_nothing_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nvrtc, "find", lambda: None)
+    unit = SimpleNamespace(identifiers=frozenset(), typedefs={}, macros=())
+    verdict = check.check("text", unit=unit, options=make_options(), name="In[3]")  # type: ignore[arg-type]
+    assert verdict.device == {"arch": "", "nvrtc": "", "ltoir": ""}
+
+
+def test_without_compiler_and_nvrtc_both_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing(**_: Any) -> compilers.Toolchain:
+        raise um.ToolchainError("No C++ compiler was found.", remedy='pip install "ufunc_magic[zig]"')
+
+    monkeypatch.setattr(compilers, "find", nothing)
+    monkeypatch.setattr(nvrtc, "find", lambda: None)
+    with pytest.raises(um.ToolchainError, match="No C\\+\\+ compiler"):
+        um.compile_cuda("__device__ float f(float x) { return x; }")

@@ -1,0 +1,1007 @@
+"""CUDA functions and kernels on arrays of the device: all but the device.
+
+The device is the host here.  `Device` takes the place of the few functions of `ufunc_magic.device.driver`; the
+kernels that would run on a GPU are compiled for the CPU, as text that was not changed, and run thread by thread.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import hashlib
+import importlib.util
+import inspect
+import pickle
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ufunc_magic as um
+from ufunc_magic import device, gpucheck
+from ufunc_magic.device import driver, geometry, loops, reduce, source, symbols, timing
+from ufunc_magic.device.geometry import View
+from ufunc_magic.errors import ArgumentError
+from ufunc_magic.gpucheck import __main__ as command
+from ufunc_magic.gpucheck import cells, checks
+from ufunc_magic.loader import here
+from ufunc_magic.objectcode import FunctionCode, LoopCode, ObjectCode
+
+TEMPLATES = Path(um.__file__).parent / "templates"
+COMPILER = shutil.which("g++") or shutil.which("clang++")
+HAS_CUPY = importlib.util.find_spec("cupy") is not None
+
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
+
+
+# ------------------------------------------------------------------------------ a device on the host
+
+
+class DeviceArray:
+    """As much of a CuPy array as is used, over the host's memory."""
+
+    __module__ = "cupy.stand_in"
+
+    def __init__(self, held: np.ndarray[Any, Any]) -> None:
+        self.held = held
+        self.data = type("Memory", (), {"ptr": held.ctypes.data, "device_id": 0})()
+
+    shape = property(lambda self: self.held.shape)
+    strides = property(lambda self: self.held.strides)
+    dtype = property(lambda self: self.held.dtype)
+    ndim = property(lambda self: self.held.ndim)
+    nbytes = property(lambda self: self.held.nbytes)
+    flags = property(lambda self: self.held.flags)
+
+    def transpose(self, axes: Sequence[int]) -> DeviceArray:
+        return DeviceArray(self.held.transpose(axes))
+
+    def reshape(self, shape: Sequence[int]) -> DeviceArray:
+        return DeviceArray(self.held.reshape(shape))
+
+    def __getitem__(self, key: Any) -> DeviceArray:
+        return DeviceArray(np.asarray(self.held[key]))
+
+
+def cupy_array(held: np.ndarray[Any, Any]) -> Any:
+    """A real CuPy array over the host's memory."""
+    import cupy
+
+    root = held
+    while isinstance(root.base, np.ndarray):
+        root = root.base
+    low, high = np.lib.array_utils.byte_bounds(root)
+    memory = cupy.cuda.UnownedMemory(low, high - low, root, device_id=0)
+    pointer = cupy.cuda.MemoryPointer(memory, held.ctypes.data - low)
+    return cupy.ndarray(held.shape, held.dtype, memptr=pointer, strides=held.strides)
+
+
+def host(array: Any) -> np.ndarray[Any, Any]:
+    """The memory of an array of the device, as it is, as NumPy's."""
+    holder = type("Holder", (), {})()
+    holder.__array_interface__ = {
+        "data": (array.data.ptr, False),
+        "shape": tuple(array.shape),
+        "strides": tuple(array.strides),
+        "typestr": array.dtype.str,
+        "version": 3,
+    }
+    holder.owner = array
+    return np.asarray(holder)
+
+
+class Device:
+    """What `driver` does, with the host's memory and compiler; notes what it was asked for."""
+
+    def __init__(self, lend: Any) -> None:
+        self.lend = lend
+        self.compiled: list[str] = []
+        self.launched: list[tuple[Any, ...]] = []
+        self.moved: list[str] = []
+
+    def allocate(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Any:
+        return self.lend(np.empty(tuple(shape), dtype))
+
+    def to_device(self, array: np.ndarray[Any, Any]) -> Any:
+        self.moved.append("there")
+        return self.lend(np.array(array, order="C"))
+
+    def to_host(self, array: Any) -> np.ndarray[Any, Any]:
+        self.moved.append("back")
+        return host(array).copy()
+
+    def copy(self, array: Any, dtype: np.dtype[Any] | None = None) -> Any:
+        return self.lend(host(array).astype(dtype or array.dtype, order="C", copy=True))
+
+    def assign(self, array: Any, value: Any) -> None:
+        host(array)[...] = host(value) if hasattr(value, "data") and hasattr(value.data, "ptr") else value
+
+    def function(self, text: str, entry: str, **_: Any) -> Any:
+        self.compiled.append(text)
+        return compiled(text, entry)
+
+    def launch(
+        self, function: Any, grid: Any, block: Any, given: Sequence[Any], *, shared: int = 0, stream: Any = None
+    ) -> None:
+        self.launched.append((grid, block, shared, stream))
+        values = [np.asarray(value) for value in given]
+        pointers = (ctypes.c_void_p * max(1, len(values)))(*(v.ctypes.data for v in values))
+        function((ctypes.c_uint * 3)(*grid), (ctypes.c_uint * 3)(*block), ctypes.c_size_t(shared), pointers)
+
+    def elapsed(self, run: Any, *, repeat: int = 1) -> float:
+        for _ in range(repeat):
+            run()
+        return 0.01
+
+
+_compiled: dict[str, Any] = {}
+_folder: list[Path] = []
+
+
+FLAGS = f"-std=c++17 -O0 -w -fPIC -D__UFM_CUDA_KERNELS__=1 -I{TEMPLATES} -I{TEMPLATES}/cuda".split()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _kernels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    folder = tmp_path_factory.mktemp("kernels")
+    _folder.append(folder)
+    # The shim is read once, and not for each of a hundred kernels.
+    (folder / "shim.h").write_text('#include "cuda.h"\n')
+    command = [str(COMPILER), *FLAGS, "-x", "c++-header", str(folder / "shim.h"), "-o", str(folder / "shim.h.gch")]
+    subprocess.run(command, check=True, timeout=120)
+    yield
+    _folder.clear()
+    _compiled.clear()
+
+
+def compiled(text: str, entry: str) -> Any:
+    """A kernel for the CPU, with the launcher that `__ufm_launch` is."""
+    found = _compiled.get(text + entry)
+    if found is None:
+        launcher = (
+            f'extern "C" void __ufm_run(const unsigned *g, const unsigned *b, __SIZE_TYPE__ s, void **a)'
+            f" {{ __ufm_launch({entry}, g, b, s, a); }}\n"
+        )
+        path = _folder[0] / hashlib.sha256((text + entry).encode()).hexdigest()[:16]
+        command = [str(COMPILER), *FLAGS, "-shared", "-include", str(_folder[0] / "shim.h"), "-x", "c++", "-"]
+        unit = f"{text}\n{launcher}"
+        done = subprocess.run([*command, "-o", str(path)], input=unit, capture_output=True, text=True, timeout=120)
+        assert not done.returncode, done.stderr[-3000:] + text
+        found = _compiled[text + entry] = ctypes.CDLL(str(path)).__ufm_run
+    return found
+
+
+@pytest.fixture(params=["stand-in", pytest.param("cupy", marks=pytest.mark.skipif(not HAS_CUPY, reason="no CuPy"))])
+def gpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Device:
+    made = Device(DeviceArray if request.param == "stand-in" else cupy_array)
+    for name in ("allocate", "to_device", "to_host", "copy", "assign", "function", "launch", "elapsed"):
+        monkeypatch.setattr(driver, name, getattr(made, name))
+    monkeypatch.setattr(driver, "missing", lambda: "")
+    monkeypatch.setattr(driver, "current", lambda: 0)
+    monkeypatch.setattr(driver, "on", lambda _: contextlib.nullcontext())
+    monkeypatch.setattr(driver, "limits", driver.Limits)
+    monkeypatch.setattr(driver, "wait", lambda _=None: None)
+    return made
+
+
+# ------------------------------------------------------------------------------------ functions
+
+MUL = """__device__ float mul(float x, float y) { return x * y; }
+__device__ double mul(double x, double y) { return x * y; }"""
+POLAR = """__device__ void polar(double x, double y, double *r, double *t)
+{
+    *r = sqrt(x * x + y * y);
+    *t = atan2(y, x);
+}"""
+ADD = "__device__ float add(float x, float y) { return x + y; }\n__device__ long add(long x, long y) { return x + y; }"
+TYPES = {"f": 11, "d": 12, "i": 5, "l": 7, "?": 0, "b": 1, "F": 14, "e": 23, "g": 13}
+
+
+def code_of(name: str, cell: str, types: Sequence[str], call: str, **fields: Any) -> tuple[FunctionCode, ObjectCode]:
+    """What the back end would say of a function whose loops are ``types`` (``"ff->f"``)."""
+    words = [word.split("->") for word in types]
+    made = FunctionCode(
+        name=name,
+        kind="ufunc",
+        nin=len(words[0][0]),
+        nout=len(words[0][1]),
+        parameters=tuple(f"x{n}" for n, _ in enumerate(words[0][0], 1)),
+        results=tuple(f"y{n}" for n, _ in enumerate(words[0][1], 1)),
+        loops=tuple(LoopCode(n, tuple(TYPES[c] for c in a + b)) for n, (a, b) in enumerate(words)),
+        calls=(call,) * len(words),
+        **fields,
+    )
+    return made, ObjectCode(b"", here(), (made,), language="cuda", source=cell, name="In[3]")
+
+
+def function_of(name: str, cell: str, types: Sequence[str], call: str, *, emulated: Any = None, **fields: Any) -> Any:
+    made, object_code = code_of(name, cell, types, call, **fields)
+    return device.make(made, object_code, emulated=emulated)
+
+
+@pytest.fixture
+def mul() -> Any:
+    return function_of("mul", MUL, ["ff->f", "dd->d"], "{out0} = mul({in0}, {in1})", emulated=np.multiply)
+
+
+@pytest.fixture
+def polar() -> Any:
+    return function_of("polar", POLAR, ["dd->dd"], "polar({in0}, {in1}, &{out0}, &{out1})")
+
+
+@pytest.fixture
+def add() -> Any:
+    return function_of("add", ADD, ["ff->f", "ll->l"], "{out0} = add({in0}, {in1})", identity=0)
+
+
+def sample(*shape: int, dtype: Any = "f4") -> np.ndarray[Any, Any]:
+    return (np.arange(np.prod(shape, dtype=int)) % 97 - 40).reshape(shape).astype(dtype)
+
+
+LAYOUTS: dict[str, Any] = {
+    "contiguous": lambda: (sample(1000), sample(1000)),
+    "a tail that fills no pack": lambda: (sample(1003), sample(1003)),
+    "one element": lambda: (sample(1), sample(1)),
+    "empty": lambda: (sample(0, 3), sample(0, 3)),
+    "two axes": lambda: (sample(30, 7), sample(30, 7)),
+    "not aligned to a pack": lambda: (sample(101)[1:], sample(100)),
+    "every other": lambda: (sample(200)[::2], sample(100)),
+    "backwards": lambda: (sample(100)[::-1], sample(100)),
+    "Fortran order": lambda: (np.asfortranarray(sample(13, 9)), np.asfortranarray(sample(13, 9))),
+    "both orders": lambda: (np.asfortranarray(sample(13, 9)), sample(13, 9)),
+    "row and column": lambda: (sample(9), sample(13, 1)),
+    "three axes broadcast": lambda: (sample(4, 1, 5), sample(3, 1)),
+    "no axes": lambda: (sample(1).reshape(()), sample(6)),
+    "a slice of each axis": lambda: (sample(8, 9, 10)[1::2, ::-3, 2:7], sample(4, 3, 5)),
+    "broadcast by strides of 0": lambda: (np.broadcast_to(sample(5), (4, 5)), sample(4, 5)),
+    "transposed": lambda: (sample(2, 3, 4).transpose(2, 0, 1), sample(4, 2, 3)),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_arrays_of_the_device_give_what_numpy_gives(gpu: Device, mul: Any, layout: str) -> None:
+    x, y = LAYOUTS[layout]()
+    z = mul(gpu.lend(x), gpu.lend(y))
+    expected = np.multiply(x, y)
+    assert (type(z), z.dtype, z.shape) == (type(gpu.lend(x)), expected.dtype, expected.shape)
+    np.testing.assert_array_equal(host(z), expected)
+    assert gpu.moved == []
+
+
+@pytest.mark.parametrize("layout", ["two axes", "Fortran order", "both orders", "row and column", "transposed"])
+def test_outputs_are_laid_out_as_numpy_does(gpu: Device, mul: Any, layout: str) -> None:
+    x, y = LAYOUTS[layout]()
+    assert mul(gpu.lend(x), gpu.lend(y)).strides == np.multiply(x, y).strides
+
+
+def test_packed_loads_are_used_where_all_are_aligned(gpu: Device, mul: Any) -> None:
+    x = np.zeros(64, "f4")
+    x = x[(-x.ctypes.data // 4) % 4 :][:32]
+    mul(gpu.lend(x), gpu.lend(x), out=gpu.lend(x))
+    mul(gpu.lend(x[1:]), gpu.lend(x[1:]), out=gpu.lend(x[1:]))
+    assert ["__ufm_pack<float, 4>" in text for text in gpu.compiled] == [True, False]
+
+
+def test_numpy_arrays_go_there_and_back(gpu: Device, mul: Any) -> None:
+    x, y = sample(4, 5), sample(5)
+    z = mul(x, y)
+    np.testing.assert_array_equal(z, x * y)
+    assert (type(z), gpu.moved) == (np.ndarray, ["there", "there", "back"])
+
+
+def test_numbers_alone_give_a_numpy_scalar(gpu: Device, mul: Any) -> None:
+    z = mul(2.0, 3.5)
+    assert (type(z), z) == (np.float64, 7.0)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "expected"),
+    [("f4", 2, "f4"), ("f4", 2.5, "f4"), ("f4", np.float64(2), "f8"), ("f8", 2, "f8"), ("i4", "f4", "f8"),
+     ("i2", "f4", "f4"), ("?", "f4", "f4"), ("f4", np.array(2.0), "f8"), ("f2", "f4", "f4"), ("u1", "i1", "f4")],
+)  # fmt: skip
+def test_types_are_promoted_by_numpys_rules(gpu: Device, x: str, y: Any, expected: str) -> None:
+    # Without a ufunc to ask: NumPy's own multiply has more loops than this one.
+    mul = function_of("mul", MUL, ["ff->f", "dd->d"], "{out0} = mul({in0}, {in1})")
+    a, b = sample(12, dtype=x), sample(12, dtype=y) if isinstance(y, str) else y
+    z = mul(gpu.lend(a), gpu.lend(b) if isinstance(b, np.ndarray) and b.ndim else b)
+    assert z.dtype == expected
+    np.testing.assert_array_equal(host(z), a.astype(expected) * np.asarray(b).astype(expected))
+
+
+def test_types_that_no_loop_takes_are_numpys_type_error(gpu: Device, mul: Any) -> None:
+    plain = function_of("mul", MUL, ["ff->f", "dd->d"], "{out0} = mul({in0}, {in1})")
+    for f in (plain, mul):
+        with pytest.raises(TypeError):
+            f(gpu.lend(sample(3)), "text")
+    with pytest.raises(TypeError, match="cannot be cast safely"):
+        plain(gpu.lend(sample(3)), 1j)
+
+
+def test_dtype_and_signature_choose_the_loop(gpu: Device, mul: Any) -> None:
+    x = gpu.lend(sample(3))
+    assert mul(x, x, dtype="f8").dtype == "f8"
+    assert mul(x, x, signature="dd->d").dtype == "f8"
+    with pytest.raises(TypeError, match="both"):
+        mul(x, x, dtype="f8", signature="dd->d")
+
+
+def test_results_go_to_out(gpu: Device, mul: Any, polar: Any) -> None:
+    x, y = sample(6), sample(6)[::-1]
+    out = gpu.lend(np.zeros(6, "f4"))
+    assert mul(gpu.lend(x), gpu.lend(y), out) is out
+    np.testing.assert_array_equal(host(out), x * y)
+    r = gpu.lend(np.zeros(6))
+    found = polar(gpu.lend(x), gpu.lend(y), out=(r, None))
+    assert found[0] is r
+    np.testing.assert_allclose(host(r), np.hypot(x, y))
+    np.testing.assert_allclose(host(found[1]), np.arctan2(y.astype(float), x))
+    here = np.zeros(6, "f8")
+    assert mul(x, y, out=here) is here
+    np.testing.assert_array_equal(here, x * y)
+
+
+def test_out_of_another_type_is_cast_by_the_rule(gpu: Device, mul: Any) -> None:
+    x = gpu.lend(sample(6, dtype="f8"))
+    narrow, whole = gpu.lend(np.zeros(6, "f4")), gpu.lend(np.zeros(6, "i4"))
+    np.testing.assert_array_equal(host(mul(x, x, out=narrow)), (sample(6, dtype="f8") ** 2).astype("f4"))
+    with pytest.raises(TypeError, match="Cannot cast"):
+        mul(x, x, out=whole)
+    np.testing.assert_array_equal(host(mul(x, x, out=whole, casting="unsafe")), sample(6) ** 2)
+
+
+def test_out_takes_part_in_broadcasting_and_is_never_broadcast(gpu: Device, mul: Any) -> None:
+    x = gpu.lend(sample(3))
+    wide = gpu.lend(np.zeros((2, 3), "f4"))
+    np.testing.assert_array_equal(host(mul(x, x, out=wide)), np.broadcast_to(sample(3) ** 2, (2, 3)))
+    with pytest.raises(ValueError, match="non-broadcastable"):
+        mul(wide, wide, out=x)
+    with pytest.raises(ValueError, match="one entry per"):
+        mul(x, x, out=(x, x))
+
+
+def test_an_input_that_the_output_overwrites_is_read_first(gpu: Device, mul: Any) -> None:
+    memory = sample(300)
+    expected = memory[1:-1] * memory[:-2]
+    x, y, out = (gpu.lend(v) for v in (memory[1:-1], memory[:-2], memory[2:]))
+    mul(x, y, out=out)
+    np.testing.assert_array_equal(memory[2:], expected)
+
+
+def test_in_place_needs_no_copy(gpu: Device, mul: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "copy", lambda *_: pytest.fail("copied"))
+    x = sample(50)
+    lent = gpu.lend(x)
+    expected = x * x
+    mul(lent, lent, out=lent)
+    np.testing.assert_array_equal(x, expected)
+
+
+def test_where_leaves_the_other_elements(gpu: Device, mul: Any) -> None:
+    x, mask = sample(5, 6), sample(5, 6) % 2 == 0
+    out = np.full((5, 6), -1, "f4")
+    mul(gpu.lend(x), gpu.lend(x), out=gpu.lend(out), where=gpu.lend(mask))
+    np.testing.assert_array_equal(out, np.where(mask, x * x, -1))
+    here = np.full((5, 6), -1, "f4")
+    np.testing.assert_array_equal(mul(x, x, out=here, where=mask), np.where(mask, x * x, -1))
+
+
+def test_several_outputs_are_a_tuple(gpu: Device, polar: Any) -> None:
+    r, t = polar(np.array([3.0, 0.0]), 4.0)
+    np.testing.assert_allclose((r, t), (np.hypot([3, 0], 4), np.arctan2(4, [3, 0])))
+
+
+def test_raw_types_are_passed_as_the_cell_names_them(gpu: Device) -> None:
+    cell = "struct pair { float re, im; };\n__device__ pair swap(pair x) { return pair{x.im, x.re}; }"
+    f = function_of("swap", cell, ["F->F"], "{out0} = swap({in0})")
+    x = (np.arange(5) + 2j).astype("F")
+    for layout in (x, x[::2]):
+        np.testing.assert_array_equal(host(f(gpu.lend(layout))), layout.imag + 1j * layout.real)
+
+
+def test_second_call_compiles_nothing(gpu: Device, mul: Any) -> None:
+    for _ in range(3):
+        mul(gpu.lend(sample(8)), 2.0)
+    assert len(gpu.compiled) == 1
+
+
+def test_source_shows_the_cell_on_its_own_lines() -> None:
+    text = source.unit("a\nb", 'In["3"]', "c")
+    assert text == '#line 1 "In[\\"3\\"]"\na\nb\n#line 1 "ufunc_magic"\nc'
+
+
+def test_what_was_learnt_of_a_layout_serves_only_others_like_it(gpu: Device, mul: Any) -> None:
+    memory = sample(400)
+    for x, y, out in (
+        (memory[:100], memory[100:200], memory[200:300]),
+        (memory[100:200], memory[200:300], memory[300:]),
+        (memory[:100], memory[4:104], memory[8:108]),
+        (memory[:200:2], memory[100:200], memory[200:300]),
+        (memory[1:101], memory[101:201], memory[201:301]),
+    ):
+        expected = x * y
+        mul(gpu.lend(x), gpu.lend(y), out=gpu.lend(out))
+        np.testing.assert_array_equal(out, expected)
+        np.testing.assert_array_equal(host(mul(gpu.lend(x), gpu.lend(y))), x * y)
+
+
+# ------------------------------------------------------------------------------- where arrays are
+
+
+def test_mixed_places_are_an_error_that_says_how_to_move(gpu: Device, mul: Any) -> None:
+    with pytest.raises(ArgumentError, match=r"argument 2 \(ndarray\) in the host's memory") as caught:
+        mul(gpu.lend(sample(3)), sample(3))
+    assert "cupy.asarray(x)" in str(caught.value)
+    assert isinstance(caught.value, TypeError | um.UfuncMagicError)
+    with pytest.raises(ArgumentError):
+        mul(sample(3), sample(3), out=gpu.lend(sample(3)))
+
+
+def test_scalars_go_with_either_place(gpu: Device, mul: Any) -> None:
+    x = sample(4)
+    for two in (2, 2.0, np.float32(2), np.array(2, "f4"), True + np.int8(1)):
+        np.testing.assert_array_equal(host(mul(gpu.lend(x), two)), 2 * x)
+        np.testing.assert_array_equal(mul(x, two), 2 * x)
+
+
+class Tensor:
+    """What torch's CUDA tensors are to others: DLPack on device type 2."""
+
+    __module__ = "torch"
+
+    def __init__(self, held: np.ndarray[Any, Any], *, requires_grad: bool = False) -> None:
+        self.held, self.requires_grad = held, requires_grad
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 2, 0
+
+    def __dlpack__(self, **_: Any) -> Any:
+        raise NotImplementedError
+
+
+class Library:
+    """A library that takes DLPack."""
+
+    def __init__(self) -> None:
+        self.taken: list[Any] = []
+
+    def from_dlpack(self, value: Any) -> Any:
+        self.taken.append(value)
+        return Tensor(value) if isinstance(value, np.ndarray) else Tensor(host(value))
+
+
+@pytest.fixture
+def borrowing(gpu: Device, monkeypatch: pytest.MonkeyPatch) -> Library:
+    """CuPy that takes `Tensor`, and a torch that takes its arrays back."""
+
+    class CuPy:
+        @staticmethod
+        def from_dlpack(value: Tensor) -> Any:
+            if value.requires_grad:
+                raise BufferError("Can't export tensors that require gradient")
+            return gpu.lend(value.held)
+
+        @staticmethod
+        def asarray(value: Any) -> Any:
+            return gpu.lend(value.held)
+
+    library = Library()
+    monkeypatch.setattr(driver, "cupy", CuPy)
+    monkeypatch.setitem(__import__("sys").modules, "torch", library)
+    return library
+
+
+def test_tensors_give_tensors_of_their_library(borrowing: Library, gpu: Device, mul: Any) -> None:
+    x = Tensor(sample(6))
+    z = mul(x, Tensor(sample(6)))
+    assert isinstance(z, Tensor)
+    np.testing.assert_array_equal(z.held, sample(6) ** 2)
+    out = Tensor(np.zeros(6, "f4"))
+    borrowing.taken.clear()
+    assert mul(x, 2, out=out) is out
+    np.testing.assert_array_equal(out.held, 2 * sample(6))
+    assert len(borrowing.taken) == 1  # so that torch's stream waits for ours
+    assert gpu.moved == []
+
+
+def test_tensor_that_needs_its_gradient_says_detach(borrowing: Library, mul: Any) -> None:
+    with pytest.raises(ArgumentError, match="detach"):
+        mul(Tensor(sample(3), requires_grad=True), 2.0)
+
+
+def test_device_arrays_of_numba_come_back_as_numbas(borrowing: Library, mul: Any, monkeypatch: Any) -> None:
+    class DeviceNDArray:
+        __module__ = "numba.cuda.cudadrv.devicearray"
+
+        def __init__(self, held: Any) -> None:
+            self.held, self.__cuda_array_interface__ = held, {}
+
+    class Cuda:
+        @staticmethod
+        def as_cuda_array(array: Any) -> Any:
+            return DeviceNDArray(host(array))
+
+    monkeypatch.setitem(__import__("sys").modules, "numba.cuda", Cuda)
+    z = mul(DeviceNDArray(sample(4)), 3)
+    assert isinstance(z, DeviceNDArray)
+    np.testing.assert_array_equal(z.held, 3 * sample(4))
+
+
+def test_arrays_on_two_devices_are_an_error(gpu: Device, mul: Any) -> None:
+    class Elsewhere(DeviceArray):
+        __module__ = "cupy.stand_in"
+
+        def __init__(self, held: Any) -> None:
+            super().__init__(held)
+            self.data.device_id = 1
+
+    with pytest.raises(ArgumentError, match="GPUs 0 and 1"):
+        mul(gpu.lend(sample(3)), Elsewhere(sample(3)))
+
+
+def test_wrapped_arrays_keep_their_wrapper(gpu: Device, mul: Any) -> None:
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed (extra: test)")
+    x = pandas.Series([1.0, 2.0], index=["a", "b"])
+    pandas.testing.assert_series_equal(mul(x, 3.0), 3.0 * x)
+
+
+# -------------------------------------------------------------------------------------- reduce
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1, None, (0, 2), ()])
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_reduce_agrees_with_numpy(gpu: Device, add: Any, axis: Any, keepdims: bool) -> None:
+    x = sample(3, 4, 300, dtype="i4")
+    z = add.reduce(gpu.lend(x), axis=axis, keepdims=keepdims, dtype="i8")
+    expected = np.add.reduce(x, axis=axis, keepdims=keepdims, dtype="i8")
+    assert (z.shape, z.dtype) == (np.shape(expected), expected.dtype)
+    np.testing.assert_array_equal(host(z), expected)
+
+
+def test_long_reduction_goes_in_slices(gpu: Device, add: Any) -> None:
+    x = sample(70_001, dtype="i8")
+    assert int(host(add.reduce(gpu.lend(x)))) == x.sum()
+    assert [grid for grid, *_ in gpu.launched] == [(1, 18, 1), (1, 1, 1)]
+
+
+@pytest.mark.parametrize("view", [np.s_[::-1], np.s_[::3], np.s_[1:]])
+def test_reduce_takes_any_layout(gpu: Device, add: Any, view: Any) -> None:
+    x = sample(30, 40, dtype="i8")[view].T
+    np.testing.assert_array_equal(host(add.reduce(gpu.lend(x))), x.sum(0))
+
+
+def test_reduce_starts_from_the_identity_or_from_initial(gpu: Device, add: Any) -> None:
+    empty = gpu.lend(np.zeros((0, 3), "f4"))
+    assert host(add.reduce(empty)).tolist() == [0, 0, 0]
+    assert host(add.reduce(empty, initial=5)).tolist() == [5, 5, 5]
+    assert host(add.reduce(gpu.lend(sample(4)), initial=0.5)) == sample(4).sum() + 0.5
+    with pytest.raises(ValueError, match="no identity"):
+        add.reduce(empty, initial=None)
+
+
+def test_reduce_of_numpy_arrays_gives_numpys(gpu: Device, add: Any) -> None:
+    x = sample(3, 4)
+    assert add.reduce(x, axis=None) == x.sum()
+    out = np.zeros(4, "f4")
+    assert add.reduce(x, out=out) is out
+    np.testing.assert_array_equal(out, x.sum(0))
+
+
+def test_reduce_needs_an_identity(gpu: Device, mul: Any, polar: Any) -> None:
+    for f in (mul, polar):
+        with pytest.raises(um.SignatureError, match="identity"):
+            f.reduce(sample(3))
+
+
+def test_wrong_axes_are_numpys_errors(gpu: Device, add: Any) -> None:
+    with pytest.raises(np.exceptions.AxisError):
+        add.reduce(gpu.lend(sample(3)), axis=1)
+    with pytest.raises(ValueError, match="duplicate"):
+        add.reduce(gpu.lend(sample(3, 3)), axis=(0, -2))
+
+
+def test_outer_pairs_all_elements(gpu: Device, mul: Any) -> None:
+    np.testing.assert_array_equal(mul.outer(sample(3), sample(4)), np.multiply.outer(sample(3), sample(4)))
+    z = mul.outer(gpu.lend(sample(3)), gpu.lend(sample(2, 2)))
+    np.testing.assert_array_equal(host(z), np.multiply.outer(sample(3), sample(2, 2)))
+
+
+@pytest.mark.parametrize("method", ["accumulate", "reduceat", "at"])
+def test_methods_without_a_device_form_name_the_other_way(mul: Any, method: str) -> None:
+    with pytest.raises(um.SignatureError, match=f"emulated.{method}"):
+        getattr(mul, method)(sample(3))
+
+
+# -------------------------------------------------------------------------- what a function says
+
+
+def test_function_describes_itself_as_a_ufunc_does(mul: Any, polar: Any) -> None:
+    assert (mul.nin, mul.nout, mul.nargs, mul.ntypes, mul.types) == (2, 1, 3, 2, ["ff->f", "dd->d"])
+    assert (mul.identity, mul.signature, mul.__name__) == (None, None, "mul")
+    assert repr(polar) == "<CUDA function 'polar' dd->dd>"
+    assert str(inspect.signature(mul)).startswith("(x1, x2, /")
+
+
+def test_functions_that_have_no_element_wise_form_refuse(gpu: Device) -> None:
+    code, object_code = code_of("norm", "", ["d->d"], "", core="(n)->()")
+    plain = replace(code, kind="plain", core="", reason="'p' may be an array")
+    wide = replace(code, core="", loops=(LoopCode(0, (13, 13)),), calls=("{out0} = f({in0})",))
+    for refused, word in ((code, r"\(n\)->\(\)"), (plain, "may be an array"), (wide, "types that a GPU")):
+        with pytest.raises(um.SignatureError, match=word):
+            device.make(refused, object_code, emulated=None)(sample(3))
+
+
+@pytest.mark.parametrize("count", [0, 1, 4])
+def test_wrong_number_of_arguments_is_a_type_error(mul: Any, count: int) -> None:
+    with pytest.raises(TypeError, match=f"{count} were given"):
+        mul(*[1.0] * count)
+
+
+def test_argument_error_can_be_pickled() -> None:
+    made = pickle.loads(pickle.dumps(ArgumentError("a", remedy="b")))
+    assert (str(made), type(made)) == ("a\nb", ArgumentError)
+
+
+# -------------------------------------------------------------------------------------- kernels
+
+AXPY = """extern "C" __global__ void axpy(int n, float a, const float *x, float *y)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] += a * x[i];
+}"""
+
+
+def kernel_of(name: str, cell: str, prototype: Sequence[str], *, emulated: bool = True, names: Any = ()) -> Any:
+    code = FunctionCode(name=name, kind="kernel", prototype=tuple(prototype), parameters=tuple(names), index=0)
+    object_code = ObjectCode(
+        b"", here(), (code,), language="cuda", source=cell, options={"device": "cpu" if emulated else "gpu"}
+    )
+    run = compiled(cell, name) if emulated else None
+    address = ctypes.cast(run, ctypes.c_void_p).value if run else 0
+    return device.make_kernel(code, object_code, address=address or 0, owner=run)
+
+
+@pytest.fixture
+def axpy() -> Any:
+    return kernel_of("axpy", AXPY, ("void", "i4", "f4", "const f4*", "f4*"), names="naxy")
+
+
+def test_emulated_kernel_works_on_numpy_arrays_in_place(axpy: Any) -> None:
+    x, y = sample(1000), sample(1000)[::-1].copy()
+    expected = y + 2 * x
+    axpy[4, 256](1000, 2.0, x, y)
+    np.testing.assert_array_equal(y, expected)
+    axpy.forall(1000, block=100)(1000, 0, x, y)
+    np.testing.assert_array_equal(y, expected)
+
+
+def test_kernel_on_the_device_takes_its_arrays(gpu: Device) -> None:
+    axpy = kernel_of("axpy", AXPY, ("void", "i4", "f4", "const f4*", "f4*"), emulated=False, names="nxay")
+    x, y = sample(100), sample(100)
+    axpy[1, 128, 64](100, 3.0, gpu.lend(x), gpu.lend(y))
+    np.testing.assert_array_equal(y, 4 * sample(100))
+    assert (gpu.launched, gpu.moved) == ([((1, 1, 1), (128, 1, 1), 64, None)], [])
+
+
+def test_numpy_arrays_are_copied_to_the_device_and_back_unless_const(gpu: Device) -> None:
+    axpy = kernel_of("axpy", AXPY, ("void", "i4", "f4", "const f4*", "f4*"), emulated=False)
+    x, y = sample(100), sample(100)
+    x.flags.writeable = False
+    axpy[1, 128](100, 3.0, x, y)
+    np.testing.assert_array_equal(y, 4 * sample(100))
+    assert gpu.moved == ["there", "there", "back"]
+    with pytest.raises(ArgumentError, match=r"cupy\.asarray"):
+        axpy[1, 128](100, 3.0, gpu.lend(sample(100)), y)
+
+
+def test_barriers_and_shared_memory_run_in_the_emulation() -> None:
+    cell = """__global__ void total(const int *x, int *out) {
+        __shared__ int part[64];
+        int t = threadIdx.x;
+        part[t] = x[blockIdx.x * 64 + t];
+        __syncthreads();
+        for (int s = 32; s; s /= 2) { if (t < s) part[t] += part[t + s]; __syncthreads(); }
+        if (t == 0) out[blockIdx.x] = part[0];
+    }"""
+    total = kernel_of("total", cell, ("void", "const i4*", "i4*"))
+    x, out = sample(4, 64, dtype="i4"), np.zeros(4, "i4")
+    total[4, 64](x, out)
+    np.testing.assert_array_equal(out, x.sum(1))
+
+
+@pytest.mark.parametrize(
+    ("args", "error", "words"),
+    [
+        ((100, 2.0, "x"), ArgumentError, "takes 4 arguments, 3 were given"),
+        ((1.5, 2.0, "x", "y"), ArgumentError, r"n is 1.5.*int32"),
+        ((2**31, 2.0, "x", "y"), OverflowError, "outside of int32"),
+        ((100, 1e300, "x", "y"), OverflowError, "outside of float32"),
+        ((100, 1j, "x", "y"), ArgumentError, "float32"),
+        (("x", 2.0, "x", "y"), ArgumentError, "takes a number"),
+        ((100, 2.0, "double", "y"), ArgumentError, r"array of float64.*astype|float64"),
+        ((100, 2.0, "every other", "y"), ArgumentError, "ascontiguousarray"),
+        ((100, 2.0, "x", "read-only"), ArgumentError, "read-only"),
+        ((100, 2.0, "big-endian", "y"), ArgumentError, "byte order"),
+        ((100, 2.0, "list", "y"), ArgumentError, "no memory"),
+        ((100, 2.0, 140_000_000, "y"), ArgumentError, "MemoryPointer"),
+    ],
+)
+def test_wrong_arguments_are_named_before_the_launch(axpy: Any, args: Any, error: Any, words: str) -> None:
+    frozen = sample(100)
+    frozen.flags.writeable = False
+    named = {
+        "x": sample(100), "y": sample(100), "double": sample(100, dtype="f8"), "every other": sample(200)[::2],
+        "read-only": frozen, "big-endian": sample(100, dtype=">f4"), "list": [1.0, 2.0],
+    }  # fmt: skip
+    given = [named.get(a, a) if isinstance(a, str) else a for a in args]
+    with pytest.raises(error, match=words):
+        axpy[1, 128](*given)
+
+
+def test_const_pointers_take_read_only_arrays(axpy: Any) -> None:
+    x, y = sample(10), np.zeros(10, "f4")
+    x.flags.writeable = False
+    axpy[1, 32](10, 1, x, y)
+    np.testing.assert_array_equal(y, x)
+
+
+@pytest.mark.parametrize(
+    ("launch", "words"),
+    [
+        ((1,), "has 1 entries"),
+        ((1, 2048), "block.x is 2048"),
+        ((1, (32, 33)), "1,056 threads"),
+        ((0, 32), "grid.x is 0"),
+        ((1, (1, 1, 128)), "block.z is 128"),
+        (((1, 70_000), 32), "grid.y is 70000"),
+        ((1, 32, 1 << 20), "shared memory"),
+        ((1.5, 32), "Give an integer"),
+        (((1, 2, 3, 4), 32), "Give an integer"),
+        ((1, 32, 0, "stream"), "not a stream"),
+    ],
+)
+def test_launches_that_no_device_takes_are_refused(axpy: Any, launch: Any, words: str) -> None:
+    with pytest.raises(ArgumentError, match=words):
+        axpy[launch]
+
+
+def test_kernel_without_a_grid_says_how_it_is_called(axpy: Any) -> None:
+    with pytest.raises(ArgumentError, match=r"axpy\[grid, block\]"):
+        axpy(1, 2.0, sample(1), sample(1))
+
+
+def test_large_grids_are_not_emulated(axpy: Any) -> None:
+    with pytest.raises(ArgumentError, match="4,194,304 are the most"):
+        axpy[2**14, 1024](1, 2.0, sample(1), sample(1))
+
+
+def test_streams_may_stand_where_numba_has_them(gpu: Device) -> None:
+    kernel = kernel_of("axpy", AXPY, ("void", "i4", "f4", "const f4*", "f4*"), emulated=False)
+    stream = type("Stream", (), {"__cuda_stream__": lambda _: (0, 4711)})()
+    assert [(k.shared, k.stream) for k in (kernel[1, 32, 8, stream], kernel[1, 32, stream, 8])] == [(8, 4711)] * 2
+
+
+def test_structs_and_vectors_are_passed_by_their_bytes() -> None:
+    cell = """struct box { float low, high; };
+    __global__ void inside(box b, const float4 *x, int *y) { y[0] = x[0].w > b.low && x[0].w < b.high; }"""
+    inside = kernel_of("inside", cell, ("void", "V8", "const V16*", "i4*"))
+    box = np.array((1, 3), dtype=[("low", "f4"), ("high", "f4")])
+    y = np.zeros(1, "i4")
+    inside[1, 1](box, np.array([[0, 0, 0, 2]], "f4"), y)
+    assert y[0] == 1
+    with pytest.raises(ArgumentError, match="struct of 8 bytes"):
+        inside[1, 1](b"123", np.zeros((1, 4), "f4"), y)
+    with pytest.raises(ArgumentError, match="rows of 16 bytes"):
+        inside[1, 1](box, np.zeros((1, 3), "f4"), y)
+
+
+def test_kernel_describes_itself(axpy: Any) -> None:
+    assert axpy.__doc__ == "axpy[grid, block, shared, stream](int32 n, float32 a, const float32 * x, float32 * y)"
+    assert (str(inspect.signature(axpy)), repr(axpy)) == (
+        "(n, a, x, y, /)",
+        "<CUDA kernel axpy(int32, float32, const float32 *, float32 *)>",
+    )
+
+
+# ---------------------------------------------------------------------------------- pure parts
+
+
+def test_axes_that_all_views_step_through_evenly_become_one() -> None:
+    whole = View(0, (2, 3, 4), (48, 16, 4), 4)
+    row = View(0, (4,), (4,), 4).broadcast_to((2, 3, 4))
+    assert geometry.collapsed([whole]) == ((24,), [(4,)])
+    assert geometry.collapsed([whole, row]) == ((6, 4), [(16, 4), (0, 4)])
+    assert geometry.collapsed([View(0, (1, 1), (8, 8), 8)]) == ((1,), [(0,)])
+
+
+def test_extents_reach_backwards() -> None:
+    assert geometry.extent(View(100, (5,), (-4,), 4)) == (84, 104)
+    assert geometry.extent(View(100, (0, 5), (4, 4), 4)) == (100, 100)
+
+
+@pytest.mark.parametrize(
+    ("mangled", "name"),
+    [("_ZN2ns1kEPf", "ns::k"), ("_Z2k2iPf", "k2"), ("plain", "plain"), ("_ZN1a1b3fooIfEEvPT_", "a::b::foo<float>")],
+)
+def test_kernels_are_found_under_their_mangled_names(mangled: str, name: str) -> None:
+    code = b"\0.text.other\0.text." + mangled.encode() + b"\0"
+    assert symbols.symbol(code, name) == mangled
+
+
+def test_kernel_that_is_not_in_the_code_is_an_error() -> None:
+    with pytest.raises(um.LinkError, match="no kernel 'k', only j"):
+        symbols.symbol(b".visible .entry j(", "k")
+
+
+def test_loop_is_numpys_choice_wherever_there_is_a_ufunc_to_ask() -> None:
+    code, _ = code_of("multiply", "", ["ff->f", "dd->d"], "x")
+    for given in ((np.dtype("f4"), float), (np.dtype("i2"), np.dtype("f4")), (float, float), (np.dtype("f4"), int)):
+        asked = loops.choose(code, np.multiply, (*given, None)) if given[0] is not float else None
+        alone = loops.choose(code, None, (*given, None))
+        assert asked is None or asked == alone
+
+
+def test_calls_are_timed_in_one_row_on_the_stream(gpu: Device) -> None:
+    calls: list[int] = []
+    assert timing.time_call(lambda: calls.append(1), rounds=2, warm=1) == 0.01
+    assert len(calls) == 1 + 1 + 2 * 2
+
+
+def test_a_function_is_timed_with_and_without_its_transfers(gpu: Device, mul: Any) -> None:
+    found = timing.time_function(mul, (sample(1000), 2.0), rounds=3)
+    assert (found.moved, found.kernel, found.bandwidth) == (8000, 0.01, 800_000)
+
+
+def test_without_cupy_the_reason_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    driver.missing.cache_clear()
+    try:
+        assert "pip install cupy-cuda13x" in device.missing()
+        assert not device.available()
+        assert device.name() == ""
+    finally:
+        driver.missing.cache_clear()
+
+
+def test_option_decides_where_functions_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "missing", lambda: "no GPU")
+    _, object_code = code_of("f", "", ["d->d"], "x")
+    asked = [replace(object_code, options={"device": word}) for word in ("auto", "cpu", "gpu")]
+    assert [device.on_gpu(o) for o in (object_code, *asked)] == [False, False, False, True]
+
+
+# ------------------------------------------------------------------------------------ gpucheck
+
+#: What needs neither CuPy's own streams and clocks, nor what is tested above.
+RUN = (*(f"{reference.name} (" for reference in cells.REFERENCES), "kernel with shared", "kernel on", "pickle")
+
+
+@pytest.mark.parametrize("gpu", ["stand-in"], indirect=True)
+def test_real_device_functions_agree_with_their_references(
+    gpu: Device, shared_cache_folder: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.setenv("UFUNC_MAGIC_CACHE", str(shared_cache_folder))
+    checks.functions.cache_clear()
+    checks.kernels.cache_clear()
+    rows = gpucheck.run([c for c in checks.checks() if c[0].startswith(RUN)])
+    checks.functions.cache_clear()
+    checks.kernels.cache_clear()
+    assert [(row.name, row.said) for row in rows if row.state != "ok"] == []
+    assert len({row.name.partition(" ")[0] for row in rows}) >= 12
+
+
+def test_no_check_stops_the_next() -> None:
+    def fails() -> None:
+        raise ValueError("first line\nsecond")
+
+    def skips() -> None:
+        raise gpucheck.Skip("no torch")
+
+    rows = gpucheck.run([("a", fails), ("bb", skips), ("c", lambda: ("fine", {"seconds": 1.0}))])
+    assert gpucheck.table(rows) == "a   failed   ValueError: first line\nbb  skipped  no torch\nc   ok       fine"
+    assert rows[2].plain() == {"name": "c", "state": "ok", "said": "fine", "figures": {"seconds": 1.0}}
+
+
+def test_gpucheck_says_where_there_is_no_gpu(capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
+    monkeypatch.setattr(driver, "missing", lambda: "there is no GPU")
+    assert command.main([]) == 2
+    assert capsys.readouterr().out == "No GPU was found: there is no GPU.\nNothing was checked.\n"
+
+
+def test_gpucheck_writes_its_figures(gpu: Device, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(command, "checks", lambda large: [("a", lambda: "fine")])
+    monkeypatch.setattr(command, "described", lambda: {"gpu": "NVIDIA H200 NVL"})
+    monkeypatch.chdir(tmp_path)
+    assert command.main([]) == 0
+    assert "fine" in (tmp_path / "gpu-h200-nvl.json").read_text()
+
+
+# --------------------------------------------------------------------------------------- NVRTC
+
+
+@pytest.fixture
+def for_hopper() -> Any:
+    """NVRTC, which needs no GPU, as what compiles the generated kernels."""
+    pytest.importorskip("cuda.bindings", reason="NVRTC is not installed (extra: cuda)")
+    from ufunc_magic import nvrtc
+
+    if nvrtc.find() is None:
+        pytest.skip(nvrtc.reason())
+    return lambda text, output: nvrtc.compile(
+        text, name="In[3]", output=output, arch="sm_90" if output == "cubin" else "compute_90", options=("-rdc=false",)
+    )
+
+
+PLAN = source.Plan("{out0} = mul({in0}, {in1})", "ff", "f", "ff", "f", (False, False))
+
+
+@pytest.mark.nvrtc
+def test_generated_kernels_inline_the_function_and_load_16_bytes(for_hopper: Any) -> None:
+    ptx = for_hopper(source.unit(MUL, "In[3]", source.elements(PLAN, ndim=0)), "ptx").text
+    words = (r"ld\.global\.v4\.[bf]32", r"st\.global\.v4\.[bf]32", r"mul\.f32", r"\bcall")
+    assert [bool(re.search(word, ptx)) for word in words] == [True, True, True, False]
+
+
+@pytest.mark.nvrtc
+@pytest.mark.parametrize("form", [{"ndim": 0}, {"ndim": 1}, {"ndim": 4}, {"ndim": 2, "wide": True}], ids=str)
+@pytest.mark.parametrize("stored", ["ff", "dl", "?e"])
+def test_every_form_of_kernel_compiles_for_the_device(for_hopper: Any, form: Any, stored: str) -> None:
+    plan = replace(PLAN, stored_inputs=stored.replace("e", "b"), masked=form["ndim"] == 4)
+    code = for_hopper(source.unit(MUL, "In[3]", source.elements(plan, **form)), "cubin").code
+    assert symbols.symbol(code, source.ENTRY) == source.ENTRY
+
+
+@pytest.mark.nvrtc
+def test_reductions_and_raw_types_compile_for_the_device(for_hopper: Any) -> None:
+    text = reduce.text("{out0} = add({in0}, {in1})", "fff", "i", kept=2, gone=1, has_start=True)
+    assert symbols.symbol(for_hopper(source.unit(ADD, "In[3]", text), "cubin").code, source.ENTRY)
+    cell = """#include <cuda_fp16.h>
+    #include <cuComplex.h>
+    __device__ void both(__half x, cuDoubleComplex y, __half *a, cuDoubleComplex *b)
+    {
+        *a = x + x;
+        *b = cuCmul(y, y);
+    }"""
+    plan = source.Plan("both({in0}, {in1}, &{out0}, &{out1})", "eD", "eD", "eD", "eD", (False, True))
+    assert for_hopper(source.unit(cell, "In[3]", source.elements(plan, ndim=0)), "cubin").code
+
+
+@pytest.mark.nvrtc
+def test_faults_are_shown_on_the_lines_of_the_cell(for_hopper: Any) -> None:
+    with pytest.raises(um.CompileError, match=r"In\[3\]:2"):
+        for_hopper(source.unit("\n__device__ float mul(float x, y) { return x; }", "In[3]", ""), "cubin")
+
+
+@pytest.mark.nvrtc
+@pytest.mark.skipif(not HAS_CUPY, reason="no CuPy")
+def test_cupy_compiles_where_nothing_else_is_known(for_hopper: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiler = driver.cupy().cuda.compiler
+    # It would ask the device.
+    monkeypatch.setattr(compiler, "_get_arch_for_options_for_nvrtc", lambda arch: (f"-arch=sm_{arch}", "cubin"))
+    told = {"name": "In[3]", "cell": MUL, "arch": "sm_90", "options": {"fast_math": True}}
+    code = driver._compiled_by_cupy(source.unit(MUL, "In[3]", source.elements(PLAN, ndim=0)), **told)
+    assert symbols.symbol(code, source.ENTRY) == source.ENTRY
+    with pytest.raises(um.CompileError, match=r"In\[3\]\(1\): error"):
+        driver._compiled_by_cupy(source.unit("__device__ int f(x);", "In[3]", ""), **told)
+
+
+@pytest.mark.parametrize(
+    ("said", "word"), [("CUDA_ERROR_ILLEGAL_ADDRESS: an illegal ...", "Restart"), ("x", "smaller")]
+)
+def test_errors_of_the_driver_say_what_is_left_to_do(said: str, word: str) -> None:
+    fault = driver._failure("launching", said)
+    assert isinstance(fault, um.CellCrashed)
+    assert said in fault.message
+    assert word in fault.remedy
+
+
+def test_streams_of_other_libraries_are_known_by_their_pointers() -> None:
+    numba = type("Stream", (), {"handle": ctypes.c_void_p(7)})()
+    torch = type("Stream", (), {"cuda_stream": 8})()
+    cupy = type("Stream", (), {"ptr": 0})()
+    assert [driver.stream_pointer(s) for s in (None, numba, torch, cupy, 9)] == [None, 7, 8, 0, 9]

@@ -1,0 +1,253 @@
+"""Random functions beside a second opinion on C; damaged text and damaged object code; what fuzzers find in the readers.
+
+The long forms of all this are in ``.ci/nightly``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import re
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ufunc_magic as um
+from ufunc_magic import arguments, codegen, cparse, loader, objectcode, operands, pyloop
+from ufunc_magic.options import Options, make_options
+
+HERE = Path(__file__).parent
+if str(HERE) not in sys.path:
+    sys.path.insert(0, str(HERE))
+
+from fuzz import campaign, compare, cvalues, grow, texts  # noqa: E402
+from fuzz.ctree import Function, Literal, Parameter, Return  # noqa: E402
+
+SEED = 20261121
+
+
+# -- functions
+
+
+def test_random_functions_are_what_c_says() -> None:
+    """2,000 functions, each called in ten ways; most also as the Python that stands for them in a report."""
+    outcome = campaign.run(SEED, count=2000)
+    assert outcome.refused == ()
+    assert "\n\n".join(map(str, outcome.faults)) == ""
+    assert outcome.functions == 2000
+    assert outcome.python > 1200, "too few Python forms for this to say much"
+
+
+def test_a_wrong_result_is_found_and_made_small() -> None:
+    """The search itself: a function whose tree says something else than its text."""
+    int_, x = cvalues.TYPES["i"], Parameter("x", cvalues.TYPES["i"])
+    lie = Literal("2", 3, int_)
+    wrong = Function("wrong", int_, (x,), (Return(lie, int_),))
+    batch = compare.BATCHES[0]
+    made = [*grow.functions(1, count=2, style=batch.style), wrong]
+    faults, _ = compare.faults(made, batch, compare.compiled(made, batch), seed=1)
+    assert [fault.function.name for fault in faults] == ["wrong"]
+    small = compare.reduced(faults[0], batch, seed=1, tries=4)
+    assert "int wrong(int x)" in str(small)
+    assert small.got == "np.int32(2)"
+
+
+@pytest.mark.parametrize("char", "?bBhHiIlLqQ")
+def test_second_opinion_wraps_as_numpy_does(char: str) -> None:
+    kind = cvalues.TYPES[char]
+    for value in (0, 1, -1, 255, 1 << 31, -(1 << 63), (1 << 64) - 1):
+        wrapped = cvalues.convert(value, cvalues.TYPES["q"], kind)
+        expected = np.array([value & (1 << 64) - 1], np.uint64).astype(np.dtype(char))[0]
+        assert wrapped == expected
+
+
+# -- text
+
+
+def _translated(text: str) -> None:
+    """Everything that happens to a cell before a compiler sees it."""
+    for cplus in (False, True):
+        unit = cparse.parse(text, cplus=cplus)
+        try:
+            signatures, plain = operands.plan(unit, options=Options(cplus=cplus))
+            made = ["::".join([*p.function.scope, p.function.name]) for p in plain]
+            codegen.translate(
+                text,
+                unit=unit,
+                signatures=signatures,
+                plain=made,
+                options=Options(cplus=cplus),
+                name="In[3]",
+                simd=(),
+                judge=1,
+            )
+        except um.UfuncMagicError as error:
+            assert str(error)
+            continue
+        for signature in signatures[:4]:
+            pyloop.write(text, signature=signature, unit=unit, cplus=cplus)
+
+
+def _damaged(rng: random.Random) -> Iterator[str]:
+    for text in texts.good_cells():
+        yield from texts.cut(text, step=max(7, len(text) // 12))
+        yield from (texts.mutated(text, rng) for _ in range(6))
+        yield texts.shuffled(text, rng)
+    yield from (texts.mixed(rng) for _ in range(300))
+
+
+def test_damaged_cells_are_read_without_a_fault_of_ours() -> None:
+    for text in _damaged(random.Random(SEED)):
+        _translated(text)
+
+
+def test_damaged_cells_compile_or_say_why_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few of them, all the way; what compiles is not called, for it may do anything."""
+    monkeypatch.chdir(tmp_path)
+    rng = random.Random(SEED)
+    tried = [t for t in _damaged(rng) if "asm" not in t and "constructor" not in t]
+    refused = 0
+    for text in rng.sample(tried, 30):
+        try:
+            um.compile_c(text, compile_args=["-O0"])
+        except um.UfuncMagicError as error:
+            refused += 1
+            assert "__ufm" not in str(error)
+            assert "Traceback" not in str(error)
+    assert refused > 5
+
+
+def test_option_lines_are_read_or_refused_in_words() -> None:
+    rng = random.Random(SEED)
+    for _ in range(3000):
+        line = texts.option_line(rng)
+        for language in ("c", "cython"):
+            try:
+                given = arguments.parse(line, language=language)
+                given.pop("help", None)
+                make_options(given)
+            except um.OptionError as error:
+                assert str(error)
+        arguments.complete(line)
+
+
+# -- object code
+
+
+@pytest.fixture(scope="module")
+def payload(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("UFUNC_MAGIC_CACHE", str(tmp_path_factory.mktemp("payload")))
+        return um.dumps(um.c_ufunc("double f(double x) { return 2 * x; }", compile_args=["-O1"]))
+
+
+def _damages(data: bytes, rng: random.Random) -> Iterator[bytes]:
+    """Cut, flipped, doubled, joined, with other lengths in the head."""
+    yield from (data[:end] for end in (*range(40), *(rng.randrange(len(data)) for _ in range(40))))
+    for _ in range(400):
+        place = rng.randrange(len(data)) if rng.random() < 0.5 else rng.randrange(2000)
+        yield data[:place] + bytes([data[place] ^ (1 << rng.randrange(8))]) + data[place + 1 :]
+    for _ in range(60):
+        start, end = sorted(rng.randrange(len(data)) for _ in range(2))
+        yield data[:start] + data[end:]
+        yield data + data[start:end]
+    for _ in range(60):
+        head = struct.pack("<4sHHII", b"UFMO", 1, rng.choice((0, 1)), rng.getrandbits(32), rng.getrandbits(32))
+        yield head + data[16:]
+
+
+def test_damaged_object_code_is_refused_before_it_is_opened(payload: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    def opened(*_: object, **__: object) -> object:
+        raise AssertionError("opened")
+
+    monkeypatch.setattr(loader, "open_library", opened)
+    monkeypatch.setattr(loader, "in_memory", opened)
+    for damaged in _damages(payload, random.Random(SEED)):
+        if damaged != payload:
+            with pytest.raises(um.TargetError):
+                um.loads(damaged)
+
+
+def test_object_code_sealed_anew_with_any_header_is_read_or_refused(payload: bytes) -> None:
+    """A bug, or somebody who means it: the seal is right and the header is anything."""
+    rng = random.Random(SEED)
+    header, code = _parts(payload)
+    accepted = 0
+    for _ in range(500):
+        damaged = _changed(header, rng)
+        try:
+            objectcode.unpack(_sealed(damaged, code))
+            accepted += 1
+        except um.TargetError as error:
+            assert str(error)
+    assert accepted < 500
+
+
+def _parts(payload: bytes) -> tuple[bytes, bytes]:
+    _, _, _, header, code = struct.unpack_from("<4sHHII", payload)
+    return payload[16 : 16 + header], payload[16 + header : 16 + header + code]
+
+
+def _sealed(header: bytes, code: bytes) -> bytes:
+    head = struct.pack("<4sHHII", b"UFMO", 1, 0, len(header), len(code))
+    return b"".join((head, header, code, hashlib.sha256(head + header + hashlib.sha256(code).digest()).digest()))
+
+
+_VALUES = (
+    b"null",
+    b"[]",
+    b"{}",
+    b"-1",
+    b"1e999",
+    b'"x"',
+    b"true",
+    b"[[]]",
+    b"[" * 5000,
+    b"99999999999999999999",
+    b'"\\ud800"',
+    b"",
+)
+
+
+def _changed(header: bytes, rng: random.Random) -> bytes:
+    """The header with some of its values replaced."""
+    places = [m.span() for m in re.finditer(rb'(?<=:)(?:"[^"]*"|\d+|null|true|false|\[[^\[\]]*\])', header)]
+    for start, end in sorted(rng.sample(places, rng.randint(1, 3)), reverse=True):
+        header = header[:start] + rng.choice(_VALUES) + header[end:]
+    return header
+
+
+# -- fuzzers that watch which lines run
+
+
+def _atheris() -> str:
+    """A Python that has atheris, or ``""``."""
+    for python in (sys.executable, os.environ.get("UFUNC_MAGIC_ATHERIS", "")):
+        if python and not subprocess.run([python, "-c", "import atheris"], capture_output=True, timeout=60).returncode:
+            return python
+    return ""
+
+
+@pytest.mark.parametrize("target", ["cparse", "arguments", "objectcode"])
+def test_atheris_finds_nothing_in_a_few_seconds(target: str, tmp_path: Path) -> None:
+    python = _atheris()
+    if not python:
+        pytest.skip("atheris is not installed; UFUNC_MAGIC_ATHERIS names a Python that has it")
+    command = [
+        python,
+        "-P",
+        str(HERE / "fuzz" / "atheris_target.py"),
+        target,
+        "-max_total_time=6",
+        f"-artifact_prefix={tmp_path}/",
+    ]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    done = subprocess.run(command, cwd=HERE.parent, capture_output=True, text=True, timeout=120, env=environment)
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert re.search(r"Done \d+ runs", done.stderr), done.stderr[-2000:]

@@ -1,0 +1,511 @@
+"""New code runs in a helper process first: what crashes there is an error here, with the input and the line."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+
+import ufunc_magic as um
+from ufunc_magic.guard import process
+from ufunc_magic.guard.statements import may_run_twice
+
+pytestmark = pytest.mark.skipif(not process.available(), reason="the guard needs fork() and socket.send_fds()")
+
+CRASHES = sorted((Path(__file__).parent / "cells" / "crash").glob("*.c"))
+
+
+@pytest.fixture(autouse=True)
+def shared_cache(shared_cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UFUNC_MAGIC_CACHE", str(shared_cache_folder))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _stopped() -> Iterator[None]:
+    yield
+    process.stop()
+
+
+def crash(source: str, **options: object) -> str:
+    """The message of the CellCrashed that a cell ends in."""
+    with pytest.raises(um.CellCrashed) as caught:
+        um.compile_c(source, **options)
+    return str(caught.value)
+
+
+# ------------------------------------------------------------------------------------- what ends a process
+
+
+@pytest.mark.parametrize(
+    ("source", "what", "line"),
+    [
+        ("double a1(double x) {\n  double *p = 0;\n  return p[0] + x;\n}", "follows a null pointer (SIGSEGV)", 3),
+        ("#include <stdlib.h>\ndouble a2(double x) {\n  abort();\n}", "calls abort() (SIGABRT)", 3),
+        (
+            "double a3(double x) {\n  volatile double a[3000000];\n  for (int i = 0; i < 3000000; i++) a[i] = x;\n"
+            "  return a[5];\n}",
+            "needs more stack than there is",
+            None,
+        ),
+        ("int a4(int x) {\n  volatile int y = x;\n  return 1 + a4(y + 1) / 2;\n}", "needs more stack", 3),
+        ("double a5(double x) {\n  __builtin_trap();\n}", "undefined behaviour (SIGILL)", 2),
+        ("int a6(int x) {\n  volatile int zero = 0;\n  return x / zero;\n}", "divides an integer by zero", 3),
+        ("#include <signal.h>\nint a7(int x) {\n  return raise(SIGKILL);\n}", "is ended by SIGKILL", None),
+        (
+            "#include <assert.h>\ndouble a8(double x) {\n  assert(x > 100);\n  return x;\n}",
+            "assertion `x > 100' failed",
+            3,
+        ),
+    ],
+    ids=["null", "abort", "array", "recursion", "trap", "division", "kill", "assert"],
+)
+def test_crash_on_ordinary_values_is_an_error_that_names_the_line(source: str, what: str, line: int | None) -> None:
+    said = crash(source)
+    assert what.lower() in said.lower()
+    assert (f"on line {line} of <c>" in said) if line else ("<c>" not in said or "on line" in said)
+
+
+def test_exit_is_an_error_with_its_status() -> None:
+    assert "e(0.5) ends the whole process: exit(3)." in crash("#include <stdlib.h>\ndouble e(double x) { exit(3); }")
+
+
+def test_endless_loop_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("ufunc_magic.guard.inputs", fromlist=["x"])._PATIENCE, "ordinary", 0.5)
+    start = time.monotonic()
+    said = crash("double w(double x) { volatile int on = 1; while (on) ; return x; }")
+    assert "w(0.5) was still running after 0.5 s" in said
+    assert time.monotonic() - start < 20
+
+
+def test_write_behind_an_array_is_an_error_that_names_it() -> None:
+    said = crash(
+        "// ufunc: (n)->(n)\nvoid cs(const double *a, int n, double *out) {\n  double s = 0;\n"
+        "  for (int i = 0; i < n; i++) s += a[i];\n  for (int i = 0; i <= n; i++) out[i] = s;\n}"
+    )
+    assert "right behind the end of out (SIGSEGV) on line 5 of <c>" in said
+    assert "cs(a) with n=5" in said
+
+
+def test_read_before_an_array_is_an_error() -> None:
+    said = crash("// ufunc: (n)->()\ndouble b(const double *a, int n) {\n  return a[-1];\n}")
+    assert "before the start of a" in said
+
+
+def test_unchecked_table_is_an_error_on_its_edge_value() -> None:
+    said = crash("static double t[4] = {1, 2, 3, 4};\ndouble look(int i) {\n  return t[i];\n}")
+    assert re.search(r"look\(-?\d+\) reads or writes memory that is not its own", said)
+    assert "on line 3 of <c>" in said
+
+
+def test_memory_without_end_is_an_error() -> None:
+    said = crash(
+        "#include <stdlib.h>\nvolatile char *last;\ndouble eat(double x) {\n"
+        "  for (;;) { last = malloc(1 << 20); last[5] = 1; }\n  return x;\n}"
+    )
+    assert "memory" in said or "malloc() gives none" in said
+
+
+def test_crash_of_a_constructor_is_an_error() -> None:
+    said = crash(
+        "#include <stdlib.h>\n__attribute__((constructor)) static void go(void) { abort(); }\n"
+        "double c(double x) { return x; }"
+    )
+    assert "<c> calls abort() (SIGABRT) while it is opened, before any function is called." in said
+
+
+# ---------------------------------------------------------------------------- what is bound with a warning
+
+
+def test_division_by_zero_is_a_note_that_names_the_input() -> None:
+    made = um.compile_c("int div_(int a, int b) { return a / b; }")
+    (note,) = made.notes
+    assert note.startswith("div_(0, 0), ")
+    assert "divides an integer by zero" in note
+    assert made.div_(7, 2) == 3
+
+
+def test_function_that_ends_for_positive_numbers_only_is_bound() -> None:
+    made = um.compile_c(
+        "int collatz(int n) { int k = 0; while (n != 1) { n = n % 2 ? 3*n + 1 : n / 2; k++; } return k; }"
+    )
+    assert made.notes == ("collatz(0): was still running after 0.5 s. Such a call would never come back.",)
+    assert made.collatz(27) == 111
+
+
+def test_recursion_that_is_too_deep_for_the_largest_number_is_bound() -> None:
+    made = um.compile_c("int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }")
+    assert "fib(2147483647): needs more stack" in made.notes[0]
+    assert made.fib(20) == 6765
+
+
+def test_loop_to_the_largest_number_is_nothing_to_speak_of() -> None:
+    made = um.compile_c("double sum_to(int n) { double s = 0; for (int i = 0; i < n; i++) s += i; return s; }")
+    assert made.notes == ()
+
+
+def test_reading_the_first_element_of_nothing_is_a_note() -> None:
+    made = um.compile_c(
+        "// ufunc: (n)->()\ndouble top(const double *a, int n) {\n  double m = a[0];\n"
+        "  for (int i = 1; i < n; i++) if (a[i] > m) m = a[i];\n  return m;\n}"
+    )
+    assert made.notes[0].startswith("top(a) with n=0: reads or writes right behind the end of a")
+
+
+def test_notes_come_back_from_the_cache(shared_cache_folder: Path) -> None:
+    source = "int div2(int a, int b) { return a / b; }"
+    first = um.compile_c(source)
+    program = f"import ufunc_magic as um; b = um.compile_c({source!r}); print(b.cached, b.notes[0][:10])"
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(um.__file__).parents[1],
+    )
+    assert done.stdout.split(None, 1) == ["True", first.notes[0][:10] + "\n"]
+
+
+# ------------------------------------------------------------------------------------------- what leaks out
+
+
+def test_changed_locale_and_folder_are_reported() -> None:
+    made = um.compile_c(
+        "#include <locale.h>\n#include <unistd.h>\n"
+        'double away(double x) { setlocale(LC_ALL, "C"); return x + chdir("/"); }'
+    )
+    assert any("leaves it so: folder, locale." in note for note in made.notes)
+
+
+def test_changed_signal_handler_is_reported() -> None:
+    made = um.compile_c("#include <signal.h>\ndouble deaf(double x) { signal(SIGUSR1, SIG_IGN); return x; }")
+    assert any(f"leaves it so: signal {int(signal.SIGUSR1)}." in note for note in made.notes)
+
+
+def test_threads_that_go_on_are_reported() -> None:
+    made = um.compile_c(
+        "#include <pthread.h>\n#include <unistd.h>\nstatic void *idle(void *p) { for (;;) pause(); return p; }\n"
+        "double spawn(double x) { static int n; pthread_t t; if (!n++) pthread_create(&t, 0, idle, 0); return x; }",
+        link_args=["-pthread"],
+    )
+    assert any("go on after its functions return: 1." in note for note in made.notes)
+
+
+def test_what_the_code_prints_is_kept_and_cut() -> None:
+    made = um.compile_c('#include <stdio.h>\ndouble say(double x) { printf("x is %g\\n", x); return x; }', force=True)
+    lines = made.printed.splitlines()
+    assert lines[:2] == ["While it was tried out in the helper process, the cell printed:", "x is 0.5"]
+    assert len(lines) == 12
+    assert "bytes in all" in lines[-1]
+
+
+def test_flood_of_output_is_no_problem() -> None:
+    made = um.compile_c(
+        "#include <stdio.h>\n"
+        'double flood(double x) { for (int i = 0; i < 300000; i++) puts("flood flood flood"); return x; }',
+        force=True,
+    )
+    assert len(made.printed) < 3000
+
+
+# --------------------------------------------------------------------------------------------- the switches
+
+
+def test_without_the_guard_a_cell_is_bound_untried() -> None:
+    made = um.compile_c("#include <stdlib.h>\ndouble bye(double x) { if (x == 0.5) exit(3); return x; }", guard=False)
+    assert "guard" not in made.seconds
+    assert made.bye(1.0) == 1.0
+    assert any("not tried out" in note for note in made.notes)
+
+
+def test_cached_cell_is_not_tried_again() -> None:
+    source = "double once(double x) { return x; }"
+    um.compile_c(source)
+    process.stop()
+    made = um.compile_c(source)
+    assert made.cached
+    assert process._helper is None
+
+
+def test_names_of_a_crashed_cell_are_gone(loaded: InteractiveShell) -> None:
+    loaded.run_cell_magic("c_ufunc", "-q", "double h(double x) { return x; }")
+    assert "h" in loaded.user_ns
+    with pytest.raises(um.CellCrashed):
+        loaded.run_cell_magic("c_ufunc", "-q", "double h(double x) { return *(double *)0; }")
+    assert "h" not in loaded.user_ns
+
+
+def test_files_are_not_touched_for_a_trial(tmp_path: Path) -> None:
+    victim = tmp_path / "precious"
+    victim.write_text("data")
+    um.compile_c(f'#include <stdio.h>\ndouble rm(double x) {{ remove("{victim}"); return x; }}')
+    assert victim.exists()
+
+
+# ------------------------------------------------------------------------------------------------- Cython
+
+
+@pytest.mark.cython
+@pytest.mark.parametrize(
+    ("source", "what"),
+    [
+        (
+            "cdef double h(double x) noexcept nogil:\n    cdef double *p = NULL\n    return p[0] + x\n",
+            "line 3 of <cython>",
+        ),
+        (
+            "cimport cython\n# ufunc: (n)->()\n@cython.boundscheck(False)\ncdef double s(double[:] a):\n"
+            "    cdef double t = 0\n    for i in range(a.shape[0] + 1):\n        t += a[i]\n    return t\n",
+            "line 7 of <cython>",
+        ),
+    ],
+    ids=["null", "bounds"],
+)
+def test_crash_of_cython_names_the_line(source: str, what: str) -> None:
+    pytest.importorskip("Cython")
+    with pytest.raises(um.CellCrashed, match=re.escape(what)):
+        um.compile_cython(source)
+
+
+@pytest.mark.cython
+def test_exception_of_cython_is_no_crash() -> None:
+    pytest.importorskip("Cython")
+    made = um.compile_cython(
+        "cpdef double root(double x) except? -1:\n    if x < 0: raise ValueError(x)\n    return x**0.5"
+    )
+    assert made.root(4.0) == 2.0
+
+
+@pytest.mark.parametrize(
+    ("source", "answer"),
+    [
+        ("import numpy as np\nx = np.zeros(3)", True),
+        ("from math import (\n  sin,\n  cos)\ncdef double k = 3.0", True),
+        ('"""print(3)\nfor\n"""\n@cython.cfunc\ndef f(): pass', True),
+        ("print('hello')", False),
+        ("x = open('f')", False),
+        ("import pandas", False),
+        ("for i in range(3): pass", False),
+    ],
+)
+def test_statements_that_do_something_are_not_run_twice(source: str, answer: bool) -> None:
+    assert may_run_twice(source) is answer
+
+
+@pytest.mark.cython
+def test_statements_of_a_cython_cell_run_once(capfd: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("Cython")
+    made = um.compile_cython("print('once')\ncdef double k2(double x): return x + 1\n", force=True)
+    assert capfd.readouterr().out == "once\n"
+    assert made.k2(1.0) == 2.0
+    assert any(note.startswith("not tried out first") for note in made.notes)
+
+
+# ------------------------------------------------------------------------------------ the helper's own life
+
+
+def children() -> list[psutil.Process]:
+    return [c for c in psutil.Process().children(recursive=True) if any("helper.py" in part for part in c.cmdline())]
+
+
+def test_one_helper_serves_all_cells_and_is_replaced_when_it_dies() -> None:
+    um.compile_c("double p1(double x) { return x; }", force=True)
+    (first,) = children()
+    um.compile_c("double p1(double x) { return x; }", force=True)
+    assert [c.pid for c in children()] == [first.pid]
+    first.kill()
+    first.wait(5)
+    assert um.compile_c("double p1(double x) { return x; }", force=True).p1(2.0) == 2.0
+    (second,) = children()
+    assert second.pid != first.pid
+
+
+@pytest.mark.parametrize("ending", ["pass", "os.kill(os.getpid(), 9)", "os._exit(1)", "1/0"])
+def test_helper_ends_with_its_process_however_that_ends(ending: str) -> None:
+    program = (
+        "import os, psutil, sys, ufunc_magic as um\n"
+        "um.compile_c('double e1(double x) { return x; }', force=True)\n"
+        "print(*(c.pid for c in psutil.Process().children()), flush=True)\n" + ending
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", program],
+        capture_output=True,
+        text=True,
+        cwd=Path(um.__file__).parents[1],
+        timeout=120,
+    )
+    pids = list(map(int, done.stdout.split()))
+    assert pids
+    deadline = time.monotonic() + 10
+    while any(map(psutil.pid_exists, pids)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert [pid for pid in pids if psutil.pid_exists(pid) and psutil.Process(pid).status() != "zombie"] == []
+
+
+def test_what_the_code_starts_is_ended() -> None:
+    before = {c.pid for c in psutil.Process().children(recursive=True)}
+    um.compile_c(
+        "#include <sys/syscall.h>\n#include <unistd.h>\n"
+        "double forks(double x) { if (x == 0.5 && syscall(SYS_fork) == 0) { setsid(); for (;;) pause(); } return x; }"
+        if os.uname().machine == "x86_64"
+        else "double forks(double x) { return x; }",
+        force=True,
+    )
+    helpers = {c.pid for c in children()}
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        left = {c.pid for c in psutil.Process().children(recursive=True)} - before - helpers
+        if not left:
+            break
+        time.sleep(0.05)
+    assert left == set()
+
+
+def test_interrupt_ends_the_trial() -> None:
+    program = (
+        "import signal, threading, os, time, psutil, ufunc_magic as um\n"
+        "um.compile_c('double warm(double x) { return x; }')\n"
+        "threading.Timer(3.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()\n"
+        "import ufunc_magic.guard.inputs as inputs\n"
+        "inputs._PATIENCE['ordinary'] = 60.0\n"
+        "try:\n"
+        "    um.compile_c('double w2(double x) { volatile int on = 1; while (on) ; return x; }')\n"
+        "except KeyboardInterrupt:\n"
+        "    print('interrupted')\n"
+        "time.sleep(0.5)\n"
+        "print([c.status() for c in psutil.Process().children(recursive=True) if c.status() == 'running'])\n"
+        "print(um.compile_c('double next_(double x) { return x; }').next_(3.0))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", program],
+        capture_output=True,
+        text=True,
+        cwd=Path(um.__file__).parents[1],
+        timeout=120,
+    )
+    assert done.stdout.split("\n") == ["interrupted", "[]", "3.0", ""], done.stderr
+
+
+def test_child_of_a_fork_has_a_helper_of_its_own() -> None:
+    um.compile_c("double f1(double x) { return x; }", force=True)
+    program = (
+        "import os, ufunc_magic as um\n"
+        "um.compile_c('double f1(double x) { return x; }', force=True)\n"
+        "pid = os.fork()\n"
+        "made = um.compile_c('double f2(double x) { return 2*x; }', force=True).f2(4.0)\n"
+        "assert made == 8.0\n"
+        "if pid: assert os.waitpid(pid, 0)[1] == 0\n"
+    )
+    root = Path(um.__file__).parents[1]
+    subprocess.run([sys.executable, "-P", "-W", "ignore", "-c", program], check=True, cwd=root, timeout=120)
+
+
+# ---------------------------------------------------------------------------------------------- --sanitize
+
+
+def sanitizer() -> bool:
+    from ufunc_magic.guard import sanitize
+
+    try:
+        return bool(sanitize.preload())
+    except um.ToolchainError:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("source", "what", "line"),
+    [
+        ("int add(int a, int b) {\n  return a + b;\n}", "signed integer overflow: 2147483647 + 2147483647", 2),
+        ("int sh(int a, int b) {\n  return a << b;\n}", "shift exponent", 2),
+        ("int whole(double a) {\n  return (int)a;\n}", "outside the range of representable values of type 'int'", 2),
+        (
+            "// ufunc: (n)->()\nint askew(const char *a, int n) {\n  return n < 6 ? 0 : *(const int *)(a + 1);\n}",
+            "misaligned",
+            3,
+        ),
+        (
+            "void two(double x, double *s, double *c) {\n  if (x > 1) *s = x;\n  *c = 2;\n}",
+            "output s is not written",
+            2,
+        ),
+        (
+            "// ufunc: (n)->()\nvoid tot(const double *a, int n, double *s) {\n  for (int i = 0; i < n; i++)\n"
+            "    *s += a[i];\n}",
+            "output s is read before it is written",
+            4,
+        ),
+    ],
+    ids=["overflow", "shift", "conversion", "misaligned", "unwritten", "unset"],
+)
+def test_sanitizer_reports_on_the_line(source: str, what: str, line: int) -> None:
+    if not sanitizer():
+        pytest.skip("the compiler has no AddressSanitizer run time")
+    if "askew" in source:
+        source = source.replace("n < 6", "n < 5")
+    made = um.compile_c(source, sanitize=True)
+    said = [d for d in made.diagnostics if d.option == "--sanitize" and what in d.message]
+    assert [d.line for d in said][:1] == [line], made.diagnostics
+
+
+@pytest.mark.parametrize(
+    ("source", "what", "line"),
+    [
+        ("double local(int k) {\n  double a[4] = {1, 2, 3, 4};\n  return a[k & 7];\n}", "past a local variable", 3),
+        (
+            "#include <stdlib.h>\nint uaf(int x) {\n  int *p = malloc(8);\n  free(p);\n  return p[0];\n}",
+            "after freeing it",
+            5,
+        ),
+        (
+            "// ufunc: (n)->()\ndouble in(double *a, int n) {\n  a[n] = 3;\n  return 0;\n}",
+            "past the end of an array",
+            3,
+        ),
+    ],
+    ids=["stack", "freed", "behind"],
+)
+def test_sanitizer_refuses_stray_accesses(source: str, what: str, line: int) -> None:
+    if not sanitizer():
+        pytest.skip("the compiler has no AddressSanitizer run time")
+    said = crash(source, sanitize=True)
+    assert what in said
+    assert f"<c>:{line}: " in said
+
+
+def test_compiler_without_sanitizers_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ufunc_magic.guard import sanitize
+
+    monkeypatch.setattr(sanitize.toolchain, "printed", lambda command: "libasan.so\n")
+    with pytest.raises(um.ToolchainError, match="apt install gcc"):
+        um.compile_c("double s0(double x) { return x; }", sanitize=True, force=True)
+
+
+# ------------------------------------------------------------------------------------------------ the corpus
+
+
+@pytest.mark.parametrize("path", CRASHES, ids=lambda p: p.stem)
+def test_crash_cell_ends_as_it_says(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("ufunc_magic.guard.inputs", fromlist=["x"])._PATIENCE, "ordinary", 1.0)
+    source = path.read_text()
+    expected = re.match(r"// expect: (.*)", source)
+    assert expected, "the first line says what is expected"
+    if expected[1].startswith("note"):
+        assert any(expected[1].partition(":")[2].strip() in note for note in um.compile_c(source).notes)
+    elif expected[1].startswith("bound"):
+        assert len(um.compile_c(source)) >= 1
+    else:
+        assert expected[1].strip().lower() in crash(source).lower()
+
+
+def test_numbers_are_not_changed_by_the_trial() -> None:
+    made = um.compile_c("double half(double x) { return x / 2; }", force=True)
+    assert np.array_equal(made.half(np.arange(5.0)), np.arange(5.0) / 2)

@@ -1,0 +1,124 @@
+"""What the backends that end in C share: the described compiler, the driver's object, flags by what a text uses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ... import cache, codegen, compilers, description, toolchain
+from ...objectcode import LoopCode
+from ...options import Options
+from ...signature import TYPES
+
+__all__ = ["Plan", "described", "driver", "narrow", "plan", "storage"]
+
+#: A text that mentions one of these works on errno or the FP environment itself.
+_ENVIRONMENT = frozenset(
+    "errno __errno_location math_errhandling fenv_t fexcept_t feclearexcept fegetexceptflag feraiseexcept "
+    "fesetexceptflag fetestexcept fegetround fesetround fegetenv feholdexcept fesetenv feupdateenv feenableexcept "
+    "fedisableexcept _mm_getcsr _mm_setcsr _MM_SET_ROUNDING_MODE FE_DOWNWARD FE_UPWARD FE_TOWARDZERO".split()
+)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a text adds to the options: flags, SIMD functions, how FP flags are judged."""
+
+    flags: tuple[str, ...]
+    link: tuple[str, ...]
+    simd: tuple[str, ...]
+    judge: int
+    notes: tuple[str, ...]
+
+
+def plan(
+    words: Set[str],
+    *,
+    fenv: bool,
+    own: Set[str],
+    floats: bool,
+    options: Options,
+    told: description.Description,
+    tool: compilers.Toolchain,
+) -> Plan:
+    """Choose flags by the identifiers of a text.
+
+    Parameters
+    ----------
+    words : set of str
+        Every identifier it uses.
+    fenv : bool
+        It includes <fenv.h>.
+    own : set of str
+        Names that it defines itself.
+    floats : bool
+        A function of libm may be called by its double's name and mean float's.
+    """
+    if words & _ENVIRONMENT or fenv:
+        rounding = ("-frounding-math",) if fenv else ()
+        note = "errno or the FP environment is used: no SIMD math, every FP flag is reported"
+        return Plan(rounding, (), (), 2, (note,))
+    judge = 0 if options.fast_math else 1
+    flags = ["-fno-math-errno", "-fno-trapping-math"]
+    if options.strict:
+        # Contraction to FMA would make the result depend on the clone that runs.
+        return Plan((*flags, "-ffp-contract=off"), (), (), 1, ())
+    wanted = words - own
+    if floats:
+        wanted |= {f"{word}f" for word in wanted}  # tgmath.h and <cmath> turn exp(float) into expf
+    simd = tuple(sorted(wanted & told.libmvec))
+    if simd and tool.kind != "gcc":
+        # clang names the vector variants itself, but does not link what holds them.
+        library = description.libmvec_path()
+        return Plan((*flags, "-fveclib=libmvec"), (library,) if library else (), (), judge, ())
+    if {"sin", "cos"} <= wanted or {"sinf", "cosf"} <= wanted:
+        # gcc would make one call of sincos of the two, and then not vectorize it.
+        flags += ["-fno-builtin-cos", "-fno-builtin-cosf"]
+    return Plan(tuple(flags), (), simd, judge, ())
+
+
+def described(tool: compilers.Toolchain) -> description.Description:
+    """What the compiler is: asked once, then remembered in the cache."""
+    store, fact = cache.default(), description.fact_name(tool)
+    told = description.Description.loads(store.recall(fact))
+    if told is None:
+        told = toolchain.describe(tool)
+        store.remember(fact, told.dumps())
+    return told
+
+
+def storage() -> Path:
+    """Where zig keeps the runtime that it builds."""
+    return cache.default().storage("zig")
+
+
+def driver(tool: compilers.Toolchain, *, parallel: bool, folder: Path, checked: bool = False) -> Path:
+    """The driver's object file: compiled once per compiler, kept in the cache.
+
+    With ``parallel``, the one whose loops run on several threads; with ``checked``, the one that helps a sanitizer.
+    """
+    tool = replace(tool, cplus=False)
+    text = codegen.driver()
+    flags = [*(f for f in compilers.base_flags(tool) if f != "-shared"), "-fno-strict-aliasing", "-w", "-c"]
+    if parallel:
+        flags += ["-pthread", "-DUFM_PARALLEL"]
+    if checked:
+        flags += ["-fsanitize=address", "-DUFM_CHECKED"]
+    entry_key = cache.key(["driver", text, repr(tool.identity()), repr(flags)])
+    store = cache.default()
+    entry = store.get(entry_key)
+    if entry is None:
+        made = folder / "driver.o"
+        toolchain.compile_shared(tool, text, output=made, flags=flags, name="driver.c", cell=text, storage=storage())
+        store.publish(entry_key, record=b"", code=made)
+        return made
+    return entry.copy_to(folder / "driver.o")
+
+
+def narrow(name: str, loops: Sequence[LoopCode], *, remedy: str = "") -> tuple[str, ...]:
+    """A word on ufuncs that refuse float64, NumPy's default type; its default integer they all take."""
+    kinds = {TYPES[t].char for loop in loops for t in loop.types}
+    if kinds & set("dgDGlLqQ") or not kinds & set("fe"):
+        return ()
+    return (f"{name} has no loop for float64, which a Python number alone is: write {name}(np.float32(2)){remedy}.",)

@@ -1,0 +1,54 @@
+"""The C library of this process: its standard output, its floating-point environment."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+__all__ = ["flush_stdio", "same_arithmetic"]
+
+
+def flush_stdio() -> None:
+    """Write out what C's standard output holds back, so that it appears before what comes next."""
+    flush, stream = _output()
+    flush(stream)
+
+
+@cache
+def _output() -> tuple[Any, ctypes.c_void_p | None]:
+    """``fflush`` and C's ``stdout``; None, for every stream, where it has another name.
+
+    Every stream would be every input too, and whoever reads one holds its lock as long as nothing comes.
+    """
+    try:
+        return _process().fflush, ctypes.c_void_p.in_dll(_process(), "stdout")
+    except ValueError:
+        return _process().fflush, None
+
+
+@contextlib.contextmanager
+def same_arithmetic() -> Iterator[None]:
+    """Rounding, denormals and traps stay as they are: libraries linked with -ffast-math change them when opened."""
+    try:
+        ask, put = _process().fegetenv, _process().fesetenv
+    except AttributeError:  # a C library that has them elsewhere
+        yield
+        return
+    before, after = ctypes.create_string_buffer(64), ctypes.create_string_buffer(64)
+    ask(before)
+    try:
+        yield
+    finally:
+        ask(after)
+        if before.raw != after.raw:
+            put(before)
+
+
+@cache
+def _process() -> ctypes.CDLL:
+    """The symbols of this process, the C library's among them."""
+    return ctypes.CDLL(None) if os.name == "posix" else ctypes.cdll.msvcrt

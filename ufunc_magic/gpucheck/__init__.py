@@ -1,0 +1,86 @@
+"""``python -m ufunc_magic.gpucheck``: what only a machine with a GPU can show, checked and measured there.
+
+Results agree with references, arrays of other libraries go in and come out, kernels of Numba call the cell's
+functions, and the figures of the README are reached.  Without a GPU it says so and checks nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from ..errors import UfuncMagicError
+
+__all__ = ["Row", "Skip", "run", "table"]
+
+#: What a check may end with; anything else is a fault of this program.
+_FAULTS = (
+    UfuncMagicError,
+    AssertionError,
+    ArithmeticError,
+    AttributeError,
+    ImportError,
+    LookupError,
+    NotImplementedError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+
+
+class Skip(Exception):
+    """A check that cannot be made here, and why."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table.
+
+    Attributes
+    ----------
+    name : str
+    state : {"ok", "failed", "skipped"}
+    said : str
+        The figure, or what is wrong.
+    figures : dict
+        Numbers for the file.
+    """
+
+    name: str
+    state: Literal["ok", "failed", "skipped"]
+    said: str = ""
+    figures: dict[str, float] | None = None
+
+    def plain(self) -> dict[str, Any]:
+        """For JSON."""
+        return {k: v for k, v in asdict(self).items() if v}
+
+
+#: What a check gives: words, or words with figures.
+Said = str | tuple[str, dict[str, float]] | None
+Check = tuple[str, Callable[[], Said]]
+
+
+def run(checks: Sequence[Check]) -> list[Row]:
+    """Make the checks one after the other; none stops the next."""
+    rows = []
+    for name, check in checks:
+        try:
+            said = check()
+        except Skip as why:
+            rows.append(Row(name, "skipped", str(why)))
+        except _FAULTS as fault:
+            first = str(fault).strip().splitlines() or [""]
+            rows.append(Row(name, "failed", f"{type(fault).__name__}: {first[0]}"))
+        else:
+            words, figures = said if isinstance(said, tuple) else (said or "", None)
+            rows.append(Row(name, "ok", words, figures))
+    return rows
+
+
+def table(rows: Sequence[Row]) -> str:
+    """The rows as text."""
+    width = max((len(row.name) for row in rows), default=0)
+    return "\n".join(f"{row.name:<{width}}  {row.state:<7}  {row.said}".rstrip() for row in rows)

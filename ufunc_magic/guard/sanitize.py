@@ -1,0 +1,199 @@
+"""``--sanitize``: the same trial in a build that reports undefined behaviour and stray accesses, by line."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from .. import compilers, toolchain
+from ..errors import CellCrashed, Diagnostic, ToolchainError
+from ..objectcode import ObjectCode
+from ..signature import TYPES
+from .inputs import Case, singly
+from .process import Helper
+
+__all__ = ["FLAGS", "sanitized"]
+
+#: The cell's own rules (-fwrapv) make overflow wrap; who asks for a sanitizer wants to hear of it.
+FLAGS = (
+    "-g",
+    "-O1",
+    "-fno-omit-frame-pointer",
+    "-fno-wrapv",
+    "-fsanitize=address,undefined,float-cast-overflow",
+    "-fsanitize-recover=all",
+    "-D__UFM_ONE_TARGET",
+    "-D__UFM_START",
+)
+_SETTINGS = {
+    "ASAN_OPTIONS": "detect_leaks=0:halt_on_error=0:allocator_may_return_null=1:detect_stack_use_after_return=1:"
+    "handle_abort=1:max_allocation_size_mb=1024:color=never",
+    "UBSAN_OPTIONS": "print_stacktrace=0:color=never",
+}
+_UNDEFINED = re.compile(r"^(?P<file>.*?):(?P<line>\d+)(?::(?P<column>\d+))?: runtime error: (?P<what>.*)$", re.M)
+_ADDRESS = re.compile(
+    r"^==\d+==\s*ERROR: AddressSanitizer: (?P<kind>[\w-]+)(?P<rest>.*?)(?=^==\d+==\s*ERROR|\Z)", re.M | re.S
+)
+_WORDS = {
+    "stack-buffer-overflow": "reads or writes past a local variable or an output",
+    "stack-buffer-underflow": "reads or writes before a local variable or an output",
+    "heap-buffer-overflow": "reads or writes past the end of an array",
+    "global-buffer-overflow": "reads or writes past a global array",
+    "use-after-poison": "reads or writes past the end of an array",
+    "heap-use-after-free": "uses memory after freeing it",
+    "stack-use-after-return": "uses a local variable of a function that has returned",
+    "stack-use-after-scope": "uses a local variable after its block",
+    "attempting": "frees memory that malloc() did not give, or twice",
+    "SEGV": "reads or writes memory that is not its own",
+    "FPE": "divides an integer by zero, or the smallest one by -1",
+    "stack-overflow": "needs more stack than there is",
+    "allocation-size-too-big": "asks for more memory than 1 GiB",
+}
+#: What is wrong whatever the inputs mean.
+_ALWAYS = frozenset(_WORDS) - {"FPE", "stack-overflow", "allocation-size-too-big"}
+_MOST = 12
+#: Two things that outputs may hold before a call.
+_STARTS = (0, 0x41)
+
+#: Sends cases to a helper; more words go into the request.
+Ask = Callable[..., dict[str, Any]]
+
+
+def preload() -> str:
+    """The sanitizer's run time, which must be in a process before Python.
+
+    Raises
+    ------
+    ToolchainError
+        If the compiler has none.
+    """
+    tool = compilers.find()
+    names = {"gcc": ("libasan.so",), "clang": ("libclang_rt.asan.so", "libclang_rt.asan-x86_64.so")}.get(tool.kind, ())
+    for name in names:
+        path = toolchain.printed([*tool.command, f"-print-file-name={name}"]).strip()
+        if os.path.isabs(path) and os.path.exists(path):
+            return os.path.realpath(path)
+    raise ToolchainError(
+        f"{tool} has no run time of AddressSanitizer here.",
+        remedy="Install gcc with its libasan (apt install gcc; dnf install libasan), or clang's compiler-rt.",
+    )
+
+
+def sanitized(
+    object_code: ObjectCode, wanted: Sequence[Case], *, again: Callable[[Sequence[str]], ObjectCode], ask: Ask
+) -> ObjectCode:
+    """``object_code`` with what the sanitized build reported among its diagnostics.
+
+    Raises
+    ------
+    CellCrashed
+        For a stray access: no input may make one.
+    ToolchainError
+        If the compiler has no sanitizer.
+    """
+    environment = {**_SETTINGS, "LD_PRELOAD": preload()}
+    second = again(FLAGS)
+    loops = {(f.name, loop.types): (f, loop) for f in second.functions for loop in f.loops}
+    cases = []
+    for case in wanted:
+        function, loop = loops[case.function.name, case.loop.types]
+        cases += singly(replace(case, function=function, loop=loop))
+    found: dict[tuple[int, str], tuple[Diagnostic, bool]] = {}
+    helper = Helper.begin(environment=environment)
+    usual = [case for case in cases if case.kind == "ordinary"]
+    try:
+        while cases and len(found) < _MOST:
+            answer = ask(second, cases, helper, marks=True)
+            reached = len(cases) if answer["done"] else max(answer["number"], 1)
+            for case, text in _by_case(answer, cases):
+                for diagnostic, always in _read(text, case, object_code):
+                    found.setdefault((diagnostic.line, diagnostic.message.partition(",")[0]), (diagnostic, always))
+            del cases[:reached]
+        outputs = [ask(second, usual, helper, results=True, start=start)["answer"].get("results") for start in _STARTS]
+    finally:
+        helper.end()
+    for diagnostic in _unset(usual, outputs[0], outputs[1], object_code):
+        found.setdefault((diagnostic.line, diagnostic.message), (diagnostic, False))
+    stray = [d for d, always in found.values() if always]
+    if stray:
+        said = "\n".join(map(str, stray))
+        raise CellCrashed(
+            f"{object_code.name} touches memory that it must not touch:\n{said}", remedy="Nothing was bound."
+        )
+    return replace(object_code, diagnostics=(*object_code.diagnostics, *(d for d, _ in found.values())))
+
+
+def _by_case(answer: dict[str, Any], cases: Sequence[Case]) -> list[tuple[Case, str]]:
+    """What was reported in each case."""
+    text = answer["printed"].decode(errors="replace")
+    marks = [(int(m[1]), m.start(), m.end()) for m in re.finditer(r"^\x1e(\d+)\n", text, re.M)]
+    found = []
+    for n, (number, _, start) in enumerate(marks):
+        stop = marks[n + 1][1] if n + 1 < len(marks) else len(text)
+        if text[start:stop].strip():
+            found.append((cases[number - 1], text[start:stop]))
+    return found
+
+
+def _read(text: str, case: Case, object_code: ObjectCode) -> list[tuple[Diagnostic, bool]]:
+    lines = object_code.source.split("\n")
+    found = []
+
+    def said(what: str, line: int, column: int = 0) -> Diagnostic:
+        shown = lines[line - 1] if 0 < line <= len(lines) else ""
+        return Diagnostic("warning", f"{what}, for {case.call()}", object_code.name, line, column, "--sanitize", shown)
+
+    ours = (m for m in _UNDEFINED.finditer(text) if m["file"].endswith(object_code.name))
+    found += [(said(m["what"], int(m["line"]), int(m["column"] or 0)), False) for m in ours]
+    for m in _ADDRESS.finditer(text):
+        place = re.search(rf"(?:in |/){_any_folder(object_code.name)}:(\d+)", m["rest"])
+        line = int(place[1]) if place else case.function.line
+        found.append((said(_WORDS.get(m["kind"], m["kind"]), line), m["kind"] in _ALWAYS and case.kind != "empty"))
+    return found
+
+
+def _unset(
+    cases: Sequence[Case],
+    first: Sequence[tuple[int, bytes]] | None,
+    second: Sequence[tuple[int, bytes]] | None,
+    object_code: ObjectCode,
+) -> list[Diagnostic]:
+    """Outputs that a call leaves as they were, or reads before it writes them: by what they held before."""
+    found: dict[str, Diagnostic] = {}
+    for (number, zeros), (_, others) in zip(first or (), second or (), strict=False):
+        case = cases[number]
+        sizes = [len(data) for data, _ in case.message()["operands"][case.function.nin :]]
+        for k, (name, size) in enumerate(zip(case.function.results, sizes, strict=True)):
+            start = sum(sizes[:k])
+            was, now = zeros[start : start + size], others[start : start + size]
+            if was == now or name in found:
+                continue
+            item = np.dtype(TYPES[case.loop.types[case.function.nin + k]].char).itemsize
+            parts = [now[n : n + item] for n in range(0, size, item)]
+            untouched = bytes([_STARTS[1]]) * item in parts
+            what = f"{name} is not written" if untouched else f"{name} is read before it is written"
+            remedy = "it is 0 then"
+            line, text = _mention(name, case, object_code)
+            message = f"output {what}, for {case.call()}; {remedy}"
+            found[name] = Diagnostic("warning", message, object_code.name, line, 0, "--sanitize", text)
+    return list(found.values())
+
+
+def _mention(name: str, case: Case, object_code: ObjectCode) -> tuple[int, str]:
+    """The first line of the function's body that names an output, or its first line."""
+    lines = object_code.source.split("\n")
+    first = case.function.line
+    body = first + case.function.source.partition("{")[0].count("\n")
+    last = first + case.function.source.count("\n")
+    named = (n for n in range(body + 1, last + 1) if re.search(rf"\b{re.escape(name)}\b", lines[n - 1]))
+    line = next(named, first)
+    return line, lines[line - 1] if 0 < line <= len(lines) else ""
+
+
+def _any_folder(name: str) -> str:
+    return rf"[^\n]*?{re.escape(name)}"

@@ -1,0 +1,254 @@
+"""New code runs in the helper process first: what it does there becomes an error, or a note.
+
+`tried` stands between the compiler and the cache, so that what the cache has was tried out.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from .. import loader
+from ..errors import CellCrashed
+from ..objectcode import FunctionCode, ObjectCode
+from . import process, watch
+from .inputs import Case, cases, singly
+from .lines import line_of
+from .sanitize import sanitized
+from .statements import may_run_twice
+from .words import Fault, fault_of, fault_text, printed_text, warning_text
+
+__all__ = ["Tried", "tried"]
+
+REMEDY = "Nothing was bound. Mend it, or bind it untried with --no-guard (guard=False)."
+#: Bytes that a probe may map beyond what the helper has.
+MEMORY = 1 << 30
+#: Seconds for opening the library and running what runs by itself then.
+OPENING = 10.0
+#: Seconds after which the functions that are left are bound untried.
+BUDGET = 3.0
+#: Faulty inputs of one function that a note names.
+_MOST_NAMED = 3
+#: What a function must not be made to do by somebody who only tries it out.
+_UNTRIED = frozenset(
+    "fopen open creat remove unlink rename mkdir rmdir system popen fork vfork execl execv execve kill sleep usleep "
+    "nanosleep socket connect bind send sendto".split()
+)
+
+#: Compiles the cell again with more arguments for the compiler.
+Again = Callable[[Sequence[str]], ObjectCode]
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What came of it: the object code, with notes and more caution, and what the code printed meanwhile."""
+
+    object_code: ObjectCode
+    printed: str = ""
+
+
+def tried(
+    object_code: ObjectCode,
+    *,
+    path: Path | None = None,
+    again: Again | None = None,
+    sanitize: bool = False,
+    lenient: bool = False,
+) -> Tried:
+    """Run every loop of ``object_code`` in the helper process.
+
+    Parameters
+    ----------
+    object_code : ObjectCode
+        Just compiled.
+    path : Path
+        A file that holds it; needed only where the system has no files in memory.
+    again : callable
+        Compiles the same cell with more arguments, to find the line that a crash happened on.
+
+    sanitize : bool
+        Then run a build with sanitizers, too; takes ``again``.
+    lenient : bool
+        Only what crashes on ordinary values is an error: for code that runs in a sandbox anyway.
+
+    Raises
+    ------
+    CellCrashed
+        If a function crashes, exits, does not end or writes where it must not: on ordinary values always, and on edge
+        values where C leaves no doubt that the function is wrong.
+    """
+    if not object_code.code:  # a CUDA cell on a machine without a compiler for the host
+        return Tried(object_code)
+    if object_code.module and not may_run_twice(object_code.source):
+        note = "not tried out first: the cell's own statements, which are needed for it, would run twice."
+        return Tried(replace(object_code, notes=(*object_code.notes, note)))
+    trial = _Trial(object_code, path)
+    ufuncs = [f for f in object_code.functions if f.kind == "ufunc" and _may_run(f, object_code)]
+    wanted = [case for code in ufuncs for case in cases(code)]
+    faults: dict[str, list[tuple[Fault, Case]]] = {}
+    for fault, case in trial.run(wanted):
+        if case.kind == "ordinary" or (fault.fatal(case) and not lenient):
+            raise _crashed(fault, case, trial, again)
+        if not fault.ignored(case):
+            faults.setdefault(case.function.name, []).append((fault, case))
+    made = _noted(object_code, faults, trial)
+    if sanitize and again is not None:
+        made = sanitized(made, wanted, again=again, ask=_ask_sanitized)
+    return Tried(made, trial.printed)
+
+
+def _may_run(code: FunctionCode, object_code: ObjectCode) -> bool:
+    if object_code.module and not code.timed:
+        return False  # it may work on objects, files, anything
+    return not _UNTRIED.intersection(code.effects)
+
+
+@dataclass
+class _Trial:
+    """One object in the helper: requests until every case was run or has failed."""
+
+    object_code: ObjectCode
+    path: Path | None
+    printed: str = ""
+    spent: float = 0.0
+    changed: dict[str, set[str]] = field(default_factory=dict)
+    threads: int = 0
+    untried: tuple[str, ...] = ()
+
+    def run(self, wanted: Sequence[Case]) -> Iterator[tuple[Fault, Case]]:
+        """Every case; a fault for each that failed, of several elements for the first that fail alone."""
+        waiting = list(wanted)
+        while True:
+            answer = self.ask(waiting)
+            fault = fault_of(answer, waiting)
+            self._note(answer, waiting)
+            if fault is None:
+                del waiting[: answer["answer"].get("ran", len(waiting))]
+                self._left(waiting)
+                return
+            if fault.case < 0:
+                raise CellCrashed(fault_text(fault, None, self.object_code), remedy=REMEDY)
+            case = waiting[fault.case]
+            del waiting[: fault.case + 1]
+            if len(case.rows) > 1:
+                yield from self._alone(case, fault)
+            else:
+                yield fault, case
+            if fault.kind == "endless":  # each of its other values would take as long
+                waiting = [c for c in waiting if c.function is not case.function]
+            if self.spent > BUDGET:
+                self._left(waiting)
+                return
+
+    def _left(self, waiting: Sequence[Case]) -> None:
+        """Functions of which no ordinary value was tried."""
+        first: dict[str, bool] = {}
+        for case in waiting:
+            first.setdefault(case.function.name, case.kind == "ordinary" and case.at_end and case.rows[:1] != ())
+        self.untried = tuple(name for name, untouched in first.items() if untouched)
+
+    def _alone(self, case: Case, whole: Fault) -> Iterator[tuple[Fault, Case]]:
+        """The elements of a case that fail by themselves; the case where none does."""
+        rows, found = singly(case), 0
+        while rows and found < _MOST_NAMED and self.spent < BUDGET + 5:
+            fault = fault_of(self.ask(rows), rows)
+            if fault is None or fault.case < 0:
+                break
+            yield fault, rows[fault.case]
+            found += 1
+            del rows[: fault.case + 1]
+        if not found:
+            yield whole, case
+
+    def ask(self, asked: Sequence[Case]) -> dict[str, Any]:
+        answer = _ask(self.object_code, asked, path=self.path)
+        self.spent += answer["seconds"]
+        if answer["printed"] and not self.printed:
+            self.printed = printed_text(answer["printed"], answer["total"])
+        return answer
+
+    def _note(self, answer: dict[str, Any], asked: Sequence[Case]) -> None:
+        for number, what in answer["answer"].get("changed", ()):
+            self.changed.setdefault(asked[number].function.name, set()).update(what)
+        self.threads = max(self.threads, answer["answer"].get("threads", 0))
+
+
+def _ask_sanitized(
+    object_code: ObjectCode, asked: Sequence[Case], helper: process.Helper, **more: Any
+) -> dict[str, Any]:
+    """The sanitizer has handlers, limits and red zones of its own."""
+    request = _request(object_code, asked, watched=False, memory=0, malloc=True, **more)
+    with loader.memory_file(object_code.code) as descriptor:
+        return helper.ask(request, [descriptor])
+
+
+def _ask(object_code: ObjectCode, asked: Sequence[Case], *, path: Path | None) -> dict[str, Any]:
+    request = _request(object_code, asked)
+    with loader.memory_file(object_code.code) as descriptor:
+        if descriptor < 0:
+            request["path"] = str(path)
+        return process.ask(request, [descriptor] if descriptor >= 0 else [])
+
+
+def _request(object_code: ObjectCode, asked: Sequence[Case], **more: Any) -> dict[str, Any]:
+    loops = max((loop.index for f in object_code.functions for loop in f.loops), default=-1) + 1
+    return {
+        "task": "try",
+        "watch": str(watch.library()),
+        "watched": True,
+        "memory": MEMORY,
+        "opening": OPENING,
+        "budget": BUDGET,
+        "module": object_code.module,
+        "preload": [*object_code.preload, *["numpy"] * ("numpy" in object_code.source)],
+        "search": [os.path.abspath(folder) for folder in sys.path] if object_code.module else [],
+        "host": list(process.HOST),
+        "loops": loops,
+        "size": len(object_code.code),
+        "cases": [case.message() for case in asked],
+        "malloc": False,
+        "results": False,
+        "marks": False,
+        "start": 0,
+        "path": "",
+        **more,
+    }
+
+
+def _crashed(fault: Fault, case: Case, trial: _Trial, again: Again | None) -> CellCrashed:
+    """The error, with the line where a build with debug information crashes the same way."""
+    line = 0
+    if again is not None and fault.signal:
+        second = again(watch.DEBUG)
+        renamed = {f.name: f for f in second.functions}
+        if case.function.name in renamed:
+            answer = _ask(second, [case], path=trial.path)
+            base = answer["base"]
+            # A return address lies behind its call.
+            addresses = [answer["pc"] - base, *(frame - 1 - base for frame in answer["frames"])]
+            line = line_of(second.code, addresses, name=trial.object_code.name)
+    return CellCrashed(fault_text(fault, case, trial.object_code, line=line), remedy=REMEDY)
+
+
+def _noted(object_code: ObjectCode, faults: dict[str, list[tuple[Fault, Case]]], trial: _Trial) -> ObjectCode:
+    """The object code with what was found in its notes; functions with bad inputs are called with care from now on."""
+    functions = []
+    for code in object_code.functions:
+        found = faults.get(code.name, [])
+        notes = [warning_text(found)] if found else []
+        if code.name in trial.changed:
+            what = ", ".join(sorted(trial.changed[code.name]))
+            notes.append(f"{code.name} changes what belongs to the whole process and leaves it so: {what}.")
+        if notes:
+            code = replace(code, notes=(*code.notes, *notes), cautious=code.cautious or bool(found))
+        functions.append(code)
+    more = []
+    if trial.threads > 0:
+        more.append(f"threads that the cell has started go on after its functions return: {trial.threads}.")
+    if trial.untried:
+        more.append(f"not tried out first, for want of time: {', '.join(trial.untried[:5])}, ...")
+    return replace(object_code, functions=tuple(functions), notes=(*object_code.notes, *more))

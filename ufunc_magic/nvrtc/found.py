@@ -1,0 +1,138 @@
+"""NVRTC, where it is installed: its version, what it makes code for, and the headers that came with it."""
+
+from __future__ import annotations
+
+import functools
+import os
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+__all__ = ["REMEDY", "Nvrtc", "architecture", "find", "identity", "reason"]
+
+#: What installs all of it.
+REMEDY = 'pip install "ufunc_magic[cuda]"'
+
+#: Runs on every GPU that CUDA 13 knows, and its LTO-IR links for every newer one.
+OLDEST = 75
+
+#: Wheels whose versions stand for the compiler and its headers.
+_WHEELS = ("cuda-bindings", "nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12", "nvidia-cuda-runtime", "nvidia-cuda-cccl")
+
+_found: Nvrtc | None = None
+_missing = ""
+
+
+@dataclass(frozen=True)
+class Nvrtc:
+    """The compiler.
+
+    Attributes
+    ----------
+    version : tuple of int
+        ``(13, 5)``.
+    architectures : tuple of int
+        Compute capabilities that it makes code for, ``75`` for 7.5, oldest first.
+    """
+
+    version: tuple[int, int]
+    architectures: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"NVRTC {self.version[0]}.{self.version[1]}"
+
+    @property
+    def bundles_headers(self) -> bool:
+        """It carries CUDA's and CCCL's headers itself."""
+        return self.version >= (13, 3)
+
+
+def find() -> Nvrtc | None:
+    """The compiler, or None where it is not installed; `reason` then says what is missing."""
+    global _found, _missing
+    if _found is None:
+        try:
+            _found = _probe()
+        except (ImportError, RuntimeError, OSError) as fault:
+            _missing = _why(fault)
+    return _found
+
+
+def reason() -> str:
+    """Why `find` has returned None, with what to install; ``""`` if it has not."""
+    return "" if _found else _missing
+
+
+def architecture(nvrtc: Nvrtc, capability: tuple[int, int] | None = None) -> str:
+    """What to compile for.
+
+    Parameters
+    ----------
+    nvrtc : Nvrtc
+    capability : tuple of int
+        The device's compute capability; None where there is no device.
+
+    Returns
+    -------
+    str
+        ``"sm_90"`` for a device of 9.0; ``"compute_75"``, or the oldest that this NVRTC knows, for none;
+        for a device that is newer than NVRTC the newest that it knows, which drivers translate.
+    """
+    if capability is None:
+        return f"compute_{max(OLDEST, nvrtc.architectures[0])}"
+    wanted = 10 * capability[0] + capability[1]
+    if wanted in nvrtc.architectures:
+        return f"sm_{wanted}"
+    return f"compute_{max((a for a in nvrtc.architectures if a < wanted), default=nvrtc.architectures[0])}"
+
+
+@functools.cache
+def identity() -> str:
+    """What a cache key needs to know of the compiler, ``""`` where none is installed; opens no library."""
+    if not (versions := {wheel: v for wheel in _WHEELS if (v := _version(wheel))}).get("cuda-bindings"):
+        return ""
+    # A toolkit that is no wheel is known by its folder.
+    folders = [os.environ.get(name, "") for name in ("CUDA_PATH", "CUDA_HOME", "CONDA_PREFIX")]
+    return " ".join([*(f"{wheel}={version}" for wheel, version in versions.items()), *filter(None, folders)])
+
+
+@functools.cache
+def installed_headers() -> dict[str, str]:
+    """Folders of CUDA's and CCCL's headers, as far as they are installed: ``{"cudart": ..., "cccl": ...}``."""
+    try:
+        from cuda import pathfinder
+    except ImportError:
+        return {}
+    found = {name: pathfinder.find_nvidia_header_directory(name) for name in ("cudart", "cccl")}
+    return {name: folder for name, folder in found.items() if folder and Path(folder).is_dir()}
+
+
+def bindings() -> Any:
+    """NVRTC's functions as ``cuda.bindings`` has them."""
+    from cuda.bindings import nvrtc
+
+    return nvrtc
+
+
+def _probe() -> Nvrtc:
+    status, major, minor = bindings().nvrtcVersion()
+    if status:
+        raise RuntimeError(f"nvrtcVersion returned {status}")
+    _, known = bindings().nvrtcGetSupportedArchs()
+    return Nvrtc((major, minor), tuple(sorted(known)))
+
+
+def _why(fault: Exception) -> str:
+    if isinstance(fault, ImportError):
+        missing = isinstance(fault, ModuleNotFoundError) and (fault.name or "").partition(".")[0] == "cuda"
+        return f"NVRTC is not installed here ({'cuda.bindings is missing' if missing else fault}): {REMEDY}"
+    first = str(fault).strip().partition("\n")[0]
+    return f"NVRTC is not installed here (cuda.bindings cannot open it: {first}): {REMEDY}"
+
+
+def _version(wheel: str) -> str:
+    try:
+        return metadata.version(wheel)
+    except metadata.PackageNotFoundError:
+        return ""

@@ -1,0 +1,2 @@
+// NVRTC has assert().
+#pragma once

@@ -1,0 +1,110 @@
+/* What a process that tries out new code notes when the code ends it: the signal, the address, the
+   instructions on the stack.  Compiled once per compiler, opened by ufunc_magic/guard/helper.py.
+
+   The record lies in memory that the process which forked this one sees too. */
+
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#define EXPORT __attribute__((visibility("default")))
+#define FRAMES 96
+#define WORDS 16384
+#define ENDED 77 /* exit status after a noted signal */
+
+typedef struct {
+    uint64_t number, started; /* of the case under way: written by helper.py */
+    uint64_t done;            /* 1: every case returned */
+    uint64_t signal, address, pc, sp, overflow, memory;
+    uint64_t low, high; /* where the library is mapped: written by helper.py */
+    uint64_t frames;
+    uint64_t frame[FRAMES];
+} Record;
+
+static Record *record;
+static char *top;            /* of the stack, about */
+static uint64_t stack_size, most_memory;
+
+/* Pages of this process's address space, from /proc: getrusage() has only what was touched. */
+static uint64_t mapped(void)
+{
+    char text[64];
+    uint64_t pages = 0;
+    const int file = open("/proc/self/statm", O_RDONLY);
+    if (file < 0) return 0;
+    const ssize_t count = read(file, text, sizeof text);
+    close(file);
+    for (ssize_t k = 0; k < count && text[k] >= '0' && text[k] <= '9'; k++) pages = pages * 10 + (uint64_t)(text[k] - '0');
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void note(int number, siginfo_t *info, void *context)
+{
+    uintptr_t pc = 0, sp = 0;
+#if defined(__linux__) && defined(__x86_64__)
+    const mcontext_t *m = &((ucontext_t *)context)->uc_mcontext;
+    pc = (uintptr_t)m->gregs[REG_RIP], sp = (uintptr_t)m->gregs[REG_RSP];
+#elif defined(__linux__) && defined(__aarch64__)
+    const mcontext_t *m = &((ucontext_t *)context)->uc_mcontext;
+    pc = (uintptr_t)m->pc, sp = (uintptr_t)m->sp;
+#elif defined(__APPLE__) && defined(__x86_64__)
+    const mcontext_t m = ((ucontext_t *)context)->uc_mcontext;
+    pc = (uintptr_t)m->__ss.__rip, sp = (uintptr_t)m->__ss.__rsp;
+#elif defined(__APPLE__) && defined(__aarch64__)
+    const mcontext_t m = ((ucontext_t *)context)->uc_mcontext;
+    pc = (uintptr_t)m->__ss.__pc, sp = (uintptr_t)m->__ss.__sp;
+#else
+    (void)context;
+#endif
+    record->address = (uint64_t)(uintptr_t)info->si_addr;
+    record->pc = pc;
+    record->sp = sp;
+    const uintptr_t low = (uintptr_t)top - stack_size;
+    record->overflow = stack_size && sp && sp < (uintptr_t)top && sp < low + (1 << 20);
+    record->memory = most_memory && mapped() + (most_memory >> 4) > most_memory;
+    uint64_t count = 0;
+    /* Words on the stack that point into the library: among them are those where its functions go on.  Frame pointers
+       would do if libc had them, through which abort() and memset() fail. */
+    for (const uintptr_t *at = (const uintptr_t *)sp; sp && count < FRAMES && (char *)(at + 1) < top; at++) {
+        if (at - (const uintptr_t *)sp > WORDS) break;
+        if (*at >= record->low && *at < record->high) record->frame[count++] = *at;
+    }
+    record->frames = count;
+    record->signal = (uint64_t)number;
+    _exit(ENDED);
+}
+
+/* Note signals in `to` from now on. */
+EXPORT void watch(Record *to, uint64_t memory)
+{
+    static char room[1 << 16];
+    static const int fatal[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS, SIGXCPU};
+    stack_t stack = {.ss_sp = room, .ss_size = sizeof room};
+    struct sigaction action = {.sa_sigaction = note, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    struct rlimit limit;
+    record = to;
+    most_memory = memory;
+    top = (char *)__builtin_frame_address(0);
+    stack_size = !getrlimit(RLIMIT_STACK, &limit) && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : 0;
+    sigfillset(&action.sa_mask);
+    sigaltstack(&stack, NULL);
+    for (size_t k = 0; k < sizeof fatal / sizeof *fatal; k++) sigaction(fatal[k], &action, NULL);
+}
+
+/* The handlers of all signals, to compare with later. */
+EXPORT void handlers(uintptr_t *to)
+{
+    struct sigaction action;
+    for (int k = 1; k < 32; k++) {
+        to[k] = 0;
+        if (!sigaction(k, NULL, &action)) to[k] = (uintptr_t)action.sa_handler;
+    }
+}
