@@ -1,4 +1,4 @@
-"""Random functions beside a second opinion on C; damaged text and damaged object code; what fuzzers find in the readers.
+"""Random functions beside a second opinion on C; damaged text and object code; fuzzers on the readers.
 
 The long forms of all this are in ``.ci/nightly``.
 """
@@ -70,6 +70,13 @@ def test_second_opinion_wraps_as_numpy_does(char: str) -> None:
 # -- text
 
 
+def _said(error: um.UfuncMagicError) -> None:
+    """Whether a person can read what an error says."""
+    assert str(error)
+    assert "__ufm" not in str(error)
+    assert "Traceback" not in str(error)
+
+
 def _translated(text: str) -> None:
     """Everything that happens to a cell before a compiler sees it."""
     for cplus in (False, True):
@@ -88,7 +95,7 @@ def _translated(text: str) -> None:
                 judge=1,
             )
         except um.UfuncMagicError as error:
-            assert str(error)
+            _said(error)
             continue
         for signature in signatures[:4]:
             pyloop.write(text, signature=signature, unit=unit, cplus=cplus)
@@ -107,6 +114,17 @@ def test_damaged_cells_are_read_without_a_fault_of_ours() -> None:
         _translated(text)
 
 
+@pytest.mark.parametrize("what", texts.deep(1))
+def test_cell_nested_thousands_deep_is_read_without_a_fault_of_ours(what: str) -> None:
+    _translated(texts.deep(5000 if what != "typedefs" else 500)[what])
+
+
+def test_sum_of_thousands_of_terms_is_bound() -> None:
+    """As code generators write it; Python itself gives up on it."""
+    made = um.compile_c(texts.deep(3000)["sum"], compile_args=["-O0"])
+    assert made.f(2.0) == 6002
+
+
 def test_damaged_cells_compile_or_say_why_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A few of them, all the way; what compiles is not called, for it may do anything."""
     monkeypatch.chdir(tmp_path)
@@ -118,8 +136,7 @@ def test_damaged_cells_compile_or_say_why_not(tmp_path: Path, monkeypatch: pytes
             um.compile_c(text, compile_args=["-O0"])
         except um.UfuncMagicError as error:
             refused += 1
-            assert "__ufm" not in str(error)
-            assert "Traceback" not in str(error)
+            _said(error)
     assert refused > 5
 
 
@@ -133,7 +150,7 @@ def test_option_lines_are_read_or_refused_in_words() -> None:
                 given.pop("help", None)
                 make_options(given)
             except um.OptionError as error:
-                assert str(error)
+                _said(error)
         arguments.complete(line)
 
 
@@ -185,7 +202,7 @@ def test_object_code_sealed_anew_with_any_header_is_read_or_refused(payload: byt
             objectcode.unpack(_sealed(damaged, code))
             accepted += 1
         except um.TargetError as error:
-            assert str(error)
+            _said(error)
     assert accepted < 500
 
 

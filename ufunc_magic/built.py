@@ -170,7 +170,7 @@ def _made(
         except SignatureError as fault:
             notes.append(str(fault))
             made = None
-        if on_gpu and code.kind != "kernel":
+        if (on_gpu or (object_code.language == "cuda" and library is None)) and code.kind != "kernel":
             made = device.make(code, object_code, emulated=made)
         if made is not None:
             functions[code.name] = made

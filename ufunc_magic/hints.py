@@ -218,8 +218,10 @@ _ADVICE_ON_LINE: tuple[tuple[str, str, str], ...] = (
         (r"expected '=', ',', ';'", r".*\bcomplex\b", "Add #include <complex.h> at the top of the cell."),
         (r"expected '=', ',', ';'", r".*\bfor\s*\([^;]*,",
          "The three parts of for stand between semicolons: for (int i = 0; i < n; i++)"),
-        (r"before '__extension__'", r".*\bI\b", "I is a macro of <complex.h>: rename it, or write #undef I below the #include."),
-        (r"expected '\(' before", r".*\b(?:if|while|for|switch)\b", "What follows if, while, for and switch stands in ( )."),
+        (r"before '__extension__'", r".*\bI\b",
+         "I is a macro of <complex.h>: rename it, or write #undef I below the #include."),
+        (r"expected '\(' before", r".*\b(?:if|while|for|switch)\b",
+         "What follows if, while, for and switch stands in ( )."),
 )  # fmt: skip
 
 #: What only holds for lines with such text.

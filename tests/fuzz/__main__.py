@@ -9,16 +9,20 @@ import sys
 from . import campaign
 
 
+def told(text: str) -> None:
+    print(text, flush=True)
+
+
 def main() -> int:
     today = int(datetime.date.today().strftime("%Y%m%d"))
     parser = argparse.ArgumentParser(prog="python -m fuzz", description=__doc__)
     parser.add_argument("--functions", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=today, help="the date where it is not given")
     asked = parser.parse_args()
-    print(f"seed {asked.seed}", flush=True)
-    outcome = campaign.run(asked.seed, count=asked.functions, most=10, told=lambda text: print(text, flush=True))
-    print(f"{outcome.functions} functions, {outcome.python} Python forms, {len(outcome.faults)} faults")
-    print(*outcome.refused, sep="\n")
+    told(f"seed {asked.seed}")
+    outcome = campaign.run(asked.seed, count=asked.functions, most=10, told=told)
+    told(f"{outcome.functions} functions, {outcome.python} Python forms, {len(outcome.faults)} faults")
+    told("\n".join(outcome.refused))
     return int(bool(outcome.faults or outcome.refused))
 
 

@@ -1,4 +1,4 @@
-"""``python atheris_target.py cparse|arguments|objectcode [libFuzzer's options]``: coverage-guided fuzzing of the readers."""
+"""``python atheris_target.py cparse|arguments|objectcode [options]``: coverage-guided fuzzing of the readers."""
 
 from __future__ import annotations
 

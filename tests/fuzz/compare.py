@@ -41,12 +41,12 @@ _NARROW = "?bBhHiIlLqQfd"
 #: Most batches are compiled quickly; what ``-O3`` and the clones for each CPU level do is seen in the others.  Python
 #: forms, which calculate in double, are looked at where there is no long double.
 BATCHES = (
-    Batch(grow.Style(_NARROW), {**_QUICK, "arch": "native"}, 0.4),
-    Batch(grow.Style(), _QUICK, 0.1),
-    Batch(grow.Style(_NARROW, complex=True), {**_QUICK, "arch": "native"}, 0.2),
+    Batch(grow.Style(_NARROW), {**_QUICK, "arch": "native"}, 0.44),
+    Batch(grow.Style(), _QUICK, 0.12),
+    Batch(grow.Style(_NARROW, complex=True), {**_QUICK, "arch": "native"}, 0.22),
     Batch(grow.Style(complex=True), _QUICK, 0.1),
-    Batch(grow.Style(calm=True), {"strict": True}, 0.1),
-    Batch(grow.Style(_NARROW, near=True, calm=True), {}, 0.1),
+    Batch(grow.Style(calm=True), {"strict": True}, 0.06),
+    Batch(grow.Style(_NARROW, near=True, calm=True), {}, 0.06),
 )
 
 
@@ -408,7 +408,7 @@ def _cut(tree: Any) -> Iterator[Any]:
                     if block and isinstance(block, tuple):
                         yield tree[:n] + block + tree[n + 1 :]
         for n, part in enumerate(tree):
-            yield from (tree[:n] + (other,) + tree[n + 1 :] for other in _cut(part))
+            yield from ((*tree[:n], other, *tree[n + 1 :]) for other in _cut(part))
         return
     if not isinstance(tree, Expression | Statement):
         return

@@ -13,8 +13,9 @@ from . import cvalues
 from .cvalues import INT, CType, binary, common, convert, promoted, real_of, result_type, truth
 
 __all__ = [
-    "Array", "Assign", "Binary", "Call", "Cast", "Choose", "Clamped", "Declare", "Expression", "Function", "If", "Index", "Leave",
-    "Library", "Literal", "Loop", "Output", "Parameter", "Part", "Return", "Statement", "Step", "Switch", "Unary", "Variable",
+    "Array", "Assign", "Binary", "Call", "Cast", "Choose", "Clamped", "Declare", "Expression", "Function", "If",
+    "Index", "Leave", "Library", "Literal", "Loop", "Output", "Parameter", "Part", "Return", "Statement", "Step",
+    "Switch", "Unary", "Variable", "contains",
 ]  # fmt: skip
 
 Environment = dict[str, Any]
@@ -285,7 +286,8 @@ class Array(Statement):
 
     def lines(self) -> Iterator[str]:
         start = "static const " if self.static else ""
-        yield f"{start}{self.type.name} {self.name}[{len(self.values)}] = {{{', '.join(v.text() for v in self.values)}}};"
+        values = ", ".join(v.text() for v in self.values)
+        yield f"{start}{self.type.name} {self.name}[{len(self.values)}] = {{{values}}};"
 
     def run(self, names: Environment) -> Any:
         names[self.name] = [convert(v.number, v.type, self.type) for v in self.values]

@@ -179,9 +179,8 @@ class Grower:
         return self.between(op, left, right)
 
     def between(self, op: str, left: Expression, right: Expression) -> Expression:
-        if op == "/" and "c" in (left.type.kind, right.type.kind):
-            if right.type.kind == "c":  # libgcc's scaling is its own
-                return self.between("+", left, right)
+        if op == "/" and right.type.kind == "c":  # libgcc's scaling is its own
+            op = "+"
         if self.style.near and op == "*" and not (left.type.integral and right.type.integral):
             op = "-"
         if op == "-" and _whole(left) and not right.type.integral:

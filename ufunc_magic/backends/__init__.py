@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Sequence
 from functools import cache as remember
@@ -43,8 +44,8 @@ def libraries(names: Sequence[str], folders: Sequence[str]) -> list[tuple[str, i
 
 
 @remember
-def engine() -> tuple[tuple[str, int, int], ...]:
-    """Size and time of every file of this package: another version of it may write other loops.
+def engine() -> str:
+    """Size and time of every file of this package, digested: another version of it may write other loops.
 
     Their contents would take 20 ms to read, which a cell found in the cache must not wait for.
     """
@@ -56,7 +57,7 @@ def engine() -> tuple[tuple[str, int, int], ...]:
             if name.endswith((".py", ".c", ".h", ".hpp", ".ll")) or "templates" in folder:
                 status = os.stat(os.path.join(folder, name))
                 found.append((os.path.relpath(os.path.join(folder, name), root), status.st_size, status.st_mtime_ns))
-    return tuple(sorted(found))
+    return hashlib.sha256(repr(sorted(found)).encode()).hexdigest()
 
 
 def compiler_flags(tool: Toolchain, options: Options) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from typing import Any
 PAGE = mmap.PAGESIZE
 FRAMES = 96
 #: Record in templates/watch.c; behind it, at SPOTS, where the operands of the case under way lie.
-RECORD = struct.Struct(f"<12Q{FRAMES}Q")
+RECORD = struct.Struct(f"<13Q{FRAMES}Q")
 SPOTS = 1024
 ANSWER = PAGE
 SHARED = PAGE + (1 << 18)
@@ -259,7 +259,7 @@ def _note_base(shared: mmap.mmap, address: int, size: int) -> None:
     with contextlib.suppress(AttributeError):
         libc.dladdr(ctypes.c_void_p(address), ctypes.byref(info))
     base = info.base or 0
-    struct.pack_into("<2Q", shared, 72, base, base + size + 16 * PAGE)  # Record.low and .high
+    struct.pack_into("<2Q", shared, 80, base, base + size + 16 * PAGE)  # Record.low and .high
 
 
 def _answer(shared: mmap.mmap, answer: dict[str, Any]) -> None:
@@ -285,12 +285,12 @@ def attempt(request: dict[str, Any], library: int, link: socket.socket) -> dict[
     began = time.monotonic()
     pid = os.fork()
     if not pid:
-        status = 70
         try:
             run(request, library, shared, output)
-            status = 0
+        except BaseException as fault:  # noqa: BLE001 - of this program, not of the code
+            _answer(shared, {"refused": repr(fault)})
         finally:
-            os._exit(status)
+            os._exit(0)
     hung = _wait(pid, shared, [case["seconds"] for case in request["cases"]], request["opening"], link)
     with contextlib.suppress(OSError):
         os.killpg(pid, signal.SIGKILL)
@@ -313,8 +313,9 @@ def attempt(request: dict[str, Any], library: int, link: socket.socket) -> dict[
         "sp": record[6],
         "overflow": bool(record[7]),
         "memory": bool(record[8]),
-        "frames": record[12 : 12 + min(record[11], FRAMES)],
-        "base": record[9],
+        "access": record[9],
+        "frames": record[13 : 13 + min(record[12], FRAMES)],
+        "base": record[10],
         "spots": [spots[4 * k : 4 * k + 4] for k in range(count)],
         "answer": marshal.loads(shared[ANSWER + 8 : ANSWER + 8 + length]) if length else {},
         "seconds": time.monotonic() - began,

@@ -118,6 +118,7 @@ class _Trial:
     changed: dict[str, set[str]] = field(default_factory=dict)
     threads: int = 0
     untried: tuple[str, ...] = ()
+    refused: str = ""
 
     def run(self, wanted: Sequence[Case]) -> Iterator[tuple[Fault, Case]]:
         """Every case; a fault for each that failed, of several elements for the first that fail alone."""
@@ -126,6 +127,7 @@ class _Trial:
             answer = self.ask(waiting)
             fault = fault_of(answer, waiting)
             self._note(answer, waiting)
+            self.refused = answer["answer"].get("refused", "")
             if fault is None:
                 del waiting[: answer["answer"].get("ran", len(waiting))]
                 self._left(waiting)
@@ -229,7 +231,9 @@ def _crashed(fault: Fault, case: Case, trial: _Trial, again: Again | None) -> Ce
             answer = _ask(second, [case], path=trial.path)
             base = answer["base"]
             # A return address lies behind its call.
-            addresses = [answer["pc"] - base, *(frame - 1 - base for frame in answer["frames"])]
+            addresses = [frame - 1 - base for frame in answer["frames"]]
+            # Of an endless recursion the line that calls.
+            addresses.insert(len(addresses) if fault.kind == "stack" else 0, answer["pc"] - base)
             line = line_of(second.code, addresses, name=trial.object_code.name)
     return CellCrashed(fault_text(fault, case, trial.object_code, line=line), remedy=REMEDY)
 
@@ -249,6 +253,8 @@ def _noted(object_code: ObjectCode, faults: dict[str, list[tuple[Fault, Case]]],
     more = []
     if trial.threads > 0:
         more.append(f"threads that the cell has started go on after its functions return: {trial.threads}.")
+    if trial.refused:
+        more.append(f"not tried out first: {trial.refused}.")
     if trial.untried:
         more.append(f"not tried out first, for want of time: {', '.join(trial.untried[:5])}, ...")
     return replace(object_code, functions=tuple(functions), notes=(*object_code.notes, *more))

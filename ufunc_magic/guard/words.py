@@ -62,12 +62,13 @@ def fault_of(answer: dict[str, Any], asked: Sequence[Case]) -> Fault | None:
         return Fault(number, "stray", f"writes {'behind' if side > 0 else 'before'} {_operand(asked[number], operand)}")
     number = answer["signal"] or (os.WTERMSIG(answer["status"]) if os.WIFSIGNALED(answer["status"]) else 0)
     if answer["hung"]:
-        seconds = asked[at].message()["seconds"] if at >= 0 else 0
-        return Fault(at, "endless", f"was still running after {seconds:g} s" if seconds else "does not end", 0)
+        if at < 0:
+            return Fault(at, "endless", "does not end")
+        return Fault(at, "endless", f"was still running at its time limit of {asked[at].message()['seconds']:g} s")
     if answer["overflow"]:
-        return Fault(at, "stack", "needs more stack than there is (endless recursion, or a huge local array)", number)
+        return Fault(at, "stack", "makes a stack overflow (endless recursion, or a huge local array)", number)
     if answer["memory"] and number:
-        return Fault(at, "memory", "asks for more than 1 GiB of memory and goes on when it gets none", number)
+        return Fault(at, "memory", "reaches the memory limit of 1 GiB", number)
     if number:
         return Fault(at, signal.Signals(number).name, _died(number, answer, asked[at] if at >= 0 else None), number)
     return Fault(at, "exit", f"ends the whole process: exit({os.WEXITSTATUS(answer['status'])})")
@@ -91,15 +92,16 @@ def _died(number: int, answer: dict[str, Any], case: Case | None) -> str:
 def _place(answer: dict[str, Any], case: Case | None) -> str:
     """Which memory it was that the code must not touch."""
     address = answer["address"]
+    verb = {1: "reads", 2: "writes"}.get(answer["access"], "reads or writes")
     for operand, (start, place, size, end) in enumerate(answer["spots"] if case else ()):
         if place + size <= address < end + 65536:
-            return f"reads or writes {_behind(address - place - size)} the end of {_operand(case, operand)}"
+            return f"{verb} {_behind(address - place - size)} the end of {_operand(case, operand)}"
         if start - 65536 <= address < place:
-            return f"reads or writes before the start of {_operand(case, operand)}"
+            return f"{verb} before the start of {_operand(case, operand)}"
     if address < 4096:
         allocates = case and "alloc" in case.function.source
         return "follows a null pointer" + (" (here malloc() gives none beyond 1 GiB)" if allocates else "")
-    return f"reads or writes memory that is not its own, at {address:#x}"
+    return f"{verb} memory that is not its own, at {address:#x}"
 
 
 def _behind(count: int) -> str:

@@ -106,4 +106,9 @@ def read(text: str, *, of: str) -> Annotation:
 def _cores(side: str) -> tuple[Core, ...]:
     """One side of a signature; what is no dimension comes through as it stands."""
     groups = (group[1:-1].split(",") if group[1:-1].strip() else () for group in re.findall(_GROUP, side))
-    return tuple(tuple(int(dim) if dim.strip().isdecimal() else dim.strip() for dim in group) for group in groups)
+    return tuple(tuple(map(_dimension, group)) for group in groups)
+
+
+def _dimension(text: str) -> int | str:
+    text = text.strip()
+    return int(text) if re.fullmatch(r"[0-9]{1,18}", text) else text

@@ -9,7 +9,6 @@ double is not wider; who compares allows for that.
 
 from __future__ import annotations
 
-import ast
 import functools
 import re
 from collections.abc import Mapping, Sequence
@@ -90,15 +89,17 @@ def write(
         source = _module(cell, main, signature, checked=False)
         checked = _module(cell, main, signature, checked=True)
         name = cell.main_name
-        ast.parse(source)
-        ast.parse(checked)
+        for text_of_module in (source, checked):
+            compile(text_of_module, "<python>", "exec")
     except Stop as stop:
         return NotPython(stop.reason, lines[min(stop.row, len(lines) - 1)] if stop.row else signature.function.line)
     except SyntaxError as error:
         return NotPython(f"could not be written as Python ({error.msg})", signature.function.line)
+    except (RecursionError, MemoryError):  # the latter is what Python's own parser says of it
+        return NotPython("is nested too deeply for Python", signature.function.line)
     try:
         vector = _vector(cell, main, signature)
-    except Stop:
+    except (Stop, RecursionError):
         vector = ""
     return PyLoop(source=source, name=name, vector=vector, checked=checked)
 

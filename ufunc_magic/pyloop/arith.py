@@ -192,7 +192,8 @@ def usual(a: CType, b: CType) -> CType:
 
 def integer_value(text: str) -> tuple[int, CType] | None:
     """Value and type of an integer constant as C spells it, or None."""
-    match = re.fullmatch(r"(0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)([uUlLzZ]*)", text.replace("'", ""))
+    # Nothing longer is a number of 128 bits, and Python reads no number of thousands of digits.
+    match = re.fullmatch(r"(0[xX][0-9a-fA-F]{1,99}|0[bB][01]{1,199}|[0-9]{1,99})([uUlLzZ]*)", text.replace("'", ""))
     if not match:
         return None
     digits, suffix = match[1], match[2].lower()

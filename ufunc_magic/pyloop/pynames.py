@@ -93,13 +93,13 @@ def _cdiv(a: complex, b: complex) -> complex:
     return a / b
 
 
-def _cmul(a: complex, b: complex) -> complex:
-    """C's product: a real factor stays real, and an infinity survives where the formula gives NaN twice (C17, G.5.1)."""
+def _cmul(a: Any, b: Any) -> complex:
+    """C's product (C17, G.5.1): a real factor stays real, an infinity survives where the formula gives NaN twice."""
     if not isinstance(a, complex):
         return complex(a * b.real, a * b.imag)
     if not isinstance(b, complex):
         return complex(a.real * b, a.imag * b)
-    plain = a * b
+    plain = complex(a * b)
     if plain.real == plain.real or plain.imag == plain.imag:
         return plain
     if not (cmath.isinf(a) or cmath.isinf(b)):

@@ -73,7 +73,10 @@ __UFM_INLINE constexpr unsigned mulhi(unsigned x, unsigned y) { return __umulhi(
 __UFM_INLINE constexpr unsigned mulhi(int x, unsigned y) { return __umulhi((unsigned)x, y); }
 __UFM_INLINE constexpr unsigned mulhi(unsigned x, int y) { return __umulhi(x, (unsigned)y); }
 __UFM_INLINE constexpr long long mul64hi(long long x, long long y) { return __mul64hi(x, y); }
-__UFM_INLINE constexpr unsigned long long mul64hi(unsigned long long x, unsigned long long y) { return __umul64hi(x, y); }
+__UFM_INLINE constexpr unsigned long long mul64hi(unsigned long long x, unsigned long long y)
+{
+    return __umul64hi(x, y);
+}
 __UFM_INLINE constexpr unsigned long long mul64hi(long long x, unsigned long long y)
 {
     return __umul64hi((unsigned long long)x, y);

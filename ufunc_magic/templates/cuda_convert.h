@@ -5,7 +5,8 @@
 
 /* What PTX says of cvt: out of range is the nearest integer; of a NaN 0, but the middle value where one side has
    64 bits. */
-template <class To, class From> __UFM_INLINE To __ufm_saturated(From x, From below, From above, To least, To most, To none)
+template <class To, class From>
+__UFM_INLINE To __ufm_saturated(From x, From below, From above, To least, To most, To none)
 {
     return x >= above ? most : x > below ? (To)x : x == x ? least : none;
 }

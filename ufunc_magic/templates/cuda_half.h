@@ -116,8 +116,14 @@ __UFM_INLINE unsigned short __ufm_beyond(unsigned short h, double rounded, doubl
 #define __UFM_SMALL_COMPARED(T, T2, name, result)                                                                      \
     __UFM_INLINE bool __h##name(T a, T b) { float x = a, y = b; return result; }                                       \
     __UFM_INLINE bool __h##name##u(T a, T b) { float x = a, y = b; return x != x || y != y || result; }                \
-    __UFM_INLINE T2 __h##name##2(T2 a, T2 b) { return T2(T((float)__h##name(a.x, b.x)), T((float)__h##name(a.y, b.y))); }\
-    __UFM_INLINE T2 __h##name##u2(T2 a, T2 b) { return T2(T((float)__h##name##u(a.x, b.x)), T((float)__h##name##u(a.y, b.y))); }\
+    __UFM_INLINE T2 __h##name##2(T2 a, T2 b)                                                                           \
+    {                                                                                                                  \
+        return T2(T((float)__h##name(a.x, b.x)), T((float)__h##name(a.y, b.y)));                                       \
+    }                                                                                                                  \
+    __UFM_INLINE T2 __h##name##u2(T2 a, T2 b)                                                                          \
+    {                                                                                                                  \
+        return T2(T((float)__h##name##u(a.x, b.x)), T((float)__h##name##u(a.y, b.y)));                                 \
+    }                                                                                                                  \
     __UFM_INLINE bool __hb##name##2(T2 a, T2 b) { return __h##name(a.x, b.x) && __h##name(a.y, b.y); }                 \
     __UFM_INLINE bool __hb##name##u2(T2 a, T2 b) { return __h##name##u(a.x, b.x) && __h##name##u(a.y, b.y); }
 #define __UFM_SMALL_FMA(T, T2, end, result)                                                                            \
@@ -126,7 +132,10 @@ __UFM_INLINE unsigned short __ufm_beyond(unsigned short h, double rounded, doubl
         double r = (double)(float)a * (float)b + (double)(float)c;                                                     \
         return T(result);                                                                                              \
     }                                                                                                                  \
-    __UFM_INLINE T2 __hfma2##end(T2 a, T2 b, T2 c) { return T2(__hfma##end(a.x, b.x, c.x), __hfma##end(a.y, b.y, c.y)); }
+    __UFM_INLINE T2 __hfma2##end(T2 a, T2 b, T2 c)                                                                     \
+    {                                                                                                                  \
+        return T2(__hfma##end(a.x, b.x, c.x), __hfma##end(a.y, b.y, c.y));                                             \
+    }
 
 #define __UFM_SMALL_WAY(T, N, end, way)                                                                                \
     __UFM_INLINE T __ufm_##N##_##end(double v)                                                                         \

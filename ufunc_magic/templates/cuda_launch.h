@@ -67,8 +67,8 @@ static void __ufm_block_failed(__ufm_block *block, const char *text)
 {
     uint3 t = threadIdx, b = block->index;
     if (!block->failed)
-        snprintf(block->text, __UFM_LAUNCH_TEXT, "Thread (%u, %u, %u) of block (%u, %u, %u): %s", t.x, t.y, t.z, b.x, b.y,
-                 b.z, text);
+        snprintf(block->text, __UFM_LAUNCH_TEXT, "Thread (%u, %u, %u) of block (%u, %u, %u): %s", t.x, t.y, t.z, b.x,
+                 b.y, b.z, text);
     block->failed = true;
 }
 
@@ -134,7 +134,8 @@ static bool __ufm_make_fiber(__ufm_fiber *fiber, __ufm_block *block)
     fiber->stack = mmap(0, __UFM_STACK + __UFM_GUARD, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (fiber->stack == MAP_FAILED)
         return false;
-    if (mprotect((char *)fiber->stack + __UFM_GUARD, __UFM_STACK, PROT_READ | PROT_WRITE) || getcontext(&fiber->context)) {
+    if (mprotect((char *)fiber->stack + __UFM_GUARD, __UFM_STACK, PROT_READ | PROT_WRITE) ||
+        getcontext(&fiber->context)) {
         munmap(fiber->stack, __UFM_STACK + __UFM_GUARD);
         return false;
     }
@@ -258,8 +259,8 @@ static bool __ufm_launchable(const unsigned grid[3], const unsigned block[3], si
     else if (grid[0] > 0x7fffffffu || grid[1] > 65535 || grid[2] > 65535)
         fault = "is too large: a grid has at most 2147483647 x 65535 x 65535 blocks";
     if (fault)
-        snprintf(__ufm_launch_text, __UFM_LAUNCH_TEXT, "A grid of (%u, %u, %u) blocks of (%u, %u, %u) threads %s.", grid[0], grid[1],
-                 grid[2], block[0], block[1], block[2], fault);
+        snprintf(__ufm_launch_text, __UFM_LAUNCH_TEXT, "A grid of (%u, %u, %u) blocks of (%u, %u, %u) threads %s.",
+                 grid[0], grid[1], grid[2], block[0], block[1], block[2], fault);
     else if (shared > 49152)
         snprintf(__ufm_launch_text, __UFM_LAUNCH_TEXT,
                  "%zu bytes of dynamic shared memory are too many: a block has at most 49152.", shared);

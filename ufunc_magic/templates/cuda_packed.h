@@ -59,7 +59,10 @@ __UFM_INLINE constexpr unsigned __vneg4(unsigned a) { return __vsub4(0, a); }
 __UFM_INLINE constexpr unsigned __vnegss2(unsigned a) { return __ufm_vnegss2(a, 0); }
 __UFM_INLINE constexpr unsigned __vnegss4(unsigned a) { return __ufm_vnegss4(a, 0); }
 __UFM_INLINE constexpr unsigned __ufm_sum2(unsigned a) { return (a & 0xffff) + (a >> 16); }
-__UFM_INLINE constexpr unsigned __ufm_sum4(unsigned a) { return (a & 255) + (a >> 8 & 255) + (a >> 16 & 255) + (a >> 24); }
+__UFM_INLINE constexpr unsigned __ufm_sum4(unsigned a)
+{
+    return __ufm_sum2(a & 0xff00ffu) + __ufm_sum2(a >> 8 & 0xff00ffu);
+}
 __UFM_INLINE constexpr unsigned __vsads2(unsigned a, unsigned b) { return __ufm_sum2(__vabsdiffs2(a, b)); }
 __UFM_INLINE constexpr unsigned __vsads4(unsigned a, unsigned b) { return __ufm_sum4(__vabsdiffs4(a, b)); }
 __UFM_INLINE constexpr unsigned __vsadu2(unsigned a, unsigned b) { return __ufm_sum2(__vabsdiffu2(a, b)); }

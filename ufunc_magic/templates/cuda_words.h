@@ -43,7 +43,8 @@ __attribute__((__used__, __visibility__("hidden"), __aligned__(128))) char
     __ufm_dynamic_shared[__UFM_DYNAMIC_SHARED_BYTES];
 }
 #define __UFM_DYNAMIC_SHARED(name)                                                                                     \
-    __asm__(".set " __UFM_TEXT(__USER_LABEL_PREFIX__) #name ", " __UFM_TEXT(__USER_LABEL_PREFIX__) "__ufm_dynamic_shared");
+    __asm__(".set " __UFM_TEXT(__USER_LABEL_PREFIX__) #name                                                            \
+            ", " __UFM_TEXT(__USER_LABEL_PREFIX__) "__ufm_dynamic_shared");
 #endif
 
 /* What ends a kernel on a GPU is an exception here. */

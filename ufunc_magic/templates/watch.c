@@ -13,6 +13,9 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <ucontext.h>
+#ifdef __linux__
+#include <sys/syscall.h>
+#endif
 #include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
@@ -24,6 +27,7 @@ typedef struct {
     uint64_t number, started; /* of the case under way: written by helper.py */
     uint64_t done;            /* 1: every case returned */
     uint64_t signal, address, pc, sp, overflow, memory;
+    uint64_t access;    /* 1 read, 2 write, 0 not known */
     uint64_t low, high; /* where the library is mapped: written by helper.py */
     uint64_t frames;
     uint64_t frame[FRAMES];
@@ -51,6 +55,7 @@ static void note(int number, siginfo_t *info, void *context)
     uintptr_t pc = 0, sp = 0;
 #if defined(__linux__) && defined(__x86_64__)
     const mcontext_t *m = &((ucontext_t *)context)->uc_mcontext;
+    if (number == SIGSEGV && m->gregs[REG_TRAPNO] == 14) record->access = m->gregs[REG_ERR] & 2 ? 2 : 1;
     pc = (uintptr_t)m->gregs[REG_RIP], sp = (uintptr_t)m->gregs[REG_RSP];
 #elif defined(__linux__) && defined(__aarch64__)
     const mcontext_t *m = &((ucontext_t *)context)->uc_mcontext;
@@ -68,17 +73,23 @@ static void note(int number, siginfo_t *info, void *context)
     record->pc = pc;
     record->sp = sp;
     const uintptr_t low = (uintptr_t)top - stack_size;
-    record->overflow = stack_size && sp && sp < (uintptr_t)top && sp < low + (1 << 20);
+#ifdef __linux__
+    const int own = syscall(SYS_gettid) == getpid(); /* other threads' stacks lie elsewhere */
+#else
+    const int own = 1;
+#endif
+    record->overflow = own && stack_size && sp && sp < (uintptr_t)top && sp < low + (1 << 20);
+    record->signal = (uint64_t)number;
     record->memory = most_memory && mapped() + (most_memory >> 4) > most_memory;
     uint64_t count = 0;
     /* Words on the stack that point into the library: among them are those where its functions go on.  Frame pointers
        would do if libc had them, through which abort() and memset() fail. */
+    if (record->overflow) sp = (sp + 8192) & ~(uintptr_t)4095; /* what it points to is not there */
     for (const uintptr_t *at = (const uintptr_t *)sp; sp && count < FRAMES && (char *)(at + 1) < top; at++) {
         if (at - (const uintptr_t *)sp > WORDS) break;
         if (*at >= record->low && *at < record->high) record->frame[count++] = *at;
     }
     record->frames = count;
-    record->signal = (uint64_t)number;
     _exit(ENDED);
 }
 

@@ -1,3 +1,4 @@
-// expect: SIGSEGV while it is opened
-__attribute__((constructor)) static void start(void) { *(volatile int *)0 = 1; }
+// expect: SIGSEGV
+static volatile int *volatile nowhere;
+__attribute__((constructor)) static void start(void) { *nowhere = 1; }
 double f(double x) { return x; }
