@@ -40,6 +40,7 @@ class FakeReport:
 class FakeBuild(dict[str, Any]):
     diagnostics = ()
     notes = ()
+    printed = ""
 
 
 @dataclass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 import subprocess
 import sys
 import threading
@@ -152,6 +153,10 @@ def test_crash_of_a_call_is_an_exception_and_the_next_call_works(made: Any, call
         call(made)
     assert what in str(caught.value)
     assert made.mul(3.0, 4.0) == 12.0
+
+
+def test_report_says_what_a_call_costs(made: Any) -> None:
+    assert any(re.match(r"--sandbox: every call goes to another process and back, \d+ us here", n) for n in made.notes)
 
 
 def test_what_it_prints_appears(made: Any, capsys: pytest.CaptureFixture[str]) -> None:

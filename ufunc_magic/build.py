@@ -18,6 +18,7 @@ from .objectcode import ObjectCode
 from .options import Options, make_options, refuse
 
 if TYPE_CHECKING:
+    from .guard.sandbox import Sandbox
     from .report import Report
 
 __all__ = ["Build", "build", "c_ufunc", "compile_c", "compile_cuda", "compile_cython", "report"]
@@ -72,10 +73,23 @@ def _built_of(source: str, backend: Backend, *, options: Options, name: str) -> 
     seconds["load"] = time.perf_counter() - start
     made = replace(made, cached="compile" not in seconds, seconds=seconds, printed=printed)
     made = replace(made, diagnostics=_renamed(made, name))
+    if sandbox := object_code.__dict__.get("__ufm_sandbox"):
+        made = replace(made, notes=(*made.notes, _price(sandbox)))
     while len(_built) >= _MOST_BUILDS:
         _built.pop(next(iter(tuple(_built)), ""), None)  # other threads make room as well
     _built[entry_key] = made
     return made
+
+
+def _price(sandbox: Sandbox) -> str:
+    """What each call of a sandboxed function costs beside the function."""
+    taken = []
+    for _ in range(20):
+        start = time.perf_counter()
+        sandbox.ping()
+        taken.append(time.perf_counter() - start)
+    cost = sorted(taken)[len(taken) // 2] * 1e6
+    return f"--sandbox: every call goes to another process and back, {cost:.0f} us here, and its operands are copied."
 
 
 def _compiled(

@@ -39,7 +39,7 @@ _NAMED = """
 #: Types that CUDA or its headers bring along.
 TYPES = frozenset([*VECTORS, *_NAMED.split()])
 
-#: Fast intrinsics -> the function of libm whose vector form they run on in the emulation.
+#: Functions of CUDA -> those of libm whose vector form they run on in the emulation.
 _FAST = {
     "__expf": ("expf",),
     "__exp10f": ("exp10f",),
@@ -56,11 +56,26 @@ _FAST = {
     "rcbrt": ("cbrt",),
     "normcdff": ("erfcf",),
     "normcdf": ("erfc",),
+    "sincos": ("sin", "cos"),
+    "sincosf": ("sinf", "cosf"),
+    "erfcx": ("exp", "erfc"),
+    "erfcxf": ("expf", "erfcf"),
+    **{name: ("sin",) for name in ("sinpi", "cospi", "sincospi")},
+    **{name: ("sinf",) for name in ("sinpif", "cospif", "sincospif")},
+    **{name: ("log",) for name in ("erfinv", "erfcinv", "normcdfinv")},
+    **{name: ("logf",) for name in ("erfinvf", "erfcinvf", "normcdfinvf")},
+    **{f"cyl_bessel_i{n}": ("exp",) for n in "01"},
+    **{f"cyl_bessel_i{n}f": ("expf",) for n in "01"},
+    "rhypot": ("hypot",),
+    "rhypotf": ("hypotf",),
+    **{
+        f"{h}{name}": (f"{name}f",) for h in ("h", "h2") for name in "exp exp2 exp10 log log2 log10 sin cos tanh".split()
+    },
 }
 
 _ROUNDED = "rn rz ru rd".split()
 _MATH = """
-    rsqrt rcbrt sinpi cospi tanpi erfinv erfcinv erfcx normcdf normcdfinv norm3d rnorm3d norm4d rnorm4d rhypot
+    rsqrt rcbrt sinpi cospi erfinv erfcinv erfcx normcdf normcdfinv norm3d rnorm3d norm4d rnorm4d rhypot
     cyl_bessel_i0 cyl_bessel_i1 fdivide exp10 max min sincospi norm rnorm
 """
 _WHOLE = """

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, ToolchainError
+from ..loader import Library
 from ..objectcode import FunctionCode, ObjectCode
 from . import arrays, driver, elementwise, source
 from .arguments import Argument, convert, kinds
@@ -21,6 +22,7 @@ __all__ = ["MOST_THREADS", "Kernel", "Launch"]
 #: More than these are not run one after the other.
 MOST_THREADS = 2**22
 _AXES = "xyz"
+_SMALLER = "Use smaller blocks and less shared memory, or a machine with a GPU."
 _Triple = tuple[int, int, int]
 
 
@@ -171,6 +173,8 @@ class Kernel:
         grid, block = (np.array(sizes, np.uint32) for sizes in (launch.grid, launch.block))
         call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)(self._address)
         call(grid.ctypes.data, block.ctypes.data, launch.shared, ctypes.addressof(pointers))
+        if fault := _launch_error(self._owner):
+            raise ArgumentError(f"{self.__name__}[...] could not run on the CPU: {fault}", remedy=_SMALLER)
 
 
 @dataclass(frozen=True)
@@ -196,6 +200,18 @@ class Launch:
 
     def __call__(self, *args: Any) -> None:
         self.kernel.run(self, args)
+
+
+def _launch_error(library: object) -> str:
+    """Why this thread's last launch of an emulated kernel of ``library`` failed; ``""`` if it has not."""
+    if not isinstance(library, Library):
+        return ""
+    try:
+        address = library.symbol("__ufm_launch_error")
+    except AttributeError:
+        return ""
+    text: bytes | None = ctypes.CFUNCTYPE(ctypes.c_char_p)(address)()
+    return (text or b"").decode(errors="replace")
 
 
 def _on_host(argument: Argument) -> bool:

@@ -140,13 +140,7 @@ class Sandbox:
             "dimensions": [there[0].shape[0], *sizes.values()],
             "steps": [*(o.strides[0] for o in there), *(s for o in there for s in o.strides[1:])],
         }
-        data = marshal.dumps(message)
-        answer: dict[str, Any] = {}
-        with contextlib.suppress(OSError):
-            server.link.sendall(struct.pack("<Q", len(data)) + data)
-            head = server.link.recv(8, socket.MSG_WAITALL)
-            if len(head) == 8:
-                answer = marshal.loads(server.link.recv(struct.unpack("<Q", head)[0], socket.MSG_WAITALL))
+        answer = _exchange(server, message)
         if not answer:
             how = self.end()
             raise CellCrashed(
@@ -159,6 +153,11 @@ class Sandbox:
             raise (MemoryError if kind == "MemoryError" else RuntimeError)(text)
         flags: int = answer["flags"]
         return flags
+
+    def ping(self) -> None:
+        """One exchange with the process that computes nothing, to be timed."""
+        with self._lock:
+            _exchange(self._ready(0), {"loop": -1})
 
     # ---------------------------------------------------------------------------------- the server
 
@@ -202,6 +201,20 @@ class Sandbox:
                 return _ENDINGS.get(ended, f"was ended by {ended.name}")
             return f"ended the process: exit({os.WEXITSTATUS(status)})"
         return "was lost with the helper process"
+
+
+def _exchange(server: _Server, message: dict[str, Any]) -> dict[str, Any]:
+    """Send a call and wait for its answer; ``{}`` where the process has ended."""
+    data = marshal.dumps(message)
+    try:
+        server.link.sendall(struct.pack("<Q", len(data)) + data)
+        head = server.link.recv(8, socket.MSG_WAITALL)
+        if len(head) < 8:
+            return {}
+        answer: dict[str, Any] = marshal.loads(server.link.recv(struct.unpack("<Q", head)[0], socket.MSG_WAITALL))
+    except OSError:
+        return {}
+    return answer
 
 
 _ENDINGS: dict[signal.Signals, str] = {
