@@ -93,7 +93,7 @@ def test_write_behind_an_array_is_an_error_that_names_it() -> None:
         "  for (int i = 0; i < n; i++) s += a[i];\n  for (int i = 0; i <= n; i++) out[i] = s;\n}"
     )
     assert "writes right behind the end of out (SIGSEGV) on line 5 of <c>" in said
-    assert "cs(a) with n=5" in said
+    assert "cs(a) with n=5, arrays filled with" in said
 
 
 def test_read_before_an_array_is_an_error() -> None:

@@ -19,7 +19,6 @@ import numpy as np
 
 from . import built, loader, ufunc
 from .built import OWNER, Build, assemble
-from .device import CudaFunction, Kernel
 from .errors import SignatureError, TargetError
 from .foreign import PlainFunction
 from .objectcode import ObjectCode, pack, unpack
@@ -107,7 +106,7 @@ def object_code_of(function: Any) -> tuple[ObjectCode, str] | None:
         return function.object_code, ""
     if isinstance(function, PlainFunction):
         return None if function.object_code is None else (function.object_code, function.__name__)
-    if isinstance(function, CudaFunction | Kernel):
+    if type(function).__module__.startswith(f"{__package__}.device."):
         return function.object_code, function.__name__
     if isinstance(function, np.ufunc):
         owner = function.__dict__.get(OWNER)
@@ -125,6 +124,13 @@ def adopt(made: Build) -> None:
 
     Classes themselves it always writes as module and name, so they travel with their objects, functions or Build.
     """
+    if made.object_code.language == "cuda":
+        from .device import CudaFunction, Kernel  # a third of the import time of this module
+
+        for kind in (CudaFunction, Kernel):
+            if kind not in _adopted:
+                _adopted.add(kind)
+                copyreg.pickle(kind, _reducer(None))
     for value in vars(made.module).values() if made.module else ():
         kind = type(value)
         if kind.__name__ == "cython_function_or_method" and kind not in _adopted:
@@ -238,8 +244,6 @@ def _after(made: Build, make: Callable[..., Any], arguments: tuple[Any, ...]) ->
 copyreg.pickle(np.ufunc, _reducer(copyreg.dispatch_table.get(np.ufunc)))
 copyreg.pickle(Build, _reducer(None))
 copyreg.pickle(PlainFunction, _reducer(None))
-copyreg.pickle(CudaFunction, _reducer(None))
-copyreg.pickle(Kernel, _reducer(None))
 
 # What every load needs and only the first would wait for: half of its time on a worker.
 loader.prepare()

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from ..errors import SignatureError
 from ..options import Options
 from ..signature import Function, NumberType, Signature, Unit, number_type
-from .loops import Instance, callee, cplus_type, loop_text, template, type_numbers, type_text
+from .loops import Instance, callee, cplus_type, has_scalar, loop_text, template, type_numbers, type_text
 
 __all__ = [
     "PREFIX",
@@ -299,11 +299,12 @@ def _type_table(instances: Sequence[Instance], marker: bytes) -> str:
 def _export(instances: Sequence[Instance], plain: Sequence[str]) -> str:
     loops = ", ".join(f"__ufm_loop_{k}" for k in range(len(instances))) or "0"
     functions = ", ".join(f"(void *){name}" for name in plain) or "0"
+    scalars = ", ".join(f"(void *)__ufm_scalar_{k}" if has_scalar(i) else "0" for k, i in enumerate(instances)) or "0"
     kind = "void (*const __ufm_loops[])(__ufm_char **, const __ufm_intp *, const __ufm_intp *, void *)"
-    return (
-        f"__UFM_BEGIN_C\nextern __UFM_EXPORT {kind};\nextern __UFM_EXPORT void *const __ufm_functions[];\n__UFM_END_C\n"
-        f"{kind} = {{{loops}}};\nvoid *const __ufm_functions[] = {{{functions}}};"
-    )
+    tables = {f"{kind}": loops, "void *const __ufm_functions[]": functions, "void *const __ufm_scalars[]": scalars}
+    declared = "".join(f"extern __UFM_EXPORT {table};\n" for table in tables)
+    defined = "\n".join(f"{table} = {{{entries}}};" for table, entries in tables.items())
+    return f"__UFM_BEGIN_C\n{declared}__UFM_END_C\n{defined}"
 
 
 def c_string(text: str) -> str:

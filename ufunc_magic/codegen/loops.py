@@ -12,7 +12,7 @@ from string import Template
 from ..options import Options
 from ..signature import NumberType, Operand, Signature
 
-__all__ = ["Instance", "callee", "cplus_type", "loop_text", "template", "type_numbers", "type_text"]
+__all__ = ["Instance", "callee", "cplus_type", "has_scalar", "loop_text", "template", "type_numbers", "type_text"]
 
 #: Below this many syntax nodes a function is inlined into its kernel, callees and all; above, three
 #: clones of it would cost more compile time than they save.  Without a loop in it, it may become SIMD code.
@@ -263,10 +263,35 @@ def _elementwise(
         pad=pad,
         sequence_pointers=" ".join(f"{v.t} *__ufm_k{v.n} = ({v.t} *)__ufm_kept[{v.n}];" for v in both)
         + " int __ufm_fault = 0;" * checked,
+        scalar_text=_scalar(instance, inputs, outputs, locals_("__ufm_v{n}"), call("__ufm_v{n}"), k=words["k"]),
         keep_inputs=" ".join(f"__ufm_k{v.n}[__ufm_j] = __ufm_v{v.n};" for v in inputs),
         keep_outputs=" ".join(f"__ufm_k{v.n}[__ufm_j] = __ufm_r{v.output};" for v in outputs),
         reduce="" if checked else _reduce(instance, inputs, outputs, cplus=bool(words["try"])),
     )
+
+
+def has_scalar(instance: Instance) -> bool:
+    """Whether the function has a form for callers in C: one element, no Python, nothing that it could raise."""
+    return not (instance.signature.core or instance.python or instance.fails)
+
+
+def _scalar(
+    instance: Instance, inputs: list[_Value], outputs: list[_Value], locals_: str, call: str, *, k: str
+) -> str:
+    """The function for callers in C: inputs by value, one output returned, several through pointers.
+
+    What stands in the cell may have another form, be ``inline``, a template or overloaded, so it is called.
+    """
+    if not has_scalar(instance):
+        return ""
+    takes = [f"{v.t} __ufm_v{v.n}" for v in inputs]
+    one = len(outputs) == 1
+    takes += [] if one else [f"{v.t} *__ufm_o{v.output}" for v in outputs]
+    stores = "return __ufm_r0;" if one else " ".join(f"*__ufm_o{v.output} = __ufm_r{v.output};" for v in outputs)
+    head = f"__UFM_SMALL static {outputs[0].t if one else 'void'} __ufm_scalar_{k}({', '.join(takes)})"
+    fault = "int __ufm_fault; " if instance.signature.status else ""
+    unused = "(void)__ufm_fault; " if fault else ""
+    return f"{head}\n{{\n    {fault}{locals_} {call} {unused}{stores}\n}}"
 
 
 def _is_checked(instance: Instance) -> bool:

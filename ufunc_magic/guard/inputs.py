@@ -100,7 +100,7 @@ class Case:
         )
         if self.kind == "empty":
             filled = ""
-        return f"{self.function.name}({', '.join(arguments)}) with {' '.join(filter(None, (sizes, filled)))}".strip()
+        return f"{self.function.name}({', '.join(arguments)}) with {', '.join(filter(None, (sizes, filled)))}".strip()
 
 
 def cases(code: FunctionCode) -> Iterator[Case]:

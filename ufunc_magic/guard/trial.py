@@ -243,7 +243,7 @@ def _noted(object_code: ObjectCode, faults: dict[str, list[tuple[Fault, Case]]],
     functions = []
     for code in object_code.functions:
         found = faults.get(code.name, [])
-        notes = [warning_text(found)] if found else []
+        notes = [warning_text(found, sandbox=bool(object_code.options.get("sandbox")))] if found else []
         if code.name in trial.changed:
             what = ", ".join(sorted(trial.changed[code.name]))
             notes.append(f"{code.name} changes what belongs to the whole process and leaves it so: {what}.")

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, Literal
 
 from ..errors import Diagnostic
-from .rows import HEADS, Agreement, Row, agrees, html_group, text_group, wrapped
+from .rows import HEADS, Agreement, Level, Row, agrees, html_group, text_group, wrapped
 from .tables import duration, escape, html_heads
 
-__all__ = ["Agreement", "BoundPlain", "BoundUfunc", "Comparison", "Report", "Row"]
+__all__ = ["Agreement", "BoundPlain", "BoundUfunc", "Comparison", "Level", "Report", "Row"]
 
 #: Version of the JSON form.
 FORMAT = 1
@@ -34,12 +34,15 @@ class Comparison:
     signature : str
         Types of the loop that was timed, ``"dd->d"``.
     notes : tuple of str
+    levels : tuple of Level
+        The caches of this machine, where the rows are of several sizes.
     """
 
     name: str
     rows: tuple[Row, ...] = ()
     signature: str = ""
     notes: tuple[str, ...] = ()
+    levels: tuple[Level, ...] = ()
 
     @property
     def ok(self) -> bool:

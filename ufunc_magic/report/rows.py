@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from .tables import WIDTH, Cells, count, duration, escape, html_row, percent, ratio, text_table
 
-__all__ = ["HEADS", "Agreement", "Kind", "Row", "agrees", "html_group", "text_group", "wrapped"]
+__all__ = ["HEADS", "Agreement", "Kind", "Level", "Row", "agrees", "html_group", "text_group", "wrapped"]
 
 #: A row whose quartiles are further apart than this, relative to its median, says so.
 UNSTEADY = 0.25
@@ -76,6 +76,8 @@ class Row:
     bandwidth : float or None
         Bytes of inputs and outputs per second, as a fraction of what a copy reaches on this machine, or on its GPU.
     note : str
+    compile_seconds : float or None
+        What it cost to compile; None where nothing was compiled.
     """
 
     label: str
@@ -88,11 +90,21 @@ class Row:
     agreement: Agreement | None = None
     bandwidth: float | None = None
     note: str = ""
+    compile_seconds: float | None = None
 
     @property
     def per_element(self) -> float:
         """Seconds per element."""
         return self.seconds / self.elements if self.elements else 0.0
+
+
+@dataclass(frozen=True)
+class Level:
+    """A level of the machine's caches: ``"L2"``, its bytes, and how many elements of a comparison fill it."""
+
+    name: str
+    bytes: int
+    elements: int
 
 
 def agrees(rows: Sequence[Row]) -> bool:

@@ -50,6 +50,8 @@
 #define __UFM_CLONES
 #define __UFM_CLONES_FMA
 #endif
+// Nothing of what it calls is written out once more for it.
+#define __UFM_SMALL __attribute__((__cold__))
 // Functions of the cell are inlined into the loop, whatever their size.  clang has no such function with clones.
 #ifdef __clang__
 #define __UFM_FLATTEN

@@ -19,6 +19,9 @@ from ..native.entries import prototype, python_forms, representatives, ufunc_ent
 
 __all__ = ["compile"]
 
+#: Functions above which a cell is checked by itself first.
+_MANY = 300
+
 
 def compile(source: str, *, options: Options, name: str, folder: Path) -> ObjectCode:
     """Compile a cell in the private ``folder``.
@@ -47,6 +50,11 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Object
     if not signatures and not plain:
         alone = cell.fault_alone(tool, source, flags=flags, options=options, name=name, folder=folder)
         raise alone or cell.nothing_to_bind(unit, name)
+    if len(signatures) > _MANY:
+        # The loops of a library take the compiler minutes, and an error in its last line would come after them.
+        alone = cell.fault_alone(tool, source, flags=flags, options=options, name=name, folder=folder)
+        if alone:
+            raise alone
 
     plan = _plan(unit, options, told, tool)
     # Our own threads need no OpenMP; a cell may have pragmas of its own.

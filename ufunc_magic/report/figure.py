@@ -1,0 +1,259 @@
+"""Cost as work grows, drawn: a log-log SVG of time per element over sizes.  Pure text, no plotting library.
+
+Lines differ in colour, dashes and markers, and each carries its label at its end, so that no meaning hangs on a
+colour.  Inside a page, text takes the page's own colour and nothing is painted behind it: light and dark themes
+and paper are all served by one picture.  As a file of its own it brings its background, for it cannot know where
+it is shown.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from .rows import Level, Row
+from .tables import count, duration, escape
+
+__all__ = ["Line", "drawable", "figure", "lines_of"]
+
+#: Middle tones: at least 3:1 (WCAG 2.2, 1.4.11) against white and against #111111 alike.
+COLORS = ("#2f86c6", "#c07a1a", "#8a8a8a", "#8a72c9", "#1d8f62", "#d1507f")
+DASHES = ("", "7 3", "2 3", "9 3 2 3", "12 4", "4 2 1 2")
+#: Paths around (0, 0), of about the same weight.
+MARKERS = (
+    "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z",
+    "M-3.5-3.5h7v7h-7z",
+    "M0-4.6L4.4 3.4H-4.4z",
+    "M0-5L5 0L0 5L-5 0z",
+    "M-4.4-3.4H4.4L0 4.6z",
+    "M-1.5-4.5h3v3h3v3h-3v3h-3v-3h-3v-3h3z",
+)
+
+WIDTH, HEIGHT = 720, 380
+LEFT, TOP, BOTTOM = 76, 34, 52
+#: Height of a line of text, and the width that a letter has on average at 12 px.
+TEXT, LETTER = 15, 6.6
+#: A label longer than this is cut.
+LONGEST = 26
+
+_FILE_STYLE = (
+    "<style>svg{color:#1f1f1f;background:#ffffff}"
+    "@media (prefers-color-scheme:dark){svg{color:#e6e6e6;background:#111111}}"
+    "@media print{svg{color:#000000;background:#ffffff}}</style>"
+)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One way of computing, over sizes: ``(elements, seconds per element, relative spread)`` by size."""
+
+    label: str
+    points: tuple[tuple[int, float, float], ...]
+
+    @property
+    def words(self) -> str:
+        """Where it starts, where it ends, and where it is cheapest."""
+        (first, slow, _), (last, quick, _) = self.points[0], self.points[-1]
+        size, best, _ = min(self.points, key=lambda point: point[1])
+        lowest = f", lowest {duration(best)} at {count(size)}" if size not in (first, last) else ""
+        return f"{self.label}: {duration(slow)} at {count(first)} elements, {duration(quick)} at {count(last)}{lowest}."
+
+
+def lines_of(rows: Sequence[Row]) -> tuple[Line, ...]:
+    """Rows of several sizes as lines; rows that disagree cost nothing worth a line."""
+    found: dict[str, list[tuple[int, float, float]]] = {}
+    for row in rows:
+        if row.elements > 0 and row.seconds > 0 and (row.agreement is None or row.agreement.ok):
+            found.setdefault(row.label, []).append((row.elements, row.per_element, row.spread))
+    return tuple(Line(label, tuple(sorted(points))) for label, points in found.items() if len(points) > 1)
+
+
+def drawable(rows: Sequence[Row]) -> bool:
+    """There are sizes enough for a line to say something."""
+    return len({row.elements for row in rows if row.elements > 0}) > 2 and bool(lines_of(rows))
+
+
+def figure(rows: Sequence[Row], *, title: str, levels: Sequence[Level] = (), file: bool = False) -> str:
+    """Time per element over sizes, as an ``<svg>``.
+
+    Parameters
+    ----------
+    rows : sequence of Row
+        Of several sizes; see `drawable`.
+    title : str
+        What is computed.
+    levels : sequence of Level
+        Caches, marked where their elements lie between the smallest and the largest size.
+    file : bool
+        It stands alone and not in a page: with its own background and colours.
+
+    Returns
+    -------
+    str
+    """
+    lines = lines_of(rows)
+    labels = [line.label if len(line.label) <= LONGEST else f"{line.label[: LONGEST - 1]}…" for line in lines]
+    right = WIDTH - 24 - LETTER * max(map(len, labels))
+    sizes = [point[0] for line in lines for point in line.points]
+    costs = [cost for line in lines for _, point, spread in line.points for cost in _whisker(point, spread)]
+    x = _scale(min(sizes), max(sizes), LEFT, right)
+    low, high = _padded(min(costs), max(costs))
+    y = _scale(low, high, HEIGHT - BOTTOM, TOP)
+    parts = [
+        *_size_axis(x, min(sizes), max(sizes), right=right),
+        *_cost_axis(y, low, high, right=right),
+        *_caches(x, [level for level in levels if min(sizes) < level.elements < max(sizes)]),
+        *itertools.chain.from_iterable(_curve(n, line, x, y) for n, line in enumerate(lines)),
+        *_labels(labels, [y(line.points[-1][1]) for line in lines], [x(line.points[-1][0]) for line in lines], right),
+    ]
+    heading = f"{title}: time per element over sizes"
+    told = f"Both axes are logarithmic. {' '.join(line.words for line in lines)}"
+    body = "".join(parts)
+    key = hashlib.sha256(f"{heading}{told}{body}".encode()).hexdigest()[:8]  # ids of a page must differ
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
+        f'role="img" aria-labelledby="t{key} d{key}" font-family="system-ui,sans-serif" font-size="12" '
+        f'fill="currentColor" stroke="none" style="max-width:100%;height:auto">'
+        f'<title id="t{key}">{escape(heading)}</title><desc id="d{key}">{escape(told)}</desc>'
+        f"{_FILE_STYLE if file else ''}{body}</svg>"
+    )
+
+
+def _whisker(cost: float, spread: float) -> tuple[float, float]:
+    """The quartiles around a median, as far as the spread tells; never down to nothing."""
+    half = min(spread, 1.0) / 2
+    return cost * (1 - half), cost * (1 + half)
+
+
+def _padded(low: float, high: float) -> tuple[float, float]:
+    """A range with room around it, and never so narrow that noise fills the picture."""
+    low, high = low / 1.25, high * 1.25
+    if high / low < 10:
+        middle = math.sqrt(low * high)
+        low, high = middle / math.sqrt(10), middle * math.sqrt(10)
+    return low, high
+
+
+def _scale(low: float, high: float, start: float, end: float) -> Callable[[float], float]:
+    """From a logarithmic range to places."""
+    width = math.log10(high / low) or 1.0
+    return lambda value: start + (end - start) * math.log10(value / low) / width
+
+
+def _decades(low: float, high: float, *, steps: Sequence[int] = (1,)) -> list[float]:
+    powers = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1)
+    values = [float(f"{step}e{power}") for power in powers for step in steps]
+    return [value for value in values if low <= value * 1.000001 and value <= high * 1.000001]
+
+
+def _size_axis(x: Callable[[float], float], low: float, high: float, *, right: float) -> list[str]:
+    base = HEIGHT - BOTTOM
+    parts = [f'<path d="M{LEFT} {base}H{right:.1f}" stroke="currentColor" fill="none"/>']
+    ticks = _decades(low, high)
+    for value in ticks if len(ticks) > 1 else _decades(low, high, steps=(1, 2, 5)):
+        place = x(value)
+        parts.append(f'<path d="M{place:.1f} {base}v5" stroke="currentColor" fill="none"/>')
+        parts.append(_text(place, base + 19, _short(value), anchor="middle"))
+    return [*parts, _text((LEFT + right) / 2, HEIGHT - 12, "elements", anchor="middle")]
+
+
+def _cost_axis(y: Callable[[float], float], low: float, high: float, *, right: float) -> list[str]:
+    ticks = _decades(low, high)
+    if len(ticks) < 2:
+        ticks = _decades(low, high, steps=(1, 2, 5))
+    every = 1 + (len(ticks) - 1) // 9
+    parts = []
+    for value in ticks[::every]:
+        place = y(value)
+        parts.append(f'<path d="M{LEFT} {place:.1f}H{right:.1f}" stroke="currentColor" stroke-opacity=".18" fill="none"/>')
+        parts.append(_text(LEFT - 8, place + 4, _tick(value), anchor="end"))
+    middle = (TOP + HEIGHT - BOTTOM) / 2
+    turned = f'transform="rotate(-90 16 {middle:.1f})"'
+    return [*parts, f'<text x="16" y="{middle:.1f}" text-anchor="middle" {turned}>time per element</text>']
+
+
+def _caches(x: Callable[[float], float], levels: Sequence[Level]) -> list[str]:
+    """A dotted upright where the data fills a cache, named at its top; names that would meet stand lower."""
+    parts, taken = [], -math.inf
+    for n, level in enumerate(sorted(levels, key=lambda level: level.elements)):
+        place, name = x(level.elements), f"{level.name} {_memory(level.bytes)}"
+        lower = place - LETTER * len(name) / 2 < taken and n % 2
+        taken = place + LETTER * len(name) / 2
+        top = TOP - 6 + (TEXT if lower else 0)
+        parts.append(
+            f'<path d="M{place:.1f} {top + 4}V{HEIGHT - BOTTOM}" stroke="currentColor" stroke-opacity=".55" '
+            f'stroke-dasharray="1 4" fill="none"/>'
+        )
+        parts.append(_text(place, top, name, anchor="middle"))
+    return parts
+
+
+def _curve(n: int, line: Line, x: Callable[[float], float], y: Callable[[float], float]) -> list[str]:
+    color, dash = COLORS[n % len(COLORS)], DASHES[n % len(DASHES)]
+    way = "L".join(f"{x(size):.1f} {y(cost):.1f}" for size, cost, _ in line.points)
+    dashes = f' stroke-dasharray="{dash}"' if dash else ""
+    parts = [f'<path d="M{way}" stroke="{color}" stroke-width="2" fill="none"{dashes}/>']
+    for size, cost, spread in line.points:
+        low, high = _whisker(cost, spread)
+        if y(low) - y(high) > 8:  # else the marker hides it
+            parts.append(f'<path d="M{x(size):.1f} {y(low):.1f}V{y(high):.1f}" stroke="{color}" fill="none"/>')
+        told = f"{line.label}: {count(size)} elements, {duration(cost)} per element"
+        parts.append(
+            f'<path d="{MARKERS[n % len(MARKERS)]}" transform="translate({x(size):.1f} {y(cost):.1f})" '
+            f'fill="{color}"><title>{escape(told)}</title></path>'
+        )
+    return parts
+
+
+def _labels(labels: Sequence[str], heights: Sequence[float], ends: Sequence[float], right: float) -> list[str]:
+    """Each label at the end of its line, moved where two would overlap, with a marker like the line's."""
+    places = dict(zip(sorted(range(len(labels)), key=lambda n: heights[n]), _apart(sorted(heights)), strict=True))
+    parts = []
+    for n, label in enumerate(labels):
+        color = COLORS[n % len(COLORS)]
+        start, place = ends[n] + 6, places[n]
+        parts.append(
+            f'<path d="M{start:.1f} {heights[n]:.1f}L{right + 14:.1f} {place:.1f}" stroke="{color}" '
+            f'stroke-opacity=".7" fill="none"/>'
+        )
+        parts.append(_text(right + 18, place + 4, label))
+    return parts
+
+
+def _apart(heights: Sequence[float]) -> list[float]:
+    """Places in order, at least a line of text from each other and inside the picture."""
+    places = list(heights)
+    for n in range(1, len(places)):
+        places[n] = max(places[n], places[n - 1] + TEXT)
+    floor = HEIGHT - BOTTOM
+    for n in reversed(range(len(places))):
+        places[n] = min(places[n], floor)
+        floor = places[n] - TEXT
+    return places
+
+
+def _text(x: float, y: float, words: str, *, anchor: str = "start") -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(words)}</text>'
+
+
+def _short(elements: float) -> str:
+    """``"10"``, ``"100k"``, ``"1M"``."""
+    for factor, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if elements >= factor:
+            return f"{elements / factor:g}{letter}"
+    return f"{elements:g}"
+
+
+def _tick(seconds: float) -> str:
+    for unit, factor in (("s", 1.0), ("ms", 1e3), ("us", 1e6), ("ns", 1e9)):
+        if seconds * factor >= 0.9999 or unit == "ns":
+            break
+    return f"{seconds * factor:.3g} {unit}"
+
+
+def _memory(size: int) -> str:
+    """``"48 kB"``, ``"32 MB"``, in the powers of two that caches are made of."""
+    return f"{size / 2**20:.3g} MB" if size >= 2**20 else f"{size / 2**10:.3g} kB"
