@@ -365,7 +365,7 @@ def test_asking_for_a_gpu_where_there_is_none_is_refused(monkeypatch: pytest.Mon
     ("source", "kind", "said"),
     [
         ("", um.ParseError, "defines no CUDA function"),
-        ("float f(float x) { return x; }", um.ParseError, r"__device__ or __global__ and free of static \(f\)"),
+        ("float f(float x) { return x; }", um.ParseError, "no function for the GPU that is not static: f"),
         ("__device__ float f(float x) { return x }", um.CompileError, r"In\[3\]:1:"),
         ("\n__device__ float f(float x) { return y; }", um.CompileError, r"In\[3\]:2:.*'y' was not declared"),
         ("\n__device__ float f(float x) {", um.CompileError, r"In\[3\]:2:"),
@@ -585,7 +585,7 @@ def test_header_that_nvrtc_lacks_is_a_warning(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(nvrtc, "find", lambda: nvrtc.Nvrtc((13, 5), (75, 90)))
     monkeypatch.setattr(nvrtc, "compile", refused)
-    unit = SimpleNamespace(identifiers=frozenset(), typedefs={}, macros=())
+    unit = SimpleNamespace(identifiers=frozenset(), typedefs={}, macros=(), functions=())
     verdict = check.check("text", unit=unit, options=make_options(), name="In[3]")  # type: ignore[arg-type]
     assert [(d.severity, d.message[:6]) for d in verdict.diagnostics] == [("warning", "NVRTC:")]
     assert verdict.device["nvrtc"] == "13.5"
@@ -601,7 +601,7 @@ def test_object_code_says_who_has_checked_it() -> None:
 
 def test_without_nvrtc_nothing_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nvrtc, "find", lambda: None)
-    unit = SimpleNamespace(identifiers=frozenset(), typedefs={}, macros=())
+    unit = SimpleNamespace(identifiers=frozenset(), typedefs={}, macros=(), functions=())
     verdict = check.check("text", unit=unit, options=make_options(), name="In[3]")  # type: ignore[arg-type]
     assert verdict.device == {"arch": "", "nvrtc": "", "ltoir": ""}
 
@@ -614,3 +614,92 @@ def test_without_compiler_and_nvrtc_both_are_named(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(nvrtc, "find", lambda: None)
     with pytest.raises(um.ToolchainError, match="No C\\+\\+ compiler"):
         um.compile_cuda("__device__ float f(float x) { return x; }")
+
+
+# ------------------------------------------------------------------------------------ what people paste
+
+PROGRAM = """
+#include <stdio.h>
+__global__ void saxpy(int n, float a, float *x, float *y)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = a * x[i] + y[i];
+}
+static void check(cudaError_t e) { if (e != cudaSuccess) printf("%s", cudaGetErrorString(e)); }
+int main(void)
+{
+    float *x;
+    check(cudaMalloc(&x, 4));
+    saxpy<<<1, 1>>>(1, 2.0f, x, x);
+    return 0;
+}
+"""
+
+
+@pytest.fixture
+def kept(shared_cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compile what does not depend on a cell once for all tests."""
+    monkeypatch.setenv("UFUNC_MAGIC_CACHE", str(shared_cache_folder))
+
+
+@pytest.mark.usefixtures("kept")
+def test_the_host_part_of_a_pasted_program_is_left_alone() -> None:
+    made = um.compile_cuda(PROGRAM, device="cpu")
+    x, y = np.arange(5, dtype="f4"), np.ones(5, "f4")
+    made["saxpy"][1, 8](5, 2.0, x, y)
+    assert list(made) == ["saxpy"]
+    assert y.tolist() == [1, 3, 5, 7, 9]
+
+
+@pytest.mark.usefixtures("kept")
+def test_a_function_of_the_host_cannot_be_called_by_device_code() -> None:
+    with pytest.raises(um.CompileError) as caught:
+        um.compile_cuda("float half_of(float x) { return x / 2; }\n__device__ float f(float x) { return half_of(x); }")
+    assert str(caught.value) == (
+        "<cuda> does not compile: 1 error.\n"
+        "<cuda>:1: error: half_of is a function of the host, and f, which is for the GPU, calls it\n"
+        "  float half_of(float x) { return x / 2; }\n"
+        "  hint: Write __device__ in front of it, or __host__ __device__."
+    )
+
+
+@pytest.mark.usefixtures("kept")
+@pytest.mark.parametrize(
+    ("cell", "said"),
+    [
+        ("__device__ float f(float x) { cudaMalloc(0, 4); return x; }", "the magic launches and copies by itself"),
+        ("#include <curand_kernel.h>\n__device__ float f(float x) { return x; }", "from a counter and a hash"),
+        ("#include <cub/cub.cuh>\n__device__ float f(float x) { return x; }", "cub is for GPUs alone"),
+        ("__device__ float f(float x) { return thrust::max(x, x); }", "thrust is for GPUs alone"),
+        ("__device__ __half f(__half x) { return x; }", "Add #include <cuda_fp16.h>"),
+        ("__device__ float f(float x) { std::vector<int> v; return x; }", "Device code has no containers"),
+        ("__device__ float f(float x) { return cuda::std::sqrt(x); }", "such as <cuda/std/cmath>"),
+        ("__device__ float f(float x) { return __expff(x); }", "did you mean '__expf'"),
+    ],
+)
+def test_a_bad_cell_says_what_to_do_in_cudas_words(cell: str, said: str) -> None:
+    with pytest.raises(um.CompileError) as caught:
+        um.compile_cuda(cell, device="cpu", guard=False)
+    assert said in str(caught.value)
+    assert "calloc" not in str(caught.value)
+
+
+@pytest.mark.usefixtures("kept")
+def test_a_refused_intrinsic_is_told_once_by_its_name() -> None:
+    with pytest.raises(um.CompileError) as caught:
+        um.compile_cuda("__device__ int f(int x) { return x + __activemask(); }", device="cpu")
+    assert [d.message for d in caught.value.diagnostics] == [
+        "__activemask is unavailable: the CPU emulation has no warps: share values through __shared__ memory and "
+        "__syncthreads(), or run this on a GPU"
+    ]
+
+
+@pytest.mark.usefixtures("kept")
+def test_a_thread_that_fails_in_the_emulation_ends_the_launch_with_its_place() -> None:
+    cell = "__global__ void k(float *x) { if (threadIdx.x == 3) throw 5; x[threadIdx.x] = 1; }"
+    kernel = um.compile_cuda(cell, device="cpu")["k"]
+    with pytest.raises(um.CellCrashed, match=r"k failed on the CPU: Thread \(3, 0, 0\) of block \(0, 0, 0\)"):
+        kernel[1, 8](np.zeros(8, "f4"))
+    x = np.zeros(3, "f4")
+    kernel[1, 3](x)
+    assert x.tolist() == [1, 1, 1]

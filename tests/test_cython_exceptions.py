@@ -207,7 +207,7 @@ def test_outputs_before_the_failing_element_are_kept(raising: Build, name: str) 
     assert negative_in(lambda: raising[name](x, out=out)) == ("negative", -1.0)
     np.testing.assert_array_equal(out[:3000], 2.0)
     # A function that needs no Python may have gone on: then with the right results.
-    assert set(out[3001:]) in ({9.0}, {2.0})
+    assert set(out[3001:]) <= {9.0, 2.0}
 
 
 def test_outputs_before_the_failing_element_are_kept_in_strided_arrays(raising: Build) -> None:

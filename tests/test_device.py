@@ -858,7 +858,10 @@ def test_a_function_is_timed_with_and_without_its_transfers(gpu: Device, mul: An
 
 
 def test_without_cupy_the_reason_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    def absent() -> Any:
+        raise ModuleNotFoundError("No module named 'cupy'", name="cupy")
+
+    monkeypatch.setattr(driver, "cupy", absent)
     driver.missing.cache_clear()
     try:
         assert "pip install cupy-cuda13x" in device.missing()

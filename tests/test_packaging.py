@@ -60,9 +60,10 @@ def test_wheel_holds_the_package_and_nothing_else(tmp_path: Path) -> None:
         pytest.skip("hatchling cannot be fetched: no package index")
     assert done.returncode == 0, done.stdout + done.stderr
     names = set(zipfile.ZipFile(next(tmp_path.glob("*.whl"))).namelist())
-    kinds = {".py", ".c", ".h", ".hpp", ".ll", ".typed"}
     files = {
-        str(p.relative_to(ROOT)) for p in (ROOT / "ufunc_magic").rglob("*") if p.suffix in kinds or p.name == "py.typed"
+        str(p.relative_to(ROOT))
+        for p in (ROOT / "ufunc_magic").rglob("*")
+        if p.is_file() and "__pycache__" not in p.parts
     }
     assert {name for name in names if ".dist-info/" not in name} == files
     assert "ufunc_magic/py.typed" in names

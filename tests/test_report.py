@@ -1,5 +1,6 @@
 """The report's text, HTML and JSON, written out."""
 
+import itertools
 import json
 import re
 from html.parser import HTMLParser
@@ -9,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ufunc_magic.errors import Diagnostic
-from ufunc_magic.report import Agreement, BoundPlain, BoundUfunc, Comparison, Report, Row
+from ufunc_magic.report import Agreement, BoundPlain, BoundUfunc, Comparison, Level, Report, Row
+from ufunc_magic.report.figure import COLORS, drawable, figure, lines_of
 from ufunc_magic.report.tables import BAR, BARS, duration, percent, ratio, significant
 
 AGREES = Agreement(ok=True, max_ulp=1.0, worst=((0.5,), 1.0, 1.0000000000000002), compared=20_000)
@@ -332,3 +334,152 @@ def test_what_threads_were_compared_on_is_not_counted_as_checked() -> None:
     alone = Row("ufunc, 1 thread", "ufunc", 10, 10, 1.0, agreement=Agreement(True, 0.0, compared=3))
     both = Row("ufunc, 2 threads", "parallel", 10, 10, 1.0, agreement=Agreement(True, 0.0, compared=10))
     assert "(3 checked)" in str(Comparison("f", (alone, both)))
+
+
+# ------------------------------------------------------------------------------------- over sizes
+
+
+LEVELS = (Level("L1d", 48 << 10, 3_072), Level("L2", 1 << 20, 65_536), Level("L3", 32 << 20, 99_999_999))
+
+
+def _over(*sizes: int, labels: tuple[str, ...] = ("Python loop", "ufunc")) -> tuple[Row, ...]:
+    kinds = ("python", "ufunc", "numpy", "other", "other", "other")
+    cost = {label: (1.5e-7 * 0.01**n, 3e-7) for n, label in enumerate(labels)}
+    return tuple(
+        Row(label, kind, size, size, size * cost[label][0] + cost[label][1], 0.04)
+        for size in sizes
+        for label, kind in zip(labels, kinds, strict=False)
+    )
+
+
+OVER = Comparison("wave", _over(10, 1_000, 100_000), "d->d", ("a note",), LEVELS)
+
+
+def test_a_comparison_over_sizes_has_a_line_for_each_size() -> None:
+    expected = """\
+wave  d->d
+  10 to 100,000 elements; results not checked; time per element
+  elements  Python loop    ufunc
+        10       180 ns  31.5 ns
+     1,000       150 ns  1.80 ns
+   100,000       150 ns  1.50 ns
+  caches are full at 3,072 (L1d), 65,536 (L2), 99,999,999 (L3)
+  note: a note"""
+    assert str(OVER) == expected
+
+
+def test_a_row_that_disagrees_at_a_size_has_no_time_and_no_line_there() -> None:
+    rows = [*OVER.rows, Row("wrong", "other", 10, 10, 1e-7, agreement=DISAGREES)]
+    text = str(Comparison("wave", tuple(rows)))
+    assert re.search(r"(?m)^ +10 .* DISAGREES$", text)
+    assert "wrong: DISAGREES at (0.5, 2.0) is nan" in text
+    assert [line.label for line in lines_of(rows)] == ["Python loop", "ufunc"]
+
+
+def test_many_ways_are_shown_in_blocks_that_keep_to_the_width() -> None:
+    labels = tuple(f"a way of computing, number {n}" for n in range(6))
+    lines = str(Comparison("f", _over(1, 2, 3, labels=labels))).split("\n")
+    assert max(map(len, lines)) <= 100
+    assert sum("elements  a way" in line for line in lines) == 2
+
+
+def test_the_picture_says_what_it_shows_to_those_who_do_not_see_it() -> None:
+    reader = _read(OVER.to_svg())
+    root = next(attrs for tag, attrs in reader.tags if tag == "svg")
+    ids = [attrs["id"] for tag, attrs in reader.tags if tag in ("title", "desc") and "id" in attrs]
+    assert root["role"] == "img"
+    assert (root["aria-labelledby"] or "").split() == ids
+    assert (
+        "Python loop: 180 ns at 10 elements, 150 ns at 100,000. ufunc: 31.5 ns at 10 elements, 1.50 ns at 100,000."
+        in OVER.to_svg()
+    )
+
+
+def test_lines_differ_in_more_than_their_colour() -> None:
+    svg = figure(_over(1, 10, 100, labels=tuple("abcdef")), title="f")
+    curves = re.findall(r'stroke="(#\w+)" stroke-width="2" fill="none"(?: stroke-dasharray="([\d ]+)")?', svg)
+    markers = re.findall(r'<path d="([^"]+)" transform="translate\([^)]*\)" fill="(#\w+)"', svg)
+    assert [len({color for color, _ in curves}), len({dashes for _, dashes in curves})] == [6, 6]
+    assert len({shape for shape, _ in markers}) == 6
+    assert re.findall(r">([a-f])</text>", svg) == list("abcdef")
+
+
+@pytest.mark.parametrize("color", COLORS)
+@pytest.mark.parametrize("page", ["#ffffff", "#111111"])
+def test_lines_stand_out_on_light_and_dark_pages(color: str, page: str) -> None:
+    assert _contrast(color, page) >= 3
+
+
+def test_only_caches_between_the_sizes_are_marked() -> None:
+    marked = re.findall(r">(L\d?d?[^<]*)</text>", OVER.to_svg())
+    assert marked == ["L1d 48 kB", "L2 1 MB"]
+
+
+def test_labels_of_lines_that_end_together_do_not_overlap() -> None:
+    rows = [Row(label, "other", size, size, size * 1e-9) for size in (1, 10, 100) for label in "abcdefgh"]
+    heights = sorted(float(y) for y in re.findall(r'y="([\d.]+)" text-anchor="start">[a-h]<', figure(rows, title="f")))
+    assert len(heights) == 8
+    assert min(b - a for a, b in itertools.pairwise(heights)) >= 14
+    assert (min(heights) > 0, max(heights) < 380) == (True, True)
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 10**9), st.floats(1e-10, 10), st.floats(0, 5)), min_size=3, max_size=20),
+    st.text(min_size=1, max_size=60),
+)
+def test_any_measurements_give_a_picture_with_everything_inside(
+    points: list[tuple[int, float, float]], label: str
+) -> None:
+    rows = [Row(label, "other", size, size, seconds, spread) for size, seconds, spread in points]
+    if not drawable(rows):
+        return
+    svg = _read(figure(rows, title=label))
+    for tag, attrs in svg.tags:
+        if tag == "text":
+            assert 0 <= float(attrs["x"] or "nan") <= 720
+            assert 0 <= float(attrs["y"] or "nan") <= 380
+
+
+def test_inside_a_page_the_picture_takes_the_colours_of_the_page() -> None:
+    inside, alone = OVER._repr_html_(), OVER.to_svg()
+    assert "<style" not in inside
+    assert 'fill="currentColor"' in inside
+    assert "prefers-color-scheme:dark" in alone
+    assert "background:#ffffff" in alone
+
+
+def test_two_pictures_of_one_page_have_ids_of_their_own() -> None:
+    page = Report("x", comparisons=(OVER, Comparison("other", _over(1, 2, 5)))).to_svg()
+    ids = re.findall(r' id="(\w+)"', page)
+    assert len(ids) == len(set(ids)) == 4
+    _read(page)
+
+
+def test_the_bundle_has_a_picture_only_where_there_are_sizes() -> None:
+    assert sorted(OVER._repr_mimebundle_()) == ["image/svg+xml", "text/html", "text/plain"]
+    assert sorted(Report("x", comparisons=(OVER,))._repr_mimebundle_()) == ["image/svg+xml", "text/html", "text/plain"]
+    assert sorted(LOGIT._repr_mimebundle_()) == ["text/html", "text/plain"]
+
+
+def test_the_numbers_of_a_picture_are_a_table_with_headers() -> None:
+    reader = _read(OVER._repr_html_())
+    scopes = [attrs["scope"] for tag, attrs in reader.tags if tag == "th"]
+    assert scopes == ["col"] * 3 + ["row"] * 3
+    assert sum(tag == "caption" for tag, _ in reader.tags) == 1
+
+
+def test_compile_times_stand_in_a_column_of_their_own() -> None:
+    rows = (Row("loop", "python", 10, 10, 2e-6), Row("numba", "other", 10, 10, 1e-6, compile_seconds=0.41))
+    lines = str(Comparison("f", rows)).split("\n")
+    assert lines[2].split()[-1] == "compile"
+    assert [line.split()[-2:] for line in lines[3:]] == [["200", "ns"], ["410", "ms"]]
+    html = Report("x", comparisons=(LOGIT, Comparison("f", rows)))._repr_html_()
+    cells = [re.findall(r"<t[hd]", row) for row in html.split("<tr")[1:] if "rowgroup" not in row]
+    assert {len(row) for row in cells} == {8}
+
+
+def test_views_stand_below_everything_else() -> None:
+    report = Report("In[3]", cached=True, views=(_View(), _View()))
+    assert str(report) == "In[3]: from cache in 0 ns\n\n1 | x = <1>\n\n1 | x = <1>"
+    assert report._repr_html_().count("<pre>1 | x") == 2
+    assert json.loads(report.to_json())["views"] == ["1 | x = <1>"] * 2

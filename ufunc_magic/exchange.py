@@ -28,7 +28,8 @@ def dumps(function: Any, *, source: bool = True, key: bytes | str | None = None)
     Returns
     -------
     bytes
-        Some 40 kB for a one-line function; ``docs/object-code.md`` says what each byte is.
+        Some 40 kB for a one-line function; ``docs/object-code.md`` says what each byte is.  With functions of CUDA
+        cells goes what kernels of Numba's are linked with, where NVRTC is installed to make it.
 
     Raises
     ------
@@ -41,8 +42,13 @@ def dumps(function: Any, *, source: bool = True, key: bytes | str | None = None)
     >>> um.loads(data)(21.0)
     42.0
     """
-    if serialize.object_code_of(function) is None and type(function).__module__.partition(".")[0] == "numba":
+    found = serialize.object_code_of(function)
+    if found is None and type(function).__module__.partition(".")[0] == "numba":
         function = from_numba(function)
+    if found is not None and found[0].language == "cuda":
+        from . import nvrtc  # only functions of CUDA cells
+
+        nvrtc.carry_ltoir(found[0])
     return serialize.dumps(function, source=source, key=key)
 
 

@@ -222,6 +222,16 @@ class ObjectCode:
         """Read a wire form; see `unpack`."""
         return unpack(data)[0]
 
+    @property
+    def carried(self) -> Mapping[str, Any]:
+        """``device``, with what has been made for it in this process since."""
+        found: Mapping[str, Any] = self.__dict__.get("__ufm_carried", self.device)
+        return found
+
+    def carry(self, **more: Any) -> None:
+        """Have ``device`` of what travels hold more, such as the LTO-IR that a linker takes."""
+        self.__dict__["__ufm_carried"] = {**self.carried, **more}
+
     def stripped(self, *, source: bool = True) -> ObjectCode:
         """Without what only a report needs, and with ``source`` or not."""
         bare = tuple(
@@ -229,9 +239,9 @@ class ObjectCode:
             for f in self.functions
         )
         kept = self.source if source else ""
-        return replace(
-            self, functions=bare, source=kept, diagnostics=(), notes=(), command="", annotated="", options=self.options
-        )
+        device = {name: value for name, value in self.carried.items() if source or name != "unit"}
+        bare_self = replace(self, functions=bare, source=kept, device=device)
+        return replace(bare_self, diagnostics=(), notes=(), command="", annotated="", options=self.options)
 
     @classmethod
     def from_parts(cls, header: bytes, code: bytes) -> ObjectCode:

@@ -189,7 +189,7 @@ def secret(given: bytes | str | None) -> bytes:
 
 
 def _portable(object_code: ObjectCode, *, source: bool = True) -> ObjectCode:
-    name = f"__ufm_portable_{source}"
+    name = f"__ufm_portable_{source}_{len(object_code.carried)}"
     made: ObjectCode | None = object_code.__dict__.get(name)
     if made is None:
         made = object_code.__dict__[name] = object_code.stripped(source=source)
@@ -200,10 +200,11 @@ def _portable(object_code: ObjectCode, *, source: bool = True) -> ObjectCode:
 def _payload(object_code: ObjectCode) -> bytes:
     """The bytes that pickles of the object share: pickle writes one object once."""
     key = secret(None)
-    held: tuple[bytes, bytes] | None = object_code.__dict__.get("__ufm_payload")
-    if held is None or held[0] != key:
-        held = object_code.__dict__["__ufm_payload"] = (key, pack(_portable(object_code), key=key))
-    return held[1]
+    made_of = _portable(object_code)
+    held: tuple[bytes, ObjectCode, bytes] | None = object_code.__dict__.get("__ufm_payload")
+    if held is None or held[0] != key or held[1] is not made_of:
+        held = object_code.__dict__["__ufm_payload"] = (key, made_of, pack(made_of, key=key))
+    return held[2]
 
 
 def _reducer(previous: Callable[[Any], _Reduced] | None) -> Callable[[Any], _Reduced]:

@@ -2,151 +2,41 @@
 
 from __future__ import annotations
 
-import functools
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ComparisonError
-from ..report import Comparison, Row
+from ..report import Row
 from .agreement import agreement
-from .measure import Call, Clock, Entry, compared, once, timed_rows
-from .perelement import FAULTS
+from .candidates import Candidate
+from .comparing import compare
+from .comparison import Comparison, load
+from .entry import compared, timed_rows
+from .machine import measure_bandwidth
+from .measure import Clock
 from .samples import sample_inputs
 from .trial import Trial, entries
 from .trial import inputs as trial_inputs
-from .verify import rounding
 
-__all__ = ["agreement", "compare", "measure_bandwidth", "sample_inputs", "time_function"]
-
-#: Bytes of each of the two arrays a copy streams through: past the second-level cache of every machine and,
-#: together, near the share of the last level that one core of a large machine gets.
-STREAM = 24 << 20
+__all__ = [
+    "Candidate",
+    "Comparison",
+    "agreement",
+    "compare",
+    "load",
+    "measure_bandwidth",
+    "sample_inputs",
+    "time_function",
+]
 
 #: Seconds that the report of one function may cost.
 BUDGET = 0.8
 
-#: Share of the time that asking what the inputs' last bits change may take, where results differ.
-EXPLAINING = 0.25
-
 STAND_IN = "Python loop calling the compiled function"
-
-
-def measure_bandwidth(*, clock: Clock = time.perf_counter) -> float:
-    """Bytes per second that one thread reads and writes in ``b = a + 1``, best of four; about 50 ms.
-
-    An addition and not ``memcpy``, whose streaming stores skip the read of the line to be written
-    that a compiled loop causes: this is what a loop can reach.  That read is not counted, here or in a row.
-    """
-    source = np.ones(STREAM // 8)
-    target = np.empty_like(source)
-    call = Call(functools.partial(np.add, out=target), (source, 1.0))
-    once(call, clock=clock)  # maps the pages of the target
-    return (source.nbytes + target.nbytes) / max(1e-9, min(once(call, clock=clock)[0] for _ in range(4)))
-
-
-def compare(
-    callables: Mapping[str, Callable[..., Any]],
-    *args: Any,
-    sizes: Sequence[int] | None = None,
-    reference: str | Callable[..., Any] | None = None,
-    tolerance: float | None = None,
-    budget: float = 2.0,
-    clock: Clock = time.perf_counter,
-) -> Comparison:
-    """Verify that callables agree on the same arguments, then time them in turns.
-
-    Parameters
-    ----------
-    callables : mapping
-        Label -> callable.  The first one is the baseline of the speed-ups.
-    *args
-        Arguments, the same for all.
-    sizes : sequence of int
-        Time on the first ``n`` elements of the arguments' first axis, for each ``n``.
-    reference : str or callable
-        Label of the callable, or a further callable, whose results are the expected ones; the first
-        one if omitted.
-    tolerance : float
-        Differences in ulp that do not count; 0 wants every bit.  By default as in
-        ``ufunc_magic.compare.agreement``.  Unless it is 0, what the last bits of the arguments change in the
-        expected results does not count either.
-    budget : float
-        Seconds that the timing may take in all.
-
-    Returns
-    -------
-    Comparison
-        Rows in the order of ``callables``, for each size.  A row that disagrees says so and has no
-        speed-up.
-
-    Raises
-    ------
-    ComparisonError
-        If there is nothing to compare, or a callable fails on the arguments.
-    """
-    if not callables:
-        raise ComparisonError("There is nothing to compare.", remedy='Give at least one callable: {"name": f}.')
-    if isinstance(reference, str) and reference not in callables:
-        raise ComparisonError(f"reference={reference!r} is not a label.", remedy=f"Labels are {', '.join(callables)}.")
-    rows: list[Row] = []
-    groups = [args] if sizes is None else [tuple(_first(arg, size) for arg in args) for size in sizes]
-    for group in groups:
-        with np.errstate(all="ignore"):
-            seconds = budget / len(groups)
-            entries = _entries(callables, group, reference, tolerance, seconds=seconds, clock=clock)
-            deadline = clock() + seconds
-            elements = entries[0].measured
-            rows += timed_rows(entries, elements=elements, deadline=deadline, bandwidth=None, clock=clock)
-    return Comparison(" / ".join(callables), tuple(rows))
-
-
-def _entries(
-    callables: Mapping[str, Callable[..., Any]],
-    args: Sequence[Any],
-    reference: str | Callable[..., Any] | None,
-    tolerance: float | None,
-    *,
-    seconds: float,
-    clock: Clock,
-) -> list[Entry]:
-    label = reference if isinstance(reference, str) else next(iter(callables))
-    results = {name: _called(name, function, args, clock) for name, function in callables.items()}
-    further = callable(reference)
-    expected = _called("the reference", reference, args, clock) if callable(reference) else results[label]
-    elements = max((int(np.size(arg)) for arg in args), default=1)
-    arrays = tuple(np.asarray(arg) for arg in args)
-    patient = clock() + EXPLAINING * seconds
-    truth = reference if callable(reference) else callables[label]
-    explain = rounding(truth, args, patience=lambda: clock() < patient)
-    return [
-        Entry(
-            name,
-            "other",
-            Call(function, args),
-            elements,
-            None
-            if name == label and not further
-            else agreement(expected, results[name], tolerance=tolerance, inputs=arrays, explain=explain),
-        )
-        for name, function in callables.items()
-    ]
-
-
-def _called(name: str, function: Callable[..., Any], args: Sequence[Any], clock: Clock) -> Any:
-    try:
-        return once(Call(function, args), clock=clock)[1]
-    except FAULTS as error:
-        fault = f"{name!r} cannot be called on these arguments: {type(error).__name__}: {error}"
-        raise ComparisonError(fault, remedy="Give arguments that every callable takes, or leave it out.") from error
-
-
-def _first(argument: Any, size: int) -> Any:
-    return argument[:size] if isinstance(argument, np.ndarray) and argument.ndim else argument
 
 
 def time_function(
@@ -172,6 +62,7 @@ def time_function(
     size: int = 0,
     budget: float = BUDGET,
     bandwidth: float | None = None,
+    rivals: Sequence[Candidate] = (),
     clock: Clock = time.perf_counter,
 ) -> Comparison:
     """Check one ufunc against its Python version and time both: the default report of a function.
@@ -213,6 +104,8 @@ def time_function(
         Seconds for everything.
     bandwidth : float
         From ``measure_bandwidth``; without it no row has one.
+    rivals : sequence of Candidate
+        Other libraries' versions, a row each.
     clock : callable
 
     Returns
@@ -237,6 +130,7 @@ def time_function(
         budget=budget,
         clock=clock,
         label=label,
+        rivals=rivals,
     )
     deadline = clock() + budget
     with np.errstate(all="ignore"):

@@ -14,7 +14,8 @@ import numpy as np
 
 from ..report import Agreement, Comparison
 from ..report.rows import Kind
-from .measure import Call, Clock, Entry, timed_rows
+from .entry import Entry, timed_rows
+from .measure import Call, Clock
 from .plaintrial import REFUSALS, Accepted, Asked, Form, accepted
 from .returned import fresh, run
 

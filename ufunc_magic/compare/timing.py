@@ -7,7 +7,7 @@ import os
 import types
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,17 +16,21 @@ from .. import cache, compare
 from ..errors import Diagnostic, OptionError
 from ..objectcode import FunctionCode, ObjectCode
 from ..options import MOST_TIMED, Options
-from ..pyloop.pynames import namespace as python_names
 from ..report import BoundPlain, BoundUfunc, Comparison, Report
 from ..signature import TYPES
 from . import cudarows
+from .forms import forms
 from .plain import time_plain
 from .plaintrial import REFUSALS
+from .versus import Asked, over_sizes
 
 __all__ = ["bandwidth", "report"]
 
 #: Seconds that the comparisons of one cell may cost in all.
 BUDGET = 0.75
+
+#: What each rival adds to that, as a share of it.
+RIVAL_BUDGET = 0.25
 
 
 class Built(Protocol):
@@ -50,23 +54,25 @@ class Built(Protocol):
     def threads(self, count: int) -> AbstractContextManager[None]: ...
 
 
-@dataclass(frozen=True)
-class _Forms:
-    """The Python forms of a function, ready to call; None where there is none."""
+def report(
+    built: Built,
+    *,
+    options: Options,
+    names: Mapping[str, Any],
+    compile_cython: Callable[[str], Mapping[str, Any]] | None = None,
+    progress: Callable[[float, str], object] | None = None,
+) -> Report:
+    """Verify and time the functions of ``built``; see `ufunc_magic.build.report`.
 
-    python: Callable[..., Any] | None = None
-    checked: Callable[..., Any] | None = None
-    vector: Callable[..., Any] | None = None
-
-
-def report(built: Built, *, options: Options, names: Mapping[str, Any]) -> Report:
-    """Verify and time the functions of ``built``; see `ufunc_magic.build.report`."""
+    ``compile_cython`` makes the rivals of ``--vs cython``; ``progress`` is told of ``--sizes``, as by `compare`.
+    """
+    asked = Asked(getattr(options, "vs", ""), getattr(options, "sizes", ""), compile_cython, progress)
     codes = [code for code in built.object_code.functions if code.name in built]
     ufuncs = [code for code in codes if code.kind == "ufunc"]
     notes = [*built.notes, *cudarows.notices(built.object_code)]
     comparisons: list[Comparison] = []
     if options.time:
-        comparisons, more = _compared(built, codes, options, names)
+        comparisons, more = _compared(built, codes, options, names, asked)
         notes += more
     if options.verbose:
         steps = ", ".join(f"{step} {seconds * 1e3:.2f} ms" for step, seconds in built.seconds.items())
@@ -88,7 +94,7 @@ def report(built: Built, *, options: Options, names: Mapping[str, Any]) -> Repor
 
 
 def _compared(
-    built: Built, codes: Sequence[FunctionCode], options: Options, names: Mapping[str, Any]
+    built: Built, codes: Sequence[FunctionCode], options: Options, names: Mapping[str, Any], asked: Asked
 ) -> tuple[list[Comparison], list[str]]:
     """A table for each of the first functions that can be timed, and notes."""
     notes: list[str] = []
@@ -103,7 +109,10 @@ def _compared(
     for code in timed:
         budget = BUDGET / len(timed)
         if code.kind == "ufunc":
-            comparisons.append(_compare(built, code, options, reference, budget=budget, speed=speed))
+            comparisons.append(_compare(built, code, options, reference, budget=budget, speed=speed, asked=asked))
+            if asked.sizes and not code.core:
+                function = cudarows.parts(built[code.name], built.object_code)[0]
+                comparisons.append(over_sizes(function, code, asked, share=1 / len(timed)))
             continue
         made = _compare_plain(built, code, options, reference, budget=budget)
         if isinstance(made, Comparison):
@@ -134,17 +143,19 @@ def _compare(
     *,
     budget: float,
     speed: float,
+    asked: Asked,
 ) -> Comparison:
-    forms = _forms(code)
+    said = forms(code)
+    others, missing = asked.rivals(code)
     function, label, further = cudarows.parts(built[code.name], built.object_code)
     made = compare.time_function(
         function,
         name=code.name,
         types=_letters(code.timed, code.nin),
         cores=_cores(code),
-        python=forms.python,
-        exact_python=forms.checked,
-        vector=forms.vector,
+        python=said.python,
+        exact_python=said.checked,
+        vector=said.vector,
         reference=reference,
         reference_label=options.ref,
         scalar_label=compare.STAND_IN,
@@ -156,13 +167,13 @@ def _compare(
         # --fast-math gives up exactly these values.
         edges=not options.fast_math,
         size=options.size,
-        budget=budget,
+        budget=budget * (1 + RIVAL_BUDGET * len(others)),
         bandwidth=speed,
+        rivals=[one for one in others if one.kind != "numpy"],
     )
-    if not code.python_reason or reference is not None:
-        return made
-    why = f"no Python form: it {code.python_reason}; --ref gives one to check against"
-    return Comparison(made.name, made.rows, made.signature, (*made.notes, why))
+    if code.python_reason and reference is None:
+        missing = (*missing, f"no Python form: it {code.python_reason}; --ref gives one to check against")
+    return replace(made, notes=(*made.notes, *missing))
 
 
 def _compare_plain(
@@ -174,7 +185,7 @@ def _compare_plain(
     budget: float,
 ) -> Comparison | str:
     try:
-        forms = _forms(code)
+        said = forms(code)
     except REFUSALS as fault:
         return f"{code.name} was not timed: its Python form cannot be read ({type(fault).__name__}: {fault})"
     made = time_plain(
@@ -182,9 +193,9 @@ def _compare_plain(
         name=code.name,
         samples=code.samples,
         parameters=code.parameters,
-        python=forms.python,
-        checked=forms.checked if code.checked != code.python else None,
-        vector=forms.vector,
+        python=said.python,
+        checked=said.checked if code.checked != code.python else None,
+        vector=said.vector,
         reference=reference,
         reference_label=options.ref,
         unwrapped="wraparound" in built.object_code.source,
@@ -201,21 +212,6 @@ def _most_threads(options: Options) -> int:
         return options.parallel
     # The cores this process may use, which cgroups and taskset make fewer than the machine's.
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _forms(code: FunctionCode) -> _Forms:
-    """Run the module texts that ``pyloop`` wrote; they were made of this cell's own words."""
-    if not code.python:
-        return _Forms()
-
-    def made(text: str, kind: Any) -> Callable[..., Any] | None:
-        names = python_names(kind)
-        exec(compile(text, f"<{code.name} in Python>", "exec"), names)
-        function: Callable[..., Any] = names[code.python_name]  # type: ignore[assignment]
-        return function
-
-    vector = made(code.vector, "vector") if code.vector else None
-    return _Forms(made(code.python, "timing"), made(code.checked, "verify") if code.checked else None, vector)
 
 
 def _reference(expression: str, names: Mapping[str, Any]) -> Callable[..., Any]:

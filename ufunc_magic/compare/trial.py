@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 
 from ..report.rows import Agreement
 from .agreement import outputs
-from .measure import Call, Clock, Entry, affordable, once
+from .candidates import Candidate
+from .entry import Entry
+from .measure import Call, Clock, affordable, once
 from .perelement import FAULTS, columns, loop, survivors, takes_arrays
 from .samples import CORE_SIZE, PROBES, dtypes, sample_inputs
 from .verify import Expected, at_edges, at_places, everywhere, judge, same_loop, suspects
@@ -57,6 +59,7 @@ class Trial:
     budget: float
     clock: Clock
     label: str = "ufunc"
+    rivals: Sequence[Candidate] = ()
 
     @property
     def out(self) -> str:
@@ -151,6 +154,10 @@ def entries(trial: Trial, arrays: Arrays) -> tuple[list[Entry], list[str]]:
     if vector is not None:
         verdict = judge(expected, vector_results)
         found.append(Entry("NumPy expression", "numpy", vector, len(vector.arguments[0]), verdict))
+    for rival in trial.rivals:
+        made = _rival(trial, rival, arrays, expected)
+        found += [made] if isinstance(made, Entry) else []
+        notes += [made] if isinstance(made, str) else []
     found += _ufunc_entries(trial, arrays, results, ufunc)
     if ufunc is None:
         notes.append("nothing to check the results against; --ref gives an expectation")
@@ -202,6 +209,19 @@ def _vector(trial: Trial, arrays: Arrays) -> tuple[Call | None, Any, list[str]]:
     return call, full if trial.nout > 1 else full[0], []
 
 
+def _rival(trial: Trial, rival: Candidate, arrays: Arrays, expected: Sequence[Expected]) -> Entry | str:
+    """Another library's version on as many elements as it can take, or what to note where it fails."""
+    function = rival.function
+    try:
+        part = trial.fits(lambda n: function(*_cut(arrays, n)), VECTOR_PASS, most=len(arrays[0]))
+        call = Call(function, _cut(arrays, part))
+        results = tuple(np.asarray(result) for result in outputs(once(call, clock=trial.clock)[1]))
+    except FAULTS as error:
+        return f"{rival.label} failed: {type(error).__name__}: {error}"
+    verdict = judge(expected, results if trial.nout > 1 else results[0])
+    return Entry(rival.label, rival.kind, call, part, verdict, note=rival.note, compile_seconds=rival.compile_seconds)
+
+
 def _baseline(trial: Trial, arrays: Arrays, expected: Sequence[Expected], *, whole: bool) -> Entry:
     """The Python loop: the user's reference on scalars, the Python version, or the compiled scalar.
 
@@ -223,8 +243,9 @@ def _baseline(trial: Trial, arrays: Arrays, expected: Sequence[Expected], *, who
             continue
         if entry is not None:
             return entry
-    part = trial.fits(lambda n: loop(trial.ufunc, columns(_cut(arrays, n))), PYTHON_PASS, most=len(arrays[0]))
-    call = Call(loop, (trial.ufunc, columns(_cut(arrays, part))))
+    # NumPy's numbers, not Python's: a ufunc of float32 alone takes no float64.
+    part = trial.fits(lambda n: loop(trial.ufunc, [list(a) for a in _cut(arrays, n)]), PYTHON_PASS, most=len(arrays[0]))
+    call = Call(loop, (trial.ufunc, [list(a) for a in _cut(arrays, part)]))
     return Entry(trial.scalar_label, "scalar", call, part)
 
 

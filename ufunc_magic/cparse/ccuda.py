@@ -60,16 +60,18 @@ _FAST = {
     "sincosf": ("sinf", "cosf"),
     "erfcx": ("exp", "erfc"),
     "erfcxf": ("expf", "erfcf"),
-    **{name: ("sin",) for name in ("sinpi", "cospi", "sincospi")},
-    **{name: ("sinf",) for name in ("sinpif", "cospif", "sincospif")},
-    **{name: ("log",) for name in ("erfinv", "erfcinv", "normcdfinv")},
-    **{name: ("logf",) for name in ("erfinvf", "erfcinvf", "normcdfinvf")},
+    **dict.fromkeys(("sinpi", "cospi", "sincospi"), ("sin",)),
+    **dict.fromkeys(("sinpif", "cospif", "sincospif"), ("sinf",)),
+    **dict.fromkeys(("erfinv", "erfcinv", "normcdfinv"), ("log",)),
+    **dict.fromkeys(("erfinvf", "erfcinvf", "normcdfinvf"), ("logf",)),
     **{f"cyl_bessel_i{n}": ("exp",) for n in "01"},
     **{f"cyl_bessel_i{n}f": ("expf",) for n in "01"},
     "rhypot": ("hypot",),
     "rhypotf": ("hypotf",),
     **{
-        f"{h}{name}": (f"{name}f",) for h in ("h", "h2") for name in "exp exp2 exp10 log log2 log10 sin cos tanh".split()
+        f"{h}{name}": (f"{name}f",)
+        for h in ("h", "h2")
+        for name in "exp exp2 exp10 log log2 log10 sin cos tanh".split()
     },
 }
 

@@ -138,7 +138,8 @@ def _check_type(kind: Kind, array: Any, name: str) -> None:
     same = have.newbyteorder("=") == wanted
     why = "in another byte order" if same else f"an array of {have}"
     raise ArgumentError(
-        f"{name} is {why}, the kernel takes {kind.spelled}.", remedy=f"Convert it: x.astype({wanted.name!r})."
+        f"{name} is {why}, the kernel takes {kind.spelled}.",
+        remedy=f"Convert it: {name.rpartition(' ')[2]}.astype({wanted.name!r}).",
     )
 
 

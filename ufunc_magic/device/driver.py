@@ -7,7 +7,6 @@ over the host's memory with these few functions replaced.
 from __future__ import annotations
 
 import importlib
-import importlib.util
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -60,11 +59,11 @@ def cupy() -> Any:
 @cache
 def missing() -> str:
     """Why no GPU can be used here, with what to do about it; ``""`` where one can."""
-    if importlib.util.find_spec("cupy") is None:
-        return "CuPy is not installed: pip install cupy-cuda13x (or cupy-cuda12x)"
     try:
         module = cupy()
     except ImportError as fault:
+        if isinstance(fault, ModuleNotFoundError) and fault.name == "cupy":
+            return "CuPy is not installed: pip install cupy-cuda13x (or cupy-cuda12x)"
         return f"CuPy cannot be imported: {str(fault).strip().splitlines()[0]}"
     try:
         count = module.cuda.runtime.getDeviceCount()

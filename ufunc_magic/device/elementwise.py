@@ -193,7 +193,7 @@ class Loops:
         if found is None:
             object_code = self.object_code
             found = self._kernels[key] = driver.function(
-                source.unit(object_code.source, object_code.name, text()),
+                source.unit(source.cell(object_code), object_code.name, text()),
                 ENTRY,
                 name=object_code.name,
                 cell=object_code.source,

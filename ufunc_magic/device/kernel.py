@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, ToolchainError
+from ..errors import ArgumentError, CellCrashed, ToolchainError
 from ..loader import Library
 from ..objectcode import FunctionCode, ObjectCode
 from . import arrays, driver, elementwise, source
@@ -22,7 +22,6 @@ __all__ = ["MOST_THREADS", "Kernel", "Launch"]
 #: More than these are not run one after the other.
 MOST_THREADS = 2**22
 _AXES = "xyz"
-_SMALLER = "Use smaller blocks and less shared memory, or a machine with a GPU."
 _Triple = tuple[int, int, int]
 
 
@@ -73,7 +72,7 @@ class Kernel:
         asked = launch if isinstance(launch, tuple) else (launch,)
         if not 2 <= len(asked) <= 4:
             raise ArgumentError(
-                f"{self.__name__}[...] has {len(asked)} entries.",
+                f"{self.__name__}[...] has {len(asked)} {'entry' if len(asked) == 1 else 'entries'}.",
                 remedy=f"Write {self.__name__}[grid, block] or {self.__name__}[grid, block, shared, stream].",
             )
         shared, stream = asked[2] if len(asked) > 2 else 0, asked[3] if len(asked) > 3 else None
@@ -113,7 +112,7 @@ class Kernel:
         if len(args) != len(self.kinds):
             raise ArgumentError(
                 f"{self.__name__} takes {len(self.kinds)} arguments, {len(args)} were given.",
-                remedy=f"It is {self.__doc__.partition(chr(10))[0] if self.__doc__ else self.__name__}.",
+                remedy=f"Write {self.__doc__.partition(chr(10))[0] if self.__doc__ else self.__name__}.",
             )
         named = zip(self.kinds, args, self._names, strict=True)
         return [convert(kind, value, name=f"{self.__name__}(): {name}") for kind, value, name in named]
@@ -141,7 +140,7 @@ class Kernel:
         entry = self.code.calls[0] if self.code.calls else self.code.name
         object_code = self.object_code
         function = driver.function(
-            source.unit(object_code.source, object_code.name, ""),
+            source.unit(source.cell(object_code), object_code.name, ""),
             entry,
             name=object_code.name,
             cell=object_code.source,
@@ -174,7 +173,7 @@ class Kernel:
         call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)(self._address)
         call(grid.ctypes.data, block.ctypes.data, launch.shared, ctypes.addressof(pointers))
         if fault := _launch_error(self._owner):
-            raise ArgumentError(f"{self.__name__}[...] could not run on the CPU: {fault}", remedy=_SMALLER)
+            raise CellCrashed(f"{self.__name__} failed on the CPU: {fault}")
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..errors import SignatureError
+from ..objectcode import ObjectCode
 from ..signature import TYPES
 
-__all__ = ["BLOCK", "ENTRY", "Plan", "box_type", "c_type", "cast", "castable", "elements", "support", "unit"]
+__all__ = ["BLOCK", "ENTRY", "Plan", "box_type", "c_type", "cast", "castable", "cell", "elements", "support", "unit"]
 
 #: The symbol of the generated kernel.
 ENTRY = "__ufm_kernel"
@@ -99,6 +101,23 @@ def castable(source: str, target: str) -> bool:
 def c_type(char: str) -> str:
     """C++'s name of a type of NumPy's; one of ours for those that only the cell can name."""
     return f"__ufm_bytes<{_RAW[char]}>" if char in _RAW else _BY_CHAR[char].c.replace("_Bool", "bool")
+
+
+def cell(object_code: ObjectCode) -> str:
+    """The cell as the GPU's compiler takes it: without the host's functions, once for each type.
+
+    Raises
+    ------
+    SignatureError
+        If the object came without its source.
+    """
+    text = str(object_code.device.get("unit", "")) or object_code.source
+    if not text:
+        raise SignatureError(
+            f"{object_code.name} came without its source, which is compiled for each GPU.",
+            remedy="Send it with its source: dumps(f).",
+        )
+    return text
 
 
 def unit(cell: str, name: str, generated: str) -> str:

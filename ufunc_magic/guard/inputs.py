@@ -123,16 +123,22 @@ def _elementwise(code: FunctionCode, loop: LoopCode) -> Iterator[Case]:
         yield Case(code, loop, "ordinary", ((),) * 3)
         return
     ordinary = _ordinary_rows(kinds)
-    # What may loop runs one at a time, so that the one that does not end is known.
-    for rows in [(row,) for row in ordinary] if code.cautious else [ordinary]:
-        yield Case(code, loop, "ordinary", rows)
-    yield Case(code, loop, "ordinary", ordinary[:1], at_end=False)
-    edges = _rows([_edges(k) for k in kinds], ordinary[1])
     huge = _rows([_huge(n) for n in loop.types[: code.nin]], ordinary[1])
+    edges = _rows([_edges(k) for k in kinds], ordinary[1])
     if not code.cautious:
+        yield Case(code, loop, "ordinary", ordinary)
+        yield Case(code, loop, "ordinary", ordinary[:1], at_end=False)
         yield Case(code, loop, "edge", (*edges, *huge)[:_MOST_ROWS])
         return
-    for row in edges[:_MOST_ROWS]:
+    # Numbers that count or choose have to work for 1.  What may loop runs one at a time, so that what does not end is
+    # known.
+    ones = tuple(
+        tuple(1 if kind in "iu" else value for kind, value in zip(kinds, row, strict=True)) for row in ordinary
+    )
+    for row in tuple(dict.fromkeys(ones))[:4]:
+        yield Case(code, loop, "ordinary", (row,))
+    yield Case(code, loop, "ordinary", ones[:1], at_end=False)
+    for row in (*edges, *(row for row in ordinary if row not in ones))[:_MOST_ROWS]:
         yield Case(code, loop, "edge", (row,))
     for row in huge[: len(_huge(loop.types[0]))]:
         yield Case(code, loop, "huge", (row,))
@@ -143,14 +149,17 @@ def _generalized(code: FunctionCode, loop: LoopCode) -> Iterator[Case]:
     cores = _cores(code)
     names = [d for d in dict.fromkeys(d for core in cores for d in core) if not d.isdecimal()]
     usual = tuple((name, 5 + n) for n, name in enumerate(names))
-    for n, row in enumerate(_ordinary_rows(kinds)[:3]):
+    rows = _ordinary_rows(kinds)
+    # A number beside the arrays counts or chooses: it has to work for 1.
+    alone = [kind in "iu" and not core for kind, core in zip(kinds, cores, strict=False)]
+    ones = [tuple(1 if a else value for a, value in zip(alone, row, strict=True)) for row in rows[:3]]
+    for n, row in enumerate(ones):
         yield Case(code, loop, "ordinary", (row,), usual, at_end=n != 1)
-    ordinary = _ordinary_rows(kinds)[0]
+    ordinary = ones[0]
     if names:
         yield Case(code, loop, "ordinary", (ordinary,), tuple((name, 1) for name in names))
         yield Case(code, loop, "empty", (ordinary,), tuple((name, 0) for name in names))
-    rows = _rows([_edges(k) for k in kinds], ordinary)
-    for row in rows[:24]:
+    for row in (*_rows([_edges(k) for k in kinds], ordinary)[:24], *rows[1:4]):
         yield Case(code, loop, "edge", (row,), usual)
     scalar = any(not core for core in cores[: code.nin])
     for row in _rows([_huge(n) for n in loop.types[: code.nin]], ordinary)[: 12 if scalar else 2]:

@@ -78,8 +78,8 @@ def tried(
     Raises
     ------
     CellCrashed
-        If a function crashes, exits, does not end or writes where it must not: on ordinary values always, and on edge
-        values where C leaves no doubt that the function is wrong.
+        If a function crashes, exits, does not end or writes where it must not on ordinary values, or writes where it
+        must not on edge values.  What else happens on those is a note.
     """
     if not object_code.code:  # a CUDA cell on a machine without a compiler for the host
         return Tried(object_code)
@@ -91,7 +91,8 @@ def tried(
     wanted = [case for code in ufuncs for case in cases(code)]
     faults: dict[str, list[tuple[Fault, Case]]] = {}
     for fault, case in trial.run(wanted):
-        if case.kind == "ordinary" or (fault.fatal(case) and not lenient):
+        first = case.function.name not in trial.worked
+        if fault.fatal(case, first=first) and not (lenient and case.kind != "ordinary"):
             raise _crashed(fault, case, trial, again)
         if not fault.ignored(case):
             faults.setdefault(case.function.name, []).append((fault, case))
@@ -119,6 +120,7 @@ class _Trial:
     threads: int = 0
     untried: tuple[str, ...] = ()
     refused: str = ""
+    worked: set[str] = field(default_factory=set)
 
     def run(self, wanted: Sequence[Case]) -> Iterator[tuple[Fault, Case]]:
         """Every case; a fault for each that failed, of several elements for the first that fail alone."""
@@ -135,6 +137,7 @@ class _Trial:
             if fault.case < 0:
                 raise CellCrashed(fault_text(fault, None, self.object_code), remedy=REMEDY)
             case = waiting[fault.case]
+            self.worked |= {c.function.name for c in waiting[: fault.case] if c.kind == "ordinary"}
             del waiting[: fault.case + 1]
             if len(case.rows) > 1:
                 yield from self._alone(case, fault)
@@ -160,6 +163,7 @@ class _Trial:
             fault = fault_of(self.ask(rows), rows)
             if fault is None or fault.case < 0:
                 break
+            self.worked |= {c.function.name for c in rows[: fault.case] if c.kind == "ordinary"}
             yield fault, rows[fault.case]
             found += 1
             del rows[: fault.case + 1]

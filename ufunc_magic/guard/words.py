@@ -13,9 +13,6 @@ from .inputs import Case
 
 __all__ = ["Fault", "fault_of", "fault_text", "printed_text", "warning_text"]
 
-#: C's own rules give these inputs no result, which the caller can know: a note, not an error.
-_BY_RULE = frozenset({"SIGFPE", "stack", "endless"})
-
 #: Of what the code prints while it is tried out, which it does for every value.
 _MOST_LINES = 10
 
@@ -33,18 +30,25 @@ class Fault:
     what : str
         A verb and its objects: ``"reads or writes memory that is not its own"``.
     signal : int
+    writes : bool
+        It wrote where it must not, or tried to.
     """
 
     case: int
     kind: str
     what: str
     signal: int = 0
+    writes: bool = False
 
-    def fatal(self, case: Case) -> bool:
-        """Whether the function must not be bound."""
+    def fatal(self, case: Case, *, first: bool) -> bool:
+        """Whether the function must not be bound.
+
+        ``first`` says that nothing of the function has worked before: then one that does not end never will.  On edge
+        values a function may have no answer, as by C's own rules; but it must not write what is not its own.
+        """
         if case.kind == "ordinary":
-            return True
-        return case.kind in ("edge", "huge") and self.kind not in _BY_RULE
+            return first or self.kind != "endless"
+        return self.writes and case.kind != "empty"
 
     def ignored(self, case: Case) -> bool:
         """Whether nothing need be said: a loop that counts to the largest number takes its time."""
@@ -59,7 +63,8 @@ def fault_of(answer: dict[str, Any], asked: Sequence[Case]) -> Fault | None:
         if not touched:
             return None
         number, operand, side = touched[0]
-        return Fault(number, "stray", f"writes {'behind' if side > 0 else 'before'} {_operand(asked[number], operand)}")
+        where = f"{'behind' if side > 0 else 'before'} {_operand(asked[number], operand)}"
+        return Fault(number, "stray", f"writes {where}", writes=True)
     number = answer["signal"] or (os.WTERMSIG(answer["status"]) if os.WIFSIGNALED(answer["status"]) else 0)
     if answer["hung"]:
         if at < 0:
@@ -70,7 +75,8 @@ def fault_of(answer: dict[str, Any], asked: Sequence[Case]) -> Fault | None:
     if answer["memory"] and number:
         return Fault(at, "memory", "reaches the memory limit of 1 GiB", number)
     if number:
-        return Fault(at, signal.Signals(number).name, _died(number, answer, asked[at] if at >= 0 else None), number)
+        said = _died(number, answer, asked[at] if at >= 0 else None)
+        return Fault(at, signal.Signals(number).name, said, number, writes=answer["access"] == 2)
     return Fault(at, "exit", f"ends the whole process: exit({os.WEXITSTATUS(answer['status'])})")
 
 

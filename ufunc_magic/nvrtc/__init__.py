@@ -6,7 +6,7 @@ The only package that imports ``cuda.bindings``, and only when it is asked for s
 from .cubin import cubin
 from .found import Nvrtc, architecture, find, identity, reason
 from .headers import include_folder, prelude
-from .ltoir import ltoir, unit_text
+from .ltoir import carry_ltoir, ltoir, unit_text
 from .program import Compiled, compile, flags
 from .shims import Shim, shims, symbol
 from .types import TYPE_MACRO, types
@@ -17,6 +17,7 @@ __all__ = [
     "Nvrtc",
     "Shim",
     "architecture",
+    "carry_ltoir",
     "compile",
     "cubin",
     "find",

@@ -7,14 +7,14 @@ import contextlib
 import re
 
 from ..codegen import c_string
-from ..errors import CompileError
+from ..errors import CompileError, ToolchainError
 from ..objectcode import ObjectCode
-from .found import Nvrtc
+from .found import Nvrtc, architecture, find
 from .kept import kept
 from .program import compile, flags
 from .shims import SUPPORT, prefix, shims
 
-__all__ = ["ltoir", "unit_text"]
+__all__ = ["carry_ltoir", "ltoir", "unit_text"]
 
 _DIRECTIVE = r"^[ \t]*#[ \t]*(?:include|define|undef|if|ifdef|ifndef|elif|else|endif)\b(?:[^\n]*\\\r?\n)*[^\n]*"
 
@@ -47,7 +47,20 @@ def ltoir(object_code: ObjectCode, arch: str = "compute_75", *, nvrtc: Nvrtc | N
     def make() -> bytes:
         return _compiled(object_code, nvrtc=nvrtc, arch=arch, words=words)
 
-    return kept("ltoir 1", unit_text(object_code, apart=True), arch=arch, options=words, make=make)
+    made = kept("ltoir 1", unit_text(object_code, apart=True), arch=arch, options=words, make=make)
+    if not object_code.carried.get("ltoir"):
+        encoded = base64.b64encode(made).decode()
+        object_code.carry(arch=arch, ltoir=encoded, symbols=prefix(object_code))
+    return made
+
+
+def carry_ltoir(object_code: ObjectCode) -> None:
+    """Have what travels hold LTO-IR for every GPU, where NVRTC is here to make it and takes the cell."""
+    compiler = find()
+    if compiler is None or object_code.carried.get("ltoir") or not shims(object_code):
+        return
+    with contextlib.suppress(CompileError, ToolchainError):
+        ltoir(object_code, architecture(compiler), nvrtc=compiler)
 
 
 def unit_text(object_code: ObjectCode, *, apart: bool) -> str:

@@ -73,7 +73,9 @@ def symbol(object_code: ObjectCode, function: str, loop: int = -1) -> str:
 
 
 def prefix(object_code: ObjectCode) -> str:
-    """What makes names of one cell differ from another's."""
+    """What makes names of one cell differ from another's; as in the LTO-IR that the object carries, if it does."""
+    if carried := object_code.device.get("symbols"):
+        return str(carried)
     parts = [object_code.source, str(object_code.device.get("unit", "")), str(sorted(object_code.options.items()))]
     parts += [repr((f.name, f.loops, f.calls, f.prototype)) for f in object_code.functions]
     return f"__ufm_{hashlib.sha256('|'.join(parts).encode(errors='replace')).hexdigest()[:10]}"

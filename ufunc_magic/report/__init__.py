@@ -13,7 +13,9 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, Literal
 
 from ..errors import Diagnostic
-from .rows import HEADS, Agreement, Level, Row, agrees, html_group, text_group, wrapped
+from .figure import stacked
+from .rows import Agreement, Level, Row, agrees, heads, html_group, text_group, wrapped
+from .sizes import drawing, html_sizes, is_over_sizes, text_sizes
 from .tables import duration, escape, html_heads
 
 __all__ = ["Agreement", "BoundPlain", "BoundUfunc", "Comparison", "Level", "Report", "Row"]
@@ -51,7 +53,7 @@ class Comparison:
 
     def text(self, *, color: bool = False) -> str:
         """The comparison as an aligned table; ``color`` marks disagreements in red for a terminal."""
-        return "\n".join(text_group(self.rows, _title(self, None), notes=self.notes, color=color))
+        return "\n".join(_text_block(self, None, color=color))
 
     def __str__(self) -> str:
         return self.text()
@@ -59,8 +61,12 @@ class Comparison:
     def _repr_html_(self) -> str:
         return _html_page([(self, None)], caption="", items=())
 
+    def to_svg(self) -> str:
+        """Time per element over sizes, drawn; ``""`` for fewer than three sizes."""
+        return drawing(self.rows, title=_title(self, None)[0], levels=self.levels)
+
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return {"text/plain": self.text(color=True), "text/html": self._repr_html_()}
+        return _bundle(self.text(color=True), self._repr_html_(), self.to_svg())
 
     def to_json(self) -> str:
         """The comparison as JSON; numbers JSON does not have are strings (``"nan"``, ``"inf"``)."""
@@ -120,6 +126,8 @@ class Report:
         Where functions of a CUDA cell ran: ``"CPU emulation"``, or the GPU's name.
     annotated : object
         A view of the source, shown below everything else; has ``to_text()`` and ``to_html()``.
+    views : tuple of object
+        Further views, as ``annotated``: assembly, remarks of the compiler.
     """
 
     name: str
@@ -134,6 +142,7 @@ class Report:
     others: tuple[str, ...] = ()
     device: str = ""
     annotated: Any = None
+    views: tuple[Any, ...] = ()
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -147,11 +156,10 @@ class Report:
 
     def text(self, *, color: bool = False) -> str:
         """The report as text, at most 100 columns; ``color`` marks disagreements in red for a terminal."""
-        blocks = [text_group(c.rows, _title(c, self._bound(c)), notes=c.notes, color=color) for c in self.comparisons]
+        blocks = [_text_block(c, self._bound(c), color=color) for c in self.comparisons]
         tail = [line for item in self._items() for line in wrapped(item)]
         blocks += [[*tail, self._origin()]]
-        if self.annotated is not None:
-            blocks += [[self.annotated.to_text()]]
+        blocks += [[view.to_text()] for view in self._views()]
         return "\n\n".join("\n".join(block) for block in blocks)
 
     def with_notes(self, notes: Sequence[str]) -> Report:
@@ -164,15 +172,24 @@ class Report:
     def _repr_html_(self) -> str:
         pairs = [(comparison, self._bound(comparison)) for comparison in self.comparisons]
         page = _html_page(pairs, caption=self._origin(), items=self._items())
-        return page if self.annotated is None else f"{page}{self.annotated.to_html()}"
+        return page + "".join(view.to_html() for view in self._views())
+
+    def to_svg(self) -> str:
+        """The drawings of comparisons over sizes, one below the other; ``""`` where there is none."""
+        titles = ((comparison, _title(comparison, self._bound(comparison))[0]) for comparison in self.comparisons)
+        return stacked([svg for c, title in titles if (svg := drawing(c.rows, title=title, levels=c.levels))])
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return {"text/plain": self.text(color=True), "text/html": self._repr_html_()}
+        return _bundle(self.text(color=True), self._repr_html_(), self.to_svg())
 
     def to_json(self) -> str:
         """The report as JSON; numbers JSON does not have are strings (``"nan"``, ``"inf"``)."""
         annotated = None if self.annotated is None else self.annotated.to_text()
-        return json.dumps({"format": FORMAT, **_plain(replace(self, annotated=annotated))}, allow_nan=False)
+        plain = replace(self, annotated=annotated, views=tuple(view.to_text() for view in self.views))
+        return json.dumps({"format": FORMAT, **_plain(plain)}, allow_nan=False)
+
+    def _views(self) -> tuple[Any, ...]:
+        return (*(() if self.annotated is None else (self.annotated,)), *self.views)
 
     def _bound(self, comparison: Comparison) -> BoundUfunc | BoundPlain | None:
         bound: tuple[BoundUfunc | BoundPlain, ...] = (*self.functions, *self.plain)
@@ -220,18 +237,36 @@ def _title(comparison: Comparison, bound: BoundUfunc | BoundPlain | None) -> tup
     return bound.call or bound.name, "  ".join(part for part in (bound.core, comparison.signature + also) if part)
 
 
+def _text_block(comparison: Comparison, bound: BoundUfunc | BoundPlain | None, *, color: bool) -> list[str]:
+    title = _title(comparison, bound)
+    if is_over_sizes(comparison.rows):
+        return text_sizes(comparison.rows, title, notes=comparison.notes, levels=comparison.levels)
+    return text_group(comparison.rows, title, notes=comparison.notes, color=color)
+
+
+def _bundle(text: str, page: str, svg: str) -> dict[str, str]:
+    """All forms of one value; a picture only where there is one."""
+    return {"text/plain": text, "text/html": page, **({"image/svg+xml": svg} if svg else {})}
+
+
 def _html_page(
     pairs: Sequence[tuple[Comparison, BoundUfunc | BoundPlain | None]], *, caption: str, items: Sequence[str]
 ) -> str:
-    """One table with a row group for each comparison, then what else there is to say."""
-    bodies = [html_group(c.rows, _title(c, bound), notes=c.notes) for c, bound in pairs]
-    parts = []
+    """One table with a row group for each comparison, drawings of those over sizes, then what else there is to say."""
+    flat = [(c, bound) for c, bound in pairs if not is_over_sizes(c.rows)]
+    columns = heads([row for c, _ in flat for row in c.rows])
+    bodies = [html_group(c.rows, _title(c, bound), notes=c.notes, columns=columns) for c, bound in flat]
+    parts = [
+        html_sizes(c.rows, _title(c, bound), notes=c.notes, levels=c.levels)
+        for c, bound in pairs
+        if is_over_sizes(c.rows)
+    ]
     if bodies:
         top = '<caption style="caption-side:bottom;text-align:left;padding:.4em .7em;color:inherit">'
         parts.append(
             '<table style="border-collapse:collapse;border:none;margin:0;table-layout:auto;color:inherit;'
             'font-variant-numeric:tabular-nums">'
-            f"{f'{top}{escape(caption)}</caption>' if caption else ''}{html_heads(HEADS)}{''.join(bodies)}</table>"
+            f"{f'{top}{escape(caption)}</caption>' if caption else ''}{html_heads(columns)}{''.join(bodies)}</table>"
         )
     elif caption:
         parts.append(f'<div style="padding:.15em .7em">{escape(caption)}</div>')

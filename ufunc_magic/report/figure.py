@@ -17,10 +17,12 @@ from dataclasses import dataclass
 from .rows import Level, Row
 from .tables import count, duration, escape
 
-__all__ = ["Line", "drawable", "figure", "lines_of"]
+__all__ = ["Line", "drawable", "figure", "lines_of", "stacked"]
 
 #: Middle tones: at least 3:1 (WCAG 2.2, 1.4.11) against white and against #111111 alike.
 COLORS = ("#2f86c6", "#c07a1a", "#8a8a8a", "#8a72c9", "#1d8f62", "#d1507f")
+#: The colour that bars of a kind have.
+KINDS = {"python": COLORS[2], "scalar": COLORS[2], "numpy": COLORS[1], "ufunc": COLORS[0], "other": COLORS[3]}
 DASHES = ("", "7 3", "2 3", "9 3 2 3", "12 4", "4 2 1 2")
 #: Paths around (0, 0), of about the same weight.
 MARKERS = (
@@ -52,6 +54,7 @@ class Line:
 
     label: str
     points: tuple[tuple[int, float, float], ...]
+    kind: str = "other"
 
     @property
     def words(self) -> str:
@@ -65,10 +68,11 @@ class Line:
 def lines_of(rows: Sequence[Row]) -> tuple[Line, ...]:
     """Rows of several sizes as lines; rows that disagree cost nothing worth a line."""
     found: dict[str, list[tuple[int, float, float]]] = {}
+    kinds = {row.label: row.kind for row in rows}
     for row in rows:
         if row.elements > 0 and row.seconds > 0 and (row.agreement is None or row.agreement.ok):
             found.setdefault(row.label, []).append((row.elements, row.per_element, row.spread))
-    return tuple(Line(label, tuple(sorted(points))) for label, points in found.items() if len(points) > 1)
+    return tuple(Line(label, tuple(sorted(points)), kinds[label]) for label, points in found.items() if len(points) > 1)
 
 
 def drawable(rows: Sequence[Row]) -> bool:
@@ -96,6 +100,7 @@ def figure(rows: Sequence[Row], *, title: str, levels: Sequence[Level] = (), fil
     """
     lines = lines_of(rows)
     labels = [line.label if len(line.label) <= LONGEST else f"{line.label[: LONGEST - 1]}…" for line in lines]
+    colors = _colors(lines)
     right = WIDTH - 24 - LETTER * max(map(len, labels))
     sizes = [point[0] for line in lines for point in line.points]
     costs = [cost for line in lines for _, point, spread in line.points for cost in _whisker(point, spread)]
@@ -106,8 +111,8 @@ def figure(rows: Sequence[Row], *, title: str, levels: Sequence[Level] = (), fil
         *_size_axis(x, min(sizes), max(sizes), right=right),
         *_cost_axis(y, low, high, right=right),
         *_caches(x, [level for level in levels if min(sizes) < level.elements < max(sizes)]),
-        *itertools.chain.from_iterable(_curve(n, line, x, y) for n, line in enumerate(lines)),
-        *_labels(labels, [y(line.points[-1][1]) for line in lines], [x(line.points[-1][0]) for line in lines], right),
+        *itertools.chain.from_iterable(_curve(n, line, x, y, colors[n]) for n, line in enumerate(lines)),
+        *_labels(labels, colors, [(x(line.points[-1][0]), y(line.points[-1][1])) for line in lines], right),
     ]
     heading = f"{title}: time per element over sizes"
     told = f"Both axes are logarithmic. {' '.join(line.words for line in lines)}"
@@ -119,6 +124,18 @@ def figure(rows: Sequence[Row], *, title: str, levels: Sequence[Level] = (), fil
         f'fill="currentColor" stroke="none" style="max-width:100%;height:auto">'
         f'<title id="t{key}">{escape(heading)}</title><desc id="d{key}">{escape(told)}</desc>'
         f"{_FILE_STYLE if file else ''}{body}</svg>"
+    )
+
+
+def stacked(pictures: Sequence[str]) -> str:
+    """Pictures of `figure` in one file, one below the other."""
+    if len(pictures) < 2:
+        return "".join(pictures)
+    placed = (p.replace("<svg ", f'<svg y="{n * HEIGHT}" ', 1) for n, p in enumerate(pictures))
+    height = HEIGHT * len(pictures)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}">'
+        f"{''.join(placed)}</svg>"
     )
 
 
@@ -168,7 +185,9 @@ def _cost_axis(y: Callable[[float], float], low: float, high: float, *, right: f
     parts = []
     for value in ticks[::every]:
         place = y(value)
-        parts.append(f'<path d="M{LEFT} {place:.1f}H{right:.1f}" stroke="currentColor" stroke-opacity=".18" fill="none"/>')
+        parts.append(
+            f'<path d="M{LEFT} {place:.1f}H{right:.1f}" stroke="currentColor" stroke-opacity=".18" fill="none"/>'
+        )
         parts.append(_text(LEFT - 8, place + 4, _tick(value), anchor="end"))
     middle = (TOP + HEIGHT - BOTTOM) / 2
     turned = f'transform="rotate(-90 16 {middle:.1f})"'
@@ -191,8 +210,8 @@ def _caches(x: Callable[[float], float], levels: Sequence[Level]) -> list[str]:
     return parts
 
 
-def _curve(n: int, line: Line, x: Callable[[float], float], y: Callable[[float], float]) -> list[str]:
-    color, dash = COLORS[n % len(COLORS)], DASHES[n % len(DASHES)]
+def _curve(n: int, line: Line, x: Callable[[float], float], y: Callable[[float], float], color: str) -> list[str]:
+    dash = DASHES[n % len(DASHES)]
     way = "L".join(f"{x(size):.1f} {y(cost):.1f}" for size, cost, _ in line.points)
     dashes = f' stroke-dasharray="{dash}"' if dash else ""
     parts = [f'<path d="M{way}" stroke="{color}" stroke-width="2" fill="none"{dashes}/>']
@@ -208,15 +227,27 @@ def _curve(n: int, line: Line, x: Callable[[float], float], y: Callable[[float],
     return parts
 
 
-def _labels(labels: Sequence[str], heights: Sequence[float], ends: Sequence[float], right: float) -> list[str]:
-    """Each label at the end of its line, moved where two would overlap, with a marker like the line's."""
-    places = dict(zip(sorted(range(len(labels)), key=lambda n: heights[n]), _apart(sorted(heights)), strict=True))
+def _colors(lines: Sequence[Line]) -> list[str]:
+    """A colour for each line: its kind's, as the bars of a table have it, where that is still free."""
+    taken: list[str] = []
+    for n, line in enumerate(lines):
+        free = [color for color in COLORS if color not in taken]
+        own = KINDS.get(line.kind, "")
+        taken.append(own if own in free else free[0] if free else COLORS[n % len(COLORS)])
+    return taken
+
+
+def _labels(
+    labels: Sequence[str], colors: Sequence[str], ends: Sequence[tuple[float, float]], right: float
+) -> list[str]:
+    """Each label at the end of its line, moved where two would overlap."""
+    order = sorted(range(len(labels)), key=lambda n: ends[n][1])
+    places = dict(zip(order, _apart([ends[n][1] for n in order]), strict=True))
     parts = []
     for n, label in enumerate(labels):
-        color = COLORS[n % len(COLORS)]
-        start, place = ends[n] + 6, places[n]
+        (start, height), place = ends[n], places[n]
         parts.append(
-            f'<path d="M{start:.1f} {heights[n]:.1f}L{right + 14:.1f} {place:.1f}" stroke="{color}" '
+            f'<path d="M{start + 6:.1f} {height:.1f}L{right + 14:.1f} {place:.1f}" stroke="{colors[n]}" '
             f'stroke-opacity=".7" fill="none"/>'
         )
         parts.append(_text(right + 18, place + 4, label))
@@ -228,7 +259,7 @@ def _apart(heights: Sequence[float]) -> list[float]:
     places = list(heights)
     for n in range(1, len(places)):
         places[n] = max(places[n], places[n - 1] + TEXT)
-    floor = HEIGHT - BOTTOM
+    floor = float(HEIGHT - BOTTOM)
     for n in reversed(range(len(places))):
         places[n] = min(places[n], floor)
         floor = places[n] - TEXT

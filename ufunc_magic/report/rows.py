@@ -13,7 +13,20 @@ from typing import Any, Literal
 
 from .tables import WIDTH, Cells, count, duration, escape, html_row, percent, ratio, text_table
 
-__all__ = ["HEADS", "Agreement", "Kind", "Level", "Row", "agrees", "html_group", "text_group", "wrapped"]
+__all__ = [
+    "HEADS",
+    "Agreement",
+    "Kind",
+    "Level",
+    "Row",
+    "agrees",
+    "heads",
+    "html_group",
+    "remark",
+    "text_group",
+    "verdict",
+    "wrapped",
+]
 
 #: A row whose quartiles are further apart than this, relative to its median, says so.
 UNSTEADY = 0.25
@@ -24,6 +37,7 @@ MEMORY_BOUND = 0.2
 Kind = Literal["python", "numpy", "scalar", "ufunc", "parallel", "compiled", "gpu", "other"]
 
 HEADS = ("time", "±", "per element", "speed-up")
+COMPILE = "compile"
 
 
 @dataclass(frozen=True)
@@ -112,7 +126,7 @@ def agrees(rows: Sequence[Row]) -> bool:
     return all(row.agreement is None or row.agreement.ok for row in rows)
 
 
-def _verdict(rows: Sequence[Row]) -> str:
+def verdict(rows: Sequence[Row]) -> str:
     """How many elements, and whether the results agree."""
     sizes = sorted({row.elements for row in rows})
     elements = count(sizes[0], "element") if len(sizes) == 1 else f"{count(sizes[0])} to {count(sizes[-1], 'element')}"
@@ -136,7 +150,12 @@ def _results(rows: Sequence[Row]) -> str:
     return f"results agree to {count(math.ceil(worst.max_ulp))} ulp ({count(compared)} checked)"
 
 
-def _cells(rows: Sequence[Row]) -> list[Cells]:
+def heads(rows: Sequence[Row]) -> tuple[str, ...]:
+    """Titles of the figures' columns; compile times have one where any row has such a time."""
+    return (*HEADS, COMPILE) if any(row.compile_seconds is not None for row in rows) else HEADS
+
+
+def _cells(rows: Sequence[Row], columns: Sequence[str]) -> list[Cells]:
     several = len({row.elements for row in rows}) > 1
     fastest = max((row.speedup for row in rows if row.speedup is not None), default=0.0)
     cells = []
@@ -151,9 +170,10 @@ def _cells(rows: Sequence[Row]) -> list[Cells]:
                     percent(row.spread),
                     duration(row.per_element) if row.elements else "",
                     "" if wrong else speedup,
+                    *([_compiled(row)] if COMPILE in columns else ()),
                 ),
                 alarm=f"DISAGREES {row.agreement.detail}".rstrip() if wrong and row.agreement else "",
-                note=_remark(row),
+                note=remark(row),
                 bar=None if wrong or row.speedup is None or not fastest else row.speedup / fastest,
                 kind=row.kind,
             )
@@ -161,7 +181,12 @@ def _cells(rows: Sequence[Row]) -> list[Cells]:
     return cells
 
 
-def _remark(row: Row) -> str:
+def _compiled(row: Row) -> str:
+    return "" if row.compile_seconds is None else duration(row.compile_seconds)
+
+
+def remark(row: Row) -> str:
+    """What a row says besides its figures."""
     parts = []
     if row.measured < row.elements:
         parts.append(f"scaled from {count(row.measured, 'element')}")
@@ -179,8 +204,8 @@ def text_group(rows: Sequence[Row], title: Sequence[str], *, notes: Sequence[str
     """Lines: the title, whether results agree, the table, the notes."""
     lines = ["  ".join(part for part in title if part)]
     if rows:
-        lines += wrapped(_verdict(rows), indent="  ")
-        lines += text_table(HEADS, _cells(rows), color=color)
+        lines += wrapped(verdict(rows), indent="  ")
+        lines += text_table(heads(rows), _cells(rows, heads(rows)), color=color)
     return [*lines, *(line for note in notes for line in wrapped(f"note: {note}", indent="  "))]
 
 
@@ -195,11 +220,13 @@ def wrapped(text: str, *, indent: str = "") -> list[str]:
     return lines
 
 
-def html_group(rows: Sequence[Row], title: Sequence[str], *, notes: Sequence[str]) -> str:
+def html_group(
+    rows: Sequence[Row], title: Sequence[str], *, notes: Sequence[str], columns: Sequence[str] = HEADS
+) -> str:
     """A ``<tbody>``: the title and the verdict as the header of its group, the rows, the notes."""
     call, *types = title
-    words = " &ensp;".join(escape(part) for part in (*types, _verdict(rows) if rows else "") if part)
-    span = f'colspan="{len(HEADS) + 3}"'
+    words = " &ensp;".join(escape(part) for part in (*types, verdict(rows) if rows else "") if part)
+    span = f'colspan="{len(columns) + 3}"'
     line = "border-bottom:1px solid rgba(128,128,128,.6)"
     head = (
         f'<tr style="background:transparent"><th scope="rowgroup" {span} style="text-align:left;border:none;{line};'
@@ -211,4 +238,4 @@ def html_group(rows: Sequence[Row], title: Sequence[str], *, notes: Sequence[str
         f'white-space:normal">note: {escape(note)}</td></tr>'
         for note in notes
     )
-    return f"<tbody>{head}{''.join(map(html_row, _cells(rows)))}{notes}</tbody>"
+    return f"<tbody>{head}{''.join(map(html_row, _cells(rows, columns)))}{notes}</tbody>"

@@ -10,6 +10,7 @@ from ... import codegen, nvrtc
 from ...errors import CompileError, Diagnostic, ToolchainError
 from ...options import Options
 from ...signature import Unit
+from . import hostcode
 
 __all__ = ["Verdict", "about", "check", "device_text"]
 
@@ -67,8 +68,9 @@ def about(text: str, source: str, *, tool: nvrtc.Nvrtc | None = None) -> dict[st
 
 
 def device_text(source: str, *, unit: Unit, options: Options, name: str) -> str:
-    """What to compile for the GPU: the cell, or where it is written in terms of T, a copy for each type."""
+    """What to compile for the GPU: the cell without what is the host's; of one in terms of T, a copy for each type."""
     types = codegen.types_wanted(options.types)
+    source = hostcode.without(source, unit=unit)
     if not types or not codegen.in_terms_of_t(unit):
         return source
     return "\n".join(

@@ -11,13 +11,14 @@ from pathlib import Path
 
 from ... import codegen, compilers, description, loader
 from ...cparse import ccuda
+from ...errors import CompileError, Diagnostic
 from ...objectcode import ObjectCode, required_glibc
 from ...options import Options
 from ...signature import Unit
 from .. import compiler_flags, linker_flags, native
 from ..native import cell
 from ..native.entries import python_forms, representatives
-from . import check, prototypes
+from . import check, hostcode, messages, prototypes
 from .entries import entries
 from .reading import Reading, nothing_to_bind, read
 
@@ -44,6 +45,13 @@ def compile(source: str, *, options: Options, name: str, folder: Path, tool: com
     ------
     ParseError, SignatureError, CompileError, LinkError, ToolchainError
     """
+    try:
+        return _compiled(source, options=options, name=name, folder=folder, tool=tool)
+    except CompileError as fault:
+        raise messages.improved(fault) from None
+
+
+def _compiled(source: str, *, options: Options, name: str, folder: Path, tool: compilers.Toolchain) -> ObjectCode:
     told = native.described(tool)
     flags = [*compiler_flags(tool, options), f"-isystem{_TEMPLATES / 'cuda'}", "-Wno-unknown-pragmas"]
     link = linker_flags(tool, options)
@@ -52,6 +60,8 @@ def compile(source: str, *, options: Options, name: str, folder: Path, tool: com
     if reading.empty:
         alone = cell.fault_alone(tool, source, flags=flags, options=options, name=name, folder=folder, before=_shim())
         raise alone or nothing_to_bind(unit, name)
+    if called := hostcode.called_by_device_code(unit, source=source, name=name):
+        raise CompileError(f"{name} does not compile: {_counted(called)}.", diagnostics=called)
     plan = _plan(unit, options, told, tool)
     openmp = ("-fopenmp",) if options.parallel and told.openmp and re.search(r"\bomp\b|_OPENMP", source) else ()
     flags, link = [*flags, *plan.flags, *openmp], (*link, *plan.link)
@@ -102,7 +112,7 @@ def compile(source: str, *, options: Options, name: str, folder: Path, tool: com
 
 def _translated(reading: Reading, plan: native.Plan) -> tuple[codegen.Translation, str, bytes]:
     """The unit, what stands before the cell in it, and the mark of the exports' types."""
-    hosted, dynamic = _with_dynamic_memory(reading.source)
+    hosted, dynamic = _with_dynamic_memory(hostcode.without(reading.source, unit=reading.unit))
     shim = _shim(reading.unit, dynamic)
     seed = "\0".join([reading.source, reading.name, repr(reading.options.key())])
     after, pointers, marker = prototypes.exports_text(reading.exports, seed=seed)
@@ -119,6 +129,10 @@ def _translated(reading: Reading, plan: native.Plan) -> tuple[codegen.Translatio
         after="".join([*(f"__UFM_DYNAMIC_SHARED({word})\n" for word in dynamic), _FAILED, after]),
     )
     return translation, shim, marker
+
+
+def _counted(errors: Collection[Diagnostic]) -> str:
+    return "1 error" if len(errors) == 1 else f"{len(errors)} errors"
 
 
 def _shim(unit: Unit | None = None, dynamic: Collection[str] = ()) -> str:

@@ -129,8 +129,8 @@ def nothing_to_bind(unit: Unit, name: str) -> ParseError:
     hidden = [f.name for f in unit.functions]
     if hidden:
         return ParseError(
-            f"{name}: no function is __device__ or __global__ and free of static ({', '.join(hidden[:5])}).",
-            remedy="Write __device__ in front of the one to be bound.",
+            f"{name} has no function for the GPU that is not static: {', '.join(hidden[:5])}.",
+            remedy="Write __device__ in front of the one to be bound, or __global__ for a kernel.",
         )
     return ParseError(
         f"{name} defines no CUDA function.", remedy="Write one, such as: __device__ float f(float x) { return 2*x; }"

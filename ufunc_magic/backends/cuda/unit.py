@@ -9,7 +9,7 @@ from ... import compilers, device, nvrtc
 from ...errors import ToolchainError
 from ...objectcode import ObjectCode
 from ...options import Options
-from . import deviceonly, host, refusals
+from . import deviceonly, host, hostcode, refusals
 
 __all__ = ["compile"]
 
@@ -24,7 +24,8 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Object
     SignatureError, CompileError, LinkError, ToolchainError
     """
     options = replace(options, cplus=True)
-    if refused := refusals.find(source, name=name):
+    refused = refusals.find(source, name=name)
+    if refused and (refused := refusals.find(hostcode.without(source), name=name)):
         if options.device == "cpu" or not (device.available() and nvrtc.find()):
             raise refusals.refuse(refused, name=name)
         why = f"{name} has no emulation on the CPU: line {refused[0].line}: {refused[0].message}"

@@ -1,0 +1,254 @@
+"""The example notebooks in a real browser: JupyterLab and Notebook 7, light and dark, looked at by Chromium.
+
+Screenshots are kept in the folder that ``UFUNC_MAGIC_ARTEFACTS`` names, or with pytest's temporary files.  What is
+needed besides the tests' own packages: ``pip install playwright jupyterlab notebook``, and Chromium
+(``apt-get install chromium``).
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+MISSING = [name for name in ("playwright", "jupyterlab", "notebook") if not importlib.util.find_spec(name)]
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.slow,
+    pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}"),
+    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
+    # tornado and playwright leave sockets to the garbage collector.
+    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+#: Seconds for a notebook to open or to run, on a busy machine.
+PATIENCE = 120
+FRONT_ENDS = {"lab": ("jupyterlab", "lab/tree"), "notebook": ("notebook", "notebooks")}
+THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
+
+#: The contrast (WCAG 2.2, 1.4.3) of an element's text with what is painted behind it.
+CONTRAST = """element => {
+    const parts = text => (text.match(/[\\d.]+/g) || []).map(Number);
+    const linear = c => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+    const light = ([r, g, b]) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
+    let behind = element, back = [255, 255, 255];
+    for (; behind; behind = behind.parentElement) {
+        const found = parts(getComputedStyle(behind).backgroundColor);
+        if (found.length === 3 || found[3] === 1) { back = found; break; }
+    }
+    const style = getComputedStyle(element);
+    const front = parts(element instanceof SVGElement ? style.fill : style.color);
+    const [low, high] = [light(front), light(back)].sort((a, b) => a - b);
+    return (high + 0.05) / (low + 0.05);
+}"""
+
+#: Every code cell has run: none waits, and the last one has its number.
+DONE = """() => {
+    const prompts = [...document.querySelectorAll('.jp-CodeCell .jp-InputPrompt')].map(p => p.innerText);
+    return prompts.length > 0 && prompts.every(p => /\\[\\d+\\]/.test(p));
+}"""
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running Jupyter server and the page that opens a notebook in it."""
+
+    port: int
+    token: str
+    path: str
+
+    def url(self, notebook: str) -> str:
+        return f"http://127.0.0.1:{self.port}/{self.path}/{notebook}?token={self.token}"
+
+
+@pytest.fixture(scope="module")
+def artefacts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where screenshots are kept."""
+    named = os.environ.get("UFUNC_MAGIC_ARTEFACTS")
+    folder = Path(named) if named else tmp_path_factory.mktemp("screenshots")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope="module", params=list(FRONT_ENDS))
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """JupyterLab, then Notebook 7, in a folder with copies of the examples and settings of its own."""
+    folder = tmp_path_factory.mktemp(request.param)
+    for path in (ROOT / "examples").glob("*.ipynb"):
+        shutil.copy(path, folder)
+    settings = folder / "settings" / "@jupyterlab"
+    # All cells are in the page, also those that are not in view; and no window covers them.
+    for place, text in {
+        "notebook-extension/tracker": '{"windowingMode": "none"}',
+        "apputils-extension/notification": '{"fetchNews": "false", "checkForUpdates": false}',
+    }.items():
+        (settings / place).parent.mkdir(parents=True)
+        (settings / f"{place}.jupyterlab-settings").write_text(text)
+    module, path = FRONT_ENDS[request.param]
+    with running(module, folder) as (port, token):
+        yield Server(port, token, path)
+
+
+@contextmanager
+def running(module: str, folder: Path) -> Iterator[tuple[int, str]]:
+    """A Jupyter server in ``folder``, with an IPython, a Jupyter and a cache of its own."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    token = secrets.token_hex(8)
+    own = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR", "UFUNC_MAGIC_CACHE")
+    environment = {
+        **os.environ,
+        **{name: str(folder / name.lower()) for name in own},
+        "JUPYTERLAB_SETTINGS_DIR": str(folder / "settings"),
+        "PYTHONPATH": str(ROOT),
+    }
+    command = [sys.executable, "-m", module, "--no-browser", "--allow-root", "--expose-app-in-browser"]
+    command += [f"--ServerApp.port={port}", "--ServerApp.port_retries=0", "--ServerApp.ip=127.0.0.1"]
+    command += [f"--IdentityProvider.token={token}", f"--ServerApp.root_dir={folder}"]
+    with open(folder / "server.log", "wb") as log:
+        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
+    try:
+        wait_for(f"http://127.0.0.1:{port}/api/status?token={token}", process, folder / "server.log")
+        yield port, token
+    finally:
+        with urllib.request.urlopen(
+            urllib.request.Request(f"http://127.0.0.1:{port}/api/shutdown?token={token}", method="POST"), timeout=20
+        ):
+            pass
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def wait_for(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end and process.poll() is None:
+        try:
+            with urllib.request.urlopen(url, timeout=5):
+                return
+        except (urllib.error.URLError, TimeoutError, ConnectionError):
+            time.sleep(0.2)
+    pytest.fail(f"the server does not answer:\n{log.read_text(errors='replace')[-2000:]}")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        yield chromium
+        chromium.close()
+
+
+@contextmanager
+def opened(browser: Any, server: Server, notebook: str) -> Iterator[Any]:
+    """The page of a notebook in which every cell has run."""
+    context = browser.new_context(viewport={"width": 1200, "height": 1000}, device_scale_factor=1.5)
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE * 1000)
+    try:
+        page.goto(server.url(notebook))
+        page.wait_for_selector(".jp-CodeCell")
+        page.wait_for_function("() => window.jupyterapp !== undefined")
+        page.evaluate("() => window.jupyterapp.restored")
+        # The notebook is there before its kernel is.
+        page.evaluate(
+            """async () => {
+                const panel = window.jupyterapp.shell.currentWidget;
+                await panel.context.ready;
+                await panel.sessionContext.ready;
+                await window.jupyterapp.commands.execute('notebook:run-all-cells');
+            }"""
+        )
+        page.wait_for_function(DONE)
+        yield page
+    finally:
+        context.close()
+
+
+def set_theme(page: Any, theme: str) -> None:
+    page.evaluate("theme => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", THEMES[theme])
+    light = "true" if theme == "light" else "false"
+    page.wait_for_selector(f"body[data-jp-theme-light={light}]", state="attached")
+
+
+def cell_with(page: Any, text: str) -> Any:
+    return page.locator(".jp-CodeCell").filter(has=page.locator(".jp-InputArea", has_text=text)).first
+
+
+def kept(cell: Any, path: Path) -> None:
+    cell.scroll_into_view_if_needed()
+    cell.screenshot(path=path)
+
+
+def front_end(server: Server) -> str:
+    return next(name for name, (_, path) in FRONT_ENDS.items() if path == server.path)
+
+
+def test_the_first_notebook_shows_its_table_and_its_error_in_both_themes(
+    browser: Any, server: Server, artefacts: Path
+) -> None:
+    with opened(browser, server, "01_first_ufunc.ipynb") as page:
+        report, wrong = cell_with(page, "double logit"), cell_with(page, "raduis")
+        table = report.locator(".jp-OutputArea table")
+        labels = table.locator("tbody th[scope=row]").all_inner_texts()
+        assert labels[0].startswith("Python loop")
+        assert any(label.startswith("ufunc") for label in labels)
+        heads = table.locator("thead th[scope=col]").all_inner_texts()
+        assert heads[:4] == ["time", "±", "per element", "speed-up"]
+        assert "results" in table.locator("tbody th[scope=rowgroup]").first.inner_text()
+        assert table.locator("div[aria-hidden=true]").count() == len(labels)  # the bars
+
+        shown = wrong.locator(".jp-OutputArea").inner_text()
+        assert "CompileError" in shown
+        assert "raduis" in shown
+        assert "Traceback" not in shown
+
+        for theme in THEMES:
+            set_theme(page, theme)
+            for words in (
+                table.locator("tbody th[scope=row]").first,
+                table.locator("caption"),
+                table.locator("thead th").first,
+            ):
+                assert words.evaluate(CONTRAST) >= 4.5
+            for name, cell in {"report": report, "error": wrong}.items():
+                kept(cell, artefacts / f"{front_end(server)}-{theme}-{name}.png")
+
+
+def test_the_comparison_is_drawn_and_readable_in_both_themes(browser: Any, server: Server, artefacts: Path) -> None:
+    with opened(browser, server, "05_compare.ipynb") as page:
+        cell = cell_with(page, "over_sizes")
+        picture = cell.locator(".jp-OutputArea svg[role=img]").first
+        assert "time per element over sizes" in picture.locator("title").first.text_content()
+        assert "Both axes are logarithmic" in picture.locator("desc").first.text_content()
+        box = picture.bounding_box()
+        assert box["width"] > 400
+        assert box["height"] > 200
+        for theme in THEMES:
+            set_theme(page, theme)
+            assert min(text.evaluate(CONTRAST) for text in picture.locator("text").all()) >= 4.5
+            kept(cell, artefacts / f"{front_end(server)}-{theme}-plot.png")

@@ -1,0 +1,495 @@
+"""`um.compare`: any callables, over sizes, interrupted, kept and set against one another.  With a clock that tests set."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ufunc_magic
+from ufunc_magic.compare import Comparison, compare, load
+from ufunc_magic.compare.candidates import Candidate, candidates
+from ufunc_magic.compare.line import HELP, CompareLine, compare_line, parse_line
+from ufunc_magic.compare.measure import Call, Stopped, measure
+from ufunc_magic.compare.sizes import at_size, sizes_of
+from ufunc_magic.errors import CacheError, ComparisonError, OptionError
+
+X = np.arange(1.0, 1001.0)
+
+
+class FakeClock:
+    """Time passes when somebody works, and by ``tick`` at every reading."""
+
+    def __init__(self, tick: float = 0.0) -> None:
+        self.now = 0.0
+        self.tick = tick
+
+    def __call__(self) -> float:
+        self.now += self.tick
+        return self.now
+
+    def working(self, function: Callable[..., Any], *, call: float = 0.0, element: float = 0.0) -> Callable[..., Any]:
+        """``function``, which takes so long for each call and for each element of its first argument."""
+
+        @functools.wraps(function)
+        def work(*args: Any) -> Any:
+            self.now += call + element * np.size(args[0])
+            return function(*args)
+
+        return work
+
+
+# -- measuring ----------------------------------------------------------------------------------
+
+
+def test_rounds_take_turns() -> None:
+    clock = FakeClock()
+    order: list[str] = []
+
+    def named(name: str) -> Callable[[], None]:
+        def work() -> None:
+            order.append(name)
+            clock.now += 1.0
+
+        return work
+
+    measure([Call(named(name)) for name in "abc"], clock=clock, deadline=math.inf, most=3)
+    assert "".join(order) == "abc" + "abc" * 3  # one call each to find the repeats
+
+
+def test_rounds_end_when_every_median_is_known_well() -> None:
+    clock = FakeClock()
+    calls = [Call(clock.working(abs, call=0.01), (1,))]
+    steady = measure(calls, clock=clock, deadline=math.inf, most=100, precision=0.01)
+    assert steady[0].rounds == 5
+    costs = iter(np.tile([1.0, 2.0], 200))
+
+    def work() -> None:
+        clock.now += next(costs)
+
+    assert measure([Call(work)], clock=clock, deadline=math.inf, most=50, precision=0.01)[0].rounds == 50
+
+
+def test_calls_before_the_machine_is_warm_are_not_counted() -> None:
+    clock = FakeClock()
+
+    def work() -> None:
+        clock.now += 1.0 if clock.now < 10 else 0.5
+
+    assert measure([Call(work)], clock=clock, deadline=math.inf, most=5, warmup=12)[0].spread == 0.0
+    cold = FakeClock()
+    clock = cold
+    assert measure([Call(work)], clock=clock, deadline=math.inf, most=30)[0].spread > 0
+
+
+@pytest.mark.parametrize("arguments", [(), (1,), (1, 2), (1, 2, 3), (1, 2, 3, 4)])
+def test_every_number_of_arguments_arrives(arguments: tuple[int, ...]) -> None:
+    clock = FakeClock()
+    seen: set[tuple[int, ...]] = set()
+
+    def work(*args: int) -> None:
+        seen.add(args)
+        clock.now += 1e-5
+
+    (timing,) = measure([Call(work, arguments)], clock=clock, deadline=1.0)
+    assert seen == {arguments}
+    assert timing.seconds == pytest.approx(1e-5)
+
+
+def test_the_cost_of_the_clock_is_subtracted() -> None:
+    clock = FakeClock(tick=20e-6)
+    (timing,) = measure([Call(clock.working(abs, call=1e-5), (1,))], clock=clock, deadline=1.0)
+    assert timing.seconds == pytest.approx(1e-5)
+
+
+def test_an_interrupt_while_measuring_carries_the_rounds_before_it() -> None:
+    clock = FakeClock()
+    calls = [0]
+
+    def work() -> None:
+        calls[0] += 1
+        clock.now += 1.0
+        if calls[0] == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(Stopped) as stopped:
+        measure([Call(work)], clock=clock, deadline=math.inf)
+    assert [timing.rounds for timing in stopped.value.timings] == [3]
+    calls[0] = 4
+    with pytest.raises(KeyboardInterrupt) as early:
+        measure([Call(work)], clock=clock, deadline=math.inf)
+    assert not isinstance(early.value, Stopped)
+
+
+# -- sizes --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("10:1000", (10, 20, 50, 100, 200, 500, 1000)),
+        ("3:30", (3, 5, 10, 20, 30)),
+        ("10:1e4:4", (10, 100, 1000, 10_000)),
+        ("1e3,10", (10, 1000)),
+        ("7", (7,)),
+        (5, (5,)),
+        ([100, 10, 10], (10, 100)),
+    ],
+)
+def test_sizes_are_read(given: Any, expected: tuple[int, ...]) -> None:
+    assert sizes_of(given) == expected
+
+
+def test_seven_decades_are_twenty_two_sizes() -> None:
+    sizes = sizes_of("1:1e7")
+    assert (len(sizes), sizes[0], sizes[-1]) == (22, 1, 10_000_000)
+
+
+@pytest.mark.parametrize("given", ["", "ten", "1:2:3:4", "100:10", "0:10", "nan", "1:inf", [], [0]])
+def test_sizes_that_cannot_be_read_are_refused_by_value(given: Any) -> None:
+    with pytest.raises(ComparisonError, match="sizes"):
+        sizes_of(given)
+
+
+@given(st.text(alphabet="0123456789.:,e- ", max_size=12))
+def test_any_text_of_sizes_is_read_or_refused(text: str) -> None:
+    try:
+        sizes = sizes_of(text) if len(text.split("e")) < 2 else (1,)
+    except ComparisonError:
+        return
+    assert list(sizes) == sorted(set(sizes))
+
+
+def test_arguments_are_cut_or_repeated() -> None:
+    table, number = np.arange(6.0).reshape(3, 2), 2.5
+    short, same = at_size((table, number), 2)
+    assert (short.tolist(), same) == ([[0, 1], [2, 3]], 2.5)
+    assert at_size((np.arange(3),), 7)[0].tolist() == [0, 1, 2, 0, 1, 2, 0]
+
+
+# -- what can be compared -----------------------------------------------------------------------
+
+
+def test_texts_are_evaluated_in_the_users_names() -> None:
+    clock = FakeClock()
+    found = compare(["np.sqrt", "lambda x: x**half"], X, names={"half": 0.5}, clock=clock)
+    assert [row.label for row in found.rows] == ["np.sqrt", "lambda x: x**half"]
+    assert found.ok
+
+
+def test_functions_without_labels_are_told_apart() -> None:
+    made = candidates([np.sqrt, np.sqrt, "np.sqrt"], names={})
+    assert [one.label for one in made] == ["sqrt", "sqrt (2)", "np.sqrt"]
+    assert [one.kind for one in made] == ["numpy"] * 3
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("nobody", "'nobody' cannot be evaluated: name 'nobody' is not defined"),
+        ("1 +", "cannot be evaluated"),
+        ("3", "'3' is int, not a function"),
+    ],
+)
+def test_texts_that_are_no_functions_are_refused(text: str, fault: str) -> None:
+    with pytest.raises(ComparisonError, match=fault):
+        compare([text], X)
+
+
+def test_numexpr_expressions_take_their_variables_by_name() -> None:
+    pytest.importorskip("numexpr", reason="numexpr is not installed")
+    y = X[::-1].copy()
+    found = compare({"np": lambda a, b: a - 2 * b, "ne": "numexpr: a - 2*b"}, X, y, budget=0.05)
+    assert found.ok
+
+
+def test_a_missing_package_is_named() -> None:
+    with pytest.raises(ComparisonError, match=r"needs no_such_package, which is not installed.*pip install"):
+        ufunc_magic.compare.optional.needed("no_such_package", purpose="this")
+
+
+def test_data_is_moved_and_brought_back_outside_of_the_timing() -> None:
+    clock = FakeClock()
+
+    def moved(value: Any) -> Any:
+        clock.now += 100.0
+        return value
+
+    one = Candidate("there", clock.working(np.sqrt, call=1e-3), "gpu", place=moved, fetch=moved)
+    found = compare({"here": clock.working(np.sqrt, call=2e-3), "there": one}, X, clock=clock, budget=1e6)
+    assert [row.speedup for row in found.rows] == [1.0, pytest.approx(2.0)]
+    assert found.ok
+
+
+def test_numbers_are_drawn_where_none_are_given() -> None:
+    clock = FakeClock()
+    found = compare([np.log, "lambda x: np.log2(x) / np.log2(np.e)"], sizes=[100], clock=clock)
+    assert found.ok
+    assert [row.elements for row in found.rows] == [100, 100]
+    with pytest.raises(ComparisonError, match="Give arrays"):
+        compare({"f": lambda *args: args}, clock=clock)
+
+
+# -- equality -----------------------------------------------------------------------------------
+
+
+def test_strict_catches_a_wrong_last_bit() -> None:
+    clock = FakeClock()
+
+    def off(x: Any) -> Any:
+        result = np.sqrt(x)
+        result[500] = np.nextafter(result[500], 0)
+        return result
+
+    calls = {"right": clock.working(np.sqrt, call=1e-3), "off": clock.working(off, call=1e-3)}
+    assert compare(calls, X, clock=clock).ok
+    strict = compare(calls, X, strict=True, clock=clock)
+    assert [row.agreement.ok for row in strict.rows if row.agreement] == [False]
+    assert [row.speedup for row in strict.rows] == [1.0, None]
+
+
+@pytest.mark.parametrize("sizes", [None, "10:10000"])
+def test_a_wrong_branch_at_one_in_ten_thousand_is_caught(sizes: str | None) -> None:
+    clock = FakeClock()
+    x = np.random.default_rng(3).permutation(np.linspace(0, 1, 10_000))
+    calls = {"right": np.sin, "wrong": clock.working(lambda v: np.where(v == x[7777], 0.25, np.sin(v)), call=1e-3)}
+    found = compare(calls, x, sizes=sizes, clock=clock)
+    assert not found.rows[-1].agreement or not found.rows[-1].agreement.ok
+
+
+def test_a_wrong_branch_is_caught_where_only_a_part_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ufunc_magic.compare.comparing.CHECKED", 1000)
+    clock = FakeClock()
+    x = np.random.default_rng(4).permutation(np.linspace(0, 1, 20_000))
+    wrong = clock.working(lambda v: np.where(v < 0.005, 7.0, np.sin(v)), call=1e-3)
+    found = compare({"right": np.sin, "wrong": wrong}, x, sizes=[10, 20_000], clock=clock)
+    verdict = found.series("wrong")[-1].agreement
+    assert verdict is not None
+    assert (verdict.ok, verdict.compared) == (False, math.ceil(20_000 / 21))
+
+
+def test_every_output_is_checked_and_nan_equals_nan() -> None:
+    clock = FakeClock()
+    x = np.array([1.5, math.nan, math.inf])
+    calls = {"modf": np.modf, "same": clock.working(lambda v: np.modf(v), call=1e-3)}
+    assert compare(calls, x, strict=True, clock=clock).ok
+    calls["same"] = clock.working(lambda v: (np.modf(v)[0], np.ceil(v)), call=1e-3)
+    found = compare(calls, x, clock=clock).rows[1].agreement
+    assert found is not None
+    assert found.detail.startswith("output 2 at (1.5) is 2.0, expected 1.0")
+
+
+# -- over sizes ---------------------------------------------------------------------------------
+
+
+def test_time_per_element_over_sizes() -> None:
+    clock = FakeClock()
+    calls = {"a": clock.working(np.sqrt, call=1e-5, element=1e-8), "b": clock.working(np.sqrt, element=2e-8)}
+    found = compare(calls, X, sizes="10:1e4", clock=clock)
+    sizes = [row.elements for row in found.series("a")]
+    assert sizes == [10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000]
+    per_element = [row.per_element for row in found.series("a")]
+    assert per_element == [pytest.approx(1e-5 / n + 1e-8) for n in sizes]
+    assert [row.label for row in found.rows[:4]] == ["a", "b", "a", "b"]
+
+
+def test_what_is_too_slow_is_left_out_of_the_larger_sizes_and_named() -> None:
+    clock = FakeClock()
+    calls = {"fast": clock.working(np.sqrt, element=1e-8), "slow": clock.working(np.sqrt, element=1e-5)}
+    found = compare(calls, X, sizes="10:1e6", budget=4.0, clock=clock)
+    assert found.series("fast")[-1].elements == 1_000_000
+    assert 1000 <= found.series("slow")[-1].elements < 100_000
+    assert any(note.startswith("slow: left out from") for note in found.notes)
+    assert clock.now <= 4.5
+
+
+def test_another_expectation_is_taken_where_the_first_callable_is_left_out() -> None:
+    clock = FakeClock()
+    calls = {
+        "slow": clock.working(np.sqrt, element=1e-4),
+        "a": clock.working(np.sqrt, element=1e-8),
+        "b": clock.working(np.cbrt, element=1e-8),
+    }
+    found = compare(calls, X, sizes="10:1e5", clock=clock)
+    last = [row for row in found.rows if row.elements == 100_000]
+    assert [(row.label, row.speedup) for row in last] == [("a", None), ("b", None)]
+    assert last[1].agreement is not None
+    assert not last[1].agreement.ok
+
+
+@pytest.mark.parametrize("element", [1e-9, 1e-7])
+def test_the_budget_of_sizes_is_kept(element: float) -> None:
+    clock = FakeClock(tick=5e-8)
+    calls = {name: clock.working(np.sqrt, call=1e-6, element=element * k) for k, name in enumerate("abcd", 1)}
+    compare(calls, X, sizes="10:1e6", budget=4.0, clock=clock)
+    assert clock.now <= 4.8
+
+
+def test_progress_rises_to_one() -> None:
+    clock = FakeClock()
+    told: list[tuple[float, str]] = []
+    compare(
+        {"f": clock.working(np.sqrt, call=1e-4)}, X, sizes=[10, 100], clock=clock,
+        progress=lambda share, what: told.append((share, what)),
+    )  # fmt: skip
+    shares = [share for share, _ in told]
+    assert shares == sorted(shares)
+    assert (shares[0], shares[-1]) == (0.0, 1.0)
+    assert {what for _, what in told} == {"10 elements", "100 elements"}
+
+
+def test_an_interrupt_keeps_the_rows_that_there_are() -> None:
+    clock = FakeClock()
+
+    def interrupted(x: Any) -> Any:
+        if len(x) > 10 and clock.now > 2:
+            raise KeyboardInterrupt
+        clock.now += 0.01
+        return np.sqrt(x)
+
+    found = compare({"a": np.sqrt, "f": interrupted}, X, sizes=[10, 100, 1000], budget=3.0, clock=clock)
+    assert found.interrupted
+    assert found.notes[-1] == "interrupted: these rows are what there was"
+    assert {row.elements for row in found.rows} == {10, 100}
+    clock.now = 3.0
+    with pytest.raises(KeyboardInterrupt):
+        compare({"f": interrupted}, X, clock=clock)
+
+
+def test_a_row_of_one_round_says_so() -> None:
+    clock = FakeClock()
+    found = compare({"f": clock.working(np.sqrt, call=10.0)}, X, clock=clock)
+    assert found.rows[0].note == "timed once"
+
+
+# -- a value ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def made() -> Comparison:
+    clock = FakeClock()
+    calls = {
+        "a": clock.working(np.sqrt, call=2e-3),
+        "b": clock.working(lambda x: x**0.5, call=1e-3),
+        "bad": clock.working(lambda x: np.where(x > 5, np.inf, np.nan), call=1e-3),
+    }
+    return compare(calls, X, sizes=[10, 1000], clock=clock)
+
+
+def test_what_was_saved_is_loaded(made: Comparison, tmp_path: Path) -> None:
+    path = made.save(tmp_path / "made.json")
+    assert load(path) == made
+    assert Comparison.load(str(path)).to_json() == made.to_json()
+    assert json.loads(made.to_json())["format"] == 1
+
+
+def test_what_is_no_comparison_is_refused(made: Comparison, tmp_path: Path) -> None:
+    with pytest.raises(ComparisonError, match="cannot be read"):
+        load(tmp_path / "none.json")
+    wrong = tmp_path / "wrong.json"
+    for text in ("{}", "[]", "nothing", '{"format": 1, "rows": [3], "name": "x"}'):
+        wrong.write_text(text)
+        with pytest.raises(ComparisonError, match=r"holds no comparison"):
+            load(wrong)
+    wrong.write_text(made.to_json().replace('"format": 1', '"format": 9'))
+    with pytest.raises(ComparisonError, match="has format 9, this version reads 1"):
+        load(wrong)
+    with pytest.raises(CacheError):
+        made.save(tmp_path / "no folder" / "x.json")
+
+
+def test_a_data_frame_has_a_line_for_each_row(made: Comparison) -> None:
+    pytest.importorskip("pandas", reason="pandas is not installed")
+    frame = made.to_pandas()
+    assert list(frame.label) == ["a", "b", "bad"] * 2
+    assert frame.elements.tolist() == [10] * 3 + [1000] * 3
+    assert frame.ok.tolist() == [None, True, False] * 2
+    assert frame.seconds[0] == pytest.approx(2e-3)
+
+
+def test_a_difference_tells_faster_from_the_spread(made: Comparison) -> None:
+    clock = FakeClock()
+    calls = {"a": clock.working(np.sqrt, call=1e-3), "b": clock.working(np.sqrt, call=1.01e-3), "new": np.sqrt}
+    changed = compare(calls, X, sizes=[1000], clock=clock).diff(made)
+    assert [(c.label, c.elements, c.word, round(c.ratio, 2)) for c in changed.changes] == [
+        ("a", 1000, "faster", 2.0),
+        ("b", 1000, "same", 0.99),
+    ]
+    assert changed.notes == ("measured only before: a, b, bad", "measured only now: new")
+    assert "2.00x  faster" in str(changed)
+    assert "<table>" in changed._repr_html_()
+
+
+def test_a_plot_has_a_line_for_each_callable(made: Comparison) -> None:
+    pytest.importorskip("matplotlib", reason="Matplotlib is not installed")
+    from matplotlib.figure import Figure
+
+    ax = Figure().subplots()
+    assert made.plot(ax=ax) is ax
+    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b", "bad"]
+    bars = Figure().subplots()
+    compare({"a": np.sqrt}, X, budget=0.01).plot(bars)
+    assert len(bars.patches) == 1
+
+
+# -- the line -----------------------------------------------------------------------------------
+
+
+def test_the_line_is_read() -> None:
+    parsed = parse_line("f 'lambda x: x + 1' --sizes=10:1e7 --ref f --plot -- x 'y[::2]'")
+    assert parsed == CompareLine(
+        ("f", "lambda x: x + 1"), ("x", "y[::2]"), {"--sizes": "10:1e7", "--ref": "f", "--plot": ""}
+    )
+    assert parsed.plot
+    assert parse_line("").help
+    assert parse_line("f --help").help
+    assert parse_line("f --budget 1.5").budget == 1.5
+
+
+def test_the_help_names_every_option() -> None:
+    assert all(flag in HELP for flag in ("--sizes", "--ref", "--strict", "--budget", "--plot"))
+
+
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [
+        ("f 'x", "Close the quote"),
+        ("f --size 10", "Did you mean --sizes"),
+        ("f --sizes", "--sizes stands without its value"),
+        ("f --sizes -- x", "--sizes stands without its value"),
+        ("f --plot=3", "--plot takes no value"),
+        ("f --budget soon", "--budget soon is not a number"),
+    ],
+)
+def test_a_line_that_cannot_be_read_is_refused(line: str, fault: str) -> None:
+    with pytest.raises(OptionError, match=fault):
+        _ = parse_line(line).budget
+
+
+@given(st.text(max_size=40))
+def test_any_line_is_read_or_refused(line: str) -> None:
+    try:
+        parsed = parse_line(line)
+    except OptionError:
+        return
+    assert parsed.help or parsed.callables
+
+
+def test_a_line_is_carried_out() -> None:
+    names = {"f": np.sqrt, "x": X}
+    found = compare_line(
+        parse_line("f 'lambda x: x**0.5' --ref np.sqrt --strict --budget 0.05 -- x[:100]"), names=names
+    )
+    assert [(row.label, row.elements) for row in found.rows] == [("f", 100), ("lambda x: x**0.5", 100)]
+    assert found.rows[0].agreement is not None
+    with pytest.raises(ComparisonError, match="'nothing' cannot be evaluated"):
+        compare_line(parse_line("f --ref nothing"), names=names)

@@ -1,0 +1,178 @@
+"""CUDA functions in other processes: as code for the CPU, as source and as LTO-IR, with no compiler there."""
+
+from __future__ import annotations
+
+import base64
+import importlib.util
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ufunc_magic as um
+from ufunc_magic import __main__ as shell
+from ufunc_magic import device, nvrtc
+from ufunc_magic.build import Build
+from ufunc_magic.device import source
+from ufunc_magic.objectcode import FunctionCode, ObjectCode, unpack
+
+pytestmark = pytest.mark.skipif(device.available(), reason="functions are not emulated here: there is a GPU")
+
+CELL = """
+__device__ float mul(float x, float y) { return x * y; }
+__device__ float first(const float *a) { return a[0]; }
+__global__ void scale(int n, float a, float *x)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) x[i] *= a;
+}
+int main() { float *x; cudaMalloc(&x, 4); scale<<<1, 1>>>(1, 2.0f, x); return 0; }
+"""
+
+#: A machine without a compiler and without anything of CUDA's; warnings are errors.
+BARE = """
+import sys
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("cuda", "cupy", "numba", "llvmlite", "IPython", "tree_sitter", "ziglang"):
+            raise ImportError(f"{name} is not on this machine")
+sys.meta_path.insert(0, Blocked())
+"""
+READ = """
+import pickle
+import numpy as np
+got = pickle.load(sys.stdin.buffer)
+"""
+
+
+def elsewhere(given: object, script: str, *, folder: Path, before: str = BARE) -> str:
+    """What ``script`` prints in a new process whose PATH is empty, where ``got`` is the pickled ``given``."""
+    kept = {name: os.environ[name] for name in ("SYSTEMROOT", "LD_LIBRARY_PATH") if name in os.environ}
+    ran = subprocess.run(
+        [sys.executable, "-P", f"-W{'error' if before == BARE else 'ignore'}", "-c", f"{before}{READ}{script}"],
+        input=pickle.dumps(given),
+        capture_output=True,
+        env={"PATH": "", "UFUNC_MAGIC_CACHE": str(folder / "worker"), "HOME": str(folder), **kept},
+        cwd=Path(__file__).parent.parent,
+        check=False,
+    )
+    assert ran.stderr.decode() == ""
+    return ran.stdout.decode().strip()
+
+
+@pytest.fixture(scope="module")
+def cell(shared_cache_folder: Path) -> Iterator[Build]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("UFUNC_MAGIC_CACHE", str(shared_cache_folder))
+        yield um.compile_cuda(CELL, name="In[3]")
+
+
+def test_emulated_functions_work_where_there_is_no_compiler_and_nothing_of_cuda(cell: Build, tmp_path: Path) -> None:
+    script = (
+        "x = np.arange(4, dtype='f4')\n"
+        "got['scale'][2, 2](4, 3.0, x)\n"
+        "print(type(got['mul']).__name__, got['mul'](x, 2).tolist(), got['first'](x))"
+    )
+    assert elsewhere(dict(cell), script, folder=tmp_path) == "ufunc [0.0, 6.0, 12.0, 18.0] 0.0"
+
+
+def test_functions_come_back_as_the_objects_that_are_here(cell: Build) -> None:
+    assert [pickle.loads(pickle.dumps(f)) is f for f in cell.values()] == [True] * 3
+    assert um.loads(um.dumps(cell["scale"])) is cell["scale"]
+    assert um.loads(um.dumps(cell)) == cell
+
+
+def test_inspect_shows_what_goes_to_the_gpu(cell: Build, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    payload = tmp_path / "mul.um"
+    payload.write_bytes(um.dumps(cell["mul"]))
+    assert shell.main(["inspect", str(payload)]) == 0
+    told = capsys.readouterr().out
+    assert "scale(n, a, x)  a kernel" in told
+    row = next(line for line in told.splitlines() if line.startswith("  for the GPU"))
+    assert ("LTO-IR, " in row and "for compute_75 and newer, NVRTC" in row) if nvrtc.find() else "the source" in row
+
+
+def test_what_travels_without_its_source_holds_no_copy_of_it(cell: Build) -> None:
+    code, _ = unpack(um.dumps(cell["mul"], source=False))
+    assert "return x * y" not in code.header.decode()
+    with pytest.raises(um.UfuncMagicError, match=r"In\[3\] came without its source"):
+        source.cell(code)
+
+
+def test_what_the_gpus_compiler_sees_has_nothing_of_the_hosts(cell: Build) -> None:
+    text = source.cell(cell.object_code)
+    assert "cudaMalloc" not in text
+    assert text.count("\n") == CELL.count("\n")
+    assert "__global__ void scale" in text
+
+
+def test_a_cell_of_t_is_compiled_for_the_gpu_once_for_each_type() -> None:
+    made = um.compile_cuda("__device__ T twice(T x) { return 2 * x; }", types="f4,f8", device="cpu")
+    assert [word in source.cell(made.object_code) for word in ("#define T float", "#define T double")] == [True, True]
+
+
+def test_shims_keep_the_names_that_the_carried_code_has() -> None:
+    functions = (FunctionCode("f", "plain", prototype=("f4", "f4"), calls=("{out0} = f({in0})",)),)
+    whole = ObjectCode(b"", um.compile_c("int a(int x) { return x; }").object_code.target, functions, language="cuda",
+                       source="__device__ float f(float x);")  # fmt: skip
+    name = nvrtc.symbol(whole, "f")
+    whole.carry(arch="compute_75", ltoir=base64.b64encode(b"code").decode(), symbols=name.removesuffix("_f"))
+    bare = whole.stripped(source=False)
+    assert nvrtc.symbol(bare, "f") == name
+    assert nvrtc.ltoir(bare, "sm_90") == b"code"
+
+
+@pytest.mark.nvrtc
+@pytest.mark.skipif(nvrtc.find() is None, reason=nvrtc.reason())
+def test_dumps_brings_lto_ir_along_and_pickle_what_has_been_made(cell: Build) -> None:
+    code, entry = unpack(um.dumps(cell["mul"]))
+    assert entry == "mul"
+    assert code.device["arch"] == "compute_75"
+    assert nvrtc.ltoir(code, "sm_90") == base64.b64decode(code.device["ltoir"])
+    assert code.device["ltoir"].encode() in pickle.dumps(cell["mul"])
+
+
+LINKED = """
+from cuda.core import Linker, LinkerOptions, ObjectCode
+from numba import cuda, float32
+from ufunc_magic import nvrtc
+from ufunc_magic.interop import numbacuda
+import ufunc_magic.nvrtc.found as found, ufunc_magic.nvrtc.program as program, ufunc_magic.nvrtc.ltoir as _
+def missing(*args, **kwargs):
+    raise RuntimeError("there is no NVRTC on this machine")
+program.bindings = found.bindings = missing
+numbacuda.install()
+def kernel(x, y):
+    y[0] = got(x[0], x[0])
+codes, _ = cuda.compile_all(kernel, (float32[::1], float32[::1]), device=False, abi="numba", cc=(9, 0), output="ltoir")
+parts = [ObjectCode.from_ltoir(getattr(code, "data", code)) for code in codes]
+linker = Linker(*parts, options=LinkerOptions(arch="sm_90", link_time_optimization=True, ptx=True))
+ptx = linker.link("ptx").code.decode()
+print("call" in ptx, "mul.f32" in ptx, nvrtc.find())
+"""
+
+
+@pytest.mark.nvrtc
+@pytest.mark.kernel
+@pytest.mark.skipif(nvrtc.find() is None, reason=nvrtc.reason())
+@pytest.mark.skipif(importlib.util.find_spec("numba_cuda") is None, reason="numba-cuda is not installed")
+def test_a_worker_without_nvrtc_links_a_kernel_with_what_came_along(cell: Build, tmp_path: Path) -> None:
+    um.dumps(cell["mul"])
+    assert elsewhere(cell["mul"], LINKED, folder=tmp_path, before="import sys\n") == "False True None"
+
+
+def test_a_cell_that_only_the_host_takes_travels_without_lto_ir(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(*_: Any, **__: Any) -> bytes:
+        raise um.CompileError("no.")
+
+    monkeypatch.setattr(sys.modules["ufunc_magic.nvrtc.ltoir"], "ltoir", refuses)
+    made = um.compile_cuda("__device__ float f(float x) { return x + 1; }", device="cpu")
+    assert not unpack(um.dumps(made["f"]))[0].device["ltoir"]
+    assert um.loads(um.dumps(made["f"])) is made["f"]
+    assert made["f"](np.float32(1)) == 2

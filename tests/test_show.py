@@ -1,0 +1,387 @@
+"""Assembly, remarks and generated C on the cell's lines: read from fixed texts, and from the compiler that is here."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from ufunc_magic import compilers, show
+from ufunc_magic.backends import c
+from ufunc_magic.errors import CompileError, ToolchainError
+from ufunc_magic.objectcode import ObjectCode
+from ufunc_magic.options import make_options
+from ufunc_magic.progress import Bar, Progress
+from ufunc_magic.show import assembly, generated, hot
+from ufunc_magic.show.annotated import Annotated
+from ufunc_magic.show.hot import Assembly, HotLoop, Placed
+from ufunc_magic.show.remarks import plain_words, read_remarks
+
+needs_listing = pytest.mark.skipif(
+    compilers.find().kind == "zig", reason="zig keeps no assembly: gcc or clang is needed for --show"
+)
+
+TEXT = """\
+	.file	"<stdin>"
+	.type	__ufm_kernel_0, @function
+__ufm_kernel_0:
+	.file 1 "<ufunc_magic>"
+	.loc 1 10 1
+	pushq	%rbx
+	jle	.L2
+.L3:
+.LVL1:
+	.file 2 "/tmp" "In[3]"
+	.loc 2 4 9 is_stmt 1
+	vmovupd	(%rbx), %zmm1        # a comment
+.L4:
+	.loc 2 5 9
+	vaddpd	%zmm1, %zmm1, %zmm1
+	jne	.L4
+	call	_ZGVeN8v_exp@PLT
+	.loc 1 11 3
+	jmp	.L5
+.L2:
+	ret
+.L5:
+	cmpq	%rax, %rbx
+	jne	.L3
+	ret
+	.size	__ufm_kernel_0, .-__ufm_kernel_0
+"""
+
+
+def test_instructions_know_their_lines_and_lose_their_comments() -> None:
+    (function,) = assembly.read(TEXT).functions.values()
+    placed = [(i.text, i.file, i.line) for i in function.instructions]
+    assert placed[2] == ("vmovupd (%rbx), %zmm1", "In[3]", 4)
+    assert placed[3][1:] == ("In[3]", 5)
+    assert len(placed) == 11
+
+
+def test_loops_are_found_wherever_their_blocks_stand() -> None:
+    (function,) = assembly.read(TEXT).functions.values()
+    words = [[function.instructions[n].mnemonic for n in sorted(loop)] for loop in function.loops]
+    assert words == [["vmovupd", "vaddpd", "jne", "call", "jmp", "cmpq", "jne"], ["vaddpd", "jne"]]
+    assert [function.depth(n) for n in range(5)] == [0, 0, 1, 2, 2]
+
+
+def test_a_loop_that_is_entered_in_its_middle_is_one() -> None:
+    body = "\tjmp\t.L2\n.L1:\n\taddl\t$1, %eax\n.L2:\n\tcmpl\t$9, %eax\n\tjl\t.L1\n\tret\n"
+    text = f"\t.type\tf, @function\nf:\n{body}\t.size\tf, .-f\n"
+    assert assembly.read(text).functions["f"].loops == (frozenset({1, 2, 3}),)
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [("_ZGVeN8v_exp", "exp, 8 at a time"), ("_ZGVdN4vv_pow", "pow, 4 at a time"), ("exp", "exp"), ("root", "root")],
+)
+def test_called_functions_are_named_in_words(target: str, words: str) -> None:
+    assert assembly.called(target) == words
+
+
+@pytest.mark.parametrize(
+    ("features", "clone"),
+    [
+        (("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", "avx2", "fma3", "f16c"), "x86-64-v4"),
+        (("avx2", "fma3", "f16c", "avx512f"), "x86-64-v3"),
+        (("sse42",), ""),
+    ],
+)
+def test_the_clone_that_is_shown_is_the_one_that_this_cpu_runs(features: tuple[str, ...], clone: str) -> None:
+    names = [f"__ufm_kernel_7.{suffix}" for suffix in ("default", "arch_x86_64_v3", "arch_x86_64_v4")]
+    functions = {name: assembly.Function(name, (), ()) for name in names}
+    found, words = hot.clone_of(7, functions, features)
+    assert (found and found.name.rpartition(".")[2].replace("default", "")) == clone.replace("x86-64-", "arch_x86_64_")
+    assert words == clone
+
+
+LOOP = HotLoop(
+    "f", "d->d", "x86-64-v4", "512-bit vectors",
+    (
+        Placed("vmovupd (%rbx), %zmm0", 0, 0),
+        Placed("call _ZGVeN8v_exp@PLT", 2, 0, "exp, 8 at a time"),
+        Placed("vaddpd %zmm0, %zmm0, %zmm0", 2, 1),
+        Placed("jne .L3", 0, 0),
+    ),
+)  # fmt: skip
+LINES = ("double f(double x) {", "    return exp(x) <b>;", "}")
+
+
+def test_assembly_is_grouped_by_the_lines_of_the_cell() -> None:
+    expected = """\
+In[3]: the hot loop of each function, by line (gcc 12.2.0)
+
+f  d->d: 4 instructions, 512-bit vectors, x86-64-v4
+  line 2    return exp(x) <b>;
+      call        _ZGVeN8v_exp@PLT    ; exp, 8 at a time
+      | vaddpd      %zmm0, %zmm0, %zmm0
+  loop      reading, writing, counting
+      vmovupd     (%rbx), %zmm0
+      jne         .L3"""
+    assert str(Assembly("In[3]", LINES, (LOOP,), "gcc 12.2.0")) == expected
+
+
+def test_annotated_lines_carry_their_share_in_figures() -> None:
+    expected = """\
+In[3]: f d->d: 4 instructions, 512-bit vectors, x86-64-v4
+line share  source
+   1        double f(double x) {
+   2   50%      return exp(x) <b>;
+   3        }"""
+    assert str(Annotated("In[3]", LINES, (LOOP,))) == expected
+
+
+class _Reader(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen |= {tag, *(name for name, _ in attrs)}
+        if tag != "br":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+@pytest.mark.parametrize("view", [Assembly("In[3]", LINES, (LOOP,)), Annotated("In[3]", LINES, (LOOP,))])
+def test_views_are_html_with_inline_styles_only(view: Assembly | Annotated) -> None:
+    reader = _Reader()
+    reader.feed(view.to_html())
+    assert reader.open == []
+    assert not reader.seen & {"script", "class", "b"}
+    assert "details" in reader.seen
+
+
+GCC = """\
+In[3]:11:37: missed: couldn't vectorize loop
+In[3]:11:37: missed: not vectorized: control flow in loop.
+In[3]:9:3: missed: statement clobbers memory: puts (&x);
+<ufunc_magic>:101:5: optimized: loop vectorized using 32 byte vectors
+<ufunc_magic>:110:12: note: vectorized 1 loops in function.
+"""
+CLANG = """\
+--- !Analysis
+Pass:            loop-vectorize
+Name:            CantReorderFPOps
+DebugLoc:        { File: 'In[3]', Line: 19, Column: 11 }
+Function:        __ufm_item_2
+Args:
+  - String:          'loop not vectorized: '
+  - String:          cannot prove it is safe to reorder floating-point operations
+...
+--- !Passed
+Pass:            loop-vectorize
+Name:            Vectorized
+DebugLoc:        { File: 'In[3]', Line: 5, Column: 1 }
+Args:
+  - String:          'vectorized '
+  - String:          'loop (vectorization width: '
+...
+"""
+
+
+def test_remarks_of_gcc_and_clang_are_read() -> None:
+    of_gcc = [(r.file, r.line, r.vectorized) for r in read_remarks(GCC)]
+    assert of_gcc == [("In[3]", 11, False), ("<ufunc_magic>", 101, True)]
+    of_clang = [(r.file, r.line, r.vectorized) for r in read_remarks(CLANG)]
+    assert of_clang == [("In[3]", 19, False), ("In[3]", 5, True)]
+
+
+@pytest.mark.parametrize(
+    ("words", "plain"),
+    [
+        (read_remarks(GCC)[0].words, "its end, or a jump in it, depends on the data"),
+        (read_remarks(CLANG)[0].words, "a sum in another order would round differently (--fast-math allows it)"),
+        ("number of iterations cannot be computed.", "how often it runs is not known before it starts"),
+        ("the compiler's own way of putting it.", "the compiler's own way of putting it"),
+    ],
+)
+def test_reasons_are_given_in_plain_words_where_they_are_known(words: str, plain: str) -> None:
+    assert plain_words(words) == plain
+
+
+def test_the_generated_unit_is_shown_without_the_system_s_headers() -> None:
+    text = (
+        '# 0 "<built-in>"\n#define __GCC_X 1\n# 1 "<ufunc_magic>"\ntypedef int t;\n\n\n\nint u;\n# 1 "In[3]"\n'
+        '# 1 "/usr/include/math.h" 1 3\nextern double sin(double);\n# 2 "In[3]" 2\ndouble f(double x);\n'
+        '# 1 "<ufunc_magic>"\nvoid loop(void);\n'
+    )
+    made = generated.generated(text, name="In[3]")
+    assert made.parts == (
+        ("before the cell", "typedef int t;\n\nint u;"),
+        ("In[3]", "double f(double x);"),
+        ("after the cell: its loops", "void loop(void);"),
+    )
+
+
+# --------------------------------------------------------------------------- with the compiler here
+
+CELL = """\
+#include <math.h>
+double twice(double x) {
+    return x + x * 3;
+}
+double root(double a) {
+    double x = a;
+    for (int i = 0; i < 50 && fabs(x*x - a) > 1e-15; i++)
+        x = 0.5 * (x + a / x);
+    return x;
+}
+// ufunc: (n)->() name=total
+double total(const double *a, int n) {
+    double s = 0;
+    for (int i = 0; i < n; i++)
+        s += a[i];
+    return s;
+}
+"""
+
+
+def _views(tmp_path: Path, *wanted: show.Wanted, cell: str = CELL, **options: object) -> tuple[show.View, ...]:
+    asked = make_options(dict(options))
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir()
+    second.mkdir()
+    object_code = c.compile(cell, options=asked, name="In[3]", folder=first)
+
+    def again(more: tuple[str, ...]) -> ObjectCode:
+        return c.compile(cell, options=replace(asked, compile_args=tuple(more)), name="In[3]", folder=second)
+
+    return show.views(object_code, wanted, again=again, folder=second)
+
+
+@needs_listing
+def test_everything_is_shown_from_one_further_compilation(tmp_path: Path) -> None:
+    asm, vec, unit, annotate = _views(tmp_path, "asm", "vec", "c", "annotate")
+    assert isinstance(asm, Assembly)
+    assert [loop.name for loop in asm.loops] == ["twice", "root", "total"]
+    assert all(set(loop.shares) - {0} for loop in asm.loops)
+    lines = {loop.name: {p.line for p in loop.placed} for loop in asm.loops}
+    assert 3 in lines["twice"]
+    assert {7, 8} <= lines["root"]
+    assert 15 in lines["total"]
+    assert max(p.inner for p in asm.loops[1].placed) == 1  # Newton's loop inside of the one over elements
+    assert "twice  d->d: vectorized" in vec.to_text()
+    assert re.search(r"root  d->d: not vectorized: line 7 is a loop", vec.to_text())
+    assert "    for (int i = 0; i < 50" in vec.to_text()
+    assert "static int __ufm_kernel_0" in unit.to_text()
+    assert "extern double sin" not in unit.to_text()
+    assert re.search(r"(?m)^   8 +\d+%  +x = 0.5", annotate.to_text())
+
+
+@needs_listing
+def test_a_function_that_is_not_inlined_is_followed(tmp_path: Path) -> None:
+    apart = "__attribute__((noinline)) static double g(double x) {\n    return x / 3 - 1;\n}\n"
+    cell = apart + "double f(double x) { return g(x); }\n"
+    (asm,) = _views(tmp_path, "asm", cell=cell)
+    assert isinstance(asm, Assembly)
+    assert 2 in {placed.line for placed in asm.loops[0].placed}
+
+
+@needs_listing
+def test_c_plus_plus_and_several_types_can_be_shown(tmp_path: Path) -> None:
+    (asm,) = _views(tmp_path, "asm", cell="T f(T x) {\n    return x * x + 1;\n}\n", types="f4,f8", cplus=True)
+    assert isinstance(asm, Assembly)
+    assert [(loop.name, loop.types) for loop in asm.loops] == [("f", "d->d")]
+    assert 2 in asm.loops[0].shares
+
+
+@needs_listing
+def test_sums_under_fast_math_become_vectors(tmp_path: Path) -> None:
+    (asm,) = _views(tmp_path, "asm", fast_math=True)
+    assert isinstance(asm, Assembly)
+    assert all("bit vectors" in loop.vectors for loop in asm.loops if loop.name == "total")
+
+
+def test_zig_is_refused_with_a_word_on_what_would_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tool = compilers.Toolchain("zig", ("zig", "cc"), False, "/zig", 1, 1, "CC")
+    monkeypatch.setattr(show, "find", lambda **_: tool)
+    code = ObjectCode.__new__(ObjectCode)
+    object.__setattr__(code, "language", "c")
+    with pytest.raises(ToolchainError, match="zig keeps no assembly to show"):
+        show.views(code, ["asm"], again=lambda more: pytest.fail("compiled"), folder=tmp_path)
+
+
+def test_nothing_asked_for_compiles_nothing(tmp_path: Path) -> None:
+    code = ObjectCode.__new__(ObjectCode)
+    assert show.views(code, [], again=lambda more: pytest.fail("compiled"), folder=tmp_path) == ()
+
+
+@pytest.mark.skipif(shutil.which("clang") is None, reason="clang is not installed")
+def test_clang_shows_the_same_functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "clang")
+    asm, vec = _views(tmp_path, "asm", "vec")
+    assert isinstance(asm, Assembly)
+    assert [loop.name for loop in asm.loops] == ["twice", "root", "total"]
+    assert "a sum in another order" in vec.to_text()
+
+
+@needs_listing
+def test_a_fault_of_the_second_compilation_is_the_compiler_s_own(tmp_path: Path) -> None:
+    def broken(more: object) -> ObjectCode:
+        raise CompileError("In[3] does not compile: 1 error.")
+
+    code = ObjectCode.__new__(ObjectCode)
+    object.__setattr__(code, "language", "c")
+    with pytest.raises(CompileError, match="1 error"):
+        show.views(code, ["asm"], again=broken, folder=tmp_path)
+
+
+# ------------------------------------------------------------------------------------- progress
+
+
+class _Surface:
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def show(self, bar: Bar) -> None:
+        self.lines.append(str(bar))
+
+    def clear(self) -> None:
+        self.lines.append("cleared")
+
+
+def _told(times: list[float]) -> _Surface:
+    """A second of a fake clock for each look."""
+    surface, clock = _Surface(), iter([0.0, *times])
+    with Progress(surface, lambda: next(clock)) as told:
+        for n, _ in enumerate(times):
+            told(n / len(times), f"{n} done")
+    return surface
+
+
+def test_nothing_is_shown_of_what_takes_less_than_a_second() -> None:
+    assert _told([0.2, 0.6, 0.99]).lines == []
+
+
+def test_a_line_is_shown_after_a_second_and_taken_away_at_the_end() -> None:
+    assert _told([0.5, 1.0, 1.05, 1.5]).lines == [
+        "[########......................]  25%  1 done",
+        "[######################........]  75%  3 done",
+        "cleared",
+    ]
+
+
+def test_an_interrupt_takes_the_line_away_and_goes_on() -> None:
+    surface, clock = _Surface(), iter([0.0, 5.0])
+
+    def interrupted() -> None:
+        with Progress(surface, lambda: next(clock)) as told:
+            told(2.0, "all")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert surface.lines == [f"[{'#' * 30}] 100%  all", "cleared"]
+
+
+def test_the_line_is_a_progress_element_in_a_notebook() -> None:
+    assert '<progress max="1" value="0.500" aria-label="&lt;x&gt;"' in Bar(0.5, "<x>")._repr_html_()
