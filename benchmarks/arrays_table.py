@@ -39,7 +39,8 @@ def measure(module: Any) -> dict[str, dict[str, str]]:
         absent = module.missing(row)
         if absent:
             print(f"kept: {row} ({absent})")
-            found[str(row)] = known.get(str(row), {"outcome": "not run", "version": absent})
+            before = known.get(str(row), {"outcome": "not run"})
+            found[str(row)] = {"outcome": "not run", "version": absent} if before["outcome"] == "not run" else before
         else:
             found[str(row)] = {"outcome": module.outcome(row), "version": module.version(row.library)}
     return found

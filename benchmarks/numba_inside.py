@@ -2,16 +2,19 @@
 
     python benchmarks/numba_inside.py
 
-A loop over an array, one scalar call per element; figures are the best of many, in ns per element.  "opaque" is Numba's own
-function that is not inlined: what any call costs.  The result goes to benchmarks/results/numba_inside.json.
+A loop over an array, one scalar call per element; figures are the best of many, in ns per element.  "sum" adds the
+results up, so that calls may overlap; in "chain" each waits for the one before.  "called" is ours where no clang is at
+hand to inline it, "ctypes" the same address called as Numba calls any function of ctypes.  The result goes to
+benchmarks/results/numba_inside.json.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +30,6 @@ CELL = """
 double poly(double a) { return a*a*3.0 + a*2.0 + 1.0; }
 double branch(double a) { return a < 0.5 ? 4*a + exp(-a) : log(a); }
 double newton(double a) { double x = a; for (int i = 0; i < 20; i++) x = 0.5*(x + a/x); return x; }
-int bits(int a) { int n = 0; while (a) { a &= a - 1; n++; } return n; }
 """
 
 
@@ -72,6 +74,19 @@ def chain(f: Any) -> Callable[..., float]:
     return last
 
 
+@contextlib.contextmanager
+def uninlined() -> Iterator[None]:
+    """As without a clang."""
+    from ufunc_magic.interop import numbaufunccalls
+
+    library = numbaufunccalls.library
+    numbaufunccalls.library = lambda *_: None
+    try:
+        yield
+    finally:
+        numbaufunccalls.library = library
+
+
 def measured(functions: dict[str, Callable[..., float]], x: Any) -> dict[str, float]:
     """Best of many, in turns, ns per element."""
     best = dict.fromkeys(functions, math.inf)
@@ -91,15 +106,17 @@ def main() -> None:
     x = np.random.default_rng(1).uniform(0.1, 2.0, 20_000)
     result = {}
     for name, plain in (("poly", poly), ("branch", branch), ("newton", newton)):
-        ours, inlined, opaque = build[name], numba.njit(plain), numba.njit(inline="never", no_cpython_wrapper=True)(plain)
         for kind, loop in (("sum", over), ("chain", chain)):
-            rows = {"ours": loop(ours), "numba": loop(inlined)}
+            rows = {"inlined": loop(build[name]), "numba": loop(numba.njit(plain)), "called": loop(build[name])}
+            rows["inlined"](x)
+            rows["ctypes"] = loop(um.interop.ctypes_function(build[name]))
+            with uninlined():
+                rows["called"](x)
             result[f"{name} {kind}"] = measured(rows, x)
             print(f"{name} {kind}", result[f"{name} {kind}"])
-
-    arrays = {"ours": numba.njit(lambda a: build_branch(a)), "numba": numba.vectorize(["f8(f8)"])(branch)}
-    build_branch = build.branch
-    arrays["ours in NumPy"] = build.branch
+    f = build.branch
+    vectorized = numba.vectorize(["f8(f8)"])(branch)
+    arrays = {"ours": numba.njit(lambda a: f(a)), "numba": vectorized, "ours, from Python": f}
     result["branch of an array"] = measured(arrays, np.random.default_rng(1).uniform(0.1, 2.0, 100_000))
     print("array", result["branch of an array"])
     RESULTS.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")

@@ -35,7 +35,7 @@ def main() -> None:
         print(row, flush=True)
         lines.append(f"| {cell(row.fault)} | {cell(row.came)} |")
         lost, wrong, leaked = lost + row.kernel_lost, wrong + row.wrong, leaked + row.leaked
-    for came in cache.rows():
+    for came in cache.tried():
         print(came, flush=True)
         lines.append(f"| {cell(came.fault)} | {cell(str(came))} |")
         wrong, leaked = wrong + came.wrong + came.unhandled, leaked + came.left

@@ -71,6 +71,7 @@ cdef double asks(double x):
 CUDA_CELL = """
 extern "C" __device__ int mul(float *return_value, float x, float y) { *return_value = x * y; return 0; }
 __device__ double rsq(double x) { return rsqrt(x); }
+__device__ void split(double x, double &half, double *twice) { half = x / 2; *twice = 2 * x; }
 """
 
 
@@ -240,6 +241,7 @@ def test_cuda_functions_have_those_of_their_emulation(cached: None) -> None:
     b = um.compile_cuda(CUDA_CELL, device="cpu")
     assert call(b.mul, "ff->f", 3.0, 4.0) == 12.0
     assert call(b.rsq, "d->d", 4.0) == 0.5
+    assert call(b.split, "d->dd", 4.0, outputs=2) == (2.0, 8.0)
 
 
 def test_a_travelled_function_has_one_where_it_arrives(cached: None, tmp_path: Path) -> None:
@@ -301,3 +303,16 @@ class TestSciPy:
         image = np.random.default_rng(1).random((20, 30))
         expected = ndimage.generic_filter(image, np.ptp, size=3)
         assert np.array_equal(ndimage.generic_filter(image, lowlevel(c.spread), size=3), expected)
+
+
+@pytest.mark.numba
+@pytest.mark.skipif(not importlib.util.find_spec("numba"), reason="Numba is not installed (extra: numba)")
+def test_functions_of_numba_have_none(cached: None) -> None:
+    import numba
+
+    @numba.vectorize(["f8(f8)"])  # type: ignore[untyped-decorator]
+    def more(x: float) -> float:
+        return x + 1
+
+    with pytest.raises(um.SignatureError, match=r"more is a function of Numba's"):
+        address(um.from_numba(more))

@@ -18,21 +18,21 @@ ROOT = Path(__file__).parent.parent / "ufunc_magic"
 LINES: tuple[tuple[str, ...], ...] = (
     ("magics", "__main__", "gpucheck"),
     ("completion", "capture", "names"),
-    ("exchange",),
+    ("exchange", "cheader"),
     ("build",),
     ("backends.c", "backends.cuda", "backends.cython", "compare", "interop"),
     ("serialize",),
     ("built",),
     ("backends.native",),
     ("backends",),
-    ("guard",),
+    ("guard", "show"),
     ("loader", "ufunc", "foreign", "relocatable", "doctor", "device"),
     ("nvrtc",),
     ("cache", "codegen", "pyloop", "toolchain"),
-    ("operands", "report"),
+    ("operands", "report", "elfnames", "prototypes"),
     ("cparse",),
     ("objectcode", "arguments", "raising"),
-    ("options", "signature"),
+    ("options", "signature", "progress"),
     ("errors",),
 )
 
@@ -50,7 +50,10 @@ OWNERS: dict[str, frozenset[str]] = {
     "wurlitzer": frozenset({"capture"}),
     "subprocess": frozenset({"toolchain", "guard.process"}),
     "multiprocessing": frozenset(),
-    "ctypes": frozenset({"loader", "ufunc", "foreign", "guard", "device", "interop.cudalent"}),
+    "ctypes": frozenset(
+        "loader ufunc foreign guard device interop.cudalent interop.address interop.capsules interop.memory "
+        "interop.pointers".split()
+    ),
     "cffi": frozenset({"foreign"}),
     "time": frozenset({"compare", "build", "guard.helper"}),
     "timeit": frozenset(),
@@ -74,8 +77,9 @@ OWNERS: dict[str, frozenset[str]] = {
 #: Calls that write files or print, and the modules that may make them.
 CALLS: dict[str, frozenset[str]] = {
     "print": frozenset({"__main__", "gpucheck.__main__"}),
-    "write_text": frozenset({"cache", "gpucheck.__main__"}),
-    "write_bytes": frozenset({"cache"}),
+    # Files that the user names himself.
+    "write_text": frozenset({"cache", "gpucheck.__main__", "cheader"}),
+    "write_bytes": frozenset({"cache", "cheader"}),
     "mkdir": frozenset({"cache"}),
     "unlink": frozenset({"cache"}),
     "rmtree": frozenset({"cache"}),
@@ -87,11 +91,13 @@ CALLS: dict[str, frozenset[str]] = {
 }
 
 #: Text and values in, text and values out; their families too.
-PURE = frozenset("errors signature options arguments names objectcode codegen operands cparse pyloop report".split())
+PURE = frozenset(
+    "errors signature options arguments names objectcode codegen operands cparse pyloop report prototypes".split()
+)
 #: Pure ones of an impure family.
 PURE_TOO = frozenset(
     "compare.agreement compare.samples compare.returned hints diagnostics translated nvrtc.log nvrtc.advice "
-    "nvrtc.shims guard.inputs".split()
+    "nvrtc.shims guard.inputs show.assembly show.hot show.generated show.annotated show.remarks progress".split()
 )
 #: What no pure module imports: the file system, the process, the network, the machine.
 IMPURE = frozenset("os pathlib shutil io tempfile socket subprocess ctypes time threading platform sys random".split())

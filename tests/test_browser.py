@@ -77,7 +77,8 @@ class Server:
     path: str
 
     def url(self, notebook: str) -> str:
-        return f"http://127.0.0.1:{self.port}/{self.path}/{notebook}?token={self.token}"
+        # Without "reset", JupyterLab opens what an earlier page had open as well.
+        return f"http://127.0.0.1:{self.port}/{self.path}/{notebook}?reset&token={self.token}"
 
 
 @pytest.fixture(scope="module")
@@ -172,8 +173,7 @@ def opened(browser: Any, server: Server, notebook: str) -> Iterator[Any]:
     try:
         page.goto(server.url(notebook))
         page.wait_for_selector(".jp-CodeCell")
-        page.wait_for_function("() => window.jupyterapp !== undefined")
-        page.evaluate("() => window.jupyterapp.restored")
+        page.wait_for_function("path => window.jupyterapp?.shell?.currentWidget?.context?.path === path", arg=notebook)
         # The notebook is there before its kernel is.
         page.evaluate(
             """async () => {
@@ -183,7 +183,13 @@ def opened(browser: Any, server: Server, notebook: str) -> Iterator[Any]:
                 await window.jupyterapp.commands.execute('notebook:run-all-cells');
             }"""
         )
-        page.wait_for_function(DONE)
+        # The command ends when the cells have run; after an error that no tag expects, those below it have not.
+        if not page.evaluate(DONE):
+            page.wait_for_timeout(2_000)
+        broken = page.locator(
+            ".jp-OutputArea-output[data-mime-type='application/vnd.jupyter.stderr']"
+        ).all_inner_texts()
+        assert page.evaluate(DONE), f"{notebook} did not run to its end: {broken}"
         yield page
     finally:
         context.close()

@@ -120,6 +120,10 @@ const __ufm_intp __ufm_d1 = __ufm_s[1]; __ufm_char *__ufm_q2 = __ufm_p[2]; const
     }
     return 0;
 }
+__UFM_SMALL static __ufm_t0_2 __ufm_scalar_0(__ufm_t0_0 __ufm_v0, __ufm_t0_1 __ufm_v1)
+{
+    __ufm_t0_2 __ufm_r0 = __UFM_ZERO(__ufm_t0_2); __ufm_r0 = add(__ufm_v0, __ufm_v1); return __ufm_r0;
+}
 static const __ufm_plan __ufm_plan_0 = {__ufm_kernel_0, __ufm_sequence_0, __ufm_types + 27, 2, 1, 1, 1, 0, \
 __ufm_strided_0};
 static void __ufm_loop_0(__ufm_char **__ufm_args, const __ufm_intp *__ufm_dimensions, const __ufm_intp *__ufm_steps,
@@ -131,9 +135,11 @@ static void __ufm_loop_0(__ufm_char **__ufm_args, const __ufm_intp *__ufm_dimens
 __UFM_BEGIN_C
 extern __UFM_EXPORT void (*const __ufm_loops[])(__ufm_char **, const __ufm_intp *, const __ufm_intp *, void *);
 extern __UFM_EXPORT void *const __ufm_functions[];
+extern __UFM_EXPORT void *const __ufm_scalars[];
 __UFM_END_C
 void (*const __ufm_loops[])(__ufm_char **, const __ufm_intp *, const __ufm_intp *, void *) = {__ufm_loop_0};
 void *const __ufm_functions[] = {0};
+void *const __ufm_scalars[] = {(void *)__ufm_scalar_0};
 """
     )
 

@@ -1,4 +1,4 @@
-"""`um.compare`: any callables, over sizes, interrupted, kept and set against one another.  With a clock that tests set."""
+"""`um.compare`: any callables, over sizes, interrupted, kept and set against one another; with a clock that is set."""
 
 from __future__ import annotations
 
@@ -179,8 +179,7 @@ def test_arguments_are_cut_or_repeated() -> None:
 
 
 def test_texts_are_evaluated_in_the_users_names() -> None:
-    clock = FakeClock()
-    found = compare(["np.sqrt", "lambda x: x**half"], X, names={"half": 0.5}, clock=clock)
+    found = compare(["np.sqrt", "lambda x: x**half"], X, names={"half": 0.5}, clock=FakeClock(tick=0.02))
     assert [row.label for row in found.rows] == ["np.sqrt", "lambda x: x**half"]
     assert found.ok
 
@@ -212,7 +211,7 @@ def test_numexpr_expressions_take_their_variables_by_name() -> None:
 
 
 def test_a_missing_package_is_named() -> None:
-    with pytest.raises(ComparisonError, match=r"needs no_such_package, which is not installed.*pip install"):
+    with pytest.raises(ComparisonError, match=r"needs no_such_package, which is not installed"):
         ufunc_magic.compare.optional.needed("no_such_package", purpose="this")
 
 
@@ -230,7 +229,7 @@ def test_data_is_moved_and_brought_back_outside_of_the_timing() -> None:
 
 
 def test_numbers_are_drawn_where_none_are_given() -> None:
-    clock = FakeClock()
+    clock = FakeClock(tick=0.02)
     found = compare([np.log, "lambda x: np.log2(x) / np.log2(np.e)"], sizes=[100], clock=clock)
     assert found.ok
     assert [row.elements for row in found.rows] == [100, 100]
@@ -258,26 +257,26 @@ def test_strict_catches_a_wrong_last_bit() -> None:
 
 @pytest.mark.parametrize("sizes", [None, "10:10000"])
 def test_a_wrong_branch_at_one_in_ten_thousand_is_caught(sizes: str | None) -> None:
-    clock = FakeClock()
+    clock = FakeClock(tick=0.02)
     x = np.random.default_rng(3).permutation(np.linspace(0, 1, 10_000))
     calls = {"right": np.sin, "wrong": clock.working(lambda v: np.where(v == x[7777], 0.25, np.sin(v)), call=1e-3)}
-    found = compare(calls, x, sizes=sizes, clock=clock)
+    found = compare(calls, x, sizes=sizes, budget=1e3, clock=clock)
     assert not found.rows[-1].agreement or not found.rows[-1].agreement.ok
 
 
 def test_a_wrong_branch_is_caught_where_only_a_part_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ufunc_magic.compare.comparing.CHECKED", 1000)
-    clock = FakeClock()
+    monkeypatch.setattr("ufunc_magic.compare.onesize.CHECKED", 1000)
+    clock = FakeClock(tick=0.02)
     x = np.random.default_rng(4).permutation(np.linspace(0, 1, 20_000))
     wrong = clock.working(lambda v: np.where(v < 0.005, 7.0, np.sin(v)), call=1e-3)
-    found = compare({"right": np.sin, "wrong": wrong}, x, sizes=[10, 20_000], clock=clock)
+    found = compare({"right": np.sin, "wrong": wrong}, x, sizes=[10, 20_000], budget=1e3, clock=clock)
     verdict = found.series("wrong")[-1].agreement
     assert verdict is not None
     assert (verdict.ok, verdict.compared) == (False, math.ceil(20_000 / 21))
 
 
 def test_every_output_is_checked_and_nan_equals_nan() -> None:
-    clock = FakeClock()
+    clock = FakeClock(tick=0.02)
     x = np.array([1.5, math.nan, math.inf])
     calls = {"modf": np.modf, "same": clock.working(lambda v: np.modf(v), call=1e-3)}
     assert compare(calls, x, strict=True, clock=clock).ok
@@ -347,19 +346,17 @@ def test_progress_rises_to_one() -> None:
 
 
 def test_an_interrupt_keeps_the_rows_that_there_are() -> None:
-    clock = FakeClock()
+    clock = FakeClock(tick=0.02)
 
     def interrupted(x: Any) -> Any:
-        if len(x) > 10 and clock.now > 2:
+        if len(x) == 1000:
             raise KeyboardInterrupt
-        clock.now += 0.01
         return np.sqrt(x)
 
-    found = compare({"a": np.sqrt, "f": interrupted}, X, sizes=[10, 100, 1000], budget=3.0, clock=clock)
+    found = compare({"a": np.sqrt, "f": interrupted}, X, sizes=[10, 100, 1000], budget=1e3, clock=clock)
     assert found.interrupted
     assert found.notes[-1] == "interrupted: these rows are what there was"
     assert {row.elements for row in found.rows} == {10, 100}
-    clock.now = 3.0
     with pytest.raises(KeyboardInterrupt):
         compare({"f": interrupted}, X, clock=clock)
 
@@ -386,7 +383,7 @@ def made() -> Comparison:
 
 def test_what_was_saved_is_loaded(made: Comparison, tmp_path: Path) -> None:
     path = made.save(tmp_path / "made.json")
-    assert load(path) == made
+    assert repr(load(path)) == repr(made)
     assert Comparison.load(str(path)).to_json() == made.to_json()
     assert json.loads(made.to_json())["format"] == 1
 
@@ -417,7 +414,8 @@ def test_a_data_frame_has_a_line_for_each_row(made: Comparison) -> None:
 
 def test_a_difference_tells_faster_from_the_spread(made: Comparison) -> None:
     clock = FakeClock()
-    calls = {"a": clock.working(np.sqrt, call=1e-3), "b": clock.working(np.sqrt, call=1.01e-3), "new": np.sqrt}
+    work = {"a": 1e-3, "b": 1.01e-3, "new": 1.0}
+    calls = {name: clock.working(np.sqrt, call=call) for name, call in work.items()}
     changed = compare(calls, X, sizes=[1000], clock=clock).diff(made)
     assert [(c.label, c.elements, c.word, round(c.ratio, 2)) for c in changed.changes] == [
         ("a", 1000, "faster", 2.0),

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import importlib.util
 import re
 from collections.abc import Callable
@@ -514,6 +515,15 @@ def _(um: Any) -> None:
 # ----------------------------------------------------------------------------------------------- the tests
 
 
+@pytest.fixture(scope="module")
+def libraries() -> None:
+    """Imported before any test looks whether the environment stays as it was: JAX sets variables of its own."""
+    for name in ("jax", "torch"):
+        if importlib.util.find_spec(name):
+            importlib.import_module(name)
+
+
+@pytest.mark.usefixtures("libraries")
 @pytest.mark.parametrize("row", ROWS, ids=str)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::PendingDeprecationWarning")
 def test_array_of_another_library_works_or_raises_clearly(

@@ -571,7 +571,7 @@ def test_nvrtc_knows_the_types_that_the_host_compiler_knows() -> None:
 @pytest.mark.nvrtc
 @needs_nvrtc
 def test_what_nvrtc_refuses_is_an_error_on_the_cells_line() -> None:
-    source = "\n__device__ float f(float x) { return x; }\n__host__ float g(float x) { return x; }\n"
+    source = "\n__device__ float f(float x) { return x; }\nfloat g = 2;\n"
     with pytest.raises(um.CompileError, match=r"In\[3\]:3:") as caught:
         um.compile_cuda(source, name="In[3]")
     assert "--device cpu" in str(caught.value)
@@ -703,3 +703,21 @@ def test_a_thread_that_fails_in_the_emulation_ends_the_launch_with_its_place() -
     x = np.zeros(3, "f4")
     kernel[1, 3](x)
     assert x.tolist() == [1, 1, 1]
+
+
+@pytest.mark.usefixtures("kept")
+def test_a_function_of_halves_without_a_python_form_is_timed_by_itself() -> None:
+    cell = "#include <cuda_fp16.h>\n__device__ __half twice(__half x) { return __hadd(x, x); }"
+    made = um.compile_cuda(cell, device="cpu")
+    told = build.report(made, options=make_options({"device": "cpu", "size": 200}))
+    assert [row.label for row in told.rows] == ["Python loop calling the compiled function", "CPU emulation, 1 thread"]
+
+
+@pytest.mark.usefixtures("kept")
+def test_a_function_that_fails_on_every_input_is_bound_and_the_report_says_so() -> None:
+    cell = 'extern "C" __device__ int next(float *out, float x) { *out = x + 1; return 3; }'
+    made = um.compile_cuda(cell, device="cpu", abi="numba")
+    told = build.report(made, options=make_options({"device": "cpu", "size": 200}))
+    assert (
+        "next was not timed, because it fails on sample inputs: next returned status 3, and 0 is success" in told.notes
+    )

@@ -176,3 +176,10 @@ def test_a_cell_that_only_the_host_takes_travels_without_lto_ir(monkeypatch: pyt
     assert not unpack(um.dumps(made["f"]))[0].device["ltoir"]
     assert um.loads(um.dumps(made["f"])) is made["f"]
     assert made["f"](np.float32(1)) == 2
+
+
+@pytest.mark.nvrtc
+@pytest.mark.skipif(nvrtc.find() is None, reason=nvrtc.reason())
+def test_pointers_to_integers_of_two_names_are_the_parameters_own() -> None:
+    cell = "__device__ void f(unsigned long *x, long long *y, const long *z, char *w) { *x = *y + *z + *w; }"
+    assert nvrtc.ltoir(um.compile_cuda(cell, device="cpu").object_code)

@@ -74,7 +74,11 @@ def test_misspelled_option_is_corrected_to_one_of_the_language() -> None:
         ({"annotate": True}, "c", "--annotate is for Cython cells, and this one is C.\nLeave it out, or use %%cython"),
         ({"language_level": 2}, "c", "-2 is for Cython cells"),
         ({"pgo": True}, "c", "-c=-fprofile-use=FILE"),
-        ({"types": "f4,f8"}, "cython", "--types f4,f8 is for C and CUDA cells, and this one is Cython.\nWrite a fused type"),
+        (
+            {"types": "f4,f8"},
+            "cython",
+            "--types f4,f8 is for C and CUDA cells, and this one is Cython.\nWrite a fused type",
+        ),
         ({"signature": "(n)->()"}, "cython", "Write it above the function: # ufunc:"),
     ],
 )

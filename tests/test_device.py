@@ -27,7 +27,7 @@ import ufunc_magic as um
 from ufunc_magic import device, gpucheck
 from ufunc_magic.device import driver, geometry, loops, reduce, source, symbols, timing
 from ufunc_magic.device.geometry import View
-from ufunc_magic.errors import ArgumentError
+from ufunc_magic.errors import ArgumentError, ToolchainError
 from ufunc_magic.gpucheck import __main__ as command
 from ufunc_magic.gpucheck import cells, checks
 from ufunc_magic.loader import here
@@ -753,7 +753,7 @@ def test_const_pointers_take_read_only_arrays(axpy: Any) -> None:
 @pytest.mark.parametrize(
     ("launch", "words"),
     [
-        ((1,), "has 1 entries"),
+        ((1,), "has 1 entry"),
         ((1, 2048), "block.x is 2048"),
         ((1, (32, 33)), "1,056 threads"),
         ((0, 32), "grid.x is 0"),
@@ -855,6 +855,18 @@ def test_calls_are_timed_in_one_row_on_the_stream(gpu: Device) -> None:
 def test_a_function_is_timed_with_and_without_its_transfers(gpu: Device, mul: Any) -> None:
     found = timing.time_function(mul, (sample(1000), 2.0), rounds=3)
     assert (found.moved, found.kernel, found.bandwidth) == (8000, 0.01, 800_000)
+
+
+def test_without_a_gpu_and_an_emulation_a_call_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "missing", lambda: "there is no GPU")
+    code, object_code = code_of("mul", MUL, ["ff->f"], "{out0} = mul({in0}, {in1})")
+    with pytest.raises(ToolchainError, match=r"^mul cannot run here: there is no GPU\.\npip install ziglang"):
+        device.make(code, object_code, emulated=None)(1.0, 2.0)
+    kernel = device.Kernel(
+        replace(code, kind="kernel", prototype=("void",)), object_code, address=0, owner=None, emulated=False
+    )
+    with pytest.raises(ToolchainError, match=r"^mul cannot run here: there is no GPU\.\nWith device='cpu'"):
+        kernel[1, 1]
 
 
 def test_without_cupy_the_reason_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

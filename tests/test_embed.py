@@ -66,8 +66,7 @@ def ran(*command: str | Path, timeout: float = 300, **environment: str) -> subpr
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    # -O1: gcc tells more of what is never set or out of bounds, and takes little longer.
-    return compiled(tmp_path_factory.mktemp("embed") / "check", "-O1")
+    return compiled(tmp_path_factory.mktemp("embed") / "check", "-O0")
 
 
 @pytest.fixture(scope="module")
@@ -93,16 +92,16 @@ def test_embed_keeps_its_promise(answers: str, name: str) -> None:
     assert said == [f"ok {name}"]
 
 
-def test_objects_and_views_may_outlive_the_interpreter(answers: str) -> None:
-    assert answers.splitlines()[-1:] == ["ended"]
+def test_objects_may_outlive_the_interpreter_and_it_may_start_again(answers: str) -> None:
+    assert answers.splitlines()[-2:] == ["ended", "3 again"]
 
 
 def test_calls_leave_no_python_object_behind(program: Path) -> None:
     # Python's own caches take a few hundred blocks, once; one for each call would be as many as there are calls.
-    count = 1_000_000 if NIGHTLY else 20_000
+    count = 1_000_000 if NIGHTLY else 10_000
     done = ran(program, "calls", str(count), timeout=600)
     assert done.returncode == 0, done.stderr
-    assert int(done.stdout.split()[0]) < 5_000
+    assert int(done.stdout.split()[0]) < 3_000
 
 
 def test_address_sanitizer_finds_nothing_in_any_promise(sanitized: Path) -> None:

@@ -24,7 +24,13 @@ needs_dask = pytest.mark.skipif(
     not importlib.util.find_spec("distributed"), reason="Dask's distributed is not installed (extra: test)"
 )
 needs_numba = pytest.mark.skipif(not importlib.util.find_spec("numba"), reason="Numba is not installed (extra: numba)")
-MARKS: dict[str, Any] = {"02_cython": needs_cython, "03_cuda_device": needs_numba, "04_dask": needs_dask}
+needs_scipy = pytest.mark.skipif(not importlib.util.find_spec("scipy"), reason="SciPy is not installed (extra: test)")
+MARKS: dict[str, Any] = {
+    "02_cython": needs_cython,
+    "03_cuda_device": needs_numba,
+    "04_dask": needs_dask,
+    "06_everywhere": needs_scipy,
+}
 #: Those that can run here.
 RUN = [pytest.param(path, marks=MARKS.get(path.stem, ()), id=path.stem) for path in EXAMPLES]
 
@@ -133,6 +139,43 @@ def test_cuda_notebook_says_where_it_ran(tmp_path: Path) -> None:
     assert any("image/png" in o.data for o in cell("png(image)").outputs if o.output_type == "execute_result")
     wrong = next(o for o in cell('astype("f4")').outputs if o.output_type == "error")
     assert "the kernel takes uint8 *" in wrong.evalue
+
+
+@pytest.mark.kernel
+@pytest.mark.slow
+@needs_scipy
+def test_notebook_of_borders_shows_what_it_promises(tmp_path: Path) -> None:
+    cells = run_notebook(next(path for path in EXAMPLES if path.stem == "06_everywhere"), folder=tmp_path).cells
+
+    def cell(part: str) -> Any:
+        return next(cell for cell in cells if cell.cell_type == "code" and part in cell.source)
+
+    def shown(part: str) -> str:
+        return str(next(o.data for o in cell(part).outputs if o.output_type == "execute_result")["text/plain"])
+
+    _, area, _, exact = text_of(cell("integrate.quad"), "stdout").splitlines()[0].split()
+    assert area == exact
+    assert text_of(cell("prototype(packet)"), "stdout") == "double (*)(double)\n"
+    assert shown("acquire()") == "np.float32(-1.0)"
+    assert text_of(cell("class Frame"), "stdout") == "[4. 5.]\nthe frame is given back\n"
+    refused = text_of(cell("for wrong in"), "stdout")
+    assert [part in refused for part in ("null", "not aligned", "has 20")] == [True, True, True]
+
+
+@pytest.mark.kernel
+@pytest.mark.slow
+def test_comparing_notebook_shows_what_it_promises(tmp_path: Path) -> None:
+    cells = run_notebook(next(path for path in EXAMPLES if path.stem == "05_compare"), folder=tmp_path).cells
+
+    def shown(part: str) -> Any:
+        cell = next(cell for cell in cells if cell.cell_type == "code" and part in cell.source)
+        return next(o.data for o in cell.outputs if o.output_type == "execute_result")
+
+    assert "DISAGREES" in shown("wrong = um.compare")["text/plain"]
+    assert "DISAGREES" not in shown('"C": wave,\n}, x)')["text/plain"]
+    drawn = shown("over_sizes = um.compare")
+    assert drawn["image/svg+xml"].count("<title") == 1 + 2 * 5  # of the picture, and of each point
+    assert "100,000" in drawn["text/plain"]
 
 
 def run_notebook(path: Path, *, folder: Path) -> Any:

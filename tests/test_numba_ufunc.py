@@ -13,11 +13,17 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
+from ufunc_magic import compilers
 from ufunc_magic.interop import numbaufunc
 from ufunc_magic.interop.whenimported import when_imported
 
 numba = pytest.importorskip("numba", reason="Numba is not installed")
 TypingError = numba.core.errors.TypingError
+from ufunc_magic.interop import numbaufunccalls, numbaufuncinline  # noqa: E402  (they import Numba)
+from ufunc_magic.interop.numbaufuncsymbols import linked  # noqa: E402
+
+rtsys, nrt = numba.core.runtime.rtsys, numba.core.runtime._nrt_python
+
 pytestmark = [pytest.mark.numba, pytest.mark.usefixtures("cached")]
 
 CELL = """
@@ -207,14 +213,49 @@ def test_exceptions_of_cpp_end_the_compiled_function() -> None:
     assert g(np.ones(2)).tolist() == [1.0, 1.0]
 
 
+def test_a_ufunc_is_given_to_a_compiled_function(cell: Any) -> None:
+    apply = numba.njit(lambda f, a: f(a))
+    assert apply(cell.half, 3.0) == 1.5
+    assert apply(cell.positive, 3.0) is True
+    assert apply(cell.half, np.ones(1, "f4")).tolist() == [0.5]
+
+
 def test_ufuncs_of_numpy_are_as_they_were(cell: Any) -> None:
     called(cell.hyp, 2)
     assert called(np.sin)(0.5) == np.sin(0.5)
 
 
-def test_core_dimensions_are_refused_with_a_way_out(cell: Any) -> None:
-    with pytest.raises(TypingError, match=r"dot has core dimensions .*objmode"):
-        called(cell.dot, 2)(np.ones(3), np.ones(3))
+def test_core_dimensions(cell: Any) -> None:
+    f = called(cell.dot, 2)
+    a = np.arange(24.0).reshape(2, 3, 4)
+    assert f(a[0, 0], a[0, 1]) == cell.dot(a[0, 0], a[0, 1])
+    np.testing.assert_array_equal(f(a, a[:, :1, ::-1]), cell.dot(a, a[:, :1, ::-1]), strict=True)
+
+
+def test_core_dimensions_that_do_not_fit_are_numpys_error(cell: Any) -> None:
+    f = called(cell.dot, 2)
+    with pytest.raises(ValueError, match="mismatch in its core dimension"):
+        f(np.ones(3), np.ones(4))
+    with pytest.raises(TypingError, match="argument 2 has 0 dimensions"):
+        f(np.ones(3), 1.0)
+
+
+@pytest.mark.parametrize(("name", "count"), [("dot", 2), ("hyp", 2), ("hyp", 3)])
+def test_calls_leak_no_array(cell: Any, name: str, count: int) -> None:
+    f, a, out = called(cell[name], count), np.ones((2, 3)), np.ones((2, 3))
+    operands = (a, a, out)[:count]
+    nrt.memsys_enable_stats()
+    try:
+        f(*operands)
+        before, references = rtsys.get_allocation_stats(), (sys.getrefcount(a), sys.getrefcount(out))
+        for _ in range(100):
+            f(*operands)
+        after = rtsys.get_allocation_stats()
+    finally:
+        nrt.memsys_disable_stats()
+    assert references == (sys.getrefcount(a), sys.getrefcount(out))
+    assert after.alloc - before.alloc == after.free - before.free
+    assert after.mi_alloc - before.mi_alloc == after.mi_free - before.mi_free >= 100
 
 
 def test_types_that_numba_lacks_are_refused(cell: Any) -> None:
@@ -226,6 +267,64 @@ def test_out_by_name_is_refused_with_a_way_out(cell: Any) -> None:
     f = cell.hyp
     with pytest.raises(TypingError, match="Give out by position"):
         numba.njit(lambda a: f(a, a, out=a))(np.ones(2))
+
+
+# ----------------------------------------------------------------------------------------- inlined or called
+
+INLINED = """
+#include <math.h>
+static int count;
+static double helper(double a) { return a*a + 1; }
+double poly(double a) { return helper(a)*3.0 + a*2.0 + 1.0; }
+double branch(double a) { return a < 0.5 ? 4*a + exp(-a) : log(a); }
+double turned(double a, int n) { double s = a; while (n-- > 0) s = s/(1 + s*s) - 0.25; return s; }
+short wrapped(short a, short b) { return (short)(a*b); }
+int stateful(int a) { return a + count++; }
+double talking(double a) { if (a < -1e300) putchar('x'); return a; }
+"""
+
+
+@pytest.fixture
+def inlined(cached: None) -> Any:
+    """Whether a function is inlined, asked as its calls are written."""
+    if not any(compiler.kind in ("clang", "zig") for compiler in compilers.find_all()):
+        pytest.skip("no clang: pip install ziglang")
+    codegen = numba.core.registry.cpu_target.target_context.codegen()
+    if numbaufuncinline.library(linked(um.c_ufunc("double f(double a) { return a; }")), 0, codegen) is None:
+        pytest.skip("clang is of another LLVM than llvmlite")
+    return lambda f: numbaufuncinline.library(linked(f), 0, codegen) is not None
+
+
+def test_functions_that_keep_and_tell_nothing_are_inlined(inlined: Any) -> None:
+    made = um.compile_c("#include <stdio.h>" + INLINED)
+    assert [name for name in made if inlined(made[name])] == ["poly", "branch", "turned", "wrapped"]
+
+
+def test_inlined_functions_give_the_same_bits(inlined: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = um.compile_c("#include <stdio.h>" + INLINED)
+    rng = np.random.default_rng(3)
+    x = np.concatenate(
+        [rng.normal(size=500) * 10.0 ** rng.integers(-300, 300, 500), [0, -0.0, np.inf, -np.inf, np.nan]]
+    )
+    n = np.arange(x.size, dtype="i4") % 40
+    i, j = rng.integers(-(2**15), 2**15, (2, x.size)).astype("i2")
+    given = {"poly": (x,), "branch": (x,), "turned": (x, n), "wrapped": (i, j)}
+    found = []
+    for within in (True, False):
+        if not within:
+            monkeypatch.setattr(numbaufunccalls, "library", lambda *_: None)
+        for name, operands in given.items():
+            g = called(made[name], len(operands))
+            found.append(np.array([g(*values) for values in zip(*operands, strict=True)]).tobytes())
+    assert found[:4] == found[4:]
+
+
+def test_options_that_change_numbers_keep_a_function_from_being_inlined(inlined: Any) -> None:
+    text = "double f(double a) { return a*3 + 1; }"
+    assert inlined(um.c_ufunc(text))
+    assert not inlined(um.c_ufunc(text, fast_math=True))
+    assert not inlined(um.c_ufunc(text, arch="native"))
+    assert not inlined(um.c_ufunc("#ifdef __clang__\n#endif\n" + text))
 
 
 # -------------------------------------------------------------------------- other processes, other times

@@ -574,7 +574,7 @@ def test_round_trips_leave_nothing_behind() -> None:
     trips(2_000)
     gc.collect()
     before, objects = psutil.Process().memory_info().rss, len(gc.get_objects())
-    trips(20_000)
+    trips(8_000)
     gc.collect()
     assert psutil.Process().memory_info().rss - before < 2_000_000
     assert len(gc.get_objects()) - objects < 100

@@ -410,6 +410,14 @@ def test_lines_stand_out_on_light_and_dark_pages(color: str, page: str) -> None:
     assert _contrast(color, page) >= 3
 
 
+@pytest.mark.parametrize("label", ["NumPy", "W" * 26, "i", "a way of computing with a long name"])
+def test_labels_have_room_at_the_end_of_their_lines(label: str) -> None:
+    svg = figure(_over(1, 10, 100, labels=(label, "C")), title="f")
+    ends = [(float(x), words) for x, words in re.findall(r'x="([\d.]+)" y="[\d.]+" text-anchor="start">([^<]+)<', svg)]
+    assert len(ends) == 2
+    assert max(x + 7.5 * len(words) for x, words in ends) <= 724
+
+
 def test_only_caches_between_the_sizes_are_marked() -> None:
     marked = re.findall(r">(L\d?d?[^<]*)</text>", OVER.to_svg())
     assert marked == ["L1d 48 kB", "L2 1 MB"]

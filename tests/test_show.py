@@ -12,10 +12,10 @@ import pytest
 
 from ufunc_magic import compilers, show
 from ufunc_magic.backends import c
-from ufunc_magic.errors import CompileError, ToolchainError
+from ufunc_magic.errors import CompileError, OptionError, ToolchainError
 from ufunc_magic.objectcode import ObjectCode
 from ufunc_magic.options import make_options
-from ufunc_magic.progress import Bar, Progress
+from ufunc_magic.progress import Bar, Notebook, Progress, Terminal
 from ufunc_magic.show import assembly, generated, hot
 from ufunc_magic.show.annotated import Annotated
 from ufunc_magic.show.hot import Assembly, HotLoop, Placed
@@ -310,6 +310,25 @@ def test_zig_is_refused_with_a_word_on_what_would_do(tmp_path: Path, monkeypatch
         show.views(code, ["asm"], again=lambda more: pytest.fail("compiled"), folder=tmp_path)
 
 
+def test_a_cython_cell_is_told_of_its_own_view(tmp_path: Path) -> None:
+    code = ObjectCode.__new__(ObjectCode)
+    object.__setattr__(code, "language", "cython")
+    with pytest.raises(OptionError, match="Write -a"):
+        show.views(code, ["asm"], again=lambda more: pytest.fail("compiled"), folder=tmp_path)
+
+
+@needs_listing
+def test_a_function_without_a_loop_has_no_remark_on_one(tmp_path: Path) -> None:
+    (vec,) = _views(
+        tmp_path,
+        "vec",
+        cell="static float g(float x);\nfloat f(float x) { return g(x); }\n"
+        "static float g(float x) {\n    return x < 1 ? x : x * x;\n}\n",
+    )
+    assert "this loop" not in vec.to_text()
+    assert vec.to_text().count("\n") == 1
+
+
 def test_nothing_asked_for_compiles_nothing(tmp_path: Path) -> None:
     code = ObjectCode.__new__(ObjectCode)
     assert show.views(code, [], again=lambda more: pytest.fail("compiled"), folder=tmp_path) == ()
@@ -385,3 +404,33 @@ def test_an_interrupt_takes_the_line_away_and_goes_on() -> None:
 
 def test_the_line_is_a_progress_element_in_a_notebook() -> None:
     assert '<progress max="1" value="0.500" aria-label="&lt;x&gt;"' in Bar(0.5, "<x>")._repr_html_()
+
+
+def test_a_terminal_s_line_is_written_over_and_wiped() -> None:
+    written: list[str] = []
+    surface = Terminal(written.append)
+    surface.show(Bar(0.5, "a long word"))
+    surface.show(Bar(1.0, "end"))
+    surface.clear()
+    assert [text[0] for text in written] == ["\r"] * 3
+    assert len({len(text) for text in written[:2]}) == 1
+    assert written[2].strip() == ""
+    assert written[2].endswith("\r")
+
+
+def test_a_notebook_s_line_is_one_output_that_ends_empty() -> None:
+    seen: list[object] = []
+
+    class Handle:
+        def update(self, value: object, *, raw: bool = False) -> None:
+            seen.append(value if raw else str(value))
+
+    def display(value: object, *, display_id: bool) -> Handle:
+        seen.append(display_id)
+        return Handle()
+
+    surface = Notebook(display)
+    surface.show(Bar(0.0, "a"))
+    surface.show(Bar(1.0, "b"))
+    surface.clear()
+    assert seen == [True, str(Bar(1.0, "b")), {"text/plain": "", "text/html": ""}]

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from .build import c_ufunc, compile_c, compile_cuda, compile_cython
+    from .cheader import get_include, write_header
     from .errors import (
         ArgumentError,
         CacheError,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
         UfuncMagicError,
     )
     from .exchange import dumps, from_numba, loads
+    from .interop.address import address
 
 __all__ = [
     "ArgumentError",
@@ -47,6 +49,7 @@ __all__ = [
     "TargetError",
     "ToolchainError",
     "UfuncMagicError",
+    "address",
     "c_ufunc",
     "cache",
     "compare",
@@ -56,20 +59,26 @@ __all__ = [
     "doctor",
     "dumps",
     "from_numba",
+    "get_include",
+    "interop",
     "load_ipython_extension",
     "loads",
     "unload_ipython_extension",
+    "write_header",
 ]
 
 #: Public name -> the module that defines it.
 _HOMES = {
+    "address": "interop.address",
     "c_ufunc": "build",
     "compile_c": "build",
     "compile_cuda": "build",
     "compile_cython": "build",
     "dumps": "exchange",
     "from_numba": "exchange",
+    "get_include": "cheader",
     "loads": "exchange",
+    "write_header": "cheader",
     **{name: "errors" for name in __all__ if name[0].isupper()},
 }
 
@@ -125,7 +134,7 @@ class _Package(ModuleType):
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
-    if name in _KINDS:
+    if name in _KINDS or name == "interop":
         return importlib.import_module(f".{name}", __name__)
     if name == "__version__":
         from importlib.metadata import version

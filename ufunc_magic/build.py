@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,9 +17,12 @@ from .built import held as built_before
 from .errors import Diagnostic, OptionError, SignatureError
 from .objectcode import ObjectCode
 from .options import Options, make_options, refuse
+from .progress import Progress
 
 if TYPE_CHECKING:
+    from .compare.comparison import Comparison
     from .guard.sandbox import Sandbox
+    from .progress import Bar, Surface
     from .report import Report
 
 __all__ = ["Build", "build", "c_ufunc", "compile_c", "compile_cuda", "compile_cython", "report"]
@@ -40,6 +44,10 @@ def build(source: str, *, language: Language, options: Options, name: str) -> Bu
     """
     refuse(options, language=language)
     made = _built_of(source.removeprefix("\ufeff"), _backend(language), options=options, name=name)
+    if "ufunc_magic.interop.numbaufunc" not in sys.modules:
+        from .interop import numbaufunc  # Numba learns of our ufuncs once it is imported
+
+        numbaufunc.attach()
     if language == "cuda":
         from . import device, nvrtc  # only cells of CUDA
         from .interop import numbacuda
@@ -242,16 +250,24 @@ def c_ufunc(source: str, **options: Any) -> np.ufunc:
     return ufuncs[0]
 
 
-def report(built: Build, *, options: Options, namespace: Mapping[str, Any] | None = None) -> Report:
+def report(
+    built: Build,
+    *,
+    options: Options,
+    namespace: Mapping[str, Any] | None = None,
+    surface: Surface | None = None,
+) -> Report:
     """Verify and time what was built.
 
     Parameters
     ----------
     built : Build
     options : Options
-        ``time``, ``size`` and ``ref`` are looked at.
+        ``time``, ``size``, ``ref``, ``vs``, ``sizes``, ``show`` and ``annotate`` are looked at.
     namespace : mapping
         Where the names of ``ref`` are looked up, besides ``np`` and ``math``.
+    surface : ufunc_magic.progress.Surface
+        Where it is shown how far a longer measurement is.
 
     Returns
     -------
@@ -264,12 +280,67 @@ def report(built: Build, *, options: Options, namespace: Mapping[str, Any] | Non
     """
     from .compare import timing  # the clock, sample inputs and tables: not for who only compiles
 
-    made = timing.report(built, options=options, names=namespace or {})
+    with Progress(surface or _Nowhere(), time.perf_counter) as told:
+        made = timing.report(
+            built, options=options, names=namespace or {}, compile_cython=_rival_of_cython, progress=told
+        )
+    of_cython = built.object_code.language == "cython"
+    wanted = (*filter(None, options.show.split(",")), *["annotate"] * (options.annotate and not of_cython))
+    if wanted:
+        made = replace(made, views=_views(built, wanted, options=options))
     if not (options.annotate and built.object_code.annotated):
         return made
     from .backends.cython.annotate import Annotated
 
     return replace(made, annotated=Annotated.from_json(built.object_code.annotated))
+
+
+def compared(line: str, *, names: Mapping[str, Any], surface: Surface | None = None) -> Comparison | str:
+    """What a line of ``%ufunc_compare`` asks for, or its help.
+
+    Raises
+    ------
+    OptionError, ComparisonError
+        If the line cannot be read, or a function fails on the arguments.
+    """
+    from .compare.line import HELP, compare_line, parse_line
+
+    parsed = parse_line(line)
+    if parsed.help:
+        return HELP
+    with Progress(surface or _Nowhere(), time.perf_counter) as told:
+        made = compare_line(parsed, names=names, progress=told)
+    if parsed.plot:
+        made.plot()
+    return made
+
+
+class _Nowhere:
+    """A surface that shows nothing."""
+
+    def show(self, bar: Bar) -> None: ...
+
+    def clear(self) -> None: ...
+
+
+def _rival_of_cython(source: str) -> Mapping[str, Any]:
+    return compile_cython(source, guard=False)
+
+
+def _views(built: Build, wanted: Sequence[str], *, options: Options) -> tuple[Any, ...]:
+    """Other ways of looking at the cell, from one further compilation."""
+    from . import show
+
+    code = built.object_code
+    backend = _backend("cuda" if code.language == "cuda" else "cython" if code.language == "cython" else "c")
+    with cache.default().scratch() as folder:
+
+        def again(more: Sequence[str]) -> ObjectCode:
+            asked = replace(options, compile_args=(*options.compile_args, *more))
+            # By the name it was compiled under: its lines are found by it.
+            return backend.compile(code.source, options=asked, name=code.name, folder=folder)
+
+        return show.views(code, wanted, again=again, folder=folder)  # type: ignore[arg-type]
 
 
 def _backend(language: Language) -> Backend:

@@ -111,7 +111,7 @@ def _hash(name: str) -> int:
 
 
 def _other(name: str, seed: str, buckets: int) -> str:
-    """A name of the same length and bucket: ``ufm`` and letters of a digest, 41 bits in the shortest."""
+    """A name of the same length and bucket: ``ufm`` and letters of a digest: 36 bits in __ufm_host, the shortest."""
     bucket = _hash(name) % buckets
     for count in itertools.count():
         digest = hashlib.sha256(f"{seed}\0{name}\0{count}".encode()).digest()

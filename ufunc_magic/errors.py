@@ -6,7 +6,7 @@
     ├── OptionError          an option of a magic or of compile_*() is unknown or has a bad value
     ├── ParseError           the cell's text has no function to bind, or cannot be read
     ├── SignatureError       a function's parameters cannot be the operands of a ufunc as asked
-    │   └── ArgumentError    an argument of a CUDA function is of the wrong kind, type or place; a TypeError too
+    │   └── ArgumentError    an argument of a CUDA function or of interop is of the wrong kind; a TypeError too
     ├── CompileError         the compiler refused the cell; carries its diagnostics
     │   └── LinkError        it compiled, but a symbol or a library is missing
     ├── ToolchainError       no compiler, or one that cannot do what was asked
@@ -149,7 +149,7 @@ class SignatureError(UfuncMagicError):
 
 
 class ArgumentError(SignatureError, TypeError):
-    """An argument of a CUDA function is of the wrong kind, type or place."""
+    """An argument of a CUDA function, or of `ufunc_magic.interop`, is of the wrong kind, type or place."""
 
 
 class CompileError(UfuncMagicError):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class
+from IPython.display import display
 
 from . import arguments, completion
 from .capture import Capture
@@ -21,13 +22,15 @@ if TYPE_CHECKING:
 
     from .build import Language
     from .cache import Cache
+    from .compare.comparison import Comparison
     from .doctor import Diagnosis
+    from .progress import Notebook, Terminal
     from .report import Report
 
 __all__ = ["Remembered", "UfuncMagics", "load", "unload"]
 
 #: Options that make sense for one cell only; ``%ufunc_config`` refuses to remember them.
-_ONE_CELL = ("name", "signature", "force", "ref", "src", "pgo", "annotate_fullc")
+_ONE_CELL = ("name", "signature", "force", "ref", "src", "pgo", "annotate_fullc", "show")
 _DB_KEY = "ufunc_magic/options"
 
 _C_UFUNC_DOC = f"""Compile a cell of C and bind its functions as NumPy ufuncs.
@@ -240,8 +243,8 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
             sys.stdout.write(built.printed)
         hidden = self.names.hidden(built)
         shown: Report | None = None
-        if options.time or hidden or built.diagnostics or built.notes or options.annotate:
-            shown = build.report(built, options=options, namespace=self.shell.user_ns)
+        if options.time or hidden or built.diagnostics or built.notes or options.annotate or options.show:
+            shown = build.report(built, options=options, namespace=self.shell.user_ns, surface=self._surface())
             shown = replace(shown, notes=(*shown.notes, *hidden))
         # Last, so that a cell whose report fails binds nothing either.
         self.names.bind(built, cell_id=self._cell_id)
@@ -263,6 +266,41 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
     def _help(self, language: Language) -> None:
         assert self.shell is not None
         self.shell.run_line_magic("pinfo", LANGUAGES[language][1])
+
+    def _surface(self) -> Notebook | Terminal:
+        """Where a line that says how far it is can be shown."""
+        from .progress import Notebook, Terminal
+
+        if getattr(self.shell, "kernel", None) is not None:
+            return Notebook(display)
+
+        def write(text: str) -> None:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+
+        return Terminal(write)
+
+    @line_magic
+    def ufunc_compare(self, line: str) -> Comparison | None:
+        """Verify that functions agree on the same arguments, then time them in turns.
+
+        ::
+
+            %ufunc_compare f np.exp "lambda x: np.exp(x)"
+            %ufunc_compare f g --sizes 10:1e7 --ref g -- x y
+        """
+        from . import build
+        from .errors import ComparisonError
+
+        assert self.shell is not None
+        try:
+            made = build.compared(line, names=self.shell.user_ns, surface=self._surface())
+        except (OptionError, ComparisonError) as error:
+            raise UsageError(str(error)) from None
+        if isinstance(made, str):
+            sys.stdout.write(f"{made}\n")
+            return None
+        return made
 
     @line_magic
     def ufunc_config(self, line: str) -> Remembered:

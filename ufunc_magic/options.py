@@ -64,6 +64,10 @@ class Options:
     time: bool = field(default=True, metadata={"key": False})
     size: int = field(default=0, metadata={"key": False})
     ref: str = field(default="", metadata={"key": False})
+    vs: str = field(default="", metadata={"key": False})
+    sizes: str = field(default="", metadata={"key": False})
+    plot: bool = field(default=False, metadata={"key": False})
+    show: str = field(default="", metadata={"key": False})
 
     def key(self) -> tuple[tuple[str, str], ...]:
         """The fields that change machine code, as text, in a fixed order."""
@@ -200,10 +204,9 @@ TABLE: tuple[Option, ...] = (
     Option(
         ("-a", "--annotate"),
         "annotate",
-        "Show which lines call Python and the C behind each.",
+        "Show which lines call Python and the C behind each; in C, each line's share of the loop's instructions.",
         "-a",
         action="flag",
-        languages=("cython",),
     ),
     Option(
         ("--annotate-fullc",),
@@ -276,6 +279,24 @@ TABLE: tuple[Option, ...] = (
         "--ref 'np.hypot'",
         "EXPR",
     ),
+    Option(
+        ("--vs",),
+        "vs",
+        "Compare with the same function made by these: numpy, numba, numexpr, cython, vectorize.",
+        "--vs numpy,numba",
+        "LIST",
+    ),
+    Option(("--sizes",), "sizes", "Time per element over these numbers of elements.", "--sizes 10:1e7", "RANGE"),
+    Option(("--plot",), "plot", "Draw the time over the sizes (10:1e7 where none are given).", "--plot", action="flag"),
+    Option(
+        ("--show",),
+        "show",
+        "Show the hot loop's assembly (asm), what was vectorized and why not (vec), the generated C (c).",
+        "--show asm,vec",
+        "LIST",
+        languages=("c", "cuda"),
+        instead="Write -a, which shows the C of each line",
+    ),
 )
 
 _TUPLES = frozenset(f.name for f in fields(Options) if f.type == "tuple[str, ...]")
@@ -311,6 +332,11 @@ def make_options(given: Mapping[str, Any] | None = None, *, base: Options | None
     options = replace(base or Options(), **values)
     if options.strict and options.fast_math:
         raise OptionError("strict and fast_math contradict each other.", remedy="Give one of them.")
+    unknown = sorted(set(filter(None, options.show.split(","))) - {"asm", "vec", "c"})
+    if unknown:
+        raise OptionError(f"show={options.show!r}: {unknown[0]!r} cannot be shown.", remedy="Give some of asm, vec, c.")
+    if options.plot and not options.sizes:
+        options = replace(options, sizes="10:1e7")
     if options.annotate_fullc:
         options = replace(options, annotate=True)
     if options.language_level not in (0, 2, 3):

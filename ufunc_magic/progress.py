@@ -8,9 +8,9 @@ from __future__ import annotations
 import html
 from collections.abc import Callable
 from types import TracebackType
-from typing import Protocol
+from typing import Any, Protocol
 
-__all__ = ["AFTER", "Bar", "Progress", "Surface"]
+__all__ = ["AFTER", "Bar", "Notebook", "Progress", "Surface", "Terminal"]
 
 #: Seconds before anything is shown, and between two looks of the same line.
 AFTER = 1.0
@@ -40,12 +40,50 @@ class Bar:
         full = round(self.share * WIDTH)
         return f"[{'#' * full}{'.' * (WIDTH - full)}] {self.share:4.0%}  {self.words}"
 
+    __repr__ = __str__
+
     def _repr_html_(self) -> str:
         words = html.escape(self.words)
         return (
             f'<div style="padding:.15em .7em"><progress max="1" value="{self.share:.3f}" aria-label="{words}" '
             f'style="width:16em;vertical-align:middle"></progress> {self.share:.0%} &ensp;{words}</div>'
         )
+
+
+class Terminal:
+    """A line that is written over itself; ``write`` is what writes to the screen, and shows it at once."""
+
+    def __init__(self, write: Callable[[str], object]) -> None:
+        self._write = write
+        self._width = 0
+
+    def show(self, bar: Bar) -> None:
+        text = str(bar)
+        self._write(f"\r{text.ljust(self._width)}")
+        self._width = len(text)
+
+    def clear(self) -> None:
+        self._write(f"\r{' ' * self._width}\r")
+        self._width = 0
+
+
+class Notebook:
+    """An output of its own that is updated; ``display`` is IPython's function of that name."""
+
+    def __init__(self, display: Callable[..., Any]) -> None:
+        self._display = display
+        self._handle: Any = None
+
+    def show(self, bar: Bar) -> None:
+        if self._handle is None:
+            self._handle = self._display(bar, display_id=True)
+        else:
+            self._handle.update(bar)
+
+    def clear(self) -> None:
+        # An output cannot be taken back, but it can be made to show nothing.
+        self._handle.update({"text/plain": "", "text/html": ""}, raw=True)
+        self._handle = None
 
 
 class Progress:

@@ -46,7 +46,7 @@ template <class Act> std::string thrown(Act act)
 um::object module;
 um::object function(const char *name) { return module[name]; }
 
-const char *const python = R"(
+const char *const statements = R"(
 import gc, sys
 import numpy as np
 
@@ -436,7 +436,7 @@ int main(int count, char **words)
     int bad = 0;
     {
         const um::interpreter python(options);
-        module = um::run(::python);
+        module = um::run(statements);
         outlives = module["same"];
         view = new um::host_array<double>(module["made"](3).host<double>());
         if (count > 2 && !std::strcmp(words[1], "calls")) calls(std::atol(words[2]));
@@ -448,6 +448,11 @@ int main(int count, char **words)
         if (!um::interpreter::started()) bad += 1;
     }
     delete view;
+    outlives = um::object();
     std::printf("ended\n");
+    {
+        const um::interpreter again(options); // without NumPy, which does not load twice
+        std::printf("%d again\n", um::import("sys").attr("version_info")[0].as<int>());
+    }
     return bad;
 }

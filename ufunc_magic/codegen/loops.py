@@ -275,9 +275,7 @@ def has_scalar(instance: Instance) -> bool:
     return not (instance.signature.core or instance.python or instance.fails)
 
 
-def _scalar(
-    instance: Instance, inputs: list[_Value], outputs: list[_Value], locals_: str, call: str, *, k: str
-) -> str:
+def _scalar(instance: Instance, inputs: list[_Value], outputs: list[_Value], locals_: str, call: str, *, k: str) -> str:
     """The function for callers in C: inputs by value, one output returned, several through pointers.
 
     What stands in the cell may have another form, be ``inline``, a template or overloaded, so it is called.

@@ -4,50 +4,25 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..errors import ComparisonError
-from ..report import Agreement, Row
-from ..report.rows import agrees
-from ..report.tables import count, duration
-from .agreement import agreement, outputs
-from .bounds import arithmetic_of, remark_of, words
-from .candidates import Candidate, Given, candidates, variants
+from .bounds import arithmetic_of
+from .candidates import Candidate, Given, candidates
 from .comparison import Comparison
-from .entry import Entry, row_of
 from .machine import Limits, cache_levels, limits, machine_name
-from .measure import Call, Clock, Stopped, Timing, affordable, measure, once
-from .perelement import FAULTS
+from .measure import Clock, affordable
+from .onesize import Progress, Run, at_one_size
 from .samples import sample_inputs
 from .sizes import at_size, moved_bytes, sizes_of, work_size
-from .verify import rounding
-from .work import Work
 
 __all__ = ["compare"]
 
 #: Seconds, at one size and over several.
 BUDGET, BUDGET_OF_SIZES = 2.0, 4.0
-
-#: Share of the time that asking what the inputs' last bits change may take, where results differ.
-EXPLAINING = 0.25
-
-#: Rounds end when every median is known to this share of itself; there are at most so many.
-PRECISION, MOST_ROUNDS = 0.005, 101
-
-#: Seconds of work before the first size, in which a CPU reaches its frequency, and before each further one.
-WARMUP, WARMUP_EACH = 0.1, 0.005
-
-#: Passes that a callable needs at a size: one to verify, one to find the repeats, and some rounds.
-PASSES = 4
-
-#: Elements that are compared where there are several sizes, evenly spaced: the smaller sizes have shown the others.
-CHECKED = 1 << 19
-
-Progress = Callable[[float, str], object]
 
 
 def compare(
@@ -116,7 +91,7 @@ def compare(
     if limit is None and clock is time.perf_counter:
         limit = limits()
     work = next((found for one in made if (found := arithmetic_of(one)) is not None), None)
-    run = _Run(made, reference, 0.0 if strict else tolerance, clock, len(groups) > 1, progress, limit, work)
+    run = Run(made, reference, 0.0 if strict else tolerance, clock, len(groups) > 1, progress, limit, work)
     interrupted = _over(run, groups, deadline=clock() + seconds)
     each = [moved_bytes(group, ()) / work_size(group) for group in groups[-1:] if len(groups) > 1]
     return Comparison(
@@ -127,30 +102,6 @@ def compare(
         interrupted=interrupted,
         machine=machine_name(),
     )
-
-
-@dataclass(eq=False)
-class _Run:
-    """A comparison under way: what it was asked, and what it has found."""
-
-    candidates: list[Candidate]
-    reference: str | Callable[..., Any] | None
-    tolerance: float | None
-    clock: Clock
-    several: bool
-    progress: Progress | None
-    limit: Limits | None
-    work: Work | None
-    rows: list[Row] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    #: Label -> seconds per element at the sizes so far.
-    taken: dict[str, list[float]] = field(default_factory=dict)
-    compiled: dict[str, float] = field(default_factory=dict)
-    bytes_per_element: float = 0.0
-
-    def tell(self, share: float, elements: int) -> None:
-        if self.progress is not None:
-            self.progress(min(1.0, share), f"{count(elements, 'element')}")
 
 
 def _check(reference: str | Callable[..., Any] | None, made: Sequence[Candidate]) -> None:
@@ -199,7 +150,7 @@ def _parameters(function: Callable[..., Any]) -> int:
     return sum(one.kind in plain and one.default is inspect.Parameter.empty for one in found)
 
 
-def _over(run: _Run, groups: Sequence[tuple[Any, ...]], *, deadline: float) -> bool:
+def _over(run: Run, groups: Sequence[tuple[Any, ...]], *, deadline: float) -> bool:
     """Fill ``run.rows`` size by size; whether that was interrupted."""
     sizes = [work_size(group) for group in groups]
     weights = [max(1.0, 20 * size / max(sizes)) for size in sizes]
@@ -211,144 +162,10 @@ def _over(run: _Run, groups: Sequence[tuple[Any, ...]], *, deadline: float) -> b
                 share = weights[position] / sum(weights[position:])
                 done = (now - start) / max(deadline - start, 1e-9)
                 run.tell(done, size)
-                _at(run, group, seconds=(deadline - now) * share, done=(done, share), first=not position)
+                at_one_size(run, group, seconds=(deadline - now) * share, done=(done, share), first=not position)
         except KeyboardInterrupt:
             if not run.rows:
                 raise
             return True
     run.tell(1.0, sizes[-1])
     return False
-
-
-def _at(run: _Run, args: tuple[Any, ...], *, seconds: float, done: tuple[float, float], first: bool) -> None:
-    """Verify and time at one size."""
-    clock, size = run.clock, work_size(args)
-    deadline = clock() + seconds
-    last = _last(run, args)
-    present = _affordable(run, size, seconds) if run.several and not first else run.candidates
-    found = _entries(run, present, args, patience=EXPLAINING * seconds)
-    if not found:
-        return
-    before, share = done
-
-    def tell(part: float) -> None:
-        run.tell(before + (1 - before) * share * part, size)
-
-    try:
-        timings = measure(
-            [entry.call for entry in found],
-            clock=clock,
-            deadline=deadline,
-            most=MOST_ROUNDS,
-            precision=PRECISION,
-            warmup=min(WARMUP if first else WARMUP_EACH, 0.1 * seconds),
-            tell=tell if run.progress is not None else None,
-        )
-    except Stopped as stop:
-        _keep(run, found, stop.timings, last=True)
-        raise
-    _keep(run, found, timings, last=last)
-
-
-def _last(run: _Run, args: Sequence[Any]) -> bool:
-    """Whether rows of this size say how far they are from the limits."""
-    return not run.several or work_size(args) >= 100_000
-
-
-def _affordable(run: _Run, size: int, seconds: float) -> list[Candidate]:
-    """Those whose passes fit into the time, the cheapest first to be kept; the others are named once."""
-    # The least of three: an interruption must not cost a callable its place.
-    cost = {label: size * min(each[-3:]) for label, each in run.taken.items()}
-    kept: set[str] = set()
-    total = 0.0
-    for label in sorted(cost, key=lambda label: cost[label]):
-        total += PASSES * cost[label]
-        if total <= 1.2 * seconds or not kept:
-            kept.add(label)
-        else:
-            took = duration(cost[label])
-            run.notes.append(f"{label}: left out from {count(size, 'element')} on, where a call takes about {took}")
-            del run.taken[label]
-    return [one for one in run.candidates if one.label in kept]
-
-
-def _entries(run: _Run, present: Sequence[Candidate], args: tuple[Any, ...], *, patience: float) -> list[Entry]:
-    clock, size = run.clock, work_size(args)
-    calls = {one.label: Call(one.function, one.placed(args)) for one in present}
-    results = {one.label: one.fetched(_first_result(run, one, calls[one.label])) for one in present}
-    named = run.reference if isinstance(run.reference, str) else run.candidates[0].label
-    truth = next((one for one in present if one.label == named), present[0])
-    function = truth.function
-    expected = results[truth.label]
-    if callable(run.reference):
-        function = run.reference
-        expected = _called("the reference", Call(function, args), clock)[1]
-    until = clock() + patience
-    whole = run.tolerance == 0 or not run.several
-    step = 1 if whole else max(1, size // CHECKED) | 1
-    explain = rounding(function, args, patience=lambda: clock() < until) if truth.place is None else None
-    found = []
-    for one in present:
-        verdict: Agreement | None = None
-        if one is not truth or callable(run.reference):
-            verdict = agreement(
-                _thinned(expected, step),
-                _thinned(results[one.label], step),
-                tolerance=run.tolerance,
-                inputs=tuple(np.asarray(arg)[::step] if np.ndim(arg) else np.asarray(arg) for arg in args),
-                explain=explain and (lambda places: explain(places * step)),
-            )
-        nbytes = moved_bytes(args, results[one.label])
-        run.bytes_per_element = nbytes / max(1, size)
-        seconds = one.compile_seconds if one.compile_seconds is not None else run.compiled.get(one.label)
-        call = calls[one.label]
-        found.append(Entry(one.label, one.kind, call, size, verdict, nbytes, one.note, seconds))
-    return found
-
-
-def _thinned(results: Any, step: int) -> Any:
-    """Every so many-th element of each output; an odd ``step`` meets what repeats at powers of two."""
-    if step == 1:
-        return results
-    parts = tuple(np.asarray(result) for result in outputs(results))
-    thin = tuple(part[::step] if part.ndim else part for part in parts)
-    return thin if isinstance(results, tuple) else thin[0]
-
-
-def _first_result(run: _Run, one: Candidate, call: Call) -> Any:
-    before = variants(one.function)
-    seconds, result = _called(repr(one.label), call, run.clock)
-    if before is not None and (variants(one.function) or 0) > before:
-        again, result = once(call, clock=run.clock)
-        run.compiled[one.label] = max(0.0, seconds - again)
-    return result
-
-
-def _called(name: str, call: Call, clock: Clock) -> tuple[float, Any]:
-    try:
-        return once(call, clock=clock)
-    except FAULTS as error:
-        fault = f"{name} cannot be called on these arguments: {type(error).__name__}: {error}"
-        raise ComparisonError(fault, remedy="Give arguments that every callable takes, or leave it out.") from error
-
-
-def _keep(run: _Run, found: Sequence[Entry], timings: Iterable[Timing], *, last: bool) -> None:
-    """Rows with their speed-ups over the first callable, where it is there and nothing speaks against it."""
-    rows = []
-    for entry, timing in zip(found, timings, strict=True):
-        run.taken.setdefault(entry.label, []).append(timing.seconds / max(1, entry.measured))
-        row = row_of(entry, timing, entry.measured, None)
-        rows.append(replace(row, note=_noted(run, row, entry)) if last else row)
-    base = next((row for row in rows if row.label == run.candidates[0].label and agrees([row])), None)
-    for row in rows:
-        fair = base is not None and agrees([row]) and row.seconds
-        run.rows.append(replace(row, speedup=base.seconds / row.seconds) if base is not None and fair else row)
-
-
-def _noted(run: _Run, row: Row, entry: Entry) -> str:
-    """The row's note, with how far it is from the machine's limits."""
-    if run.limit is None or row.kind == "gpu":
-        return row.note
-    one = next(one for one in run.candidates if one.label == row.label)
-    said = words(row, entry.nbytes, run.limit, work=run.work, remark=remark_of(one), args=entry.call.arguments)
-    return "; ".join(part for part in (row.note, said) if part)

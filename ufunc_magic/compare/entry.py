@@ -11,10 +11,6 @@ from .measure import Call, Clock, Timing, measure
 __all__ = ["Entry", "compared", "row_of", "timed_rows"]
 
 
-#: Rounds that show no spread.
-_FEW = {1: "timed once", 2: "timed twice"}
-
-
 @dataclass(frozen=True, eq=False)
 class Entry:
     """A row before it is timed: ``call`` computes ``measured`` of the elements and moves ``nbytes``, 0 to
@@ -74,6 +70,6 @@ def row_of(entry: Entry, timing: Timing, elements: int, bandwidth: float | None)
         spread=timing.spread,
         agreement=entry.agreement,
         bandwidth=share,
-        note="; ".join(part for part in (_FEW.get(timing.rounds, ""), entry.note) if part),
+        note=entry.note,
         compile_seconds=entry.compile_seconds,
     )

@@ -23,7 +23,7 @@ __all__ = ["Call", "Clock", "Stopped", "Timing", "affordable", "collected", "mea
 
 Clock = Callable[[], float]
 
-#: A sample lasts at least this long, in seconds.
+#: A sample lasts at least this long, in seconds, if nothing else is asked for.
 SAMPLE = 100e-6
 ROUNDS = 15
 
@@ -88,6 +88,7 @@ def measure(
     most: int = ROUNDS,
     precision: float = 0.0,
     warmup: float = 0.0,
+    sample: float = SAMPLE,
     tell: Callable[[float], object] | None = None,
 ) -> list[Timing]:
     """Time the calls in turns.
@@ -105,6 +106,8 @@ def measure(
         Rounds end early once every median is known this well, relative to itself.
     warmup : float
         Seconds of rounds before the first one that counts.
+    sample : float
+        Seconds that calls are repeated for within a round.
     tell : callable
         Told between rounds what share of them is done at least.
 
@@ -120,7 +123,7 @@ def measure(
     """
     samples: list[list[float]] = [[] for _ in calls]
     with collected():
-        repeats = [_repeats(call, clock) for call in calls]
+        repeats = [_repeats(call, clock, sample) for call in calls]
         overheads = {n: _overhead(n, clock) for n in set(repeats)}
         _warm(calls, repeats, clock, until=min(clock() + warmup, deadline))
         start = clock()
@@ -144,9 +147,11 @@ def measure(
 
 
 def _warm(calls: Sequence[Call], repeats: Sequence[int], clock: Clock, *, until: float) -> None:
-    while clock() < until:
+    before, now = -math.inf, clock()
+    while before < now < until:  # a clock that stands still ends it as well
         for call, repeat in zip(calls, repeats, strict=True):
             _sample(call, repeat, clock)
+        before, now = now, clock()
 
 
 def _uncertainty(samples: Sequence[float]) -> float:
@@ -158,15 +163,15 @@ def _uncertainty(samples: Sequence[float]) -> float:
     return 1.57 * timing.spread / math.sqrt(len(samples))
 
 
-def _repeats(call: Call, clock: Clock) -> int:
+def _repeats(call: Call, clock: Clock, sample: float) -> int:
     """Calls in one sample: 1, 2, 5, 10, ...  The calls made to find out warm the caches as well."""
     seconds, _ = once(call, clock=clock)
-    if call.spoils or seconds >= SAMPLE / 2:
+    if call.spoils or seconds >= sample / 2:
         return 1
     for scale in itertools.count():
         for factor in (1, 2, 5):
             repeat = int(factor * 10**scale)
-            if _sample(call, repeat, clock) >= SAMPLE or repeat >= 10_000:
+            if _sample(call, repeat, clock) >= sample or repeat >= 10_000:
                 return repeat
     raise AssertionError("unreachable")
 

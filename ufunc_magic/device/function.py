@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, SignatureError
+from ..errors import ArgumentError, SignatureError, ToolchainError
 from ..objectcode import FunctionCode, ObjectCode
 from . import arrays, driver, elementwise, reduce
 from .arrays import Operand
@@ -74,6 +74,7 @@ class CudaFunction:
     ) -> Any:
         self._check()
         inputs, outs = self._split(args, out)
+        self._needs_gpu()
         other = _dispatcher(inputs)
         if other is not None:
             return other.__array_ufunc__(self, "__call__", *inputs, **({} if out is None else {"out": out}))
@@ -204,6 +205,14 @@ class CudaFunction:
     def _check(self) -> None:
         if self._refusal:
             raise SignatureError(f"{self.__name__} {self._refusal[0]}", remedy=self._refusal[1])
+
+    def _needs_gpu(self) -> None:
+        if why := driver.missing():
+            instead = "pip install ziglang, or install gcc or clang, and run the cell again: it is then emulated."
+            raise ToolchainError(
+                f"{self.__name__} cannot run here: {why}.",
+                remedy=instead if self.emulated is None else f"{self.__name__}.emulated is the same for the CPU.",
+            )
 
     def _split(self, args: tuple[Any, ...], out: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """Inputs and outputs, which may come by position or by name."""

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, CellCrashed, ToolchainError
-from ..loader import Library
 from ..objectcode import FunctionCode, ObjectCode
 from . import arrays, driver, elementwise, source
 from .arguments import Argument, convert, kinds
@@ -75,6 +74,8 @@ class Kernel:
                 f"{self.__name__}[...] has {len(asked)} {'entry' if len(asked) == 1 else 'entries'}.",
                 remedy=f"Write {self.__name__}[grid, block] or {self.__name__}[grid, block, shared, stream].",
             )
+        if not self.emulated and (why := driver.missing()):
+            raise ToolchainError(f"{self.__name__} cannot run here: {why}.", remedy="With device='cpu' it is emulated.")
         shared, stream = asked[2] if len(asked) > 2 else 0, asked[3] if len(asked) > 3 else None
         if not _is_count(shared):  # Numba's order: stream before shared memory
             shared, stream = stream or 0, shared
@@ -203,10 +204,8 @@ class Launch:
 
 def _launch_error(library: object) -> str:
     """Why this thread's last launch of an emulated kernel of ``library`` failed; ``""`` if it has not."""
-    if not isinstance(library, Library):
-        return ""
     try:
-        address = library.symbol("__ufm_launch_error")
+        address: int = library.symbol("__ufm_launch_error")  # type: ignore[attr-defined]
     except AttributeError:
         return ""
     text: bytes | None = ctypes.CFUNCTYPE(ctypes.c_char_p)(address)()

@@ -83,6 +83,8 @@ def fault_of(answer: dict[str, Any], asked: Sequence[Case]) -> Fault | None:
 def _died(number: int, answer: dict[str, Any], case: Case | None) -> str:
     name = signal.Signals(number).name
     match name:
+        case "SIGSEGV" | "SIGBUS" | "SIGFPE" | "SIGILL" if answer["access"] == 3:
+            return f"raises {name}"
         case "SIGSEGV" | "SIGBUS":
             return f"{_place(answer, case)} ({name})"
         case "SIGFPE":

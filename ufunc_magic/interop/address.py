@@ -202,11 +202,14 @@ def _library(code: FunctionCode, object_code: ObjectCode) -> Library:
         raise SignatureError(
             f"{code.name} runs in a sandbox: it has no address in this process.", remedy="Leave --sandbox out."
         )
-    if not isinstance(library, Library):
-        numba = object_code.language == "numba"
+    if object_code.language == "numba":
         raise SignatureError(
-            f"{code.name} has no code for C callers on this machine's CPU.",
-            remedy="Numba's own cfunc gives one." if numba else "A C++ compiler makes it.",
+            f"{code.name} is a function of Numba's, of which only the loops were kept.",
+            remedy="Numba's own cfunc gives an address.",
+        )
+    if not isinstance(library, Library):
+        raise SignatureError(
+            f"{code.name} has no code for this machine's CPU.", remedy="Install a C++ compiler, and compile it again."
         )
     return library
 

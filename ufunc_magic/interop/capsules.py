@@ -43,9 +43,12 @@ def is_capsule(value: object) -> bool:
 
 def plain(value: object) -> int | None:
     """The pointer in a capsule that has no name; None for all else."""
-    if type(value) is not _PyCapsule or _get_name(value) is not None:
+    if type(value) is not _PyCapsule:
         return None
-    address: int = _get_pointer(value, None)
+    try:
+        address: int = _get_pointer(value, None)
+    except ValueError:  # it has one
+        return None
     return address
 
 

@@ -5,15 +5,11 @@
 
 from __future__ import annotations
 
-import importlib.abc
-import importlib.util
-import sys
+import importlib
 import warnings
 from collections.abc import Callable, Sequence
 from functools import cache
-from importlib.machinery import ModuleSpec
 from importlib.metadata import version
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -22,6 +18,7 @@ from ..objectcode import ObjectCode
 from .cudacalls import Form, code_of, operand
 from .cudalink import install_linking, linked_library
 from .cudatyping import Vocabulary, register
+from .whenimported import when_imported
 
 __all__ = ["attach", "install"]
 
@@ -42,49 +39,7 @@ def attach(compile_cuda: Callable[..., Any] | None = None) -> None:
     global _compile
     _compile = compile_cuda or _compile
     for name, register_with in _TARGETS.items():
-        if name in sys.modules:
-            register_with()
-    if not any(isinstance(finder, _Door) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Door())
-
-
-class _Door(importlib.abc.MetaPathFinder):
-    """Finds Numba's CUDA targets as everybody else does, and registers with each when it has been imported."""
-
-    def __init__(self) -> None:
-        self._looking = False
-
-    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        if name not in _TARGETS or self._looking:
-            return None
-        self._looking = True
-        try:
-            spec = importlib.util.find_spec(name)
-        finally:
-            self._looking = False
-        if spec is not None and spec.loader is not None:
-            spec.loader = _Announced(spec.loader, _TARGETS[name])
-        return spec
-
-
-class _Announced(importlib.abc.Loader):
-    """A module's own loader, and ``after`` behind it."""
-
-    def __init__(self, loader: importlib.abc.Loader, after: Callable[[], None]) -> None:
-        self._loader = loader
-        self._after = after
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        return self._loader.create_module(spec)
-
-    def exec_module(self, module: ModuleType) -> None:
-        if module.__spec__ is not None:
-            module.__spec__.loader = module.__loader__ = self._loader
-        self._loader.exec_module(module)
-        self._after()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._loader, name)
+        when_imported(name, register_with)
 
 
 @cache

@@ -56,20 +56,21 @@ def _install() -> None:
 
 
 def numba_type(function: np.ufunc) -> Any:
-    """What Numba knows a ufunc of ours by: a ``numba.types.Function``; None for another's."""
+    """What Numba knows a ufunc of ours by: a kind of ``numba.types.Function``; None for another's."""
     known = function.__dict__.get(_TYPE)
     if known is None and object_code_of(function) is not None:
         from numba.core import types
         from numba.core.registry import cpu_target
 
-        from .numbaufunccalls import lowering
+        from . import numbaufunccalls, numbaufunccores
         from .numbaufuncsymbols import linked
-        from .numbaufunctyping import Rules
+        from .numbaufunctyping import Rules, Ufunc
 
         link = linked(function)
-        key = f"ufunc_magic.{link.prefix}"
+        key = link.prefix
         made = type(f"Typing_{function.__name__}", (Rules,), {"key": key, "link": link})
         anything = (types.VarArg(types.Any),)
+        lowering = numbaufunccores.lowering if link.code.core else numbaufunccalls.lowering
         cpu_target.target_context.insert_func_defn([(lowering(link), key, anything)])
-        known = function.__dict__[_TYPE] = types.Function(made)
+        known = function.__dict__[_TYPE] = Ufunc(made)
     return known

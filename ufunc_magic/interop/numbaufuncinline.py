@@ -29,16 +29,18 @@ __all__ = ["library"]
 
 #: Options that change no number; a cell with others is called, not inlined.
 _HARMLESS = frozenset(
-    {"guard", "time", "quiet", "plot", "show", "size", "sizes", "verbose", "name", "identity", "parallel"}
+    "guard force name verbose time size sizes vs ref plot show quiet identity parallel annotate".split()
 )
 #: What may be another thing to another compiler, or to this one another day.
 _SUSPECT = re.compile(r'#\s*include\s*"|__clang|__GNUC|__has_|__VERSION__|__DATE__|__TIME|#\s*pragma|\basm\b|\b__asm')
 #: What compiled code may call: functions of libm that are one result of their arguments.
 _PURE = frozenset(
     f"{name}{suffix}"
-    for name in "acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp10 exp2 expm1 fabs fdim "
-    "floor fma fmax fmin fmod hypot ldexp log log10 log1p log2 logb nearbyint nextafter pow remainder rint round scalbn "
-    "sin sinh sqrt tan tanh tgamma trunc".split()
+    for name in (
+        "acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp10 exp2 expm1 fabs fdim "
+        "floor fma fmax fmin fmod hypot ldexp log log10 log1p log2 logb nearbyint nextafter pow remainder rint round "
+        "scalbn sin sinh sqrt tan tanh tgamma trunc"
+    ).split()
     for suffix in ("", "f")
 )
 _LLVM = {"?": "i8", "b": "i8", "B": "i8", "h": "i16", "H": "i16", "f": "float", "d": "double"}
@@ -118,7 +120,7 @@ def _text(code: bytes, name: str, letters: list[str], symbol: str) -> str:
     for defined in (*module.functions, *module.global_variables):
         if not defined.is_declaration and defined.name != name:
             defined.linkage = "internal"
-    wanted.name, wanted.linkage = symbol, "linkonce_odr"
+    wanted.name, wanted.visibility = symbol, "default"
     passes = llvm.create_new_module_pass_manager()
     passes.add_global_dead_code_eliminate_pass()
     machine = llvm.Target.from_default_triple().create_target_machine()

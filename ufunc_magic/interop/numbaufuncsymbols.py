@@ -83,7 +83,7 @@ def linked(ufunc: np.ufunc) -> Linked:
         object_code, name = found
         prefix = f"ufunc_magic.{object_code.digest[:40]}.{name}"
         known = ufunc.__dict__[_LINKED] = _registered(ufunc, prefix)
-    return known  # type: ignore[no-any-return]
+    return known
 
 
 def _again(ufunc: np.ufunc, prefix: str) -> Linked:

@@ -7,14 +7,30 @@ from typing import Any
 
 import numpy as np
 from numba.core import types
+from numba.core.datamodel.models import OpaqueModel
 from numba.core.errors import NumbaTypeError
 from numba.core.typing.npydecl import Numpy_rules_ufunc
+from numba.extending import NativeValue, register_model, unbox
 from numba.np.numpy_support import _ufunc_loop_sig, as_dtype
 
 from ..signature import TYPES
+from .numbaufunccores import result_types
 from .numbaufuncsymbols import Linked, loop_types
 
-__all__ = ["Rules", "choose"]
+__all__ = ["Rules", "Ufunc", "choose"]
+
+
+class Ufunc(types.Function):  # type: ignore[misc]
+    """A ufunc of ours, as a global of compiled code or given to it."""
+
+
+register_model(Ufunc)(OpaqueModel)
+
+
+@unbox(Ufunc)  # type: ignore[untyped-decorator]
+def _given(kind: Any, function: Any, context: Any) -> Any:
+    # Which ufunc it is, its type says.
+    return NativeValue(context.context.get_dummy_value())
 
 
 class Rules(Numpy_rules_ufunc):  # type: ignore[misc]
@@ -24,24 +40,35 @@ class Rules(Numpy_rules_ufunc):  # type: ignore[misc]
 
     def generic(self, args: Sequence[Any], kws: Any) -> Any:
         name = self.link.ufunc.__name__
-        if self.link.code.core:
-            raise NumbaTypeError(
-                f"{name} has core dimensions {self.link.code.core}, which compiled code cannot call. "
-                "Call it outside of @njit, or in a block 'with numba.objmode(...)'."
-            )
         if kws:
             raise NumbaTypeError(f"{name}: compiled code takes no {', '.join(kws)}=. Give out by position.")
         plain = [types.unliteral(a.type if isinstance(a, types.Optional) else a) for a in args]
+        if self.link.code.core:
+            return self._with_cores(plain)
         kinds, given, ndim, layout = self._handle_inputs(self.link.ufunc, plain, kws)
         loop = choose(self.link, plain, kinds)
         if loop is None:
-            raise NumbaTypeError(
-                f"{name} has no loop for ({', '.join(map(str, plain))}). Its loops: {', '.join(self.link.ufunc.types)}."
-            )
+            raise self._refusal(plain)
         results = loop_types(self.link.code.loops[loop])[self.link.code.nin + len(given) :]
         if ndim:
             results = tuple(types.Array(dtype=kind, ndim=ndim, layout=layout) for kind in results)
         return _ufunc_loop_sig([*given, *results], plain)
+
+    def _with_cores(self, plain: Sequence[Any]) -> Any:
+        if len(plain) != self.link.code.nin:
+            raise NumbaTypeError(
+                f"{self.link.ufunc.__name__} takes {self.link.code.nin} arguments, not {len(plain)}. "
+                "Where it has core dimensions, compiled code cannot give outputs."
+            )
+        kinds = [a.dtype if isinstance(a, types.ArrayCompatible) else a for a in plain]
+        loop = choose(self.link, plain, kinds)
+        if loop is None:
+            raise self._refusal(plain)
+        return _ufunc_loop_sig(result_types(self.link, plain, loop), plain)
+
+    def _refusal(self, plain: Sequence[Any]) -> NumbaTypeError:
+        given, loops = ", ".join(map(str, plain)), ", ".join(self.link.ufunc.types)
+        return NumbaTypeError(f"{self.link.ufunc.__name__} has no loop for ({given}). Its loops: {loops}.")
 
 
 def choose(link: Linked, arguments: Sequence[Any], kinds: Sequence[Any]) -> int | None:

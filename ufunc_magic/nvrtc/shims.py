@@ -24,7 +24,17 @@ template <class T> static inline __device__ int operator,(const T &, __ufm_done)
 static inline __device__ int operator,(int status, __ufm_done) { return status; }
 static inline __device__ int __ufm_status(int status) { return status; }
 static inline __device__ int __ufm_status(__ufm_done) { return 0; }
+template <bool> struct __ufm_only {};
+template <> struct __ufm_only<true> { typedef int type; };
+template <int N, bool S> struct __ufm_address {
+    const void *at;
+    template <class T, typename __ufm_only<sizeof(T) == N && ((T)-1 < (T)0) == S && (T)0.5f == (T)0>::type = 0>
+    __device__ operator T *() const { return (T *)at; }
+};
 """
+
+#: Types that C++ has two of (long and long long, char and signed char): pointers to them are the parameter's own.
+_TWINS = {"i8": "8, true", "u8": "8, false", "i1": "1, true"}
 
 _BOOL, _HALF = 0, 23
 #: Complex numbers: the type of their parts, and how the cell spells them.
@@ -161,7 +171,8 @@ def _plain(object_code: ObjectCode, code: FunctionCode) -> Shim:
             values.append(value)
         else:
             parameters.append(f"{_pointer(spelled)} a{n}")
-            values.append(f"a{n}")
+            twin = _TWINS.get(spelled.removeprefix("const ")[:-1]) if spelled.count("*") == 1 else None
+            values.append(f"(__ufm_address<{twin}>{{a{n}}})" if twin else f"a{n}")
     words = {"out0": "(*r)", **{f"in{n}": value for n, value in enumerate(values)}}
     result = "void *r" if returned == "void" else f"{_pointer(returned)} *r"
     places = ", ".join(f"{{in{n}}}" for n in range(len(given)))

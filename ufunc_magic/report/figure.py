@@ -37,7 +37,7 @@ MARKERS = (
 WIDTH, HEIGHT = 720, 380
 LEFT, TOP, BOTTOM = 76, 34, 52
 #: Height of a line of text, and the width that a letter has on average at 12 px.
-TEXT, LETTER = 15, 6.6
+TEXT, LETTER = 15, 7.6
 #: A label longer than this is cut.
 LONGEST = 26
 
@@ -101,7 +101,7 @@ def figure(rows: Sequence[Row], *, title: str, levels: Sequence[Level] = (), fil
     lines = lines_of(rows)
     labels = [line.label if len(line.label) <= LONGEST else f"{line.label[: LONGEST - 1]}…" for line in lines]
     colors = _colors(lines)
-    right = WIDTH - 24 - LETTER * max(map(len, labels))
+    right = WIDTH - 22 - LETTER * max(map(len, labels))
     sizes = [point[0] for line in lines for point in line.points]
     costs = [cost for line in lines for _, point, spread in line.points for cost in _whisker(point, spread)]
     x = _scale(min(sizes), max(sizes), LEFT, right)
@@ -121,7 +121,7 @@ def figure(rows: Sequence[Row], *, title: str, levels: Sequence[Level] = (), fil
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
         f'role="img" aria-labelledby="t{key} d{key}" font-family="system-ui,sans-serif" font-size="12" '
-        f'fill="currentColor" stroke="none" style="max-width:100%;height:auto">'
+        f'fill="currentColor" stroke="none" style="max-width:100%;height:auto;overflow:visible">'
         f'<title id="t{key}">{escape(heading)}</title><desc id="d{key}">{escape(told)}</desc>'
         f"{_FILE_STYLE if file else ''}{body}</svg>"
     )

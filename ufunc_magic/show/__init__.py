@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from ..compilers import Toolchain, find
-from ..errors import ToolchainError
+from ..errors import OptionError, ToolchainError
 from ..loader import cpu_features
 from ..objectcode import ObjectCode
 from . import annotated, assembly, generated, hot, remarks
@@ -55,11 +55,16 @@ def views(
 
     Raises
     ------
+    OptionError
+        For a cell of Cython.
     ToolchainError
         If the compiler leaves no assembly.
     """
     if not wanted:
         return ()
+    if object_code.language == "cython":
+        # With line numbers the copies that its loops call are not made: what would be shown is not what runs.
+        raise OptionError("--show is for cells of C and CUDA.", remedy="Write -a, which shows the C of each line.")
     tool = find(cplus=object_code.language == "c++")
     noted = folder / "remarks"
     again(_options(tool, noted))

@@ -14,6 +14,7 @@ from .hot import HotLoop
 
 __all__ = ["Remark", "Vectorization", "plain_words", "read_remarks", "vectorization"]
 
+_LOOP = re.compile(r"\b(?:for|while|do|goto)\b")
 _GCC = re.compile(r"(?m)^(.*?):(\d+):(\d+): (optimized|missed|note): +(.*)$")
 _YAML = re.compile(r"--- !(Passed|Missed|Analysis)\w*\n(.*?)\n\.\.\.", re.DOTALL)
 _YAML_PLACE = re.compile(r"DebugLoc:\s+\{ File: '?([^,']*)'?, Line: (\d+), Column: (\d+) \}")
@@ -159,7 +160,7 @@ def vectorization(object_code: ObjectCode, listing: Listing, said: str, loops: S
         told.append((0, f"{loop.name}  {loop.types}: {width}{f': {why}' if why else ''}{called}"))
     own: dict[int, list[Remark]] = {}
     for remark in remarks:
-        if remark.file.endswith(name):
+        if remark.file.endswith(name) and _in_a_loop(object_code, remark.line):
             own.setdefault(remark.line, []).append(remark)
     for line, about in sorted(own.items()):
         # A clone for another CPU, or a copy in another loop, may have fared otherwise.
@@ -169,6 +170,14 @@ def vectorization(object_code: ObjectCode, listing: Listing, said: str, loops: S
             told.append((line, f"this loop is not vectorized: {plain_words(about[0].words)}"))
     lines = tuple(object_code.source.replace("\r\n", "\n").split("\n"))
     return Vectorization(name, lines, tuple(told), object_code.toolchain)
+
+
+def _in_a_loop(object_code: ObjectCode, line: int) -> bool:
+    """A loop of the cell may be meant, and not ours around a function that is inlined there."""
+    around = [code.source for code in object_code.functions if line in _span(object_code, code.name)]
+    lines = object_code.source.split("\n")
+    around = around or lines[line - 1 : line]
+    return any(_LOOP.search(text) for text in around)
 
 
 def _why(remarks: Sequence[Remark], generated: frozenset[int], span: range, name: str) -> str:

@@ -27,7 +27,7 @@ typedef struct {
     uint64_t number, started; /* of the case under way: written by helper.py */
     uint64_t done;            /* 1: every case returned */
     uint64_t signal, address, pc, sp, overflow, memory;
-    uint64_t access;    /* 1 read, 2 write, 0 not known */
+    uint64_t access;    /* 1 read, 2 write, 0 not known, 3 no access at all: the signal was sent */
     uint64_t low, high; /* where the library is mapped: written by helper.py */
     uint64_t frames;
     uint64_t frame[FRAMES];
@@ -69,6 +69,7 @@ static void note(int number, siginfo_t *info, void *context)
 #else
     (void)context;
 #endif
+    if (info->si_code <= 0) record->access = 3;
     record->address = (uint64_t)(uintptr_t)info->si_addr;
     record->pc = pc;
     record->sp = sp;

@@ -55,7 +55,9 @@ def nothing_to_bind(unit: Unit, name: str) -> ParseError:
     """The error of a cell without a function that could be bound."""
     hidden = [f.name for f in unit.functions]
     if hidden == ["main"]:
-        return ParseError(f"{name} defines only main(), which is compiled but not bound.", remedy="Give it another name.")
+        return ParseError(
+            f"{name} defines only main(), which is compiled but not bound.", remedy="Give it another name."
+        )
     if hidden:
         what = f"{name}: every function is static or main ({', '.join(hidden[:5])})."
         return ParseError(what, remedy="Take the static away from the one to be bound.")

@@ -71,6 +71,7 @@ inline bool alive()
 
 /// What is looked up once per interpreter.  Read and written with the GIL.
 struct lookups {
+    bool current = false; // will be emptied when the interpreter ends
     PyObject *memory_type = nullptr;
     PyObject *asarray = nullptr;        // numpy.asarray
     PyObject *unowned_memory = nullptr; // cupy.cuda.UnownedMemory
@@ -85,6 +86,13 @@ struct lookups {
 };
 
 inline lookups found;
+
+/// The lookups of the interpreter that runs: whoever ends it, the next one starts with none.
+inline lookups &known()
+{
+    if (!found.current) found.current = Py_AtExit([] { found = lookups{}; }) == 0;
+    return found;
+}
 
 /// The interpreter that this library has started, if it has.
 struct process {
@@ -118,7 +126,8 @@ struct start_options {
 /// Python, started by the first of these and ended by the last; joined where the process runs one already.
 ///
 /// Give the one that starts Python a place in main() that outlives all others: Python is ended in the thread that
-/// started it, or not at all.  It can be started again after that, but NumPy cannot be imported a second time.
+/// started it, or not at all.  It can be started again after that, but NumPy cannot be imported a second time, and
+/// what is left of the first interpreter's objects must not be used.  Threads that call Python end before it does.
 class interpreter {
 public:
     explicit interpreter(const start_options &options = {})

@@ -236,7 +236,7 @@ inline PyObject *exporter_interface(PyObject *self, void *)
 
 inline PyObject *memory_type()
 {
-    if (found.memory_type) return found.memory_type;
+    if (known().memory_type) return found.memory_type;
     static PyGetSetDef attributes[] = {
         {"__cuda_array_interface__", exporter_interface, nullptr, "Where the device memory is.", nullptr},
         {nullptr, nullptr, nullptr, nullptr, nullptr}};
@@ -261,9 +261,9 @@ inline PyObject *once(PyObject *&place, const char *module, const char *name)
 /// A CuPy array: public constructors that ask no driver when the device is named.
 inline PyObject *device_array(const memory &m, PyObject *keeper)
 {
-    PyObject *const unowned = once(found.unowned_memory, "cupy.cuda", "UnownedMemory");
-    PyObject *const pointer = once(found.memory_pointer, "cupy.cuda", "MemoryPointer");
-    PyObject *const array = once(found.device_array, "cupy", "ndarray");
+    PyObject *const unowned = once(known().unowned_memory, "cupy.cuda", "UnownedMemory");
+    PyObject *const pointer = once(known().memory_pointer, "cupy.cuda", "MemoryPointer");
+    PyObject *const array = once(known().device_array, "cupy", "ndarray");
     std::ptrdiff_t span = detail::count(m.shape) ? static_cast<std::ptrdiff_t>(m.type.size) : 0;
     for (std::size_t n = 0; span && n < m.shape.size(); ++n)
         span += (m.shape[n] - 1) * (m.strides[n] < 0 ? -m.strides[n] : m.strides[n]);
@@ -284,7 +284,7 @@ inline PyObject *memory::to_python() const
     const detail::local made(detail::checked(made_of->tp_alloc(made_of, 0)));
     reinterpret_cast<detail::exporter *>(made.get())->held = new memory(*this);
     if (device_id >= 0) return detail::device_array(*this, made.get());
-    return detail::checked(PyObject_CallOneArg(detail::once(detail::found.asarray, "numpy", "asarray"), made.get()));
+    return detail::checked(PyObject_CallOneArg(detail::once(detail::known().asarray, "numpy", "asarray"), made.get()));
 }
 
 } // namespace ufunc_magic

@@ -1,0 +1,112 @@
+"""Comparisons against pyperf on the same functions, and what they cost.
+
+``python benchmarks/comparing.py [--json FILE]``, with pyperf installed.
+
+Three figures: the medians of `ufunc_magic.compare` against those of pyperf, as a ratio of ratios (each function
+over the first one, so that a machine that changes its speed between the two does not count); what the harness adds
+to a call of a microsecond; seconds of the default comparison and of one over seven decades.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import machine
+import numpy as np
+import pyperf
+
+import ufunc_magic
+from ufunc_magic.compare import compare
+from ufunc_magic.compare.measure import Call, measure
+
+SETUP = "import numpy as np; x = np.linspace(0.1, 2.0, 10_000)"
+STATEMENTS = {
+    "sqrt": "np.sqrt(x)",
+    "exp": "np.exp(x)",
+    "expression": "np.where(x < 0.5, 4 * x + np.exp(-x), np.log(x))",
+    "python": "sum(map(float, x[:1000]))",
+}
+X = np.linspace(0.1, 2.0, 10_000)
+
+
+def by_pyperf(statement: str) -> float:
+    """Median of ``pyperf timeit``, in processes of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "found.json"
+        few = ["-p", "4", "-n", "3", "-w", "1", "--quiet", "-o", str(file)]
+        command = [sys.executable, "-m", "pyperf", "timeit", *few, "-s", SETUP, statement]
+        subprocess.run(command, check=True, capture_output=True)
+        return float(pyperf.Benchmark.load(str(file)).median())
+
+
+def by_compare(statement: str) -> float:
+    """Median of a comparison."""
+    return compare({"f": eval(f"lambda x: {statement}", {"np": np})}, X, budget=1.0).rows[0].seconds
+
+
+def accuracy(turns: int) -> dict[str, float]:
+    """Function -> our median over pyperf's, one after the other, over the same of the first function."""
+    ratios: dict[str, list[float]] = {name: [] for name in STATEMENTS}
+    for _ in range(turns):
+        for name, statement in STATEMENTS.items():
+            ratios[name].append(by_compare(statement) / by_pyperf(statement))
+    medians = {name: statistics.median(values) for name, values in ratios.items()}
+    return {name: value / medians["sqrt"] for name, value in medians.items()}
+
+
+def overhead(turns: int = 21) -> float:
+    """What the harness says of a call of about a microsecond, over the same in a plain loop; less 1."""
+    x = np.linspace(0, 1, 1000)
+    number, ratios, function = 1000, [], np.sqrt  # a name of its own, as the harness has
+    for _ in range(turns):
+        now = time.perf_counter()
+        (timing,) = measure([Call(np.sqrt, (x,))], clock=time.perf_counter, deadline=now + 0.05, sample=1e-3)
+        plain = []
+        for _ in range(15):
+            start = time.perf_counter()
+            for _ in range(number):
+                function(x)
+            plain.append((time.perf_counter() - start) / number)
+        ratios.append(timing.seconds / statistics.median(plain))
+    return statistics.median(ratios) - 1
+
+
+def durations() -> dict[str, float]:
+    """Seconds that comparisons take, the machine's limits known."""
+    build = ufunc_magic.compile_c("double f(double a) { return a < 0.5 ? 4*a + __builtin_exp(-a) : __builtin_log(a); }")
+    calls = {"ufunc": build["f"], "expression": f"lambda x: {STATEMENTS['expression']}"}
+    compare(calls, X, budget=0.1)
+    found = {}
+    for name, sizes in (("one size", None), ("10:1e7", "10:1e7"), ("1:1e7", "1:1e7")):
+        start = time.perf_counter()
+        compare(calls, X, sizes=sizes)
+        found[name] = time.perf_counter() - start
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--turns", type=int, default=3)
+    arguments = parser.parse_args()
+    results = {
+        "machine": machine.describe("pyperf"),
+        "compare over pyperf": accuracy(arguments.turns),
+        "overhead of the harness": overhead(),
+        "seconds": durations(),
+    }
+    text = json.dumps(results, indent=2)
+    print(text)
+    if arguments.json:
+        arguments.json.write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    main()

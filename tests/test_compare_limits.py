@@ -1,0 +1,318 @@
+"""How far from the limit, and against whom: machine limits, arithmetic read from text, verdicts, rivals."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ufunc_magic.compare import compare, machine
+from ufunc_magic.compare.candidates import Candidate
+from ufunc_magic.compare.forms import forms
+from ufunc_magic.compare.machine import Limits, cache_levels, limits, measure_limits
+from ufunc_magic.compare.rivals import chosen, rivals
+from ufunc_magic.compare.roofline import verdict
+from ufunc_magic.compare.translate import cython_text, numexpr_text
+from ufunc_magic.compare.versus import Asked, over_sizes
+from ufunc_magic.compare.work import Work, function_work, loop_line, ufunc_work
+from ufunc_magic.errors import ComparisonError
+from ufunc_magic.objectcode import FunctionCode
+
+LIMITS = Limits(((1 << 15, 80e9), (48 << 20, 10e9)), 50e9)
+
+PYTHON = """\
+K = 3.5
+
+
+def sq(x):
+    return x*x
+
+
+def f(a):
+    return 4*a + math.exp(-a) if a < 0.5 else sq(a) + K
+"""
+VECTOR = """\
+K = 3.5
+
+
+def sq(x):
+    return x*x
+
+
+def f(a):
+    t = sq(a)
+    return np.where(a < 0.5, 4*a + np.exp(-a), t + K)
+"""
+CODE = FunctionCode(
+    "f", "ufunc", nin=1, nout=1, python=PYTHON, checked=PYTHON, vector=VECTOR, python_name="f", timed=(12, 12)
+)
+
+
+# -- the machine --------------------------------------------------------------------------------
+
+
+def test_limits_are_measured_once_and_remembered() -> None:
+    asked = []
+
+    def found() -> Limits:
+        asked.append(1)
+        return LIMITS
+
+    assert [limits(found=found), limits(found=found)] == [LIMITS, LIMITS]
+    assert len(asked) == 1
+
+
+def test_limits_survive_as_text() -> None:
+    assert Limits.from_text(LIMITS.to_text()) == LIMITS
+    for text in ("", "1e9", "fast 1:2", "1e9 12"):
+        with pytest.raises(ValueError):  # noqa: PT011 -- Python's own words
+            Limits.from_text(text)
+
+
+def test_what_can_be_moved_depends_on_how_much_is_touched() -> None:
+    assert [LIMITS.bytes_per_second(n) for n in (1, 1 << 15, 48 << 20, 1 << 40)] == [80e9, 80e9, 10e9, 10e9]
+    assert 10e9 < LIMITS.bytes_per_second(1 << 20) < 80e9
+    assert LIMITS.stream == 10e9
+
+
+def test_limits_of_a_clock_that_jumps_are_finite_numbers() -> None:
+    now = [0.0]
+
+    def clock() -> float:
+        now[0] += 1e-4
+        return now[0]
+
+    found = measure_limits(clock=clock)
+    assert len(found.moved) == len(machine.SETS) + 1
+    assert all(0 < rate < math.inf for _, rate in found.moved)
+    assert 0 < found.arithmetic < math.inf
+
+
+def test_caches_are_read_where_linux_tells_them(tmp_path: Path) -> None:
+    rows = [("1", "Data", "48K"), ("1", "Instruction", "32K"), ("2", "Unified", "2M"), ("3", "Unified", "odd")]
+    for position, words in enumerate(rows):
+        folder = tmp_path / f"index{position}"
+        folder.mkdir()
+        for name, word in zip(("level", "type", "size"), words, strict=True):
+            (folder / name).write_text(word + "\n")
+    found = cache_levels(bytes_per_element=16, folder=tmp_path)
+    assert [(level.name, level.bytes, level.elements) for level in found] == [
+        ("L1", 48 << 10, 3072),
+        ("L2", 2 << 20, 1 << 17),
+    ]
+    assert cache_levels(bytes_per_element=16, folder=tmp_path / "none") == ()
+
+
+# -- arithmetic ---------------------------------------------------------------------------------
+
+
+def test_arithmetic_is_counted_through_the_functions_that_are_called() -> None:
+    found = function_work(PYTHON, name="f")
+    assert found == Work(4 + 20, {"exp": 1})
+    assert found.dearest == "exp"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("lambda x: x + 1", Work(1)),
+        ("lambda x, y: x / y", Work(4)),
+        ("lambda x: x**2.5", Work(50, {"pow": 1})),
+        ("lambda x: np.sin(x) * np.sin(2*x)", Work(42, {"sin": 2})),
+    ],
+)
+def test_arithmetic_of_lambdas(text: str, expected: Work) -> None:
+    assert function_work(text) == expected
+
+
+def test_loops_and_recursion_are_seen_and_end() -> None:
+    looping = function_work("def f(x):\n    while x > 1:\n        x *= 0.5\n    return x", name="f")
+    assert looping == Work(1, loops=True)
+    assert function_work("def f(x):\n    return f(x - 1)", name="f") == Work(2)
+
+
+def test_what_has_no_text_has_no_arithmetic() -> None:
+    assert function_work(math.sqrt) is None
+    assert function_work("not python") is None
+    assert ufunc_work(np.frexp) is None
+    assert ufunc_work(np.exp) == Work(20, {"exp": 1})
+    assert ufunc_work(np.add) == Work(1)
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        ("double f(double x) {\n  while (x > 1) x /= 2;\n  return x; }", 11),
+        ("double f(double x, int n) {\n  for (int i = 0; i < n; i++) x *= x;\n  return x; }", 11),
+        ("double f(double x) {\n  for (int i = 0; i < 4; i++) x *= x;\n  return x; }", 0),
+        ("double f(double x) { return x; } // while", 0),
+    ],
+)
+def test_the_line_of_a_loop_that_depends_on_data(source: str, line: int) -> None:
+    assert loop_line(source, line=10) == line
+
+
+LOOP = "line 4, data-dependent loop"
+EXP, EXPS = Work(23, {"exp": 1}), Work(230, {"exp": 3})
+
+# -- verdicts -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("seconds", "work", "remark", "expected"),
+    [
+        (16e6 / 10e9 / 0.93, None, "", "memory-bound, at 93 % of what this machine can move"),
+        (16e6 / 10e9 / 1.4, None, "", "memory-bound, at 100 % of what this machine can move"),
+        (16e6 / 10e9 / 0.93, Work(1), LOOP, "memory-bound, at 93 % of what this machine can move"),
+        (1e6 * 23 / 50e9 / 0.1, EXP, "", "between the limits: 35 % of memory, about 10 % of arithmetic"),
+        (1e6 * 230 / 50e9 / 0.5, EXPS, "", "compute-bound in exp, at about 50 % of this machine's arithmetic"),
+        (1e6 * 230 / 50e9 / 0.6, Work(230), "", "compute-bound, at about 60 % of this machine's arithmetic"),
+        (1.0, Work(3, {}, True), LOOP, "not vectorized: line 4, data-dependent loop"),
+        (1.0, Work(3, {}, True), "", "compute-bound"),
+        (1.0, Work(3), "", "far from the limits: <1 % of memory, about <1 % of arithmetic"),
+        (16e6 / 10e9 / 0.3, None, "", "at 30 % of what this machine can move"),
+        (0.0, None, "", ""),
+    ],
+)  # fmt: skip
+def test_verdicts(seconds: float, work: Work | None, remark: str, expected: str) -> None:
+    said = verdict(
+        seconds=seconds, elements=1_000_000, nbytes=16_000_000, bytes_per_second=10e9, flops_per_second=50e9,
+        work=work, remark=remark,
+    )  # fmt: skip
+    assert said == expected
+
+
+def test_a_short_call_is_mostly_its_own_cost() -> None:
+    said = verdict(seconds=1e-6, elements=10, nbytes=160, bytes_per_second=10e9, flops_per_second=50e9, work=Work(1))
+    assert said == "mostly the cost of a call"
+
+
+def test_rows_say_how_far_they_are_from_the_limit() -> None:
+    now = [0.0]
+
+    def clock() -> float:
+        return now[0]
+
+    def add(x: Any) -> Any:
+        now[0] += x.nbytes * 2 / 10e9 / 0.9
+        return x + 1
+
+    found = compare({"add": add}, np.ones(4_000_000), limit=LIMITS, clock=clock)
+    assert found.rows[0].note == "memory-bound, at 90 % of what this machine can move"
+
+
+# -- rivals -------------------------------------------------------------------------------------
+
+
+def test_rivals_are_chosen_by_name() -> None:
+    assert chosen("numpy, numba,numpy") == ("numpy", "numba")
+    with pytest.raises(ComparisonError, match=r"'fortran' is nothing to compare with.\nGive some of numpy,numba"):
+        chosen("numpy,fortran")
+
+
+def test_rivals_compute_the_same() -> None:
+    x = np.linspace(0, 1, 101)
+    python = forms(CODE).python
+    assert python is not None
+    found, notes = rivals(CODE, "numpy,vectorize")
+    assert notes == ()
+    assert [one.label for one in found] == ["NumPy expression", "np.vectorize"]
+    for one in found:
+        np.testing.assert_allclose(one.function(x), [python(v) for v in x.tolist()], rtol=1e-15)
+
+
+def test_rivals_that_are_not_installed_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ufunc_magic.compare.rivals.installed", lambda name: None)
+    found, notes = rivals(CODE, "numba,numexpr,cython")
+    assert found == ()
+    assert notes == (
+        "numba left out: Numba is not installed (pip install numba)",
+        "numexpr left out: numexpr is not installed (pip install numexpr)",
+        "cython left out: Cython is not installed (pip install cython)",
+    )
+
+
+def test_functions_without_a_python_form_have_no_rivals() -> None:
+    code = FunctionCode("f", "ufunc", nin=1, nout=1)
+    assert rivals(code, "numpy") == ((), ("numpy left out: the function has no Python form",))
+    core = FunctionCode("f", "ufunc", nin=1, nout=1, python=PYTHON, core="(n)->()")
+    assert rivals(core, "numpy") == ((), ("numpy left out: the function works on arrays",))
+
+
+@pytest.mark.numba
+def test_numba_computes_the_same_and_tells_what_compiling_cost() -> None:
+    pytest.importorskip("numba", reason="Numba is not installed")
+    (one,), notes = rivals(CODE, "numba")
+    assert notes == ()
+    assert one.compile_seconds is not None
+    assert one.compile_seconds > 1e-3
+    np.testing.assert_allclose(one.function(np.array([0.25, 2.0])), [1 + math.exp(-0.25), 7.5])
+
+
+def test_numexpr_gets_one_expression() -> None:
+    text = numexpr_text(VECTOR, name="f")
+    assert text == ("where(a < 0.5, 4 * a + exp(-a), a * a + 3.5)", ("a",))
+    numexpr = pytest.importorskip("numexpr", reason="numexpr is not installed")
+    assert numexpr.evaluate(text[0], {"a": np.array([2.0])}).tolist() == [7.5]
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["np.hypot(a, 1.0)", "a[0]", "a % 2", "b", "1 < a < 2", "f(a)", "np.where(a < 1, a, out=a)", "(lambda: a)()"],
+)
+def test_what_numexpr_has_no_words_for_is_not_said(body: str) -> None:
+    assert numexpr_text(f"def f(a):\n    return {body}\n", name="f") is None
+
+
+def test_cython_gets_types() -> None:
+    assert cython_text(PYTHON, name="f", letters="dd", nin=1) == (
+        "# cython: infer_types=True, cdivision=True\ncimport cython\nfrom libc.math cimport exp\ncdef double K = 3.5\n"
+        "cdef double sq(double x) noexcept:\n    return x * x\n@cython.ufunc\ncdef double f(double a):\n"
+        "    return 4 * a + exp(-a) if a < 0.5 else sq(a) + K\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("letters", "text"),
+    [
+        ("Dd", "def f(a):\n    return a.real"),
+        ("dl", "def f(a):\n    return 1"),
+        ("dd", "def f(a):\n    return round(a)"),
+    ],
+)
+def test_what_cython_would_not_say_the_same_way_is_not_said(letters: str, text: str) -> None:
+    assert cython_text(text, name="f", letters=letters, nin=1) is None
+
+
+def test_cython_is_compiled_by_whoever_can() -> None:
+    pytest.importorskip("Cython", reason="Cython is not installed")
+    asked = []
+
+    def compiled(text: str) -> dict[str, Any]:
+        asked.append(text)
+        return {"f": np.exp}
+
+    (one,), notes = rivals(CODE, "cython", compile_cython=compiled)
+    assert (one.function, notes, "@cython.ufunc" in asked[0]) == (np.exp, (), True)
+
+
+def test_a_cell_s_function_and_its_rivals_over_sizes() -> None:
+    vector = forms(CODE).vector
+    assert vector is not None
+    told: list[float] = []
+    asked = Asked("vectorize,fortran".partition(",")[0], "10:100", progress=lambda share, _: told.append(share))
+    found = over_sizes(vector, CODE, asked, share=0.05)
+    assert found.ok
+    assert (found.name, found.labels) == ("f", ("f", "np.vectorize"))
+    assert [row.elements for row in found.series("f")] == [10, 20, 50, 100]
+    assert told[-1] == 1.0
+    alone = over_sizes(vector, CODE, Asked(sizes="10"), share=0.05)
+    assert alone.labels == ("f", "NumPy expression")
+
+
+def test_a_candidate_carries_its_compile_time_to_its_row() -> None:
+    made = Candidate("x", np.sqrt, compile_seconds=0.25)
+    assert compare({"a": np.sqrt, "x": made}, np.ones(10), budget=0.02).rows[1].compile_seconds == 0.25

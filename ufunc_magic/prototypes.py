@@ -1,0 +1,248 @@
+"""Compiled functions as text for C and C++: prototypes, and inline functions that call a library's tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from .errors import SignatureError
+from .objectcode import FunctionCode, LoopCode, ObjectCode
+from .signature import TYPES
+
+__all__ = ["TABLES", "header_text"]
+
+#: What our libraries export for callers in C; see docs/object-code.md.
+TABLES = ("__ufm_loops", "__ufm_functions", "__ufm_scalars")
+_WORDS = frozenset(
+    "auto bool break case char class const continue default delete do double else enum extern false float for friend "
+    "goto if inline int long namespace new operator private protected public register restrict return short signed "
+    "sizeof static struct switch template this throw true try typedef typename union unsigned using virtual void "
+    "volatile while".split()
+)
+
+
+@dataclass(frozen=True)
+class _Names:
+    """The library's tables under their names there; ``""`` for one that it has not."""
+
+    loops: str
+    functions: str
+    scalars: str
+
+
+def header_text(object_code: ObjectCode, *, name: str, tables: Mapping[str, str], prefix: str = "") -> str:
+    """The header of a library.
+
+    Parameters
+    ----------
+    object_code : ObjectCode
+    name : str
+        Of the library, without ``lib`` and ``.so``.
+    tables : mapping
+        Names of our tables, ``"__ufm_loops"`` and so on, to those in the library.
+    prefix : str
+
+    Raises
+    ------
+    SignatureError
+        If it has no function for C.
+    """
+    known = _Names(*(tables.get(table, "") for table in TABLES))
+    inside: list[str] = []
+    overloads: list[str] = []
+    types: list[str] = []
+    for function in object_code.functions:
+        if function.kind == "ufunc":
+            inside += _comment(function)
+            for loop in function.loops:
+                inside += _loop(function, loop, known, object_code, prefix)
+            overloads += _overloads(function, prefix)
+        elif function.kind == "plain":
+            written, _, prototype = function.declaration.rpartition("\n")
+            if written not in types:
+                types.append(written)
+            inside += [*_comment(function), *_plain(function, prototype, known, prefix)]
+    if not inside:
+        raise SignatureError(f"{object_code.name} has no function that C can call.")
+    guard = f"UFM_{name.upper()}_H"
+    loops = f"void (*const {known.loops}[])(char **, const ptrdiff_t *, const ptrdiff_t *, void *)"
+    declared = [loops] if known.loops else []
+    # Exported as pointers to void, which ISO C does not convert to functions.
+    declared += [f"void (*const {table}[])(void)" for table in (known.functions, known.scalars) if table]
+    lines = [
+        f"/* Functions of {object_code.name}, compiled by ufunc_magic for {object_code.target}.",
+        f"   Link with: -L<this folder> -l{name} -Wl,-rpath,<this folder> */",
+        f"#ifndef {guard}",
+        f"#define {guard}",
+        "#include <stdbool.h>",
+        "#include <stddef.h>",
+        *filter(None, types),
+        "#ifdef __cplusplus",
+        'extern "C" {',
+        "#endif",
+        *(f"extern {table};" for table in declared),
+        *inside,
+        "#ifdef __cplusplus",
+        "}",
+        *overloads,
+        "#endif",
+        "#endif",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _comment(function: FunctionCode) -> list[str]:
+    """The comment above the function in its cell."""
+    said = function.doc.replace("*/", "* /").strip()
+    return ["", f"/* {said} */"] if said else [""]
+
+
+def _spelled(number: int) -> str:
+    return TYPES[number].c.replace("_Bool", "bool")
+
+
+def _suffix(function: FunctionCode, loop: LoopCode) -> str:
+    """``_dd`` where a function has several loops: NumPy's letters of the inputs, of all operands where those repeat."""
+    if len(function.loops) == 1:
+        return ""
+    inputs = [other.types[: function.nin] for other in function.loops]
+    types = loop.types if inputs.count(loop.types[: function.nin]) > 1 else loop.types[: function.nin]
+    return "_" + "".join(TYPES[t].char.replace("?", "b1") for t in types)
+
+
+def _operands(function: FunctionCode, taken: Sequence[str]) -> list[str]:
+    """A C name for each operand, inputs first."""
+    own = [*function.parameters[: function.nin], *function.results]
+    return _usable(own, function.nin + function.nout, taken)
+
+
+def _usable(own: Sequence[str], count: int, taken: Sequence[str]) -> list[str]:
+    """As many C names, each the operand's own where that is one and free."""
+    made: list[str] = []
+    for n in range(count):
+        word = own[n] if n < len(own) else ""
+        free = re.fullmatch(r"[A-Za-z_]\w*", word, re.ASCII) and word not in _WORDS and word not in [*made, *taken]
+        made.append(word if free and not word.startswith("ufm") else f"operand{n + 1}")
+    return made
+
+
+def _cores(function: FunctionCode) -> tuple[list[list[str]], list[str]]:
+    """The core dimensions of each operand, and all of them in NumPy's order, that of their first appearance."""
+    groups = re.findall(r"\(([^()]*)\)", function.core) or [""] * (function.nin + function.nout)
+    cores = [[word.strip() for word in group.split(",") if word.strip()] for group in groups]
+    return cores, list(dict.fromkeys(word for core in cores for word in core))
+
+
+def _loop(
+    function: FunctionCode, loop: LoopCode, tables: _Names, object_code: ObjectCode, prefix: str
+) -> Iterator[str]:
+    """A loop as a function of one item, and for element-wise ones as a function of arrays."""
+    name = f"{prefix}{function.name}{_suffix(function, loop)}"
+    cores, dims = _cores(function)
+    sizes = [word for word in dims if not word.isdigit()]
+    names = _operands(function, sizes)
+    types = [_spelled(number) for number in loop.types]
+    nin = function.nin
+    answers = function.nout == 1 and not cores[-1]
+    inputs = [f"const {t} *{n}" if c else f"{t} {n}" for t, n, c in zip(types, names, cores, strict=True)][:nin]
+    outputs = [] if answers else [f"{t} *{n}" for t, n in zip(types[nin:], names[nin:], strict=True)]
+    parameters = ", ".join([*inputs, *(f"ptrdiff_t {size}" for size in sizes), *outputs]) or "void"
+    result = types[-1] if answers else "void"
+    yield f"static inline {result} {name}({parameters})"
+    yield "{"
+    # C++ returns a complex long double in another way than C.
+    if tables.scalars and not function.core and not (object_code.language != "c" and 16 in loop.types):
+        pointers = [f"{t} *" for t in types[nin:]] if not answers else []
+        form = f"{result} (*)({', '.join([*types[:nin], *pointers]) or 'void'})"
+        call = f"(({form}){tables.scalars}[{loop.index}])({', '.join(names[:nin] if answers else names)})"
+        yield f"    if ({tables.scalars}[{loop.index}])"
+        yield f"        return {call};" if answers else f"        {{ {call}; return; }}"
+    if answers:
+        yield f"    {types[-1]} {names[-1]};"
+    values = [
+        n if c or (k >= nin and not answers) else f"&{n}" for k, (n, c) in enumerate(zip(names, cores, strict=True))
+    ]
+    strides = [_core_strides(types[k], core) for k, core in enumerate(cores)]
+    steps = ["0" for _ in names] + [step for one in strides for step in one]
+    yield from _call(tables.loops, loop, values, "1", dims, steps)
+    if answers:
+        yield f"    return {names[-1]};"
+    yield "}"
+    if not function.core:
+        arrays = [
+            f"const {t} *{n}" if k < nin else f"{t} *{n}" for k, (t, n) in enumerate(zip(types, names, strict=True))
+        ]
+        yield f"static inline void {name}_array({', '.join([*arrays, 'ptrdiff_t ufm_count'])})"
+        yield "{"
+        yield from _call(tables.loops, loop, names, "ufm_count", [], [f"sizeof({t})" for t in types])
+        yield "}"
+
+
+def _core_strides(kind: str, core: Sequence[str]) -> list[str]:
+    """Bytes between elements along each core dimension of a contiguous operand."""
+    return [" * ".join([f"(ptrdiff_t)sizeof({kind})", *core[n + 1 :]]) for n in range(len(core))]
+
+
+def _call(
+    table: str, loop: LoopCode, values: Sequence[str], count: str, dims: Sequence[str], steps: Sequence[str]
+) -> Iterator[str]:
+    """The call of a loop by NumPy's convention for them, PyUFuncGenericFunction."""
+    yield f"    char *ufm_values[] = {{{', '.join(f'(char *){value}' for value in values)}}};"
+    yield f"    const ptrdiff_t ufm_sizes[] = {{{', '.join([count, *dims])}}};"
+    yield f"    const ptrdiff_t ufm_steps[] = {{{', '.join(steps)}}};"
+    yield f"    {table}[{loop.index}](ufm_values, ufm_sizes, ufm_steps, 0);"
+
+
+def _overloads(function: FunctionCode, prefix: str) -> Iterator[str]:
+    """In C++ a function of several loops has its name alone, too."""
+    if len(function.loops) < 2 or function.core or function.nout != 1 or not function.nin:
+        return
+    seen = set()
+    for loop in function.loops:
+        types = [_spelled(number) for number in loop.types]
+        inputs = tuple(types[: function.nin])
+        if inputs not in seen:
+            names = _operands(function, ())[: function.nin]
+            given = ", ".join(f"{t} {n}" for t, n in zip(inputs, names, strict=True))
+            name = f"{prefix}{function.name}"
+            call = f"{name}{_suffix(function, loop)}({', '.join(names)})"
+            yield f"static inline {types[-1]} {name}({given}) {{ return {call}; }}"
+        seen.add(inputs)
+
+
+def _plain(function: FunctionCode, prototype: str, tables: _Names, prefix: str) -> Iterator[str]:
+    """A plain function, called through the library's table."""
+    result, _, rest = prototype.partition("(*)")
+    kinds = _parameters(rest.strip().removeprefix("(").removesuffix(")"))
+    if "..." in kinds or "(" in result:
+        yield f"/* {function.name}, {prototype.replace('*/', '* /')}, is {tables.functions}[{function.index}]. */"
+        return
+    names = _usable(function.parameters, len(kinds), ())
+    given = ", ".join(_declared(kind, name) for kind, name in zip(kinds, names, strict=True)) or "void"
+    call = f"(({prototype}){tables.functions}[{function.index}])({', '.join(names)})"
+    yield f"static inline {result.strip()} {prefix}{function.name}({given})"
+    yield "{"
+    yield f"    {'' if result.strip() == 'void' else 'return '}{call};"
+    yield "}"
+
+
+def _parameters(text: str) -> list[str]:
+    """The types of a parameter list, split at the commas that stand outside of brackets."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter in "([{") - (letter in ")]}")
+        if letter == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    kinds = [part.strip() for part in parts]
+    return [] if kinds in ([""], ["void"]) else kinds
+
+
+def _declared(kind: str, name: str) -> str:
+    """A parameter of that type: the name goes into the declarator, ``double (*operand1)[3]``."""
+    if "(*" in kind:
+        return kind.replace("(*", f"(*{name}", 1)
+    before, bracket, after = kind.partition("[")
+    return f"{before.rstrip()} {name}{bracket}{after}"
