@@ -97,7 +97,8 @@ PURE = frozenset(
 #: Pure ones of an impure family.
 PURE_TOO = frozenset(
     "compare.agreement compare.samples compare.returned hints diagnostics translated nvrtc.log nvrtc.advice "
-    "nvrtc.shims guard.inputs show.assembly show.hot show.generated show.annotated show.remarks progress".split()
+    "nvrtc.shims guard.inputs show.assembly show.hot show.generated show.annotated show.remarks progress "
+    "compare.roofline compare.work compare.translate compare.difference compare.sizes".split()
 )
 #: What no pure module imports: the file system, the process, the network, the machine.
 IMPURE = frozenset("os pathlib shutil io tempfile socket subprocess ctypes time threading platform sys random".split())

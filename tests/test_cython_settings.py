@@ -65,13 +65,12 @@ def test_misspelled_option_is_corrected_to_one_of_the_language() -> None:
         arguments.parse("--anotate", language="cython")
     assert caught.value.message == "--anotate is not an option."
     with pytest.raises(OptionError, match="%%c_ufunc\\? lists the options"):
-        arguments.parse("--annotatefullc", language="c")
+        arguments.parse("--pgq", language="c")
 
 
 @pytest.mark.parametrize(
     ("given", "language", "message"),
     [
-        ({"annotate": True}, "c", "--annotate is for Cython cells, and this one is C.\nLeave it out, or use %%cython"),
         ({"language_level": 2}, "c", "-2 is for Cython cells"),
         ({"pgo": True}, "c", "-c=-fprofile-use=FILE"),
         (
@@ -94,9 +93,9 @@ def test_options_that_mean_something_for_cython_are_not_refused() -> None:
 
 
 def test_remembered_options_of_another_language_are_left_out() -> None:
-    remembered = make_options({"annotate": True, "types": "f4", "parallel": 2})
+    remembered = make_options({"pgo": True, "types": "f4", "parallel": 2})
     assert suited(remembered, language="c") == Options(types="f4", parallel=2)
-    assert suited(remembered, language="cython") == Options(annotate=True, parallel=2)
+    assert suited(remembered, language="cython") == Options(pgo=True, parallel=2)
 
 
 def test_whole_c_is_an_annotated_view_too() -> None:

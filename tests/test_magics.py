@@ -58,7 +58,9 @@ class FakeEngine:
             raise CompileError("the fake compiler refused.")
         return FakeBuild(self.functions)
 
-    def report(self, built: FakeBuild, *, options: Options, namespace: Mapping[str, Any]) -> FakeReport:
+    def report(
+        self, built: FakeBuild, *, options: Options, namespace: Mapping[str, Any], surface: Any = None
+    ) -> FakeReport:
         if self.report_fails:
             raise CompileError("the fake report refused.")
         return FakeReport(options)

@@ -239,7 +239,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         name = options.name or f"In[{self.shell.displayhook.prompt_count}]"
         self.capture.begin()
         built = build.build(cell, language=language, options=options, name=name)
-        if built.printed:
+        if built.printed and options.time:
             sys.stdout.write(built.printed)
         hidden = self.names.hidden(built)
         shown: Report | None = None

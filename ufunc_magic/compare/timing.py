@@ -66,7 +66,7 @@ def report(
 
     ``compile_cython`` makes the rivals of ``--vs cython``; ``progress`` is told of ``--sizes``, as by `compare`.
     """
-    asked = Asked(getattr(options, "vs", ""), getattr(options, "sizes", ""), compile_cython, progress)
+    asked = Asked(options.vs, options.sizes, compile_cython, progress)
     codes = [code for code in built.object_code.functions if code.name in built]
     ufuncs = [code for code in codes if code.kind == "ufunc"]
     notes = [*built.notes, *cudarows.notices(built.object_code)]

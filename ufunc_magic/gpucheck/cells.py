@@ -77,7 +77,7 @@ __global__ void astray(float *x) { x[1ll << 40] = 1; }
 
 @dataclass(frozen=True)
 class Reference:
-    """What a function of `CELL` should give: NumPy's form on ``inputs``, at most ``ulps`` units in the last place off."""
+    """What a function of `CELL` should give: NumPy's form on ``inputs``, at most ``ulps`` last places off."""
 
     name: str
     form: Callable[..., Any]
