@@ -230,8 +230,8 @@ def test_profile_guided_cell_gives_the_same_answers() -> None:
 def test_options_of_other_languages_are_refused() -> None:
     with pytest.raises(um.OptionError, match="types"):
         um.compile_cython(COUNTS, types="f4,f8")
-    with pytest.raises(um.OptionError, match="annotate"):
-        um.compile_c("double f(double x) { return x; }", annotate=True)
+    with pytest.raises(um.OptionError, match="pgo"):
+        um.compile_c("double f(double x) { return x; }", pgo=True)
 
 
 # What a cell is to a session
