@@ -20,6 +20,8 @@ import ufunc_magic
 from ufunc_magic import compilers
 from ufunc_magic.errors import ToolchainError
 
+pytestmark = pytest.mark.slow
+
 mpmath = pytest.importorskip("mpmath", reason="mpmath computes the references")
 
 TEMPLATES = Path(compilers.__file__).parent / "templates"

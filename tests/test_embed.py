@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent
 INCLUDE = ROOT / "ufunc_magic" / "include"
 CHECKS = ROOT / "tests" / "embed"

@@ -22,6 +22,8 @@ import ufunc_magic as um
 from ufunc_magic import arguments, codegen, cparse, loader, objectcode, operands, pyloop
 from ufunc_magic.options import Options, make_options
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent
 if str(HERE) not in sys.path:
     sys.path.insert(0, str(HERE))

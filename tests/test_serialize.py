@@ -119,7 +119,6 @@ got = pickle.load(sys.stdin.buffer)
 MPMATH = pytest.mark.filterwarnings("ignore:the rational private module is deprecated")
 
 
-
 def elsewhere(given: object, script: str, *, folder: Path, options: tuple[str, ...] = ("-Werror",), **env: str) -> str:
     """What ``script`` prints in a new process that has no compiler, where ``got`` is the pickled ``given``."""
     data = given if isinstance(given, bytes) else pickle.dumps(given)
