@@ -196,9 +196,11 @@ class Readings(Arithmetic):
         if op == "~":
             if not e.type.integral:
                 raise Stop("applies `~` to a floating-point number", node)
+            # Python's own True is no number that it would flip without a word.
+            true = e.truth or e.type.kind == "b" or e.range == (0, 1)
             e = self.modular(e, promoted(e.type))
             low, high = e.range
-            flipped = Expr(f"~int({e.text})" if e.truth else f"~{e.at(UNARY)}", e.type, UNARY, loose=True)
+            flipped = Expr(f"~int({e.text})" if true else f"~{e.at(UNARY)}", e.type, UNARY, loose=True)
             return flipped if e.loose or e.type.kind == "u" else replace(flipped, loose=False, low=~high, high=~low)
         raise Stop(f"cannot say `{brief(node)}`", node)
 
