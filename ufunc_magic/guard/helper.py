@@ -9,6 +9,7 @@ from __future__ import annotations
 import _locale
 import contextlib
 import ctypes
+import gc
 import marshal
 import mmap
 import os
@@ -52,11 +53,10 @@ def run(request: dict[str, Any], library: int, shared: mmap.mmap, output: int) -
     here = ctypes.addressof(ctypes.c_char.from_buffer(shared))
     memory = _confine(request["memory"], output)
     try:
-        watch = ctypes.CDLL(request["watch"])
+        watch = watcher(request["watch"])
     except OSError as fault:
         _answer(shared, {"refused": str(fault)})
         return
-    watch.watch.argtypes = (ctypes.c_void_p, ctypes.c_uint64)
     if request["watched"]:
         watch.watch(here, memory)
     before, tasks = _state(watch), _tasks()
@@ -274,6 +274,18 @@ def _answer(shared: mmap.mmap, answer: dict[str, Any]) -> None:
 # ---------------------------------------------------------------------------------------- in the helper
 
 
+#: Libraries of templates/watch.c that this process has open, for all that it forks.
+watchers: dict[str, ctypes.CDLL] = {}
+
+
+def watcher(path: str) -> ctypes.CDLL:
+    """The library that notes signals."""
+    if path not in watchers:
+        watchers[path] = ctypes.CDLL(path)
+        watchers[path].watch.argtypes = (ctypes.c_void_p, ctypes.c_uint64)
+    return watchers[path]
+
+
 #: Processes that serve a sandbox, which are to go on.
 servers: set[int] = set()
 
@@ -464,12 +476,15 @@ def answered(request: dict[str, Any], descriptors: list[int], link: socket.socke
         for name in request["preload"]:
             with contextlib.suppress(ImportError):
                 __import__(name)
+    with contextlib.suppress(OSError):
+        watcher(request["watch"])  # whoever is forked has it open already
     return attempt(request, descriptors[0] if descriptors else -1, link)
 
 
 def main() -> None:
     link = socket.socket(fileno=int(sys.argv[1]))
     parent = os.getppid()
+    gc.disable()  # a collection in a forked process would copy its memory
     with contextlib.suppress(AttributeError, OSError):
         libc.prctl(36, 1)  # PR_SET_CHILD_SUBREAPER: strays become ours
     while True:

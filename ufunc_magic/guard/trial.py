@@ -32,7 +32,7 @@ OPENING = 10.0
 #: Seconds after which the functions that are left are bound untried.
 BUDGET = 3.0
 #: Faulty inputs of one function that a note names.
-_MOST_NAMED = 3
+_MOST_NAMED = 2
 #: What a function must not be made to do by somebody who only tries it out.
 _UNTRIED = frozenset(
     "fopen open creat remove unlink rename mkdir rmdir system popen fork vfork execl execv execve kill sleep usleep "
@@ -145,7 +145,7 @@ class _Trial:
                 yield fault, case
             if fault.kind == "endless":  # each of its other values would take as long
                 waiting = [c for c in waiting if c.function is not case.function]
-            if self.spent > BUDGET:
+            if not waiting or self.spent > BUDGET:
                 self._left(waiting)
                 return
 
