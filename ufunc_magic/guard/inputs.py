@@ -159,9 +159,11 @@ def _generalized(code: FunctionCode, loop: LoopCode) -> Iterator[Case]:
     if names:
         yield Case(code, loop, "ordinary", (ordinary,), tuple((name, 1) for name in names))
         yield Case(code, loop, "empty", (ordinary,), tuple((name, 0) for name in names))
-    for row in (*_rows([_edges(k) for k in kinds], ordinary)[:24], *rows[1:4]):
-        yield Case(code, loop, "edge", (row,), usual)
+    # Arrays alone are filled with one value each time; numbers beside them are worth more rows.
     scalar = any(not core for core in cores[: code.nin])
+    edges = _rows([_edges(k) for k in kinds], ordinary)[: 24 if scalar else 4]
+    for row in (*edges, *rows[1 : 4 if scalar else 1]):
+        yield Case(code, loop, "edge", (row,), usual)
     for row in _rows([_huge(n) for n in loop.types[: code.nin]], ordinary)[: 12 if scalar else 2]:
         yield Case(code, loop, "huge", (row,), usual)
 

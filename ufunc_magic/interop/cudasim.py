@@ -170,11 +170,12 @@ def _simulated(value: Any) -> Any:
     if isinstance(value, cudadeclare.Declared):
         return _of_ours(value.function) if value.is_linked else None
     # Other objects are not asked for attributes: some answer to any.
-    is_ours = isinstance(value, np.ufunc) or str(type(value).__module__).startswith(_PACKAGE)
+    # Reports and Builds, which a notebook keeps in its names too, are no functions.
+    is_ours = isinstance(value, np.ufunc) or str(type(value).__module__).startswith(_FUNCTIONS)
     return _of_ours(value) if is_ours else None
 
 
-_PACKAGE = __name__.partition(".")[0] + "."
+_FUNCTIONS = tuple(f"{__name__.partition('.')[0]}.{name}" for name in ("device.", "foreign"))
 
 
 @functools.cache
