@@ -159,6 +159,19 @@ def test_report_says_what_a_call_costs(made: Any) -> None:
     assert any(re.match(r"--sandbox: every call goes to another process and back, \d+ us here", n) for n in made.notes)
 
 
+def test_sandboxed_cell_from_the_cache_starts_no_process_before_a_call() -> None:
+    program = (
+        "import ufunc_magic as um\n"
+        "from ufunc_magic.guard import process\n"
+        "b = um.compile_c('double once(double x) { return x; }', sandbox=True)\n"
+        "print(b.cached, process._helper is None, sum(n.startswith('--sandbox') for n in b.notes), b.once(2.0))\n"
+    )
+    command = [sys.executable, "-P", "-c", program]
+    root = Path(um.__file__).parents[1]
+    said = [subprocess.run(command, capture_output=True, text=True, cwd=root, timeout=120).stdout for _ in range(2)]
+    assert said == ["False False 1 2.0\n", "True True 1 2.0\n"]
+
+
 def test_what_it_prints_appears(made: Any, capsys: pytest.CaptureFixture[str]) -> None:
     made.say(np.arange(3.0))
     assert capsys.readouterr().out == "x is 0\nx is 1\nx is 2\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from . import cache, serialize
-from .backends import Backend, c, cuda, cython
+from .backends import Backend, c, cython
 from .built import Build, assemble
 from .built import held as built_before
 from .errors import Diagnostic, OptionError, SignatureError
+from .interop.whenimported import when_imported
 from .objectcode import ObjectCode
 from .options import Options, make_options, refuse
 from .progress import Progress
@@ -44,10 +44,7 @@ def build(source: str, *, language: Language, options: Options, name: str) -> Bu
     """
     refuse(options, language=language)
     made = _built_of(source.removeprefix("\ufeff"), _backend(language), options=options, name=name)
-    if "ufunc_magic.interop.numbaufunc" not in sys.modules:
-        from .interop import numbaufunc  # Numba learns of our ufuncs once it is imported
-
-        numbaufunc.attach()
+    when_imported("numba", _teach_numba)
     if language == "cuda":
         from . import device, nvrtc  # only cells of CUDA
         from .interop import numbacuda
@@ -55,6 +52,12 @@ def build(source: str, *, language: Language, options: Options, name: str) -> Bu
         device.compile_with(nvrtc.cubin)
         numbacuda.attach(compile_cuda)
     return made
+
+
+def _teach_numba() -> None:
+    from .interop import numbaufunc  # typing and lowering: only for who has imported Numba
+
+    numbaufunc.install()
 
 
 def _built_of(source: str, backend: Backend, *, options: Options, name: str) -> Build:
@@ -81,23 +84,30 @@ def _built_of(source: str, backend: Backend, *, options: Options, name: str) -> 
     seconds["load"] = time.perf_counter() - start
     made = replace(made, cached="compile" not in seconds, seconds=seconds, printed=printed)
     made = replace(made, diagnostics=_renamed(made, name))
-    if sandbox := object_code.__dict__.get("__ufm_sandbox"):
-        made = replace(made, notes=(*made.notes, _price(sandbox)))
+    sandbox = object_code.__dict__.get("__ufm_sandbox")
+    if sandbox and (price := _price(sandbox, measured=not made.cached)):
+        made = replace(made, notes=(*made.notes, price))
     while len(_built) >= _MOST_BUILDS:
         _built.pop(next(iter(tuple(_built)), ""), None)  # other threads make room as well
     _built[entry_key] = made
     return made
 
 
-def _price(sandbox: Sandbox) -> str:
-    """What each call of a sandboxed function costs beside the function."""
-    taken = []
-    for _ in range(20):
-        start = time.perf_counter()
-        sandbox.ping()
-        taken.append(time.perf_counter() - start)
-    cost = sorted(taken)[len(taken) // 2] * 1e6
-    return f"--sandbox: every call goes to another process and back, {cost:.0f} us here, and its operands are copied."
+def _price(sandbox: Sandbox, *, measured: bool) -> str:
+    """What each call of a sandboxed function costs beside the function; remembered, since a hit starts no process."""
+    store, fact = cache.default(), "sandbox 1"
+    text = store.recall(fact)
+    if measured:
+        taken = []
+        for _ in range(20):
+            start = time.perf_counter()
+            sandbox.ping()
+            taken.append(time.perf_counter() - start)
+        text = f"{sorted(taken)[len(taken) // 2] * 1e6:.0f}"
+        store.remember(fact, text)
+    if not text:
+        return ""
+    return f"--sandbox: every call goes to another process and back, {text} us here, and its operands are copied."
 
 
 def _compiled(
@@ -350,6 +360,8 @@ def _backend(language: Language) -> Backend:
         case "cython":
             return cython
         case "cuda":
+            from .backends import cuda  # with what runs on a GPU: a third of the import time of this module
+
             return cuda
     raise OptionError(f"language={language!r} is not known.", remedy="Use 'c', 'cython' or 'cuda'.")
 
