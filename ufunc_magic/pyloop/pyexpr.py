@@ -13,6 +13,8 @@ from .pyvalue import (
     ATOM,
     NOT,
     OR,
+    PRODUCT,
+    SUM,
     TERNARY,
     UNARY,
     Expr,
@@ -196,12 +198,13 @@ class Readings(Arithmetic):
         if op == "~":
             if not e.type.integral:
                 raise Stop("applies `~` to a floating-point number", node)
-            # Python's own True is no number that it would flip without a word.
-            true = e.truth or e.type.kind == "b" or e.range == (0, 1)
             e = self.modular(e, promoted(e.type))
             low, high = e.range
-            flipped = Expr(f"~int({e.text})" if true else f"~{e.at(UNARY)}", e.type, UNARY, loose=True)
-            return flipped if e.loose or e.type.kind == "u" else replace(flipped, loose=False, low=~high, high=~low)
+            # Not ~: what stands for a C int may be Python's own True, which that refuses from Python 3.16 on.
+            if e.type.kind == "u":  # NumPy's unsigned numbers know no -1
+                return Expr(f"~int({e.text})" if e.truth else f"~{e.at(UNARY)}", e.type, UNARY, loose=True)
+            flipped = Expr(f"-1 - {e.at(PRODUCT)}", e.type, SUM, loose=True)
+            return flipped if e.loose else replace(flipped, loose=False, low=~high, high=~low)
         raise Stop(f"cannot say `{brief(node)}`", node)
 
     def _conditional_expression(self, node: Node) -> Expr:
