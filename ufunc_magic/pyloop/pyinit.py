@@ -79,6 +79,9 @@ def _record(asking: Readings, source: Node, t: CType, frozen: bool) -> str:
         if item.type == "initializer_pair":
             given[text_of(child(item, "designator")).lstrip(".")] = child(item, "value")
         else:
-            given[next(names)] = item
+            name = next(names, "")
+            if not name:
+                raise Stop("gives a structure more values than it has fields", source)
+            given[name] = item
     parts = [f"{n}={initial(asking, given[n], of, frozen=frozen)[0] if n in given else zero(of)}" for n, of in t.fields]
     return f"SimpleNamespace({', '.join(parts)})"
