@@ -55,7 +55,7 @@ OWNERS: dict[str, frozenset[str]] = {
         "interop.pointers".split()
     ),
     "cffi": frozenset({"foreign"}),
-    "time": frozenset({"compare", "build", "guard.helper"}),
+    "time": frozenset({"compare", "build", "guard.helper", "guard.probe", "guard.record"}),
     "timeit": frozenset(),
     "tempfile": frozenset({"cache"}),
     "platformdirs": frozenset({"cache"}),
@@ -86,7 +86,7 @@ CALLS: dict[str, frozenset[str]] = {
     "replace_file": frozenset({"cache"}),
     "perf_counter": frozenset({"compare", "build"}),
     "perf_counter_ns": frozenset({"compare", "build"}),
-    "CDLL": frozenset({"loader", "clibrary", "ufunc", "foreign", "guard.helper", "interop.cudalent"}),
+    "CDLL": frozenset("loader clibrary ufunc foreign guard.probe guard.server guard.rooms interop.cudalent".split()),
     "dlopen": frozenset({"loader", "ufunc", "foreign"}),
 }
 
@@ -272,6 +272,13 @@ def test_nothing_that_unpickling_loads_can_compile() -> None:
     chain = reachable("serialize", deferred=True)
     assert [e.place for e in chain.values() if e.ours.startswith(("toolchain", "nvrtc", "backends"))] == []
     assert [e.place for name in chain for e in GRAPH[name] if e.top == "IPython"] == []
+
+
+def test_helper_process_runs_without_the_package_and_its_dependencies() -> None:
+    loaded = reachable("guard.helper", deferred=True)
+    assert set(loaded) == {"guard.probe", "guard.record", "guard.rooms", "guard.server"}
+    others = [e for name in ("guard.helper", *loaded) for e in GRAPH[name] if not e.ours]
+    assert [e.place for e in others if e.top not in sys.stdlib_module_names] == []
 
 
 def test_no_module_that_the_magics_load_at_once_needs_a_parser_or_a_compiler() -> None:

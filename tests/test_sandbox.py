@@ -216,7 +216,7 @@ def test_helper_killed_with_its_processes_leaves_none() -> None:
         timeout=120,
     )
     pids = list(map(int, done.stdout.split()))
-    assert len(pids) == 2
+    assert len(pids) >= 2, "the helper and the sandbox, at least"
     psutil.wait_procs([psutil.Process(p) for p in pids if psutil.pid_exists(p)], timeout=10)
     assert [p for p in pids if psutil.pid_exists(p) and psutil.Process(p).status() != "zombie"] == []
 

@@ -119,7 +119,7 @@ def _compiled(
     start = time.perf_counter()
     guarded = options.guard and process.available()
     if guarded:
-        process.start()
+        trial.begin()
     store = cache.default()
     with store.scratch() as folder:
         object_code = backend.compile(source, options=options, name=name, folder=folder)

@@ -89,10 +89,11 @@ class Kernel:
         return not self.process.is_running() or "as before" not in self.run(CHECK.format(self.count))[1]
 
     def strays(self) -> int:
-        """Processes beside the helper and a sandbox."""
+        """Processes beside the helper, those that it keeps ready, and a sandbox."""
+        ours = {"ufunc-helper", "ufunc-ready", "ufunc-sandbox"}
         deadline = time.monotonic() + 5
         while True:
-            left = [c for c in self.process.children(recursive=True) if "helper.py" not in " ".join(c.cmdline())]
+            left = [c for c in self.process.children(recursive=True) if c.name() not in ours]
             if not left or time.monotonic() > deadline:
                 return len(left)
             time.sleep(0.1)

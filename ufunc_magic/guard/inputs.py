@@ -20,7 +20,7 @@ __all__ = ["Case", "cases", "singly"]
 Kind = Literal["ordinary", "edge", "huge", "empty"]
 
 #: Seconds that one case may take.
-_PATIENCE: dict[Kind, float] = {"ordinary": 5.0, "edge": 0.5, "huge": 0.01, "empty": 0.5}
+_PATIENCE: dict[Kind, float] = {"ordinary": 5.0, "edge": 0.5, "huge": 0.004, "empty": 0.5}
 #: What outputs hold before: no number that a function is likely to write.
 _BEFORE = b"\xa5"
 _MOST_ROWS = 160

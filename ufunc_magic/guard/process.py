@@ -27,7 +27,17 @@ HOST = (
     "*PyExc_RuntimeError",
     "*PyExc_MemoryError",
 )
-_PROGRAM = Path(__file__).with_name("helper.py")
+#: Its modules are found as "guard"; afterwards nothing of that is left that a cell could import by mistake.
+_PROGRAM = """
+import sys
+sys.path.append(sys.argv[1])
+from guard.helper import main
+del sys.path[-1]
+for name in [name for name in sys.modules if name.partition(".")[0] == "guard"]:
+    del sys.modules[name]
+main(int(sys.argv[2]), sys.argv[3])
+"""
+_PACKAGE = Path(__file__).parent.parent
 
 
 def available() -> bool:
@@ -50,12 +60,15 @@ class Helper:
     owner: int = field(default_factory=os.getpid)
 
     @classmethod
-    def begin(cls, *, environment: dict[str, str] | None = None) -> Helper:
-        """Start one; it is ready some 15 ms later, and needs not be waited for."""
+    def begin(cls, *, watch: str = "", environment: dict[str, str] | None = None) -> Helper:
+        """Start one; it is ready some 30 ms later, and needs not be waited for.
+
+        With ``watch``, the library that trials need, it prepares processes for them right away.
+        """
         ours, theirs = socket.socketpair()
         with theirs:
             process = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(_PROGRAM), str(theirs.fileno())],
+                [sys.executable, "-I", "-S", "-c", _PROGRAM, str(_PACKAGE), str(theirs.fileno()), watch],
                 pass_fds=(theirs.fileno(),),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -106,20 +119,20 @@ _lock = threading.RLock()
 _helper: Helper | None = None
 
 
-def start() -> None:
-    """Have the helper started, so that it is ready when the compiler is."""
+def start(watch: str) -> None:
+    """Have the helper started for trials, so that it is ready when the compiler is."""
     with _lock:
-        shared()
+        shared(watch)
 
 
-def shared() -> Helper:
+def shared(watch: str = "") -> Helper:
     """This process's helper."""
     global _helper
     with _lock:
         if _helper is not None and (_helper.owner != os.getpid() or _helper.process.poll() is not None):
             stop()
         if _helper is None:
-            _helper = Helper.begin()
+            _helper = Helper.begin(watch=watch)
         return _helper
 
 
@@ -130,7 +143,7 @@ def ask(request: dict[str, Any], descriptors: Sequence[int]) -> dict[str, Any]:
     """
     with _lock:
         for last in (False, True):
-            helper = shared()
+            helper = shared(request.get("watch", ""))
             try:
                 return helper.ask(request, descriptors)
             except OSError:

@@ -22,7 +22,7 @@ from .sanitize import sanitized
 from .statements import may_run_twice
 from .words import Fault, fault_of, fault_text, printed_text, warning_text
 
-__all__ = ["Tried", "tried"]
+__all__ = ["Tried", "begin", "tried"]
 
 REMEDY = "Nothing was bound. Mend it, or bind it untried with --no-guard (guard=False)."
 #: Bytes that a probe may map beyond what the helper has.
@@ -49,6 +49,17 @@ class Tried:
 
     object_code: ObjectCode
     printed: str = ""
+
+
+def begin() -> None:
+    """Have processes made ready while the compiler is at work.
+
+    Raises
+    ------
+    ToolchainError
+        If there is no compiler.
+    """
+    process.start(str(watch.library()))
 
 
 def tried(

@@ -15,6 +15,8 @@ __all__ = ["Fault", "fault_of", "fault_text", "printed_text", "warning_text"]
 
 #: Of what the code prints while it is tried out, which it does for every value.
 _MOST_LINES = 10
+#: Bytes from an operand within which a stray access is told from there.
+_NEAR = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -101,11 +103,15 @@ def _place(answer: dict[str, Any], case: Case | None) -> str:
     """Which memory it was that the code must not touch."""
     address = answer["address"]
     verb = {1: "reads", 2: "writes"}.get(answer["access"], "reads or writes")
+    near: list[tuple[int, str]] = []
     for operand, (start, place, size, end) in enumerate(answer["spots"] if case else ()):
-        if place + size <= address < end + 65536:
-            return f"{verb} {_behind(address - place - size)} the end of {_operand(case, operand)}"
-        if start - 65536 <= address < place:
-            return f"{verb} before the start of {_operand(case, operand)}"
+        if place + size <= address < end + _NEAR:
+            behind = address - place - size
+            near.append((behind, f"{_behind(behind)} the end of {_operand(case, operand)}"))
+        elif start - _NEAR <= address < place:
+            near.append((place - address, f"before the start of {_operand(case, operand)}"))
+    if near:
+        return f"{verb} {min(near)[1]}"
     if address < 4096:
         allocates = case and "alloc" in case.function.source
         return "follows a null pointer" + (" (here malloc() gives none beyond 1 GiB)" if allocates else "")

@@ -1,5 +1,5 @@
 /* What a process that tries out new code notes when the code ends it: the signal, the address, the
-   instructions on the stack.  Compiled once per compiler, opened by ufunc_magic/guard/helper.py.
+   instructions on the stack.  Compiled once per compiler, opened by ufunc_magic/guard/probe.py.
 
    The record lies in memory that the process which forked this one sees too. */
 
@@ -24,11 +24,11 @@
 #define ENDED 77 /* exit status after a noted signal */
 
 typedef struct {
-    uint64_t number, started; /* of the case under way: written by helper.py */
+    uint64_t number, started; /* of the case under way: written by guard/record.py */
     uint64_t done;            /* 1: every case returned */
     uint64_t signal, address, pc, sp, overflow, memory;
     uint64_t access;    /* 1 read, 2 write, 0 not known, 3 no access at all: the signal was sent */
-    uint64_t low, high; /* where the library is mapped: written by helper.py */
+    uint64_t low, high; /* where the library is mapped: written by guard/record.py */
     uint64_t frames;
     uint64_t frame[FRAMES];
 } Record;
@@ -119,4 +119,10 @@ EXPORT void handlers(uintptr_t *to)
         to[k] = 0;
         if (!sigaction(k, NULL, &action)) to[k] = (uintptr_t)action.sa_handler;
     }
+}
+
+/* A loop that leaves everything as it is, to call when the way there is tried. */
+EXPORT void nothing(char **args, const intptr_t *dimensions, const intptr_t *steps, void *data)
+{
+    (void)args, (void)dimensions, (void)steps, (void)data;
 }
