@@ -351,6 +351,15 @@ def test_one_helper_serves_all_cells_and_is_replaced_when_it_dies() -> None:
     assert second.pid != first.pid
 
 
+def test_processes_that_wait_may_be_killed() -> None:
+    um.compile_c("double p2(double x) { return x; }", force=True)
+    (helper,) = children()
+    for waiting in helper.children():
+        waiting.kill()
+    assert um.compile_c("double p2(double x) { return x; }", force=True).p2(2.0) == 2.0
+    assert children() == [helper]
+
+
 @pytest.mark.parametrize("ending", ["pass", "os.kill(os.getpid(), 9)", "os._exit(1)", "1/0"])
 def test_helper_ends_with_its_process_however_that_ends(ending: str) -> None:
     program = (

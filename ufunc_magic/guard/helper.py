@@ -158,8 +158,9 @@ class Helper:
             for name in request["preload"]:
                 with contextlib.suppress(ImportError):
                     __import__(name)
-        while stale and self.ready:
-            self.ready.pop().close()
+        for other in [other for other in self.ready if stale or other.gone()]:
+            self.ready.remove(other)
+            other.close()
 
     def attempt(self, request: dict[str, Any], data: bytes, descriptors: list[int]) -> tuple[Ready, dict[str, Any]]:
         """Have a process run the request within the limits; the process, to be closed, and what came of it."""

@@ -22,7 +22,7 @@ from typing import Any
 from .record import Record, Spot
 from .rooms import PAGE, Rooms, called, libc, malloced, release, touched
 
-__all__ = ["call", "confine", "lend", "received", "wait", "watcher"]
+__all__ = ["call", "confine", "expendable", "lend", "received", "wait", "watcher"]
 
 Loop = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 #: Libraries of templates/watch.c that this process and those that it forks have open.
@@ -41,6 +41,7 @@ def wait(link: socket.socket, record: Record, output: int, watch: str) -> None:
     if asked is None:
         return
     called("ufunc-trial")
+    expendable()
     data, descriptors = asked
     run(marshal.loads(data), descriptors[0] if descriptors else -1, record, rooms)
     with contextlib.suppress(OSError):
@@ -127,15 +128,19 @@ def confine(output: int) -> None:
         libc.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: never outlive the helper
     os.dup2(output, 1)
     os.dup2(output, 2)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 24, 1 << 24))
+
+
+def expendable() -> None:
+    """Let this process be the one that is ended where the machine has no memory left."""
     # An address space without end takes the machine's memory before a limit of time is reached.
     with contextlib.suppress(OSError):
         file = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
         os.write(file, b"1000")
         os.close(file)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 24, 1 << 24))
 
 
 def _limited(memory: int) -> int:

@@ -13,7 +13,7 @@ import socket
 import struct
 from typing import Any
 
-from .probe import call, confine, lend
+from .probe import call, confine, expendable, lend
 from .rooms import called, libc
 
 __all__ = ["KEPT", "serve"]
@@ -27,6 +27,7 @@ def serve(request: dict[str, Any], library: int, memory: int, descriptor: int) -
     output = os.memfd_create("output")
     confine(output)
     called("ufunc-sandbox")
+    expendable()
     shared = mmap.mmap(memory, request["size"])
     here = ctypes.addressof(ctypes.c_char.from_buffer(shared))
     link = socket.socket(fileno=descriptor)
