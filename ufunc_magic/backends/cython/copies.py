@@ -294,5 +294,7 @@ def _may_go_past(definition: Definition, body: str) -> bool:
     ):
         return False
     types = set(re.findall(r"^[ \t]*([A-Za-z_][\w ]*?) \**__pyx_[vr]_?\w*(?: = [^;]*)?;", body, re.M))
-    types |= {p.rsplit(" ", 1)[0].replace("CYTHON_UNUSED ", "") for p in definition.parameters.split(", ") if " " in p}
+    given = [p.replace("CYTHON_UNUSED ", "") for p in definition.parameters.split(", ")]
+    # What Cython adds to the parameters of a cpdef function.
+    types |= {p.rsplit(" ", 1)[0] for p in given if " " in p and p != "int __pyx_skip_dispatch"}
     return types <= {"double", "float", "long double", "return"}

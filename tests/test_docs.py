@@ -1,0 +1,105 @@
+"""docs/options.md against the parsers: every option has its line, and no line is of an option that is not there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+
+from ufunc_magic import magics
+from ufunc_magic.arguments import _FLAGS as CELL_FLAGS
+from ufunc_magic.arguments import HELP_FLAGS
+from ufunc_magic.compare.line import _FLAGS as COMPARE_FLAGS
+from ufunc_magic.compare.line import parse_line
+from ufunc_magic.options import TABLE, Option
+
+ROOT = Path(__file__).parent.parent
+TEXT = (ROOT / "docs" / "options.md").read_text(encoding="utf-8")
+#: Heading -> what stands below it, down to the next.
+SECTIONS = {
+    part.partition("\n")[0]: part.partition("\n")[2] for part in re.split(r"^## ", TEXT, flags=re.MULTILINE)[1:]
+}
+LINES = ("%ufunc_config", "%ufunc_compare", "%ufunc_cache", "%ufunc_doctor")
+
+
+def first_column(text: str) -> list[str]:
+    """Words in backticks in the first column of the tables of ``text``."""
+    cells = re.findall(r"^\| (.*?) \|", text, flags=re.MULTILINE)
+    return [word for cell in cells for word in re.findall(r"`([^`]+)`", cell)]
+
+
+def flags(text: str) -> list[str]:
+    """Options that have a line in ``text``, without their values."""
+    return [re.split(r"[ =\[]", word)[0] for word in first_column(text) if word.startswith("-")]
+
+
+OF_CELLS = flags("".join(text for heading, text in SECTIONS.items() if heading not in LINES))
+
+
+def test_every_option_of_a_cell_has_one_line_and_no_other_has() -> None:
+    assert sorted(set(OF_CELLS)) == sorted({*CELL_FLAGS, *HELP_FLAGS})
+    # --device and --arch are named once for each of their values.
+    values = [
+        len(option.choices) for option in TABLE for flag in option.flags if flag in ("--arch", "--device", "--abi")
+    ]
+    assert len(OF_CELLS) == len(set(OF_CELLS)) + sum(values) - len(values)
+
+
+@pytest.mark.parametrize("option", [o for o in TABLE if o.choices], ids=lambda o: o.flags[0])
+def test_every_choice_of_an_option_is_named(option: Option) -> None:
+    [row] = [line for line in TEXT.splitlines() if line.startswith(f"| `{option.flags[0]} ")]
+    assert [word for word in option.choices if word not in row] == []
+
+
+@pytest.mark.parametrize("option", [o for o in TABLE if o.languages], ids=lambda o: o.flags[0])
+def test_the_cells_that_an_option_is_for_are_named(option: Option) -> None:
+    [row] = [line for line in TEXT.splitlines() if re.match(rf"\| `{option.flags[0]}[` ]", line)]
+    named = {"C": "c", "Cython": "cython", "CUDA": "cuda"}
+    assert [named[word] for word in row.split(" | ")[1].split(", ")] == list(option.languages)
+
+
+def test_every_option_of_ufunc_compare_has_one_line_and_no_other_has() -> None:
+    said = first_column(SECTIONS["%ufunc_compare"])
+    assert sorted(flags(SECTIONS["%ufunc_compare"])) == sorted([*COMPARE_FLAGS, "-h", "--help"])
+    assert [word for word in said if word.split()[0] not in COMPARE_FLAGS] == ["-h", "--help", "?"]
+    assert all(parse_line(word).help for word in ("-h", "--help", "?"))
+
+
+@pytest.mark.parametrize("magic", ["%ufunc_config", "%ufunc_cache", "%ufunc_doctor"])
+def test_every_option_of_a_line_is_one_that_the_magics_read(magic: str, loaded: InteractiveShell) -> None:
+    for word in flags(SECTIONS[magic]):
+        loaded.run_line_magic(magic[1:], f"{word} 1000" if word == "--prune" else word)
+
+
+def test_every_option_that_the_line_magics_read_has_a_line() -> None:
+    source = Path(magics.__file__).read_text(encoding="utf-8")
+    read = set(re.findall(r'"(--[a-z-]+)"', source))
+    assert read == {*flags(SECTIONS["%ufunc_config"]), *flags(SECTIONS["%ufunc_cache"])}
+
+
+def test_options_in_examples_exist() -> None:
+    lines = re.findall(r"^%%\w+(.*)$", TEXT + (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    used = {re.split(r"[ =]", word)[0] for line in lines for word in re.findall(r"(?<= )-\S+", line)}
+    assert used - set(CELL_FLAGS) == set()
+
+
+def test_every_environment_variable_of_ours_has_a_line() -> None:
+    package = Path(magics.__file__).parent
+    found = {
+        name
+        for path in package.rglob("*.py")
+        for name in re.findall(r"\bUFUNC_MAGIC_[A-Z_]+\b", path.read_text(encoding="utf-8"))
+    }
+    said = [word for word in first_column(SECTIONS["Environment variables"]) if word.startswith("UFUNC_MAGIC_")]
+    assert sorted(said) == sorted(found)
+
+
+@pytest.mark.parametrize(
+    "page", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))], ids=lambda path: path.name
+)
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    prose = re.sub(r"```.*?```|`[^`\n]+`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    links = re.findall(r"\]\(([^)#:]+)\)", prose)
+    assert [link for link in links if not (page.parent / link).exists()] == []
