@@ -95,7 +95,7 @@ def _built_of(source: str, backend: Backend, *, options: Options, name: str) -> 
 
 def _price(sandbox: Sandbox, *, measured: bool) -> str:
     """What each call of a sandboxed function costs beside the function; remembered, since a hit starts no process."""
-    store, fact = cache.default(), "sandbox 1"
+    store, fact = cache.default(), "sandbox 2"
     text = store.recall(fact)
     if measured:
         taken = []
@@ -127,7 +127,8 @@ def _compiled(
     seconds["compile"] = time.perf_counter() - start
     if not guarded:
         why = "--no-guard" if not options.guard else "this system cannot fork a process for it"
-        note = f"not tried out first ({why}): a crash would end Python."
+        ends = "its sandbox" if options.sandbox else "Python"
+        note = f"not tried out first ({why}): a crash would end {ends}."
         return replace(object_code, notes=(*object_code.notes, note)), ""
 
     def again(more: Sequence[str]) -> ObjectCode:

@@ -12,7 +12,7 @@ import ctypes
 import importlib
 import inspect
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -116,7 +116,7 @@ def make_ufunc(
     made.__dict__.update(
         __ufm_owns__=(functions, pointers, types, name, doc, core, owner),
         __source__=code.source,
-        __signature__=_python_signature(code),
+        __signature__=_python_signature(code.parameters, generalized=bool(code.core)),
     )
     for attribute, value in (("__doc__", docstring(code)), ("__module__", module), ("__qualname__", code.name)):
         setattr(made, attribute, value)
@@ -224,9 +224,20 @@ def _letters(types: Sequence[int], nin: int) -> str:
     return f"{letters[:nin]}->{letters[nin:]}"
 
 
-def _python_signature(code: FunctionCode) -> inspect.Signature:
-    """What the ufunc can be called with, so that help() and completion say something true."""
-    kind = inspect.Parameter
+def _keywords(*, generalized: bool) -> tuple[inspect.Parameter, ...]:
+    own: dict[str, object] = {"axes": None, "axis": None, "keepdims": False} if generalized else {"where": True}
+    common = {"casting": "same_kind", "order": "K", "dtype": None, "subok": True, "signature": None}
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return tuple(inspect.Parameter(n, kind, default=v) for n, v in {"out": None, **own, **common}.items())
+
+
+#: What NumPy takes by keyword, of element-wise and of generalized ufuncs.
+_KEYWORDS = {generalized: _keywords(generalized=generalized) for generalized in (False, True)}
+
+
+@lru_cache(maxsize=1024)
+def _python_signature(names: tuple[str, ...], *, generalized: bool) -> inspect.Signature:
+    """What a ufunc can be called with, so that help() and completion say something true."""
     taken: set[str] = set()
 
     def unique(name: str) -> str:
@@ -235,9 +246,6 @@ def _python_signature(code: FunctionCode) -> inspect.Signature:
         taken.add(name)
         return name
 
-    parameters = [kind(unique(name), kind.POSITIONAL_ONLY) for name in code.parameters]
-    keywords: dict[str, object] = {"out": None}
-    keywords |= {"axes": None, "axis": None, "keepdims": False} if code.core else {"where": True}
-    keywords |= {"casting": "same_kind", "order": "K", "dtype": None, "subok": True, "signature": None}
-    parameters += [kind(unique(n), kind.KEYWORD_ONLY, default=v) for n, v in keywords.items()]
+    parameters = [inspect.Parameter(unique(name), inspect.Parameter.POSITIONAL_ONLY) for name in names]
+    parameters += [p.replace(name=unique(p.name)) if p.name in taken else p for p in _KEYWORDS[generalized]]
     return inspect.Signature(parameters)
