@@ -272,7 +272,7 @@ import ufunc_magic as um
 def forked(action):
     number = os.fork()
     if number == 0:
-        signal.alarm(20)  # a child that hangs is an error, not a wait
+        signal.alarm(90)  # a child that hangs is an error, not a wait
         try:
             os._exit(0 if action() else 1)
         except BaseException:
