@@ -17,7 +17,7 @@ from ufunc_magic.compare import agreement, compare, measure_bandwidth, sample_in
 from ufunc_magic.compare.agreement import disagreeing, ulp_distance
 from ufunc_magic.compare.measure import Call, affordable, measure
 from ufunc_magic.compare.perelement import columns, survivors
-from ufunc_magic.errors import ComparisonError
+from ufunc_magic.errors import ComparisonError, OptionError
 
 
 class FakeClock:
@@ -732,3 +732,16 @@ def test_a_failing_numpy_expression_is_a_note() -> None:
     )  # fmt: skip
     assert [row.kind for row in found.rows] == ["python", "ufunc"]
     assert found.notes == ("the NumPy expression failed: TypeError: no such thing",)
+
+
+@pytest.mark.parametrize(("result", "said"), [(None, "returns None, not a number"), ((1.0, 2.0), "returns 2 outputs")])
+def test_a_reference_without_the_outputs_numbers_is_refused(result: Any, said: str) -> None:
+    def reference(x: float) -> Any:
+        return result if x < 100 else None
+
+    clock = FakeClock()
+    root = clock.working(np.sqrt, element=1e-7)
+    with pytest.raises(OptionError, match=said):
+        time_function(
+            root, name="f", types="d->d", python=None, reference=reference, reference_label="reference", clock=clock
+        )

@@ -18,11 +18,14 @@ import ufunc_magic
 from ufunc_magic.compare import Comparison, compare, load
 from ufunc_magic.compare.candidates import Candidate, candidates
 from ufunc_magic.compare.line import HELP, CompareLine, compare_line, parse_line
+from ufunc_magic.compare.machine import Limits
 from ufunc_magic.compare.measure import Call, Stopped, measure
+from ufunc_magic.compare.roofline import verdict
 from ufunc_magic.compare.sizes import at_size, sizes_of
 from ufunc_magic.errors import CacheError, ComparisonError, OptionError
 
 X = np.arange(1.0, 1001.0)
+LIMIT = Limits(((1 << 24, 1e10),), arithmetic=1e10)
 
 
 class FakeClock:
@@ -196,6 +199,8 @@ def test_functions_without_labels_are_told_apart() -> None:
         ("nobody", "'nobody' cannot be evaluated: name 'nobody' is not defined"),
         ("1 +", "cannot be evaluated"),
         ("3", "'3' is int, not a function"),
+        ("1/0", "'1/0' cannot be evaluated: ZeroDivisionError: division by zero"),
+        ("unheard.of.it", "Run it first: import unheard.of"),
     ],
 )
 def test_texts_that_are_no_functions_are_refused(text: str, fault: str) -> None:
@@ -287,6 +292,112 @@ def test_every_output_is_checked_and_nan_equals_nan() -> None:
 
 
 # -- over sizes ---------------------------------------------------------------------------------
+
+
+def test_a_callable_that_changes_its_argument_is_named_and_what_it_changed_put_back() -> None:
+    def doubled(x: Any) -> Any:
+        x *= 2
+        return x
+
+    x = X.copy()
+    with pytest.raises(ComparisonError, match=r"'b' changes its argument 1 in place"):
+        compare({"a": lambda x: 2 * x, "b": doubled}, x, limit=LIMIT, clock=FakeClock(0.05))
+    np.testing.assert_array_equal(x, X)
+
+
+def test_results_in_one_array_are_told_apart() -> None:
+    out = np.empty_like(X)
+    given = {"sin": lambda x: np.sin(x, out=out), "cos": lambda x: np.cos(x, out=out)}
+    made = compare(given, X, limit=LIMIT, clock=FakeClock(0.05))
+    assert made.rows[1].agreement is not None
+    assert not made.rows[1].agreement.ok
+
+
+async def _coroutine(x: Any) -> Any:
+    return x
+
+
+def _generator(x: Any) -> Any:
+    yield x
+
+
+@pytest.mark.parametrize(
+    ("function", "what"),
+    [
+        (_coroutine, "a coroutine"),
+        (_generator, "a generator"),
+        (lambda x: None, "None"),
+        (lambda x: "text", "a str"),
+        (lambda x: [[1, 2], [3]], "a list"),
+    ],
+)
+def test_what_returns_no_numbers_is_refused(function: Any, what: str) -> None:
+    with pytest.raises(ComparisonError, match=f"'f' returns {what}, not numbers"):
+        compare({"f": function}, X, limit=LIMIT, clock=FakeClock(0.05))
+
+
+def _of_one(x: Any) -> Any:
+    return math.exp(x) if x > 0 else 0.0
+
+
+def _raising(x: Any) -> Any:
+    raise RuntimeError("no")
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [(_of_one, "np.vectorize"), (_raising, "RuntimeError: no\nGive arguments that")],
+)
+@pytest.mark.parametrize("args", [(X,), ()])
+def test_what_cannot_be_called_is_named_with_what_helps(function: Any, said: str, args: tuple[Any, ...]) -> None:
+    with pytest.raises(ComparisonError) as caught:
+        compare({"f": function}, *args, limit=LIMIT, clock=FakeClock(0.05))
+    assert "'f' cannot be called on these arguments" in str(caught.value)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("x", [np.zeros(0), np.ones((2, 0, 3))])
+def test_arguments_without_elements_are_refused(x: Any) -> None:
+    with pytest.raises(ComparisonError, match="have no elements"):
+        compare([np.sin], x, limit=LIMIT, clock=FakeClock(0.05))
+
+
+@pytest.mark.parametrize("x", [3.0, [1.0, 2.0]])
+def test_sizes_of_what_is_no_array_are_refused(x: Any) -> None:
+    with pytest.raises(ComparisonError, match=f"the arguments are {type(x).__name__}"):
+        compare([np.sin], x, sizes="10:100", limit=LIMIT, clock=FakeClock(0.05))
+
+
+def test_sums_in_another_order_agree_and_one_term_less_does_not() -> None:
+    rng = np.random.default_rng(1)
+    given = {
+        "in order": lambda x: np.cumsum(x)[-1],
+        "in pairs": np.sum,
+        "without one": lambda x: np.sum(x[1:]),
+    }
+    for x in (rng.normal(size=1 << 18), rng.uniform(1, 2, size=1 << 18)):
+        _, pairs, less = compare(given, x, limit=LIMIT, clock=FakeClock(0.05)).rows
+        assert [row.agreement and row.agreement.ok for row in (pairs, less)] == [True, False]
+
+
+def test_what_nobody_looked_at_is_not_said_to_agree() -> None:
+    made = compare({"a": lambda x: x * x, "b": lambda x: x + 1e9}, X, limit=LIMIT, clock=FakeClock(0.05))
+    assert "; at least " in made.rows[1].agreement.detail  # type: ignore[union-attr]
+
+
+def test_a_long_core_is_shown_by_its_beginning() -> None:
+    x = np.arange(100_000.0)
+    made = compare({"a": np.sum, "b": lambda x: np.sum(x) + 1}, x, limit=LIMIT, clock=FakeClock(0.05))
+    assert len(made.to_json()) < 10_000
+
+
+def test_a_row_that_disagrees_is_set_against_no_limit() -> None:
+    made = compare({"a": np.sin, "b": lambda x: x[:-1]}, X, limit=LIMIT, clock=FakeClock(0.05))
+    assert "of what this machine can move" not in made.rows[1].note
+
+
+def test_a_view_is_not_set_against_the_memory_it_does_not_move() -> None:
+    assert verdict(seconds=1e-7, elements=1 << 20, nbytes=1 << 24, bytes_per_second=1e10, flops_per_second=1e10) == ""
 
 
 def test_time_per_element_over_sizes() -> None:
@@ -423,6 +534,9 @@ def test_a_difference_tells_faster_from_the_spread(made: Comparison) -> None:
     ]
     assert changed.notes == ("measured only before: a, b, bad", "measured only now: new")
     assert "2.00x  faster" in str(changed)
+    assert changed._repr_mimebundle_()["text/plain"] == str(changed)
+    with pytest.raises(ComparisonError, match="'path' is str"):
+        made.diff("path")  # type: ignore[arg-type]
     assert "<table>" in changed._repr_html_()
 
 
@@ -465,6 +579,7 @@ def test_the_help_names_every_option() -> None:
         ("f --sizes", "--sizes stands without its value"),
         ("f --sizes -- x", "--sizes stands without its value"),
         ("f --plot=3", "--plot takes no value"),
+        ("f -- x --sizes 10:100", "--sizes stands behind --, where arguments are"),
         ("f --budget soon", "--budget soon is not a number"),
     ],
 )

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
-from ufunc_magic import build, compilers, device, nvrtc
+from ufunc_magic import build, compilers, cparse, device, nvrtc
 from ufunc_magic.backends import cuda
 from ufunc_magic.backends.cuda import check, deviceonly, refusals, roles
 from ufunc_magic.compare import cudarows
@@ -692,6 +692,33 @@ def test_a_refused_intrinsic_is_told_once_by_its_name() -> None:
         "__activemask is unavailable: the CPU emulation has no warps: share values through __shared__ memory and "
         "__syncthreads(), or run this on a GPU"
     ]
+
+
+@pytest.mark.usefixtures("kept")
+def test_a_kernel_may_have_a_name_of_the_c_library() -> None:
+    cell = """
+    __global__ void div(int *x, const unsigned n, const float *__restrict__ w, float z[3]) { x[threadIdx.x] = n; }
+    __global__ void vol(volatile float *x) { x[0] = 1; }
+    __global__ void ref(float *const *a) { }
+    """
+    x = np.zeros(3, "i4")
+    um.compile_cuda(cell, device="cpu")["div"][1, 2](x, 7, np.zeros(1, "f4"), np.zeros(3, "f4"))
+    assert x.tolist() == [7, 7, 0]
+
+
+def test_a_kernel_that_returns_something_is_refused_on_its_line() -> None:
+    with pytest.raises(um.CompileError) as caught:
+        um.compile_cuda("\n__global__ int k(float *x) { return 1; }", device="cpu")
+    (said,) = caught.value.diagnostics
+    assert (said.line, said.message) == (2, "k is a __global__ function, and returns int")
+
+
+def test_types_of_a_template_of_t_are_made_by_the_compiler_on_the_gpu_too() -> None:
+    source = "template <class T> __device__ T f(T x) { return x * x; }"
+    unit = cparse.parse(source, cplus=True)
+    options = make_options({"types": "f4,f8"})
+    assert check.device_text(source, unit=unit, options=options, name="cell") == source
+    assert um.compile_cuda(source, device="cpu", types="f4,f8")["f"].types == ["f->f", "d->d"]
 
 
 @pytest.mark.usefixtures("kept")

@@ -536,6 +536,27 @@ def test_fused_types_are_what_was_chosen() -> None:
     assert checked(form(cell, types="d->d", fused={"floating": "double"}))(x) == x * x
 
 
+def test_memoryview_of_const_elements_is_read() -> None:
+    made = form("cdef double f(const double[:] x):\n    return x[0] + x[1]\n", core="(n)->()")
+    assert checked(made)([1.0, 2.0]) == 3.0
+
+
+def test_fused_type_without_a_choice_is_its_widest_real_type() -> None:
+    fused = "ctypedef fused number:\n    float\n    double\n    long\n"
+    helper = "cdef inline number square(number x) noexcept nogil:\n    return x*x\n"
+    cell = fused + helper + "cdef double f(double x) noexcept:\n    return square(x) + 1\n"
+    assert checked(form(cell))(1.5) == 3.25
+    cell = "ctypedef fused whole:\n    int\n    long long\ncdef whole f(whole x):\n    return x*x\n"
+    assert checked(form(cell, types="l->l"))(1 << 20) == 1 << 40
+
+
+def test_shift_that_c_leaves_undefined_has_no_expected_result() -> None:
+    made = form("cdef long f(long x, int k) noexcept:\n    return x << k\n", types="li->l")
+    assert checked(made)(3, 63) == -(1 << 63)
+    with pytest.raises(ValueError, match="a shift by 64"):
+        checked(made)(3, 64)
+
+
 # -- arrays -------------------------------------------------------------------------------------
 
 DOT = (

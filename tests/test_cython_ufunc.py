@@ -245,6 +245,19 @@ def test_fused_type_is_a_loop_per_type(types: Build) -> None:
     assert types.mean(np.float32(1), np.float32(2)).dtype == "f"
 
 
+def test_fused_type_of_mixed_kinds_has_a_python_form_of_the_timed_type(shared_cache_folder: Path) -> None:
+    made = compiled(
+        shared_cache_folder,
+        "ctypedef fused number:\n    float\n    double\n    long long\n"
+        "cpdef number square(number x) noexcept:\n    return x * x\n"
+        "def plain(number x):\n    return x\n",
+    )
+    square, plain = made.object_code.functions
+    assert "_int" not in square.checked
+    assert (plain.name, plain.parameters) == ("plain", ("x",))
+    assert plain.reason == "takes a fused type, of which only cdef and cpdef make loops, 'x'"
+
+
 def test_fused_tuple_has_the_type_of_the_input_in_every_output(types: Build) -> None:
     for dtype in "ilfdFD":
         first, second = types.plus_one_twice(np.array([0, 4], dtype))

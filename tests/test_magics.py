@@ -351,10 +351,25 @@ def completions(shell: InteractiveShell, text: str) -> list[str]:
         ("%%c_ufunc --types f4,f", ["%%c_ufunc --types f4,f4", "%%c_ufunc --types f4,f8", "%%c_ufunc --types f4,f2"]),
         ("%%c_ufunc --no-st", ["%%c_ufunc --no-strict"]),
         ("%ufunc_config --str", ["%ufunc_config --strict"]),
+        ("%%c_ufunc --vs numpy,numb", ["%%c_ufunc --vs numpy,numba"]),
+        ("%%c_ufunc --show as", ["%%c_ufunc --show asm"]),
+        ("%%cuda_device --device g", ["%%cuda_device --device gpu"]),
+        ("%ufunc_compare f --r", ["%ufunc_compare f --ref"]),
+        ("%ufunc_cache --", ["%ufunc_cache --clear", "%ufunc_cache --prune", "%ufunc_cache --help"]),
     ],
 )
 def test_tab_completes_options_and_values(loaded: InteractiveShell, text: str, expected: list[str]) -> None:
     assert completions(loaded, text) == expected
+
+
+@pytest.mark.parametrize("magic", ["ufunc_config", "ufunc_cache", "ufunc_doctor"])
+def test_line_magics_show_their_help_when_asked(
+    loaded: InteractiveShell, magic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[str] = []
+    monkeypatch.setattr(UfuncMagics, "_shown", lambda self, magic: shown.append(magic))
+    assert loaded.run_line_magic(magic, "--help") is None
+    assert shown == [f"%{magic}"]
 
 
 def test_tab_offers_every_option_once_typed_ones_left_out(loaded: InteractiveShell) -> None:

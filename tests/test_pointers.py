@@ -19,6 +19,8 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
+from ufunc_magic.device import driver
+from ufunc_magic.errors import ToolchainError
 from ufunc_magic.interop import asarray, ascapsule, pointer
 
 needs_cupy = pytest.mark.skipif(not importlib.util.find_spec("cupy"), reason="CuPy is not installed (extra: cuda)")
@@ -403,6 +405,10 @@ def test_errors_say_what_is_wrong_and_what_to_do(x: np.ndarray[Any, Any]) -> Non
         ),
         (lambda: asarray(at, 3, "f8", device="gpu"), "device='gpu' is no place for an array.\nWrite 'cpu' or 'cuda'."),  # type: ignore[arg-type]
         (
+            lambda: ascapsule([1.0, 2.0]),
+            "list is no array whose address could be asked for.\nGive an array of NumPy, CuPy or torch.",
+        ),
+        (
             lambda: asarray(x, device="cuda"),
             "The ndarray holds memory of the CPU, not of a GPU.\nWrite device='cpu'.",
         ),
@@ -445,6 +451,17 @@ def test_errors_say_what_is_wrong_and_what_to_do(x: np.ndarray[Any, Any]) -> Non
         ),
     ]
     assert [message(call) for call, _ in cases] == [expected for _, expected in cases]
+
+
+def test_a_gpu_array_without_cupy_names_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def cupy() -> Any:
+        raise ModuleNotFoundError("No module named 'cupy'", name="cupy")
+
+    monkeypatch.setattr(driver, "cupy", cupy)
+    driver.missing.cache_clear()
+    with pytest.raises(ToolchainError, match=r"CuPy is not installed\.\npip install cupy"):
+        asarray(np.zeros(1).ctypes.data, (1,), "f8", device="cuda")
+    driver.missing.cache_clear()
 
 
 @pytest.mark.parametrize("wrong", [2.5, "3", (2.5,), (None,)])

@@ -22,6 +22,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+import ufunc_magic as um
 from ufunc_magic import pyloop
 from ufunc_magic.pyloop import NotPython, PyLoop, namespace
 from ufunc_magic.signature import Function, Operand, Signature, Unit
@@ -635,6 +636,51 @@ def test_preprocessed_text_reads_as_before_and_keeps_the_cells_lines() -> None:
     assert g.source == "def g(z):\n    return cmath.exp(z)*1j + complex(z.real, 2.0)\n"
     assert g.vector == "def g(z):\n    return np.exp(z)*1j + (z.real + 1j*2.0)\n"
     assert made("h") == NotPython("calls `erfcx`, which Python does not have", 8)
+
+
+def test_shift_that_c_leaves_undefined_has_no_expected_result() -> None:
+    made = written(Case("bit", "I i -> i", "int bit(unsigned x, int i) { return (x >> i) & 1; }"))
+    bit = function(made, "verify")
+    assert bit(1 << 31, 31) == 1
+    with pytest.raises(ValueError, match="a shift by -1"):
+        bit(1, -1)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ("if (!ready) ready = 1;", "keeps `ready` from call to call"),
+        ("", "uses the variable `ready`, which the cell gives no value"),
+    ],
+)
+def test_variable_without_a_value_is_known(change: str, reason: str) -> None:
+    made = write(Case("f", "d -> d", f"static int ready;\ndouble f(double x) {{ {change} return x + ready; }}"))
+    assert made == NotPython(reason, 2)
+
+
+def test_variable_in_parentheses_before_a_sign_is_no_cast() -> None:
+    body = "double z = 1; return ((x) - (y) / (2 + z)) + (float)(x) + (z) - (double) -y;"
+    made = written(Case("f", "d d -> d", f"double f(double x, double y) {{ {body} }}"))
+    assert made.source == "def f(x, y):\n    z = 1.0\n    return x - y / (2 + z) + x + z - -y\n"
+
+
+def test_macros_with_parameters_and_branches_of_the_preprocessor_are_seen_through(
+    shared_cache_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UFUNC_MAGIC_CACHE", str(shared_cache_folder))
+    made = um.compile_c(
+        "#define RADIANS(d) ((d) * 0.5)\n#define AT(i, j) a[(i) * n + (j)]\n"
+        "#define SWAP(T, x, y) do { T t = x; x = y; y = t; } while (0)\n"
+        "#ifdef NOBODY\nstatic double scale = 3;\n#else\nstatic const double scale = 2;\n#endif\n"
+        "double größe(double maß) { return RADIANS(maß) * scale; }\n"
+        "// ufunc: (n,n)->()\n"
+        "double trace(const double *a, int n) { double s = 0; for (int i = 0; i < n; i++) s += AT(i, i); return s; }\n"
+        "void sorted_(double a, double b, double *p, double *q) { if (a > b) SWAP(double, a, b); *p = a; *q = b; }\n"
+    )
+    f, trace, swapped = made.object_code.functions
+    assert f.python == "scale = 2.0\n\n\ndef größe(maß):\n    return maß * 0.5 * scale\n"
+    assert "s += a[i * n + i]" in trace.python
+    assert swapped.python_reason == ""
 
 
 def test_the_simple_part_of_cplusplus_is_understood() -> None:

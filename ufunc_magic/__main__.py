@@ -65,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     cache = commands.add_parser("cache", help="show the cache of compiled code")
     what = cache.add_mutually_exclusive_group()
     what.add_argument("--clear", action="store_true", help="remove everything")
-    what.add_argument("--prune", type=int, metavar="BYTES", help="remove the least recently used beyond BYTES")
+    what.add_argument("--prune", metavar="SIZE", help="remove the least recently used beyond SIZE: bytes, 500M, 2G")
     return parser
 
 
@@ -100,14 +100,14 @@ def _inspect(file: str) -> None:
     print(contents(object_code, entry=entry, size=len(data), signed=is_signed(data)))
 
 
-def _cache(*, clear: bool, prune: int | None) -> None:
-    from .cache import default
+def _cache(*, clear: bool, prune: str | None) -> None:
+    from .cache import default, read_size
 
     cache = default()
     if clear:
         cache.clear()
     elif prune is not None:
-        cache.prune(prune)
+        cache.prune(read_size(prune, name="--prune"))
     print(cache)
 
 

@@ -208,15 +208,33 @@ def _values(flag: str, start: str) -> list[str]:
     if flag not in _FLAGS:
         return []
     option, _ = _FLAGS[flag]
-    if option.dest == "types":
-        # Several types stand in one word; the last of them is being typed.
+    if option.dest in _LISTS:
+        # Several stand in one word; the last of them is being typed.
         done, comma, last = start.rpartition(",")
-        return [f"{done}{comma}{word}" for word in _TYPE_WORDS if word.startswith(last)]
+        return [f"{done}{comma}{word}" for word in _LISTS[option.dest] if word.startswith(last)]
     words = option.choices or {"parallel": ("2", "4", "8"), "size": ("1000", "100000", "1000000")}.get(option.dest, ())
     return [word for word in words if word.startswith(start)]
 
 
-_TYPE_WORDS = ("f4", "f8", "f2", "c8", "c16", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "longdouble")
+def complete_flags(text: str, flags: Sequence[str]) -> tuple[str, list[str]]:
+    """The same for a line magic that has these flags alone; nothing behind a ``--``."""
+    before = text.split()
+    fragment = "" if not before or text[-1].isspace() else before.pop()
+    if not fragment.startswith("-") or "--" in before:
+        return fragment, []
+    used = {word.partition("=")[0] for word in before}
+    return fragment, [flag for flag in (*flags, *HELP_FLAGS) if flag.startswith(fragment) and flag not in used]
+
+
+#: What stands in the lists that options take.
+_LISTS = {
+    "types": ("f4", "f8", "f2", "c8", "c16", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "longdouble"),
+    "vs": ("numpy", "numba", "numexpr", "cython", "vectorize"),
+    "show": ("asm", "vec", "c"),
+}
+
+#: Flags of ``%ufunc_compare``, and whether a value follows.
+COMPARE_FLAGS = {"--sizes": True, "--ref": True, "--budget": True, "--strict": False, "--plot": False}
 
 
 def spelled(given: Mapping[str, Any]) -> Sequence[str]:

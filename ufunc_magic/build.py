@@ -351,7 +351,8 @@ def _views(built: Build, wanted: Sequence[str], *, options: Options) -> tuple[An
             # By the name it was compiled under: its lines are found by it.
             return backend.compile(code.source, options=asked, name=code.name, folder=folder)
 
-        return show.views(code, wanted, again=again, folder=folder)  # type: ignore[arg-type]
+        views = show.views(code, wanted, again=again, folder=folder)  # type: ignore[arg-type]
+    return tuple(replace(view, name=built.name) for view in views)  # type: ignore[type-var]
 
 
 def _backend(language: Language) -> Backend:

@@ -32,7 +32,7 @@ from . import folders, sealed
 from .entries import Entry, code_of, read_entry, saying, write_entry
 from .errors import CacheError
 
-__all__ = ["Cache", "CacheWarning", "Entry", "default", "key"]
+__all__ = ["Cache", "CacheWarning", "Entry", "default", "key", "read_size"]
 
 _T = TypeVar("_T")
 
@@ -295,12 +295,22 @@ def default() -> Cache:
     settings = (os.environ.get("UFUNC_MAGIC_CACHE", ""), os.environ.get("UFUNC_MAGIC_CACHE_MAX", ""))
     if _default is None or _default[0] != settings:
         path = settings[0] or platformdirs.user_cache_dir("ufunc_magic", appauthor=False)
-        _default = settings, Cache(path, limit=_bytes(settings[1]) if settings[1] else _LIMIT)
+        _default = (
+            settings,
+            Cache(path, limit=read_size(settings[1], name="UFUNC_MAGIC_CACHE_MAX") if settings[1] else _LIMIT),
+        )
     return _default[1]
 
 
-def _bytes(text: str) -> int:
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", text, re.I)
+def read_size(text: str, *, name: str) -> int:
+    """Bytes that a text like ``500M`` stands for; ``name`` is what was set to it.
+
+    Raises
+    ------
+    CacheError
+        If it is not a number of bytes, with K, M, G or T behind it or not.
+    """
+    found = re.fullmatch(r"\s*(\d[\d_]*(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", text, re.I)
     if not found:
-        raise CacheError(f"UFUNC_MAGIC_CACHE_MAX={text!r} is not a size.", remedy="Give bytes, or 500M, or 2G.")
+        raise CacheError(f"{name} {text!r} is not a size.", remedy="Give bytes, or 500M, or 2G.")
     return int(float(found[1]) * 1024 ** " KMGT".index(found[2].upper() or " "))

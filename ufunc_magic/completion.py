@@ -7,11 +7,13 @@ from typing import Any
 
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult
 
-from .arguments import complete
+from .arguments import COMPARE_FLAGS, complete, complete_flags
 
 __all__ = ["install", "matcher", "remove"]
 
-_LINE = re.compile(r"\s*%%?(?P<magic>c_ufunc|cython_ufunc|ufunc_config)(?P<rest>\s.*)$", re.DOTALL)
+_LINE = re.compile(r"\s*%%?(?P<magic>c_ufunc|cython_ufunc|cuda_device|ufunc_\w+)(?P<rest>\s.*)$", re.DOTALL)
+_LANGUAGES = {"c_ufunc": "c", "cython_ufunc": "cython", "cuda_device": "cuda", "ufunc_config": ""}
+_FLAGS = {"ufunc_compare": tuple(COMPARE_FLAGS), "ufunc_cache": ("--clear", "--prune"), "ufunc_doctor": ()}
 
 
 def matcher(context: CompletionContext) -> SimpleMatcherResult:
@@ -22,10 +24,12 @@ def matcher(context: CompletionContext) -> SimpleMatcherResult:
     """
     line = context.full_text.split("\n")[context.cursor_line][: context.cursor_position]
     found = _LINE.match(line)
-    if found is None:
+    if found is None or found["magic"] not in {**_LANGUAGES, **_FLAGS}:
         return {"completions": []}
-    language = {"c_ufunc": "c", "cython_ufunc": "cython"}.get(found["magic"], "")
-    fragment, words = complete(found["rest"], language=language)
+    if found["magic"] in _LANGUAGES:
+        fragment, words = complete(found["rest"], language=_LANGUAGES[found["magic"]])
+    else:
+        fragment, words = complete_flags(found["rest"], _FLAGS[found["magic"]])
     return {
         "completions": [SimpleCompletion(word, type="option") for word in words],
         "matched_fragment": fragment,

@@ -209,7 +209,7 @@ def _packages() -> Iterable[Finding]:
             version = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             if use:
-                install = "cupy-cuda12x" if name == "cupy" else name
+                install = "cupy-cuda13x" if name == "cupy" else name
                 yield Finding("Packages", name, f"not installed ({use})", None, f"pip install {install}")
         else:
             yield Finding("Packages", name, version)

@@ -264,8 +264,12 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
             raise UsageError(str(error)) from None
 
     def _help(self, language: Language) -> None:
+        self._shown(LANGUAGES[language][1])
+
+    def _shown(self, magic: str) -> None:
+        """The magic's own text, where the front end has it."""
         assert self.shell is not None
-        self.shell.run_line_magic("pinfo", LANGUAGES[language][1])
+        self.shell.run_line_magic("pinfo", magic)
 
     def _surface(self) -> Notebook | Terminal:
         """Where a line that says how far it is can be shown."""
@@ -303,7 +307,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         return made
 
     @line_magic
-    def ufunc_config(self, line: str) -> Remembered:
+    def ufunc_config(self, line: str) -> Remembered | None:
         words = line.split()
         reset = "--reset" in words
         rest = " ".join(word for word in words if word != "--reset") if reset else line
@@ -313,7 +317,8 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
             if refused:
                 raise OptionError(f"--{refused[0]} belongs to one cell.", remedy="Write it on the cell's own line.")
             if given.pop("help", False):
-                raise OptionError(_CONFIG_DOC)
+                self._shown("%ufunc_config")
+                return None
             base = Options() if reset else self.remembered().options
             self._remembered = Remembered(make_options(given, base=base))
         except OptionError as error:
@@ -335,16 +340,16 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         return self._remembered
 
     @line_magic
-    def ufunc_cache(self, line: str) -> Cache:
-        """Show the cache of compiled code; ``--clear`` empties it, ``--prune BYTES`` shrinks it.
+    def ufunc_cache(self, line: str) -> Cache | None:
+        """Show the cache of compiled code; ``--clear`` empties it, ``--prune SIZE`` shrinks it.
 
         ::
 
             %ufunc_cache
-            %ufunc_cache --prune 100000000
+            %ufunc_cache --prune 500M
             %ufunc_cache --clear
         """
-        from .cache import default
+        from .cache import default, read_size
 
         cache = default()
         match line.replace("=", " ").split():
@@ -352,17 +357,23 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
                 pass
             case ["--clear"]:
                 cache.clear()
-            case ["--prune", size] if size.replace("_", "").isdecimal():
-                cache.prune(int(size))
+            case ["--prune", size]:
+                cache.prune(read_size(size, name="--prune"))
+            case words if set(words) & set(arguments.HELP_FLAGS):
+                self._shown("%ufunc_cache")
+                return None
             case _:
-                raise UsageError(f"%ufunc_cache {line!r} is not understood.\nWrite --clear, or --prune BYTES.")
+                raise UsageError(f"%ufunc_cache {line!r} is not understood.\nWrite --clear, or --prune SIZE.")
         return cache
 
     @line_magic
-    def ufunc_doctor(self, line: str) -> Diagnosis:
+    def ufunc_doctor(self, line: str) -> Diagnosis | None:
         """Show compilers, CPU, OpenMP, SIMD math, caches and packages as this extension sees them."""
         from .doctor import diagnose
 
+        if set(line.split()) & set(arguments.HELP_FLAGS):
+            self._shown("%ufunc_doctor")
+            return None
         if line.strip():
             raise UsageError(f"%ufunc_doctor takes no arguments, but {line.strip()!r} was given.")
         return diagnose()

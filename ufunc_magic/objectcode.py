@@ -162,6 +162,12 @@ class FunctionCode:
     calls: tuple[str, ...] = ()
     prototype: tuple[str, ...] = ()
 
+    @property
+    def cores(self) -> list[list[str]]:
+        """Core dimensions of each input and output: names, or numbers for fixed sizes."""
+        groups = re.findall(r"\(([^()]*)\)", self.core) or [""] * (self.nin + self.nout)
+        return [[word.strip() for word in group.split(",") if word.strip()] for group in groups]
+
 
 @dataclass(frozen=True)
 class ObjectCode:

@@ -119,7 +119,7 @@ TABLE: tuple[Option, ...] = (
         "--signature '(n),(n)->()'",
         "SIG",
         languages=("c",),
-        instead="Write it above the function: # ufunc: (n),(n)->()",
+        instead="Functions of single elements need none; in Cython write it above the function: # ufunc: (n),(n)->()",
     ),
     Option(
         ("--identity",),
@@ -151,7 +151,7 @@ TABLE: tuple[Option, ...] = (
     Option(
         ("--parallel",),
         "parallel",
-        "Run large contiguous calls on N threads; without N, on all cores.",
+        "Run large calls on N threads; without N, on all cores.",
         "--parallel=2",
         "N",
         action="optional",
@@ -254,7 +254,8 @@ TABLE: tuple[Option, ...] = (
         "--sanitize",
         action="flag",
         languages=("c",),
-        instead="Give the compiler the sanitizer yourself: -c=-fsanitize=undefined --link-args=-fsanitize=undefined",
+        instead="Give the compiler the sanitizer yourself: "
+        "-c=-g -c=-fsanitize=undefined --link-args=-fsanitize=undefined",
     ),
     Option(
         ("--sandbox",),
@@ -335,6 +336,11 @@ def make_options(given: Mapping[str, Any] | None = None, *, base: Options | None
     unknown = sorted(set(filter(None, options.show.split(","))) - {"asm", "vec", "c"})
     if unknown:
         raise OptionError(f"show={options.show!r}: {unknown[0]!r} cannot be shown.", remedy="Give some of asm, vec, c.")
+    if options.sanitize and not options.guard:
+        raise OptionError(
+            "--sanitize tries new code out with sanitizers, and --no-guard says not to try it out.",
+            remedy="Leave one of them out.",
+        )
     if options.plot and not options.sizes:
         options = replace(options, sizes="10:1e7")
     if options.annotate_fullc:

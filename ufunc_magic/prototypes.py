@@ -127,19 +127,14 @@ def _usable(own: Sequence[str], count: int, taken: Sequence[str]) -> list[str]:
     return made
 
 
-def _cores(function: FunctionCode) -> tuple[list[list[str]], list[str]]:
-    """The core dimensions of each operand, and all of them in NumPy's order, that of their first appearance."""
-    groups = re.findall(r"\(([^()]*)\)", function.core) or [""] * (function.nin + function.nout)
-    cores = [[word.strip() for word in group.split(",") if word.strip()] for group in groups]
-    return cores, list(dict.fromkeys(word for core in cores for word in core))
-
-
 def _loop(
     function: FunctionCode, loop: LoopCode, tables: _Names, object_code: ObjectCode, prefix: str
 ) -> Iterator[str]:
     """A loop as a function of one item, and for element-wise ones as a function of arrays."""
     name = f"{prefix}{function.name}{_suffix(function, loop)}"
-    cores, dims = _cores(function)
+    cores = function.cores
+    # In NumPy's order, that of their first appearance.
+    dims = list(dict.fromkeys(word for core in cores for word in core))
     sizes = [word for word in dims if not word.isdigit()]
     names = _operands(function, sizes)
     types = [_spelled(number) for number in loop.types]

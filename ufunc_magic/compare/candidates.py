@@ -14,11 +14,14 @@ import numpy as np
 from ..errors import ComparisonError
 from ..report.rows import Kind
 from .optional import needed
+from .plaintrial import REFUSALS
 
 __all__ = ["NUMEXPR", "Candidate", "Given", "candidates", "evaluated", "numexpr_function", "variants"]
 
 #: What marks a text as an expression for numexpr.
 NUMEXPR = "numexpr:"
+
+_REMEDY = f"Give a function's name, 'lambda x: ...', or '{NUMEXPR} 4*a + exp(-a)'."
 
 #: Where our ufuncs keep what they were made of.
 _OWNER = "__ufm_object_code__"
@@ -129,8 +132,8 @@ def _kind(function: Any) -> Kind:
     return "other"
 
 
-def evaluated(text: str, names: Mapping[str, Any]) -> Any:
-    """The value of an expression over ``names``, ``np`` and ``math``.
+def evaluated(text: str, names: Mapping[str, Any], *, remedy: str = "") -> Any:
+    """The value of an expression over ``names``, ``np`` and ``math``; ``remedy`` for what is no function.
 
     Raises
     ------
@@ -139,9 +142,23 @@ def evaluated(text: str, names: Mapping[str, Any]) -> Any:
     """
     try:
         return eval(text, {"np": np, "numpy": np, "math": math, **names})
-    except (NameError, SyntaxError, AttributeError, TypeError, ValueError) as fault:
-        remedy = f"Give a function's name, 'lambda x: ...', or '{NUMEXPR} 4*a + exp(-a)'."
-        raise ComparisonError(f"{text!r} cannot be evaluated: {fault}.", remedy=remedy) from fault
+    except REFUSALS as fault:
+        what = str(fault) if isinstance(fault, (NameError, SyntaxError, AttributeError)) else _with_kind(fault)
+        error = f"{text!r} cannot be evaluated: {what}."
+        raise ComparisonError(error, remedy=_import_of(text, fault) or remedy or _REMEDY) from fault
+
+
+def _with_kind(fault: Exception) -> str:
+    return f"{type(fault).__name__}: {fault}" if str(fault) else type(fault).__name__
+
+
+def _import_of(text: str, fault: Exception) -> str:
+    """What to import for ``scipy.special.logit``; ``""`` where that is not what is missing."""
+    name = getattr(fault, "name", None)
+    module, dot, _ = text.strip().rpartition(".")
+    if not isinstance(fault, NameError) or not dot or module.partition(".")[0] != name:
+        return ""
+    return f"Run it first: import {module}" if module.replace(".", "").isidentifier() else ""
 
 
 def numexpr_function(text: str, *, order: Sequence[str] = ()) -> Callable[..., Any]:

@@ -13,9 +13,11 @@ from ..errors import ComparisonError
 from .bounds import arithmetic_of
 from .candidates import Candidate, Given, candidates
 from .comparison import Comparison
+from .firstcall import refused
 from .machine import Limits, cache_levels, limits, machine_name
 from .measure import Clock, affordable
 from .onesize import Progress, Run, at_one_size
+from .plaintrial import REFUSALS
 from .samples import sample_inputs
 from .sizes import at_size, moved_bytes, sizes_of, work_size
 
@@ -91,6 +93,12 @@ def compare(
     if limit is None and clock is time.perf_counter:
         limit = limits()
     work = next((found for one in made if (found := arithmetic_of(one)) is not None), None)
+    if not all(map(work_size, groups)):
+        raise ComparisonError("The arguments have no elements.", remedy="Give arrays that hold numbers.")
+    if len(groups) > 1 and len({work_size(group) for group in groups}) == 1:
+        kinds = ", ".join(dict.fromkeys(type(arg).__name__ for arg in whole))
+        fault = f"sizes={sizes!r} needs an array to take that many elements of, and the arguments are {kinds}."
+        raise ComparisonError(fault, remedy="Give NumPy arrays, or leave the arguments out.")
     run = Run(made, reference, 0.0 if strict else tolerance, clock, len(groups) > 1, progress, limit, work)
     interrupted = _over(run, groups, deadline=clock() + seconds)
     each = [moved_bytes(group, ()) / work_size(group) for group in groups[-1:] if len(groups) > 1]
@@ -130,10 +138,20 @@ def _sampled(made: Sequence[Candidate], *, size: int, seconds: float, clock: Clo
     if not chosen:
         fault = f"There are no arguments, and {made[0].label!r} does not tell how many it takes."
         raise ComparisonError(fault, remedy="Give arrays: compare({...}, x), or -- x on the line.")
+
+    def probe(*args: Any) -> Any:
+        try:
+            return first(*args)
+        except REFUSALS:
+            return np.full(len(args[0]), np.nan)
+
     if not size:
-        few = sample_inputs(chosen, size=1024)
-        size = 1024 * affordable(lambda n: _repeated(n, first, few), most=1024, seconds=seconds / 4, clock=clock)
-    return sample_inputs(chosen, size=size, probe=first)
+        few = sample_inputs(chosen, size=1024, probe=probe)
+        try:
+            size = 1024 * affordable(lambda n: _repeated(n, first, few), most=1024, seconds=seconds / 4, clock=clock)
+        except REFUSALS as error:
+            raise refused(repr(made[0].label), first, few, error) from error
+    return sample_inputs(chosen, size=size, probe=probe)
 
 
 def _repeated(number: int, function: Callable[..., Any], args: Sequence[Any]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import report
 from ..cache import Cache
-from ..errors import ComparisonError
+from ..errors import CacheError, ComparisonError
 from ..report import Agreement, Level, Row
 from .difference import Difference, difference
 from .optional import needed
@@ -67,7 +67,10 @@ class Comparison(report.Comparison):
         CacheError
             If the file cannot be written.
         """
-        return Cache.write_scratch(Path(path), self.to_json() + "\n")
+        try:
+            return Cache.write_scratch(Path(path), self.to_json() + "\n")
+        except CacheError as error:
+            raise CacheError(error.message, remedy="Give a path in a folder that is there.") from error.__cause__
 
     @staticmethod
     def load(path: str | Path) -> Comparison:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from ..errors import ComparisonError
 from ..report import Comparison, Row
 from ..report.tables import Cells, count, duration, escape, html_heads, html_row, ratio, text_table
 
@@ -67,6 +69,9 @@ class Difference:
         lines = [self.name, *text_table(_HEADS, self._cells())] if self.changes else [self.name]
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
 
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return {"text/plain": str(self), "text/html": self._repr_html_()}
+
     def _repr_html_(self) -> str:
         rows = "".join(map(html_row, self._cells()))
         notes = "".join(f"<div>note: {note}</div>" for note in map(escape, self.notes))
@@ -84,8 +89,11 @@ class Difference:
         ]
 
 
-def difference(now: Comparison, *, before: Comparison) -> Difference:
+def difference(now: Comparison, *, before: Any) -> Difference:
     """What changed from ``before`` to ``now``."""
+    if not isinstance(before, Comparison):
+        fault = f"diff() takes a comparison, and {before!r} is {type(before).__name__}."
+        raise ComparisonError(fault, remedy="Read a saved one first: comparison.load(path).")
     old, new = _by_place(before.rows), _by_place(now.rows)
     changes = [
         Change(label, elements, old[label, elements].seconds, row.seconds, max(old[label, elements].spread, row.spread))

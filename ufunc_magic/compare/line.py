@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..arguments import COMPARE_FLAGS as _FLAGS
 from ..errors import OptionError
 from .candidates import evaluated
 from .comparing import compare
@@ -27,7 +28,7 @@ quotes, or "numexpr: 4*a + exp(-a)".  Arguments are expressions; without them nu
   --budget 5       seconds that it may take
   --plot           draw with Matplotlib as well"""
 
-_FLAGS = {"--sizes": True, "--ref": True, "--budget": True, "--strict": False, "--plot": False}
+_ARGUMENT = "Give an expression for each argument: -- x 'np.linspace(0, 1, 1000)'"
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,9 @@ def parse_line(line: str) -> CompareLine:
         elif not _FLAGS[flag] and equals:
             raise OptionError(f"{flag} takes no value, but {value!r} was given.", remedy=f"Write {flag}")
         options[flag] = value
+    late = next((word for word in words[1:] if word.partition("=")[0] in _FLAGS), None)
+    if late is not None:
+        raise OptionError(f"{late} stands behind --, where arguments are.", remedy="Write options before the --")
     return CompareLine(tuple(callables), tuple(words[1:]), options, help=not callables)
 
 
@@ -113,7 +117,7 @@ def compare_line(
     labels = dict.fromkeys(parsed.callables)
     return compare(
         {label: label for label in labels},
-        *(evaluated(text, names) for text in parsed.arguments),
+        *(evaluated(text, names, remedy=_ARGUMENT) for text in parsed.arguments),
         sizes=parsed.options.get("--sizes"),
         reference=reference if reference is None or reference in labels else evaluated(reference, names),
         strict="--strict" in parsed.options,

@@ -16,9 +16,9 @@ from .agreement import agreement, outputs
 from .bounds import remark_of, words
 from .candidates import Candidate, variants
 from .entry import Entry, row_of
+from .firstcall import copies, first_call, restored
 from .machine import Limits
 from .measure import SAMPLE, Call, Clock, Stopped, Timing, measure, once
-from .perelement import FAULTS
 from .sizes import at_size, moved_bytes, work_size
 from .verify import rounding
 from .work import Work
@@ -148,14 +148,14 @@ def _cost(run: Run, one: Candidate, args: tuple[Any, ...], patience: float) -> f
 def _entries(run: Run, present: Sequence[Candidate], args: tuple[Any, ...], *, patience: float) -> list[Entry]:
     clock, size = run.clock, work_size(args)
     calls = {one.label: Call(one.function, one.placed(args)) for one in present}
-    results = {one.label: one.fetched(_first_result(run, one, calls[one.label])) for one in present}
+    results = {one.label: _first_result(run, one, calls[one.label]) for one in present}
     named = run.reference if isinstance(run.reference, str) else run.candidates[0].label
     truth = next((one for one in present if one.label == named), present[0])
     function = truth.function
     expected = results[truth.label]
     if callable(run.reference):
         function = run.reference
-        expected = _called("the reference", Call(function, args), clock)[1]
+        expected = first_call("The reference", Call(function, args), clock=clock)[1]
     until = clock() + patience
     whole = run.tolerance == 0 or not run.several
     step = 1 if whole else max(1, size // CHECKED) | 1
@@ -170,6 +170,7 @@ def _entries(run: Run, present: Sequence[Candidate], args: tuple[Any, ...], *, p
                 tolerance=run.tolerance,
                 inputs=tuple(np.asarray(arg)[::step] if np.ndim(arg) else np.asarray(arg) for arg in args),
                 explain=explain and (lambda places: explain(places * step)),
+                terms=_terms(args, expected),
             )
         nbytes = moved_bytes(args, results[one.label])
         run.bytes_per_element = nbytes / max(1, size)
@@ -190,19 +191,24 @@ def _thinned(results: Any, step: int) -> Any:
 
 def _first_result(run: Run, one: Candidate, call: Call) -> Any:
     before = variants(one.function)
-    seconds, result = _called(repr(one.label), call, run.clock)
+    # The smallest size shows whether arguments are changed; NumPy's way of calling rules it out.
+    watched = not run.taken and not isinstance(one.function, np.ufunc)
+    kept = copies(call.arguments) if watched else ()
+    seconds, result = first_call(repr(one.label), call, clock=run.clock, fetch=one.fetched)
+    changed = restored(call.arguments, kept) if watched else 0
+    if changed:
+        fault = f"{one.label!r} changes its argument {changed} in place: the next call would get another one."
+        raise ComparisonError(fault, remedy="Give it a copy: 'lambda x: f(x.copy())'.")
     if before is not None and (variants(one.function) or 0) > before:
-        again, result = once(call, clock=run.clock)
+        again, _ = once(call, clock=run.clock)
         run.compiled[one.label] = max(0.0, seconds - again)
     return result
 
 
-def _called(name: str, call: Call, clock: Clock) -> tuple[float, Any]:
-    try:
-        return once(call, clock=clock)
-    except FAULTS as error:
-        fault = f"{name} cannot be called on these arguments: {type(error).__name__}: {error}"
-        raise ComparisonError(fault, remedy="Give arguments that every callable takes, or leave it out.") from error
+def _terms(args: Sequence[Any], results: Any) -> int:
+    """Numbers that each result was gathered from, at least."""
+    least = min((int(np.size(part)) for part in outputs(results)), default=1)
+    return work_size(args) // max(1, least)
 
 
 def _keep(run: Run, found: Sequence[Entry], timings: Iterable[Timing], *, last: bool) -> None:
@@ -223,6 +229,8 @@ def _noted(run: Run, row: Row, entry: Entry) -> str:
     if run.limit is None or row.kind == "gpu":
         return row.note
     one = next(one for one in run.candidates if one.label == row.label)
+    if not agrees([row]):
+        return row.note
     said = words(row, entry.nbytes, run.limit, work=run.work, remark=remark_of(one), args=entry.call.arguments)
     return _joined(row.note, said)
 

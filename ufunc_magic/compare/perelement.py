@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 __all__ = ["FAULTS", "columns", "gather", "loop", "survivors", "takes_arrays"]
 
-#: What Python code raises on numbers it was not made for; anything else is a fault of ours or the user's wish.
-FAULTS = (ArithmeticError, AttributeError, LookupError, NameError, RecursionError, TypeError, ValueError)
+#: What the user's functions may raise, and what is made of them: anything but an interrupt.
+FAULTS = (Exception,)
 
 
 def columns(inputs: Sequence[NDArray[Any]]) -> tuple[list[Any], ...]:

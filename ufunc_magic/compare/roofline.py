@@ -14,6 +14,9 @@ __all__ = ["verdict"]
 #: From these shares of a limit on it is what holds a loop back.
 MEMORY_BOUND, COMPUTE_BOUND = 0.6, 0.5
 
+#: Above this share of the limit it cannot have moved what its arguments and results hold: views, zero strides.
+IMPOSSIBLE = 2.0
+
 #: Below this share of both limits something else takes the time.
 FAR = 0.15
 
@@ -55,6 +58,8 @@ def verdict(
         return ""
     memory = nbytes / bytes_per_second / seconds
     arithmetic = elements * work.flops / flops_per_second / seconds if work and not work.loops else 0.0
+    if memory > IMPOSSIBLE:
+        return ""
     if seconds < CALL and memory + arithmetic < 0.1:
         return "mostly the cost of a call"
     if memory >= MEMORY_BOUND and memory >= arithmetic:

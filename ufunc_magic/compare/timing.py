@@ -20,6 +20,7 @@ from ..report import BoundPlain, BoundUfunc, Comparison, Report
 from ..signature import TYPES
 from . import cudarows
 from .forms import forms
+from .perelement import FAULTS
 from .plain import time_plain
 from .plaintrial import REFUSALS
 from .versus import Asked, over_sizes
@@ -111,8 +112,8 @@ def _compared(
         if code.kind == "ufunc":
             try:
                 comparisons.append(_compare(built, code, options, reference, budget=budget, speed=speed, asked=asked))
-            except RuntimeError as fault:  # its own: a C++ exception, a status
-                notes.append(f"{code.name} was not timed, because it fails on sample inputs: {fault}")
+            except FAULTS as fault:  # its own: a C++ exception, a status, whatever Cython raises
+                notes.append(f"{code.name} was not timed, because it fails on sample inputs: {_said(fault)}")
                 continue
             if asked.sizes and not code.core:
                 function = cudarows.parts(built[code.name], built.object_code)[0]
@@ -156,7 +157,7 @@ def _compare(
         function,
         name=code.name,
         types=_letters(code.timed, code.nin),
-        cores=_cores(code),
+        cores=[[int(d) if d.isdecimal() else d for d in core] for core in code.cores[: code.nin]],
         python=said.python,
         exact_python=said.checked,
         vector=said.vector,
@@ -222,7 +223,7 @@ def _reference(expression: str, names: Mapping[str, Any]) -> Callable[..., Any]:
     """What ``--ref`` names: an expression over the user's names, ``np`` and ``math``."""
     try:
         value = eval(expression, {"np": np, "numpy": np, "math": math, **names})
-    except (NameError, SyntaxError, AttributeError, TypeError, ValueError) as fault:
+    except REFUSALS as fault:
         raise OptionError(
             f"--ref {expression!r} cannot be evaluated: {fault}.", remedy="Give a function: --ref np.hypot, --ref my_f."
         ) from fault
@@ -233,10 +234,10 @@ def _reference(expression: str, names: Mapping[str, Any]) -> Callable[..., Any]:
     return value  # type: ignore[no-any-return]
 
 
-def _cores(code: FunctionCode) -> list[list[int | str]]:
-    """Core dimensions of each input, out of ``(n),(3)->()``."""
-    inputs = code.core.partition("->")[0].strip("()").split("),(") if code.core else [""] * code.nin
-    return [[int(d) if d.isdecimal() else d for d in part.split(",") if d] for part in inputs]
+def _said(fault: Exception) -> str:
+    """An exception in one line; what C++ throws is always a RuntimeError here."""
+    text = str(fault)
+    return text if text and isinstance(fault, RuntimeError) else ": ".join(filter(None, (type(fault).__name__, text)))
 
 
 def _plain(code: FunctionCode) -> BoundPlain:

@@ -15,10 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import OptionError
 from ..report.rows import Agreement
+from ..report.tables import count
 from .agreement import outputs
 from .candidates import Candidate
 from .entry import Entry
+from .firstcall import described, numeric
 from .measure import Call, Clock, affordable, once
 from .perelement import FAULTS, columns, loop, survivors, takes_arrays
 from .samples import CORE_SIZE, PROBES, dtypes, sample_inputs
@@ -171,11 +174,27 @@ def _expected(trial: Trial, arrays: Arrays, *, whole: bool) -> list[Expected]:
     function = trial.reference or trial.exact
     if function is None:
         return []
+    if trial.reference is not None:
+        _numbers_expected(trial.reference, trial.reference_label, arrays, nout=trial.nout)
     part = trial.fits(lambda n: survivors(function, columns(_cut(arrays, n))), EXPECTED, most=len(arrays[0]))
     found = [at_places(function, arrays, np.arange(part), nout=trial.nout, unrounded=trial.unrounded)]
     if trial.edges and not trial.cautious and not any(trial.cores) and trial.reference is None:
         found.append(at_edges(function, trial.types, nout=trial.nout, unrounded=trial.unrounded))
     return [expected for expected in found if expected is not None]
+
+
+def _numbers_expected(function: Callable[..., Any], label: str, arrays: Arrays, *, nout: int) -> None:
+    """Refuse a reference that gives something else than the outputs' numbers."""
+    for result in survivors(function, columns(_cut(arrays, 1)))[0]:
+        given = outputs(result)
+        wrong = [part for part in given if not numeric(part)]
+        if wrong:
+            said = f"returns {described(wrong[0])}, not {'a number' if nout == 1 else 'numbers'}"
+        elif len(given) != nout:
+            said = f"returns {count(len(given), 'output')} where the function has {nout}"
+        else:
+            continue
+        raise OptionError(f"--ref {label!r} {said}.", remedy="Give a function whose results are the expected ones.")
 
 
 def _suspects(
@@ -201,7 +220,10 @@ def _vector(trial: Trial, arrays: Arrays) -> tuple[Call | None, Any, list[str]]:
     try:
         part = trial.fits(lambda n: vector(*_cut(arrays, n)), VECTOR_PASS, most=number)
         call = Call(vector, _cut(arrays, part))
-        results = tuple(np.asarray(result) for result in outputs(once(call, clock=trial.clock)[1]))
+        made = outputs(once(call, clock=trial.clock)[1])
+        if any(result is given for result in made for given in call.arguments):
+            return None, None, []  # nothing is computed: there is nothing to time
+        results = tuple(np.asarray(result) for result in made)
         # A result that does not depend on the inputs is one number.
         full = tuple(np.broadcast_to(r, (part,)) if r.ndim == 0 else r for r in results)
     except FAULTS as error:

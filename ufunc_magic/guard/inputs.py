@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -55,7 +54,7 @@ class Case:
     def message(self, *, fill: bytes = _BEFORE) -> dict[str, Any]:
         """What the helper is sent."""
         sizes = dict(self.sizes)
-        cores = _cores(self.function)
+        cores = self.function.cores
         nin = self.function.nin
         operands, steps, core_steps = [], [], []
         count = len(self.rows) if not self.function.core else 1
@@ -87,13 +86,13 @@ class Case:
             return f"{self.function.name}({', '.join(_typed(v) for v in self.rows[row])})"
         arguments = [
             name if core else _typed(value)
-            for name, core, value in zip(names, _cores(self.function), self.rows[0], strict=False)
+            for name, core, value in zip(names, self.function.cores, self.rows[0], strict=False)
         ]
         sizes = ", ".join(f"{name}={size}" for name, size in self.sizes if not name.isdecimal())
         filled = next(
             (
                 f"arrays filled with {_typed(v)}"
-                for v, core in zip(self.rows[0], _cores(self.function), strict=False)
+                for v, core in zip(self.rows[0], self.function.cores, strict=False)
                 if core
             ),
             "",
@@ -146,7 +145,7 @@ def _elementwise(code: FunctionCode, loop: LoopCode) -> Iterator[Case]:
 
 def _generalized(code: FunctionCode, loop: LoopCode) -> Iterator[Case]:
     kinds = [TYPES[n].kind for n in loop.types[: code.nin]]
-    cores = _cores(code)
+    cores = code.cores
     names = [d for d in dict.fromkeys(d for core in cores for d in core) if not d.isdecimal()]
     usual = tuple((name, 5 + n) for n, name in enumerate(names))
     rows = _ordinary_rows(kinds)
@@ -218,13 +217,6 @@ def _huge(number: int) -> tuple[Any, ...]:
         return (complex(math.inf, 0), complex(1e30, -1e30))
     largest = np.finfo(TYPES[number].char)
     return (math.inf, -math.inf, largest.max, largest.min, largest.tiny)
-
-
-def _cores(code: FunctionCode) -> list[list[str]]:
-    """Core dimensions of each operand; none of them where there is no core signature."""
-    if not code.core:
-        return [[] for _ in range(code.nin + code.nout)]
-    return [[d.strip() for d in core.split(",") if d.strip()] for core in re.findall(r"\(([^)]*)\)", code.core)]
 
 
 def _size(dimension: str, sizes: dict[str, int]) -> int:

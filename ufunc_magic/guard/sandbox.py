@@ -12,7 +12,6 @@ import ctypes
 import marshal
 import mmap
 import os
-import re
 import signal
 import socket
 import struct
@@ -90,7 +89,7 @@ class Sandbox:
 
     def _remote(self, code: FunctionCode, types: Sequence[int], call: _Call) -> Callable[..., int | None]:
         """What the loop calls; text for an exception, which cannot leave a callback by itself."""
-        cores = _cores(code)
+        cores = code.cores
 
         def remote(index: int, args: Any, dimensions: Any, steps: Any) -> int | None:
             fault: BaseException
@@ -132,7 +131,7 @@ class Sandbox:
 
     def _ask(self, server: _Server, code: FunctionCode, index: int, there: Sequence[Operand], places: list[int]) -> int:
         sizes: dict[str, int] = {}
-        for operand, core in zip(there, _cores(code), strict=True):
+        for operand, core in zip(there, code.cores, strict=True):
             sizes |= dict(zip(core, operand.shape[1:], strict=True))
         message = {
             "loop": index,
@@ -157,7 +156,7 @@ class Sandbox:
     def ping(self) -> None:
         """A call for one element in which nothing is computed, to be timed."""
         code = next(code for code in self.object_code.functions if code.loops)
-        cores = _cores(code)
+        cores = code.cores
         kinds = code.loops[0].types
         memory = (ctypes.c_longdouble * (2 * len(kinds)))()  # room for the largest type that there is
         width = 2 * ctypes.sizeof(ctypes.c_longdouble)
@@ -231,10 +230,3 @@ _ENDINGS: dict[signal.Signals, str] = {
     signal.SIGABRT: "called abort() (SIGABRT)",
     signal.SIGILL: "ran into an instruction that stands for undefined behaviour (SIGILL)",
 }
-
-
-def _cores(code: FunctionCode) -> list[list[str]]:
-    """Core dimensions of each operand."""
-    if not code.core:
-        return [[] for _ in range(code.nin + code.nout)]
-    return [[d.strip() for d in core.split(",") if d.strip()] for core in re.findall(r"\(([^)]*)\)", code.core)]

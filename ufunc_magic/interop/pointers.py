@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..device import driver
-from ..errors import ArgumentError
+from ..errors import ArgumentError, ToolchainError
 from . import capsules
 from .layout import TOP, Element, as_it_is, asked_for, check_address, check_alignment, element, fitted
 from .memory import Memory, describe, on_gpu
@@ -136,6 +136,7 @@ def ascapsule(array: Any, *, kind: Literal["dlpack", "pointer"] = "dlpack") -> A
         locked = isinstance(array, np.ndarray) and not array.flags.writeable
         return array.__dlpack__(max_version=(1, 0)) if locked else array.__dlpack__()
     except (AttributeError, BufferError) as fault:
+        pointer(array)  # refuses what is no array at all
         raise ArgumentError(
             f"The {type(array).__name__} cannot be lent through DLPack: {str(fault).rstrip('.')}.",
             remedy="Use kind='pointer', and say shape and dtype on the other side.",
@@ -192,6 +193,12 @@ def _on_cpu(
 
 
 def _of_gpu(seen: Memory, shape: Any, dtype: Any, strides: Any, owner: object, device_id: int) -> Any:
+    try:
+        driver.cupy()
+    except ImportError as fault:
+        # What can be done about it is in the reason.
+        what, _, remedy = driver.missing().partition(": ")
+        raise ToolchainError(f"An array on a GPU is CuPy's: {what}.", remedy=f"{remedy or 'Repair CuPy'}.") from fault
     if seen.readonly:
         raise ArgumentError(
             "The memory on the GPU is read-only, and CuPy has no read-only arrays.", remedy="Copy it on its own side."

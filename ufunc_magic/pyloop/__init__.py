@@ -19,13 +19,14 @@ import tree_sitter_c
 import tree_sitter_cuda
 from tree_sitter import Node
 
+from ..cparse import cmarkers
 from ..signature import Signature, Unit
 from .pycell import Cell, Given, Routine, python_name
 from .pymain import called_text, main_text
 from .pymath import HELPERS
 from .pynames import namespace
-from .pyuses import parameters_of
-from .pyvalue import Stop, child
+from .pyuses import declared_name, parameters_of
+from .pyvalue import Stop, child, walk
 from .pyvector import VectorFunction
 
 __all__ = ["NotPython", "PyLoop", "namespace", "write"]
@@ -121,11 +122,49 @@ def _read(
     """The file scope of ``text``, and each row's line in the cell."""
     clean, lines = _prepared(text)
     root = _parse(clean, cplus)
+    data = bytearray(clean.encode())
+    if misread := _misread_casts(root, bytes(data)):
+        for place in misread:
+            data[place : place + 1] = b" "
+        root = _parse(data.decode(), cplus)
     return Cell(root, dict(types), dict(typedefs), functools.partial(_expression, cplus=cplus), cplus=cplus), lines
 
 
 def _parse(text: str, cplus: bool) -> Node:
     return _parser(cplus).parse(text.encode()).root_node
+
+
+def _misread_casts(root: Node, text: bytes) -> list[int]:
+    """Where the parentheses stand of ``(x) - (y)`` that the grammar takes for a cast, though ``x`` is a variable.
+
+    Macros make such text.  What stands behind would be bound too tightly, so it is parsed again without them.
+    """
+    places: list[int] = []
+    declared: dict[int, set[str]] = {}
+    for match in re.finditer(rb"\((\w+)\)\s*[-+&*(]", text):
+        token = root.descendant_for_byte_range(match.start(), match.start() + 1)
+        function = cast = token.parent if token is not None else None
+        if cast is None or cast.type != "cast_expression" or cast.start_byte != match.start():
+            continue
+        while function is not None and function.type != "function_definition":
+            function = function.parent
+        if function is None:
+            continue
+        if function.start_byte not in declared:
+            declared[function.start_byte] = _declared_in(function)
+        if match[1].decode() in declared[function.start_byte]:
+            places += [match.start(), match.end(1)]
+    return places
+
+
+def _declared_in(function: Node) -> set[str]:
+    """Names of a function's parameters and variables."""
+    return {
+        declared_name(declarator)
+        for node in walk(function)
+        if node.type in ("parameter_declaration", "declaration")
+        for declarator in node.children_by_field_name("declarator")
+    }
 
 
 def _expression(text: str, *, cplus: bool) -> Node | None:
@@ -143,7 +182,7 @@ def _prepared(text: str) -> tuple[str, list[int]]:
     The grammars do not know ``double _Complex``: it becomes one word.
     """
     marker = re.compile(r'#\s*(?:line\s+)?(\d+)\s+"([^"]*)"([\d ]*)')
-    rows = text.split("\n")
+    rows = cmarkers.with_letters(text).split("\n")
     found = [marker.match(row) for row in rows]
     own = {m[2] for m in found if m and "3" not in m[3].split()}
     numbers: list[int] = []

@@ -219,7 +219,10 @@ class Arithmetic:
     def shift(self, op: str, left: Expr, right: Expr) -> Expr:
         t = promoted(left.type)
         right = self.settle(right)
-        if not (right.range[0] >= 0 and right.range[1] < t.bits):  # x86 takes the count modulo the width
+        fits = right.range[0] >= 0 and right.range[1] < t.bits
+        if not fits and self.checked:  # undefined in C: SIMD's answer is not that of x86's scalar shift
+            right = Expr(f"{self.helper('_count')}({right.text}, {t.bits})", right.type, low=0, high=t.bits - 1)
+        elif not fits:  # x86 takes the count modulo the width
             right = Expr(f"{right.at(BIT_AND)} & {t.bits - 1}", right.type, BIT_AND, low=0, high=t.bits - 1)
         left = replace(self.settle(left) if op == ">>" or left.logical else left, type=t)
         e = self.infix(op, left, right, t, True)

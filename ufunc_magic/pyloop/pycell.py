@@ -90,6 +90,7 @@ class Cell:
     requested: dict[str, Routine] = field(default_factory=dict)
     functions: dict[str, list[Node]] = field(default_factory=dict)
     variables: dict[str, tuple[Node, Node]] = field(default_factory=dict)
+    unset: set[str] = field(default_factory=set)
     macros: dict[str, str | None] = field(default_factory=dict)
     enumerators: dict[str, int] = field(default_factory=dict)
     named: dict[str, CType] = field(default_factory=dict)
@@ -146,6 +147,8 @@ class Cell:
                 self.prototypes.append(node)
             if declarator.type == "init_declarator":
                 self.variables[declared_name(declarator)] = (node, declarator)
+            elif declarator.type in ("identifier", "array_declarator"):
+                self.unset.add(declared_name(declarator))
 
     def _typedef(self, node: Node) -> None:
         base = child(node, "type")
@@ -287,6 +290,10 @@ class Cell:
             return Expr(str(value), t, 14 if value >= 0 else 12, low=value, high=value, value=value)
         if name in ("I", "_Complex_I"):
             return Expr("1j", COMPLEX)
+        if name in self.unset and name in self.assigned:
+            raise Stop(f"keeps `{name}` from call to call", node)
+        if name in self.unset:
+            raise Stop(f"uses the variable `{name}`, which the cell gives no value", node)
         raise Stop(f"uses `{name}`, which is not defined in the cell", node)
 
     def define(self, name: str, value: Expr) -> Expr:

@@ -186,6 +186,9 @@ HELPERS: dict[str, str] = {
         f"_int{bits}": _WRAP.format(bits=bits, half=1 << (bits - 1), mask=(1 << bits) - 1)
         for bits in (8, 16, 32, 64, 128)
     },
+    "_count": (
+        "def _count(k, bits):\n    if not 0 <= k < bits:\n        raise ValueError(f'a shift by {k}')\n    return k\n"
+    ),
     "_div": "def _div(a, b):\n    q = abs(a)//abs(b)\n    return q if (a < 0) == (b < 0) else -q\n",
     "_rem": "def _rem(a, b):\n    r = abs(a) % abs(b)\n    return -r if a < 0 else r\n",
     "_round": (

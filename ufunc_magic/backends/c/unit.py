@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shlex
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 from ... import codegen, compilers, cparse, description, loader, operands, toolchain
 from ...cparse import cmarkers, definitions
+from ...errors import CompileError
 from ...objectcode import FunctionCode, ObjectCode, required_glibc
 from ...options import Options
-from ...signature import Unit
+from ...signature import Signature, Unit
 from .. import compiler_flags, linker_flags, native
 from ..native import cell
 from ..native.entries import prototype, python_forms, representatives, ufunc_entries
@@ -37,10 +40,14 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Object
     flags, link = compiler_flags(tool, options), linker_flags(tool, options)
     unit = cparse.parse(source, cplus=options.cplus)
     text = source
-    if cell.needs_preprocessor(unit, source):
+
+    def preprocessed() -> str:
         # -fdirectives-only would keep macros; what is needed here is what they make.
         marked = f"#line 1 {codegen.c_string(name)}\n{source}\n"
-        text = toolchain.preprocess(tool, marked, name=name, flags=flags, cell=source, storage=native.storage())
+        return toolchain.preprocess(tool, marked, name=name, flags=flags, cell=source, storage=native.storage())
+
+    if cell.needs_preprocessor(unit, source):
+        text = preprocessed()
         seen = cparse.parse_preprocessed(text, cell_name=name, cell_text=source, cplus=options.cplus)
         unit = replace(
             seen, macros=unit.macros, includes=unit.includes, identifiers=unit.identifiers | seen.identifiers
@@ -73,9 +80,17 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Object
         judge=plan.judge,
     )
     shown = representatives(signatures)
+
+    def python_of_all() -> Mapping[str, tuple[Signature, Mapping[str, str]]]:
+        seen = text
+        if text is source and cell.bodies_need_preprocessor(source):
+            with contextlib.suppress(CompileError):  # the compiler says it of the whole unit
+                seen = preprocessed()
+        return python_forms(seen, shown, unit, options)
+
     with ThreadPoolExecutor(1, thread_name_prefix="ufunc_magic-pyloop") as pool:
         # The compiler is a process of its own, so the Python forms cost nothing meanwhile.
-        written = pool.submit(python_forms, text, shown, unit, options)
+        written = pool.submit(python_of_all)
         library = folder / "cell.so"
         diagnostics = cell.compiled(
             tool,

@@ -94,7 +94,7 @@ def _foreign(name: str) -> str:
 
 def _narrow(functions: Sequence[FunctionCode]) -> list[str]:
     """A word on ufuncs that refuse float64: one for all, since float is what people write for a GPU."""
-    names = [f.name for f in functions if f.kind == "ufunc" and native.narrow(f.name, f.loops)]
+    names = [f.name for f in functions if f.kind == "ufunc" and native.narrow(f.name, f.loops, nin=2)]
     if not names:
         return []
     have = "has" if len(names) == 1 else "have"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from ... import codegen, compilers, cparse, toolchain
 from ...cparse import ccuda
-from ...errors import ParseError
+from ...errors import CompileError, Diagnostic, ParseError
 from ...options import Options
 from ...signature import Function, Unit
 from .. import native
@@ -19,6 +19,10 @@ __all__ = ["Reading", "nothing_to_bind", "read"]
 
 #: Qualifiers that the emulation's header makes nothing of, and that tell a cell's functions apart.
 _QUALIFIERS = "__device__ __global__ __host__ __forceinline__ __noinline__".split()
+
+
+#: Words of types that no cell gives another meaning.
+_BUILTIN = frozenset("void bool char signed unsigned short int long float double".split())
 
 
 @dataclass(frozen=True)
@@ -90,12 +94,13 @@ def read(
     unit = roles.prepared(unit)
     options = replace(options, types=options.types or cell.types_asked(unit))
     cast = roles.assign(unit, options=options)
+    _refuse_results(cast.kernels, source=source, name=name)
     return Reading(source, name, text, options, unit, cast, tuple(_exports(cast, unit, options)))
 
 
 def _exports(cast: roles.Roles, unit: Unit, options: Options) -> list[Export]:
     names = [f.name for f in unit.functions]
-    per_type = bool(options.types) and codegen.in_terms_of_t(unit)
+    per_type = bool(options.types) and roles.in_terms_of_t(unit)
     made = []
     # Their C names exist once per type.
     for p in () if per_type else cast.plain:
@@ -103,10 +108,43 @@ def _exports(cast: roles.Roles, unit: Unit, options: Options) -> list[Export]:
         overloaded = names.count(p.function.name) > 1
         made.append(Export(p.name, p.function, callee, overloaded, status=p in cast.statuses))
     for kernel in cast.kernels:
-        overloaded = names.count(kernel.name) > 1
+        # <math.h> and <stdlib.h> have overloads of their own: div, abs, log.
+        overloaded = names.count(kernel.name) > 1 or _of_builtin_types(kernel)
         for suffix, callee in _instances(kernel, options, per_type=per_type):
             made.append(Export(f"{kernel.name}{suffix}", kernel, callee, overloaded, kernel=True))
     return list({export.name: export for export in reversed(made)}.values())[::-1]
+
+
+def _refuse_results(kernels: Sequence[Function], *, source: str, name: str) -> None:
+    """An error for kernels that return something, which the compilers would place in our own lines."""
+    lines = source.split("\n")
+    wrong = [k for k in kernels if k.returns != "void" and set(k.returns.split()) <= _BUILTIN and not k.file]
+    if wrong:
+        hint = "Return void, and write results through a pointer."
+        raise CompileError(
+            f"{name} does not compile: {'1 error' if len(wrong) == 1 else f'{len(wrong)} errors'}.",
+            diagnostics=tuple(
+                Diagnostic(
+                    "error",
+                    f"{k.name} is a __global__ function, and returns {k.returns}",
+                    name,
+                    k.line,
+                    text=lines[k.line - 1] if 0 < k.line <= len(lines) else "",
+                    hint=hint,
+                )
+                for k in wrong
+            ),
+        )
+
+
+def _of_builtin_types(kernel: Function) -> bool:
+    """Whether its parameters' types mean the same everywhere in the cell, so that a cast can spell them."""
+    words = {word for p in kernel.parameters for word in p.type.split()}
+    # What a parameter reads as says nothing of volatile, nor of const between two stars.
+    plain = (
+        kernel.text and "volatile" not in kernel.text and all(p.pointer + bool(p.shape) < 2 for p in kernel.parameters)
+    )
+    return bool(plain) and words <= _BUILTIN and not kernel.template and kernel.returns == "void"
 
 
 def _instances(kernel: Function, options: Options, *, per_type: bool) -> list[tuple[str, str]]:

@@ -129,7 +129,11 @@ def _ufunc(
         doc=described.doc,
         source=described.text,
         line=described.line,
-        notes=(*signature.notes, *native.narrow(signature.name, ordered), *notes),
+        notes=(
+            *signature.notes,
+            *native.narrow(signature.name, ordered, nin=signature.nin, core=signature.core),
+            *notes,
+        ),
         timed=timed if harmless else (),
         cautious=not isinstance(form, Form) or (form.loops and not signature.core) or not described.pure,
         **_texts(form),

@@ -163,7 +163,6 @@ def _c_function(entry: Any, run: Run) -> CyFunction:
         CyParameter(str(arg.name or f"x{n}"), _ctype(arg.type), n >= optional) for n, arg in enumerate(kind.args)
     ]
     value = kind.exception_value
-    fused = {str(f): str(t) for f, t in (getattr(kind, "fused_to_specific", None) or {}).items()}
     return CyFunction(
         name=str(entry.name).partition("[")[0],
         kind="cpdef" if kind.is_overridable else "cdef",
@@ -176,14 +175,31 @@ def _c_function(entry: Any, run: Run) -> CyFunction:
         raises=bool(kind.exception_check) or value is not None,
         nogil=bool(kind.nogil),
         varargs=bool(kind.has_varargs),
-        fused=fused,
+        fused=_specialization(run.tree.scope.entries.get(str(entry.name).partition("[")[0]), kind),
         doc=run.docs.get(str(entry.name).partition("[")[0], ""),
     )
 
 
+def _specialization(general: Any, specific: Any) -> dict[str, str]:
+    """What each fused type stands for in one specialisation of a function: ``{"number": "double"}``.
+
+    Cython remembers this in the scope of the copied tree only, so it is found again by specialising.
+    """
+    kind = getattr(general, "type", None)
+    if kind is None or not kind.is_fused or not kind.is_cfunction or len(kind.args) != len(specific.args):
+        return {}
+    for _, chosen in kind.get_all_specialized_permutations():
+        types = [arg.type.specialize(chosen) if arg.type.is_fused else arg.type for arg in kind.args]
+        if all(one.same_as(arg.type) for one, arg in zip(types, specific.args, strict=True)):
+            return {fused.name: str(t) for fused, t in chosen.items()}
+    return {}
+
+
 def _def_function(node: Any, twin: CyFunction | None, run: Run) -> CyFunction:
     name = str(node.name)
-    parameters = tuple(CyParameter(str(a.name), _ctype(a.type), bool(a.default)) for a in node.args)
+    fused = CType("other", shown="fused type, of which only cdef and cpdef make loops")
+    types = [fused if a.type.is_fused else _ctype(a.type) for a in node.args]
+    parameters = tuple(CyParameter(str(a.name), t, bool(a.default)) for a, t in zip(node.args, types, strict=True))
     made = CyFunction(
         name,
         "def",

@@ -132,6 +132,11 @@ class _Definitions(TreeVisitor):  # type: ignore[misc]
         if not node.entry.scope.is_c_class_scope and not node.is_generator:
             self.found[node.name] = node
 
+    def visit_FusedCFuncDefNode(self, node: Any) -> None:
+        """Of a ``def`` with fused types the function as written, not its dispatcher and copies."""
+        if isinstance(node.node, Nodes.DefNode):
+            self.found[node.node.name] = node.node
+
     def visit_CFuncDefNode(self, node: Any) -> None:
         """Its wrapper is no function of the user's."""
 
@@ -144,7 +149,9 @@ def note_returns(run: Run, tree: Any) -> Any:
     run.definitions = definitions.found
     for name in run.defs:
         node = definitions.found.get(name)
-        if node is None or not all(is_number(arg.type) or arg.type.is_memoryviewslice for arg in node.args):
+        if node is None or any(arg.type.is_fused for arg in node.args):
+            continue
+        if not all(is_number(arg.type) or arg.type.is_memoryviewslice for arg in node.args):
             continue
         seen = _Returns()
         seen.visitchildren(node, ["body"])

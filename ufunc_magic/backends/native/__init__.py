@@ -6,6 +6,8 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from ... import cache, codegen, compilers, description, toolchain
 from ...objectcode import LoopCode
 from ...options import Options
@@ -116,9 +118,18 @@ def driver(tool: compilers.Toolchain, *, parallel: bool, folder: Path, checked: 
     return entry.copy_to(folder / "driver.o")
 
 
-def narrow(name: str, loops: Sequence[LoopCode], *, remedy: str = "") -> tuple[str, ...]:
-    """A word on ufuncs that refuse float64, NumPy's default type; its default integer they all take."""
+def narrow(name: str, loops: Sequence[LoopCode], *, nin: int = 1, core: str = "", remedy: str = "") -> tuple[str, ...]:
+    """A word on ufuncs that refuse NumPy's default types: float64, or int64 where there is no other argument.
+
+    NumPy makes int64 of a Python number that stands alone, and casts that to no unsigned type.
+    """
+    first = [TYPES[loop.types[0]] for loop in loops if nin == 1 and not core]
+    if first and all(t.kind == "u" for t in first):
+        wide = max(first, key=lambda t: t.rank)
+        call = f"{name}(np.{np.dtype(wide.char).name}(7))"
+        return (f"{name} has no loop for int64, which a Python number alone is: write {call}.",)
     kinds = {TYPES[t].char for loop in loops for t in loop.types}
     if kinds & set("dgDGlLqQ") or not kinds & set("fe"):
         return ()
-    return (f"{name} has no loop for float64, which a Python number alone is: write {name}(np.float32(2)){remedy}.",)
+    call = f"{name}(np.float32(2){', ...' if nin > 1 else ''})"
+    return (f"{name} has no loop for float64, which a Python number alone is: write {call}{remedy}.",)

@@ -14,9 +14,17 @@ from ...options import Options
 from ...signature import Unit
 from . import storage
 
-__all__ = ["compiled", "fault_alone", "needs_preprocessor", "nothing_to_bind", "types_asked"]
+__all__ = [
+    "bodies_need_preprocessor",
+    "compiled",
+    "fault_alone",
+    "needs_preprocessor",
+    "nothing_to_bind",
+    "types_asked",
+]
 
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(\([^)\n]*\))?[ \t]*(.*(?:\\\r?\n.*)*)", re.M)
+_DECIDES = re.compile(r"^[ \t]*#[ \t]*(?:if|el|undef|define[ \t]+\w+\()", re.M)
 
 
 def needs_preprocessor(unit: Unit, source: str, *, known: Collection[str] = ()) -> bool:
@@ -43,6 +51,11 @@ def needs_preprocessor(unit: Unit, source: str, *, known: Collection[str] = ()) 
     numbers = {n for n, body in bodies.items() if re.fullmatch(r"[\s\d.+*/()xXa-fA-FuUlL-]*", body) and body.strip()}
     used = set(re.findall(r"\w+", outside))
     return bool((set(unit.macros) - numbers) & used)
+
+
+def bodies_need_preprocessor(source: str) -> bool:
+    """Do macros with parameters or ``#if`` decide what functions do?  Macros that are numbers read as they stand."""
+    return bool(_DECIDES.search(source))
 
 
 def types_asked(unit: Unit) -> str:

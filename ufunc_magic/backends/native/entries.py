@@ -116,7 +116,15 @@ def ufunc_entries(
                 doc=function.doc,
                 source=function.text,
                 line=function.line,
-                notes=(*signature.notes, *(() if remedy is None else narrow(name, ordered, remedy=remedy)), *seen),
+                notes=(
+                    *signature.notes,
+                    *(
+                        ()
+                        if remedy is None
+                        else narrow(name, ordered, nin=signature.nin, core=signature.core, remedy=remedy)
+                    ),
+                    *seen,
+                ),
                 timed=() if effects else timed[name],
                 effects=tuple(effects),
                 cautious=_cautious(signature),

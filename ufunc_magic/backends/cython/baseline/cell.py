@@ -117,7 +117,7 @@ class Cell:
             case "CTypeDefNode":
                 self.types.typedefs[declared_name(node.declarator)] = node.base_type, node.declarator
             case "FusedTypeNode":
-                self.types.fused_names[node.name] = [t.name for t in node.types if getattr(t, "name", None)]
+                self.types.fused_names[node.name] = node.types
             case "CStructOrUnionDefNode" if node.kind == "struct":
                 self.types.structs[node.name] = node
             case "CEnumDefNode":
@@ -142,7 +142,7 @@ class Cell:
                 self.imports[name] = Import(name, f"import {module}" + (f" as {name}" if full != name else ""), full)
             return
         if kind(node) == "SingleAssignmentNode" and kind(node.lhs) == "NameNode" and _fused_type(node.rhs):
-            self.types.fused_names[node.lhs.name] = [dotted(a).rpartition(".")[2] for a in node.rhs.args]
+            self.types.fused_names[node.lhs.name] = node.rhs.args
             return
         self.statements.append(node)
         for name, where in assigned_names(node):

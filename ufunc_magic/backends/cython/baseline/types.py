@@ -88,7 +88,7 @@ class Types:
         self.structs: dict[str, Any] = {}
         self.enums: set[str] = set()
         self.fused: Mapping[str, str] = {}
-        self.fused_names: dict[str, list[str]] = {}
+        self.fused_names: dict[str, list[Any]] = {}
         self.cimports: dict[str, str] = {}
 
     def declared(self, base: Any, declarator: Any) -> CType:
@@ -119,7 +119,7 @@ class Types:
                 return self._simple(node)
             case "MemoryViewSliceTypeNode":
                 return _view(self.named(node.base_type_node), len(node.axes))
-            case "CConstTypeNode" | "CConstOrVolatileTypeNode":
+            case "CQualifierTypeNode" | "CConstTypeNode" | "CConstOrVolatileTypeNode":
                 return self.named(node.base_type)
             case "CTupleBaseTypeNode":
                 parts = tuple((f"f{i}", self.named(part)) for i, part in enumerate(node.components))
@@ -184,7 +184,7 @@ class Types:
                 return found
         if len(path) == 1:
             if self.fused_names.get(name):
-                return self.by_path([self.fused_names[name][-1]], node)
+                return max(map(self.named, self.fused_names[name]), key=_width)
             if name in self.typedefs:
                 return self.declared(*self.typedefs[name])
             if name in self.structs:
@@ -249,6 +249,11 @@ class Types:
         size = getattr(index, "constant_result", None)
         inner = self.annotated(base)
         return CType("a", of=inner, length=size) if isinstance(size, int) and inner.arithmetic else OBJECT
+
+
+def _width(t: CType) -> tuple[bool, bool, int]:
+    """Which of a fused type's types stands for it where no specialisation is asked for: the widest real one."""
+    return t.kind == "f", t.kind == "c", t.bits
 
 
 def _view(element: CType, dimensions: int) -> CType:
