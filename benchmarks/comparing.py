@@ -2,9 +2,10 @@
 
 ``python benchmarks/comparing.py [--json FILE]``, with pyperf installed.
 
-Three figures: the medians of `ufunc_magic.compare` against those of pyperf, as a ratio of ratios (each function
-over the first one, so that a machine that changes its speed between the two does not count); what the harness adds
-to a call of a microsecond; seconds of the default comparison and of one over seven decades.
+Three figures: the medians of `ufunc_magic.compare` over those of pyperf, each in many processes in turns, of which the
+lower quartiles are compared (on a shared machine some processes run at two thirds of the speed of others, from start to
+end, under either); what the harness adds to a call of a microsecond; seconds of the default comparison and of one over
+seven decades.
 """
 
 from __future__ import annotations
@@ -36,29 +37,40 @@ STATEMENTS = {
 X = np.linspace(0.1, 2.0, 10_000)
 
 
+#: One process of `compare`: prints the median.
+OURS = """
+import sys
+import numpy as np
+from ufunc_magic.compare import compare
+x = np.linspace(0.1, 2.0, 10_000)
+print(compare({"f": eval(f"lambda x: {sys.argv[1]}")}, x, budget=1.0).rows[0].seconds)
+"""
+
+
 def by_pyperf(statement: str) -> float:
-    """Median of ``pyperf timeit``, in processes of its own."""
+    """Median of one process of ``pyperf timeit``."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "found.json"
-        few = ["-p", "4", "-n", "3", "-w", "1", "--quiet", "-o", str(file)]
+        few = ["-p", "1", "-n", "5", "-w", "1", "--quiet", "-o", str(file)]
         command = [sys.executable, "-m", "pyperf", "timeit", *few, "-s", SETUP, statement]
         subprocess.run(command, check=True, capture_output=True)
         return float(pyperf.Benchmark.load(str(file)).median())
 
 
 def by_compare(statement: str) -> float:
-    """Median of a comparison."""
-    return compare({"f": eval(f"lambda x: {statement}", {"np": np})}, X, budget=1.0).rows[0].seconds
+    """Median of a comparison in a process of its own."""
+    done = subprocess.run([sys.executable, "-c", OURS, statement], check=True, capture_output=True, text=True)
+    return float(done.stdout)
 
 
 def accuracy(turns: int) -> dict[str, float]:
-    """Function -> our median over pyperf's, one after the other, over the same of the first function."""
-    ratios: dict[str, list[float]] = {name: [] for name in STATEMENTS}
-    for _ in range(turns):
-        for name, statement in STATEMENTS.items():
-            ratios[name].append(by_compare(statement) / by_pyperf(statement))
-    medians = {name: statistics.median(values) for name, values in ratios.items()}
-    return {name: value / medians["sqrt"] for name, value in medians.items()}
+    """Function -> our median over pyperf's: the lower quartiles of ``turns`` processes each."""
+    found: dict[str, float] = {}
+    for name, statement in STATEMENTS.items():
+        taken = [(by_compare(statement), by_pyperf(statement)) for _ in range(turns)]
+        ours, theirs = (statistics.quantiles(column)[0] for column in zip(*taken, strict=True))
+        found[name] = ours / theirs
+    return found
 
 
 def overhead(turns: int = 21) -> float:
@@ -94,7 +106,7 @@ def durations() -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--turns", type=int, default=12)
     arguments = parser.parse_args()
     results = {
         "machine": machine.describe("pyperf"),
