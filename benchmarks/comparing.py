@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -37,6 +38,10 @@ STATEMENTS = {
 X = np.linspace(0.1, 2.0, 10_000)
 
 
+#: Whether freed memory at the end of the heap goes back to the system, to be faulted in again by the next call, depends
+#: on what a process did before: a tenth of the time of an expression with temporaries.  So it is kept, under both.
+KEPT = {**os.environ, "MALLOC_TRIM_THRESHOLD_": "1000000000", "MALLOC_TOP_PAD_": "100000000"}
+
 #: One process of `compare`: prints the median.
 OURS = """
 import sys
@@ -52,14 +57,16 @@ def by_pyperf(statement: str) -> float:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "found.json"
         few = ["-p", "1", "-n", "5", "-w", "1", "--quiet", "-o", str(file)]
-        command = [sys.executable, "-m", "pyperf", "timeit", *few, "-s", SETUP, statement]
-        subprocess.run(command, check=True, capture_output=True)
+        inherit = f"--inherit-environ={','.join(KEPT)}"
+        command = [sys.executable, "-m", "pyperf", "timeit", inherit, *few, "-s", SETUP, statement]
+        subprocess.run(command, check=True, capture_output=True, env=KEPT)
         return float(pyperf.Benchmark.load(str(file)).median())
 
 
 def by_compare(statement: str) -> float:
     """Median of a comparison in a process of its own."""
-    done = subprocess.run([sys.executable, "-c", OURS, statement], check=True, capture_output=True, text=True)
+    command = [sys.executable, "-c", OURS, statement]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=KEPT)
     return float(done.stdout)
 
 

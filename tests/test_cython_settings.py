@@ -78,7 +78,7 @@ def test_misspelled_option_is_corrected_to_one_of_the_language() -> None:
             "cython",
             "--types f4,f8 is for C and CUDA cells, and this one is Cython.\nWrite a fused type",
         ),
-        ({"signature": "(n)->()"}, "cython", "Write it above the function: # ufunc:"),
+        ({"signature": "(n)->()"}, "cython", "write it above the function: # ufunc:"),
     ],
 )
 def test_option_of_another_language_is_refused(given: dict[str, Any], language: str, message: str) -> None:

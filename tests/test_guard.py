@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,8 @@ from IPython.core.interactiveshell import InteractiveShell
 
 import ufunc_magic as um
 from ufunc_magic.guard import inputs, process
+from ufunc_magic.guard.helper import Helper, Ready
+from ufunc_magic.guard.record import Record
 from ufunc_magic.guard.statements import may_run_twice
 
 pytestmark = pytest.mark.skipif(not process.available(), reason="the guard needs fork() and socket.send_fds()")
@@ -349,6 +352,71 @@ def test_one_helper_serves_all_cells_and_is_replaced_when_it_dies() -> None:
     assert um.compile_c("double p1(double x) { return x; }", force=True).p1(2.0) == 2.0
     (second,) = children()
     assert second.pid != first.pid
+
+
+def child_at_work(work: Callable[[Record, socket.socket], None]) -> tuple[Ready, socket.socket]:
+    """A forked process that does ``work``, as the helper sees it, and the test's end of a link to it."""
+    record, (ours, theirs), (mine, its) = Record(), socket.socketpair(), socket.socketpair()
+    number = os.fork()
+    if not number:
+        try:
+            work(record, its)
+        finally:
+            os._exit(0)
+    theirs.close()
+    its.close()
+    return Ready(number, ours, record, os.open(os.devnull, os.O_RDWR)), mine
+
+
+def case_by_case(record: Record, link: socket.socket) -> None:
+    for number in range(1, 4):
+        record.begin(number, [])
+        link.send(b"here")
+        link.recv(4)
+
+
+#: The child does next to nothing.
+FORKS = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
+
+
+@FORKS
+def test_who_has_gone_on_meanwhile_is_not_taken_to_hang() -> None:
+    """Or a case that was due would be told of the next one."""
+    at_work, link = child_at_work(case_by_case)
+    with link:
+        one_after_the_other(at_work, link)
+    at_work.close()
+
+
+def one_after_the_other(at_work: Ready, link: socket.socket) -> None:
+    link.recv(4)
+    first = at_work.record.under_way()
+    link.send(b"go")
+    link.recv(4)
+    assert at_work.record.under_way()[0] == 2
+    assert not at_work.held_at(first)
+    link.send(b"go")
+    assert link.recv(4) == b"here", "it was let go on"
+    assert at_work.held_at(at_work.record.under_way())
+
+
+@FORKS
+@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="the system does not tell how long a process ran")
+@pytest.mark.parametrize(("busy", "least"), [(True, 1), (False, 4)])
+def test_time_counts_in_which_it_runs(busy: bool, least: int) -> None:
+    def work(record: Record, link: socket.socket) -> None:
+        record.begin(1, [])
+        while True:
+            if not busy:
+                time.sleep(1)
+
+    at_work, link = child_at_work(work)
+    ours, theirs = socket.socketpair()
+    with link, ours, theirs:
+        began = time.monotonic()
+        assert Helper(ours, "").wait(at_work, [0.1], 5.0)
+        assert time.monotonic() - began > 0.1 * least - 0.02
+    at_work.close()
 
 
 def test_processes_that_wait_may_be_killed() -> None:

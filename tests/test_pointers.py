@@ -397,7 +397,7 @@ def test_errors_say_what_is_wrong_and_what_to_do(x: np.ndarray[Any, Any]) -> Non
         ),
         (
             lambda: asarray(at, (2, 2), "f8", strides=(8,)),
-            "strides=(8,) has 1 entries for an array of 2 dimensions.\nGive one for each axis, in bytes.",
+            "strides=(8,) has 1 of the 2 steps that an array of this shape takes.\nGive one for each axis, in bytes.",
         ),
         (
             lambda: asarray(-8, 3, "f8"),

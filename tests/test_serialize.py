@@ -733,6 +733,12 @@ def test_key_of_the_environment_signs_pickles_and_verifies_them(monkeypatch: pyt
     assert pickle.dumps(f) == unsigned
 
 
+@pytest.mark.parametrize("data", ["text", 7])
+def test_what_is_not_bytes_is_refused(data: object) -> None:
+    with pytest.raises(TypeError, match=f"the bytes that dumps\\(\\) gave, not {type(data).__name__}"):
+        um.loads(data)  # type: ignore[arg-type]
+
+
 def test_a_worker_with_another_key_loads_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("UFUNC_MAGIC_KEY", "secret")
     data = pickle.dumps(pickle.dumps(built().twice))

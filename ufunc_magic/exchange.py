@@ -67,6 +67,8 @@ def loads(data: bytes, *, key: bytes | str | None = None, rebuild: Literal["neve
 
     Raises
     ------
+    TypeError
+        If it is not bytes.
     TargetError
         If the code cannot run here, was altered, or is not signed as it should be.
     UfuncMagicError
@@ -74,6 +76,9 @@ def loads(data: bytes, *, key: bytes | str | None = None, rebuild: Literal["neve
     """
     if rebuild not in ("never", "missing"):
         raise OptionError(f"rebuild={rebuild!r} is not known.", remedy="Use 'never' or 'missing'.")
+    given: object = data
+    if isinstance(given, str | int):  # bytes() would make something of the one, and zeros of the other
+        raise TypeError(f"loads() takes the bytes that dumps() gave, not {type(given).__name__}")
     if rebuild == "never":
         return serialize.loads(data, key=key)
     object_code, entry = unpack(bytes(data), key=serialize.secret(key))

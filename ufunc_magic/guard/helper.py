@@ -42,9 +42,9 @@ class Ready:
 
     def stop(self) -> int:
         """End it with all that it has started in its session; how it ended."""
+        with contextlib.suppress(OSError):
+            os.killpg(self.process, signal.SIGKILL)
         if self.status is None:
-            with contextlib.suppress(OSError):
-                os.killpg(self.process, signal.SIGKILL)
             with contextlib.suppress(OSError):
                 os.kill(self.process, signal.SIGKILL)
             self.status = os.waitpid(self.process, 0)[1]
@@ -58,7 +58,31 @@ class Ready:
         os.close(self.output)
 
     def gone(self) -> bool:
-        return os.waitid(os.P_PID, self.process, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        """Whether it has ended by itself."""
+        if self.status is None:
+            found, status = os.waitpid(self.process, os.WNOHANG)
+            self.status = status if found else None
+        return self.status is not None
+
+    def held_at(self, under_way: tuple[int, float]) -> bool:
+        """Hold it where it is, if it is still at that case; else let it go on."""
+        os.kill(self.process, signal.SIGSTOP)
+        status = os.waitpid(self.process, os.WUNTRACED)[1]
+        if not os.WIFSTOPPED(status):
+            self.status = status
+            return False
+        if self.record.under_way() == under_way and not self.record.done():
+            return True
+        os.kill(self.process, signal.SIGCONT)
+        return False
+
+    def ran(self) -> float:
+        """Seconds that it had a processor; where the system does not tell, seconds that have passed."""
+        try:
+            with open(f"/proc/{self.process}/schedstat", "rb") as file:
+                return int(file.read().split()[0]) / 1e9
+        except (OSError, ValueError, IndexError):
+            return time.monotonic()
 
     def printed(self) -> dict[str, Any]:
         try:
@@ -176,15 +200,24 @@ class Helper:
         return used, {**made, "seconds": time.monotonic() - began}
 
     def wait(self, used: Ready, limits: list[float], opening: float) -> bool:
-        """Wait until it is done or has ended; True where a case took longer than it may."""
+        """Wait until it is done or has ended; True where a case took longer than it may, and it is held there.
+
+        Who has no processor does not use up his time: half of a limit must have been run, or four of them have passed.
+        """
+        seen, ran = (-1, 0.0), 0.0
         while True:
-            number, started = used.record.under_way()
+            number, started = under_way = used.record.under_way()
+            if under_way != seen:
+                seen, ran = under_way, used.ran()
             limit = limits[number - 1] if number else opening
-            left = (started or time.monotonic()) + limit - time.monotonic()
-            if left <= 0:
+            now = time.monotonic()
+            past = now - (started or now)
+            late = past >= limit and (past >= 4 * limit or used.ran() - ran >= limit / 2)
+            if late and used.held_at(under_way):
                 return True
             # The next case may have less time; and who is forked off may keep the link open.
-            ready = select.select([used.link, self.link], [], [], min(left, 0.005))[0]
+            left = min(max(limit - past, 0.001), 0.005)
+            ready = select.select([used.link, self.link], [], [], left)[0]
             if used.link in ready or used.gone():
                 return False
             if ready and not self.link.recv(1, socket.MSG_PEEK):

@@ -83,7 +83,7 @@ def asked_for(shape: Any, dtype: Any, strides: Any) -> Layout:
         ) from fault
     if steps is not None and len(steps) != len(sizes):
         raise ArgumentError(
-            f"strides={strides!r} has {len(steps)} entries for an array of {len(sizes)} dimensions.",
+            f"strides={strides!r} has {len(steps)} of the {len(sizes)} steps that an array of this shape takes.",
             remedy="Give one for each axis, in bytes.",
         )
     return sizes, kind, steps
