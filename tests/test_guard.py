@@ -401,21 +401,52 @@ def one_after_the_other(at_work: Ready, link: socket.socket) -> None:
 
 
 @FORKS
-@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="the system does not tell how long a process ran")
-@pytest.mark.parametrize(("busy", "least"), [(True, 1), (False, 4)])
-def test_time_counts_in_which_it_runs(busy: bool, least: int) -> None:
+@pytest.mark.skipif(
+    not Path("/proc/self/schedstat").exists(), reason="the system does not tell how long a process waited"
+)
+@pytest.mark.parametrize("shares", [1, 6])
+def test_who_waits_for_a_processor_has_more_time(shares: int) -> None:
+    """Of a processor that it has alone, or has to share with so many."""
+
     def work(record: Record, link: socket.socket) -> None:
+        link.recv(4)
         record.begin(1, [])
         while True:
-            if not busy:
-                time.sleep(1)
+            pass
+
+    mine = os.sched_getaffinity(0)
+    processors = {next(iter(mine))}
+    at_work, link = child_at_work(work)
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(shares - 1)]
+    ours, theirs = socket.socketpair()
+    with link, ours, theirs:
+        for number in (at_work.process, *(other.pid for other in busy)):
+            os.sched_setaffinity(number, processors)
+        link.send(b"go")
+        began = time.monotonic()
+        assert Helper(ours, "").wait(at_work, [0.2], 5.0)
+        taken = time.monotonic() - began
+    for other in busy:
+        other.kill()
+        other.wait()
+    at_work.close()
+    assert taken >= (0.18 if shares == 1 else 0.78)
+
+
+@FORKS
+def test_who_sleeps_has_no_more_time() -> None:
+    def work(record: Record, link: socket.socket) -> None:
+        record.begin(1, [])
+        time.sleep(60)
 
     at_work, link = child_at_work(work)
     ours, theirs = socket.socketpair()
     with link, ours, theirs:
+        while not at_work.record.under_way()[0]:
+            time.sleep(0.01)
         began = time.monotonic()
-        assert Helper(ours, "").wait(at_work, [0.1], 5.0)
-        assert time.monotonic() - began > 0.1 * least - 0.02
+        assert Helper(ours, "").wait(at_work, [0.5], 5.0)
+        assert time.monotonic() - began < 1.9
     at_work.close()
 
 

@@ -76,13 +76,13 @@ class Ready:
         os.kill(self.process, signal.SIGCONT)
         return False
 
-    def ran(self) -> float:
-        """Seconds that it had a processor; where the system does not tell, seconds that have passed."""
+    def waited(self) -> float:
+        """Seconds that it was ready to run and had no processor; 0.0 where the system does not tell."""
         try:
             with open(f"/proc/{self.process}/schedstat", "rb") as file:
-                return int(file.read().split()[0]) / 1e9
+                return int(file.read().split()[1]) / 1e9
         except (OSError, ValueError, IndexError):
-            return time.monotonic()
+            return 0.0
 
     def printed(self) -> dict[str, Any]:
         try:
@@ -202,17 +202,17 @@ class Helper:
     def wait(self, used: Ready, limits: list[float], opening: float) -> bool:
         """Wait until it is done or has ended; True where a case took longer than it may, and it is held there.
 
-        Who has no processor does not use up his time: half of a limit must have been run, or four of them have passed.
+        Who has waited for a processor half of the time has four times as long.
         """
-        seen, ran = (-1, 0.0), 0.0
+        seen, waited = (-1, 0.0), 0.0
         while True:
             number, started = under_way = used.record.under_way()
             if under_way != seen:
-                seen, ran = under_way, used.ran()
+                seen, waited = under_way, used.waited()
             limit = limits[number - 1] if number else opening
             now = time.monotonic()
             past = now - (started or now)
-            late = past >= limit and (past >= 4 * limit or used.ran() - ran >= limit / 2)
+            late = past >= limit and (past >= 4 * limit or used.waited() - waited < limit / 2)
             if late and used.held_at(under_way):
                 return True
             # The next case may have less time; and who is forked off may keep the link open.
