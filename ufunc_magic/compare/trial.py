@@ -103,7 +103,6 @@ def _cut(arrays: Arrays, number: int) -> Arrays:
 
 
 def _sampled(trial: Trial, size: int) -> Arrays:
-    deadline = trial.clock() + SAMPLING * trial.budget
     screen = None if trial.exact is None else functools.partial(_passes, trial.exact)
     few = sample_inputs(trial.types, size=4, cores=trial.cores, cautious=True)
 
@@ -117,6 +116,9 @@ def _sampled(trial: Trial, size: int) -> Arrays:
     start = trial.clock()
     run(4)
     each = max(1e-9, (trial.clock() - start) / 4)
+    # From here: in a new session what happens only once may take all of the time, and samples that nobody has looked at
+    # are those on which plain Python raises where C has a NaN.
+    deadline = trial.clock() + SAMPLING * trial.budget
     probes = max(4, min(PROBES, int(0.01 * trial.budget / each)))
     shapes = [[CORE_SIZE if isinstance(n, str) else n for n in core] for core in trial.cores]
     shapes += [[] for _ in range(len(dtypes(trial.types)) - len(shapes))]
