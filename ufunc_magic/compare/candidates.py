@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import ComparisonError
 from ..report.rows import Kind
 from .optional import needed
-from .plaintrial import REFUSALS
+from .perelement import FAULTS
 
 __all__ = ["NUMEXPR", "Candidate", "Given", "candidates", "evaluated", "numexpr_function", "variants"]
 
@@ -142,7 +142,7 @@ def evaluated(text: str, names: Mapping[str, Any], *, remedy: str = "") -> Any:
     """
     try:
         return eval(text, {"np": np, "numpy": np, "math": math, **names})
-    except REFUSALS as fault:
+    except FAULTS as fault:
         what = str(fault) if isinstance(fault, (NameError, SyntaxError, AttributeError)) else _with_kind(fault)
         error = f"{text!r} cannot be evaluated: {what}."
         raise ComparisonError(error, remedy=_import_of(text, fault) or remedy or _REMEDY) from fault

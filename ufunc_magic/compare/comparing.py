@@ -17,7 +17,7 @@ from .firstcall import refused
 from .machine import Limits, cache_levels, limits, machine_name
 from .measure import Clock, affordable
 from .onesize import Progress, Run, at_one_size
-from .plaintrial import REFUSALS
+from .perelement import FAULTS
 from .samples import sample_inputs
 from .sizes import at_size, moved_bytes, sizes_of, work_size
 
@@ -142,14 +142,14 @@ def _sampled(made: Sequence[Candidate], *, size: int, seconds: float, clock: Clo
     def probe(*args: Any) -> Any:
         try:
             return first(*args)
-        except REFUSALS:
+        except FAULTS:
             return np.full(len(args[0]), np.nan)
 
     if not size:
         few = sample_inputs(chosen, size=1024, probe=probe)
         try:
             size = 1024 * affordable(lambda n: _repeated(n, first, few), most=1024, seconds=seconds / 4, clock=clock)
-        except REFUSALS as error:
+        except FAULTS as error:
             raise refused(repr(made[0].label), first, few, error) from error
     return sample_inputs(chosen, size=size, probe=probe)
 

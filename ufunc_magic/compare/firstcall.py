@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import ComparisonError
 from .agreement import outputs
 from .measure import Call, Clock, once
-from .plaintrial import REFUSALS
+from .perelement import FAULTS
 
 __all__ = ["copies", "described", "first_call", "numeric", "refused", "restored"]
 
@@ -43,7 +43,7 @@ def first_call(name: str, call: Call, *, clock: Clock, fetch: Callable[[Any], An
     """
     try:
         seconds, result = once(call, clock=clock)
-    except REFUSALS as error:
+    except FAULTS as error:
         raise refused(name, call.function, call.arguments, error) from error
     result = fetch(result) if fetch is not None else result
     for part in outputs(result):
@@ -75,7 +75,7 @@ def _takes_numbers(function: Callable[..., Any], args: Sequence[Any]) -> bool:
     try:
         first = [np.asarray(arg).flat[0].item() if np.ndim(arg) else arg for arg in args]
         return all(isinstance(part, numbers.Number) for part in outputs(function(*first)))
-    except REFUSALS:
+    except FAULTS:
         return False
 
 
@@ -85,7 +85,7 @@ def numeric(result: Any) -> bool:
         return False
     try:
         array = np.asarray(result)
-    except REFUSALS:
+    except FAULTS:
         return False
     if array.dtype.kind != "O":
         return array.dtype.kind in "biufcmM"

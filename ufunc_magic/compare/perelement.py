@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 __all__ = ["FAULTS", "columns", "gather", "loop", "survivors", "takes_arrays"]
 
-#: What the user's functions may raise, and what is made of them: anything but an interrupt.
+#: What the user's functions may raise, and what is made of them, is the user's choice: anything but an interrupt.
 FAULTS = (Exception,)
 
 

@@ -16,7 +16,8 @@ from ..report import Agreement, Comparison
 from ..report.rows import Kind
 from .entry import Entry, timed_rows
 from .measure import Call, Clock
-from .plaintrial import REFUSALS, Accepted, Asked, Form, accepted
+from .perelement import FAULTS
+from .plaintrial import Accepted, Asked, Form, accepted
 from .returned import fresh, run
 
 __all__ = ["time_plain"]
@@ -109,13 +110,13 @@ def _entries(asked: Asked, found: Accepted, reference: Function | None, label: s
         try:
             truth = form, run(reference, found.arguments)
             add(label, "other", form)
-        except REFUSALS as fault:
+        except FAULTS as fault:
             notes.append(f"{label} refused these arguments ({type(fault).__name__}: {fault})")
     if truth is not None and asked.vector is not None:
         form = Form(asked.vector, found.arguments)
         try:
             verdict = asked.judged(*truth, found.arguments, run(asked.vector, found.arguments))
-        except REFUSALS as fault:
+        except FAULTS as fault:
             notes.append(f"the NumPy expression failed: {type(fault).__name__}: {fault}")
         else:
             if verdict is not None and verdict.ok:

@@ -10,10 +10,11 @@ import numpy as np
 
 from ..report.rows import Agreement
 from .measure import Call, Clock, once
+from .perelement import FAULTS
 from .returned import Guarded, Run, changed, judge_runs, run
 from .samples import sample_arguments
 
-__all__ = ["REFUSALS", "Accepted", "Asked", "Form", "accepted"]
+__all__ = ["Accepted", "Asked", "Form", "accepted"]
 
 #: Numbers along each axis: the first trial's, which is more than the integers of ``sample_arguments``, and the most.
 SMALL, ELEMENTS = 20, 100_000
@@ -25,9 +26,6 @@ PASS = 0.06
 
 #: Element types to try where the function takes any, or one that it does not show.
 KINDS = ("float64", "int64", "float32", "int32", "uint8", "complex128", "int16", "uint32", "uint64", "bool")
-
-#: What a function of the user's may raise is the user's choice, classes of the cell's own among it.
-REFUSALS: tuple[type[Exception], ...] = (Exception,)
 
 Function = Callable[..., Any]
 Arguments = tuple[Any, ...]
@@ -161,7 +159,7 @@ def _affordable(asked: Asked, found: Accepted, dimensions: int, kind: str) -> in
             if taken > limit:
                 break
             along = further
-    except REFUSALS:
+    except FAULTS:
         return along  # it takes no more
     return along
 
@@ -176,7 +174,7 @@ def _verified(asked: Asked, arguments: Arguments) -> Accepted:
             if asked.unwrapped and got is None:
                 run(form.function, [a.view(Guarded) if isinstance(a, np.ndarray) else a for a in form.arguments])
             expected = run(form.function, form.arguments)
-        except REFUSALS as fault:
+        except FAULTS as fault:
             refused = refused or fault
             continue
         got = got or _called(asked, arguments)
@@ -194,7 +192,7 @@ def _verified(asked: Asked, arguments: Arguments) -> Accepted:
 def _called(asked: Asked, arguments: Arguments) -> Run:
     try:
         return run(asked.function, arguments)
-    except REFUSALS as fault:
+    except FAULTS as fault:
         raise _RefusedError(fault) from fault
 
 

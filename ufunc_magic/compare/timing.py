@@ -22,7 +22,6 @@ from . import cudarows
 from .forms import forms
 from .perelement import FAULTS
 from .plain import time_plain
-from .plaintrial import REFUSALS
 from .versus import Asked, over_sizes
 
 __all__ = ["bandwidth", "report"]
@@ -191,7 +190,7 @@ def _compare_plain(
 ) -> Comparison | str:
     try:
         said = forms(code)
-    except REFUSALS as fault:
+    except FAULTS as fault:
         return f"{code.name} was not timed: its Python form cannot be read ({type(fault).__name__}: {fault})"
     made = time_plain(
         built[code.name],
@@ -223,7 +222,7 @@ def _reference(expression: str, names: Mapping[str, Any]) -> Callable[..., Any]:
     """What ``--ref`` names: an expression over the user's names, ``np`` and ``math``."""
     try:
         value = eval(expression, {"np": np, "numpy": np, "math": math, **names})
-    except REFUSALS as fault:
+    except FAULTS as fault:
         raise OptionError(
             f"--ref {expression!r} cannot be evaluated: {fault}.", remedy="Give a function: --ref np.hypot, --ref my_f."
         ) from fault
