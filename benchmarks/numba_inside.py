@@ -4,8 +4,9 @@
 
 A loop over an array, one scalar call per element; figures are the best of many, in ns per element.  "sum" adds the
 results up, so that calls may overlap; in "chain" each waits for the one before.  "called" is ours where no clang is at
-hand to inline it, "ctypes" the same address called as Numba calls any function of ctypes.  The result goes to
-benchmarks/results/numba_inside.json.
+hand to inline it, "numba, called" Numba's function kept from being inlined, "ctypes" the same address called as Numba
+calls any function of ctypes; "nothing" shows what a call itself costs.  The result goes
+to benchmarks/results/numba_inside.json.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ from typing import Any
 
 import numba
 import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
 
 import ufunc_magic as um
 from ufunc_magic.interop import numbaufunc
@@ -29,6 +33,7 @@ CELL = """
 #include <math.h>
 double poly(double a) { return a*a*3.0 + a*2.0 + 1.0; }
 double branch(double a) { return a < 0.5 ? 4*a + exp(-a) : log(a); }
+double nothing(double a) { return a; }
 double newton(double a) { double x = a; for (int i = 0; i < 20; i++) x = 0.5*(x + a/x); return x; }
 """
 
@@ -39,6 +44,10 @@ def poly(a: float) -> float:
 
 def branch(a: float) -> float:
     return 4 * a + math.exp(-a) if a < 0.5 else math.log(a)
+
+
+def nothing(a: float) -> float:
+    return a
 
 
 def newton(a: float) -> float:
@@ -74,6 +83,29 @@ def chain(f: Any) -> Callable[..., float]:
     return last
 
 
+def apart(f: Any) -> Any:
+    """Numba's function, which LLVM is told not to inline."""
+    f.compile((types.float64,))
+    compiled = f.overloads[types.float64,]
+
+    @intrinsic
+    def call(_typing: Any, value: Any) -> Any:
+        def lowered(context: Any, builder: Any, _sig: Any, args: Any) -> Any:
+            context.active_code_library.add_linking_library(compiled.library)
+            status, result = context.call_internal_no_propagate(builder, compiled.fndesc, compiled.signature, args)
+            made = [i for block in builder.function.blocks for i in block.instructions if isinstance(i, ir.CallInstr)]
+            for instruction in made:
+                if instruction.callee.name == compiled.fndesc.llvm_func_name:
+                    instruction.attributes.add("noinline")
+            with cgutils.if_unlikely(builder, status.is_error):
+                context.call_conv.return_status_propagate(builder, status)
+            return result
+
+        return types.float64(value), lowered
+
+    return numba.njit(lambda a: call(a))
+
+
 @contextlib.contextmanager
 def uninlined() -> Iterator[None]:
     """As without a clang."""
@@ -92,7 +124,7 @@ def measured(functions: dict[str, Callable[..., float]], x: Any) -> dict[str, fl
     best = dict.fromkeys(functions, math.inf)
     for f in functions.values():
         f(x)
-    for _ in range(60):
+    for _ in range(200):
         for name, f in functions.items():
             start = time.perf_counter()
             f(x)
@@ -105,9 +137,10 @@ def main() -> None:
     build = um.compile_c(CELL)
     x = np.random.default_rng(1).uniform(0.1, 2.0, 20_000)
     result = {}
-    for name, plain in (("poly", poly), ("branch", branch), ("newton", newton)):
+    for name, plain in (("nothing", nothing), ("poly", poly), ("branch", branch), ("newton", newton)):
         for kind, loop in (("sum", over), ("chain", chain)):
             rows = {"inlined": loop(build[name]), "numba": loop(numba.njit(plain)), "called": loop(build[name])}
+            rows["numba, called"] = loop(apart(numba.njit(plain)))
             rows["inlined"](x)
             rows["ctypes"] = loop(um.interop.ctypes_function(build[name]))
             with uninlined():

@@ -124,13 +124,16 @@ def worker(rounds: int = 120) -> dict[str, Any]:
     """The first call of a function on a Dask worker, from submit to result, against a NumPy ufunc's first."""
     if not importlib.util.find_spec("distributed"):
         return {"not installed": ["distributed"]}
+    import dask
     from distributed import Client, LocalCluster
 
     ours = [um.c_ufunc(LINE.format(n)) for n in range(rounds + 20)]
     ufuncs = [f for f in vars(np).values() if isinstance(f, np.ufunc) and f.nin == f.nout == 1 and "d->d" in f.types]
     unary = [f for f in ufuncs if f is not np.arccosh]  # of 0.5 is none
     settings = {"dashboard_address": None, "silence_logs": logging.CRITICAL, "env": {"PATH": ""}}
-    with LocalCluster(n_workers=1, threads_per_worker=1, **settings) as cluster, Client(cluster) as client:
+    # A cluster gives up on a worker that is away 15 s after it was restarted; here it may be away for the next time.
+    patient = dask.config.set({"distributed.deploy.lost-worker-timeout": "1 hour"})
+    with patient, LocalCluster(n_workers=1, threads_per_worker=1, **settings) as cluster, Client(cluster) as client:
 
         def first(function: Any, value: float) -> float:
             start = time.perf_counter()

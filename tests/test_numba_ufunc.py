@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -317,6 +318,51 @@ def test_inlined_functions_give_the_same_bits(inlined: Any, monkeypatch: pytest.
             g = called(made[name], len(operands))
             found.append(np.array([g(*values) for values in zip(*operands, strict=True)]).tobytes())
     assert found[:4] == found[4:]
+
+
+LEAVES = """
+#include <math.h>
+double poly(double a) { return a*a*3.0 + a*2.0 + 1.0; }
+static double square(double a) { return a*a; }
+double length(double a, double b) { return sqrt(square(a) + square(b)); }
+float six(int a, float b, long c, double d, unsigned e, unsigned long f) { return a + 2*b + 3*c + 4*d + 5*e + 6.0*f; }
+long least(long a, long b) { return a < b ? a : b; }
+double kept(double a) { static double sum; return sum += a; }
+double outside(double a) { return exp(a); }
+short narrow(short a) { return (short)(a - 1); }
+double looped(int n) { double s = 0; for (int i = 0; i < n; i++) s += i; return s; }
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has one calling convention, and this is it")
+def test_small_functions_that_call_nothing_have_a_form_that_leaves_registers_alone(
+    cached: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if platform.machine().lower() not in ("x86_64", "amd64"):
+        pytest.skip("the convention is one of x86-64")
+    monkeypatch.setattr(numbaufunccalls, "library", lambda *_: None)
+    build = um.compile_c(LEAVES)
+    with_one = {name for name in build if linked(build[name]).leaves}
+    assert with_one == {"poly", "length", "six", "least", "kept"}
+    poly, length, six, least, kept = (build[name] for name in ("poly", "length", "six", "least", "kept"))
+
+    @numba.njit
+    def loop(x):
+        total, longest, sixes, smallest, last = 0.0, 0.0, 0.0, 1 << 40, 0.0
+        for n in range(x.size):
+            total += poly(x[n])
+            longest = max(longest, length(x[n], -x[n]))
+            sixes += six(np.int32(-n), np.float32(x[n]), n << 33, x[n], np.uint32(4_000_000_000), np.uint64(n))
+            smallest = least(smallest, (n - 7) * (1 << 33))
+            last = kept(1.0)
+        return total, longest, sixes, smallest, last
+
+    x = np.linspace(-3, 5, 40)
+    sixes = [six(np.int32(-n), np.float32(v), n << 33, v, np.uint32(4_000_000_000), np.uint64(n)) for n, v in enumerate(x)]
+    total = 0.0
+    for value in x:
+        total += poly(value)
+    assert loop(x) == (total, length(5.0, -5.0), sum(map(float, sixes)), -7 << 33, 40.0)
 
 
 def test_options_that_change_numbers_keep_a_function_from_being_inlined(inlined: Any) -> None:

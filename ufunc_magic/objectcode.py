@@ -23,9 +23,9 @@ import json
 import re
 import struct
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from .errors import Diagnostic, TargetError
 
@@ -45,6 +45,7 @@ FORMAT_VERSION = 1
 _HEAD = struct.Struct("<4sHHII")
 _SIGNED = 1
 _MAGIC = b"UFMO"
+_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True)
@@ -199,8 +200,7 @@ class ObjectCode:
     @cached_property
     def header(self) -> bytes:
         """Everything but the code, as canonical JSON."""
-        plain = {k: _plain(v) for k, v in self.__dict__.items() if k in _HEADER_FIELDS}
-        return json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+        return _canonical({k: v for k, v in self.__dict__.items() if k in _HEADER_FIELDS}).encode()
 
     @cached_property
     def code_digest(self) -> str:
@@ -239,14 +239,14 @@ class ObjectCode:
 
     def stripped(self, *, source: bool = True) -> ObjectCode:
         """Without what only a report needs, and with ``source`` or not."""
-        bare = tuple(
-            replace(f, python="", checked="", vector="", python_reason="", notes=(), source=f.source if source else "")
-            for f in self.functions
-        )
-        kept = self.source if source else ""
+        less: dict[str, Any] = {"python": "", "checked": "", "vector": "", "python_reason": "", "notes": ()}
+        dropped = {} if source else {"source": ""}
+        bare = tuple(_altered(f, **less, **dropped) for f in self.functions)
         device = {name: value for name, value in self.carried.items() if source or name != "unit"}
-        bare_self = replace(self, functions=bare, source=kept, device=device)
-        return replace(bare_self, diagnostics=(), notes=(), command="", annotated="", options=self.options)
+        kept = {"functions": bare, "device": device, **dropped}
+        made = _altered(self, **kept, diagnostics=(), notes=(), command="", annotated="")
+        made.__dict__["code_digest"] = self.code_digest
+        return made
 
     @classmethod
     def from_parts(cls, header: bytes, code: bytes) -> ObjectCode:
@@ -373,10 +373,19 @@ _HEADER_FIELDS = frozenset(
 )
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [_plain(v) for v in value]
-    return asdict(value) if hasattr(value, "__dataclass_fields__") else value
+def _fields(value: Any) -> dict[str, Any]:
+    """What json is to write for a dataclass; ``asdict`` copies all that is in it, at ten times the price."""
+    return {name: value.__dict__[name] for name in type(value).__dataclass_fields__}
+
+
+_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=_fields).encode
+
+
+def _altered(value: _Value, **changed: Any) -> _Value:
+    """``dataclasses.replace`` for a frozen class, whose fields it sets one by one."""
+    made = object.__new__(type(value))
+    made.__dict__.update(_fields(value), **changed)
+    return made
 
 
 _FUNCTION_FIELDS = frozenset(f.name for f in fields(FunctionCode))

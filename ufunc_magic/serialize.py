@@ -84,7 +84,7 @@ def realize(payload: bytes, entry: str = "") -> Any:
     return function_of(_read(bytes(payload), secret(None))[0], entry)
 
 
-#: Bytes that were read, by their seal or signature, with the key they were verified with: every task of a worker
+#: Bytes that were read or written, by their seal or signature, with the key they were verified with: every task of a worker
 #: brings them again, and comparing 50 kB takes a fiftieth of verifying them.
 _known: dict[bytes, tuple[bytes, bytes, ObjectCode, str]] = {}
 _MOST_KNOWN = 256
@@ -93,11 +93,15 @@ _MOST_KNOWN = 256
 def _read(data: bytes, key: bytes) -> tuple[ObjectCode, str]:
     known = _known.get(data[-32:])
     if known is None or known[:2] != (data, key):
-        known = (data, key, *unpack(data, key=key))
-        if len(_known) >= _MOST_KNOWN:
-            _known.clear()
-        _known[data[-32:]] = known
+        return _remember(data, key, *unpack(data, key=key))
     return known[2:]
+
+
+def _remember(data: bytes, key: bytes, object_code: ObjectCode, entry: str) -> tuple[ObjectCode, str]:
+    if len(_known) >= _MOST_KNOWN:
+        _known.clear()
+    _known[data[-32:]] = (data, key, object_code, entry)
+    return object_code, entry
 
 
 def object_code_of(function: Any) -> tuple[ObjectCode, str] | None:
@@ -193,7 +197,6 @@ def _portable(object_code: ObjectCode, *, source: bool = True) -> ObjectCode:
     made: ObjectCode | None = object_code.__dict__.get(name)
     if made is None:
         made = object_code.__dict__[name] = object_code.stripped(source=source)
-        made.__dict__["code_digest"] = object_code.code_digest
     return made
 
 
@@ -204,6 +207,8 @@ def _payload(object_code: ObjectCode) -> bytes:
     held: tuple[bytes, ObjectCode, bytes] | None = object_code.__dict__.get("__ufm_payload")
     if held is None or held[0] != key or held[1] is not made_of:
         held = object_code.__dict__["__ufm_payload"] = (key, made_of, pack(made_of, key=key))
+        # Dask's scheduler is often in this process, reads what the client sends, and sends it on.
+        _remember(held[2], key, made_of, "")
     return held[2]
 
 

@@ -12,12 +12,12 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..errors import SignatureError
 from ..options import Options
 from ..signature import Function, NumberType, Signature, Unit, number_type
-from .loops import Instance, callee, cplus_type, has_scalar, loop_text, template, type_numbers, type_text
+from .loops import Instance, callee, cplus_type, has_scalar, is_leaf, loop_text, template, type_numbers, type_text
 
 __all__ = [
     "PREFIX",
@@ -42,6 +42,8 @@ __all__ = [
 ]
 
 PREFIX = "__ufm_"
+#: What a processor has an instruction for, so that a function that calls nothing else calls nothing.
+_INSTRUCTIONS = frozenset("sqrt fabs copysign sqrtf fabsf copysignf".split())
 _MARKER = b"\x7fufm-types:"
 
 
@@ -216,15 +218,18 @@ def instances(signatures: Sequence[Signature], unit: Unit, *, options: Options) 
     types = types_wanted(options.types)
     made: list[Instance] = []
     looping = {f.name for f in unit.functions if f.loops}
+    own = {f.name for f in unit.functions}
     for signature in signatures:
         calls = reached(signature.function, unit)
         loops = signature.function.loops or not looping.isdisjoint(calls)
+        outside = {name for name in calls - own if name.removesuffix("f") not in own}
+        common = Instance(signature, calls=calls, loops=loops, leaf=outside <= _INSTRUCTIONS)
         if signature.function.template:
-            made += [Instance(signature, t, calls=calls, loops=loops) for t in types or types_wanted("f4,f8")]
+            made += [replace(common, type=t) for t in types or types_wanted("f4,f8")]
         elif types and in_terms_of_t(unit):
-            made += [Instance(signature, t, prefix_of(t), unit.names, calls, loops) for t in types]
+            made += [replace(common, type=t, copy=prefix_of(t), renamed=unit.names) for t in types]
         else:
-            made.append(Instance(signature, calls=calls, loops=loops))
+            made.append(common)
     return tuple(made)
 
 
@@ -304,6 +309,11 @@ def _export(instances: Sequence[Instance], plain: Sequence[str]) -> str:
     tables = {f"{kind}": loops, "void *const __ufm_functions[]": functions, "void *const __ufm_scalars[]": scalars}
     declared = "".join(f"extern __UFM_EXPORT {table};\n" for table in tables)
     defined = "\n".join(f"{table} = {{{entries}}};" for table, entries in tables.items())
+    leaves = ", ".join(f"(void *)__ufm_leaf_{k}" if is_leaf(i) else "0" for k, i in enumerate(instances))
+    if "leaf" in leaves:
+        table = "void *const __ufm_leaves[]"
+        declared += f"#ifdef __UFM_LEAF\nextern __UFM_EXPORT {table};\n#endif\n"
+        defined += f"\n#ifdef __UFM_LEAF\n{table} = {{{leaves}}};\n#endif"
     return f"__UFM_BEGIN_C\n{declared}__UFM_END_C\n{defined}"
 
 

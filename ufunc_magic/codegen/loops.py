@@ -12,7 +12,7 @@ from string import Template
 from ..options import Options
 from ..signature import NumberType, Operand, Signature
 
-__all__ = ["Instance", "callee", "cplus_type", "has_scalar", "loop_text", "template", "type_numbers", "type_text"]
+__all__ = ["Instance", "callee", "cplus_type", "has_scalar", "is_leaf", "loop_text", "template", "type_numbers", "type_text"]
 
 #: Below this many syntax nodes a function is inlined into its kernel, callees and all; above, three
 #: clones of it would cost more compile time than they save.  Without a loop in it, it may become SIMD code.
@@ -21,6 +21,9 @@ _INLINE_STRAIGHT_NODES = 5000
 
 #: Up to here a function costs less than copying its operands: strided arrays are computed where they are.
 _DIRECT_NODES = 40
+
+#: Up to here a call takes about as long as what is called.
+_LEAF_NODES = 100
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,8 @@ class Instance:
     calls: frozenset[str] = frozenset()
     #: It holds a loop, or something that it calls does.
     loops: bool = False
+    #: Inlined, it calls nothing.
+    leaf: bool = False
     #: The function takes an ``int *`` at the end, and sets it where it would have raised an exception.
     fails: bool = False
     #: Name of a function with such an ``int *`` that raises it; its loops run it holding the GIL.
@@ -275,6 +280,15 @@ def has_scalar(instance: Instance) -> bool:
     return not (instance.signature.core or instance.python or instance.fails)
 
 
+def is_leaf(instance: Instance) -> bool:
+    """Whether that form is worth another one for compiled callers, in which it leaves most of their registers alone.
+
+    One that calls something would have to save them all itself.
+    """
+    small = instance.signature.function.size <= _LEAF_NODES and not instance.loops
+    return instance.leaf and small and instance.signature.nout == 1 and has_scalar(instance)
+
+
 def _scalar(instance: Instance, inputs: list[_Value], outputs: list[_Value], locals_: str, call: str, *, k: str) -> str:
     """The function for callers in C: inputs by value, one output returned, several through pointers.
 
@@ -286,10 +300,14 @@ def _scalar(instance: Instance, inputs: list[_Value], outputs: list[_Value], loc
     one = len(outputs) == 1
     takes += [] if one else [f"{v.t} *__ufm_o{v.output}" for v in outputs]
     stores = "return __ufm_r0;" if one else " ".join(f"*__ufm_o{v.output} = __ufm_r{v.output};" for v in outputs)
-    head = f"__UFM_SMALL static {outputs[0].t if one else 'void'} __ufm_scalar_{k}({', '.join(takes)})"
+    head = f"static {outputs[0].t if one else 'void'} __ufm_{{}}_{k}({', '.join(takes)})"
     fault = "int __ufm_fault; " if instance.signature.status else ""
     unused = "(void)__ufm_fault; " if fault else ""
-    return f"{head}\n{{\n    {fault}{locals_} {call} {unused}{stores}\n}}"
+    body = f"\n{{\n    {fault}{locals_} {call} {unused}{stores}\n}}"
+    text = f"__UFM_SMALL {head.format('scalar')}{body}"
+    if is_leaf(instance):
+        text += f"\n#ifdef __UFM_LEAF\n__UFM_LEAF {head.format('leaf')}{body}\n#endif"
+    return text
 
 
 def _is_checked(instance: Instance) -> bool:

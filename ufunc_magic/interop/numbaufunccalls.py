@@ -82,14 +82,16 @@ class _Call:
         inline = library(self.link, self.place, self.context.codegen())
         if inline is not None:
             self.context.active_code_library.add_linking_library(inline)
-        symbol = self.link.scalar(self.place) if inline is None else self.link.inline(self.place)
-        function = cgutils.get_or_insert_function(builder.module, shape, symbol)
+        leaf = inline is None and self.place in self.link.leaves
+        named = self.link.inline if inline is not None else self.link.leaf if leaf else self.link.scalar
+        function = cgutils.get_or_insert_function(builder.module, shape, named(self.place))
+        function.calling_convention = convention = "win64cc" if leaf else ""
         for kind, argument in zip(self.types, function.args[: self.nin], strict=False):
             _extend(kind, argument)
         if not rooms:
             _extend(self.types[-1], function.return_value)
         function.attributes.add("nounwind")
-        result = builder.call(function, [*given, *rooms])
+        result = builder.call(function, [*given, *rooms], cconv=convention)
         if not rooms:
             return [outputs[0].from_data(builder, result)]
         return [m.load_from_data_pointer(builder, room) for m, room in zip(outputs, rooms, strict=True)]

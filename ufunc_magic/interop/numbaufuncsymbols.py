@@ -17,7 +17,7 @@ from ..errors import SignatureError
 from ..objectcode import FunctionCode, LoopCode
 from ..serialize import object_code_of
 from ..signature import TYPES
-from .address import address
+from .address import address, leaf_address
 
 __all__ = ["Linked", "linked", "loop_types"]
 
@@ -40,12 +40,15 @@ class Linked:
         What its symbols begin with: they name the machine code, not the function's place in this process.
     scalars : frozenset of int
         The loops whose function can be called by itself, and then raises nothing.
+    leaves : frozenset of int
+        Those of which it has a form in Microsoft's convention.
     """
 
     ufunc: np.ufunc
     code: FunctionCode = field(repr=False)
     prefix: str
     scalars: frozenset[int]
+    leaves: frozenset[int]
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return _again, (self.ufunc, self.prefix)
@@ -57,6 +60,10 @@ class Linked:
     def scalar(self, place: int) -> str:
         """The symbol of the function of a loop in ``scalars``."""
         return f"{self.prefix}.scalar{place}"
+
+    def leaf(self, place: int) -> str:
+        """The symbol of its other form, of a loop in ``leaves``."""
+        return f"{self.prefix}.leaf{place}"
 
     def inline(self, place: int) -> str:
         """The name of that function as LLVM code."""
@@ -98,7 +105,8 @@ def _registered(ufunc: np.ufunc, prefix: str) -> Linked:
     code = next(f for f in object_code.functions if f.name == name)
     # C++ may throw, and nothing catches that in compiled code.
     lone = {} if object_code.language == "c++" else _scalars(ufunc, code)
-    made = Linked(ufunc, code, prefix, frozenset(lone))
+    leaves = {place: entry for place in lone if (entry := _leaf(ufunc, code, place))}
+    made = Linked(ufunc, code, prefix, frozenset(lone), frozenset(leaves))
     functions, data, *_ = ufunc.__dict__["__ufm_owns__"]
     for place in range(len(code.loops)):
         llvm.add_symbol(made.loop(place), functions[place])
@@ -106,22 +114,37 @@ def _registered(ufunc: np.ufunc, prefix: str) -> Linked:
             llvm.add_symbol(made.data(place), data[place])
         if place in lone:
             llvm.add_symbol(made.scalar(place), lone[place])
+        if place in leaves:
+            llvm.add_symbol(made.leaf(place), leaves[place])
     return made
 
 
 #: Types that are passed in registers as they are, NumPy's letters.
 _PASSED = frozenset("?bBhHiIlLqQfd")
+#: Those that fill a register, or half of one.
+_WHOLE = frozenset("iIlLqQfd")
 
 
 def _scalars(ufunc: np.ufunc, code: FunctionCode) -> dict[int, int]:
     """Addresses of the functions that C can call, by place of their loops."""
     found = {}
-    for place, loop in enumerate(code.loops):
-        letters = "".join(TYPES[number].char for number in loop.types)
-        if set(letters) <= _PASSED:
+    for place in range(len(code.loops)):
+        spelled = _spelled(code, place)
+        if set(spelled) <= _PASSED | {*"->"}:
             with contextlib.suppress(SignatureError):
-                found[place] = address(ufunc, f"{letters[: code.nin]}->{letters[code.nin :]}")
+                found[place] = address(ufunc, spelled)
     return found
+
+
+def _leaf(ufunc: np.ufunc, code: FunctionCode, place: int) -> int:
+    """The address of its form in Microsoft's convention, which says nothing of narrow integers' upper bits; or 0."""
+    spelled = _spelled(code, place)
+    return leaf_address(ufunc, spelled) if set(spelled) <= _WHOLE | {*"->"} else 0
+
+
+def _spelled(code: FunctionCode, place: int) -> str:
+    letters = "".join(TYPES[number].char for number in code.loops[place].types)
+    return f"{letters[: code.nin]}->{letters[code.nin :]}"
 
 
 @cache

@@ -52,6 +52,11 @@
 #endif
 // Nothing of what it calls is written out once more for it.
 #define __UFM_SMALL __attribute__((__cold__))
+// System V's callers save every vector register around a call, Microsoft's convention keeps ten: what a compiled loop
+// adds up stays where it is.
+#if defined(__x86_64__) && !defined(_WIN32)
+#define __UFM_LEAF __attribute__((__ms_abi__))
+#endif
 // Functions of the cell are inlined into the loop, whatever their size.  clang has no such function with clones.
 #ifdef __clang__
 #define __UFM_FLATTEN
