@@ -17,7 +17,8 @@ from dataclasses import dataclass, replace
 from ..errors import SignatureError
 from ..options import Options
 from ..signature import Function, NumberType, Signature, Unit, number_type
-from .loops import Instance, callee, cplus_type, has_scalar, is_leaf, loop_text, template, type_numbers, type_text
+from .instance import Instance, callee, cplus_type, type_numbers, type_text
+from .loops import has_scalar, is_leaf, loop_text, template
 
 __all__ = [
     "PREFIX",

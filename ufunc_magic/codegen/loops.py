@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from string import Template
 
 from ..options import Options
-from ..signature import NumberType, Operand, Signature
+from ..signature import Operand, Signature
+from .instance import Instance, Value, callee, values
 
-__all__ = ["Instance", "callee", "cplus_type", "has_scalar", "is_leaf", "loop_text", "template", "type_numbers", "type_text"]
+__all__ = ["has_scalar", "is_leaf", "loop_text", "template"]
 
 #: Below this many syntax nodes a function is inlined into its kernel, callees and all; above, three
 #: clones of it would cost more compile time than they save.  Without a loop in it, it may become SIMD code.
@@ -24,39 +23,6 @@ _DIRECT_NODES = 40
 
 #: Up to here a call takes about as long as what is called.
 _LEAF_NODES = 100
-
-
-@dataclass(frozen=True)
-class Instance:
-    """One loop to be written: a signature and, for cells written in terms of T, the type T stands for."""
-
-    signature: Signature
-    type: NumberType | None = None
-    #: Prefix of the renamed copy of the cell that holds the function, and the names with that prefix.
-    copy: str = ""
-    renamed: tuple[str, ...] = ()
-    #: Everything the function calls, directly or not.
-    calls: frozenset[str] = frozenset()
-    #: It holds a loop, or something that it calls does.
-    loops: bool = False
-    #: Inlined, it calls nothing.
-    leaf: bool = False
-    #: The function takes an ``int *`` at the end, and sets it where it would have raised an exception.
-    fails: bool = False
-    #: Name of a function with such an ``int *`` that raises it; its loops run it holding the GIL.
-    checked: str = ""
-    #: Every call needs Python: `checked` is all there is.
-    python: bool = False
-
-
-@dataclass(frozen=True)
-class _Value:
-    """One operand in generated code: ``t`` its type's name, ``n`` its place in the ufunc's operands."""
-
-    operand: Operand
-    n: int
-    t: str
-    output: int = -1  # place among the outputs, for outputs
 
 
 def loop_text(k: int, instance: Instance, *, offset: int, options: Options, simd: Sequence[str], judge: int) -> str:
@@ -75,7 +41,7 @@ def loop_text(k: int, instance: Instance, *, offset: int, options: Options, simd
         As ``judge`` of ``__ufm_plan``.
     """
     signature = instance.signature
-    inputs, outputs = _values(k, signature)
+    inputs, outputs = values(k, signature)
     most = _INLINE_NODES if instance.loops else _INLINE_STRAIGHT_NODES
     small = signature.function.size <= most and not signature.function.recursive
     words = {
@@ -96,67 +62,10 @@ def loop_text(k: int, instance: Instance, *, offset: int, options: Options, simd
     return _elementwise(instance, inputs, outputs, words, simd)
 
 
-def _values(k: int, signature: Signature) -> tuple[list[_Value], list[_Value]]:
-    inputs = [_Value(o, n, f"__ufm_t{k}_{n}") for n, o in enumerate(signature.inputs)]
-    first = len(inputs)
-    outputs = [_Value(o, n, f"__ufm_t{k}_{n}", n - first) for n, o in enumerate(signature.outputs, start=first)]
-    return inputs, outputs
-
-
 _CATCH = (
     "} catch (const std::exception &__ufm_e) { __ufm_fail(__ufm_e.what()); }"
     ' catch (...) { __ufm_fail("the C++ function threw something that is not a std::exception"); } return 1;'
 )
-
-
-def type_text(k: int, instance: Instance) -> str:
-    """A typedef for every operand of loop ``k``, in the cell's own words; the compiler resolves them."""
-    inputs, outputs = _values(k, instance.signature)
-    template = instance.signature.function.template
-    lines = []
-    scoped = bool(template and instance.type)
-    if scoped and instance.type:
-        kind = cplus_type(instance.type)
-        members = "".join(f"typedef {kind} {t}; " for t in template)
-        for value in (*inputs, *outputs):
-            members += f"typedef {value.operand.type} o{value.n}; " if value.operand.type != "auto" else ""
-        lines.append(f"struct __ufm_s{k} {{ {members}}};")
-    for value in (*inputs, *outputs):
-        spelled = value.operand.type
-        if spelled in ("auto", "decltype(auto)"):
-            spelled = f"__typeof__({callee(instance)}({', '.join(f'*({v.t} *)0' for v in inputs)}))"
-        elif scoped:
-            spelled = f"__ufm_s{k}::o{value.n}"
-        elif instance.copy and instance.type:
-            spelled = _in_copy(spelled, instance)
-        lines.append(f"typedef {spelled} {value.t};")
-    return "\n".join(lines) + "\n"
-
-
-def _in_copy(spelled: str, instance: Instance) -> str:
-    assert instance.type is not None
-    words = {name: instance.copy + name for name in instance.renamed} | {"T": instance.type.c}
-    return re.sub(r"\w+", lambda m: words.get(m[0], m[0]), spelled)
-
-
-def cplus_type(kind: NumberType) -> str:
-    """A number type as C++ spells it."""
-    match kind.char:
-        case "?":
-            return "bool"
-        case "F" | "D" | "G":
-            return f"std::complex<{kind.c.replace(' _Complex', '')}>"
-        case _:
-            return kind.c
-
-
-def callee(instance: Instance) -> str:
-    """The C name that calls the function of a loop."""
-    function = instance.signature.function
-    name = "::".join([*function.scope, instance.copy + function.name])
-    if function.template and instance.type:
-        name += "<" + ", ".join([cplus_type(instance.type)] * len(function.template)) + ">"
-    return name
 
 
 def _call(instance: Instance, arguments: dict[int, str], *, checked: bool = False) -> str:
@@ -184,7 +93,7 @@ def _by_address(operand: Operand, expression: str) -> str:
     return f"&{expression}" if operand.pointer else expression
 
 
-def _source(value: _Value, inputs: list[_Value]) -> _Value | None:
+def _source(value: Value, inputs: list[Value]) -> Value | None:
     """The input an "inout" output starts as."""
     if value.operand.role != "inout":
         return None
@@ -192,7 +101,7 @@ def _source(value: _Value, inputs: list[_Value]) -> _Value | None:
 
 
 def _elementwise(
-    instance: Instance, inputs: list[_Value], outputs: list[_Value], words: dict[str, str], simd: Sequence[str]
+    instance: Instance, inputs: list[Value], outputs: list[Value], words: dict[str, str], simd: Sequence[str]
 ) -> str:
     function = instance.signature.function
     both = (*inputs, *outputs)
@@ -289,7 +198,7 @@ def is_leaf(instance: Instance) -> bool:
     return instance.leaf and small and instance.signature.nout == 1 and has_scalar(instance)
 
 
-def _scalar(instance: Instance, inputs: list[_Value], outputs: list[_Value], locals_: str, call: str, *, k: str) -> str:
+def _scalar(instance: Instance, inputs: list[Value], outputs: list[Value], locals_: str, call: str, *, k: str) -> str:
     """The function for callers in C: inputs by value, one output returned, several through pointers.
 
     What stands in the cell may have another form, be ``inline``, a template or overloaded, so it is called.
@@ -322,7 +231,7 @@ def _faults(instance: Instance) -> dict[str, str]:
     return {"fault": "int __ufm_fault = 0;", "kernel_fault": "__ufm_failed |= __ufm_fault;"}
 
 
-def _reduce(instance: Instance, inputs: list[_Value], outputs: list[_Value], *, cplus: bool) -> str:
+def _reduce(instance: Instance, inputs: list[Value], outputs: list[Value], *, cplus: bool) -> str:
     """The inner loop of ``reduce``: the running value stays in a register, or every step would wait for
     its own store."""
     signature = instance.signature
@@ -353,7 +262,7 @@ def _reduce(instance: Instance, inputs: list[_Value], outputs: list[_Value], *, 
 # ---------------------------------------------------------------------------------- generalized
 
 
-def _generalized(instance: Instance, inputs: list[_Value], outputs: list[_Value], words: dict[str, str]) -> str:
+def _generalized(instance: Instance, inputs: list[Value], outputs: list[Value], words: dict[str, str]) -> str:
     signature = instance.signature
     both = (*inputs, *outputs)
     dims = list(dict.fromkeys(d for v in both for d in v.operand.core))  # NumPy numbers them in this order
@@ -400,7 +309,7 @@ def _generalized(instance: Instance, inputs: list[_Value], outputs: list[_Value]
     )
 
 
-def _copied(v: _Value, signature: Signature) -> str:
+def _copied(v: Value, signature: Signature) -> str:
     """Must C work on a copy?  Yes for an input whose elements the function may change."""
     if v.output >= 0 or v.operand.role == "inout" or not v.operand.pointer:
         return "0"
@@ -408,17 +317,11 @@ def _copied(v: _Value, signature: Signature) -> str:
     return "0" if parameter.const or parameter.access in ("none", "read") else "1"
 
 
-def _core_argument(instance: Instance, v: _Value, place: dict[int | str, int]) -> str:
+def _core_argument(instance: Instance, v: Value, place: dict[int | str, int]) -> str:
     """The core as its parameter's type: ``double r[3][3]`` takes a pointer to rows."""
     shape = instance.signature.function.parameters[v.operand.index].shape
     rows = "".join(f"[{d}]" if isinstance(d, int) else f"[__ufm_dims[{place[d]}]]" for d in shape[1:])
     return f"({v.t} (*){rows})__ufm_p[{v.n}]" if rows else f"({v.t} *)__ufm_p[{v.n}]"
-
-
-def type_numbers(k: int, instance: Instance) -> list[str]:
-    """Constant expressions for NumPy's type numbers of the operands of loop ``k``."""
-    inputs, outputs = _values(k, instance.signature)
-    return [f"__UFM_TYPE({v.t})" for v in (*inputs, *outputs)]
 
 
 @cache

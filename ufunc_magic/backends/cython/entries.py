@@ -13,7 +13,8 @@ from ...signature import NumberType, Operand, Signature, loop_order, number_type
 from .. import native
 from .baseline import Form, NotPython, Wanted
 from .cell import Text
-from .kernels import Kernels, Rest
+from .kernels import Kernels
+from .roles import Rest
 from .symbols import CType, CyFunction
 
 __all__ = ["function_entries", "wanted_forms"]
