@@ -358,11 +358,39 @@ def test_small_functions_that_call_nothing_have_a_form_that_leaves_registers_alo
         return total, longest, sixes, smallest, last
 
     x = np.linspace(-3, 5, 40)
-    sixes = [six(np.int32(-n), np.float32(v), n << 33, v, np.uint32(4_000_000_000), np.uint64(n)) for n, v in enumerate(x)]
+    sixes = [
+        six(np.int32(-n), np.float32(v), n << 33, v, np.uint32(4_000_000_000), np.uint64(n)) for n, v in enumerate(x)
+    ]
     total = 0.0
     for value in x:
         total += poly(value)
     assert loop(x) == (total, length(5.0, -5.0), sum(map(float, sixes)), -7 << 33, 40.0)
+
+
+def test_so_have_cythons(cached: None) -> None:
+    pytest.importorskip("Cython", reason="Cython is not installed")
+    if platform.machine().lower() not in ("x86_64", "amd64") or sys.platform == "win32":
+        pytest.skip("the convention is one of x86-64 that is not the system's")
+    build = um.compile_cython(
+        "cdef double square(double a) noexcept nogil:\n    return a*a\n"
+        "cpdef double moved(double a, long b) noexcept nogil:\n    return square(a) + b\n"
+        "cpdef double checked(double a, double b):\n    return a/b\n"
+    )
+    moved = build.moved
+    assert linked(moved).leaves == {0}
+    assert not linked(build.checked).leaves
+
+    @numba.njit
+    def loop(x):
+        total = 0.0
+        for n in range(x.size):
+            total += moved(x[n], n << 40)
+        return total
+
+    total = 0.0
+    for n in range(20):
+        total += float(n) * n + (n << 40)
+    assert loop(np.arange(20.0)) == total
 
 
 def test_options_that_change_numbers_keep_a_function_from_being_inlined(inlined: Any) -> None:

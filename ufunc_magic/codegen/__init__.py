@@ -17,10 +17,11 @@ from dataclasses import dataclass, replace
 from ..errors import SignatureError
 from ..options import Options
 from ..signature import Function, NumberType, Signature, Unit, number_type
-from .instance import Instance, callee, cplus_type, type_numbers, type_text
+from .instance import INSTRUCTIONS, Instance, callee, cplus_type, type_numbers, type_text
 from .loops import has_scalar, is_leaf, loop_text, template
 
 __all__ = [
+    "INSTRUCTIONS",
     "PREFIX",
     "Instance",
     "Translation",
@@ -43,8 +44,6 @@ __all__ = [
 ]
 
 PREFIX = "__ufm_"
-#: What a processor has an instruction for, so that a function that calls nothing else calls nothing.
-_INSTRUCTIONS = frozenset("sqrt fabs copysign sqrtf fabsf copysignf".split())
 _MARKER = b"\x7fufm-types:"
 
 
@@ -224,7 +223,7 @@ def instances(signatures: Sequence[Signature], unit: Unit, *, options: Options) 
         calls = reached(signature.function, unit)
         loops = signature.function.loops or not looping.isdisjoint(calls)
         outside = {name for name in calls - own if name.removesuffix("f") not in own}
-        common = Instance(signature, calls=calls, loops=loops, leaf=outside <= _INSTRUCTIONS)
+        common = Instance(signature, calls=calls, loops=loops, leaf=outside <= INSTRUCTIONS)
         if signature.function.template:
             made += [replace(common, type=t) for t in types or types_wanted("f4,f8")]
         elif types and in_terms_of_t(unit):

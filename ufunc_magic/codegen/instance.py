@@ -7,7 +7,11 @@ from dataclasses import dataclass
 
 from ..signature import NumberType, Operand, Signature
 
-__all__ = ["Instance", "Value", "callee", "cplus_type", "type_numbers", "type_text", "values"]
+__all__ = ["INSTRUCTIONS", "Instance", "Value", "callee", "cplus_type", "type_numbers", "type_text", "values"]
+
+
+#: What a processor has an instruction for, so that a function that calls nothing else calls nothing.
+INSTRUCTIONS = frozenset("sqrt fabs copysign sqrtf fabsf copysignf".split())
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ...codegen import Instance
+from ...codegen import INSTRUCTIONS, Instance
 from ...options import Options
 from .cell import Text
 from .copies import Copy, Definition
@@ -102,6 +102,7 @@ def kernels(
                 signature,
                 calls=copy.calls | {f"{name}f" for name in copy.calls} if copy else frozenset(),
                 loops=copy.loops if copy else True,
+                leaf=copy is not None and copy.calls <= INSTRUCTIONS,
                 fails=bool(copy and copy.fails),
                 checked="" if copy and not copy.fails else f"__ufm_real_{k}",
                 python=copy is None,
