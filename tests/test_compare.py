@@ -80,6 +80,12 @@ def test_wrong_branch_at_one_element_in_10_000_is_caught(bad: float, place: int)
     assert "1 of 10,000 differ" in found.detail
 
 
+def test_a_time_that_is_none_equals_another() -> None:
+    days = np.array(["2020-01-01", "NaT"], "M8[D]")
+    assert agreement(days, days.astype("M8[s]"), tolerance=0).ok
+    assert not agreement(days, days[::-1], tolerance=0).ok
+
+
 def test_a_branch_wrong_by_a_millionth_of_a_millionth_is_caught() -> None:
     expected = np.linspace(1, 2, 10_000)
     got = expected.copy()
@@ -732,6 +738,19 @@ def test_a_failing_numpy_expression_is_a_note() -> None:
     )  # fmt: skip
     assert [row.kind for row in found.rows] == ["python", "ufunc"]
     assert found.notes == ("the NumPy expression failed: TypeError: no such thing",)
+
+
+def test_a_reference_that_raises_on_every_sample_is_named_with_the_cause() -> None:
+    made = time_function(
+        np.sqrt,
+        name="f",
+        types="d->d",
+        reference=lambda x, y: x,
+        reference_label="two",
+        size=100,
+        clock=FakeClock(0.01),
+    )
+    assert made.notes[0].startswith("nothing to check the results against: --ref 'two' raises TypeError: ")
 
 
 @pytest.mark.parametrize(("result", "said"), [(None, "returns None, not a number"), ((1.0, 2.0), "returns 2 outputs")])

@@ -144,6 +144,8 @@ def test_an_interrupt_while_measuring_carries_the_rounds_before_it() -> None:
         ("1e3,10", (10, 1000)),
         ("7", (7,)),
         (5, (5,)),
+        (np.int64(5), (5,)),
+        (5e2, (500,)),
         ([100, 10, 10], (10, 100)),
     ],
 )
@@ -156,7 +158,9 @@ def test_seven_decades_are_twenty_two_sizes() -> None:
     assert (len(sizes), sizes[0], sizes[-1]) == (22, 1, 10_000_000)
 
 
-@pytest.mark.parametrize("given", ["", "ten", "1:2:3:4", "100:10", "0:10", "nan", "1:inf", [], [0]])
+@pytest.mark.parametrize(
+    "given", ["", "ten", "1:2:3:4", "100:10", "0:10", "nan", "1:inf", [], [0], ["x"], "1:9:0", "1:9:1e6"]
+)
 def test_sizes_that_cannot_be_read_are_refused_by_value(given: Any) -> None:
     with pytest.raises(ComparisonError, match="sizes"):
         sizes_of(given)
@@ -179,6 +183,28 @@ def test_arguments_are_cut_or_repeated() -> None:
 
 
 # -- what can be compared -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("given", ["1e30", "10:1e14"])
+def test_sizes_beyond_the_memory_are_refused_by_value(given: str) -> None:
+    with pytest.raises(ComparisonError, match=f"sizes='{given}' needs more memory"):
+        compare([np.sqrt], X, sizes=given, limit=LIMIT, clock=FakeClock())
+
+
+@pytest.mark.parametrize("given", [np.sqrt, "np.sqrt", 3])
+def test_what_is_no_list_of_callables_is_refused(given: Any) -> None:
+    with pytest.raises(ComparisonError, match="is no list of callables"):
+        compare(given, X, limit=LIMIT, clock=FakeClock())
+
+
+def test_labels_may_be_anything_that_has_a_text() -> None:
+    made = compare({1: np.sqrt, None: np.cbrt}, X, limit=LIMIT, clock=FakeClock(0.05))  # type: ignore[dict-item]
+    assert made.labels == ("1", "None")
+
+
+def test_a_reference_that_is_no_function_is_refused() -> None:
+    with pytest.raises(ComparisonError, match="The reference is 2, not a function"):
+        compare_line(parse_line("np.sqrt --ref 1+1 -- 2.0"), names={})
 
 
 def test_texts_are_evaluated_in_the_users_names() -> None:
@@ -305,6 +331,46 @@ def test_a_callable_that_changes_its_argument_is_named_and_what_it_changed_put_b
     np.testing.assert_array_equal(x, X)
 
 
+def test_lists_and_series_are_watched_for_changes_too() -> None:
+    def grown(x: Any) -> Any:
+        x.append(3.0)
+        return np.asarray(x)
+
+    numbers = [1.0, 2.0]
+    with pytest.raises(ComparisonError, match=r"'grown' changes its argument 1 in place"):
+        compare({"grown": grown}, numbers, limit=LIMIT, clock=FakeClock(0.05))
+    assert numbers == [1.0, 2.0]
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+
+    def first_gone(x: Any) -> Any:
+        x.iloc[0] = 99.0
+        return x + 1
+
+    series = pandas.Series(X.copy())
+    with pytest.raises(ComparisonError, match=r"'first_gone' changes its argument 1 in place"):
+        compare({"first_gone": first_gone}, series, limit=LIMIT, clock=FakeClock(0.05))
+    np.testing.assert_array_equal(series, X)
+
+
+def test_random_results_are_not_explained_by_their_arguments() -> None:
+    rng = np.random.default_rng(1)
+    given = {name: lambda x: rng.uniform(size=len(x)) for name in "ab"}
+    assert not compare(given, X[:10], limit=LIMIT, clock=FakeClock(0.05)).ok
+
+
+def test_of_a_masked_array_counts_what_is_seen() -> None:
+    x = np.ma.masked_array(X, X > 3)
+    same = {"log": np.log, "ma": np.ma.log}  # what lies below the mask differs
+    made = compare(same, x, strict=True, limit=LIMIT, clock=FakeClock(0.05))
+    assert made.ok
+    other = {"log": np.ma.log, "mask": lambda x: np.ma.masked_array(np.log(x.data), x.data > 4)}
+    assert not compare(other, x, limit=LIMIT, clock=FakeClock(0.05)).ok
+    whole = np.ma.masked_array([1, 2, 3], [False, False, True])
+    made = compare({"a": lambda x: x + 1, "b": lambda x: x.data + 1}, whole, limit=LIMIT, clock=FakeClock(0.05))
+    assert made.rows[1].agreement is not None
+    assert made.rows[1].agreement.detail == "at (3) is 4, expected None; 1 of 3 differ"
+
+
 def test_results_in_one_array_are_told_apart() -> None:
     out = np.empty_like(X)
     given = {"sin": lambda x: np.sin(x, out=out), "cos": lambda x: np.cos(x, out=out)}
@@ -329,6 +395,7 @@ def _generator(x: Any) -> Any:
         (lambda x: None, "None"),
         (lambda x: "text", "a str"),
         (lambda x: [[1, 2], [3]], "a list"),
+        (lambda x: np.array(["a"]), "an array of <U1"),
     ],
 )
 def test_what_returns_no_numbers_is_refused(function: Any, what: str) -> None:
@@ -360,6 +427,11 @@ def test_what_cannot_be_called_is_named_with_what_helps(function: Any, said: str
 def test_arguments_without_elements_are_refused(x: Any) -> None:
     with pytest.raises(ComparisonError, match="have no elements"):
         compare([np.sin], x, limit=LIMIT, clock=FakeClock(0.05))
+
+
+def test_rows_of_various_lengths_are_refused_by_value() -> None:
+    with pytest.raises(ComparisonError, match=r"\[\[1\], \[2, 3\]\] has rows of various lengths"):
+        compare([len], [[1], [2, 3]], budget=0.01)
 
 
 @pytest.mark.parametrize("x", [3.0, [1.0, 2.0]])
@@ -419,6 +491,27 @@ def test_what_is_too_slow_is_left_out_of_the_larger_sizes_and_named() -> None:
     assert 1000 <= found.series("slow")[-1].elements < 100_000
     assert any(note.startswith("slow: left out from") for note in found.notes)
     assert clock.now <= 4.5
+
+
+def test_what_is_too_slow_alone_ends_with_the_budget() -> None:
+    clock = FakeClock()
+    found = compare({"slow": clock.working(np.sqrt, element=1e-4)}, X, sizes="10:1e6", budget=2.0, clock=clock)
+    assert 1000 <= found.rows[-1].elements < 100_000
+    assert found.notes[0].startswith("slow: left out from")
+    assert clock.now <= 3.0
+
+
+def test_a_stall_leaves_out_nobody_who_is_fast() -> None:
+    clock = FakeClock()
+    stalls = iter([5.0])
+
+    def stalling(x: Any) -> Any:
+        clock.now += next(stalls, 0.0) if len(x) == 100 else 0.0
+        return np.sqrt(x)
+
+    found = compare({"a": clock.working(stalling, element=1e-8), "b": clock.working(np.sqrt, element=1e-8)}, X,
+                    sizes="10:1e4", budget=1.0, clock=clock)  # fmt: skip
+    assert [found.series(label)[-1].elements for label in "ab"] == [10_000, 10_000]
 
 
 def test_another_expectation_is_taken_where_the_first_callable_is_left_out() -> None:
@@ -499,6 +592,13 @@ def test_what_was_saved_is_loaded(made: Comparison, tmp_path: Path) -> None:
     assert json.loads(made.to_json())["format"] == 1
 
 
+def test_complex_numbers_are_saved_and_loaded(tmp_path: Path) -> None:
+    calls = {"a": np.exp, "b": lambda z: np.exp(z) * (1 + 1e-15)}
+    for z in (1j * X, X + math.nan * 1j):
+        made = compare(calls, z, limit=LIMIT, clock=FakeClock(0.05))
+        assert repr(load(made.save(tmp_path / "complex.json"))) == repr(made)
+
+
 def test_what_is_no_comparison_is_refused(made: Comparison, tmp_path: Path) -> None:
     with pytest.raises(ComparisonError, match="cannot be read"):
         load(tmp_path / "none.json")
@@ -548,6 +648,9 @@ def test_a_plot_has_a_line_for_each_callable(made: Comparison) -> None:
     assert made.plot(ax=ax) is ax
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b", "bad"]
+    named = compare({"_hidden": np.sqrt, "$x_$": np.sqrt}, X, sizes=[10, 20], budget=0.01).plot(Figure().subplots())
+    named.figure.draw_without_rendering()
+    assert [text.get_text() for text in named.get_legend().get_texts()] == ["_hidden", "$x_$"]
     bars = Figure().subplots()
     compare({"a": np.sqrt}, X, budget=0.01).plot(bars)
     assert len(bars.patches) == 1
@@ -595,6 +698,12 @@ def test_any_line_is_read_or_refused(line: str) -> None:
     except OptionError:
         return
     assert parsed.help or parsed.callables
+
+
+def test_a_plot_that_cannot_be_drawn_is_refused_before_anything_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ufunc_magic.compare.optional.installed", lambda name: None)
+    with pytest.raises(ComparisonError, match="--plot needs matplotlib"):
+        compare_line(parse_line("f --plot"), names={"f": lambda: pytest.fail("called")})
 
 
 def test_a_line_is_carried_out() -> None:

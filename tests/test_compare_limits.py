@@ -137,6 +137,7 @@ def test_loops_and_recursion_are_seen_and_end() -> None:
 def test_what_has_no_text_has_no_arithmetic() -> None:
     assert function_work(math.sqrt) is None
     assert function_work("not python") is None
+    assert function_work("lambda a, b: np.einsum('ij,jk->ik', a, b)") is None
     assert ufunc_work(np.frexp) is None
     assert ufunc_work(np.exp) == Work(20, {"exp": 1})
     assert ufunc_work(np.add) == Work(1)
@@ -172,7 +173,9 @@ EXP, EXPS = Work(23, {"exp": 1}), Work(230, {"exp": 3})
         (1e6 * 230 / 50e9 / 0.6, Work(230), "", "compute-bound, at about 60 % of this machine's arithmetic"),
         (1.0, Work(3, {}, True), LOOP, "not vectorized: line 4, data-dependent loop"),
         (1.0, Work(3, {}, True), "", "compute-bound"),
-        (1.0, Work(3), "", "far from the limits: <1 % of memory, about <1 % of arithmetic"),
+        (1e6 * 23 / 50e9 / 0.01, EXP, "", "compute-bound in exp, at about 1 % of this machine's arithmetic"),
+        (1e6 * 23 / 50e9 / 0.004, EXP, "", "far from the limits: 1 % of memory, under 1 % of arithmetic"),
+        (1.0, Work(3), "", "far from the limits: <1 % of memory, under 1 % of arithmetic"),
         (16e6 / 10e9 / 0.3, None, "", "at 30 % of what this machine can move"),
         (0.0, None, "", ""),
     ],

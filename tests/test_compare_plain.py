@@ -458,6 +458,12 @@ def test_a_python_form_that_cannot_be_read_costs_only_its_table() -> None:
     )
 
 
+@pytest.mark.parametrize("given", [{"vs": "numba,foo"}, {"sizes": "10:foo"}])
+def test_a_slip_in_an_option_of_the_report_is_an_error_before_anything_is_timed(given: dict[str, str]) -> None:
+    with pytest.raises(ComparisonError, match="'foo'"):
+        report(_build(_code("f", samples=("d1",))), options=Options(**given), names={})  # type: ignore[arg-type]
+
+
 def test_a_refusal_is_a_note_of_the_report() -> None:
     made = report(_build(_code("f", samples=("d2",), python=SUM), f=math.sqrt), options=Options(), names={})
     assert made.notes[0].startswith("f was not timed: its sample arguments were refused (TypeError: ")

@@ -327,6 +327,7 @@ static double square(double a) { return a*a; }
 double length(double a, double b) { return sqrt(square(a) + square(b)); }
 float six(int a, float b, long c, double d, unsigned e, unsigned long f) { return a + 2*b + 3*c + 4*d + 5*e + 6.0*f; }
 long least(long a, long b) { return a < b ? a : b; }
+float root(float a) { return sqrtf(a) + fabsf(a); }
 double kept(double a) { static double sum; return sum += a; }
 double outside(double a) { return exp(a); }
 short narrow(short a) { return (short)(a - 1); }
@@ -343,7 +344,7 @@ def test_small_functions_that_call_nothing_have_a_form_that_leaves_registers_alo
     monkeypatch.setattr(numbaufunccalls, "library", lambda *_: None)
     build = um.compile_c(LEAVES)
     with_one = {name for name in build if linked(build[name]).leaves}
-    assert with_one == {"poly", "length", "six", "least", "kept"}
+    assert with_one == {"poly", "length", "six", "least", "root", "kept"}
     poly, length, six, least, kept = (build[name] for name in ("poly", "length", "six", "least", "kept"))
 
     @numba.njit
@@ -391,6 +392,15 @@ def test_so_have_cythons(cached: None) -> None:
     for n in range(20):
         total += float(n) * n + (n << 40)
     assert loop(np.arange(20.0)) == total
+
+
+def test_a_compiled_function_that_calls_a_cells_does_not_travel_alone(
+    cached: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(numbaufunccalls, "library", lambda *_: None)
+    poly = um.compile_c(LEAVES)["poly"]
+    with pytest.raises(um.SignatureError, match=r"calls poly of a cell.*\nWrite it in that cell too"):
+        um.from_numba(numba.njit("f8(f8)")(lambda a: poly(a) + 1))
 
 
 def test_options_that_change_numbers_keep_a_function_from_being_inlined(inlined: Any) -> None:

@@ -272,6 +272,9 @@ def test_everything_is_shown_from_one_further_compilation(tmp_path: Path) -> Non
     assert "twice  d->d: vectorized" in vec.to_text()
     assert re.search(r"root  d->d: not vectorized: line 7 is a loop", vec.to_text())
     assert "    for (int i = 0; i < 50" in vec.to_text()
+    # gcc calls a sum in its order vectorized, clang does not
+    assert "total  d->d: not vectorized" in vec.to_text()
+    assert "line 14: this loop is vectorized" not in vec.to_text()
     assert "static int __ufm_kernel_0" in unit.to_text()
     assert "extern double sin" not in unit.to_text()
     assert re.search(r"(?m)^   8 +\d+%  +x = 0.5", annotate.to_text())
@@ -284,6 +287,14 @@ def test_a_function_that_is_not_inlined_is_followed(tmp_path: Path) -> None:
     (asm,) = _views(tmp_path, "asm", cell=cell)
     assert isinstance(asm, Assembly)
     assert 2 in {placed.line for placed in asm.loops[0].placed}
+
+
+@needs_listing
+def test_functions_that_do_the_same_each_have_their_loop(tmp_path: Path) -> None:
+    cell = "double f(double x) { return x * x; }\ndouble g(double y) { return y * y; }\n"
+    (asm,) = _views(tmp_path, "asm", cell=cell)
+    assert isinstance(asm, Assembly)
+    assert ["bit vectors" in loop.vectors for loop in asm.loops] == [True, True]
 
 
 @needs_listing

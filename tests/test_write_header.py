@@ -93,6 +93,67 @@ def test_comment_of_a_function_stands_in_the_header(tmp_path: Path) -> None:
     assert "/* The curve's height. */\nstatic inline double curve(double a)\n" in header.read_text()
 
 
+def test_comment_in_a_comment_is_none_in_the_header(tmp_path: Path) -> None:
+    write_header(um.compile_c("// see /* and */ and /*/\ndouble same(double a) { return a; }"), tmp_path / "same.h")
+    assert "/* see / * and * / and / * / */" in (tmp_path / "same.h").read_text()
+    program = '#include "same.h"\nint main(void) { printf("%g", same(2)); return 0; }'
+    assert printed(tmp_path, program, "same") == ["2"]
+
+
+def test_types_of_the_systems_headers_are_known_to_the_program(tmp_path: Path) -> None:
+    cell = """
+#include <stdint.h>
+#include <stdio.h>
+#include <time.h>
+typedef struct { uint16_t a[3]; float b; } record;
+record made(void) { record r = {{1, 2, 3}, 4}; return r; }
+uint32_t year(const struct tm *t, void *data) { (void)data; return 1900 + t->tm_year; }
+void say(FILE *to, int64_t n) { fprintf(to, "%d ", (int)n); fflush(to); }
+"""
+    write_header(um.compile_c(cell), tmp_path / "known.h")
+    program = """
+    #include "known.h"
+    int main(void) {
+        struct tm t = {0};
+        say(stdout, 7);
+        printf("%d %u", made().a[2], year(&t, 0));
+        return 0;
+    }"""
+    for language in ("c", "cpp"):
+        program = program if language == "c" else program.replace("= {0}", "= {}")
+        assert printed(tmp_path, program, "known", language=language) == ["7", "3", "1900"]
+
+
+def test_what_c_has_no_words_for_is_only_named(tmp_path: Path) -> None:
+    cell = """
+#include <string>
+struct span { double low, high; double length() const { return high - low; } };
+double length(span s) { return s.length(); }
+std::string text(int n) { return std::to_string(n); }
+double half(double constexpr_, double nullptr_) { return (constexpr_ + nullptr_) / 2; }
+"""
+    write_header(um.compile_c(cell, cplus=True), tmp_path / "words.h")
+    said = (tmp_path / "words.h").read_text()
+    assert "/* text, std::string (*)(int), is " in said
+    assert "/* length, double (*)(span), is " in said
+    program = '#include "words.h"\nint main(void) { printf("%g", half(2, 4)); return 0; }'
+    for language in ("c", "cpp"):
+        assert printed(tmp_path, program, "words", language=language) == ["3"]
+
+
+def test_function_that_returns_one_is_only_named(tmp_path: Path) -> None:
+    cell = "double same(double a) { return a; }\nint (*picked(int n))(int) { (void)n; return 0; }\n"
+    write_header(um.compile_c(cell), tmp_path / "pick.h")
+    program = '#include "pick.h"\nint main(void) { printf("%g", same(2)); return 0; }'
+    assert printed(tmp_path, program, "pick") == ["2"]
+
+
+def test_names_that_only_cpp_keeps_for_itself_are_not_taken(tmp_path: Path) -> None:
+    write_header(um.compile_c("double first(double nullptr, double not) { return nullptr; }"), tmp_path / "first.h")
+    program = '#include "first.h"\nint main() { printf("%g", first(2, 3)); return 0; }'
+    assert printed(tmp_path, program, "first", language="cpp") == ["2"]
+
+
 def test_two_libraries_keep_their_own_functions(tmp_path: Path) -> None:
     write_header(um.compile_c(CURVE), tmp_path / "shapes.h")
     write_header(um.compile_c(TWICE, types="f4,f8"), tmp_path / "scales.h")

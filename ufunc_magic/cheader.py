@@ -24,7 +24,8 @@ def write_header(build: Build, path: str | pathlib.Path, *, prefix: str = "") ->
     ``write_header(b, "fast/curve.h")`` makes ``fast/curve.h`` and ``fast/libcurve.so``; the program is linked with
     ``cc main.c -Ifast -Lfast -lcurve -Wl,-rpath,$PWD/fast``.  The header says what it has: each function under its
     name for numbers, with ``_array`` for contiguous arrays where it works by element.  Functions of several types
-    have NumPy's letters in their name (``twice_d``), in C++ the name alone too.
+    have NumPy's letters in their name (``twice_d``), in C++ the name alone too.  One whose type C has no words for
+    (``std::string``) is only named.
 
     Parameters
     ----------

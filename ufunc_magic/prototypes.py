@@ -15,11 +15,20 @@ __all__ = ["TABLES", "header_text"]
 #: What our libraries export for callers in C; see docs/object-code.md.
 TABLES = ("__ufm_loops", "__ufm_functions", "__ufm_scalars")
 _WORDS = frozenset(
-    "auto bool break case char class const continue default delete do double else enum extern false float for friend "
-    "goto if inline int long namespace new operator private protected public register restrict return short signed "
-    "sizeof static struct switch template this throw true try typedef typename union unsigned using virtual void "
-    "volatile while".split()
+    "alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t class "
+    "co_await co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype "
+    "default delete do double dynamic_cast else enum explicit export extern false float for friend goto if inline int "
+    "long mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public register "
+    "reinterpret_cast requires restrict return short signed sizeof static static_assert static_cast struct switch "
+    "template this thread_local throw true try typedef typeid typename typeof union unsigned using virtual void "
+    "volatile wchar_t while xor xor_eq".split()
 )
+#: Types that the header has of itself.
+_KNOWN = re.compile(
+    r"_Bool|_Complex|size_t|ptrdiff_t|u?int(?:_least|_fast)?(?:8|16|32|64)_t|u?int(?:ptr|max)_t|wchar_t"
+)
+#: What C++ writes in the declarations of its functions and structs, and C does not.
+_CPLUS = re.compile(r"::|[&<~]|\w\s*\((?!\s*\*)")
 
 
 @dataclass(frozen=True)
@@ -60,9 +69,10 @@ def header_text(object_code: ObjectCode, *, name: str, tables: Mapping[str, str]
             overloads += _overloads(function, prefix)
         elif function.kind == "plain":
             written, _, prototype = function.declaration.rpartition("\n")
-            if written not in types:
+            in_c = object_code.language == "c" or not _CPLUS.search(function.declaration)
+            if in_c and written not in types:
                 types.append(written)
-            inside += [*_comment(function), *_plain(function, prototype, known, prefix)]
+            inside += [*_comment(function), *_plain(function, prototype, known, prefix, in_c=in_c)]
     if not inside:
         raise SignatureError(f"{object_code.name} has no function that C can call.")
     guard = f"UFM_{name.upper()}_H"
@@ -77,6 +87,8 @@ def header_text(object_code: ObjectCode, *, name: str, tables: Mapping[str, str]
         f"#define {guard}",
         "#include <stdbool.h>",
         "#include <stddef.h>",
+        "#include <stdint.h>",
+        *_includes(object_code),
         *filter(None, types),
         "#ifdef __cplusplus",
         'extern "C" {',
@@ -92,9 +104,20 @@ def header_text(object_code: ObjectCode, *, name: str, tables: Mapping[str, str]
     return "\n".join(lines) + "\n"
 
 
+def _includes(object_code: ObjectCode) -> list[str]:
+    """The cell's includes, where its plain functions name types that only those know (``FILE``, ``struct tm``)."""
+    plain = [f.declaration for f in object_code.functions if f.kind == "plain"]
+    if object_code.language != "c":
+        plain = [declaration for declaration in plain if not _CPLUS.search(declaration)]
+    words = {word for declaration in plain for word in re.findall(r"[A-Za-z_]\w*", declaration.rpartition("\n")[2])}
+    types = "\n".join(declaration.rpartition("\n")[0] for declaration in plain)
+    words = {w for w in words if w not in _WORDS and not _KNOWN.fullmatch(w) and not re.search(rf"\b{w}\b", types)}
+    return re.findall(r"(?m)^[ \t]*(#[ \t]*include[ \t]*<[^>\n]+\.h>)", object_code.source) if words else []
+
+
 def _comment(function: FunctionCode) -> list[str]:
     """The comment above the function in its cell."""
-    said = function.doc.replace("*/", "* /").strip()
+    said = re.sub(r"(?<=/)(?=\*)|(?<=\*)(?=/)", " ", function.doc).strip()
     return ["", f"/* {said} */"] if said else [""]
 
 
@@ -206,11 +229,11 @@ def _overloads(function: FunctionCode, prefix: str) -> Iterator[str]:
         seen.add(inputs)
 
 
-def _plain(function: FunctionCode, prototype: str, tables: _Names, prefix: str) -> Iterator[str]:
-    """A plain function, called through the library's table."""
+def _plain(function: FunctionCode, prototype: str, tables: _Names, prefix: str, *, in_c: bool) -> Iterator[str]:
+    """A plain function, called through the library's table; only named where its type is not ``in_c``."""
     result, _, rest = prototype.partition("(*)")
     kinds = _parameters(rest.strip().removeprefix("(").removesuffix(")"))
-    if "..." in kinds or "(" in result:
+    if "..." in kinds or "(" in result or not in_c or not _is_one_list(rest):
         yield f"/* {function.name}, {prototype.replace('*/', '* /')}, is {tables.functions}[{function.index}]. */"
         return
     names = _usable(function.parameters, len(kinds), ())
@@ -220,6 +243,14 @@ def _plain(function: FunctionCode, prototype: str, tables: _Names, prefix: str) 
     yield "{"
     yield f"    {'' if result.strip() == 'void' else 'return '}{call};"
     yield "}"
+
+
+def _is_one_list(text: str) -> bool:
+    """Whether it is one parameter list: behind that of a function that returns a function, its result's follows."""
+    depth = [0]
+    for letter in text.strip():
+        depth.append(depth[-1] + (letter == "(") - (letter == ")"))
+    return 0 not in depth[1:-1]
 
 
 def _parameters(text: str) -> list[str]:

@@ -124,6 +124,32 @@ void strides_are_taken_both_ways()
                                          "or numpy.ascontiguousarray in Python.");
 }
 
+/// Whether what holds the memory behind an array lends it in the order that the flag asks for.
+bool lends(const um::object &array, int flag)
+{
+    const um::object holder = array.attr("base").attr("obj");
+    const um::gil hold;
+    Py_buffer view;
+    if (PyObject_GetBuffer(holder.get(), &view, flag)) {
+        PyErr_Clear();
+        return false;
+    }
+    PyBuffer_Release(&view);
+    return true;
+}
+
+void who_asks_for_an_order_gets_no_other()
+{
+    std::vector<double> v(6);
+    const um::object c = um::as_object(um::host(v.data(), {2, 3}));
+    const um::object fortran = um::as_object(um::host(v.data(), {2, 3}).fortran());
+    const um::object gaps = um::as_object(um::host(v.data(), {3}).strided({16}));
+    WANT(lends(c, PyBUF_C_CONTIGUOUS) && !lends(c, PyBUF_F_CONTIGUOUS) && lends(c, PyBUF_ANY_CONTIGUOUS));
+    WANT(lends(fortran, PyBUF_F_CONTIGUOUS) && lends(fortran, PyBUF_ANY_CONTIGUOUS));
+    WANT(!lends(fortran, PyBUF_C_CONTIGUOUS) && !lends(fortran, PyBUF_SIMPLE));
+    WANT(lends(gaps, PyBUF_STRIDES) && !lends(gaps, PyBUF_ANY_CONTIGUOUS));
+}
+
 void arrays_without_elements_or_axes()
 {
     float one = 7;
@@ -394,6 +420,7 @@ const std::map<std::string, std::function<void()>> checks = {
     CHECK(host_memory_is_worked_on_in_place),
     CHECK(what_comes_back_is_the_same_memory),
     CHECK(strides_are_taken_both_ways),
+    CHECK(who_asks_for_an_order_gets_no_other),
     CHECK(arrays_without_elements_or_axes),
     CHECK(every_arithmetic_type),
     CHECK(const_memory_is_read_only_in_python),

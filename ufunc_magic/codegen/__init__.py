@@ -222,7 +222,7 @@ def instances(signatures: Sequence[Signature], unit: Unit, *, options: Options) 
     for signature in signatures:
         calls = reached(signature.function, unit)
         loops = signature.function.loops or not looping.isdisjoint(calls)
-        outside = {name for name in calls - own if name.removesuffix("f") not in own}
+        outside = {name for name in calls - own if name.removesuffix("f") not in calls - {name}}
         common = Instance(signature, calls=calls, loops=loops, leaf=outside <= INSTRUCTIONS)
         if signature.function.template:
             made += [replace(common, type=t) for t in types or types_wanted("f4,f8")]

@@ -89,7 +89,7 @@ def agreement(
     found = []
     for position, (e, g) in enumerate(zip(wanted, given, strict=True)):
         try:
-            found.append(_differences(e, np.asarray(g), tolerance, piled))
+            found.append(_differences(_unmasked(e), np.asarray(_unmasked(g)), tolerance, piled))
         except ValueError:
             detail = f"output {position + 1} has shape {np.shape(g)} where {np.shape(e)} was expected"
             return Agreement(False, float("inf"), detail=detail)
@@ -135,6 +135,17 @@ def disagreeing(expected: Any, got: Any, *, tolerance: float | None = None) -> N
 def outputs(results: Any) -> tuple[Any, ...]:
     """The outputs of a call as a tuple."""
     return results if isinstance(results, tuple) else (results,)
+
+
+def _unmasked(result: Any) -> Any:
+    """A masked array's elements as they are seen: NaN, or None, where it is masked, whatever lies below."""
+    if not isinstance(result, np.ma.MaskedArray):
+        return result
+    if result.dtype.kind in "fc":
+        return result.filled(np.nan)
+    seen = np.array(result.data, dtype=object)
+    seen[np.ma.getmaskarray(result)] = None
+    return seen
 
 
 def ulp_distance(expected: Array, got: Array, *, size: Array | None = None) -> NDArray[np.float64]:
@@ -227,13 +238,16 @@ def _common(expected: Array, got: Array) -> tuple[Array, Array]:
 
 def _exact_differences(expected: Any, got: Array) -> _Differences:
     e = np.asarray(expected)
-    if got.dtype.kind == "b":
+    if got.dtype.kind == "b" and e.dtype.kind != "O":
         e = e.astype(np.bool_)
     e = np.broadcast_to(e, got.shape)
     # Arrays of Python integers too wide for any type are of objects, and compare exactly.
-    index = np.flatnonzero(np.asarray(e != got, dtype=np.bool_))
+    differ = np.asarray(e != got, dtype=np.bool_)
+    if e.dtype.kind == got.dtype.kind and got.dtype.kind in "mM":
+        differ &= ~(np.isnat(e) & np.isnat(got))
+    index = np.flatnonzero(differ)
     apart = np.abs(got.reshape(-1)[index].astype(np.float64) - e.reshape(-1)[index].astype(np.float64))
-    return _Differences(e, got, index, np.maximum(apart, 1.0), apart, np.ones(index.size, np.bool_))
+    return _Differences(e, got, index, np.fmax(apart, 1.0), apart, np.ones(index.size, np.bool_))
 
 
 def _explained(found: list[_Differences], explain: Explain, tolerance: float, piled: float) -> list[_Differences]:

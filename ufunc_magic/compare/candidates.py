@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,7 +92,9 @@ def candidates(
     ComparisonError
         If there is nothing, or something that cannot be called.
     """
-    pairs = list(given.items()) if isinstance(given, Mapping) else _labelled(given)
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise ComparisonError(f"{given!r} is no list of callables.", remedy='Give [f, g], or {"name": f}.')
+    pairs = [(str(key), one) for key, one in given.items()] if isinstance(given, Mapping) else _labelled(given)
     if not pairs:
         raise ComparisonError("There is nothing to compare.", remedy='Give at least one callable: {"name": f}.')
     return [_candidate(label, value, names) for label, value in pairs]

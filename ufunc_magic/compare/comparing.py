@@ -88,8 +88,11 @@ def compare(
     else:
         wanted = sizes_of(sizes)
     seconds = budget or (BUDGET_OF_SIZES if len(wanted) > 1 else BUDGET)
-    whole = args or _sampled(made, size=max(wanted, default=0), seconds=0.1 * seconds, clock=clock)
-    groups = _groups(whole, wanted)
+    try:
+        whole = args or _sampled(made, size=max(wanted, default=0), seconds=0.1 * seconds, clock=clock)
+        groups = _groups(whole, wanted)
+    except (MemoryError, OverflowError) as error:
+        raise ComparisonError(f"sizes={sizes!r} needs more memory than there is.", remedy="Give less.") from error
     if limit is None and clock is time.perf_counter:
         limit = limits()
     work = next((found for one in made if (found := arithmetic_of(one)) is not None), None)
@@ -112,10 +115,13 @@ def compare(
     )
 
 
-def _check(reference: str | Callable[..., Any] | None, made: Sequence[Candidate]) -> None:
+def _check(reference: Any, made: Sequence[Candidate]) -> None:
     labels = [one.label for one in made]
     if isinstance(reference, str) and reference not in labels:
         raise ComparisonError(f"reference={reference!r} is not a label.", remedy=f"Labels are {', '.join(labels)}.")
+    if reference is not None and not isinstance(reference, str) and not callable(reference):
+        fault = f"The reference is {reference!r}, not a function."
+        raise ComparisonError(fault, remedy="Give a function whose results are the expected ones.")
 
 
 def _groups(args: Sequence[Any], wanted: Sequence[int]) -> list[tuple[Any, ...]]:
@@ -173,6 +179,7 @@ def _over(run: Run, groups: Sequence[tuple[Any, ...]], *, deadline: float) -> bo
     sizes = [work_size(group) for group in groups]
     weights = [max(1.0, 20 * size / max(sizes)) for size in sizes]
     start = run.clock()
+    run.budget = deadline - start
     with np.errstate(all="ignore"):
         try:
             for position, (group, size) in enumerate(zip(groups, sizes, strict=True)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 from collections.abc import Sequence
@@ -104,7 +105,7 @@ class Comparison(report.Comparison):
             _lines(self, ax)
         else:
             _bars(self.rows, ax)
-        ax.set_title(self.name)
+        ax.set_title(self.name, parse_math=False)
         return ax
 
 
@@ -131,21 +132,27 @@ def _relative(verdict: Agreement) -> float:
 def _lines(comparison: Comparison, ax: Any) -> None:
     """Markers and dashes differ as well as colours."""
     marks, dashes = "osD^vPX*", ("-", "--", "-.", ":")
+    lines = []
     for position, label in enumerate(comparison.labels):
         rows = comparison.series(label)
         style = {"marker": marks[position % len(marks)], "linestyle": dashes[position % len(dashes)]}
-        ax.plot([row.elements for row in rows], [row.per_element for row in rows], label=label, **style)
+        lines += ax.plot([row.elements for row in rows], [row.per_element for row in rows], label=label, **style)
     sizes = [row.elements for row in comparison.rows]
     for level in comparison.levels:
         if min(sizes) <= level.elements <= max(sizes):
             ax.axvline(level.elements, color="0.6", linewidth=0.8, linestyle=":")
             ax.annotate(level.name, (level.elements, 1), xycoords=("data", "axes fraction"), va="top", ha="right")
     ax.set(xscale="log", yscale="log", xlabel="elements", ylabel="seconds per element")
-    ax.legend()
+    # Matplotlib leaves names that begin with an underscore out, and reads what stands between two $ as TeX.
+    legend = ax.legend(lines, [f"line {n}" for n, _ in enumerate(lines)])
+    for text, label in zip(legend.get_texts(), comparison.labels, strict=True):
+        text.set(text=label, parse_math=False)
 
 
 def _bars(rows: Sequence[Row], ax: Any) -> None:
-    ax.barh([row.label for row in rows], [row.seconds for row in rows], xerr=[row.spread * row.seconds for row in rows])
+    places = range(len(rows))
+    ax.barh(places, [row.seconds for row in rows], xerr=[row.spread * row.seconds for row in rows])
+    ax.set_yticks(places, [row.label for row in rows], parse_math=False)
     ax.invert_yaxis()
     ax.set_xlabel("seconds")
 
@@ -206,4 +213,8 @@ def _values(value: Any) -> Any:
     """Numbers that JSON does not have, from their names."""
     if isinstance(value, list):
         return tuple(map(_values, value))
-    return float(value) if value in ("nan", "inf", "-inf") else value
+    if not isinstance(value, str):
+        return value
+    with contextlib.suppress(ValueError):  # a text that was an argument
+        return complex(value) if value.endswith(("j", "j)")) else float(value)
+    return value

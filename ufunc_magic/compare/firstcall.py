@@ -51,7 +51,7 @@ def first_call(name: str, call: Call, *, clock: Clock, fetch: Callable[[Any], An
             if inspect.iscoroutine(part):
                 part.close()
             fault = f"{name} returns {described(part)}, not numbers."
-            raise ComparisonError(fault, remedy="Let it return the array, or a tuple of arrays.")
+            raise ComparisonError(fault, remedy="Let it return an array of numbers, or a tuple of such arrays.")
     if isinstance(call.function, np.ufunc):
         return seconds, result
     parts = tuple(part.copy() if isinstance(part, np.ndarray) else part for part in outputs(result))
@@ -93,16 +93,27 @@ def numeric(result: Any) -> bool:
 
 
 def described(result: Any) -> str:
-    """``"None"``, ``"a generator"``."""
+    """``"None"``, ``"a generator"``, ``"an array of <U1"``."""
     if result is None:
         return "None"
+    if isinstance(result, np.ndarray):
+        return f"an array of {result.dtype}"
     name = type(result).__name__
     return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
 
 
 def copies(args: Sequence[Any]) -> tuple[Any, ...]:
-    """The arguments, their arrays copied."""
-    return tuple(arg.copy() if isinstance(arg, np.ndarray) else arg for arg in args)
+    """The arguments, their arrays copied; lists and pandas' objects as arrays."""
+    return tuple(map(_copied, args))
+
+
+def _copied(arg: Any) -> Any:
+    if isinstance(arg, np.ndarray):
+        return arg.copy()
+    # Other libraries' arrays may be on a GPU, or not computed yet.
+    if isinstance(arg, list) or type(arg).__module__.partition(".")[0] == "pandas":
+        return np.array(arg)
+    return arg
 
 
 def restored(args: Sequence[Any], kept: Sequence[Any]) -> int:
@@ -115,9 +126,14 @@ def restored(args: Sequence[Any], kept: Sequence[Any]) -> int:
     """
     changed = 0
     for position, (arg, before) in reversed(list(enumerate(zip(args, kept, strict=True), 1))):
-        if isinstance(arg, np.ndarray) and not _same(arg, before):
-            np.copyto(arg, before)
+        if isinstance(before, np.ndarray) and not _same(np.asanyarray(arg), before):
             changed = position
+            if isinstance(arg, np.ndarray):
+                np.copyto(arg, before)
+            elif isinstance(arg, list):
+                arg[:] = before.tolist()
+            elif hasattr(arg, "__setitem__") and np.shape(arg) == before.shape:
+                arg[:] = before
     return changed
 
 

@@ -13,6 +13,7 @@ from ..errors import OptionError
 from .candidates import evaluated
 from .comparing import compare
 from .comparison import Comparison
+from .optional import needed
 
 __all__ = ["HELP", "CompareLine", "compare_line", "parse_line"]
 
@@ -113,6 +114,8 @@ def compare_line(
     ------
     ComparisonError, OptionError
     """
+    if parsed.plot:  # before anything is measured, or the measuring was for nothing
+        needed("matplotlib.pyplot", purpose="--plot")
     reference = parsed.options.get("--ref")
     labels = dict.fromkeys(parsed.callables)
     return compare(

@@ -44,6 +44,9 @@ WARMUP, WARMUP_EACH = 0.1, 0.005
 #: Passes that a callable needs at a size: one to verify, one to find the repeats, and some rounds.
 PASSES = 4
 
+#: Share of the budget that the passes at one size may take even where it is spent; ten times that for the cheapest.
+OVERRUN = 0.01
+
 #: Elements that are compared where there are several sizes, evenly spaced: the smaller sizes have shown the others.
 CHECKED = 1 << 19
 
@@ -69,6 +72,8 @@ class Run:
     #: The last size.
     reached: int = 1
     compiled: dict[str, float] = field(default_factory=dict)
+    #: Seconds in all.
+    budget: float = 0.0
     bytes_per_element: float = 0.0
 
     def tell(self, share: float, elements: int) -> None:
@@ -81,11 +86,11 @@ def at_one_size(run: Run, args: tuple[Any, ...], *, seconds: float, done: tuple[
     clock, size = run.clock, work_size(args)
     start = clock()
     last = _last(run, args)
-    present = _affordable(run, args, seconds) if run.several and not first else run.candidates
-    found = _entries(run, present, args, patience=EXPLAINING * seconds)
-    if not found:
-        return
     before, share = done
+    present = run.candidates if first or not run.several else _affordable(run, args, seconds, left=seconds / share)
+    if not present:
+        return
+    found = _entries(run, present, args, patience=EXPLAINING * seconds)
 
     def tell(part: float) -> None:
         run.tell(before + (1 - before) * share * part, size)
@@ -114,15 +119,15 @@ def _last(run: Run, args: Sequence[Any]) -> bool:
     return not run.several or work_size(args) >= 100_000
 
 
-def _affordable(run: Run, args: tuple[Any, ...], seconds: float) -> list[Candidate]:
-    """Those whose passes fit into the time, the cheapest first to be kept; the others are named once."""
+def _affordable(run: Run, args: tuple[Any, ...], seconds: float, *, left: float) -> list[Candidate]:
+    """Those whose passes fit into the time, for the cheapest into all that is left; the others are named once."""
     size = work_size(args)
     kept: set[str] = set()
     cost = {one.label: _cost(run, one, args, 1.2 * seconds) for one in run.candidates if one.label in run.taken}
     total = 0.0
     for label in sorted(cost, key=lambda label: cost[label]):
         total += PASSES * cost[label]
-        if total <= 1.2 * seconds or not kept:
+        if total <= max(1.2 * seconds, OVERRUN * run.budget, 0 if kept else max(left, 10 * OVERRUN * run.budget)):
             kept.add(label)
         else:
             took = duration(cost[label])
@@ -184,7 +189,7 @@ def _thinned(results: Any, step: int) -> Any:
     """Every so many-th element of each output; an odd ``step`` meets what repeats at powers of two."""
     if step == 1:
         return results
-    parts = tuple(np.asarray(result) for result in outputs(results))
+    parts = tuple(np.asanyarray(result) for result in outputs(results))
     thin = tuple(part[::step] if part.ndim else part for part in parts)
     return thin if isinstance(results, tuple) else thin[0]
 

@@ -20,6 +20,9 @@ IMPOSSIBLE = 2.0
 #: Below this share of both limits something else takes the time.
 FAR = 0.15
 
+#: Even scalar code of a C library reaches this share of the arithmetic; below it, calls do not take the time.
+SCALAR = 0.005
+
 #: Seconds below which a call is mostly its own cost, if the limits explain less than a tenth of it.
 CALL = 5e-6
 
@@ -69,10 +72,10 @@ def verdict(
     if work is None:
         return f"at {percent(memory)} of what this machine can move"
     share = "" if work.loops else f", at about {percent(min(1.0, arithmetic))} of this machine's arithmetic"
-    if work.dearest and (arithmetic >= FAR or memory < FAR):
+    if work.dearest and (arithmetic >= FAR or (memory < FAR and (work.loops or arithmetic >= SCALAR))):
         return f"compute-bound in {work.dearest}{share}"
     if arithmetic >= COMPUTE_BOUND or work.loops:
         return f"compute-bound{share}"
-    if max(memory, arithmetic) < FAR:
-        return f"far from the limits: {percent(memory)} of memory, about {percent(arithmetic)} of arithmetic"
-    return f"between the limits: {percent(memory)} of memory, about {percent(arithmetic)} of arithmetic"
+    far = "far from" if max(memory, arithmetic) < FAR else "between"
+    of_arithmetic = f"about {percent(arithmetic)}" if arithmetic >= SCALAR else "under 1 %"
+    return f"{far} the limits: {percent(memory)} of memory, {of_arithmetic} of arithmetic"

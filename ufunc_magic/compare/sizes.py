@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,9 @@ __all__ = ["at_size", "moved_bytes", "sizes_of", "work_size"]
 
 #: Steps within a decade.
 STEPS = (1, 2, 5)
+
+#: More sizes than anybody looks at: a slip, such as ``10:1e7:1e5``.
+MOST = 1000
 
 _REMEDY = "Write --sizes 10:1e7, or --sizes 1e3,1e5."
 
@@ -36,13 +39,14 @@ def sizes_of(sizes: str | int | Sequence[int]) -> tuple[int, ...]:
     if isinstance(sizes, str):
         found = _spaced(sizes) if ":" in sizes else [_number(word, sizes) for word in sizes.split(",")]
     else:
-        found = [sizes] if isinstance(sizes, int) else [int(size) for size in sizes]
+        given = sizes if isinstance(sizes, Iterable) else [sizes]
+        found = [_number(str(size), sizes) for size in given]
     if not found or min(found) < 1:
         raise ComparisonError(f"sizes={sizes!r} has no elements to compare on.", remedy=_REMEDY)
     return tuple(sorted(set(found)))
 
 
-def _number(word: str, whole: str) -> int:
+def _number(word: str, whole: Any) -> int:
     try:
         value = float(word)
     except ValueError:
@@ -55,11 +59,11 @@ def _number(word: str, whole: str) -> int:
 def _spaced(text: str) -> list[int]:
     words = text.split(":")
     numbers = [_number(word, text) for word in words]
-    if len(words) > 3 or not 1 <= numbers[0] <= numbers[1]:
+    if len(words) > 3 or not 1 <= numbers[0] <= numbers[1] or not 1 <= (*numbers, 1)[2] <= MOST:
         raise ComparisonError(f"sizes={text!r} is not a range.", remedy=_REMEDY)
     low, high = numbers[:2]
     if len(words) == 3:
-        return [round(float(size)) for size in np.geomspace(low, high, max(1, numbers[2]))]
+        return [round(float(size)) for size in np.geomspace(low, high, numbers[2])]
     decades = range(int(math.log10(low)), int(math.log10(high)) + 1)
     inner = [step * 10**decade for decade in decades for step in STEPS]
     return [low, *(size for size in inner if low < size < high), high]
@@ -79,7 +83,16 @@ def _resized(array: np.ndarray[Any, Any], size: int) -> np.ndarray[Any, Any]:
 
 def work_size(args: Sequence[Any]) -> int:
     """Elements of the largest argument."""
-    return max((int(np.size(arg)) for arg in args), default=1)
+    return max(map(_elements, args), default=1)
+
+
+def _elements(arg: Any) -> int:
+    try:
+        return int(np.size(arg))
+    except ValueError as fault:
+        raise ComparisonError(
+            f"The argument {arg!r:.60} has rows of various lengths.", remedy="Give an array, or a number."
+        ) from fault
 
 
 def moved_bytes(args: Sequence[Any], results: Any) -> int:

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from .. import cache, compare
-from ..errors import Diagnostic, OptionError
+from ..errors import Diagnostic, OptionError, UfuncMagicError
 from ..objectcode import FunctionCode, ObjectCode
 from ..options import MOST_TIMED, Options
 from ..report import BoundPlain, BoundUfunc, Comparison, Report
@@ -22,6 +22,8 @@ from . import cudarows
 from .forms import forms
 from .perelement import FAULTS
 from .plain import time_plain
+from .rivals import chosen
+from .sizes import sizes_of
 from .versus import Asked, over_sizes
 
 __all__ = ["bandwidth", "report"]
@@ -66,6 +68,10 @@ def report(
 
     ``compile_cython`` makes the rivals of ``--vs cython``; ``progress`` is told of ``--sizes``, as by `compare`.
     """
+    if options.time:
+        chosen(options.vs)
+        if options.sizes:
+            sizes_of(options.sizes)
     asked = Asked(options.vs, options.sizes, compile_cython, progress)
     codes = [code for code in built.object_code.functions if code.name in built]
     ufuncs = [code for code in codes if code.kind == "ufunc"]
@@ -111,6 +117,9 @@ def _compared(
         if code.kind == "ufunc":
             try:
                 comparisons.append(_compare(built, code, options, reference, budget=budget, speed=speed, asked=asked))
+            except UfuncMagicError as fault:
+                notes.append(f"{code.name} was not timed: {fault.message} {fault.remedy}".rstrip())
+                continue
             except FAULTS as fault:  # its own: a C++ exception, a status, whatever Cython raises
                 notes.append(f"{code.name} was not timed, because it fails on sample inputs: {_said(fault)}")
                 continue

@@ -165,8 +165,19 @@ def entries(trial: Trial, arrays: Arrays) -> tuple[list[Entry], list[str]]:
         notes += [made] if isinstance(made, str) else []
     found += _ufunc_entries(trial, arrays, results, ufunc)
     if ufunc is None:
-        notes.append("nothing to check the results against; --ref gives an expectation")
+        notes.append(_unchecked(trial, arrays))
     return found, notes
+
+
+def _unchecked(trial: Trial, arrays: Arrays) -> str:
+    if trial.reference is None:
+        return "nothing to check the results against; --ref gives an expectation"
+    try:
+        trial.reference(*(column[0] for column in columns(_cut(arrays, 1))))
+        said = "raises on every sample"
+    except FAULTS as fault:
+        said = f"raises {type(fault).__name__}: {fault}"
+    return f"nothing to check the results against: --ref {trial.reference_label!r} {said}"
 
 
 def _expected(trial: Trial, arrays: Arrays, *, whole: bool) -> list[Expected]:

@@ -159,7 +159,7 @@ def rounding(function: Callable[..., Any], arguments: Sequence[Any], *, patience
 
     def explain(rows: NDArray[np.intp]) -> Arrays:
         rng = np.random.default_rng(0)
-        known = _numbers(function(*arguments))
+        known, again = (_numbers(function(*arguments)) for _ in range(2))
         spreads = tuple(np.zeros(array.shape) for array in known)
         for draw in range(DRAWS):
             if draw >= 2 and not patience():
@@ -169,9 +169,15 @@ def rounding(function: Callable[..., Any], arguments: Sequence[Any], *, patience
                 spreads = tuple(np.fmax(s, np.abs(m - k)) for s, m, k in zip(spreads, moved, known, strict=True))
             except FAULTS:
                 continue
+        # What differs by itself, as random numbers do, is not explained by its arguments.
+        spreads = tuple(np.where(_same(k, a), s, np.nan) for s, k, a in zip(spreads, known, again, strict=True))
         return tuple(np.take(spread, rows, axis=0, mode="clip") for spread in spreads)
 
     return explain
+
+
+def _same(some: NDArray[Any], others: NDArray[Any]) -> Any:
+    return some.shape == others.shape and ((some == others) | (np.isnan(some) & np.isnan(others)))
 
 
 def _numbers(results: Any) -> Arrays:
@@ -180,6 +186,8 @@ def _numbers(results: Any) -> Arrays:
 
 
 def _moved_argument(argument: Any, rng: np.random.Generator) -> Any:
+    if isinstance(argument, np.ma.MaskedArray):
+        return np.ma.array(_moved(argument.data, rng), mask=argument.mask)
     if isinstance(argument, np.ndarray):
         return _moved(argument, rng)
     return _moved(np.asarray(argument), rng).item() if isinstance(argument, (float, complex)) else argument

@@ -221,6 +221,12 @@ def _checked(module: Any, name: str, *, offered: Set[str]) -> frozenset[str]:
             f"{name} uses an address of this very process: a function called through ctypes or cffi, or a large array.",
             remedy="Keep to numbers in what is to run without Numba.",
         )
+    ufuncs = sorted({symbol.split(".")[2] for symbol in wanted if symbol.startswith("ufunc_magic.")})
+    if ufuncs:
+        raise SignatureError(
+            f"{name} calls {', '.join(ufuncs)} of a cell, whose machine code is another object.",
+            remedy="Write it in that cell too, or send both and call them from Python.",
+        )
     for prefix, reason in _RUNTIME.items():
         found = sorted(s for s in wanted - offered if s.startswith(prefix))
         if found:

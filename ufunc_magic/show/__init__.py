@@ -89,8 +89,10 @@ def views(
 def _options(tool: Toolchain, noted: Path) -> tuple[str, ...]:
     match tool.kind:
         case "gcc":
-            # -fdirectives-only: macros of the unit stay as they are written.
-            return "-g", "-save-temps=obj", "-fdirectives-only", f"-fopt-info-vec-optimized-missed={noted}"
+            # -fdirectives-only: macros of the unit stay as they are written.  -fno-ipa-icf: functions that do the same
+            # have their instructions each, and not one a jump to the other.
+            made = "-g", "-save-temps=obj", "-fdirectives-only", "-fno-ipa-icf"
+            return (*made, f"-fopt-info-vec-optimized-missed={noted}")
         case "clang":
             passes = "-foptimization-record-passes=loop-vectorize"
             return "-g", "-save-temps=obj", "-fsave-optimization-record", passes, f"-foptimization-record-file={noted}"

@@ -165,7 +165,11 @@ def vectorization(object_code: ObjectCode, listing: Listing, said: str, loops: S
     for line, about in sorted(own.items()):
         # A clone for another CPU, or a copy in another loop, may have fared otherwise.
         if any(r.vectorized for r in about):
-            told.append((line, "this loop is vectorized"))
+            bound = [loop for loop in loops if line in _span(object_code, loop.name)]
+            # gcc calls a sum that keeps its order vectorized.
+            scalar = bound and not any(loop.vectors for loop in bound)
+            words = "reads vectors and computes one element at a time" if scalar else "is vectorized"
+            told.append((line, f"this loop {words}"))
         else:
             told.append((line, f"this loop is not vectorized: {plain_words(about[0].words)}"))
     lines = tuple(object_code.source.replace("\r\n", "\n").split("\n"))

@@ -66,6 +66,15 @@ inline extents packed(const extents &shape, std::size_t size)
     return strides;
 }
 
+/// The same with the first axis varying fastest.
+inline extents packed_first(const extents &shape, std::size_t size)
+{
+    extents strides(shape.size());
+    auto step = static_cast<std::ptrdiff_t>(size);
+    for (std::size_t n = 0; n < shape.size(); step *= shape[n++]) strides[n] = step;
+    return strides;
+}
+
 inline std::ptrdiff_t count(const extents &shape)
 {
     std::ptrdiff_t product = 1;
@@ -104,8 +113,7 @@ public:
     /// Fortran's order: the first axis varies fastest.
     memory fortran() &&
     {
-        auto step = static_cast<std::ptrdiff_t>(type.size);
-        for (std::size_t n = 0; n < shape.size(); step *= shape[n++]) strides[n] = step;
+        strides = detail::packed_first(shape, type.size);
         return std::move(*this);
     }
 
@@ -178,11 +186,15 @@ inline void exporter_dealloc(PyObject *self)
 inline int exporter_getbuffer(PyObject *self, Py_buffer *view, int flags)
 {
     const memory &m = held(self);
+    const auto asks = [flags](int what) { return (flags & what) == what; };
+    const auto c_order = [&m] { return m.strides == packed(m.shape, m.type.size); };
+    const auto f_order = [&m] { return m.strides == packed_first(m.shape, m.type.size); };
     const char *fault = nullptr;
     if (m.device_id >= 0) fault = "device memory has no buffer on the host";
     else if ((flags & PyBUF_WRITABLE) && m.readonly) fault = "the memory is const in C++";
-    else if ((flags & PyBUF_STRIDES) != PyBUF_STRIDES && m.strides != packed(m.shape, m.type.size))
-        fault = "the memory is not in C order";
+    else if ((!asks(PyBUF_STRIDES) || asks(PyBUF_C_CONTIGUOUS)) && !c_order()) fault = "the memory is not in C order";
+    else if (asks(PyBUF_F_CONTIGUOUS) && !f_order()) fault = "the memory is not in Fortran's order";
+    else if (asks(PyBUF_ANY_CONTIGUOUS) && !c_order() && !f_order()) fault = "the memory is not contiguous";
     view->obj = nullptr;
     if (fault) {
         PyErr_SetString(PyExc_BufferError, fault);
@@ -196,7 +208,7 @@ inline int exporter_getbuffer(PyObject *self, Py_buffer *view, int flags)
     view->format = (flags & PyBUF_FORMAT) ? const_cast<char *>(m.type.format) : nullptr;
     // Py_ssize_t is a ptrdiff_t wherever Python runs, and nobody writes to them.
     view->shape = (flags & PyBUF_ND) ? const_cast<Py_ssize_t *>(m.shape.data()) : nullptr;
-    view->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? const_cast<Py_ssize_t *>(m.strides.data()) : nullptr;
+    view->strides = asks(PyBUF_STRIDES) ? const_cast<Py_ssize_t *>(m.strides.data()) : nullptr;
     view->suboffsets = nullptr;
     view->internal = nullptr;
     Py_INCREF(self);
