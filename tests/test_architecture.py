@@ -33,7 +33,7 @@ LINES: tuple[tuple[str, ...], ...] = (
     ("cparse",),
     ("objectcode", "arguments", "raising"),
     ("options", "signature", "progress"),
-    ("errors",),
+    ("errors", "kept"),
 )
 
 #: Single modules that stand on the line of another, may import each other, and only in one direction.  A
@@ -92,7 +92,7 @@ CALLS: dict[str, frozenset[str]] = {
 
 #: Text and values in, text and values out; their families too.
 PURE = frozenset(
-    "errors signature options arguments names objectcode codegen operands cparse pyloop report prototypes".split()
+    "errors kept signature options arguments names objectcode codegen operands cparse pyloop report prototypes".split()
 )
 #: Pure ones of an impure family.
 PURE_TOO = frozenset(

@@ -266,6 +266,13 @@ def outer(a):  # type: ignore[no-untyped-def]
     return kelvin(a) + 1
 
 
+@numba.njit("f8(f8)")
+def escaped(a):  # type: ignore[no-untyped-def]
+    if a < 0:
+        raise ValueError('C:\\new "é" \n 5C \\')
+    return a
+
+
 @pytest.mark.parametrize(
     "place",
     [slice(None), slice(None, None, 2), slice(None, None, -1)],
@@ -290,6 +297,12 @@ def test_the_users_own_exceptions_are_raised_as_themselves(made: Callable[..., n
     assert raised.traceback[-1].path == Path(__file__)
     with pytest.raises(TooCold):
         made(outer)(-300)
+
+
+def test_a_message_may_hold_any_character(made: Callable[..., np.ufunc]) -> None:
+    with pytest.raises(ValueError, match="C:") as raised:
+        made(escaped)(-1.0)
+    assert raised.value.args == ('C:\\new "é" \n 5C \\',)
 
 
 def test_arguments_of_run_time_are_there(made: Callable[..., np.ufunc]) -> None:
@@ -350,6 +363,13 @@ def with_print(a):  # type: ignore[no-untyped-def]
 
 
 @numba.njit("f8(f8)")
+def with_objects(a):  # type: ignore[no-untyped-def]
+    with numba.objmode(y="f8"):
+        y = a + 1
+    return y
+
+
+@numba.njit("f8(f8)")
 def with_random(a):  # type: ignore[no-untyped-def]
     return a + np.random.random()
 
@@ -370,6 +390,7 @@ def nothing(a):  # type: ignore[no-untyped-def]
         (with_array, "needs Numba's runtime .NRT_.*arrays, lists or strings"),
         (with_text, "needs Numba's runtime .NRT_.*strings"),
         (with_print, "calls of Python"),
+        (with_objects, "calls of Python"),
         (with_random, "random numbers"),
         (of_array, "no compiled signature of numbers.*array.float64, 1d, A. is not a number"),
         (nothing, "none is not a number"),

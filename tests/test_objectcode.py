@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 import struct
+import threading
 from dataclasses import replace
 
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ufunc_magic.errors import Diagnostic, TargetError
+from ufunc_magic.kept import kept
 from ufunc_magic.objectcode import (
     FORMAT_VERSION,
     FunctionCode,
@@ -51,6 +54,14 @@ def test_wire_form_comes_back_equal() -> None:
     assert hash(again) == hash(SAMPLE)
     assert (again.functions, again.target, again.diagnostics) == (SAMPLE.functions, SAMPLE.target, SAMPLE.diagnostics)
     assert again.to_bytes() == SAMPLE.to_bytes()
+
+
+def test_pickle_takes_the_wire_form_only() -> None:
+    made = replace(SAMPLE)
+    made.__dict__["__ufm_sandbox"] = open  # what the process knows of it stays at home
+    again = pickle.loads(pickle.dumps(made))
+    assert again == made
+    assert "__ufm_sandbox" not in again.__dict__
 
 
 def test_parts_come_back_equal() -> None:
@@ -140,3 +151,32 @@ def test_newest_glibc_symbol_is_what_the_code_needs() -> None:
     assert required_glibc(b"..GLIBC_2.2.5\0GLIBC_2.35\0GLIBC_2.4\0..") == "glibc 2.35"
     assert required_glibc(b"GLIBC_PRIVATE\0GLIBC_2.x\0") == ""
     assert required_glibc(b"") == ""
+
+
+def test_what_one_object_keeps_waits_for_no_other() -> None:
+    """A process that is forked meanwhile would wait for ever."""
+    began, go_on = threading.Event(), threading.Event()
+
+    class Slow:
+        def __init__(self, wait: bool) -> None:
+            self.wait = wait
+
+        @kept
+        def value(self) -> int:
+            if self.wait:
+                began.set()
+                assert go_on.wait(30)
+            return 1 + self.wait
+
+    slow = Slow(wait=True)
+    thread = threading.Thread(target=lambda: slow.value)
+    thread.start()
+    assert began.wait(30)
+    found: list[int] = []
+    other = threading.Thread(target=lambda: found.append(Slow(wait=False).value), daemon=True)
+    other.start()
+    other.join(10)
+    go_on.set()
+    thread.join()
+    assert found == [1]
+    assert vars(slow)["value"] == slow.value == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import copyreg
+import functools
 import hashlib
 import hmac
 import importlib.util
@@ -467,6 +468,18 @@ def test_cloudpickle_carries_closures_that_refer_to_them(tmp_path: Path) -> None
     assert elsewhere(cloudpickle.dumps(outer), "print(got(0.0))", folder=tmp_path) == "5.0"
 
 
+@TOUCHES_EVERY_MODULE
+def test_a_function_that_wraps_one_travels(tmp_path: Path) -> None:
+    cloudpickle = pytest.importorskip("cloudpickle", reason="cloudpickle is not installed")
+    twice = built().twice
+
+    @functools.wraps(twice)
+    def checked(x: float) -> Any:
+        return twice(abs(x))
+
+    assert elsewhere(cloudpickle.dumps(checked), "print(got(-1.0) == 2 * np.exp(1.0))", folder=tmp_path) == "True"
+
+
 def test_spawned_processes_of_multiprocessing_call_them() -> None:
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         assert pool.map(built().twice, [0.0, 0.0, 0.0]) == [2, 2, 2]
@@ -590,6 +603,50 @@ def test_methods_travel_and_functions_without_a_name_are_refused_where_they_are_
         um.dumps(made.nameless)
 
 
+NAMED = """
+def f(x):
+    return [x] * {n}
+cdef class C:
+    cdef public int x
+    def __init__(self, x):
+        self.x = x
+    def times(self):
+        return self.x * {n}
+    @classmethod
+    def made(cls, x):
+        return cls(x)
+"""
+
+
+@needs_cython
+@pytest.mark.cython
+@pytest.mark.parametrize("order", [1, -1], ids=["old first", "new first"])
+def test_versions_of_a_named_module_keep_their_own_functions_and_classes(tmp_path: Path, order: int) -> None:
+    made = [um.compile_cython(NAMED.format(n=n), name="edited_module") for n in (2, 3)]
+    given = [pickle.dumps((m.f, m.C(5), m.C(7).times)) for m in made][::order]
+    for data, m in zip(given, made[::order], strict=True):
+        again = pickle.loads(data)
+        assert (again[0] is m.f, type(again[1]) is m.C) == (True, True)
+    assert type(copy.copy(made[0].C(1))) is made[0].C
+    assert um.loads(um.dumps(made[1].f)) is made[1].f
+    script = """
+for data in got + got:
+    f, instance, method = pickle.loads(data)
+    print(len(f(1)), instance.times(), method(), end=" ")
+"""
+    expected = ["2 10 14", "3 15 21"][::order]
+    assert elsewhere(given, script, folder=tmp_path) == " ".join(expected * 2)
+
+
+@needs_cython
+@pytest.mark.cython
+@TOUCHES_EVERY_MODULE
+def test_cloudpickle_carries_class_methods_of_a_cell(tmp_path: Path) -> None:
+    cloudpickle = pytest.importorskip("cloudpickle", reason="cloudpickle is not installed")
+    made = um.compile_cython(NAMED.format(n=4))
+    assert elsewhere(cloudpickle.dumps(made.C.made), "print(got(2).times())", folder=tmp_path) == "8"
+
+
 # What was altered, cut, or made by another version is refused.
 
 
@@ -678,6 +735,40 @@ def test_no_field_of_a_sealed_header_raises_anything_else(value: Any, field: str
         unpack(sealed(header))
 
 
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("target", "libc"), 1),
+        (("options",), []),
+        (("entry",), 1),
+        (("functions", 0, "parameters"), [1]),
+        (("functions", 0, "kind"), ["ufunc"]),
+        (("functions", 0, "identity"), 2),
+        (("functions", 0, "nin"), 65),
+        (("functions", 0, "nout"), 2),
+        (("functions", 0, "loops", 0, "index"), -1),
+        (("functions", 0, "loops", 0, "types"), [12, 17]),
+    ],
+    ids=lambda given: ".".join(map(str, given)) if isinstance(given, tuple) else None,
+)
+def test_a_header_with_a_wrong_value_is_refused_before_numpy_sees_it(place: tuple[Any, ...], value: Any) -> None:
+    header = inner = json.loads(built().object_code.header)
+    for name in place[:-1]:
+        inner = inner[name]
+    inner[place[-1]] = value
+    with pytest.raises(TargetError, match="header cannot be read"):
+        unpack(sealed(json.dumps(header).encode()))
+
+
+def test_a_writer_need_not_know_what_reports_want() -> None:
+    found = built().object_code
+    header = json.loads(found.header)
+    for function in header["functions"]:
+        for name in "timed cautious samples python_name python checked vector python_reason notes".split():
+            del function[name]
+    assert um.loads(sealed(json.dumps({**header, "entry": "twice"}).encode(), found.code)) is built().twice
+
+
 def test_a_name_that_the_object_does_not_have_is_refused() -> None:
     with pytest.raises(TargetError, match=r"(?s)has no function 'thrice'.*It has twice, add, gcd, dot, polar, norm"):
         um.loads(pack(built().object_code, entry="thrice"))
@@ -737,6 +828,14 @@ def test_key_of_the_environment_signs_pickles_and_verifies_them(monkeypatch: pyt
 def test_what_is_not_bytes_is_refused(data: object) -> None:
     with pytest.raises(TypeError, match=f"the bytes that dumps\\(\\) gave, not {type(data).__name__}"):
         um.loads(data)  # type: ignore[arg-type]
+
+
+@on_linux
+def test_key_of_the_environment_may_hold_any_bytes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(os.environb, b"UFUNC_MAGIC_KEY", b"\xff\xfe key")
+    monkeypatch.setenv("UFUNC_MAGIC_CACHE", str(tmp_path))
+    f = um.c_ufunc("double signed_by_bytes(double x) { return x; }")  # the cache signs, too
+    assert um.loads(um.dumps(f), key=b"\xff\xfe key") is f
 
 
 def test_a_worker_with_another_key_loads_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from . import cache, loader, relocatable, ufunc
 from .errors import Diagnostic, LinkError, SignatureError, TargetError
 from .foreign import make_plain
@@ -200,9 +202,7 @@ def _function(
     if object_code.options.get("sandbox") and isinstance(library, loader.Library):
         return _sandboxed(code, object_code, library)
     if code.kind == "ufunc" and library is not None:
-        made = ufunc.make_ufunc(code, library.loops, module="__main__", owner=library)
-        made.__dict__[OWNER] = object_code
-        return made
+        return _marked(ufunc.make_ufunc(code, library.loops, module="__main__", owner=library), object_code)
     if code.kind == "plain" and isinstance(library, loader.Library):
         address = library.functions[code.index]
         return make_plain(code, address, owner=library, object_code=object_code, checked=checked)
@@ -218,7 +218,21 @@ def _sandboxed(code: FunctionCode, object_code: ObjectCode, library: loader.Libr
     loop = library.symbol("__ufm_remote_loop")
     sandbox = object_code.__dict__.setdefault("__ufm_sandbox", Sandbox(object_code, loop))
     addresses, data = sandbox.loops(code)
-    made = ufunc.make_ufunc(code, addresses, module="__main__", owner=(library, sandbox), data=data)
+    return _marked(
+        ufunc.make_ufunc(code, addresses, module="__main__", owner=(library, sandbox), data=data), object_code
+    )
+
+
+class _Owned(tuple[Any, ...]):
+    """What must live as long as a ufunc: a pickle takes nothing of it along."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return tuple, ()
+
+
+def _marked(made: np.ufunc, object_code: ObjectCode) -> np.ufunc:
+    # functools.wraps copies the whole __dict__ into a function, which cloudpickle then writes.
+    made.__dict__["__ufm_owns__"] = _Owned(made.__dict__["__ufm_owns__"])
     made.__dict__[OWNER] = object_code
     return made
 
@@ -235,9 +249,10 @@ def held(object_code: ObjectCode) -> Build | None:
     return _held.get(identity(object_code))
 
 
-def of_module(name: str) -> Build | None:
-    """The Build of an extension module of ours."""
-    return next((b for b in _held.values() if b.object_code.module == name), None) if name else None
+def of_module(name: str) -> list[Build]:
+    """The Builds of extension modules of ours of that name, newest first: a cell with ``-n`` makes one at each edit."""
+    # A copy in one step: another thread may open something meanwhile.
+    return [b for b in reversed(list(_held.values())) if b.object_code.module == name] if name else []
 
 
 def _public(module: ModuleType, ufuncs: Mapping[str, Any]) -> dict[str, Any]:

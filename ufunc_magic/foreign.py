@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import inspect
 import re
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from .errors import SignatureError
+from .kept import kept
 from .objectcode import FunctionCode, ObjectCode
 
 __all__ = ["PlainFunction", "make_plain"]
@@ -51,7 +52,7 @@ class PlainFunction:
         if len(set(names)) == len(names) and "..." not in prototype:
             self.__signature__ = inspect.Signature([kind(n, kind.POSITIONAL_ONLY) for n in names])
 
-    @cached_property
+    @kept
     def _bound(self) -> tuple[Any, Any]:
         """cffi's FFI and pointer: at the first use, since a worker may never come to one."""
         return _bind(self._code, self._address)
@@ -64,7 +65,7 @@ class PlainFunction:
     def _pointer(self) -> Any:
         return self._bound[1]
 
-    @cached_property
+    @kept
     def _type(self) -> Any:
         return self.ffi.typeof(self._pointer)
 

@@ -22,12 +22,13 @@ import hmac
 import json
 import re
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from functools import cached_property
 from typing import Any, Literal, TypeVar
 
 from .errors import Diagnostic, TargetError
+from .kept import kept
+from .signature import MAX_OPERANDS, TYPES
 
 __all__ = [
     "FORMAT_VERSION",
@@ -197,17 +198,17 @@ class ObjectCode:
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     device: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
-    @cached_property
+    @kept
     def header(self) -> bytes:
         """Everything but the code, as canonical JSON."""
         return _canonical({k: v for k, v in self.__dict__.items() if k in _HEADER_FIELDS}).encode()
 
-    @cached_property
+    @kept
     def code_digest(self) -> str:
         """SHA-256 of the machine code alone, in hexadecimal."""
         return hashlib.sha256(self.code).hexdigest()
 
-    @cached_property
+    @kept
     def digest(self) -> str:
         """SHA-256 of header and code, in hexadecimal."""
         return hashlib.sha256(b"%d:%b%b" % (len(self.header), self.header, bytes.fromhex(self.code_digest))).hexdigest()
@@ -217,6 +218,10 @@ class ObjectCode:
 
     def __hash__(self) -> int:
         return hash(self.digest)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The wire form, and not all that others have left in __dict__: payloads, processes.
+        return ObjectCode.from_bytes, (self.to_bytes(),)
 
     def to_bytes(self) -> bytes:
         """The wire form, unsigned and of the whole object."""
@@ -243,8 +248,8 @@ class ObjectCode:
         dropped = {} if source else {"source": ""}
         bare = tuple(_altered(f, **less, **dropped) for f in self.functions)
         device = {name: value for name, value in self.carried.items() if source or name != "unit"}
-        kept = {"functions": bare, "device": device, **dropped}
-        made = _altered(self, **kept, diagnostics=(), notes=(), command="", annotated="")
+        left = {"functions": bare, "device": device, **dropped}
+        made = _altered(self, **left, diagnostics=(), notes=(), command="", annotated="")
         made.__dict__["code_digest"] = self.code_digest
         return made
 
@@ -359,12 +364,16 @@ def _joined(header: bytes, code: bytes) -> tuple[ObjectCode, str]:
             options=h["options"],
             device=h["device"],
         )
+        entry = h.get("entry", "")
+        _expect(str, [h[name] for name in _TEXTS], made.target.__dict__.values(), made.preload, made.notes, [entry])
+        _expect(dict, [made.options, made.device])
+        _expect(bool, [made.threads])
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as fault:
         raise TargetError(f"The object code's header cannot be read: {fault!r}.", remedy="Make it again.") from fault
     # The header's own bytes are kept: they are what the digest was taken of.
     if "entry" not in h:
         made.__dict__["header"] = header
-    return made, str(h.get("entry", ""))
+    return made, entry
 
 
 _HEADER_FIELDS = frozenset(
@@ -389,18 +398,48 @@ def _altered(value: _Value, **changed: Any) -> _Value:
 
 
 _FUNCTION_FIELDS = frozenset(f.name for f in fields(FunctionCode))
-_LISTS = ("parameters", "results", "notes", "timed", "samples", "effects", "calls", "prototype")
+_TEXTS = ("language", "toolchain", "source", "name", "command", "module", "annotated")
+_FUNCTION_TEXTS = (
+    *("name", "core", "declaration", "doc", "source", "reason"),
+    *("python", "checked", "vector", "python_name", "python_reason"),
+)
+_TEXT_LISTS = ("parameters", "results", "notes", "samples", "effects", "calls", "prototype")
 
 
 def _function(h: dict[str, Any]) -> FunctionCode:
-    h = h | {name: tuple(h[name]) for name in _LISTS}
+    h = h | {name: tuple(h[name]) for name in (*_TEXT_LISTS, "timed") if name in h}
     h["loops"] = tuple(LoopCode(loop["index"], tuple(loop["types"])) for loop in h["loops"])
     if h.keys() != _FUNCTION_FIELDS:
-        return FunctionCode(**h)
-    # A frozen class sets its fields one by one, which is half of the time of reading a header.
-    made = object.__new__(FunctionCode)
-    made.__dict__.update(h)
+        made = FunctionCode(**h)
+    else:
+        # A frozen class sets its fields one by one, which is half of the time of reading a header.
+        made = object.__new__(FunctionCode)
+        made.__dict__.update(h)
+    _check(made, made.__dict__)
     return made
+
+
+def _check(made: FunctionCode, h: dict[str, Any]) -> None:
+    """Refuse what another program has written wrongly, before NumPy is given it."""
+    _expect(str, [h[name] for name in _FUNCTION_TEXTS], *[h[name] for name in _TEXT_LISTS])
+    _expect(int, [made.nin, made.nout, made.index, made.line], made.timed)
+    _expect(bool, [made.cautious])
+    if made.kind not in ("ufunc", "plain", "python", "kernel") or made.identity not in (None, 0, 1, -1, "reorderable"):
+        raise ValueError(f"{made.name} is of kind {made.kind!r}, with identity {made.identity!r}")
+    operands = made.nin + made.nout
+    if made.nin < 0 or made.nout < 0 or operands > MAX_OPERANDS or made.index < -1:
+        raise ValueError(f"{made.name} has {made.nin} inputs, {made.nout} outputs, and index {made.index}")
+    for loop in made.loops:
+        _expect(int, [loop.index], loop.types)
+        if loop.index < 0 or len(loop.types) != operands or not TYPES.keys() >= set(loop.types):
+            raise ValueError(f"{made.name} has the loop {loop}")
+
+
+def _expect(kind: type, *lists: Iterable[Any]) -> None:
+    """Every value in all ``lists`` has the type ``kind``, and no other."""
+    for values in lists:
+        if not {kind}.issuperset(map(type, values)):
+            raise TypeError(f"{list(values)!r} should hold {kind.__name__} only")
 
 
 def required_glibc(code: bytes) -> str:

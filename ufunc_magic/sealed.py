@@ -97,7 +97,10 @@ def _sealing(name: str, digest: str, value: bytes) -> str:
     if not key:
         return hashlib.sha256(value).hexdigest()
     # The digest is that of the code: who cannot sign cannot have another object opened.
-    return _SIGNED + hmac.digest(key.encode(), f"{name} {digest} ".encode() + value, "sha256").hex()
+    return (
+        _SIGNED
+        + hmac.digest(key.encode(errors="surrogateescape"), f"{name} {digest} ".encode() + value, "sha256").hex()
+    )
 
 
 def unseal(path: Path, name: str) -> tuple[str, bytes] | None:

@@ -84,8 +84,8 @@ def realize(payload: bytes, entry: str = "") -> Any:
     return function_of(_read(bytes(payload), secret(None))[0], entry)
 
 
-#: Bytes that were read or written, by their seal or signature, with the key they were verified with: every task of a worker
-#: brings them again, and comparing 50 kB takes a fiftieth of verifying them.
+#: Bytes that were read or written, by their seal or signature, with the key they were verified with: every task of a
+#: worker brings them again, and comparing 50 kB takes a fiftieth of verifying them.
 _known: dict[bytes, tuple[bytes, bytes, ObjectCode, str]] = {}
 _MOST_KNOWN = 256
 
@@ -115,12 +115,19 @@ def object_code_of(function: Any) -> tuple[ObjectCode, str] | None:
     if isinstance(function, np.ufunc):
         owner = function.__dict__.get(OWNER)
         return None if owner is None else (owner, function.__name__)
-    module = getattr(function, "__module__", None)
-    made = built.of_module(module) if isinstance(module, str) else None
-    name = getattr(function, "__qualname__", "")
-    if made is None or _named(made, name) is not function:
-        return None
-    return made.object_code, name
+    found = _found(function)
+    return None if found is None else (found[0].object_code, found[1])
+
+
+def _found(value: Any) -> tuple[Build, str] | None:
+    """The Build whose module has a function or class, and its name there."""
+    module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", "")
+    for made in built.of_module(module) if isinstance(module, str) else ():
+        # A class method is there bound to its class; cloudpickle takes the function out of it.
+        for spelled in (name, f"{name}.__func__"):
+            if _named(made, spelled) is value:
+                return made, spelled
+    return None
 
 
 def adopt(made: Build) -> None:
@@ -189,7 +196,8 @@ def _named(made: Build, name: str) -> Any:
 def secret(given: bytes | str | None) -> bytes:
     """The key to sign and verify with: what is given, else ``UFUNC_MAGIC_KEY``."""
     key = os.environ.get("UFUNC_MAGIC_KEY", "") if given is None else given
-    return key.encode() if isinstance(key, str) else key
+    # The variable may hold any bytes.
+    return key.encode(errors="surrogateescape") if isinstance(key, str) else key
 
 
 def _portable(object_code: ObjectCode, *, source: bool = True) -> ObjectCode:
@@ -228,23 +236,34 @@ def _reducer(previous: Callable[[Any], _Reduced] | None) -> Callable[[Any], _Red
 
 
 def _instance_reducer(previous: Callable[[Any], _Reduced] | None) -> Callable[[Any], _Reduced]:
-    """A reducer for objects of a class of ours: the module comes before the class, which pickle writes by name."""
+    """A reducer for objects of a class of ours, which they bring along: pickle would only write its name."""
 
     def reduce(instance: Any) -> _Reduced:
-        made = built.of_module(type(instance).__module__)
+        kind = type(instance)
+        found = _found(kind)
         how: _Reduced = instance.__reduce_ex__(4) if previous is None else previous(instance)
-        if made is None:
+        if found is None:
             return how
+        made, name = found
         if isinstance(how, str):
             return realize, (_payload(made.object_code), how)
-        return _after, (made, *how[:2]), *how[2:]
+        # By its name the class would be that of the newest module that is called so, here or where it arrives.
+        given = (how[0], *how[1])
+        places = tuple(n for n, value in enumerate(given) if value is kind)
+        make, *arguments = (None if n in places else value for n, value in enumerate(given))
+        return _after, (made, make, tuple(arguments), name, places), *how[2:]
 
     return reduce
 
 
-def _after(made: Build, make: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    """What pickles of objects call, with the Build that has their class; the path of this function never changes."""
-    return make(*arguments)
+def _after(made: Build, make: Any, arguments: tuple[Any, ...], name: str = "", places: tuple[int, ...] = ()) -> Any:
+    """What pickles of objects call, with the Build that has their class; the path of this function never changes.
+
+    ``name`` is the class's in the Build; at ``places`` among the callable (0) and its arguments, it is meant.
+    """
+    kind = _named(made, name)
+    make, *given = (kind if n in places else value for n, value in enumerate((make, *arguments)))
+    return make(*given)
 
 
 copyreg.pickle(np.ufunc, _reducer(copyreg.dispatch_table.get(np.ufunc)))

@@ -32,10 +32,10 @@ def _replaced(found: re.Match[str]) -> str:
     # LLVM writes a backslash as two.
     escapes = re.compile(rb"\\(\\|[0-9A-F]{2})")
     data = escapes.sub(lambda m: m[1] if m[1] == b"\\" else bytes([int(m[1], 16)]), found[2].encode("latin-1"))
-    kind, arguments = serialize.loads(data)[:2]
-    if not isinstance(kind, type | None):  # the function of a "with objmode", which is refused later
+    said = serialize.loads(data)
+    if not (isinstance(said, tuple) and isinstance(said[0], type | None)):  # of "with objmode", which is refused later
         return found[0]
-    text = as_text(kind, arguments).encode("ascii") + b"\0"
+    text = as_text(*said[:2]).encode("ascii") + b"\0"
     escaped = "".join(chr(c) if 32 <= c < 127 and c not in b'"\\' else f"\\{c:02X}" for c in text)
     return f'{found[1]}[{len(text)} x i8] c"{escaped}"'
 
