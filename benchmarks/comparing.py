@@ -113,7 +113,7 @@ def durations() -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--turns", type=int, default=12)
+    parser.add_argument("--turns", type=int, default=20)
     arguments = parser.parse_args()
     results = {
         "machine": machine.describe("pyperf"),
