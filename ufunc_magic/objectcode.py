@@ -24,6 +24,8 @@ import re
 import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from itertools import chain
+from operator import itemgetter
 from typing import Any, Literal, TypeVar
 
 from .errors import Diagnostic, TargetError
@@ -346,7 +348,9 @@ def _joined(header: bytes, code: bytes) -> tuple[ObjectCode, str]:
     """What `ObjectCode.from_parts` makes, and the function that the header says is meant."""
     try:
         h: dict[str, Any] = json.loads(header.decode())  # of bytes json guesses the encoding, at 10 us
-        made = ObjectCode(
+        entry = h.get("entry", "")
+        made = object.__new__(ObjectCode)  # a frozen class sets its fields one by one
+        made.__dict__.update(
             code=code,
             target=Target(**h["target"]),
             functions=tuple(_function(f) for f in h["functions"]),
@@ -364,10 +368,9 @@ def _joined(header: bytes, code: bytes) -> tuple[ObjectCode, str]:
             options=h["options"],
             device=h["device"],
         )
-        entry = h.get("entry", "")
-        _expect(str, [h[name] for name in _TEXTS], made.target.__dict__.values(), made.preload, made.notes, [entry])
-        _expect(dict, [made.options, made.device])
-        _expect(bool, [made.threads])
+        _expect(str, _texts_of(h), made.target.__dict__.values(), made.preload, made.notes, (entry,))
+        _expect(dict, (made.options, made.device))
+        _expect(bool, (made.threads,))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as fault:
         raise TargetError(f"The object code's header cannot be read: {fault!r}.", remedy="Make it again.") from fault
     # The header's own bytes are kept: they are what the digest was taken of.
@@ -398,12 +401,13 @@ def _altered(value: _Value, **changed: Any) -> _Value:
 
 
 _FUNCTION_FIELDS = frozenset(f.name for f in fields(FunctionCode))
-_TEXTS = ("language", "toolchain", "source", "name", "command", "module", "annotated")
-_FUNCTION_TEXTS = (
+_TEXT_LISTS = ("parameters", "results", "notes", "samples", "effects", "calls", "prototype")
+_texts_of = itemgetter("language", "toolchain", "source", "name", "command", "module", "annotated")
+_function_texts_of = itemgetter(
     *("name", "core", "declaration", "doc", "source", "reason"),
     *("python", "checked", "vector", "python_name", "python_reason"),
 )
-_TEXT_LISTS = ("parameters", "results", "notes", "samples", "effects", "calls", "prototype")
+_text_lists_of = itemgetter(*_TEXT_LISTS)
 
 
 def _function(h: dict[str, Any]) -> FunctionCode:
@@ -412,8 +416,7 @@ def _function(h: dict[str, Any]) -> FunctionCode:
     if h.keys() != _FUNCTION_FIELDS:
         made = FunctionCode(**h)
     else:
-        # A frozen class sets its fields one by one, which is half of the time of reading a header.
-        made = object.__new__(FunctionCode)
+        made = object.__new__(FunctionCode)  # as in _joined
         made.__dict__.update(h)
     _check(made, made.__dict__)
     return made
@@ -421,25 +424,24 @@ def _function(h: dict[str, Any]) -> FunctionCode:
 
 def _check(made: FunctionCode, h: dict[str, Any]) -> None:
     """Refuse what another program has written wrongly, before NumPy is given it."""
-    _expect(str, [h[name] for name in _FUNCTION_TEXTS], *[h[name] for name in _TEXT_LISTS])
-    _expect(int, [made.nin, made.nout, made.index, made.line], made.timed)
-    _expect(bool, [made.cautious])
+    _expect(str, _function_texts_of(h), *_text_lists_of(h))
+    _expect(int, (made.nin, made.nout, made.index, made.line), made.timed)
+    _expect(bool, (made.cautious,))
     if made.kind not in ("ufunc", "plain", "python", "kernel") or made.identity not in (None, 0, 1, -1, "reorderable"):
         raise ValueError(f"{made.name} is of kind {made.kind!r}, with identity {made.identity!r}")
     operands = made.nin + made.nout
     if made.nin < 0 or made.nout < 0 or operands > MAX_OPERANDS or made.index < -1:
         raise ValueError(f"{made.name} has {made.nin} inputs, {made.nout} outputs, and index {made.index}")
     for loop in made.loops:
-        _expect(int, [loop.index], loop.types)
+        _expect(int, (loop.index,), loop.types)
         if loop.index < 0 or len(loop.types) != operands or not TYPES.keys() >= set(loop.types):
             raise ValueError(f"{made.name} has the loop {loop}")
 
 
 def _expect(kind: type, *lists: Iterable[Any]) -> None:
-    """Every value in all ``lists`` has the type ``kind``, and no other."""
-    for values in lists:
-        if not {kind}.issuperset(map(type, values)):
-            raise TypeError(f"{list(values)!r} should hold {kind.__name__} only")
+    """Every value in all ``lists`` has the type ``kind`` itself."""
+    if not {kind}.issuperset(map(type, chain.from_iterable(lists))):
+        raise TypeError(f"{[*map(list, lists)]!r:.200} should hold {kind.__name__} only")
 
 
 def required_glibc(code: bytes) -> str:
