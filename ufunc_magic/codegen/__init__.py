@@ -185,7 +185,8 @@ def _loops(
 
 def in_terms_of_t(unit: Unit) -> bool:
     """The cell uses T without saying what it is."""
-    return "T" in unit.identifiers and "T" not in unit.typedefs and "T" not in unit.macros
+    said = "T" in unit.typedefs or "T" in unit.macros or any("T" in f.template for f in unit.functions)
+    return "T" in unit.identifiers and not said
 
 
 def driver() -> str:

@@ -10,7 +10,7 @@ from ... import codegen, nvrtc
 from ...errors import CompileError, Diagnostic, ToolchainError
 from ...options import Options
 from ...signature import Unit
-from . import hostcode, roles
+from . import hostcode
 
 __all__ = ["Verdict", "about", "check", "device_text"]
 
@@ -71,7 +71,7 @@ def device_text(source: str, *, unit: Unit, options: Options, name: str) -> str:
     """What to compile for the GPU: the cell without what is the host's; of one in terms of T, a copy for each type."""
     types = codegen.types_wanted(options.types)
     source = hostcode.without(source, unit=unit)
-    if not types or not roles.in_terms_of_t(unit):
+    if not types or not codegen.in_terms_of_t(unit):
         return source
     return "\n".join(
         codegen.copy(source, prefix=codegen.prefix_of(t), kind=t, unit=unit, name=name, generic=False) for t in types

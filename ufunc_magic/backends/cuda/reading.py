@@ -100,7 +100,7 @@ def read(
 
 def _exports(cast: roles.Roles, unit: Unit, options: Options) -> list[Export]:
     names = [f.name for f in unit.functions]
-    per_type = bool(options.types) and roles.in_terms_of_t(unit)
+    per_type = bool(options.types) and codegen.in_terms_of_t(unit)
     made = []
     # Their C names exist once per type.
     for p in () if per_type else cast.plain:

@@ -6,14 +6,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ... import codegen, operands
+from ... import operands
 from ...cparse import ccuda
 from ...cparse.cdecl import Reference
 from ...operands import Plain
 from ...options import Options
 from ...signature import Function, Operand, Signature, Unit
 
-__all__ = ["Roles", "assign", "device_call", "in_numbas_form", "in_terms_of_t", "plain_call", "prepared"]
+__all__ = ["Roles", "assign", "device_call", "in_numbas_form", "plain_call", "prepared"]
 
 #: Names that a result's pointer has in Numba's documentation, and in what people write after it.
 _RESULT = re.compile(r"return_?val(?:ue)?|ret(?:_?val|_?ptr)?|res(?:ult)?", re.IGNORECASE)
@@ -106,11 +106,6 @@ def assign(unit: Unit, *, options: Options) -> Roles:
     plain = tuple(p for p in plain if p not in templates)
     failing = tuple(p for p in plain if p.function.line in statuses)
     return Roles(signatures, plain, tuple(kernels), failing, tuple(notes))
-
-
-def in_terms_of_t(unit: Unit) -> bool:
-    """Whether the cell leaves T open: where it is a template's parameter, the compiler makes the copies."""
-    return codegen.in_terms_of_t(unit) and not any("T" in function.template for function in unit.functions)
 
 
 def _packed(function: Function) -> str:
