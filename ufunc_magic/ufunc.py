@@ -210,7 +210,7 @@ def docstring(code: FunctionCode) -> str:
         lines += ["", f"Core signature: {code.core}"]
     if code.doc:
         lines += ["", code.doc]
-    loops = ", ".join(_letters(loop.types, code.nin) for loop in code.loops)
+    loops = ", ".join(letters(loop.types, code.nin) for loop in code.loops)
     lines += ["", f"Loops: {loops}"]
     return "\n".join(lines)
 
@@ -219,9 +219,10 @@ def _none(nout: int) -> str:
     return "None" if nout == 1 else "(" + ", ".join(["None"] * nout) + ")"
 
 
-def _letters(types: Sequence[int], nin: int) -> str:
-    letters = "".join(TYPES[t].char for t in types)
-    return f"{letters[:nin]}->{letters[nin:]}"
+def letters(types: Sequence[int], nin: int) -> str:
+    """A loop's types as NumPy spells them, ``"dd->d"``."""
+    found = "".join(TYPES[t].char for t in types)
+    return f"{found[:nin]}->{found[nin:]}"
 
 
 def _keywords(*, generalized: bool) -> tuple[inspect.Parameter, ...]:

@@ -256,20 +256,21 @@ def leaf_address(function: Any, signature: str) -> int:
     """
     code, object_code = _found(function)
     try:
-        table = _library(code, object_code).symbol("__ufm_leaves")
+        return _entry(_library(code, object_code), "__ufm_leaves", _loop(code, signature).index)
     except AttributeError:
         return 0
-    index = _loop(code, signature).index
-    return int(asarray(table, (index + 1,), np.uintp)[index])
 
 
 def _scalar(library: Library, index: int) -> int:
     """An entry of the object's table of scalar functions; 0 where the function has no such form."""
     try:
-        table = library.symbol("__ufm_scalars")
+        return _entry(library, "__ufm_scalars", index)
     except AttributeError as fault:
         raise SignatureError(
             "The object code was made by an older ufunc_magic, which exports no scalar functions.",
             remedy="Compile it again.",
         ) from fault
-    return int(asarray(table, (index + 1,), np.uintp)[index])
+
+
+def _entry(library: Library, table: str, index: int) -> int:
+    return int(asarray(library.symbol(table), (index + 1,), np.uintp)[index])

@@ -17,6 +17,7 @@ from ..errors import SignatureError
 from ..objectcode import FunctionCode, LoopCode
 from ..serialize import object_code_of
 from ..signature import TYPES
+from ..ufunc import letters
 from .address import address, leaf_address
 
 __all__ = ["Linked", "linked", "loop_types"]
@@ -128,8 +129,8 @@ _WHOLE = frozenset("iIlLqQfd")
 def _scalars(ufunc: np.ufunc, code: FunctionCode) -> dict[int, int]:
     """Addresses of the functions that C can call, by place of their loops."""
     found = {}
-    for place in range(len(code.loops)):
-        spelled = _spelled(code, place)
+    for place, loop in enumerate(code.loops):
+        spelled = letters(loop.types, code.nin)
         if set(spelled) <= _PASSED | {*"->"}:
             with contextlib.suppress(SignatureError):
                 found[place] = address(ufunc, spelled)
@@ -138,13 +139,8 @@ def _scalars(ufunc: np.ufunc, code: FunctionCode) -> dict[int, int]:
 
 def _leaf(ufunc: np.ufunc, code: FunctionCode, place: int) -> int:
     """The address of its form in Microsoft's convention, which says nothing of narrow integers' upper bits; or 0."""
-    spelled = _spelled(code, place)
+    spelled = letters(code.loops[place].types, code.nin)
     return leaf_address(ufunc, spelled) if set(spelled) <= _WHOLE | {*"->"} else 0
-
-
-def _spelled(code: FunctionCode, place: int) -> str:
-    letters = "".join(TYPES[number].char for number in code.loops[place].types)
-    return f"{letters[: code.nin]}->{letters[code.nin :]}"
 
 
 @cache
