@@ -23,7 +23,8 @@ import numpy as np
 import psutil
 
 import ufunc_magic as um
-from ufunc_magic.interop import asarray, ascapsule, ctypes_function, lowlevel, pointer
+from ufunc_magic.interop.arrays.pointers import asarray, ascapsule, pointer
+from ufunc_magic.interop.hosts.c_address import ctypes_function, lowlevel
 
 RESULTS = Path(__file__).parent / "results" / "interop.json"
 

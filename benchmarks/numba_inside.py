@@ -26,7 +26,7 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 import ufunc_magic as um
-from ufunc_magic.interop import numbaufunc
+from ufunc_magic.interop.numba import numba_extension as numbaufunc
 
 RESULTS = Path(__file__).parent / "results" / "numba_inside.json"
 CELL = """
@@ -109,7 +109,7 @@ def apart(f: Any) -> Any:
 @contextlib.contextmanager
 def uninlined() -> Iterator[None]:
     """As without a clang."""
-    from ufunc_magic.interop import numbaufunccalls
+    from ufunc_magic.interop.numba import ufunc_calls as numbaufunccalls
 
     library = numbaufunccalls.library
     numbaufunccalls.library = lambda *_: None

@@ -17,13 +17,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from ufunc_magic import folders, sealed
-from ufunc_magic.cache import Cache, CacheWarning, Entry, default, key
-from ufunc_magic.errors import CacheError
-from ufunc_magic.includes import header_digests, search_folders
+from ufunc_magic.model.errors import CacheError
+from ufunc_magic.store import atomic_file as sealed, paths as folders
+from ufunc_magic.store.cache import Cache, CacheWarning, default, key
+from ufunc_magic.store.entry import Entry
+from ufunc_magic.toolchain.includes import header_digests, search_folders
 
 K, K2 = key(["one"]), key(["two"])
 CODE = b"\x7fELF" + bytes(range(256)) * 80

@@ -6,15 +6,17 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import ufunc_magic as um
-from ufunc_magic import codegen, compilers, cparse, operands
-from ufunc_magic.codegen import Translation
-from ufunc_magic.errors import SignatureError
-from ufunc_magic.options import make_options
-from ufunc_magic.signature import TYPES
+from ufunc_magic.codegen import unit as codegen
+from ufunc_magic.codegen.unit import Translation
+from ufunc_magic.frontends import operands
+from ufunc_magic.frontends.c import parser as cparse
+from ufunc_magic.model.errors import SignatureError
+from ufunc_magic.model.options import make_options
+from ufunc_magic.model.signature import TYPES
+from ufunc_magic.toolchain import discovery as compilers
 
 
 def _translated(cell: str, *, simd: tuple[str, ...] = (), judge: int = 1, **options: object) -> Translation:

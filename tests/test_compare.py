@@ -9,15 +9,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from numpy.typing import NDArray
 
-from ufunc_magic.compare import agreement, compare, measure_bandwidth, sample_inputs, time_function
-from ufunc_magic.compare.agreement import disagreeing, ulp_distance
-from ufunc_magic.compare.measure import Call, affordable, measure
-from ufunc_magic.compare.perelement import columns, survivors
-from ufunc_magic.errors import ComparisonError, OptionError
+from ufunc_magic.bench.agreement import agreement, disagreeing, ulp_distance
+from ufunc_magic.bench.comparing import compare
+from ufunc_magic.bench.function_report import time_function
+from ufunc_magic.bench.machine import measure_bandwidth
+from ufunc_magic.bench.measure import Call, affordable, measure
+from ufunc_magic.bench.per_element import columns, survivors
+from ufunc_magic.bench.samples import sample_inputs
+from ufunc_magic.model.errors import ComparisonError, OptionError
 
 
 class FakeClock:

@@ -9,17 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ufunc_magic.compare import compare, machine
-from ufunc_magic.compare.candidates import Candidate
-from ufunc_magic.compare.forms import forms
-from ufunc_magic.compare.machine import Limits, cache_levels, limits, measure_limits
-from ufunc_magic.compare.rivals import chosen, rivals
-from ufunc_magic.compare.roofline import verdict
-from ufunc_magic.compare.translate import cython_text, numexpr_text
-from ufunc_magic.compare.versus import Asked, over_sizes
-from ufunc_magic.compare.work import Work, function_work, loop_line, ufunc_work
-from ufunc_magic.errors import ComparisonError
-from ufunc_magic.objectcode import FunctionCode
+from ufunc_magic.bench import machine
+from ufunc_magic.bench.arithmetic_work import Work, function_work, loop_line, ufunc_work
+from ufunc_magic.bench.candidates import Candidate
+from ufunc_magic.bench.comparing import compare
+from ufunc_magic.bench.dialects import cython_text, numexpr_text
+from ufunc_magic.bench.machine import Limits, cache_levels, limits, measure_limits
+from ufunc_magic.bench.python_forms import forms
+from ufunc_magic.bench.rivals import chosen, rivals
+from ufunc_magic.bench.roofline import verdict
+from ufunc_magic.bench.versus import Asked, over_sizes
+from ufunc_magic.model.errors import ComparisonError
+from ufunc_magic.model.object_code import FunctionCode
 
 LIMITS = Limits(((1 << 15, 80e9), (48 << 20, 10e9)), 50e9)
 
@@ -228,7 +229,7 @@ def test_rivals_compute_the_same() -> None:
 
 
 def test_rivals_that_are_not_installed_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ufunc_magic.compare.rivals.installed", lambda name: None)
+    monkeypatch.setattr("ufunc_magic.bench.rivals.installed", lambda name: None)
     found, notes = rivals(CODE, "numba,numexpr,cython")
     assert found == ()
     assert notes == (

@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ufunc_magic.build import Build
-from ufunc_magic.compare import compare
-from ufunc_magic.compare.plain import time_plain
-from ufunc_magic.compare.returned import changed, leaves
-from ufunc_magic.compare.samples import sample_arguments
-from ufunc_magic.compare.timing import report
-from ufunc_magic.errors import ComparisonError
-from ufunc_magic.objectcode import FunctionCode, ObjectCode, Target
-from ufunc_magic.options import MOST_TIMED, Options
-from ufunc_magic.report import Comparison
+from ufunc_magic.bench.cell_report import report
+from ufunc_magic.bench.comparing import compare
+from ufunc_magic.bench.plain_functions import time_plain
+from ufunc_magic.bench.returned_values import changed, leaves
+from ufunc_magic.bench.samples import sample_arguments
+from ufunc_magic.model.errors import ComparisonError
+from ufunc_magic.model.object_code import FunctionCode, ObjectCode, Target
+from ufunc_magic.model.options import MOST_TIMED, Options
+from ufunc_magic.render.report import Comparison
+from ufunc_magic.runtime.registry import Build
 
 
 class FakeClock:

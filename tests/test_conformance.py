@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import ufunc_magic as um
-from ufunc_magic.build import Build
+from ufunc_magic.runtime.registry import Build
 
 SOURCE = """
 #include <math.h>

@@ -6,11 +6,12 @@ import subprocess
 import textwrap
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from ufunc_magic.cparse import Reference, ctext, parse, parse_preprocessed
-from ufunc_magic.signature import Function, Parameter
+from ufunc_magic.frontends.c import c_text as ctext
+from ufunc_magic.frontends.c.declarations import Reference
+from ufunc_magic.frontends.c.parser import parse, parse_preprocessed
+from ufunc_magic.model.signature import Function, Parameter
 
 
 def shown(function: Function) -> str:

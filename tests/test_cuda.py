@@ -15,15 +15,23 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
-from ufunc_magic import build, compilers, cparse, device, nvrtc
-from ufunc_magic.backends import cuda
-from ufunc_magic.backends.cuda import check, deviceonly, refusals, roles
-from ufunc_magic.compare import cudarows
-from ufunc_magic.errors import Diagnostic
-from ufunc_magic.names import defined_in
-from ufunc_magic.objectcode import FunctionCode, ObjectCode
-from ufunc_magic.options import make_options
-from ufunc_magic.pyloop import namespace
+from ufunc_magic import pipeline as build
+from ufunc_magic.bench import cuda_rows as cudarows
+from ufunc_magic.frontends.c import parser as cparse
+from ufunc_magic.frontends.cuda import (
+    cuda_frontend as cuda,
+    cuda_roles as roles,
+    device_only as deviceonly,
+    nvrtc_check as check,
+    refusals,
+)
+from ufunc_magic.model.errors import Diagnostic
+from ufunc_magic.model.object_code import FunctionCode, ObjectCode
+from ufunc_magic.model.options import make_options
+from ufunc_magic.notebook.bound_names import defined_in
+from ufunc_magic.python_form.runtime_names import namespace
+from ufunc_magic.runtime.device import cuda_object as device
+from ufunc_magic.toolchain import discovery as compilers, nvrtc
 
 #: Most of what a cell can hold, so that most tests share one compilation.
 CELL = """\
@@ -275,7 +283,7 @@ def test_plain_function_in_numbas_form_returns_its_result(cell: build.Build) -> 
     ],
 )
 def test_numbas_form_is_known_by_linkage_type_and_name(text: str, abi: str, expected: bool) -> None:
-    from ufunc_magic import cparse
+    from ufunc_magic.frontends.c import parser as cparse
 
     (function,) = cparse.parse(text, cplus=True).functions
     assert roles.in_numbas_form(function, abi=abi) is expected
@@ -484,7 +492,7 @@ def test_gpu_that_gives_other_results_disagrees(cell: build.Build) -> None:
 
 
 def test_table_with_a_gpu_has_its_rows_and_their_share_of_its_bandwidth(cell: build.Build) -> None:
-    from ufunc_magic import compare
+    from ufunc_magic.bench import function_report as compare
 
     function = type("Gpu", (), {"emulated": cell.mul, "__call__": lambda self, x, y: x * y})()
     made = compare.time_function(

@@ -17,8 +17,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import ufunc_magic
-from ufunc_magic import compilers
-from ufunc_magic.errors import ToolchainError
+from ufunc_magic.model.errors import ToolchainError
+from ufunc_magic.toolchain import discovery as compilers
 
 pytestmark = pytest.mark.slow
 

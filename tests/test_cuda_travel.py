@@ -17,10 +17,10 @@ import pytest
 
 import ufunc_magic as um
 from ufunc_magic import __main__ as shell
-from ufunc_magic import device, nvrtc
-from ufunc_magic.build import Build
-from ufunc_magic.device import source
-from ufunc_magic.objectcode import FunctionCode, ObjectCode, unpack
+from ufunc_magic.model.object_code import FunctionCode, ObjectCode, unpack
+from ufunc_magic.runtime.device import cuda_object as device, kernel_source as source
+from ufunc_magic.runtime.registry import Build
+from ufunc_magic.toolchain import nvrtc
 
 pytestmark = pytest.mark.skipif(device.available(), reason="functions are not emulated here: there is a GPU")
 
@@ -143,7 +143,7 @@ from cuda.core import Linker, LinkerOptions, ObjectCode
 from numba import cuda, float32
 from ufunc_magic import nvrtc
 from ufunc_magic.interop import numbacuda
-import ufunc_magic.nvrtc.found as found, ufunc_magic.nvrtc.program as program, ufunc_magic.nvrtc.ltoir as _
+import ufunc_magic.toolchain.nvrtc.nvrtc_discovery as found, ufunc_magic.toolchain.nvrtc.nvrtc_program as program, ufunc_magic.toolchain.nvrtc.lto_ir as _
 def missing(*args, **kwargs):
     raise RuntimeError("there is no NVRTC on this machine")
 program.bindings = found.bindings = missing
@@ -171,7 +171,7 @@ def test_a_cell_that_only_the_host_takes_travels_without_lto_ir(monkeypatch: pyt
     def refuses(*_: Any, **__: Any) -> bytes:
         raise um.CompileError("no.")
 
-    monkeypatch.setattr(sys.modules["ufunc_magic.nvrtc.ltoir"], "ltoir", refuses)
+    monkeypatch.setattr(sys.modules["ufunc_magic.toolchain.nvrtc.lto_ir"], "ltoir", refuses)
     made = um.compile_cuda("__device__ float f(float x) { return x + 1; }", device="cpu")
     assert not unpack(um.dumps(made["f"]))[0].device["ltoir"]
     assert um.loads(um.dumps(made["f"])) is made["f"]

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ufunc_magic.interop.cudaswap import exchanged, is_exchanged
+from ufunc_magic.interop.numba_cuda.swapped_names import exchanged, is_exchanged
 
 KERNELS = Path(__file__).parent / "kernels" / "simulated.py"
 numba = pytest.mark.numba

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import ufunc_magic as um
-from ufunc_magic.backends.cython import annotate
-from ufunc_magic.backends.cython.annotate import Annotated, Line, Piece
-from ufunc_magic.errors import ToolchainError
-from ufunc_magic.objectcode import ObjectCode
+from ufunc_magic.frontends.cython import annotate
+from ufunc_magic.frontends.cython.annotate import Annotated, Line, Piece
+from ufunc_magic.model.errors import ToolchainError
+from ufunc_magic.model.object_code import ObjectCode
 
 CELL = '''\
 # cython: language_level=3

@@ -13,8 +13,10 @@ import pytest
 
 pytest.importorskip("Cython")
 
-from ufunc_magic.backends.cython.baseline import Form, NotPython, Wanted, write
-from ufunc_magic.pyloop import namespace
+from ufunc_magic.python_form.c_form import NotPython
+from ufunc_magic.python_form.cython.cython_form import Form, write
+from ufunc_magic.python_form.cython.cython_text import Wanted
+from ufunc_magic.python_form.runtime_names import namespace
 
 pytestmark = pytest.mark.cython
 

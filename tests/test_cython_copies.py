@@ -9,8 +9,8 @@ import pytest
 
 pytest.importorskip("Cython", reason="Cython is not installed")
 
-from ufunc_magic.backends.cython import copies
-from ufunc_magic.backends.cython.translate import translate
+from ufunc_magic.frontends.cython import nogil_clone as copies
+from ufunc_magic.frontends.cython.translate import translate
 
 pytestmark = pytest.mark.cython
 

@@ -10,20 +10,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
-from ufunc_magic.backends.cython import needs
-from ufunc_magic.diagnostics import GENERATED, read_compiler, read_linker
-from ufunc_magic.errors import CompileError, Diagnostic, ToolchainError
-from ufunc_magic.translated import advise, places, restore
+from ufunc_magic.frontends.cython import requirements as needs
+from ufunc_magic.model.errors import CompileError, Diagnostic, ToolchainError
+from ufunc_magic.toolchain.diagnostics import GENERATED, read_compiler, read_linker
+from ufunc_magic.toolchain.line_map import advise, places, restore
 
 pytest.importorskip("Cython", reason="Cython is not installed")
 
 from Cython.Compiler import Errors, Main, Options, Pipeline
 from Cython.Compiler.StringEncoding import EncodedString
 
-from ufunc_magic.backends.cython import faults
+from ufunc_magic.frontends.cython import cython_errors as faults
 
 pytestmark = pytest.mark.cython
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 import ufunc_magic as um
-from ufunc_magic import compilers
-from ufunc_magic.backends.cython import profile
-from ufunc_magic.errors import ToolchainError
+from ufunc_magic.frontends.cython import pgo as profile
+from ufunc_magic.model.errors import ToolchainError
+from ufunc_magic.toolchain import discovery as compilers
 
 #: An extension module that works when it is imported, and a loop that only callers from outside run.
 UNIT = r"""

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ufunc_magic import arguments
-from ufunc_magic.backends.cython import dependencies, libtorch, settings
-from ufunc_magic.errors import OptionError, ToolchainError
-from ufunc_magic.options import TABLE, Options, make_options, refuse, suited
+from ufunc_magic.frontends.cython import cython_settings as settings, dependencies, libtorch
+from ufunc_magic.model.errors import OptionError, ToolchainError
+from ufunc_magic.model.options import TABLE, Options, make_options, refuse, suited
+from ufunc_magic.notebook import option_line as arguments
 
 # ---------------------------------------------------------------------------------------- options
 
@@ -371,7 +371,7 @@ def test_everything_that_cython_would_read_is_found(project: Path) -> None:
 
 def test_settings_are_read_without_importing_cython() -> None:
     code = (
-        "import sys; from ufunc_magic.backends.cython import settings, dependencies, annotate\n"
+        "import sys; from ufunc_magic.frontends.cython.cython_frontend import settings, dependencies, annotate\n"
         "settings.read('cimport numpy'); dependencies.digests('cimport numpy')\n"
         "print(*{'Cython', 'tree_sitter', 'subprocess'} & set(sys.modules))"
     )

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
-from ufunc_magic.build import Build
+from ufunc_magic.runtime.registry import Build
 
 pytestmark = [
     pytest.mark.cython,

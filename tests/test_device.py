@@ -1,6 +1,6 @@
 """CUDA functions and kernels on arrays of the device: all but the device.
 
-The device is the host here.  `Device` takes the place of the few functions of `ufunc_magic.device.driver`; the
+The device is the host here.  `Device` takes the place of the few functions of `ufunc_magic.runtime.device.driver`; the
 kernels that would run on a GPU are compiled for the CPU, as text that was not changed, and run thread by thread.
 """
 
@@ -24,14 +24,22 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
-from ufunc_magic import device, gpucheck
-from ufunc_magic.device import driver, geometry, loops, reduce, source, symbols, timing
-from ufunc_magic.device.geometry import View
-from ufunc_magic.errors import ArgumentError, ToolchainError
-from ufunc_magic.gpucheck import __main__ as command
-from ufunc_magic.gpucheck import cells, checks
-from ufunc_magic.loader import here
-from ufunc_magic.objectcode import FunctionCode, LoopCode, ObjectCode
+from ufunc_magic import gpucheck
+from ufunc_magic.gpucheck import __main__ as command, cells, checks
+from ufunc_magic.model.errors import ArgumentError, ToolchainError
+from ufunc_magic.model.object_code import FunctionCode, LoopCode, ObjectCode
+from ufunc_magic.runtime.device import (
+    cuda_object as device,
+    device_reduce as reduce,
+    device_timing as timing,
+    driver,
+    geometry,
+    kernel_source as source,
+    kernel_symbols as symbols,
+    loop_choice as loops,
+)
+from ufunc_magic.runtime.device.geometry import View
+from ufunc_magic.runtime.loader import here
 
 TEMPLATES = Path(um.__file__).parent / "templates"
 COMPILER = shutil.which("g++") or shutil.which("clang++")
@@ -943,7 +951,7 @@ def test_gpucheck_writes_its_figures(gpu: Device, tmp_path: Path, monkeypatch: A
 def for_hopper() -> Any:
     """NVRTC, which needs no GPU, as what compiles the generated kernels."""
     pytest.importorskip("cuda.bindings", reason="NVRTC is not installed (extra: cuda)")
-    from ufunc_magic import nvrtc
+    from ufunc_magic.toolchain import nvrtc
 
     if nvrtc.find() is None:
         pytest.skip(nvrtc.reason())

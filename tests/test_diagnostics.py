@@ -5,12 +5,11 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from ufunc_magic.diagnostics import GENERATED, read_compiler, read_linker, shorten
-from ufunc_magic.errors import Diagnostic
-from ufunc_magic.hints import advise, header_of, libraries_of
+from ufunc_magic.model.errors import Diagnostic
+from ufunc_magic.toolchain.diagnostics import GENERATED, read_compiler, read_linker, shorten
+from ufunc_magic.toolchain.hints import advise, header_of, libraries_of
 
 NAME = "In[3]"
 

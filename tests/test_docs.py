@@ -8,12 +8,10 @@ from pathlib import Path
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from ufunc_magic import magics
-from ufunc_magic.arguments import _FLAGS as CELL_FLAGS
-from ufunc_magic.arguments import HELP_FLAGS
-from ufunc_magic.compare.line import _FLAGS as COMPARE_FLAGS
-from ufunc_magic.compare.line import parse_line
-from ufunc_magic.options import TABLE, Option
+from ufunc_magic.model.options import TABLE, Option
+from ufunc_magic.notebook import magics
+from ufunc_magic.notebook.compare_line import parse_line
+from ufunc_magic.notebook.option_line import _FLAGS as CELL_FLAGS, COMPARE_FLAGS as COMPARE_FLAGS, HELP_FLAGS
 
 ROOT = Path(__file__).parent.parent
 TEXT = (ROOT / "docs" / "options.md").read_text(encoding="utf-8")

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from ufunc_magic import cache, compilers, doctor
-from ufunc_magic.doctor import Diagnosis, Finding, diagnose, simd_level
+from ufunc_magic import store as cache
+from ufunc_magic.toolchain import discovery as compilers, doctor
+from ufunc_magic.toolchain.doctor import Diagnosis, Finding, diagnose, simd_level
 
 
 def of(diagnosis: Diagnosis, group: str, name: str) -> Finding:
@@ -114,7 +115,7 @@ def test_packages_are_listed_without_importing_them(only_path):
     import numpy
 
     assert of(diagnose(), "Packages", "numpy").value == numpy.__version__
-    code = "import sys; from ufunc_magic import doctor; str(doctor.diagnose()); print(*sys.modules)"
+    code = "import sys; from ufunc_magic.toolchain import diagnose; str(diagnose()); print(*sys.modules)"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert not {"IPython", "cffi", "tree_sitter", "numba", "Cython", "dask", "ziglang"} & set(said)
 

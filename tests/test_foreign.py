@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
-from ufunc_magic.build import Build
-from ufunc_magic.foreign import PlainFunction
+from ufunc_magic.runtime.cffi_function import PlainFunction
+from ufunc_magic.runtime.registry import Build
 
 SOURCE = """
 #include <stdarg.h>

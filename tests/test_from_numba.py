@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ufunc_magic import loader, objectcode, raising, relocatable, ufunc
-from ufunc_magic.errors import SignatureError
-from ufunc_magic.interop import numbacode
+from ufunc_magic.interop.numba import from_numba as numbacode
+from ufunc_magic.model import object_code as objectcode
+from ufunc_magic.model.errors import SignatureError
+from ufunc_magic.runtime import exception_codec as raising, loader, numpy_ufunc as ufunc, relocatable
 
 numba = pytest.importorskip("numba", reason="Numba is not installed")
 pytestmark = [pytest.mark.numba, pytest.mark.filterwarnings("ignore::numba.NumbaWarning")]
@@ -424,7 +425,7 @@ def test_signatures_that_do_not_do(tmp_path: Path, words: str) -> None:
 def without_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CC", raising=False)
-    monkeypatch.setattr("ufunc_magic.compilers._in_packages", lambda cplus: [])
+    monkeypatch.setattr("ufunc_magic.toolchain.discovery._in_packages", lambda cplus: [])
 
 
 @pytest.mark.usefixtures("without_compiler")

@@ -19,8 +19,14 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
-from ufunc_magic import arguments, codegen, cparse, loader, objectcode, operands, pyloop
-from ufunc_magic.options import Options, make_options
+from ufunc_magic.codegen import unit as codegen
+from ufunc_magic.frontends import operands
+from ufunc_magic.frontends.c import parser as cparse
+from ufunc_magic.model import object_code as objectcode
+from ufunc_magic.model.options import Options, make_options
+from ufunc_magic.notebook import option_line as arguments
+from ufunc_magic.python_form import c_form as pyloop
+from ufunc_magic.runtime import loader
 
 pytestmark = pytest.mark.slow
 

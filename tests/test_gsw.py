@@ -21,8 +21,8 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
-from ufunc_magic.build import Build
-from ufunc_magic.objectcode import FunctionCode
+from ufunc_magic.model.object_code import FunctionCode
+from ufunc_magic.runtime.registry import Build
 
 gsw = pytest.importorskip("gsw", reason="the gsw package is not installed")
 theirs = pytest.importorskip("gsw._gsw_ufuncs", reason="this gsw has no module of ufuncs")

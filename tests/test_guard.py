@@ -18,10 +18,10 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 import ufunc_magic as um
-from ufunc_magic.guard import inputs, process
-from ufunc_magic.guard.helper import Helper, Ready
-from ufunc_magic.guard.record import Record
-from ufunc_magic.guard.statements import may_run_twice
+from ufunc_magic.guard import guard_process as process, trial_inputs as inputs
+from ufunc_magic.guard.helper.crash_record import Record
+from ufunc_magic.guard.helper.helper_process import Helper, Ready
+from ufunc_magic.guard.rerun import may_run_twice
 
 pytestmark = pytest.mark.skipif(not process.available(), reason="the guard needs fork() and socket.send_fds()")
 
@@ -505,7 +505,7 @@ def test_interrupt_ends_the_trial() -> None:
         "import signal, threading, os, time, psutil, ufunc_magic as um\n"
         "um.compile_c('double warm(double x) { return x; }')\n"
         "threading.Timer(3.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()\n"
-        "import ufunc_magic.guard.inputs as inputs\n"
+        "import ufunc_magic.guard.trial_inputs as inputs\n"
         "inputs._PATIENCE['ordinary'] = 60.0\n"
         "try:\n"
         "    um.compile_c('double w2(double x) { volatile int on = 1; while (on) ; return x; }')\n"

@@ -19,8 +19,8 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 import ufunc_magic as um
-from ufunc_magic import processes
-from ufunc_magic.build import Build
+from ufunc_magic.runtime.registry import Build
+from ufunc_magic.toolchain import processes
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals as POSIX has them")
 

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 import ufunc_magic as um
-from ufunc_magic import cache, loader
-from ufunc_magic.errors import TargetError
-from ufunc_magic.objectcode import ObjectCode, Target
+from ufunc_magic import store as cache
+from ufunc_magic.model.errors import TargetError
+from ufunc_magic.model.object_code import ObjectCode, Target
+from ufunc_magic.runtime import loader
 
 
 @pytest.fixture

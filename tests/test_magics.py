@@ -14,17 +14,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
 import ufunc_magic
-from ufunc_magic import arguments
-from ufunc_magic.errors import CompileError, OptionError
-from ufunc_magic.magics import Remembered, UfuncMagics, _store, _stored
-from ufunc_magic.names import defined_in
-from ufunc_magic.options import TABLE, Options, make_options
+from ufunc_magic.model.errors import CompileError, OptionError
+from ufunc_magic.model.options import TABLE, Options, make_options
+from ufunc_magic.notebook import option_line as arguments
+from ufunc_magic.notebook.bound_names import defined_in
+from ufunc_magic.notebook.magics import Remembered, UfuncMagics, _store, _stored
 
 SOURCE = "double f(double x) { return x; }\n"
 
@@ -45,7 +44,7 @@ class FakeBuild(dict[str, Any]):
 
 @dataclass
 class FakeEngine:
-    """Stands for ufunc_magic.build: remembers what it was asked, answers what the test put there."""
+    """Stands for ufunc_magic.pipeline: remembers what it was asked, answers what the test put there."""
 
     functions: dict[str, Any] = field(default_factory=lambda: {"f": np.frompyfunc(abs, 1, 1)})
     fails: bool = False
@@ -70,7 +69,7 @@ class FakeEngine:
 def engine(monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
     engine = FakeEngine()
     module = SimpleNamespace(build=engine.build, report=engine.report)
-    monkeypatch.setitem(sys.modules, "ufunc_magic.build", module)
+    monkeypatch.setitem(sys.modules, "ufunc_magic.pipeline", module)
     monkeypatch.setattr(ufunc_magic, "build", module, raising=False)
     return engine
 
@@ -456,7 +455,7 @@ print(*sorted(set(sys.modules) - before))
         "pandas",
         "subprocess",
     }
-    assert "ufunc_magic.magics" in loaded
+    assert "ufunc_magic.notebook.magics" in loaded
     assert loaded & heavy == set()
     assert {name for name in loaded if name.startswith("ufunc_magic.")} == {
         f"ufunc_magic.{name}" for name in ("arguments", "capture", "completion", "errors", "magics", "names", "options")

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ufunc_magic import nvrtc
-from ufunc_magic.interop import numbacuda
-from ufunc_magic.interop.cudacalls import Form, Given, choose, forms, refusal, words
-from ufunc_magic.objectcode import FunctionCode, LoopCode, ObjectCode, Target
+from ufunc_magic.interop.numba_cuda import numba_cuda_extension as numbacuda
+from ufunc_magic.interop.numba_cuda.device_calls import Form, Given, choose, forms, refusal, words
+from ufunc_magic.model.object_code import FunctionCode, LoopCode, ObjectCode, Target
+from ufunc_magic.toolchain import nvrtc
 
 KERNELS = Path(__file__).parent / "kernels"
 F4, F8, I4, I8, B1 = (Given(np.dtype(t)) for t in ("f4", "f8", "i4", "i8", "?"))

@@ -14,14 +14,14 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
-from ufunc_magic import compilers
-from ufunc_magic.interop import numbaufunc
-from ufunc_magic.interop.whenimported import when_imported
+from ufunc_magic.interop.import_hooks import when_imported
+from ufunc_magic.interop.numba import numba_extension as numbaufunc
+from ufunc_magic.toolchain import discovery as compilers
 
 numba = pytest.importorskip("numba", reason="Numba is not installed")
 TypingError = numba.core.errors.TypingError
-from ufunc_magic.interop import numbaufunccalls, numbaufuncinline  # noqa: E402  (they import Numba)
-from ufunc_magic.interop.numbaufuncsymbols import linked  # noqa: E402
+from ufunc_magic.interop.numba import inline_bitcode as numbaufuncinline, ufunc_calls as numbaufunccalls  # noqa: E402  (they import Numba)
+from ufunc_magic.interop.numba.loop_symbols import linked  # noqa: E402
 
 rtsys, nrt = numba.core.runtime.rtsys, numba.core.runtime._nrt_python
 

@@ -11,13 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from ufunc_magic import nvrtc
-from ufunc_magic.errors import CompileError, ToolchainError
-from ufunc_magic.nvrtc import advice, found, headers, log, program
-from ufunc_magic.objectcode import FunctionCode, LoopCode, ObjectCode, Target
+from ufunc_magic.model.errors import CompileError, ToolchainError
+from ufunc_magic.model.object_code import FunctionCode, LoopCode, ObjectCode, Target
+from ufunc_magic.toolchain import nvrtc
+from ufunc_magic.toolchain.nvrtc import (
+    device_headers as headers,
+    nvrtc_discovery as found,
+    nvrtc_hints as advice,
+    nvrtc_log as log,
+    nvrtc_program as program,
+)
 
 CELLS = sorted((Path(__file__).parent / "cells" / "cuda").glob("*.cu"))
 MUL = "__device__ float mul(float x, float y) { return x * y; }"
@@ -552,7 +557,7 @@ def test_a_unit_of_kernels_is_machine_code_from_the_cache_the_second_time(monkey
     first = nvrtc.cubin(unit, name="In[3]", cell=MUL, arch="sm_90", options={})
     assert first[:4] == b"\x7fELF"
     assert b"k\0" in first
-    for module in (program, sys.modules["ufunc_magic.nvrtc.cubin"]):
+    for module in (program, sys.modules["ufunc_magic.toolchain.nvrtc.gpu_code"]):
         monkeypatch.setattr(module, "find", lambda: None)
     assert nvrtc.cubin(unit, name="In[3]", cell=MUL, arch="sm_90", options={}) == first
     with pytest.raises(ToolchainError):
@@ -652,7 +657,7 @@ def test_another_process_finds_the_lto_ir_and_needs_no_compiler(cache_folder: Pa
     code = nvrtc.ltoir(made)
     program_text = (
         "import sys; sys.modules['cuda.bindings'] = None\n"
-        "from ufunc_magic import nvrtc; from ufunc_magic.objectcode import ObjectCode\n"
+        "from ufunc_magic.toolchain import nvrtc; from ufunc_magic.model.object_code import ObjectCode\n"
         f"print(nvrtc.ltoir(ObjectCode.from_bytes({made.to_bytes()!r})).hex() == {code.hex()!r})"
     )
     done = subprocess.run(
@@ -700,8 +705,7 @@ def test_faults_of_a_cell_are_on_its_lines_in_lto_ir_too() -> None:
 
 def linked(kernel: Callable[..., None], signature: tuple[Any, ...], *, arch: str) -> str:
     """The PTX of a Numba kernel after linking with all that its declarations carry; needs no driver."""
-    from cuda.core import Linker, LinkerOptions
-    from cuda.core import ObjectCode as Linkable
+    from cuda.core import Linker, LinkerOptions, ObjectCode as Linkable
     from numba import cuda
 
     capability = divmod(int(arch.removeprefix("sm_")), 10)

@@ -8,19 +8,11 @@ import threading
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from ufunc_magic.errors import Diagnostic, TargetError
-from ufunc_magic.kept import kept
-from ufunc_magic.objectcode import (
-    FORMAT_VERSION,
-    FunctionCode,
-    LoopCode,
-    ObjectCode,
-    Target,
-    required_glibc,
-)
+from ufunc_magic.model.cached import kept
+from ufunc_magic.model.errors import Diagnostic, TargetError
+from ufunc_magic.model.object_code import FORMAT_VERSION, FunctionCode, LoopCode, ObjectCode, Target, required_glibc
 
 SAMPLE = ObjectCode(
     code=b"\x7fELF machine code \0\xff",

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from ufunc_magic.cparse import parse
-from ufunc_magic.errors import SignatureError
-from ufunc_magic.operands import Plain, annotation, plan
-from ufunc_magic.options import make_options
-from ufunc_magic.signature import MAX_OPERANDS, Operand, Signature
+from ufunc_magic.frontends import ufunc_comment as annotation
+from ufunc_magic.frontends.c.parser import parse
+from ufunc_magic.frontends.operands import Plain, plan
+from ufunc_magic.model.errors import SignatureError
+from ufunc_magic.model.options import make_options
+from ufunc_magic.model.signature import MAX_OPERANDS, Operand, Signature
 
 
 def planned(text: str, *, cplus: bool = False, **options: Any) -> tuple[tuple[Signature, ...], tuple[Plain, ...]]:

@@ -38,17 +38,17 @@ def test_unknown_name_is_an_attribute_error() -> None:
         _ = um.compile_fortran
 
 
-@pytest.mark.parametrize("first", ["import ufunc_magic", "import ufunc_magic.build", "from ufunc_magic import cache"])
+@pytest.mark.parametrize("first", ["import ufunc_magic", "import ufunc_magic.pipeline", "import ufunc_magic.store"])
 def test_names_shared_with_modules_answer_as_the_public_object(first: str, cache_folder: Path) -> None:
     code = f"""
 {first}
 import ufunc_magic as um
-print(um.cache.path, callable(um.cache.prune), callable(um.cache.default), callable(um.compare), callable(um.doctor))
+print(um.cache.path, callable(um.cache.prune), callable(um.compare), callable(um.doctor))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
     path, *rest = done.stdout.split()
     assert Path(path).is_relative_to(cache_folder)
-    assert rest == ["True"] * 4
+    assert rest == ["True"] * 3
 
 
 @pytest.mark.slow

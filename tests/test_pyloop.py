@@ -19,13 +19,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import Phase, given, settings
-from hypothesis import strategies as st
+from hypothesis import Phase, given, settings, strategies as st
 
 import ufunc_magic as um
-from ufunc_magic import pyloop
-from ufunc_magic.pyloop import NotPython, PyLoop, namespace
-from ufunc_magic.signature import Function, Operand, Signature, Unit
+from ufunc_magic.model.signature import Function, Operand, Signature, Unit
+from ufunc_magic.python_form import c_form as pyloop
+from ufunc_magic.python_form.c_form import NotPython, PyLoop
+from ufunc_magic.python_form.runtime_names import namespace
 
 needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="compares with gcc")
 

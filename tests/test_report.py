@@ -6,13 +6,13 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from ufunc_magic.errors import Diagnostic
-from ufunc_magic.report import Agreement, BoundPlain, BoundUfunc, Comparison, Level, Report, Row
-from ufunc_magic.report.figure import COLORS, drawable, figure, lines_of
-from ufunc_magic.report.tables import BAR, BARS, duration, percent, ratio, significant
+from ufunc_magic.model.errors import Diagnostic
+from ufunc_magic.render.figure import COLORS, drawable, figure, lines_of
+from ufunc_magic.render.report import BoundPlain, BoundUfunc, Comparison, Report
+from ufunc_magic.render.rows import Agreement, Level, Row
+from ufunc_magic.render.tables import BAR, BARS, duration, percent, ratio, significant
 
 AGREES = Agreement(ok=True, max_ulp=1.0, worst=((0.5,), 1.0, 1.0000000000000002), compared=20_000)
 DISAGREES = Agreement(

@@ -17,8 +17,8 @@ import psutil
 import pytest
 
 import ufunc_magic as um
-from ufunc_magic.guard import process
-from ufunc_magic.guard.operands import Operand, copy, laid_out
+from ufunc_magic.guard import guard_process as process
+from ufunc_magic.guard.operand_layout import Operand, copy, laid_out
 
 pytestmark = pytest.mark.skipif(
     not process.available() or not hasattr(os, "memfd_create"), reason="the sandbox needs fork() and files in memory"

@@ -24,14 +24,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import ufunc_magic as um
-from ufunc_magic import __main__, loader, serialize
-from ufunc_magic.errors import OptionError, SignatureError, TargetError
-from ufunc_magic.objectcode import FORMAT_VERSION, ObjectCode, pack, unpack
-from ufunc_magic.report.contents import contents
+from ufunc_magic import __main__
+from ufunc_magic.model.errors import OptionError, SignatureError, TargetError
+from ufunc_magic.model.object_code import FORMAT_VERSION, ObjectCode, pack, unpack
+from ufunc_magic.render.object_contents import contents
+from ufunc_magic.runtime import loader, pickling as serialize
 
 needs_cython = pytest.mark.skipif(
     not importlib.util.find_spec("Cython"), reason="Cython is not installed (extra: cython)"
@@ -398,7 +398,7 @@ def test_descriptors_do_not_grow_over_a_thousand_objects(tmp_path: Path) -> None
 import os, struct
 import ufunc_magic as um
 from dataclasses import replace
-from ufunc_magic.objectcode import pack, unpack
+from ufunc_magic.model.object_code import pack, unpack
 code, _ = unpack(got)
 um.loads(got)
 before = len(os.listdir("/proc/self/fd"))
@@ -842,7 +842,7 @@ def test_a_worker_with_another_key_loads_nothing(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("UFUNC_MAGIC_KEY", "secret")
     data = pickle.dumps(pickle.dumps(built().twice))
     script = """
-from ufunc_magic.errors import TargetError
+from ufunc_magic.model.errors import TargetError
 try:
     print(pickle.loads(got)(0.0))
 except TargetError as error:
@@ -915,7 +915,7 @@ def test_rebuilding_keeps_the_options() -> None:
 
 
 def test_code_that_runs_here_is_not_compiled_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ufunc_magic.exchange._rebuilt", lambda *_: pytest.fail("it was compiled"))
+    monkeypatch.setattr("ufunc_magic.api._rebuilt", lambda *_: pytest.fail("it was compiled"))
     assert um.loads(um.dumps(built().twice), rebuild="missing") is built().twice
 
 
@@ -927,7 +927,7 @@ def test_without_its_source_it_cannot_be_compiled_elsewhere() -> None:
 
 
 def test_altered_bytes_are_not_a_reason_to_compile(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ufunc_magic.exchange._rebuilt", lambda *_: pytest.fail("it was compiled"))
+    monkeypatch.setattr("ufunc_magic.api._rebuilt", lambda *_: pytest.fail("it was compiled"))
     data = bytearray(um.dumps(built().twice))
     data[-40] ^= 1
     with pytest.raises(TargetError, match="altered"):

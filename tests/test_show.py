@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from ufunc_magic import compilers, show
-from ufunc_magic.backends import c
-from ufunc_magic.errors import CompileError, OptionError, ToolchainError
-from ufunc_magic.objectcode import ObjectCode
-from ufunc_magic.options import make_options
-from ufunc_magic.progress import Bar, Notebook, Progress, Terminal
-from ufunc_magic.show import assembly, generated, hot
-from ufunc_magic.show.annotated import Annotated
-from ufunc_magic.show.hot import Assembly, HotLoop, Placed
-from ufunc_magic.show.remarks import plain_words, read_remarks
+from ufunc_magic.frontends.c import c_frontend as c
+from ufunc_magic.model.errors import CompileError, OptionError, ToolchainError
+from ufunc_magic.model.object_code import ObjectCode
+from ufunc_magic.model.options import make_options
+from ufunc_magic.render import assembly, generated_source as generated, hot_loops as hot, source_views as show
+from ufunc_magic.render.annotated import Annotated
+from ufunc_magic.render.hot_loops import Assembly, HotLoop, Placed
+from ufunc_magic.render.progress import Bar, Notebook, Progress, Terminal
+from ufunc_magic.render.remarks import plain_words, read_remarks
+from ufunc_magic.toolchain import discovery as compilers
 
 needs_listing = pytest.mark.skipif(
     compilers.find().kind == "zig", reason="zig keeps no assembly: gcc or clang is needed for --show"

@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
-from ufunc_magic import build, serialize
+from ufunc_magic import pipeline as build
+from ufunc_magic.runtime import pickling as serialize
 
 THREADS = 16
 NEEDS_CYTHON = pytest.mark.skipif(not importlib.util.find_spec("Cython"), reason="Cython is not installed")
@@ -242,7 +243,7 @@ def test_builds_that_are_forgotten_while_others_are_made(monkeypatch):
 @pytest.mark.usefixtures("_switching")
 def test_threads_that_load_the_same_bytes_get_the_same_function(monkeypatch):
     data = um.dumps(um.compile_c(CELL).wave)
-    from ufunc_magic import built
+    from ufunc_magic.runtime import registry as built
 
     for _ in range(5):
         monkeypatch.setattr(built, "_held", {})
@@ -418,7 +419,7 @@ def test_a_thread_pool_maps_a_ufunc():
 def test_sixteen_threads_with_an_unusable_cache_get_one_note(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("UFUNC_MAGIC_CACHE", str(tmp_path / "file"))
-    from ufunc_magic import cache
+    from ufunc_magic import store as cache
 
     store = cache.default()
     with pytest.warns(cache.CacheWarning, match="is not a folder") as caught:

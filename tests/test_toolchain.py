@@ -17,10 +17,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from ufunc_magic import compilers, toolchain
-from ufunc_magic.description import Description, fact_name, read_description
-from ufunc_magic.errors import CompileError, LinkError, ToolchainError
-from ufunc_magic.toolchain import Toolchain, base_flags, base_link, compile_shared, describe, find, preprocess
+from ufunc_magic.model.errors import CompileError, LinkError, ToolchainError
+from ufunc_magic.toolchain import discovery as compilers, toolchain
+from ufunc_magic.toolchain.description import Description, fact_name, read_description
+from ufunc_magic.toolchain.discovery import Toolchain, base_flags, base_link, find
+from ufunc_magic.toolchain.toolchain import compile_shared, describe, preprocess
 
 NAME = "In[3]"
 #: Exports by an attribute, as generated code does.

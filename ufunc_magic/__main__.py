@@ -6,8 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from .errors import UfuncMagicError
-from .options import Options
+from .model import Options, UfuncMagicError
 
 __all__ = ["DEMO", "main"]
 
@@ -70,24 +69,23 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _demo() -> None:
-    from . import build
+    from . import pipeline
 
     options = Options()
     print(DEMO)
-    built = build.build(DEMO, language="c", options=options, name="demo")
-    print(build.report(built, options=options, namespace=None))
+    built = pipeline.build(DEMO, language="c", options=options, name="demo")
+    print(pipeline.report(built, options=options, namespace=None))
 
 
 def _doctor() -> None:
-    from .doctor import diagnose
+    from .toolchain import diagnose
 
     print(diagnose())
 
 
 def _inspect(file: str) -> None:
-    from .errors import TargetError
-    from .objectcode import is_signed, unpack
-    from .report.contents import contents
+    from .model import TargetError, is_signed, unpack
+    from .render import contents
 
     try:
         with open(file, "rb") as opened:
@@ -101,7 +99,7 @@ def _inspect(file: str) -> None:
 
 
 def _cache(*, clear: bool, prune: str | None) -> None:
-    from .cache import default, read_size
+    from .store import default, read_size
 
     cache = default()
     if clear:

@@ -36,10 +36,13 @@ from typing import Any
 import numpy as np
 
 import ufunc_magic as um
-from ufunc_magic import backends, build
-from ufunc_magic.backends import c
-from ufunc_magic.backends.c import unit as _unit  # noqa: F401 - once for all children
-from ufunc_magic.cache import Cache, CacheWarning, key
+from ufunc_magic import pipeline as build
+from ufunc_magic.frontends import frontend as backends
+from ufunc_magic.frontends.c import (
+    c_frontend as c,
+    c_unit as _unit,  # noqa: F401 - once for all children
+)
+from ufunc_magic.store.cache import Cache, CacheWarning, key
 
 NIGHTLY = os.environ.get("UFM_NIGHTLY") == "1"
 SHOW = os.environ.get("UFM_SHOW", "").split()

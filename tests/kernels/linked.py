@@ -19,8 +19,8 @@ import cffi
 import numpy as np
 
 import ufunc_magic as um
-from ufunc_magic.device import CudaFunction
-from ufunc_magic.interop import numbacuda
+from ufunc_magic.interop.numba_cuda import numba_cuda_extension as numbacuda
+from ufunc_magic.runtime.device.cuda_function import CudaFunction
 
 if sys.argv[1] == "numba-cuda" and hasattr(
     np, "row_stack"

@@ -11,7 +11,7 @@ from typing import Any
 import cffi
 
 import ufunc_magic as um
-from ufunc_magic.interop import numbacuda
+from ufunc_magic.interop.numba_cuda import numba_cuda_extension as numbacuda
 
 CELL = r"""
 __device__ float mul(float x, float y) { return x * y; }

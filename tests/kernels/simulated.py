@@ -22,7 +22,7 @@ import cffi
 import numpy as np
 
 import ufunc_magic as um
-from ufunc_magic.interop import numbacuda
+from ufunc_magic.interop.numba_cuda import numba_cuda_extension as numbacuda
 
 CELL = r"""
 __device__ float mul(float x, float y) { return x * y; }

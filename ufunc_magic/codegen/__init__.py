@@ -1,323 +1,44 @@
-"""Signatures to loops: writes the one translation unit that a cell is compiled in.  Pure text.
-
-The unit is: interface, ``#line 1 "In[3]"``, the cell exactly as it is, support, SIMD declarations, one
-kernel per signature and type, and three tables.  What does not depend on the cell is the driver, a unit of
-its own (:func:`driver`).  ``templates/`` holds the C; this module fills its ``$`` words.  Which NumPy types
-a loop has is written by the compiler into a byte table behind a marker, and read back from the object's
-bytes by :func:`read_types`, so that nothing need be run.
-"""
+"""Functions to C loops: pure text, out of the templates."""
 
 from __future__ import annotations
 
-import hashlib
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from ..errors import SignatureError
-from ..options import Options
-from ..signature import Function, NumberType, Signature, Unit, number_type
-from .instance import INSTRUCTIONS, Instance, callee, cplus_type, type_numbers, type_text
-from .loops import has_scalar, is_leaf, loop_text, template
+from ..lazy import lazy_names
 
-__all__ = [
-    "INSTRUCTIONS",
-    "PREFIX",
-    "Instance",
-    "Translation",
-    "append",
-    "c_string",
-    "callee",
-    "copy",
-    "cplus_type",
-    "driver",
-    "in_terms_of_t",
-    "instances",
-    "prefix_of",
-    "reached",
-    "read_types",
-    "template",
-    "translate",
-    "type_numbers",
-    "type_text",
-    "types_wanted",
-]
-
-PREFIX = "__ufm_"
-_MARKER = b"\x7fufm-types:"
-
-
-@dataclass(frozen=True)
-class Translation:
-    """A translation unit and what it will export.
-
-    ``instances`` are in the order of the ``__ufm_loops`` table, ``plain`` (C names) in that of
-    ``__ufm_functions``; ``marker`` precedes the loops' type numbers in the object's bytes.
-    """
-
-    text: str
-    instances: tuple[Instance, ...]
-    plain: tuple[str, ...]
-    marker: bytes
-    parallel: bool
-
-
-def types_wanted(words: str) -> tuple[NumberType, ...]:
-    """The types that ``--types`` names, narrow to wide, without repeats.
-
-    Raises
-    ------
-    SignatureError
-        For a word that names no type NumPy and C share.
-    """
-    found: dict[int, NumberType] = {}
-    for word in filter(None, re.split(r"[,\s]+", words)):
-        kind = number_type(word)
-        if kind is None:
-            raise SignatureError(f"--types: {word!r} is not a number type.", remedy="Write them as in f4,f8,i4,c16.")
-        found[kind.number] = kind
-    return tuple(sorted(found.values(), key=lambda t: t.rank))
-
-
-def translate(
-    cell: str,
-    *,
-    unit: Unit,
-    signatures: Sequence[Signature],
-    plain: Sequence[str],
-    options: Options,
-    name: str,
-    simd: Sequence[str] = (),
-    judge: int = 1,
-    before: str = "",
-    after: str = "",
-) -> Translation:
-    """Write the translation unit of a cell.
-
-    Parameters
-    ----------
-    cell : str
-        The cell as typed.
-    unit : Unit
-        What cparse read in it.
-    signatures : sequence of Signature
-        The functions to make loops for; several of one name are overloads.
-    plain : sequence of str
-        Functions that are exported as they are: C names, or expressions that are pointers to them.
-    options : Options
-    name : str
-        What diagnostics call the cell (``"In[3]"``).
-    simd : sequence of str
-        libm functions to declare with SIMD clones (gcc's ``simd`` attribute).
-    judge : {0, 1, 2}
-        Which floating-point flags reach the caller: none, those that a result shows, all.
-    before, after : str
-        C++ text to stand before the cell, and behind it.
-    """
-    cplus = options.cplus
-    made = instances(signatures, unit, options=options)
-    marker = _MARKER + hashlib.sha256("\0".join([cell, name, repr(options.key())]).encode()).digest()[:16]
-    # Before the cell, whose macros would rewrite it.
-    parts = [template("interface.h"), *_vector_math(simd), *filter(None, [before])]
-    copies = dict.fromkeys((i.copy, i.type) for i in made if i.copy)
-    if copies:
-        generic = not before  # what stands there has brought its own
-        parts += [copy(cell, prefix=p, kind=k, unit=unit, name=name, generic=generic) for p, k in copies if k]
-    else:
-        parts += [f"#line 1 {c_string(name)}", cell]
-    parts += ["", template("support.h"), template("types.hpp" if cplus else "types.h")]
-    parts += [*_simd_declarations(simd, cplus=cplus), *filter(None, [after])]
-    parts += _loops(made, marker, plain=plain, options=options, simd=simd, judge=judge)
-    return Translation("\n".join(parts) + "\n", made, tuple(plain), marker, bool(options.parallel))
-
-
-def append(
-    c: str,
-    functions: str,
-    instances: Sequence[Instance],
-    *,
-    options: Options,
-    simd: Sequence[str] = (),
-    judge: int = 1,
-    seed: str = "",
-) -> Translation:
-    """Write loops behind a translation unit that another compiler wrote.
-
-    Parameters
-    ----------
-    c : str
-        The unit.
-    functions : str
-        C text to stand before the loops: functions that they call.
-    instances : sequence of Instance
-        Whose functions are in ``c`` or in ``functions``.
-    options, simd, judge
-        As for `translate`.
-    seed : str
-        What makes the marker of the type table this unit's own.
-    """
-    cplus = options.cplus
-    marker = _MARKER + hashlib.sha256("\0".join([c, functions, seed, repr(options.key())]).encode()).digest()[:16]
-    parts = [c, template("interface.h"), *_vector_math(simd), template("support.h")]
-    parts += [template("types.hpp" if cplus else "types.h"), *_simd_declarations(simd, cplus=cplus), functions]
-    parts += _loops(instances, marker, plain=(), options=options, simd=simd, judge=judge)
-    return Translation("\n".join(parts) + "\n", tuple(instances), (), marker, bool(options.parallel))
-
-
-def _loops(
-    instances: Sequence[Instance],
-    marker: bytes,
-    *,
-    plain: Sequence[str],
-    options: Options,
-    simd: Sequence[str],
-    judge: int,
-) -> list[str]:
-    """Types, loops and tables: what stands last in a unit."""
-    parts = [type_text(k, instance) for k, instance in enumerate(instances)]
-    parts.append(_type_table(instances, marker))
-    offset = len(marker)
-    for k, instance in enumerate(instances):
-        parts.append(loop_text(k, instance, offset=offset, options=options, simd=simd, judge=judge))
-        offset += instance.signature.nin + instance.signature.nout
-    return [*parts, _export(instances, plain)]
-
-
-def in_terms_of_t(unit: Unit) -> bool:
-    """The cell uses T without saying what it is."""
-    said = "T" in unit.typedefs or "T" in unit.macros or any("T" in f.template for f in unit.functions)
-    return "T" in unit.identifiers and not said
-
-
-def driver() -> str:
-    """The driver's translation unit, C; define UFM_PARALLEL for the threaded one."""
-    return template("driver.c").replace('#include "interface.h"', template("interface.h") + '#line 1 "driver.c"')
-
-
-def read_types(code: bytes, translation: Translation) -> tuple[tuple[int, ...], ...]:
-    """NumPy type numbers of every loop's operands, read from the object's bytes.
-
-    Raises
-    ------
-    SignatureError
-        If the object holds no such table (its data was stripped).
-    """
-    at = code.find(translation.marker)
-    if at < 0:
-        raise SignatureError("The object holds no table of types.", remedy="Do not strip its data section.")
-    at += len(translation.marker)
-    loops = []
-    for instance in translation.instances:
-        count = instance.signature.nin + instance.signature.nout
-        loops.append(tuple(code[at : at + count]))
-        at += count
-    return tuple(loops)
-
-
-def instances(signatures: Sequence[Signature], unit: Unit, *, options: Options) -> tuple[Instance, ...]:
-    """The loops of a cell: one for each signature, or of templates and cells in terms of T one for each type."""
-    types = types_wanted(options.types)
-    made: list[Instance] = []
-    looping = {f.name for f in unit.functions if f.loops}
-    own = {f.name for f in unit.functions}
-    for signature in signatures:
-        calls = reached(signature.function, unit)
-        loops = signature.function.loops or not looping.isdisjoint(calls)
-        outside = {name for name in calls - own if name.removesuffix("f") not in calls - {name}}
-        common = Instance(signature, calls=calls, loops=loops, leaf=outside <= INSTRUCTIONS)
-        if signature.function.template:
-            made += [replace(common, type=t) for t in types or types_wanted("f4,f8")]
-        elif types and in_terms_of_t(unit):
-            made += [replace(common, type=t, copy=prefix_of(t), renamed=unit.names) for t in types]
-        else:
-            made.append(common)
-    return tuple(made)
-
-
-def prefix_of(kind: NumberType) -> str:
-    """What the names of the copy of a cell in terms of T for a type begin with."""
-    return f"{PREFIX}{kind.names[0] if kind.names else kind.char}_"
-
-
-def reached(function: Function, unit: Unit) -> frozenset[str]:
-    """Everything ``function`` calls, through the cell's own functions too; with T, float's variants as well."""
-    # Once for all functions of a cell, of which there may be thousands.
-    own = unit.__dict__.get("__ufm_calls") or unit.__dict__.setdefault(
-        "__ufm_calls", {f.name: f.calls for f in unit.functions}
+if TYPE_CHECKING:
+    from .loop_types import (
+        INSTRUCTIONS as INSTRUCTIONS,
+        Instance as Instance,
+        callee as callee,
+        cplus_type as cplus_type,
+        type_numbers as type_numbers,
+        type_text as type_text,
     )
-    found: set[str] = set()
-    pending = set(function.calls)
-    while pending:
-        name = pending.pop()
-        found.add(name)
-        pending |= own.get(name, frozenset()) - found
-    return frozenset(found | {f"{name}f" for name in found} | {name.rpartition("::")[2] for name in found})
-
-
-def copy(cell: str, *, prefix: str, kind: NumberType, unit: Unit, name: str, generic: bool = True) -> str:
-    """The cell once more with T defined and everything it declares at file scope renamed.
-
-    With ``generic``, tgmath.h makes ``exp(T)`` the function of that type; its complex.h would define ``I``, which
-    belongs to the cell.
-    """
-    tgmath = "" if "<tgmath.h>" in unit.includes or not generic else "#include <tgmath.h>\n"
-    if tgmath and "<complex.h>" not in unit.includes and kind.kind != "c":
-        tgmath += "#undef I\n"
-    on = "".join(f"#define {word} {prefix}{word}\n" for word in unit.names)
-    off = "".join(f"#undef {word}\n" for word in (*unit.names, *unit.macros, "T"))
-    return f"{tgmath}#define T {kind.c}\n{on}#line 1 {c_string(name)}\n{cell}\n{off}"
-
-
-def _vector_math(names: Sequence[str]) -> list[str]:
-    """Our own vector versions, for the functions where they beat libmvec's; the header says how they bind."""
-    text = template("simdmath.h")
-    wanted = [f"#define __UFM_WANT_{name} 1" for name in names if f"__UFM_WANT_{name}\n" in text]
-    return [*wanted, text] if wanted else []
-
-
-def _simd_declarations(names: Sequence[str], *, cplus: bool) -> list[str]:
-    """Prototypes that tell gcc of libmvec's variants.
-
-    They stand after the cell, which must include <math.h> itself: gcc joins them with its declarations.
-    "const" is what makes gcc vectorize: it is true where errno and the FP environment play no part,
-    which the caller has checked.
-    """
-    lines = []
-    for name in names:
-        kind = "float" if name.endswith("f") and name != "erf" else "double"
-        base = name[:-1] if kind == "float" else name
-        arguments = ", ".join([kind] * (2 if base in ("pow", "atan2", "hypot") else 1))
-        head, tail = ('extern "C" ', " noexcept(true)") if cplus else ("", "")
-        attribute = '__attribute__((__simd__("notinbranch"), __nothrow__, __leaf__, __const__))'
-        # The cell may have made a macro of the name.
-        lines.append(f"#undef {name}\n{head}{attribute} {kind} {name}({arguments}){tail};")
-    return lines
-
-
-def _type_table(instances: Sequence[Instance], marker: bytes) -> str:
-    """The loops' types, as the compiler knows them, behind a marker that is found in the object's bytes."""
-    numbers = list(map(str, marker))
-    for k, instance in enumerate(instances):
-        numbers += type_numbers(k, instance)
-    return f"__attribute__((__used__)) static const __ufm_byte __ufm_types[] = {{{', '.join(numbers)}}};\n"
-
-
-def _export(instances: Sequence[Instance], plain: Sequence[str]) -> str:
-    loops = ", ".join(f"__ufm_loop_{k}" for k in range(len(instances))) or "0"
-    functions = ", ".join(f"(void *){name}" for name in plain) or "0"
-    scalars = ", ".join(f"(void *)__ufm_scalar_{k}" if has_scalar(i) else "0" for k, i in enumerate(instances)) or "0"
-    kind = "void (*const __ufm_loops[])(__ufm_char **, const __ufm_intp *, const __ufm_intp *, void *)"
-    tables = {f"{kind}": loops, "void *const __ufm_functions[]": functions, "void *const __ufm_scalars[]": scalars}
-    declared = "".join(f"extern __UFM_EXPORT {table};\n" for table in tables)
-    defined = "\n".join(f"{table} = {{{entries}}};" for table, entries in tables.items())
-    leaves = ", ".join(f"(void *)__ufm_leaf_{k}" if is_leaf(i) else "0" for k, i in enumerate(instances))
-    if "leaf" in leaves:
-        table = "void *const __ufm_leaves[]"
-        declared += f"#ifdef __UFM_LEAF\nextern __UFM_EXPORT {table};\n#endif\n"
-        defined += f"\n#ifdef __UFM_LEAF\n{table} = {{{leaves}}};\n#endif"
-    return f"__UFM_BEGIN_C\n{declared}__UFM_END_C\n{defined}"
-
-
-def c_string(text: str) -> str:
-    """``text`` as a C string literal."""
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ") + '"'
+    from .loops import template as template
+    from .unit import (
+        Translation as Translation,
+        append as append,
+        c_string as c_string,
+        copy as copy,
+        driver as driver,
+        in_terms_of_t as in_terms_of_t,
+        instances as instances,
+        prefix_of as prefix_of,
+        reached as reached,
+        read_types as read_types,
+        translate as translate,
+        types_wanted as types_wanted,
+    )
+else:
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "loop_types": "INSTRUCTIONS Instance callee cplus_type type_numbers type_text",
+            "loops": "template",
+            "unit": (
+                "Translation append c_string copy driver in_terms_of_t instances prefix_of reached read_types "
+                "translate types_wanted"
+            ),
+        },
+    )

@@ -7,9 +7,8 @@ from functools import cache
 from importlib.resources import files
 from string import Template
 
-from ..options import Options
-from ..signature import Operand, Signature
-from .instance import Instance, Value, callee, values
+from ..model import Operand, Options, Signature
+from .loop_types import Instance, Value, callee, values
 
 __all__ = ["has_scalar", "is_leaf", "loop_text", "template"]
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from ..errors import UfuncMagicError
+from ..model import UfuncMagicError
 
 __all__ = ["Row", "Skip", "run", "table"]
 

@@ -8,7 +8,7 @@ import re
 import sys
 from pathlib import Path
 
-from .. import device
+from ..runtime import device
 from . import run, table
 from .checks import LARGE, checks, described
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import build, device
-from ..device import driver, timing
-from ..errors import ArgumentError, CellCrashed
+from .. import api
+from ..model import ArgumentError, CellCrashed
+from ..runtime import device
 from . import Check, Said, Skip
 from .cells import CELL, KERNELS, REFERENCES, Reference
 
@@ -27,13 +27,13 @@ LARGE = 100_000_000
 @functools.cache
 def functions() -> Any:
     """The functions of the cell, on the GPU."""
-    return build.compile_cuda(CELL, device="gpu", name="gpucheck")
+    return api.compile_cuda(CELL, device="gpu", name="gpucheck")
 
 
 @functools.cache
 def kernels() -> Any:
     """The kernels, on the GPU."""
-    return build.compile_cuda(KERNELS, device="gpu", name="gpucheck kernels")
+    return api.compile_cuda(KERNELS, device="gpu", name="gpucheck kernels")
 
 
 def library(name: str) -> Any:
@@ -73,12 +73,12 @@ def checks(*, large: int = LARGE) -> list[Check]:
 
 def _agrees(r: Reference) -> Said:
     function = functions()[r.name]
-    given = function(*(driver.to_device(np.ascontiguousarray(x)) for x in r.inputs))
+    given = function(*(device.to_device(np.ascontiguousarray(x)) for x in r.inputs))
     outputs = given if isinstance(given, tuple) else (given,)
     wanted = r.form(*r.inputs)
     worst = 0.0
     for got, want in zip(outputs, wanted if isinstance(wanted, tuple) else (wanted,), strict=True):
-        worst = max(worst, _ulps(driver.to_host(got), np.asarray(want)))
+        worst = max(worst, _ulps(device.to_host(got), np.asarray(want)))
     assert worst <= r.ulps, f"{worst:.3g} units in the last place off, {r.ulps:g} are allowed"
     return f"at most {worst:.3g} ulp off", {"ulps": worst}
 
@@ -92,14 +92,14 @@ def _ulps(got: np.ndarray[Any, Any], want: np.ndarray[Any, Any]) -> float:
 
 
 def _same(got: Any, want: Any, what: str) -> None:
-    assert np.array_equal(driver.to_host(got), want), f"{what} differs from NumPy's"
+    assert np.array_equal(device.to_host(got), want), f"{what} differs from NumPy's"
 
 
 def layouts() -> Said:
     """Strides, broadcasting, orders, odd lengths and addresses."""
     mul = functions()["mul"]
     x = (np.arange(4 * 5 * 6 * 7) % 89).astype("f4").reshape(4, 5, 6, 7)
-    d = driver.to_device(x)
+    d = device.to_device(x)
     views: dict[str, Any] = {
         "every other": np.s_[::2, :, ::3],
         "backwards": np.s_[::-1, :, :, ::-1],
@@ -114,7 +114,7 @@ def layouts() -> Said:
     _same(mul(d[0], d[:, :1, :1, :1]), x[0] * x[:, :1, :1, :1], "broadcast")
     for count in (1, 3, 255, 257, 1023, 100_003):
         v = np.arange(count, dtype="f4")
-        _same(mul(driver.to_device(v), 2), 2 * v, f"{count} elements")
+        _same(mul(device.to_device(v), 2), 2 * v, f"{count} elements")
     return f"{len(views) + 8} layouts"
 
 
@@ -126,7 +126,7 @@ def host_arrays() -> Said:
     assert np.allclose(r, np.hypot(x, 1))
     assert np.allclose(t, np.arctan2(1, x))
     try:
-        functions()["mul"](driver.to_device(x), x)
+        functions()["mul"](device.to_device(x), x)
     except ArgumentError:
         return None
     raise AssertionError("mixed places were no error")
@@ -136,16 +136,16 @@ def outputs() -> Said:
     """Where results go, and their types."""
     mul = functions()["mul"]
     x = np.arange(10, dtype="f4")
-    d, out = driver.to_device(x), driver.to_device(np.zeros(10))
+    d, out = device.to_device(x), device.to_device(np.zeros(10))
     assert mul(d, d, out=out) is out
     _same(out, x * x, "out")
     mul(d[1:], d[:-1], out=d[1:])
     _same(d[1:], x[1:] * x[:-1], "an overlapping output")
-    assert mul(driver.to_device(np.arange(3)), 2.5).dtype == "f8"
-    assert mul(driver.to_device(x), 2.5).dtype == "f4"
+    assert mul(device.to_device(np.arange(3)), 2.5).dtype == "f8"
+    assert mul(device.to_device(x), 2.5).dtype == "f4"
     mask = np.arange(10) % 3 == 0
-    kept = driver.to_device(np.full(10, -1, "f4"))
-    mul(driver.to_device(x), 2, out=kept, where=driver.to_device(mask))
+    kept = device.to_device(np.full(10, -1, "f4"))
+    mul(device.to_device(x), 2, out=kept, where=device.to_device(mask))
     _same(kept, np.where(mask, 2 * x, -1), "where")
     return None
 
@@ -154,7 +154,7 @@ def reductions() -> Said:
     """Sums over all axes."""
     add = functions()["add"]
     x = (np.arange(60 * 70 * 80) % 7).astype("f8").reshape(60, 70, 80)
-    d = driver.to_device(x)
+    d = device.to_device(x)
     for axis in (0, 1, 2, None, (0, 2), (1, 2)):
         _same(add.reduce(d, axis=axis), x.sum(axis=axis), f"axis={axis}")
     _same(add.reduce(d[::2, ::-1], axis=1, keepdims=True), x[::2].sum(1, keepdims=True), "strides")
@@ -164,8 +164,8 @@ def reductions() -> Said:
 def axpy() -> Said:
     """A kernel on arrays of the device, and on NumPy's."""
     x, y = np.arange(1000, dtype="f4"), np.ones(1000, "f4")
-    d = driver.to_device(y)
-    kernels()["axpy"].forall(1000)(1000, 2.0, driver.to_device(x), d)
+    d = device.to_device(y)
+    kernels()["axpy"].forall(1000)(1000, 2.0, device.to_device(x), d)
     _same(d, 1 + 2 * x, "y")
     kernels()["axpy"][4, 256](1000, 2.0, x, y)
     assert np.array_equal(y, 1 + 2 * x), "NumPy's y differs"
@@ -175,15 +175,15 @@ def axpy() -> Said:
 def shared() -> Said:
     """Barriers and shared memory."""
     x = (np.arange(64 * 256) % 5).astype("f4").reshape(64, 256)
-    sums = driver.to_device(np.zeros(64, "f4"))
-    kernels()["block_sums"][64, 256](driver.to_device(x), sums)
+    sums = device.to_device(np.zeros(64, "f4"))
+    kernels()["block_sums"][64, 256](device.to_device(x), sums)
     _same(sums, x.sum(1), "sums")
     return None
 
 
 def streams() -> Said:
     """Work goes to the caller's stream, behind what is there."""
-    module, mul = driver.cupy(), functions()["mul"]
+    module, mul = device.cupy(), functions()["mul"]
     stream = module.cuda.Stream(non_blocking=True)
     x = module.zeros(1 << 24, "f4")
     module.cuda.Device().synchronize()
@@ -199,7 +199,7 @@ def streams() -> Said:
 def pickled() -> Said:
     """A function comes back from its bytes."""
     again = pickle.loads(pickle.dumps(functions()["mul"]))
-    _same(again(driver.to_device(np.arange(4.0)), 2), 2 * np.arange(4.0), "what came back")
+    _same(again(device.to_device(np.arange(4.0)), 2), 2 * np.arange(4.0), "what came back")
     return None
 
 
@@ -237,7 +237,7 @@ def numba_kernel() -> Said:
     if getattr(cuda, "implementation", "") != "NVIDIA":
         raise Skip("numba-cuda is not installed")
     mul = functions()["mul"]
-    importlib.import_module("ufunc_magic.interop.numbacuda").install()
+    importlib.import_module("ufunc_magic.interop.numba_cuda.numba_cuda_extension").install()
 
     @cuda.jit  # type: ignore[untyped-decorator,unused-ignore]
     def scale(out: Any, x: Any) -> None:
@@ -260,15 +260,15 @@ def numba_kernel() -> Said:
 
 def speed_mul(large: int) -> Said:
     """Against a kernel written by hand, and the card's own copy."""
-    module, mul = driver.cupy(), functions()["mul"]
+    module, mul = device.cupy(), functions()["mul"]
     x, y, z = (module.ones(large, "f4") for _ in range(3))
     by_hand = module.ElementwiseKernel("float32 x, float32 y", "float32 z", "z = x * y", "by_hand")
     # In turns, so that a clock that changes changes both.
     ours, hand = [], []
     for _ in range(5):
-        ours.append(timing.time_call(lambda: mul(x, y, out=z), rounds=3))
-        hand.append(timing.time_call(lambda: by_hand(x, y, z), rounds=3))
-    copy = timing.copy_bandwidth()
+        ours.append(device.time_call(lambda: mul(x, y, out=z), rounds=3))
+        hand.append(device.time_call(lambda: by_hand(x, y, z), rounds=3))
+    copy = device.copy_bandwidth()
     ratio = float(np.median(ours) / np.median(hand))
     part = 12.0 * large / float(np.median(ours)) / copy
     said = f"{ratio:.3f} of ElementwiseKernel's time; {part:.1%} of the copy bandwidth ({copy / 1e9:,.0f} GB/s)"
@@ -282,25 +282,25 @@ def speed_mul(large: int) -> Said:
 
 def speed_sum(large: int) -> Said:
     """Against CuPy's own sum."""
-    module, add = driver.cupy(), functions()["add"]
+    module, add = device.cupy(), functions()["add"]
     x = module.ones(large, "f4")
-    ours, theirs = timing.time_call(lambda: add.reduce(x)), timing.time_call(lambda: module.add.reduce(x))
+    ours, theirs = device.time_call(lambda: add.reduce(x)), device.time_call(lambda: module.add.reduce(x))
     return f"{ours / theirs:.2f} of CuPy's time", {"seconds": ours, "cupy_seconds": theirs}
 
 
 def speed_small() -> Said:
     """What one call costs."""
-    module, mul = driver.cupy(), functions()["mul"]
+    module, mul = device.cupy(), functions()["mul"]
     x, z = module.ones(100, "f4"), module.ones(100, "f4")
     by_hand = module.ElementwiseKernel("float32 x, float32 y", "float32 z", "z = x * y", "by_hand")
-    ours, hand = timing.time_call(lambda: mul(x, x, out=z)), timing.time_call(lambda: by_hand(x, x, z))
+    ours, hand = device.time_call(lambda: mul(x, x, out=z)), device.time_call(lambda: by_hand(x, x, z))
     return f"{ours * 1e6:.1f} us; ElementwiseKernel {hand * 1e6:.1f} us", {"seconds": ours, "by_hand_seconds": hand}
 
 
 def speed_transfers(size: int) -> Said:
     """From NumPy to NumPy."""
     x = np.ones(size, "f4")
-    found = timing.time_function(functions()["mul"], (x, x), rounds=5)
+    found = device.time_function(functions()["mul"], (x, x), rounds=5)
     said = f"{found.kernel * 1e3:.3g} ms alone, {found.transfers * 1e3:.3g} ms with transfers ({size:,} floats)"
     return said, {"elements": size, "kernel_seconds": found.kernel, "transfers_seconds": found.transfers}
 
@@ -308,8 +308,8 @@ def speed_transfers(size: int) -> Said:
 def astray() -> Said:
     """A wrong address is an error, and not a wrong result."""
     try:
-        kernels()["astray"][1, 1](driver.to_device(np.zeros(1, "f4")))
-        driver.wait()
+        kernels()["astray"][1, 1](device.to_device(np.zeros(1, "f4")))
+        device.wait()
     except CellCrashed as fault:
         return str(fault).splitlines()[0]
     raise AssertionError("nothing was raised")
@@ -317,11 +317,11 @@ def astray() -> Said:
 
 def described() -> dict[str, str]:
     """The machine and the versions."""
-    module = driver.cupy()
+    module = device.cupy()
     runtime = module.cuda.runtime
     return {
         "gpu": device.name(),
-        "arch": driver.arch(),
+        "arch": device.arch(),
         "driver": str(runtime.driverGetVersion()),
         "runtime": str(runtime.runtimeGetVersion()),
         "cupy": module.__version__,

@@ -1,4 +1,21 @@
-"""The helper process: new code runs there first (``trial``), and code that is not trusted always (``sandbox``).
+"""New code runs in another process first (trial); code that is not trusted always does (sandbox)."""
 
-``process`` talks to ``helper``, which forks for every request; a crash there costs this process nothing.
-"""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..lazy import lazy_names
+
+if TYPE_CHECKING:
+    from .guard_process import available as available
+    from .sandbox import Sandbox as Sandbox
+    from .trial import begin as begin, tried as tried
+else:
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "guard_process": "available",
+            "sandbox": "Sandbox",
+            "trial": "begin tried",
+        },
+    )

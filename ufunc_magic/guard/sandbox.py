@@ -21,11 +21,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .. import loader
-from ..errors import CellCrashed
-from ..objectcode import FunctionCode, ObjectCode
-from . import process
-from .operands import Operand, copy, laid_out, operands
+from .. import runtime
+from ..model import CellCrashed, FunctionCode, ObjectCode
+from . import guard_process
+from .operand_layout import Operand, copy, laid_out, operands
 
 __all__ = ["Sandbox"]
 
@@ -185,9 +184,9 @@ class Sandbox:
             os.ftruncate(descriptor, size)
             memory = mmap.mmap(descriptor, size)
             loops = max(loop.index for f in self.object_code.functions for loop in f.loops) + 1
-            request = {"task": "serve", "loops": loops, "host": list(process.HOST), "size": size}
-            with loader.memory_file(self.object_code.code) as library:
-                answer = process.ask(request, [library, descriptor, theirs.fileno()])
+            request = {"task": "serve", "loops": loops, "host": list(guard_process.HOST), "size": size}
+            with runtime.memory_file(self.object_code.code) as library:
+                answer = guard_process.ask(request, [library, descriptor, theirs.fileno()])
         os.close(descriptor)
         address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
         return _Server(ours, memory, address, answer["process"])
@@ -201,7 +200,7 @@ class Sandbox:
         if server.owner != os.getpid():
             return ""
         with contextlib.suppress(OSError):
-            status = process.ask({"task": "end", "process": server.number}, [])["status"]
+            status = guard_process.ask({"task": "end", "process": server.number}, [])["status"]
             if os.WIFSIGNALED(status):
                 ended = signal.Signals(os.WTERMSIG(status))
                 return _ENDINGS.get(ended, f"was ended by {ended.name}")

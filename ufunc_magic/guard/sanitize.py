@@ -10,12 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import compilers, toolchain
-from ..errors import CellCrashed, Diagnostic, ToolchainError
-from ..objectcode import ObjectCode
-from ..signature import TYPES
-from .inputs import Case, singly
-from .process import Helper
+from .. import toolchain
+from ..model import TYPES, CellCrashed, Diagnostic, ObjectCode, ToolchainError
+from .guard_process import Helper
+from .trial_inputs import Case, singly
 
 __all__ = ["FLAGS", "sanitized"]
 
@@ -72,7 +70,7 @@ def preload() -> str:
     ToolchainError
         If the compiler has none.
     """
-    tool = compilers.find()
+    tool = toolchain.find()
     names = {"gcc": ("libasan.so",), "clang": ("libclang_rt.asan.so", "libclang_rt.asan-x86_64.so")}.get(tool.kind, ())
     for name in names:
         path = toolchain.printed([*tool.command, f"-print-file-name={name}"]).strip()

@@ -12,15 +12,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from .. import loader
-from ..errors import CellCrashed
-from ..objectcode import FunctionCode, ObjectCode
-from . import process, watch
-from .inputs import Case, cases, singly
-from .lines import line_of
+from .. import runtime
+from ..model import CellCrashed, FunctionCode, ObjectCode
+from . import guard_process, watch_library
+from .crash_lines import line_of
+from .messages import Fault, fault_of, fault_text, printed_text, warning_text
+from .rerun import may_run_twice
 from .sanitize import sanitized
-from .statements import may_run_twice
-from .words import Fault, fault_of, fault_text, printed_text, warning_text
+from .trial_inputs import Case, cases, singly
 
 __all__ = ["Tried", "begin", "tried"]
 
@@ -59,7 +58,7 @@ def begin() -> None:
     ToolchainError
         If there is no compiler.
     """
-    process.start(str(watch.library()))
+    guard_process.start(str(watch_library.library()))
 
 
 def tried(
@@ -195,27 +194,27 @@ class _Trial:
 
 
 def _ask_sanitized(
-    object_code: ObjectCode, asked: Sequence[Case], helper: process.Helper, **more: Any
+    object_code: ObjectCode, asked: Sequence[Case], helper: guard_process.Helper, **more: Any
 ) -> dict[str, Any]:
     """The sanitizer has handlers, limits and red zones of its own."""
     request = _request(object_code, asked, watched=False, memory=0, malloc=True, **more)
-    with loader.memory_file(object_code.code) as descriptor:
+    with runtime.memory_file(object_code.code) as descriptor:
         return helper.ask(request, [descriptor])
 
 
 def _ask(object_code: ObjectCode, asked: Sequence[Case], *, path: Path | None) -> dict[str, Any]:
     request = _request(object_code, asked)
-    with loader.memory_file(object_code.code) as descriptor:
+    with runtime.memory_file(object_code.code) as descriptor:
         if descriptor < 0:
             request["path"] = str(path)
-        return process.ask(request, [descriptor] if descriptor >= 0 else [])
+        return guard_process.ask(request, [descriptor] if descriptor >= 0 else [])
 
 
 def _request(object_code: ObjectCode, asked: Sequence[Case], **more: Any) -> dict[str, Any]:
     loops = max((loop.index for f in object_code.functions for loop in f.loops), default=-1) + 1
     return {
         "task": "try",
-        "watch": str(watch.library()),
+        "watch": str(watch_library.library()),
         "watched": True,
         "memory": MEMORY,
         "opening": OPENING,
@@ -223,7 +222,7 @@ def _request(object_code: ObjectCode, asked: Sequence[Case], **more: Any) -> dic
         "module": object_code.module,
         "preload": [*object_code.preload, *["numpy"] * ("numpy" in object_code.source)],
         "search": [os.path.abspath(folder) for folder in sys.path] if object_code.module else [],
-        "host": list(process.HOST),
+        "host": list(guard_process.HOST),
         "loops": loops,
         "size": len(object_code.code),
         "cases": [case.message() for case in asked],
@@ -240,7 +239,7 @@ def _crashed(fault: Fault, case: Case, trial: _Trial, again: Again | None) -> Ce
     """The error, with the line where a build with debug information crashes the same way."""
     line = 0
     if again is not None and fault.signal:
-        second = again(watch.DEBUG)
+        second = again(watch_library.DEBUG)
         renamed = {f.name: f for f in second.functions}
         if case.function.name in renamed:
             answer = _ask(second, [case], path=trial.path)

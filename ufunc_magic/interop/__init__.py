@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ..lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .address import ctypes_function, lowlevel, prototype
-    from .pointers import asarray, ascapsule, pointer
-
-__all__ = ["asarray", "ascapsule", "ctypes_function", "lowlevel", "pointer", "prototype"]
-
-#: Public name -> the module that defines it.
-_HOMES = {
-    **dict.fromkeys(("asarray", "ascapsule", "pointer"), "pointers"),
-    **dict.fromkeys(("ctypes_function", "lowlevel", "prototype"), "address"),
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        # Bound here, so that the next call finds it without this function.
-        found = globals()[name] = getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
-        return found
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    from .arrays.pointers import asarray as asarray, ascapsule as ascapsule, pointer as pointer
+    from .hosts.c_address import ctypes_function as ctypes_function, lowlevel as lowlevel, prototype as prototype
+    from .import_hooks import when_imported as when_imported
+else:
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "arrays.pointers": "asarray ascapsule pointer",
+            "hosts.c_address": "ctypes_function lowlevel prototype",
+            "import_hooks": "when_imported",
+        },
+    )

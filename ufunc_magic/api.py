@@ -1,0 +1,248 @@
+"""The library: the same as the magics, without a notebook."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from . import runtime
+from .model import ObjectCode, OptionError, SignatureError, TargetError, make_options, unpack
+
+if TYPE_CHECKING:
+    from .runtime import Build
+    from .toolchain import Diagnosis
+
+__all__ = ["c_ufunc", "compile_c", "compile_cuda", "compile_cython", "doctor", "dumps", "from_numba", "loads"]
+
+
+def compile_c(source: str, **options: Any) -> Build:
+    """Compile C (or C++ with ``cplus=True``) and return its functions.
+
+    Parameters
+    ----------
+    source : str
+    **options
+        The words of ``%%c_ufunc?``: ``types="f4,f8"``, ``parallel=2``, ``strict=True``, ...
+
+    Returns
+    -------
+    Build
+
+    Raises
+    ------
+    OptionError
+        For an unknown option or a bad value.
+    UfuncMagicError
+        As `build`.
+    """
+    from .pipeline import build
+
+    made = make_options(options)
+    return build(source, language="c", options=made, name=made.name or "<c>")
+
+
+def compile_cython(source: str, **options: Any) -> Build:
+    """Compile Cython and return its functions, classes and constants.
+
+    Functions whose parameters and results are numbers, or arrays with a ``# ufunc:`` comment above, are ufuncs; the
+    others are what ``%%cython`` makes of them.
+
+    Parameters
+    ----------
+    source : str
+    **options
+        The words of ``%%cython_ufunc?``: ``cplus=True``, ``annotate=True``, ``compile_args=["-O2"]``, ...
+
+    Returns
+    -------
+    Build
+
+    Raises
+    ------
+    OptionError
+        For an unknown option or a bad value.
+    UfuncMagicError
+        As `build`.
+    Exception
+        Whatever the statements of the source raise.
+    """
+    from .pipeline import build
+
+    made = make_options(options)
+    return build(source, language="cython", options=made, name=made.name or "<cython>")
+
+
+def compile_cuda(source: str, **options: Any) -> Build:
+    """Compile CUDA C++ and return its functions.
+
+    Parameters
+    ----------
+    source : str
+        ``__device__`` functions, ``__global__`` kernels, and what they need.
+    **options
+        The words of ``%%cuda_device?``: ``device="cpu"``, ``types="f4,f8"``, ...
+
+    Returns
+    -------
+    Build
+        On a machine without a GPU the device functions are ufuncs of their emulation on the CPU.
+
+    Raises
+    ------
+    OptionError
+        For an unknown option or a bad value.
+    ToolchainError
+        For ``device="gpu"`` where there is none.
+    UfuncMagicError
+        As `build`.
+    """
+    from .pipeline import build
+
+    made = make_options(options)
+    return build(source, language="cuda", options=made, name=made.name or "<cuda>")
+
+
+def c_ufunc(source: str, **options: Any) -> np.ufunc:
+    """The one function of ``source`` as a ufunc.
+
+    >>> double = c_ufunc("double f(double a) { return 2*a; }")
+
+    Raises
+    ------
+    SignatureError
+        If the source defines several functions, or one that cannot be a ufunc.
+    """
+    made = compile_c(source, **options)
+    ufuncs = [f for f in made.values() if isinstance(f, np.ufunc)]
+    if len(ufuncs) != 1 or len(made) != 1:
+        plain = next((f for f in made.object_code.functions if f.kind == "plain"), None)
+        if plain and len(made) <= 1:
+            raise SignatureError(f"{plain.name} cannot be a ufunc: {plain.reason}.", remedy="Or use compile_c().")
+        raise SignatureError(
+            f"The source defines {len(made)} functions ({', '.join(made)}), c_ufunc() wants one.",
+            remedy="Use compile_c(), or make the others static.",
+        )
+    return ufuncs[0]
+
+
+def doctor() -> Diagnosis:
+    """What this machine has for compiling cells, and what one command would add; printable."""
+    from .toolchain import diagnose
+
+    return diagnose()
+
+
+def dumps(function: Any, *, source: bool = True, key: bytes | str | None = None) -> bytes:
+    """A compiled function as bytes that `loads` makes a function of, in any process with NumPy and this package.
+
+    Parameters
+    ----------
+    function : numpy.ufunc, function, Build, or Numba function
+        What this package has made; a Numba function goes through `from_numba` first.
+    source : bool
+        Send the source along, so that a machine of another kind can compile it again.
+    key : bytes or str
+        Sign with it (HMAC-SHA256); ``UFUNC_MAGIC_KEY`` if omitted, and not at all if that is not set.
+
+    Returns
+    -------
+    bytes
+        Some 40 kB for a one-line function; ``docs/object-code.md`` says what each byte is.  With functions of CUDA
+        cells goes what kernels of Numba's are linked with, where NVRTC is installed to make it.
+
+    Raises
+    ------
+    SignatureError
+        If the function is not one of these, or Numba's cannot travel; the message says why.
+
+    Examples
+    --------
+    >>> data = um.dumps(um.c_ufunc("double f(double a) { return 2*a; }"))
+    >>> um.loads(data)(21.0)
+    42.0
+    """
+    found = runtime.object_code_of(function)
+    if found is None and type(function).__module__.partition(".")[0] == "numba":
+        function = from_numba(function)
+    if found is not None and found[0].language == "cuda":
+        from .toolchain import nvrtc  # only functions of CUDA cells
+
+        nvrtc.carry_ltoir(found[0])
+    return runtime.dumps(function, source=source, key=key)
+
+
+def loads(data: bytes, *, key: bytes | str | None = None, rebuild: Literal["never", "missing"] = "never") -> Any:
+    """What `dumps` was given; the same object where this process has it already.
+
+    **Loading runs native code.**  Take it only from whom you would take a program, or set a key.
+
+    Parameters
+    ----------
+    data : bytes
+    key : bytes or str
+        Accept only what was signed with it; ``UFUNC_MAGIC_KEY`` if omitted.
+    rebuild : {"never", "missing"}
+        What to do with code for another machine: raise, or compile the source that came along.
+
+    Raises
+    ------
+    TypeError
+        If it is not bytes.
+    TargetError
+        If the code cannot run here, was altered, or is not signed as it should be.
+    UfuncMagicError
+        With ``rebuild="missing"``, whatever compiling raises.
+    """
+    if rebuild not in ("never", "missing"):
+        raise OptionError(f"rebuild={rebuild!r} is not known.", remedy="Use 'never' or 'missing'.")
+    given: object = data
+    if isinstance(given, str | int):  # bytes() would make something of the one, and zeros of the other
+        raise TypeError(f"loads() takes the bytes that dumps() gave, not {type(given).__name__}")
+    if rebuild == "never":
+        return runtime.loads(data, key=key)
+    object_code, entry = unpack(bytes(data), key=runtime.secret(key))
+    try:
+        return runtime.function_of(object_code, entry)
+    except TargetError as fault:
+        made = _rebuilt(object_code, fault)
+    return made[entry] if entry else made
+
+
+def _rebuilt(object_code: ObjectCode, fault: TargetError) -> Any:
+    languages: dict[str, Literal["c", "cython", "cuda"]] = {"c": "c", "c++": "c", "cython": "cython", "cuda": "cuda"}
+    if not object_code.source or object_code.language not in languages:
+        what = "came without its source" if not object_code.source else f"was made by {object_code.language}"
+        raise TargetError(
+            f"{fault.message} It {what}, so it cannot be compiled here.",
+            remedy="Compile it on a machine like this one.",
+        ) from fault
+    from .pipeline import build  # compilers: only who asked for them
+
+    options = make_options({k: v for k, v in object_code.options.items() if k != "arch"})
+    return build(object_code.source, language=languages[object_code.language], options=options, name=object_code.name)
+
+
+def from_numba(function: Any) -> np.ufunc:
+    """A real ufunc made of the object code of a Numba function.
+
+    Parameters
+    ----------
+    function : numba dispatcher or DUFunc
+        ``@njit`` with explicit or already compiled signatures, or ``@vectorize``; of numbers only.
+
+    Returns
+    -------
+    numpy.ufunc
+        It needs no Numba to be called, pickled or loaded.  Its exceptions are the function's own.
+
+    Raises
+    ------
+    SignatureError
+        If it takes arrays, lists or other objects, or nothing has been compiled yet.
+    ToolchainError
+        If Numba is not installed.
+    """
+    from .pipeline import from_numba as build_from_numba
+
+    return build_from_numba(function)

@@ -1,0 +1,326 @@
+"""Do two results agree?  Distances in units in the last place, and the rule that judges them.  Pure.
+
+A value agrees if it is equal (NaN equals NaN, +0 equals -0), or at most ``tolerance`` ulp away, or *eased*:
+
+``|got - expected| <= 2 * tolerance * eps * max(|expected|, typical)``
+
+where ``typical`` is the median of the finite, non-zero ``|expected|`` of the whole sample.  The eased rule
+is for cancellation: ``exp(x) - 1`` near 0 carries an error of one ulp *of exp(x)*, which is many ulp of a
+tiny result, so an ulp limit alone would accuse every correct program.  What it lets pass is smaller than
+the last digits of the results it stands among.  If more than a quarter of the values need easing, the
+typical value is no measure of the intermediate ones, and they count as differing after all.
+
+What is left may be *explained* where the caller can compute expectations again: an element agrees if the
+difference is at most ``tolerance / 2`` times what the last bits of the inputs (up to 4 ulp of each) change in
+the expected result there.  That also shows how coarse its intermediate results are.
+``exp(77 - 7235/T)``, the arcsine of nearly 1, iterations that amplify: no two correct programs agree on
+these to a few ulp.  A wrong branch is not explained by that.  Of many such elements the 300 that are furthest
+off, in ulp and in value, are looked at, and one unexplained is enough.
+
+The default tolerance is 4 ulp, the documented bound of glibc's vector functions; 16 where one side was
+computed in a wider type than the other (Python's double against C's float), because every step then
+rounds differently; the narrower type is the one compared in.  A result that was gathered from ``terms`` numbers,
+as a sum is, may be off by ``sqrt(terms)`` times as much: roundings pile up as a random walk, and each order of the
+terms has its own (Higham and Mary, SIAM J. Sci. Comput. 41, 2019).  A component of a complex number is measured in
+ulp of its absolute value.  Integers and booleans must be equal
+or explained.  With ``tolerance=0`` every bit counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..render import Agreement, count
+
+__all__ = ["agreement", "disagreeing", "outputs", "ulp_distance"]
+
+#: See the module's text.
+SAME_TYPE, OTHER_TYPE = 4.0, 16.0
+EASED_SHARE = 0.25
+EXPLAINED = 300
+
+Array = NDArray[Any]
+#: Numbers along each axis of a core that are kept to name it.
+HEAD = 20
+
+#: Positions along the first axis -> how far each expected output moves there with the inputs' last bits.
+Explain = Callable[[NDArray[np.intp]], tuple[Array, ...]]
+
+
+def agreement(
+    expected: Any,
+    got: Any,
+    *,
+    tolerance: float | None = None,
+    inputs: Sequence[Array] = (),
+    explain: Explain | None = None,
+    terms: int = 1,
+) -> Agreement:
+    """Compare results with the expected ones.
+
+    Parameters
+    ----------
+    expected, got : array_like or tuple of array_like
+        A tuple holds several outputs.  ``got`` gives the types; ``expected`` may be a list of Python numbers.
+    tolerance : float
+        Ulp that do not count; see the module for the default.
+    inputs : sequence of array
+        What the results were computed from, to name the worst place.
+    explain : callable
+        See the module; not asked where ``tolerance`` is 0.
+    terms : int
+        Numbers that each result was gathered from; only the default tolerance grows with them.
+
+    Returns
+    -------
+    Agreement
+    """
+    piled = math.sqrt(max(1, terms)) if tolerance is None else 1.0
+    wanted, given = outputs(expected), outputs(got)
+    if len(wanted) != len(given):
+        return Agreement(False, float("inf"), detail=f"{count(len(given), 'output')} where {len(wanted)} were expected")
+    found = []
+    for position, (e, g) in enumerate(zip(wanted, given, strict=True)):
+        try:
+            found.append(_differences(_unmasked(e), np.asarray(_unmasked(g)), tolerance, piled))
+        except ValueError:
+            detail = f"output {position + 1} has shape {np.shape(g)} where {np.shape(e)} was expected"
+            return Agreement(False, float("inf"), detail=detail)
+    compared = max((difference.got.size for difference in found), default=0)
+    wrong = any(difference.wrong.any() for difference in found)
+    explained = ""
+    if wrong and explain is not None and tolerance != 0:
+        found = _explained(found, explain, SAME_TYPE if tolerance is None else tolerance, piled)
+        wrong = any(difference.wrong.any() for difference in found)
+        explained = "" if wrong else "up to the rounding of the inputs"
+    if not any(difference.index.size for difference in found):
+        return Agreement(True, 0.0, compared=compared)
+    position, at = _worst(found, wrong=wrong)
+    worst = found[position]
+    ulp, values = float(worst.ulp[at]), _values(worst, int(worst.index[at]), inputs)
+    if not wrong:
+        eased = max(difference.eased for difference in found)
+        detail = explained or (f"to {eased:.0e} of a typical value" if eased else "")
+        return Agreement(True, ulp, worst=values, compared=compared, detail=detail)
+    which = f"output {position + 1} " if len(found) > 1 else ""
+    place = f"at ({', '.join(map(_word, values[0]))}) " if values[0] else ""
+    least = "at least " if worst.unseen else ""
+    share = f"{least}{count(int(worst.wrong.sum()))} of {count(worst.got.size)} differ"
+    detail = f"{which}{place}is {_word(values[2])}, expected {_word(values[1])}; {share}"
+    return Agreement(False, ulp, worst=values, compared=compared, detail=detail)
+
+
+def disagreeing(expected: Any, got: Any, *, tolerance: float | None = None) -> NDArray[np.intp]:
+    """Positions along the first axis where any output disagrees.
+
+    Raises
+    ------
+    ValueError
+        If the results differ in number or shape.
+    """
+    rows = [np.zeros(0, dtype=np.intp)]
+    for e, g in zip(outputs(expected), outputs(got), strict=True):
+        difference = _differences(e, np.asarray(g), tolerance)
+        rows.append(_lead(difference, difference.index[difference.wrong])[0])
+    return np.unique(np.concatenate(rows))
+
+
+def outputs(results: Any) -> tuple[Any, ...]:
+    """The outputs of a call as a tuple."""
+    return results if isinstance(results, tuple) else (results,)
+
+
+def _unmasked(result: Any) -> Any:
+    """A masked array's elements as they are seen: NaN, or None, where it is masked, whatever lies below."""
+    if not isinstance(result, np.ma.MaskedArray):
+        return result
+    if result.dtype.kind in "fc":
+        return result.filled(np.nan)
+    seen = np.array(result.data, dtype=object)
+    seen[np.ma.getmaskarray(result)] = None
+    return seen
+
+
+def ulp_distance(expected: Array, got: Array, *, size: Array | None = None) -> NDArray[np.float64]:
+    """``|got - expected|`` in units in the last place of ``expected``; both real, of one floating type.
+
+    ``size`` gives the units in place of ``expected``: the absolute value, for a component of a complex number.
+    0 where equal or both NaN; infinite where only one is finite, or the infinities differ.
+    """
+    kind = np.finfo(expected.dtype)
+    with np.errstate(all="ignore"):
+        # The spacing of the largest binade overflows; half of it is the largest that is finite.
+        unit = np.spacing(np.minimum(np.abs(expected) if size is None else size, kind.max / 2))
+        distance: NDArray[np.float64] = (np.abs(got - expected) / unit).astype(np.float64)
+    distance[~(np.isfinite(expected) & np.isfinite(got))] = np.inf
+    distance[(expected == got) | (np.isnan(expected) & np.isnan(got))] = 0.0
+    return distance
+
+
+@dataclass(frozen=True, eq=False)
+class _Differences:
+    """One output: both sides in the type they were compared in, and the flat positions where they
+    are unequal with their distances in ulp and in value, which of those are wrong, what part of the
+    typical value the largest difference is that was eased (0 if none was), whether one side
+    was computed in a wider type, and how many that seemed wrong nobody tried to explain."""
+
+    expected: Array
+    got: Array
+    index: NDArray[np.intp]
+    ulp: NDArray[np.float64]
+    apart: NDArray[np.float64]
+    wrong: NDArray[np.bool_]
+    eased: float = 0.0
+    widened: bool = False
+    unseen: int = 0
+
+
+def _differences(expected: Any, got: Array, tolerance: float | None, piled: float = 1.0) -> _Differences:
+    if got.dtype.kind not in "fc":
+        return _exact_differences(expected, got)
+    raw = np.asarray(expected)
+    e, g = _common(raw, got)
+    e = np.broadcast_to(e, g.shape)
+    widened = raw.dtype.kind in "fc" and _bits(raw) != _bits(got)
+    if tolerance is None:
+        tolerance = piled * (OTHER_TYPE if widened else SAME_TYPE)
+    index = np.flatnonzero(~((e == g) | (np.isnan(e) & np.isnan(g))))
+    here, there = e.reshape(-1)[index], g.reshape(-1)[index]
+    parts = [(here.real, there.real), (here.imag, there.imag)] if e.dtype.kind == "c" else [(here, there)]
+    distances = [ulp_distance(a, b, size=np.abs(here)) for a, b in parts]
+    ulp = np.maximum.reduce(distances)
+    wrong = ulp > tolerance
+    with np.errstate(all="ignore"):
+        apart = np.abs(there - here).astype(np.float64)
+    typical = _typical(e)
+    eased = wrong & _within(parts, np.abs(here), typical, tolerance)
+    if not eased.any() or np.count_nonzero(eased) > EASED_SHARE * g.size:
+        return _Differences(e, g, index, ulp, apart, wrong, widened=widened)
+    share = float(apart[eased].max()) / typical if typical else 0.0
+    return _Differences(e, g, index, ulp, apart, wrong & ~eased, share, widened)
+
+
+def _within(parts: list[tuple[Array, Array]], size: Array, typical: float, tolerance: float) -> NDArray[np.bool_]:
+    allowed = 2 * tolerance * float(np.finfo(size.dtype).eps) * np.maximum(size.astype(np.float64), typical)
+    with np.errstate(all="ignore"):
+        within = [np.abs(b - a) <= allowed for a, b in parts]
+    # An infinite expectation would allow anything.
+    return np.asarray(np.logical_and.reduce(within) & np.isfinite(size), dtype=np.bool_)
+
+
+def _typical(expected: Array) -> float:
+    size = np.abs(expected.reshape(-1)[:: max(1, expected.size // 10_000)]).astype(np.float64)
+    size = size[np.isfinite(size) & (size > 0)]
+    return float(np.median(size)) if size.size else 0.0
+
+
+def _bits(array: Array) -> int:
+    return int(np.finfo(array.dtype).nmant)
+
+
+def _common(expected: Array, got: Array) -> tuple[Array, Array]:
+    """Both sides in the narrower of the two floating types, complex if either is."""
+    if expected.dtype.kind not in "fc":
+        expected = expected.astype(got.dtype)
+    narrow = min(expected.dtype, got.dtype, key=lambda dtype: np.finfo(dtype).nmant)
+    real = np.zeros(0, narrow).real.dtype
+    both = np.result_type(real, np.complex64) if "c" in (expected.dtype.kind, got.dtype.kind) else real
+    with np.errstate(all="ignore"):
+        return expected.astype(both, copy=False), got.astype(both, copy=False)
+
+
+def _exact_differences(expected: Any, got: Array) -> _Differences:
+    e = np.asarray(expected)
+    if got.dtype.kind == "b" and e.dtype.kind != "O":
+        e = e.astype(np.bool_)
+    e = np.broadcast_to(e, got.shape)
+    # Arrays of Python integers too wide for any type are of objects, and compare exactly.
+    differ = np.asarray(e != got, dtype=np.bool_)
+    if e.dtype.kind == got.dtype.kind and got.dtype.kind in "mM":
+        differ &= ~(np.isnat(e) & np.isnat(got))
+    index = np.flatnonzero(differ)
+    apart = np.abs(got.reshape(-1)[index].astype(np.float64) - e.reshape(-1)[index].astype(np.float64))
+    return _Differences(e, got, index, np.fmax(apart, 1.0), apart, np.ones(index.size, np.bool_))
+
+
+def _explained(found: list[_Differences], explain: Explain, tolerance: float, piled: float) -> list[_Differences]:
+    """``found`` with only those wrong that were looked at and remain unexplained."""
+    rows = np.unique(np.concatenate([_furthest(difference) for difference in found]))
+    spreads = explain(rows)
+    remaining = []
+    for difference, spread in zip(found, spreads, strict=True):
+        lead, *rest = _lead(difference, difference.index)
+        asked = difference.wrong & np.isin(lead, rows)
+        place = (np.searchsorted(rows, lead[asked]), *(axis[asked] for axis in rest))
+        limit = piled * (max(tolerance, OTHER_TYPE) if difference.widened else tolerance)
+        with np.errstate(all="ignore"):
+            apart = difference.apart[asked]
+            within = (apart <= limit / 2 * _coarse(np.asarray(spread), difference.got)[place]) & np.isfinite(apart)
+        wrong = np.zeros_like(difference.wrong)
+        wrong[asked] = ~within
+        unseen = int(difference.wrong.sum() - asked.sum())
+        remaining.append(replace(difference, wrong=wrong, unseen=unseen))
+    return remaining
+
+
+def _coarse(spread: Array, got: Array) -> Array:
+    """``spread``, with the usual one where a result did not move: it is then coarser than the inputs' last bits."""
+    moved = spread[np.isfinite(spread) & (spread > 0)]
+    if got.dtype.kind not in "fc" or not moved.size:
+        return spread
+    return np.where(spread == 0, np.median(moved), spread)
+
+
+def _furthest(difference: _Differences) -> NDArray[np.intp]:
+    """Positions along the first axis of the wrong elements that are furthest off, in ulp or in value."""
+    wrong = np.flatnonzero(difference.wrong)
+    measures = (np.nan_to_num(m[wrong], nan=np.inf, posinf=np.inf) for m in (difference.ulp, difference.apart))
+    chosen = [wrong[np.argsort(-m)[: EXPLAINED // 2]] for m in measures]
+    return _lead(difference, difference.index[np.concatenate(chosen)])[0]
+
+
+def _lead(difference: _Differences, places: NDArray[np.intp]) -> tuple[NDArray[np.intp], ...]:
+    """Flat places as positions along each axis; a single number is an axis of one."""
+    return np.unravel_index(places, difference.got.shape or (1,))
+
+
+def _worst(found: list[_Differences], *, wrong: bool) -> tuple[int, int]:
+    """The output with the largest distance, among the wrong values if there are any, and where in its ``index``."""
+    largest = (-1.0, 0, 0)
+    for position, difference in enumerate(found):
+        distance = np.where(difference.wrong, difference.ulp, -1.0) if wrong else difference.ulp
+        if distance.size:
+            at = int(np.argmax(distance))
+            largest = max(largest, (float(distance[at]), -position, at))
+    return -largest[1], largest[2]
+
+
+def _values(difference: _Differences, place: int, inputs: Sequence[Array]) -> tuple[Any, Any, Any]:
+    where = np.unravel_index(place, difference.got.shape)
+    given = tuple(_at(array, where, difference.got.shape) for array in inputs)
+    return given, _number(difference.expected[where]), _number(difference.got[where])
+
+
+def _at(array: Array, where: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
+    """The input that belongs to an output's place: of the same shape, or a core behind the first axis."""
+    if array.shape == shape:
+        return _number(array[where])
+    return _number(array[where[0]] if array.ndim and where else array)
+
+
+def _number(value: Any) -> Any:
+    """``value`` as Python numbers, the first ones of a core as lists."""
+    if isinstance(value, np.ndarray):
+        return value[(slice(HEAD),) * value.ndim].tolist()
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _word(value: Any) -> str:
+    word = str(value)
+    return word if len(word) <= 40 else f"{word[:37]}..."

@@ -1,0 +1,277 @@
+"""Inputs to try a function on, made from its types and kept inside its domain.
+
+A domain cannot be read off a signature, so a few intervals are tried and the one with the fewest
+results that are not finite wins; among equals the earlier one in the lists below, which are ordered by
+how much of a function they show.  Trying means running the user's code: what could crash in C (an integer
+division by zero, an index past a table) or never end is tried through ``screen``, its harmless Python
+version, first, and without one only small positive integers are used.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..model import TYPES
+
+__all__ = ["CORE_SIZE", "dtypes", "edge_inputs", "sample_arguments", "sample_inputs"]
+
+#: Size of a core dimension that only has a name.
+CORE_SIZE = 16
+
+#: Elements a candidate interval is tried on, and distinct elements that are screened one by one.
+PROBES = 200
+POOL = 1 << 14
+
+#: Share of elements that the screen may hold back (a zero divisor among 201 integers) at no disadvantage.
+TOLERATED = 0.05
+
+_FLOATS = (
+    (-2.0, 2.0),
+    (0.05, 5.0),
+    (-0.99, 0.99),
+    (0.05, 0.95),
+    (1.5, 100.0),
+    (100.0, 1000.0),
+    (1e3, 1e4),
+    (-100.0, -1.5),
+)
+#: Both ends belong to the interval.
+_INTEGERS = ((-100.0, 100.0), (1.0, 100.0), (1.0, 10.0), (0.0, 1.0))
+_SAFE_FLOATS = ((0.05, 0.95), (0.05, 5.0), (1.5, 100.0), (-2.0, 2.0))
+_SAFE_INTEGERS = ((1.0, 10.0),)
+
+#: No huge or tiny values: there a fused multiply-add may rightly differ from two roundings.
+_EDGE_FLOATS = (0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 10.0, 1e-8, math.inf, -math.inf, math.nan)
+_EDGE_COMPLEX = (0j, 1 + 0j, -1 + 0j, 1j, 0.5 - 0.5j, 2 + 1e-8j)
+#: No extremes: signed overflow, and INT_MIN / -1 among it, is undefined in C and may trap.
+_EDGE_SIGNED = (0, 1, -1, 2, 3, -7, 10, 100)
+_EDGE_UNSIGNED = (0, 1, 2, 3, 7, 10, 100, 255)
+_EDGES = 256
+
+Interval = tuple[float, float]
+Arrays = tuple[NDArray[Any], ...]
+
+
+def dtypes(types: str | Sequence[int]) -> tuple[np.dtype[Any], ...]:
+    """Types of the inputs: ``"dd->d"``, ``"dd"`` and ``(12, 12)`` are all two doubles."""
+    chars = types.partition("->")[0] if isinstance(types, str) else [TYPES[number].char for number in types]
+    return tuple(np.dtype(char) for char in chars)
+
+
+def sample_inputs(
+    types: str | Sequence[int],
+    *,
+    size: int,
+    probe: Callable[..., Any] | None = None,
+    screen: Callable[..., NDArray[np.bool_]] | None = None,
+    cores: Sequence[Sequence[int | str]] = (),
+    cautious: bool = False,
+    patience: Callable[[], bool] | None = None,
+    probes: int = PROBES,
+    pool: int = POOL,
+    seed: int = 20240229,
+) -> Arrays:
+    """Random inputs on which the function is defined.
+
+    Parameters
+    ----------
+    types : str or sequence of int
+        ``"dd->d"`` or NumPy type numbers of the inputs.
+    size : int
+        Elements, the length of the first axis.
+    probe : callable
+        The function, on arrays.  Without it the first interval of the list is taken unseen.
+    screen : callable
+        Called with the arrays before ``probe``; says which elements may be given to it.
+    cores : sequence of sequence of int or str
+        Core dimensions of each input; a named one has ``CORE_SIZE``.
+    cautious : bool
+        The function may loop for ever, recurse, or index a table: small positive values first, no
+        search once they give finite results, and every element is screened.
+    patience : callable
+        Asked before each trial after the first; false ends the search.
+    probes : int
+        Elements that each trial uses.
+    pool : int
+        Distinct elements where every one is screened: integer inputs, and ``cautious``.
+    seed : int
+        The same seed gives the same inputs.
+
+    Returns
+    -------
+    tuple of ndarray
+        C-contiguous, of shape ``(size, *core)``.
+    """
+    kinds = dtypes(types)
+    shapes = [tuple(n if isinstance(n, int) else CORE_SIZE for n in core) for core in (*cores, *[()] * len(kinds))]
+    candidates = [_candidates(kind, cautious=cautious, screened=screen is not None) for kind in kinds]
+
+    def draw(intervals: Sequence[Interval], length: int) -> Arrays:
+        rng = np.random.default_rng(seed)
+        limit = max(1 << 15, (1 << 20) // max(1, len(kinds)))
+        operands = zip(kinds, shapes, intervals, strict=False)
+        return tuple(_draw(rng, kind, (length, *shape), interval, limit) for kind, shape, interval in operands)
+
+    chosen = tuple(options[0] for options in candidates)
+    if probe is not None and kinds:
+
+        def score(intervals: Sequence[Interval]) -> tuple[float, bool]:
+            return _score(draw(intervals, probes), probe, screen)
+
+        chosen = _search(candidates, score, patience or (lambda: True))
+    if screen is None or not (cautious or any(kind.kind in "iu" for kind in kinds)):
+        return draw(chosen, size)
+    inputs = draw(chosen, min(size, pool))
+    passed = screen(*inputs)
+    if not passed.any():
+        safest = tuple(_candidates(kind, cautious=True, screened=False)[0] for kind in kinds)
+        return draw(safest, size)
+    return tuple(np.resize(array[passed], (size, *array.shape[1:])) for array in inputs)
+
+
+def sample_arguments(samples: Sequence[str], *, along: int, kind: str) -> tuple[Any, ...]:
+    """Arguments of a Python function, positive and small.
+
+    Parameters
+    ----------
+    samples : sequence of str
+        NumPy's type letter and the number of dimensions of each, ``"d1"``; ``"O1"`` stands for an array of ``kind``.
+    along : int
+        Size of every axis.
+    kind : str
+        A type's name.
+
+    Returns
+    -------
+    tuple
+        Arrays, and Python numbers that differ from one another: integers from 10 downwards, so that they are
+        indices of axes of eleven, and others from 0.75 upwards.
+    """
+    found: list[Any] = []
+    numbers = itertools.count()
+    for position, sample in enumerate(samples):
+        dtype = np.dtype(kind if sample[0] == "O" else sample[0])
+        shape = (along,) * int(sample[1:])
+        if shape:
+            (drawn,) = sample_inputs(dtype.char, size=math.prod(shape), cautious=True, seed=position + 1)
+            found.append(drawn.reshape(shape))
+        elif dtype.kind in "iu":
+            found.append(max(2, 10 - next(numbers)))
+        else:
+            found.append(dtype.type(0.75 + next(numbers) / 2).item())
+    return tuple(found)
+
+
+def edge_inputs(types: str | Sequence[int]) -> Arrays:
+    """Zeros, units, infinities and NaN in all combinations, at most 256 of them; for scalar inputs only."""
+    values = [_edges(kind) for kind in dtypes(types)]
+    rows = list(itertools.islice(itertools.product(*values), 20_000))
+    if len(rows) > _EDGES:
+        rng = np.random.default_rng(0)
+        rows = [tuple(column[i] for column, i in zip(values, pick, strict=True)) for pick in _picks(rng, values)]
+    return tuple(
+        np.array(column, dtype=kind) for column, kind in zip(zip(*rows, strict=True), dtypes(types), strict=True)
+    )
+
+
+def _picks(rng: np.random.Generator, values: Sequence[Sequence[Any]]) -> list[list[int]]:
+    return [[int(rng.integers(len(column))) for column in values] for _ in range(_EDGES)]
+
+
+def _edges(kind: np.dtype[Any]) -> Sequence[Any]:
+    match kind.kind:
+        case "b":
+            return (False, True)
+        case "i":
+            return _EDGE_SIGNED
+        case "u":
+            return _EDGE_UNSIGNED
+        case "c":
+            return _EDGE_COMPLEX
+        case _:
+            return _EDGE_FLOATS
+
+
+def _candidates(kind: np.dtype[Any], *, cautious: bool, screened: bool) -> Sequence[Interval]:
+    match kind.kind:
+        case "b":
+            return ((0.0, 1.0),)
+        case "i" | "u":
+            options = _INTEGERS if screened and not cautious else _SAFE_INTEGERS
+            return options if kind.kind == "i" else tuple((max(low, 0.0), high) for low, high in options)
+        case _:
+            return _SAFE_FLOATS if cautious else _FLOATS
+
+
+def _search(
+    candidates: Sequence[Sequence[Interval]],
+    score: Callable[[Sequence[Interval]], tuple[float, bool]],
+    patience: Callable[[], bool],
+) -> tuple[Interval, ...]:
+    """The same interval for every input first; then, if none is perfect, each input by itself, twice."""
+    best = tuple(options[0] for options in candidates)
+    best_score = score(best)
+
+    def trials() -> Any:
+        for level in range(1, max(map(len, candidates))):
+            yield tuple(options[min(level, len(options) - 1)] for options in candidates)
+        for _ in range(2):
+            for position, options in enumerate(candidates):
+                for option in options:
+                    yield (*best[:position], option, *best[position + 1 :])
+
+    for trial in trials():
+        if best_score == (0.0, False) or not patience():
+            break
+        trial_score = score(trial)
+        if trial_score < best_score:
+            best, best_score = trial, trial_score
+    return best
+
+
+def _score(
+    inputs: Arrays, probe: Callable[..., Any], screen: Callable[..., NDArray[np.bool_]] | None
+) -> tuple[float, bool]:
+    """Share of elements that were kept from running or whose result is not finite, and whether all results
+    are the same: an interval on which nothing happens shows nothing."""
+    lost = 0.0
+    if screen is not None:
+        passed = screen(*inputs)
+        inputs = tuple(array[passed] for array in inputs)
+        lost = 1.0 - float(passed.mean())
+    if not len(inputs[0]):
+        return 1.0, True
+    with np.errstate(all="ignore"):
+        results = probe(*inputs)
+    results = tuple(map(np.asarray, results if isinstance(results, tuple) else (results,)))
+    good = np.ones(len(inputs[0]), dtype=np.bool_)
+    for result in results:
+        if result.dtype.kind in "fc" and result.shape[:1] == good.shape:
+            good &= np.isfinite(result.reshape(len(good), -1)).all(axis=1)
+    same = all(bool((result == result.flat[0]).all()) for result in results if result.size)
+    bad = 1.0 - float(good.mean())
+    return bad + (lost if lost > TOLERATED else 0.0), same
+
+
+def _draw(
+    rng: np.random.Generator, kind: np.dtype[Any], shape: tuple[int, ...], interval: Interval, limit: int
+) -> NDArray[Any]:
+    """``shape`` numbers, the first ``limit`` of them distinct draws that then repeat: drawing costs time."""
+    total = math.prod(shape)
+    low, high = interval
+    drawn = min(total, limit)
+    match kind.kind:
+        case "b" | "i" | "u":
+            values = rng.integers(int(low), int(high), size=drawn, endpoint=True).astype(kind)
+        case "c":
+            parts = rng.uniform(low, high, size=(2, drawn))
+            values = (parts[0] + 1j * parts[1]).astype(kind)
+        case _:
+            values = rng.uniform(low, high, size=drawn).astype(kind)
+    return np.resize(values, shape) if drawn < total else values.reshape(shape)

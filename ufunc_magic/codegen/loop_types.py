@@ -1,0 +1,110 @@
+"""A loop's operands and their types, as the unit spells them.  Pure text."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ..model import NumberType, Operand, Signature
+
+__all__ = ["INSTRUCTIONS", "Instance", "Value", "callee", "cplus_type", "type_numbers", "type_text", "values"]
+
+
+#: What a processor has an instruction for, so that a function that calls nothing else calls nothing.
+INSTRUCTIONS = frozenset("sqrt fabs copysign sqrtf fabsf copysignf".split())
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One loop to be written: a signature and, for cells written in terms of T, the type T stands for."""
+
+    signature: Signature
+    type: NumberType | None = None
+    #: Prefix of the renamed copy of the cell that holds the function, and the names with that prefix.
+    copy: str = ""
+    renamed: tuple[str, ...] = ()
+    #: Everything the function calls, directly or not.
+    calls: frozenset[str] = frozenset()
+    #: It holds a loop, or something that it calls does.
+    loops: bool = False
+    #: Inlined, it calls nothing.
+    leaf: bool = False
+    #: The function takes an ``int *`` at the end, and sets it where it would have raised an exception.
+    fails: bool = False
+    #: Name of a function with such an ``int *`` that raises it; its loops run it holding the GIL.
+    checked: str = ""
+    #: Every call needs Python: `checked` is all there is.
+    python: bool = False
+
+
+@dataclass(frozen=True)
+class Value:
+    """One operand in generated code: ``t`` its type's name, ``n`` its place in the ufunc's operands."""
+
+    operand: Operand
+    n: int
+    t: str
+    output: int = -1  # place among the outputs, for outputs
+
+
+def values(k: int, signature: Signature) -> tuple[list[Value], list[Value]]:
+    inputs = [Value(o, n, f"__ufm_t{k}_{n}") for n, o in enumerate(signature.inputs)]
+    first = len(inputs)
+    outputs = [Value(o, n, f"__ufm_t{k}_{n}", n - first) for n, o in enumerate(signature.outputs, start=first)]
+    return inputs, outputs
+
+
+def type_text(k: int, instance: Instance) -> str:
+    """A typedef for every operand of loop ``k``, in the cell's own words; the compiler resolves them."""
+    inputs, outputs = values(k, instance.signature)
+    template = instance.signature.function.template
+    lines = []
+    scoped = bool(template and instance.type)
+    if scoped and instance.type:
+        kind = cplus_type(instance.type)
+        members = "".join(f"typedef {kind} {t}; " for t in template)
+        for value in (*inputs, *outputs):
+            members += f"typedef {value.operand.type} o{value.n}; " if value.operand.type != "auto" else ""
+        lines.append(f"struct __ufm_s{k} {{ {members}}};")
+    for value in (*inputs, *outputs):
+        spelled = value.operand.type
+        if spelled in ("auto", "decltype(auto)"):
+            spelled = f"__typeof__({callee(instance)}({', '.join(f'*({v.t} *)0' for v in inputs)}))"
+        elif scoped:
+            spelled = f"__ufm_s{k}::o{value.n}"
+        elif instance.copy and instance.type:
+            spelled = _in_copy(spelled, instance)
+        lines.append(f"typedef {spelled} {value.t};")
+    return "\n".join(lines) + "\n"
+
+
+def _in_copy(spelled: str, instance: Instance) -> str:
+    assert instance.type is not None
+    words = {name: instance.copy + name for name in instance.renamed} | {"T": instance.type.c}
+    return re.sub(r"\w+", lambda m: words.get(m[0], m[0]), spelled)
+
+
+def cplus_type(kind: NumberType) -> str:
+    """A number type as C++ spells it."""
+    match kind.char:
+        case "?":
+            return "bool"
+        case "F" | "D" | "G":
+            return f"std::complex<{kind.c.replace(' _Complex', '')}>"
+        case _:
+            return kind.c
+
+
+def callee(instance: Instance) -> str:
+    """The C name that calls the function of a loop."""
+    function = instance.signature.function
+    name = "::".join([*function.scope, instance.copy + function.name])
+    if function.template and instance.type:
+        name += "<" + ", ".join([cplus_type(instance.type)] * len(function.template)) + ">"
+    return name
+
+
+def type_numbers(k: int, instance: Instance) -> list[str]:
+    """Constant expressions for NumPy's type numbers of the operands of loop ``k``."""
+    inputs, outputs = values(k, instance.signature)
+    return [f"__UFM_TYPE({v.t})" for v in (*inputs, *outputs)]

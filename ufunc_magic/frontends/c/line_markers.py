@@ -1,0 +1,98 @@
+"""The preprocessor's output: which of its lines are the user's own, and the typedefs among the rest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import NamedTuple
+
+from .c_text import words
+
+__all__ = ["Line", "own_lines", "typedefs_of", "with_letters"]
+
+_MARKER = re.compile(r'#(?:line)?[ \t]+(\d+)[ \t]+"((?:[^"\\]|\\.)*)"((?:[ \t]+\d)*)')
+_TYPEDEF = re.compile(r"\btypedef\b[^;{}]*|\busing\s+\w+\s*=[^;{}]*")
+_NAMES = re.compile(r"([^\W\d]\w*)\s*(?:\)\s*(?=\()|(?:\[[^\]]*\]\s*)*(?:__attribute__.*)?(?=[;,]|$))", re.S)
+_CODE_POINT = re.compile(r"\\U([0-9a-fA-F]{8})")
+_USING = re.compile(r"using\s+(\w+)")
+
+
+class Line(NamedTuple):
+    """A line of the user's: its text and where it was written (``file`` is ``""`` for the cell)."""
+
+    text: str
+    file: str
+    number: int
+
+
+def own_lines(text: str, *, cell_name: str) -> tuple[list[Line], str]:
+    """Lines of the cell and of local headers, and the text of system headers.
+
+    The markers are those of https://gcc.gnu.org/onlinedocs/cpp/Preprocessor-Output.html: flag 3 is a
+    system header.  gcc also gives it to a line of the cell on which it expands a system macro, so a file once
+    known as the user's stays so.
+    """
+    mine, system = [], []
+    own_files = {cell_name}
+    file, number, own = "", 1, False
+    for line in with_letters(text).removeprefix("\ufeff").replace("\r\n", "\n").split("\n"):
+        if line.startswith("#") and (marker := _MARKER.match(line)):
+            number = int(marker[1])
+            file = re.sub(r"\\(.)", r"\1", marker[2])
+            if "3" not in marker[3].split() and not re.fullmatch(r"<.*>", file):
+                own_files.add(file)
+            own = file in own_files
+            continue
+        if own:
+            mine.append(Line(line, "" if file == cell_name else file, number))
+        elif line:
+            system.append(line)
+        number += 1
+    return mine, "\n".join(system)
+
+
+def with_letters(text: str) -> str:
+    """The text with the letters themselves where gcc writes names as ``gr\\U000000f6\\U000000dfe``."""
+    return _CODE_POINT.sub(_letter, text) if "\\U" in text else text
+
+
+def _letter(found: re.Match[str]) -> str:
+    letter = chr(int(found[1], 16)) if int(found[1], 16) <= 0x10FFFF else ""
+    return letter if letter.isalnum() else found[0]
+
+
+def typedefs_of(text: str, used: Collection[str]) -> list[str]:
+    """Statements of ``text`` that define types named in ``used``, or needed by those, in order."""
+    statements: list[str] = []
+    by_name: dict[str, list[int]] = {}
+    for found in _TYPEDEF.finditer(text):
+        statement = found[0] + _rest(text, found.end())
+        alias = _USING.match(statement)
+        for name in [alias[1]] if alias else _NAMES.findall(_without_bodies(statement)):
+            by_name.setdefault(name, []).append(len(statements))
+        statements.append(" ".join(statement.split()) + ";")
+    wanted: set[int] = set()
+    asked, done = set(used), set[str]()
+    while asked:
+        done |= asked
+        new = {index for name in asked for index in by_name.get(name, ())} - wanted
+        wanted |= new
+        asked = {name for index in new for name in words(statements[index])} - done
+    return [statements[index] for index in sorted(wanted)]
+
+
+def _rest(text: str, start: int) -> str:
+    """From ``start`` to the next semicolon outside braces."""
+    level = 0
+    for found in re.compile(r"[{};]").finditer(text, start):
+        level += {"{": 1, "}": -1, ";": 0}[found[0]]
+        if level < 0 or (level == 0 and found[0] == ";"):
+            return text[start : found.start()]
+    return text[start:]
+
+
+def _without_bodies(statement: str) -> str:
+    """A statement with what stands in braces taken out."""
+    if "{" not in statement:
+        return statement
+    return statement[: statement.index("{")] + statement[statement.rfind("}") + 1 :]

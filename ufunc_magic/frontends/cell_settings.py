@@ -1,0 +1,143 @@
+"""What a cell of C, C++ or CUDA says for itself before it is compiled, and what a compiler says of it alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from .. import codegen, toolchain
+from ..model import CompileError, Diagnostic, Options, ParseError, Unit
+from ..toolchain import GENERATED
+from . import ufunc_comment
+from .native import storage
+
+__all__ = [
+    "bodies_need_preprocessor",
+    "compiled",
+    "fault_alone",
+    "needs_preprocessor",
+    "nothing_to_bind",
+    "types_asked",
+]
+
+_DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(\([^)\n]*\))?[ \t]*(.*(?:\\\r?\n.*)*)", re.M)
+_DECIDES = re.compile(r"^[ \t]*#[ \t]*(?:if|el|undef|define[ \t]+\w+\()", re.M)
+
+
+def needs_preprocessor(unit: Unit, source: str, *, known: Collection[str] = ()) -> bool:
+    """Does the text as typed not show every function and type?
+
+    It shows them unless it includes local files, names types that only a header defines (and that are not among the
+    ``known``), or uses a macro outside of function bodies.
+    """
+    unknown = [word for word in unit.unknown_types if word not in known]
+    if unknown or any(header.startswith('"') for header in unit.includes):
+        return True
+    if not unit.macros:
+        return False
+    lines = source.replace("\r\n", "\n").split("\n")
+    for function in unit.functions:
+        if function.file:
+            continue
+        body = "\n".join(lines[function.line - 1 : function.end_line])
+        head = body.partition("{")[0]
+        lines[function.line - 1 : function.end_line] = [head, *[""] * (function.end_line - function.line)]
+    outside = _DEFINE.sub("", "\n".join(lines))
+    # A number in an array's size is understood as it is; anything else needs the preprocessor.
+    bodies = {m[1]: "(" if m[2] else m[3] for m in _DEFINE.finditer(source)}
+    numbers = {n for n, body in bodies.items() if re.fullmatch(r"[\s\d.+*/()xXa-fA-FuUlL-]*", body) and body.strip()}
+    used = set(re.findall(r"\w+", outside))
+    return bool((set(unit.macros) - numbers) & used)
+
+
+def bodies_need_preprocessor(source: str) -> bool:
+    """Do macros with parameters or ``#if`` decide what functions do?  Macros that are numbers read as they stand."""
+    return bool(_DECIDES.search(source))
+
+
+def types_asked(unit: Unit) -> str:
+    """``types=f4,f8`` in a function's comment; it speaks for the cell, which is compiled as one."""
+    said = (ufunc_comment.read(f.annotation, of=f"{f.name} (line {f.line})") for f in unit.functions if f.annotation)
+    return next((note.types for note in said if note.types), "")
+
+
+def nothing_to_bind(unit: Unit, name: str) -> ParseError:
+    """The error of a cell without a function that could be bound."""
+    hidden = [f.name for f in unit.functions]
+    if hidden == ["main"]:
+        return ParseError(
+            f"{name} defines only main(), which is compiled but not bound.", remedy="Give it another name."
+        )
+    if hidden:
+        what = f"{name}: every function is static or main ({', '.join(hidden[:5])})."
+        return ParseError(what, remedy="Take the static away from the one to be bound.")
+    return ParseError(f"{name} defines no C function.", remedy="Write one, such as: double f(double x) { return 2*x; }")
+
+
+def compiled(
+    tool: toolchain.Toolchain,
+    translation: codegen.Translation,
+    *,
+    output: Path,
+    flags: Sequence[str],
+    link: Sequence[str],
+    extra_sources: Sequence[str | Path],
+    options: Options,
+    name: str,
+    cell: str,
+    before: str = "",
+) -> tuple[Diagnostic, ...]:
+    """Compile the unit of a cell; where only generated code is refused, say what is wrong with the cell alone.
+
+    Parameters
+    ----------
+    before : str
+        What stands before the cell in its unit and is needed to compile it alone.
+
+    Raises
+    ------
+    CompileError, LinkError, ToolchainError
+    """
+    try:
+        return toolchain.compile_shared(
+            tool,
+            translation.text,
+            output=output,
+            flags=flags,
+            link=link,
+            extra_sources=extra_sources,
+            name=name,
+            cell=cell,
+            storage=storage(),
+        )
+    except CompileError as fault:
+        if any(d.severity == "error" and d.file != GENERATED for d in fault.diagnostics):
+            raise
+        # An open brace of the cell shows first in what follows it.
+        folder = output.parent
+        alone = fault_alone(tool, cell, flags=flags, options=options, name=name, folder=folder, before=before)
+        raise (alone or fault) from None
+
+
+def fault_alone(
+    tool: toolchain.Toolchain,
+    source: str,
+    *,
+    flags: Sequence[str],
+    options: Options,
+    name: str,
+    folder: Path,
+    before: str = "",
+) -> CompileError | None:
+    """What the compiler has against the cell without loops around it."""
+    types = codegen.types_wanted(options.types)
+    alone = [f for f in flags if f not in toolchain.FAST_MATH] + ["-fsyntax-only", *(f"-DT={t.c}" for t in types[-1:])]
+    text = f"{before}#line 1 {codegen.c_string(name)}\n{source}\n"
+    try:
+        toolchain.compile_shared(
+            tool, text, output=folder / "alone", flags=alone, name=name, cell=source, storage=storage()
+        )
+    except CompileError as fault:
+        return fault if any(d.severity == "error" and d.file == name for d in fault.diagnostics) else None
+    return None

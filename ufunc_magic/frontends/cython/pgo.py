@@ -1,0 +1,120 @@
+"""Compiling with a profile (``--pgo``): options for the two compilations and the program that runs between them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from ...model import ToolchainError
+from ...toolchain import Toolchain
+
+__all__ = ["MODULE_PREFIX", "flags", "is_written", "merge_command", "run_module_text"]
+
+#: Before the module's name in the run that makes the profile; ``if "_pgo_" in __name__`` is what %%cython documents.
+#: The dot leaves the last part, which names the init function, as it is.
+MODULE_PREFIX = "_pgo_."
+
+#: What picks a loop for the CPU runs before the library's addresses are known, and would crash at its counters.
+_ONE_TARGET = ("-D__UFM_ONE_TARGET",)
+
+_MERGED = "merged.profdata"
+
+
+def flags(step: Literal["gen", "use"], *, folder: Path, toolchain: Toolchain) -> tuple[str, ...]:
+    """Options of one of the two compilations, for compiling and linking alike.
+
+    Both must write the same output file, since gcc files the profile under its name; and the first result must
+    have run, in a process that has ended, before the second is made.
+
+    Parameters
+    ----------
+    step : {"gen", "use"}
+    folder : Path
+        Where the profile is kept: an empty folder of its own.
+    toolchain : Toolchain
+
+    Raises
+    ------
+    ToolchainError
+        For a compiler that cannot.
+    """
+    match toolchain.kind, step:
+        case "gcc", "gen":
+            # Atomic where the machine can: a prange loop counts on several threads.
+            return ("-fprofile-generate", "-fprofile-update=prefer-atomic", f"-fprofile-dir={folder}", *_ONE_TARGET)
+        case "gcc", "use":
+            # Without -fprofile-partial-training, what did not run (the ufuncs' loops) is optimised for size.
+            return (
+                f"-fprofile-use={folder}",
+                "-fprofile-correction",
+                "-fprofile-partial-training",
+                "-Wno-missing-profile",
+                # The loops for several CPUs are not those of the first compilation.
+                "-Wno-coverage-mismatch",
+            )
+        case "clang", "gen":
+            merge_command(folder, toolchain=toolchain)
+            return (f"-fprofile-generate={folder}", "-fprofile-update=atomic", *_ONE_TARGET)
+        case "clang", "use":
+            # -pgso=false for the same reason.
+            return (f"-fprofile-use={folder / _MERGED}", "-Wno-profile-instr-unprofiled", "-mllvm", "-pgso=false")
+    raise ToolchainError(
+        f"{toolchain} comes without what --pgo needs (the profiling run time).",
+        remedy="Leave --pgo out, or set CC to gcc or clang.",
+    )
+
+
+def merge_command(folder: Path, *, toolchain: Toolchain) -> tuple[str, ...]:
+    """What must run between the two compilations besides the module; ``()`` for gcc.
+
+    Raises
+    ------
+    ToolchainError
+        If clang's ``llvm-profdata`` is not there.
+    """
+    if toolchain.kind != "clang":
+        return ()
+    beside = os.path.dirname(toolchain.path)
+    version = os.path.basename(toolchain.path).partition("-")[2]
+    names = [f"llvm-profdata-{version}"] * bool(version) + ["llvm-profdata"]
+    program = next(filter(None, (shutil.which(name, path=path) for path in (beside, None) for name in names)), None)
+    if program is None:
+        raise ToolchainError(
+            f"llvm-profdata, which --pgo needs with clang, is neither beside {toolchain.path} nor on the PATH.",
+            remedy="Install it (Debian's package is llvm), or set CC=gcc.",
+        )
+    return (program, "merge", "-o", str(folder / _MERGED), str(folder))
+
+
+def is_written(folder: Path) -> bool:
+    """Whether a run left a profile: one that was killed leaves none."""
+    return any(path.suffix in (".gcda", ".profraw") for path in folder.rglob("*"))
+
+
+def run_module_text(path: Path, *, module: str, preload: Sequence[str] = ()) -> str:
+    """A program for ``python -c`` that imports the extension module at ``path``, and ends.
+
+    Parameters
+    ----------
+    path : Path
+        The shared library.
+    module : str
+        The name that it was compiled under.
+    preload : sequence of str
+        Modules to import first.
+    """
+    # The notebook's own search path: the cell may import what the user made findable.
+    lines = ["import sys", f"sys.path[:] = {sys.path!r}", *(f"import {name}" for name in preload)]
+    lines += [
+        "from importlib.machinery import ExtensionFileLoader",
+        "from importlib.util import module_from_spec, spec_from_file_location",
+        f"name, path = {MODULE_PREFIX + module!r}, {os.fspath(path)!r}",
+        "spec = spec_from_file_location(name, path, loader=ExtensionFileLoader(name, path))",
+        "module = sys.modules[name] = module_from_spec(spec)",
+        "spec.loader.exec_module(module)",
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,202 @@
+"""What a function of a Cython module can be: a ufunc, with which operands, or what it is to Python, and why."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from ...model import Function, Options, Parameter, Signature, SignatureError, Unit
+from .. import operands
+from .cell_text import Text
+from .nogil_clone import Definition
+from .symbol_table import CType, CyFunction
+
+__all__ = ["Rest", "Role", "c_type", "planned"]
+
+
+@dataclass(frozen=True)
+class Rest:
+    """A function that stays what it is to Python, and why: ``reason`` completes "The function ..."."""
+
+    function: CyFunction
+    reason: str
+
+
+@dataclass(frozen=True)
+class Role:
+    """A function with what the cell's text and its C say of it."""
+
+    function: CyFunction
+    text: Text
+    definition: Definition | None
+    cplus: bool
+    #: Outputs that a ctuple holds stand behind the parameters, as pointers.
+    outputs: tuple[CType, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        returned = self.function.returns
+        object.__setattr__(self, "outputs", returned.fields if returned.kind == "tuple" else ())
+
+    @property
+    def place(self) -> str:
+        return f"{self.function.name} (line {self.function.line})"
+
+
+def planned(role: Role, options: Options, defined: Mapping[str, Definition]) -> Signature | Rest:
+    function = role.function
+    annotation = role.text.annotation(function.line)
+    reason = _reason(function)
+    if reason:
+        if annotation:
+            raise SignatureError(
+                f"{role.place}: '# ufunc: {annotation}' asks for a ufunc, but the function {reason}.",
+                remedy="Give it typed parameters and a typed result, or take the comment away.",
+            )
+        return Rest(function, reason)
+    described = Function(
+        name=function.name,
+        returns="void"
+        if role.outputs or function.returns.kind == "void"
+        else c_type(function.returns, cplus=role.cplus),
+        parameters=(
+            *(_parameter(p.name, p.type, role, line=function.line) for p in function.parameters),
+            *(
+                Parameter(f"out{n}", c_type(t, cplus=role.cplus), pointer=1, access="write")
+                for n, t in enumerate(role.outputs, 1)
+            ),
+        ),
+        line=function.line,
+        text=role.text.definition(function.line),
+        doc=function.doc or role.text.comment(function.line),
+        annotation=annotation or _evident(function),
+    )
+    taken = [p.name for p in function.parameters if p.type.kind == "array"]
+    if taken and _wants_owner(function.cname, defined):
+        return Rest(function, f"uses the array '{taken[0]}' as a Python object")
+    if taken and not (annotation or _evident(function)):
+        return Rest(
+            function, f"takes the array '{taken[0]}', and no # ufunc: (n)->() above it says its core dimensions"
+        )
+    try:
+        signatures, plains = operands.plan(
+            Unit(functions=(described,)), options=replace(options, signature="", types="")
+        )
+    except SignatureError as fault:
+        raise SignatureError(_cython(fault.message), remedy=_cython(fault.remedy)) from None
+    if plains:
+        why = plains[0]
+        speaks_of_it = why.reason.split(" ", 1)[0] in ("gives", "takes", "has", "returns")
+        reason = why.reason if speaks_of_it else f"has a parameter that cannot be an operand: {why.reason}"
+        return Rest(function, _cython(f"{reason}{f' ({why.remedy})' if why.remedy else ''}"))
+    _check_ranks(signatures[0], role)
+    # A memoryview knows its size.
+    pointers = any(p.type.kind == "pointer" for p in function.parameters)
+    notes = tuple(n for n in signatures[0].notes if pointers or not n.startswith("No integer parameter"))
+    return replace(signatures[0], notes=notes)
+
+
+def _wants_owner(cname: str, defined: Mapping[str, Definition], seen: frozenset[str] = frozenset()) -> bool:
+    """Whether C asks for the object behind a memoryview, which the loops' memoryviews do not have."""
+    if cname not in defined or cname in seen:
+        return False
+    body = defined[cname].body
+    if re.search(r"__pyx_memoryview_(?!slice_memviewslice)|__pyx_memview_slice|\.memview\)? ?->", body):
+        return True
+    called = set(re.findall(r"\b(__pyx_(?:f|fuse)_\w+)\(", body)) & defined.keys()
+    return any(_wants_owner(name, defined, seen | {cname}) for name in called)
+
+
+def _cython(message: str) -> str:
+    return message.replace("// ufunc:", "# ufunc:")
+
+
+def _reason(function: CyFunction) -> str:
+    """Why it can be no ufunc, whatever its comment says; ``""`` if it can."""
+    if function.varargs:
+        return "takes *args, **kwargs or keywords"
+    for parameter in function.parameters:
+        if parameter.default:
+            return f"has a default value, for '{parameter.name}'"
+        if parameter.type.kind == "object":
+            return f"takes a Python object, '{parameter.name}'"
+        if parameter.type.kind not in ("number", "array", "pointer"):
+            return f"takes a {parameter.type.shown}, '{parameter.name}'"
+    if not function.parameters:
+        return "takes no input"
+    if function.returns.kind == "object" or not function.cname:
+        return "returns a Python object"
+    if function.returns.kind not in ("number", "tuple", "void"):
+        return f"returns a {function.returns.shown}"
+    return ""
+
+
+def _evident(function: CyFunction) -> str:
+    """The signature of a ``cdef`` function of one array that returns a number: nothing else could be meant."""
+    arrays = [p for p in function.parameters if p.type.kind == "array"]
+    others = [p for p in function.parameters if p.type.kind == "pointer"]
+    if function.kind != "cdef" or len(arrays) != 1 or others or function.returns.kind != "number":
+        return ""
+    dims = ",".join(("k", "l", "m", "n")[-arrays[0].type.ndim :])
+    if any(p.name in dims.split(",") for p in function.parameters):
+        return ""
+    groups = [f"({dims})" if p.type.kind == "array" else "()" for p in function.parameters]
+    return f"{','.join(groups)}->()"
+
+
+def c_type(kind: CType, *, cplus: bool) -> str:
+    if kind.c == "bint":
+        return "bool" if cplus else "_Bool"
+    return kind.c
+
+
+def _parameter(name: str, kind: CType, role: Role, *, line: int) -> Parameter:
+    c = c_type(kind, cplus=role.cplus)
+    if kind.kind == "number":
+        return Parameter(name, c, line=line)
+    access, indexed = _access(name, role.definition.body if role.definition else "")
+    array = kind.kind == "array"
+    return Parameter(name, c, const=kind.const, pointer=1, access=access, indexed=indexed or array, line=line)
+
+
+_Access = Literal["none", "read", "write", "update"]
+
+
+def _access(name: str, body: str) -> tuple[_Access, bool]:
+    """What C does to the elements behind a parameter, and whether to others than the first."""
+    word = rf"__pyx_v_{re.escape(name)}"
+    reads = writes = updates = indexed = False
+    for statement in re.split(r"[;{}]", body):
+        if not re.search(rf"\b{word}\b", statement):
+            continue
+        indexed |= bool(re.search(rf"\b{word}\[(?!0\])|\b{word} [-+]", statement))
+        stored = re.match(r"\s*(?P<to>\(*\*?\(*.*?)\s*(?P<with>[-+*/|&^%]|<<|>>)?=(?!=)(?P<value>.*)", statement, re.S)
+        to = stored["to"] if stored else ""
+        target = bool(re.search(rf"\b{word}(?:\.data\b|\[|\))", to)) and not re.match(r"\s*__pyx_[tv]_\w+$", to)
+        if target and stored:
+            writes, updates = True, updates or bool(stored["with"])
+            value = stored["value"]
+        else:
+            value = statement
+        if re.search(rf"\b{word}\.data\b|\b{word}\[|\(\*{word}\)", value):
+            reads = True
+        if re.search(rf"[(,]\s*{word}\s*[,)]", value):
+            writes = True  # handed on, to be written to for all that is known
+    if writes:
+        return ("update" if reads or updates else "write"), indexed
+    return ("read" if reads else "none"), indexed
+
+
+def _check_ranks(signature: Signature, role: Role) -> None:
+    """A typed memoryview has the number of dimensions that it is declared with."""
+    for operand in (*signature.inputs, *signature.outputs):
+        if not 0 <= operand.index < len(role.function.parameters):
+            continue
+        kind = role.function.parameters[operand.index].type
+        if kind.kind == "array" and len(operand.core) != kind.ndim:
+            raise SignatureError(
+                f"{role.place}: '# ufunc: {role.text.annotation(role.function.line)}' gives '{operand.name}' "
+                f"{len(operand.core)} dimensions, and {kind.shown} has {kind.ndim}.",
+                remedy=f"Write ({','.join('klmn'[-kind.ndim :])}) for it.",
+            )

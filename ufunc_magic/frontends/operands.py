@@ -1,0 +1,220 @@
+"""Functions of a cell -> ufuncs: which parameter is an input, an output, a size; and what stays a plain function."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ..model import MAX_OPERANDS, Function, Operand, Options, Parameter, Signature, SignatureError, Unit
+from . import ufunc_comment
+from .c import Reference
+from .parameter_roles import Layout, NotUfuncError, annotated, guessed, place_of, resolved
+from .ufunc_comment import Annotation
+
+__all__ = ["Plain", "plan"]
+
+
+@dataclass(frozen=True)
+class Plain:
+    """A function that cannot be a ufunc and is bound as it is.
+
+    Attributes
+    ----------
+    name : str
+        Python name.
+    function : Function
+    reason, remedy : str
+        Why, and what the user can change about it, as sentences.
+    """
+
+    name: str
+    function: Function
+    reason: str
+    remedy: str
+
+
+def plan(unit: Unit, *, options: Options) -> tuple[tuple[Signature, ...], tuple[Plain, ...]]:
+    """Decide what each function of a cell becomes.
+
+    Parameters
+    ----------
+    unit : Unit
+    options : Options
+        ``signature`` stands for the comment of the cell's only function; ``identity`` serves every function of
+        two inputs and one output.  A comment wins over both.
+
+    Returns
+    -------
+    signatures : tuple of Signature
+        In order of definition.  Several of one name are the loops of one ufunc.
+    plains : tuple of Plain
+        The other functions that the cell offers.
+
+    Raises
+    ------
+    SignatureError
+        If a comment or an option asks for what a function cannot be.
+    """
+    offered = [function for function in unit.functions if not function.static and function.name != "main"]
+    if options.signature and len({function.name for function in offered}) > 1:
+        names = ", ".join(dict.fromkeys(function.name for function in offered))
+        raise SignatureError(
+            f"The option signature={options.signature!r} is for one function, and the cell has several: {names}.",
+            remedy="Put // ufunc: with its signature just above each function.",
+        )
+    signatures: list[Signature] = []
+    named: dict[str, list[Signature]] = {}
+    plains: list[Plain] = []
+    for function in offered:
+        said = ufunc_comment.read(function.annotation, of=place_of(function))
+        if said.inputs is None and options.signature:
+            layout = ufunc_comment.read(options.signature, of=place_of(function))
+            said = replace(said, text=layout.text, inputs=layout.inputs, outputs=layout.outputs)
+        name = said.name or (f"{function.name}_" if keyword.iskeyword(function.name) else function.name)
+        try:
+            signature = _signature(function, said, unit, name=name, identity=options.identity)
+        except NotUfuncError as error:
+            if said.inputs is not None:
+                raise SignatureError(f"{place_of(function)}: {error.reason}.", remedy=error.remedy) from None
+            plains.append(Plain(name, function, error.reason, error.remedy))
+            continue
+        same = named.setdefault(name, [])
+        if reason := _disagreement(signature, same):
+            plains.append(Plain(name, function, reason, f"Give it a name of its own: // ufunc: name={name}2."))
+        else:
+            signatures.append(signature)
+            same.append(signature)
+    return tuple(signatures), tuple(plains)
+
+
+def _disagreement(signature: Signature, same: Sequence[Signature]) -> str:
+    """Why ``signature`` is no further loop of the ufunc that those of its name, ``same``, are, or ``""``."""
+    for other in same[:1]:
+        for what, word in (("nin", "inputs"), ("nout", "outputs"), ("core", "as core signature")):
+            mine, theirs = getattr(signature, what), getattr(other, what)
+            if mine != theirs:
+                return (
+                    f"has {mine or 'none'} {word} where the {other.name} of line {other.function.line} "
+                    f"has {theirs or 'none'}"
+                )
+    for other in same:
+        if not signature.function.template and _types(signature.function) == _types(other.function):
+            return f"has the same parameters as the {other.name} of line {other.function.line}"
+    return ""
+
+
+def _types(function: Function) -> tuple[object, ...]:
+    return tuple((p.type, p.pointer, p.shape) for p in function.parameters)
+
+
+def _signature(function: Function, said: Annotation, unit: Unit, *, name: str, identity: str) -> Signature:
+    _check_types(function, unit.typedefs, strings=said.inputs is not None)
+    layout = (
+        annotated(function, said, unit.typedefs) if said.inputs is not None else guessed(function, said, unit.typedefs)
+    )
+    inputs, outputs = _operands(function, layout)
+    if not outputs:
+        raise NotUfuncError(
+            "gives nothing back: it returns void and has no pointer to write to",
+            "Return the result, or write it through a pointer parameter.",
+        )
+    if not inputs:
+        raise NotUfuncError("takes no input, and a ufunc needs one", "Give it a parameter.")
+    if len(inputs) + len(outputs) > MAX_OPERANDS:
+        raise NotUfuncError(
+            f"has {len(inputs) + len(outputs)} operands, and NumPy's limit is {MAX_OPERANDS}",
+            "Pass several of them as one array, or split the function.",
+        )
+    binary = (len(inputs), len(outputs)) == (2, 1)
+    if said.identity and not binary:
+        raise SignatureError(
+            f"{place_of(function)}: identity={said.identity} is for functions of 2 inputs and 1 output; this one has "
+            f"{len(inputs)} and {len(outputs)}.",
+            remedy="Take identity= out of the comment.",
+        )
+    return Signature(
+        name=name,
+        function=function,
+        inputs=inputs,
+        outputs=outputs,
+        sizes=layout.sizes,
+        core=ufunc_comment.core_text(tuple(o.core for o in inputs), tuple(o.core for o in outputs)),
+        identity=ufunc_comment.IDENTITIES[said.identity or identity or "none"] if binary else None,
+        notes=layout.notes,
+    )
+
+
+def _operands(function: Function, layout: Layout) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
+    used: set[str] = set()
+
+    def nameplace_of(word: str) -> str:
+        word = f"{word}_" if keyword.iskeyword(word) else word
+        while word in used:
+            word += "_"
+        used.add(word)
+        return word
+
+    operands = []
+    for index, role in layout.roles.items():
+        parameter = function.parameters[index]
+        by_address = not isinstance(parameter, Reference) and bool(parameter.pointer or parameter.shape)
+        name = nameplace_of(parameter.name or f"x{index + 1}")
+        operands.append(Operand(name, role, parameter.type, index, layout.cores[index], by_address))
+    inputs = tuple(operand for operand in operands if operand.role != "output")
+    outputs = tuple(operand for operand in operands if operand.role != "input")
+    if function.returns != "void":
+        outputs = (Operand(nameplace_of("result"), "output", function.returns, -1), *outputs)
+    return inputs, outputs
+
+
+# -- what cannot be an operand
+
+_NO_NUMBER = {
+    "void": ("points to void", "Give it the type of its elements."),
+    "auto": ("is of a type that only a call decides", "Write template <typename T> and T."),
+    "FILE": ("is a file", "Leave files to Python."),
+    "va_list": ("is an argument list", "Spell the parameters out."),
+    **dict.fromkeys(
+        ("__int128", "unsigned __int128", "__int128_t", "__uint128_t", "__float128", "_Float128"),
+        ("has 128 bits, and NumPy has no such type", "Use a type of 64 bits or long double."),
+    ),
+    **dict.fromkeys(
+        ("_Decimal32", "_Decimal64", "_Decimal128"), ("is decimal, and NumPy has no such type", "Use double.")
+    ),
+}
+
+
+def _check_types(function: Function, typedefs: Mapping[str, str], *, strings: bool) -> None:
+    if function.variadic:
+        raise NotUfuncError("takes a variable number of arguments", "Write out the parameters that it needs.")
+    for index, parameter in enumerate(function.parameters):
+        name = f"'{parameter.name}'" if parameter.name else f"parameter {index + 1}"
+        spelled = resolved(parameter.type, typedefs)
+        fault = _fault(spelled, parameter)
+        if not fault and spelled == "char" and (parameter.pointer or parameter.shape) and not strings:
+            fault = "is a string", "Use signed char or unsigned char for small numbers."
+        if fault:
+            raise NotUfuncError(f"{name} {fault[0]}", fault[1])
+    returned = resolved(function.returns, typedefs)
+    if returned != "void" and returned != "auto" and (fault := _fault(returned, Parameter("", returned))):
+        reason = "returns a pointer" if "*" in returned else f"its result {fault[0]}"
+        raise NotUfuncError(reason, "Write the results through pointer parameters.")
+
+
+def _fault(spelled: str, parameter: Parameter) -> tuple[str, str] | None:
+    """What keeps a type from being a number's, and what to do."""
+    if "(&" in spelled or "&&" in spelled:
+        return f"is a reference of type {spelled}", "Take a pointer or a value."
+    if "(" in spelled:
+        return "is a pointer to a function", "Call the function by its name inside the cell."
+    if "*" in spelled or parameter.pointer > 1:
+        return "is a pointer to pointers", "Pass the elements as one array: T *x, or T x[3][3]."
+    if tag := re.match(r"(struct|union|class)\b", spelled):
+        return f"is a {tag[1]}", "Pass its members as parameters of their own."
+    if "<" in spelled and not re.match(r"((::)?(cuda::)?std::)?complex\s*<", spelled):
+        return f"is a {spelled}, which is not a number", "Take a pointer to its elements."
+    if spelled.startswith("std::") and not spelled.endswith(("_t", ">")):
+        return f"is a {spelled}, which is not a number", "Take a pointer to its elements."
+    return _NO_NUMBER.get(spelled)

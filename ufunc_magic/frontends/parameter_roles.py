@@ -1,0 +1,284 @@
+"""Which parameters of a function are inputs, outputs and sizes, and the core dimensions of each.
+
+Without an annotation the declaration and the body's accesses decide; with one its counts do, and the
+body's accesses only where the counts leave a choice.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Literal, NamedTuple, NoReturn
+
+from ..model import Function, Parameter, SignatureError
+from .c import Reference
+from .ufunc_comment import Annotation, Core
+
+__all__ = ["Layout", "NotUfuncError", "annotated", "guessed", "place_of", "resolved"]
+
+
+class NotUfuncError(Exception):
+    """Why a function stays plain: a reason and a remedy."""
+
+    def __init__(self, reason: str, remedy: str) -> None:
+        super().__init__(reason)
+        self.reason, self.remedy = reason, remedy
+
+
+_Role = Literal["input", "output", "inout"]
+
+
+class Layout(NamedTuple):
+    """Roles and core dimensions by parameter position, and the parameters that receive sizes."""
+
+    roles: dict[int, _Role]
+    cores: dict[int, Core]
+    sizes: dict[int, str]
+    notes: tuple[str, ...] = ()
+
+
+def place_of(function: Function) -> str:
+    """The function and its line, for messages."""
+    place = f"{function.file} line" if function.file else "line"
+    return f"{function.name} ({place} {function.line})"
+
+
+def resolved(spelled: str, typedefs: Mapping[str, str]) -> str:
+    """A type through its typedefs, without const."""
+    for _ in range(32):
+        spelled = spelled.removeprefix("const ")
+        if spelled not in typedefs:
+            break
+        spelled = typedefs[spelled]
+    return spelled
+
+
+def _is_integer(parameter: Parameter, typedefs: Mapping[str, str]) -> bool:
+    if parameter.pointer or parameter.shape:
+        return False
+    return not re.search(r"float|double|complex|bool|_Bool|half", resolved(parameter.type, typedefs), re.IGNORECASE)
+
+
+# -- without an annotation
+
+
+def guessed(function: Function, said: Annotation, typedefs: Mapping[str, str]) -> Layout:
+    """The layout that the declaration and the body speak of."""
+    forced = _forced(function, said)
+    asked = {dim for parameter in function.parameters for dim in parameter.shape if isinstance(dim, str)}
+    sizes = {
+        index: parameter.name
+        for index, parameter in enumerate(function.parameters)
+        if parameter.name in asked and _is_integer(parameter, typedefs)
+    }
+    roles: dict[int, _Role] = {}
+    notes: list[str] = []
+    for index, parameter in enumerate(function.parameters):
+        if index in sizes:
+            continue
+        if parameter.pointer or parameter.shape:
+            _check_layout(function, parameter, set(sizes.values()))
+        role = roles[index] = "inout" if index in forced else _role(parameter)
+        if role == "inout" and index not in forced:
+            notes.append(f"'{parameter.name}' is read before it is written, so it is an input and an output.")
+        elif role == "input" and parameter.pointer:
+            notes.append(f"'{parameter.name}' is only read, so it is an input.")
+    cores = {index: function.parameters[index].shape for index in roles}
+    given = {dim for index, role in roles.items() if role != "output" for dim in cores[index]}
+    for index, core in cores.items():
+        for dim in core:
+            if isinstance(dim, str) and dim not in given:
+                raise NotUfuncError(
+                    f"the size {dim} of '{function.parameters[index].name}' is fixed by no input",
+                    "Give the output a fixed size, or add an input of that size.",
+                )
+    return Layout(roles, cores, sizes, tuple(notes))
+
+
+def _role(parameter: Parameter) -> _Role:
+    if not (parameter.pointer or parameter.shape) or parameter.const:
+        return "input"
+    # An array that nobody touches is more likely given than asked for; a lone pointer the other way round.
+    untouched: _Role = "input" if parameter.shape else "output"
+    roles: dict[str, _Role] = {"read": "input", "write": "output", "update": "inout", "none": untouched}
+    return roles[parameter.access]
+
+
+def _check_layout(function: Function, parameter: Parameter, sizes: set[str]) -> None:
+    """Whether the declaration alone tells how many elements a pointer leads to."""
+    remedy = f"Say its layout in a comment just above the function, e.g. // ufunc: {_example(function)}."
+    if any(isinstance(dim, str) and dim not in sizes for dim in parameter.shape):
+        shape = "".join(f"[{dim}]" for dim in parameter.shape)
+        raise NotUfuncError(f"'{parameter.name}{shape}' has a size that no integer parameter gives", remedy)
+    if not parameter.pointer:
+        return
+    if parameter.const:
+        raise NotUfuncError(f"pointer '{parameter.name}' is to const, an array of unknown length", remedy)
+    if parameter.indexed or parameter.shape:
+        raise NotUfuncError(f"pointer '{parameter.name}' is used as an array", remedy)
+
+
+def _example(function: Function) -> str:
+    """A signature the function might have, of one core dimension named like its first integer parameter."""
+    words = [
+        parameter.name for parameter in function.parameters if re.search(r"\b(int|long|\w*size_t)\b", parameter.type)
+    ]
+    dim = next(iter(words), "n") or "n"
+    cores: dict[bool, list[str]] = {True: [], False: [] if function.returns == "void" else ["()"]}
+    for parameter in function.parameters:
+        if parameter.name != dim or parameter.pointer:
+            inner = ",".join(map(str, parameter.shape)) if not parameter.pointer else dim
+            role = _role(parameter)
+            cores[role != "output"].append(f"({inner})")
+            if role == "inout":
+                cores[False].append(f"({inner})")
+    return f"{','.join(cores[True]) or '(n)'}->{','.join(cores[False]) or '(n)'}"
+
+
+# -- with an annotation
+
+#: How far each role is from what the body does, by access.  Unknown functions count as writers, so an input
+#: that is "written" is possible; an output that is only read hardly.
+_COSTS: dict[str, dict[_Role, int]] = {
+    "none": {"input": 1, "output": 1, "inout": 3},
+    "read": {"input": 0, "output": 4, "inout": 3},
+    "write": {"input": 3, "output": 0, "inout": 2},
+    "update": {"input": 3, "output": 1, "inout": 0},
+}
+_ORDER: tuple[_Role, ...] = ("input", "output", "inout")
+
+
+def _forced(function: Function, said: Annotation) -> set[int]:
+    """Positions of the parameters that ``inout=`` names."""
+    positions = {p.name: index for index, p in enumerate(function.parameters)}
+    for name in said.inout:
+        parameter = function.parameters[positions[name]] if name in positions else None
+        if parameter is None or parameter.const or not (parameter.pointer or parameter.shape):
+            fault = "is no parameter" if parameter is None else "is not a pointer that can be written to"
+            can = ", ".join(p.name for p in function.parameters if (p.pointer or p.shape) and not p.const)
+            raise SignatureError(
+                f"{place_of(function)}: inout={name} {fault}.",
+                remedy=f"It can name: {can}." if can else "Leave it out.",
+            )
+    return {positions[name] for name in said.inout}
+
+
+def annotated(function: Function, said: Annotation, typedefs: Mapping[str, str]) -> Layout:
+    """The layout that the annotation asks for, checked against the declaration."""
+    inputs, outputs = list(said.inputs or ()), list(said.outputs or ())
+    sizes = {
+        index: parameter.name
+        for index, parameter in enumerate(function.parameters)
+        if parameter.name in said.dims and _is_integer(parameter, typedefs)
+    }
+    returns = function.returns != "void"
+    if unfixed := [d for core in outputs for d in core if isinstance(d, str) and not any(d in c for c in inputs)]:
+        _refuse(function, said, f"gives the outputs a size {unfixed[0]} that no input has", "Use a fixed size there.")
+    roles = _roles(function, said, sizes, wanted=(len(inputs), len(outputs) - returns))
+    if returns and outputs.pop(0):
+        _refuse(function, said, "gives the return value core dimensions", "Its place is the first output, ().")
+    cores: dict[int, Core] = {}
+    for index, role in roles.items():
+        name = function.parameters[index].name
+        core = inputs.pop(0) if role != "output" else outputs.pop(0)
+        if role == "inout" and (other := outputs.pop(0)) != core:
+            _refuse(
+                function,
+                said,
+                f"gives '{name}', which is read and written, two layouts: {_shown(core)} and {_shown(other)}",
+                "An inout operand stands in the inputs and in the outputs with the same dimensions.",
+            )
+        _check_core(function, said, function.parameters[index], core)
+        cores[index] = core
+    return Layout(roles, cores, sizes, _notes(function, said, sizes))
+
+
+def _notes(function: Function, said: Annotation, sizes: Mapping[int, str]) -> tuple[str, ...]:
+    unheard = sorted(said.dims - set(sizes.values()))
+    if not unheard or not any(p.pointer or p.shape for p in function.parameters):
+        return ()
+    return tuple(f"No integer parameter named {dim} receives that size." for dim in unheard)
+
+
+def _roles(
+    function: Function, said: Annotation, sizes: Mapping[int, str], *, wanted: tuple[int, int]
+) -> dict[int, _Role]:
+    """The roles nearest to what the body does that make ``wanted`` inputs and outputs.
+
+    Counts reached so far -> (cost, roles); ties go to the reading with inputs first.
+    """
+    forced = _forced(function, said)
+    free = [index for index in range(len(function.parameters)) if index not in sizes]
+    reached: dict[tuple[int, int], tuple[int, tuple[int, ...]]] = {(0, 0): (0, ())}
+    for index in free:
+        costs = _choices(function.parameters[index], forced=index in forced)
+        after: dict[tuple[int, int], tuple[int, tuple[int, ...]]] = {}
+        for (nin, nout), (cost, chosen) in reached.items():
+            for role, extra in costs.items():
+                counts = (nin + (role != "output"), nout + (role != "input"))
+                option = (cost + extra, (*chosen, _ORDER.index(role)))
+                if counts[0] <= wanted[0] and counts[1] <= wanted[1]:
+                    after[counts] = min(after.get(counts, option), option)
+        reached = after
+    if wanted not in reached:
+        _refuse(function, said, *_miscounted(function, said, free, forced))
+    return {index: _ORDER[role] for index, role in zip(free, reached[wanted][1], strict=True)}
+
+
+def _choices(parameter: Parameter, *, forced: bool) -> dict[_Role, int]:
+    if forced:
+        return {"inout": 0}
+    if parameter.const or not (parameter.pointer or parameter.shape):
+        return {"input": 0}
+    return _COSTS[parameter.access]
+
+
+def _miscounted(function: Function, said: Annotation, free: list[int], forced: set[int]) -> tuple[str, str]:
+    """The fault and the remedy where the counts of a signature fit no reading of the function."""
+    roles = {index: "inout" if index in forced else _role(function.parameters[index]) for index in free}
+    names = [p.name or f"parameter {index + 1}" for index, p in enumerate(function.parameters)]
+    ins = [names[index] for index, role in roles.items() if role != "output"]
+    outs = [names[index] for index, role in roles.items() if role != "input"]
+    outs = outs if function.returns == "void" else ["the return value", *outs]
+    fault = (
+        f"has {len(said.inputs or ())} inputs and {len(said.outputs or ())} outputs; the function seems to have "
+        f"inputs: {', '.join(ins) or 'none'}; outputs: {', '.join(outs) or 'none'}"
+    )
+    idle = [p.name for p in function.parameters if not p.pointer and re.search(r"\bint\b|long|size_t", p.type)]
+    about_sizes = (
+        f" An integer parameter ({', '.join(idle)}) receives a size when a dimension has its name." if idle else ""
+    )
+    return fault, f"Write one group per operand, e.g. // ufunc: {_example(function)}.{about_sizes}"
+
+
+def _check_core(function: Function, said: Annotation, parameter: Parameter, core: Core) -> None:
+    """Whether a parameter, as it is declared, can hold the core dimensions it is given."""
+    declared: Core = parameter.shape
+    if not (parameter.pointer or declared) or isinstance(parameter, Reference):
+        if core:
+            fault = f"gives '{parameter.name}' the dimensions {_shown(core)}, but it is one value"
+            _refuse(function, said, fault, "Give it (), or make it a pointer.")
+        return
+    fixed = [dim for dim in (*declared, *core) if isinstance(dim, int)]
+    if not parameter.pointer and len(fixed) == len(declared) + len(core):
+        fits = bool(core) and math.prod(map(int, declared)) == math.prod(map(int, core))
+    elif not declared:
+        fits = True
+    else:
+        rows = core[parameter.pointer :]
+        fits = len(core) >= parameter.pointer and len(rows) == len(declared)
+        fits = fits and all(a == b for a, b in zip(declared, rows, strict=True) if isinstance(a, int))
+    if not fits:
+        shape = ("[]" if parameter.pointer else "") + "".join(f"[{dim}]" for dim in declared)
+        right = ",".join(map(str, (*(["n"] if parameter.pointer else []), *declared)))
+        fault = f"gives '{parameter.name}{shape}' the dimensions {_shown(core)}"
+        _refuse(function, said, fault, f"Write ({right}) for it.")
+
+
+def _shown(core: Core) -> str:
+    return f"({','.join(map(str, core))})"
+
+
+def _refuse(function: Function, said: Annotation, fault: str, remedy: str) -> NoReturn:
+    raise SignatureError(f"{place_of(function)}: 'ufunc: {said.text}' {fault}.", remedy=remedy)

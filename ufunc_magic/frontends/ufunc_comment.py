@@ -1,0 +1,114 @@
+"""The words after ``ufunc:`` in the comment above a function: ``(n),(n)->() identity=0 name=dot inout=x,y``."""
+
+from __future__ import annotations
+
+import difflib
+import keyword
+import re
+from dataclasses import dataclass
+from typing import NoReturn
+
+from ..model import SignatureError
+
+__all__ = ["IDENTITIES", "Annotation", "Core", "core_text", "read"]
+
+#: Core dimensions of one operand: names and fixed sizes.
+Core = tuple[int | str, ...]
+
+IDENTITIES: dict[str, int | str | None] = {"0": 0, "1": 1, "-1": -1, "reorderable": "reorderable", "none": None}
+
+_GROUP = r"\([^()]*\)"
+_GROUPS = rf"{_GROUP}(?:\s*,\s*{_GROUP})*"
+_SIGNATURE = re.compile(rf"({_GROUPS})?\s*->\s*({_GROUPS})?")
+_EXAMPLE = "Write for example // ufunc: (n),(n)->() identity=0 name=dot inout=x."
+_WORDS = ("identity", "inout", "name", "types")
+
+
+@dataclass(frozen=True)
+class Annotation:
+    """What an annotation says; ``inputs`` and ``outputs`` are None where it gives no signature.
+
+    ``identity`` is a key of ``IDENTITIES``, ``types`` the list after ``types=``; both ``""`` where not given.
+    """
+
+    text: str = ""
+    inputs: tuple[Core, ...] | None = None
+    outputs: tuple[Core, ...] | None = None
+    identity: str = ""
+    name: str = ""
+    inout: tuple[str, ...] = ()
+    types: str = ""
+
+    @property
+    def dims(self) -> frozenset[str]:
+        """Names of core dimensions."""
+        cores = (*(self.inputs or ()), *(self.outputs or ()))
+        return frozenset(dim for core in cores for dim in core if isinstance(dim, str))
+
+
+def core_text(inputs: tuple[Core, ...], outputs: tuple[Core, ...]) -> str:
+    """A signature as NumPy spells it, ``""`` where every operand is a scalar."""
+    if not any((*inputs, *outputs)):
+        return ""
+    sides = (",".join(f"({','.join(map(str, core))})" for core in cores) for cores in (inputs, outputs))
+    return "->".join(sides)
+
+
+def read(text: str, *, of: str) -> Annotation:
+    """Read an annotation.
+
+    Parameters
+    ----------
+    text : str
+        What follows ``ufunc:``.
+    of : str
+        The function and its line, for the message.
+
+    Raises
+    ------
+    SignatureError
+        If it has a word, dimension or value that means nothing.
+    """
+
+    def refuse(fault: str, remedy: str = _EXAMPLE) -> NoReturn:
+        raise SignatureError(f"{of}: 'ufunc: {text}' {fault}.", remedy=remedy)
+
+    rest, inputs, outputs = text, None, None
+    found = _SIGNATURE.search(text)
+    if found:
+        inputs, outputs = (_cores(side or "") for side in found.groups())
+        rest = f"{text[: found.start()]} {text[found.end() :]}"
+        if not inputs or not outputs:
+            refuse(f"has no {'outputs' if inputs else 'inputs'}")
+        for dim in (dim for core in (*inputs, *outputs) for dim in core):
+            if not (dim > 0 if isinstance(dim, int) else dim.isidentifier()):
+                refuse(
+                    f"has the core dimension {dim!r}", "A core dimension is a name or a positive size: (n), (3), (m,n)."
+                )
+    said: dict[str, str] = {}
+    for word in re.sub(r"\s*([,=])\s*", r"\1", rest).split():
+        key, equals, value = word.partition("=")
+        if not equals or not value or "(" in word or "->" in word:
+            refuse(f"has {word!r}, which is neither a signature nor one of {', '.join(f'{w}=' for w in _WORDS)}")
+        if key not in _WORDS:
+            near = difflib.get_close_matches(key, _WORDS, n=1)
+            refuse(f"has the unknown word {key!r}", f"Did you mean {near[0]}=?" if near else _EXAMPLE)
+        said[key] = value
+    identity, name = said.get("identity", ""), said.get("name", "")
+    if identity and identity not in IDENTITIES:
+        refuse(f"has identity={identity}", f"An identity is one of {', '.join(IDENTITIES)}.")
+    if name and (not name.isidentifier() or keyword.iskeyword(name)):
+        refuse(f"has name={name}, which Python cannot use as a name", "Choose letters, digits and _.")
+    inout = tuple(filter(None, said.get("inout", "").split(",")))
+    return Annotation(text, inputs, outputs, identity, name, inout, said.get("types", ""))
+
+
+def _cores(side: str) -> tuple[Core, ...]:
+    """One side of a signature; what is no dimension comes through as it stands."""
+    groups = (group[1:-1].split(",") if group[1:-1].strip() else () for group in re.findall(_GROUP, side))
+    return tuple(tuple(map(_dimension, group)) for group in groups)
+
+
+def _dimension(text: str) -> int | str:
+    text = text.strip()
+    return int(text) if re.fullmatch(r"[0-9]{1,18}", text) else text

@@ -1,0 +1,182 @@
+"""The helper process, seen from the notebook: started once, restarted when it died, ended with this process."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import marshal
+import os
+import socket
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+__all__ = ["HOST", "Helper", "ask", "available", "shared", "start", "stop"]
+
+#: ``__ufm_host`` of templates/driver.c: functions of Python's by name, pointers behind ``*``.
+HOST = (
+    "PyGILState_Ensure",
+    "PyGILState_Release",
+    "PyErr_SetString",
+    "PyErr_Occurred",
+    "*PyExc_RuntimeError",
+    "*PyExc_MemoryError",
+)
+#: Its modules are found as "guard"; afterwards nothing of that is left that a cell could import by mistake.
+_PROGRAM = """
+import sys
+sys.path.append(sys.argv[1])
+from helper.helper_process import main
+del sys.path[-1]
+for name in [name for name in sys.modules if name.partition(".")[0] == "helper"]:
+    del sys.modules[name]
+main(int(sys.argv[2]), sys.argv[3])
+"""
+_PACKAGE = Path(__file__).parent
+
+
+def available() -> bool:
+    """Whether new code can be tried out here: that takes fork() and an interpreter to start."""
+    return os.name == "posix" and bool(sys.executable) and hasattr(socket, "send_fds")
+
+
+@dataclass
+class Helper:
+    """A running helper process.
+
+    Attributes
+    ----------
+    owner : int
+        The process that started it: after a fork, the child must not talk to its parent's helper.
+    """
+
+    process: subprocess.Popen[bytes]
+    link: socket.socket
+    owner: int = field(default_factory=os.getpid)
+
+    @classmethod
+    def begin(cls, *, watch: str = "", environment: dict[str, str] | None = None) -> Helper:
+        """Start one; it is ready some 30 ms later, and needs not be waited for.
+
+        With ``watch``, the library that trials need, it prepares processes for them right away.
+        """
+        ours, theirs = socket.socketpair()
+        with theirs:
+            process = subprocess.Popen(
+                [sys.executable, "-I", "-S", "-c", _PROGRAM, str(_PACKAGE), str(theirs.fileno()), watch],
+                pass_fds=(theirs.fileno(),),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env={**os.environ, "OPENBLAS_NUM_THREADS": "1", **(environment or {})},
+                # An interrupt of the notebook is for the notebook.
+                start_new_session=True,
+            )
+        return cls(process, ours)
+
+    def ask(self, request: dict[str, Any], descriptors: Sequence[int]) -> dict[str, Any]:
+        """Send a request with descriptors of files and wait for the answer.
+
+        Raises
+        ------
+        OSError
+            If the helper is gone.
+        """
+        data = marshal.dumps(request)
+        socket.send_fds(self.link, [struct.pack("<Q", len(data))], list(descriptors))
+        self.link.sendall(data)
+        length = struct.unpack("<Q", self._read(8))[0]
+        answer: dict[str, Any] = marshal.loads(self._read(length))
+        return answer
+
+    def _read(self, length: int) -> bytes:
+        data = bytearray()
+        while len(data) < length:
+            more = self.link.recv(min(1 << 20, length - len(data)))
+            if not more:
+                raise ConnectionResetError("the helper process ended")
+            data += more
+        return bytes(data)
+
+    def end(self) -> None:
+        """End it with all it has started; also in the middle of a request."""
+        self.link.close()
+        if self.owner != os.getpid():
+            return
+        try:
+            self.process.wait(1.0)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+_lock = threading.RLock()
+_helper: Helper | None = None
+
+
+def start(watch: str) -> None:
+    """Have the helper started for trials, so that it is ready when the compiler is."""
+    with _lock:
+        shared(watch)
+
+
+def shared(watch: str = "") -> Helper:
+    """This process's helper."""
+    global _helper
+    with _lock:
+        if _helper is not None and (_helper.owner != os.getpid() or _helper.process.poll() is not None):
+            stop()
+        if _helper is None:
+            _helper = Helper.begin(watch=watch)
+        return _helper
+
+
+def ask(request: dict[str, Any], descriptors: Sequence[int]) -> dict[str, Any]:
+    """Ask this process's helper; one that died is replaced and asked again.
+
+    An interrupt ends the helper, and with it the code that is being tried out.
+    """
+    with _lock:
+        for last in (False, True):
+            helper = shared(request.get("watch", ""))
+            try:
+                return helper.ask(request, descriptors)
+            except OSError:
+                stop()
+                if last:
+                    raise
+            except BaseException:
+                stop()
+                raise
+    raise AssertionError
+
+
+def stop() -> None:
+    """End this process's helper; the next cell starts another."""
+    global _helper
+    with _lock:
+        helper, _helper = _helper, None
+        if helper is not None:
+            with contextlib.suppress(OSError):
+                helper.end()
+
+
+def _forked() -> None:
+    """In a child: a lock that another thread of the parent held would never be released."""
+    global _lock, _helper
+    _lock = threading.RLock()
+    if _helper is not None:
+        # The child's copy of the link; the process belongs to the parent.
+        _helper.link.close()
+        _helper.process.returncode = 0
+        _helper = None
+
+
+atexit.register(stop)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)

@@ -1,0 +1,273 @@
+"""The helper process: keeps forked processes ready, has one of them run each request, tells what came of it.
+
+Run by ``python -I -S`` with nothing but the standard library; of this package it has the modules beside it that say so.
+Requests and answers are marshalled, each behind its length; the library to open comes as a file descriptor.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import marshal
+import os
+import select
+import signal
+import socket
+import struct
+import sys
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from . import probe
+from .crash_record import Record
+from .guarded_memory import called, libc
+from .sandbox_server import KEPT, serve
+
+__all__ = ["main"]
+
+#: Processes that wait for a request: a crash takes one, and what is left of the request comes at once.
+READY = 3
+
+
+@dataclass
+class Ready:
+    """A forked process that waits for a request, or works on it."""
+
+    process: int
+    link: socket.socket
+    record: Record
+    output: int
+    status: int | None = None
+
+    def stop(self) -> int:
+        """End it with all that it has started in its session; how it ended."""
+        with contextlib.suppress(OSError):
+            os.killpg(self.process, signal.SIGKILL)
+        if self.status is None:
+            with contextlib.suppress(OSError):
+                os.kill(self.process, signal.SIGKILL)
+            self.status = os.waitpid(self.process, 0)[1]
+        return self.status
+
+    def close(self) -> None:
+        """End it and give back what it took."""
+        self.stop()
+        self.link.close()
+        self.record.memory.close()
+        os.close(self.output)
+
+    def gone(self) -> bool:
+        """Whether it has ended by itself."""
+        if self.status is None:
+            found, status = os.waitpid(self.process, os.WNOHANG)
+            self.status = status if found else None
+        return self.status is not None
+
+    def held_at(self, under_way: tuple[int, float]) -> bool:
+        """Hold it where it is, if it is still at that case; else let it go on."""
+        os.kill(self.process, signal.SIGSTOP)
+        status = os.waitpid(self.process, os.WUNTRACED)[1]
+        if not os.WIFSTOPPED(status):
+            self.status = status
+            return False
+        if self.record.under_way() == under_way and not self.record.done():
+            return True
+        os.kill(self.process, signal.SIGCONT)
+        return False
+
+    def waited(self) -> float:
+        """Seconds that it was ready to run and had no processor; 0.0 where the system does not tell."""
+        try:
+            with open(f"/proc/{self.process}/schedstat", "rb") as file:
+                return int(file.read().split()[1]) / 1e9
+        except (OSError, ValueError, IndexError):
+            return 0.0
+
+    def printed(self) -> dict[str, Any]:
+        try:
+            total = os.fstat(self.output).st_size
+            return {"printed": os.pread(self.output, KEPT, 0), "total": total}
+        except OSError:
+            return {"printed": b"", "total": 0}
+
+
+class Helper:
+    """This process.
+
+    Attributes
+    ----------
+    link : socket.socket
+        To the kernel.
+    watch : str
+        The library of templates/watch.c that was asked for last; ``""`` where there are only sandboxes.
+    preloaded : tuple
+        The search path and the modules that the last request for a module wanted.
+    ready : list of Ready
+    servers : set of int
+        Processes that serve a sandbox.
+    """
+
+    def __init__(self, link: socket.socket, watch: str) -> None:
+        self.link = link
+        self.watch = watch
+        self.preloaded: tuple[list[str], list[str]] = ([], [])
+        self.ready: list[Ready] = []
+        self.servers: set[int] = set()
+
+    def serve(self) -> None:
+        """Answer requests until nobody is left who could ask."""
+        parent = os.getppid()
+        while True:
+            # A process forked off the kernel may hold the other end for long after the kernel was killed.
+            wanting = bool(self.watch) and len(self.ready) < READY
+            if not select.select([self.link], [], [], 0.0 if wanting else 2.0)[0]:
+                if os.getppid() != parent:
+                    return
+                if wanting:
+                    self.ready.append(self.fork())
+                continue
+            asked = probe.received(self.link)
+            if asked is None:
+                return
+            used = None
+            match (request := marshal.loads(asked[0]))["task"]:
+                case "serve":
+                    answer = self.begin_server(request, asked[1])
+                case "end":
+                    answer = self.end_server(request)
+                case _:
+                    used, answer = self.attempt(request, *asked)
+            data = marshal.dumps(answer)
+            for descriptor in asked[1]:
+                os.close(descriptor)
+            self.link.sendall(struct.pack("<Q", len(data)) + data)
+            if used:  # nobody has to wait for its end
+                used.close()
+                self.end_strays()
+
+    # ------------------------------------------------------------------------------------- trials
+
+    def fork(self) -> Ready:
+        """A process that prepares itself and waits."""
+        record, (ours, theirs) = Record(), socket.socketpair()
+        output = os.memfd_create("output") if hasattr(os, "memfd_create") else os.open(os.devnull, os.O_WRONLY)
+        process = os.fork()
+        if not process:
+            try:
+                ours.close()
+                self.leave()
+                probe.wait(theirs, record, output, self.watch)
+            except BaseException as fault:  # noqa: BLE001 - of this program, not of the code
+                record.answer({"refused": repr(fault)})
+            finally:
+                os._exit(0)
+        theirs.close()
+        return Ready(process, ours, record, output)
+
+    def leave(self) -> None:
+        """In a forked process: let go of what is not its own."""
+        self.link.close()
+        for other in self.ready:
+            other.link.close()
+
+    def prepare(self, request: dict[str, Any]) -> None:
+        """See to it that the next processes have what the request needs; those that wait without it are ended."""
+        stale = request["watch"] != self.watch
+        self.watch = request["watch"]
+        wanted = request["search"], request["preload"]
+        if request["module"] and wanted != self.preloaded:
+            self.preloaded, stale = wanted, True
+            sys.path[:] = request["search"]
+            for name in request["preload"]:
+                with contextlib.suppress(ImportError):
+                    __import__(name)
+        for other in [other for other in self.ready if stale or other.gone()]:
+            self.ready.remove(other)
+            other.close()
+
+    def attempt(self, request: dict[str, Any], data: bytes, descriptors: list[int]) -> tuple[Ready, dict[str, Any]]:
+        """Have a process run the request within the limits; the process, to be closed, and what came of it."""
+        began = time.monotonic()
+        self.prepare(request)
+        used = self.ready.pop(0) if self.ready else self.fork()
+        with contextlib.suppress(OSError):  # it was killed from outside
+            socket.send_fds(used.link, [struct.pack("<Q", len(data))], descriptors)
+            used.link.sendall(data)
+        hung = self.wait(used, [case["seconds"] for case in request["cases"]], request["opening"])
+        status = 0 if used.record.done() else used.stop()
+        made = {"status": status, "hung": hung, **used.record.read(), **used.printed()}
+        return used, {**made, "seconds": time.monotonic() - began}
+
+    def wait(self, used: Ready, limits: list[float], opening: float) -> bool:
+        """Wait until it is done or has ended; True where a case took longer than it may, and it is held there.
+
+        Who has waited for a processor half of the time has four times as long.
+        """
+        seen, waited = (-1, 0.0), 0.0
+        while True:
+            number, started = under_way = used.record.under_way()
+            if under_way != seen:
+                seen, waited = under_way, used.waited()
+            limit = limits[number - 1] if number else opening
+            now = time.monotonic()
+            past = now - (started or now)
+            late = past >= limit and (past >= 4 * limit or used.waited() - waited < limit / 2)
+            if late and used.held_at(under_way):
+                return True
+            # The next case may have less time; and who is forked off may keep the link open.
+            left = min(max(limit - past, 0.001), 0.005)
+            ready = select.select([used.link, self.link], [], [], left)[0]
+            if used.link in ready or used.gone():
+                return False
+            if ready and not self.link.recv(1, socket.MSG_PEEK):
+                used.stop()
+                os._exit(0)  # nobody is left to tell
+
+    def end_strays(self) -> None:
+        """End what the code has started and left in a session of its own."""
+        with contextlib.suppress(OSError, ValueError):
+            with open(f"/proc/self/task/{os.getpid()}/children", "rb") as file:
+                strays = set(map(int, file.read().split()))
+            for stray in strays - self.servers - {ready.process for ready in self.ready}:
+                with contextlib.suppress(OSError):
+                    os.kill(stray, signal.SIGKILL)
+                    os.waitpid(stray, 0)
+
+    # ----------------------------------------------------------------------------------- sandboxes
+
+    def begin_server(self, request: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
+        """Fork a process that has the library open and answers calls until its own link is closed."""
+        process = os.fork()
+        if not process:
+            try:
+                self.leave()
+                serve(request, *descriptors)
+            finally:
+                os._exit(0)
+        self.servers.add(process)
+        return {"process": process}
+
+    def end_server(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Wait a moment for a server to end by itself, end it, and tell how it ended."""
+        process = request["process"]
+        self.servers.discard(process)
+        try:
+            for _ in range(50):
+                found, status = os.waitpid(process, os.WNOHANG)
+                if found:
+                    return {"status": status}
+                time.sleep(0.002)
+            os.killpg(process, signal.SIGKILL)
+            return {"status": os.waitpid(process, 0)[1]}
+        except OSError:
+            return {"status": 0}
+
+
+def main(link: int, watch: str) -> None:
+    """Serve the kernel at the other end of a socket."""
+    called("ufunc-helper")
+    gc.disable()  # a collection in a forked process would copy its memory
+    with contextlib.suppress(AttributeError, OSError):
+        libc.prctl(36, 1)  # PR_SET_CHILD_SUBREAPER: strays become ours
+    Helper(socket.socket(fileno=link), watch).serve()

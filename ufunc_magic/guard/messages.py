@@ -1,0 +1,162 @@
+"""What happened to a probe, in words: one sentence for an error, one for a note."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..model import ObjectCode
+from .trial_inputs import Case
+
+__all__ = ["Fault", "fault_of", "fault_text", "printed_text", "warning_text"]
+
+#: Of what the code prints while it is tried out, which it does for every value.
+_MOST_LINES = 10
+#: Bytes from an operand within which a stray access is told from there.
+_NEAR = 1 << 16
+
+
+@dataclass(frozen=True)
+class Fault:
+    """How a case ended.
+
+    Attributes
+    ----------
+    case : int
+        Its number in the request; -1 while the library was opened.
+    kind : str
+        A signal's name, "stack", "endless", "memory", "exit", "stray".
+    what : str
+        A verb and its objects: ``"reads or writes memory that is not its own"``.
+    signal : int
+    writes : bool
+        It wrote where it must not, or tried to.
+    """
+
+    case: int
+    kind: str
+    what: str
+    signal: int = 0
+    writes: bool = False
+
+    def fatal(self, case: Case, *, first: bool) -> bool:
+        """Whether the function must not be bound.
+
+        ``first`` says that nothing of the function has worked before: then one that does not end never will.  On edge
+        values a function may have no answer, as by C's own rules; but it must not write what is not its own.
+        """
+        if case.kind == "ordinary":
+            return first or self.kind != "endless"
+        return self.writes and case.kind != "empty"
+
+    def ignored(self, case: Case) -> bool:
+        """Whether nothing need be said: a loop that counts to the largest number takes its time."""
+        return case.kind == "huge" and self.kind == "endless"
+
+
+def fault_of(answer: dict[str, Any], asked: Sequence[Case]) -> Fault | None:
+    """What ended the probe, or what it wrote outside of its operands; None if all went well."""
+    at = answer["number"] - 1
+    touched = answer["answer"].get("touched")
+    if answer["done"]:
+        if not touched:
+            return None
+        number, operand, side = touched[0]
+        where = f"{'behind' if side > 0 else 'before'} {_operand(asked[number], operand)}"
+        return Fault(number, "stray", f"writes {where}", writes=True)
+    number = answer["signal"] or (os.WTERMSIG(answer["status"]) if os.WIFSIGNALED(answer["status"]) else 0)
+    if answer["hung"]:
+        if at < 0:
+            return Fault(at, "endless", "does not end")
+        return Fault(at, "endless", f"was still running at its time limit of {asked[at].message()['seconds']:g} s")
+    if answer["overflow"]:
+        return Fault(at, "stack", "makes a stack overflow (endless recursion, or a huge local array)", number)
+    if answer["memory"] and number:
+        return Fault(at, "memory", "reaches the memory limit of 1 GiB", number)
+    if number:
+        said = _died(number, answer, asked[at] if at >= 0 else None)
+        return Fault(at, signal.Signals(number).name, said, number, writes=answer["access"] == 2)
+    return Fault(at, "exit", f"ends the whole process: exit({os.WEXITSTATUS(answer['status'])})")
+
+
+def _died(number: int, answer: dict[str, Any], case: Case | None) -> str:
+    name = signal.Signals(number).name
+    match name:
+        case "SIGSEGV" | "SIGBUS" | "SIGFPE" | "SIGILL" if answer["access"] == 3:
+            return f"raises {name}"
+        case "SIGSEGV" | "SIGBUS":
+            return f"{_place(answer, case)} ({name})"
+        case "SIGFPE":
+            return f"divides an integer by zero, or the smallest one by -1 ({name})"
+        case "SIGILL" | "SIGTRAP":
+            return f"runs into an instruction that stands for undefined behaviour ({name})"
+        case "SIGABRT":
+            said = answer["printed"].decode(errors="replace").strip().rpartition("\n")[2]
+            return f"calls abort() ({name}){f': {said}' if said else ''}"
+    return f"is ended by {name}"
+
+
+def _place(answer: dict[str, Any], case: Case | None) -> str:
+    """Which memory it was that the code must not touch."""
+    address = answer["address"]
+    verb = {1: "reads", 2: "writes"}.get(answer["access"], "reads or writes")
+    near: list[tuple[int, str]] = []
+    for operand, (start, place, size, end) in enumerate(answer["spots"] if case else ()):
+        if place + size <= address < end + _NEAR:
+            behind = address - place - size
+            near.append((behind, f"{_behind(behind)} the end of {_operand(case, operand)}"))
+        elif start - _NEAR <= address < place:
+            near.append((place - address, f"before the start of {_operand(case, operand)}"))
+    if near:
+        return f"{verb} {min(near)[1]}"
+    if address < 4096:
+        allocates = case and "alloc" in case.function.source
+        return "follows a null pointer" + (" (here malloc() gives none beyond 1 GiB)" if allocates else "")
+    return f"{verb} memory that is not its own, at {address:#x}"
+
+
+def _behind(count: int) -> str:
+    return f"{count} byte{'s' * (count != 1)} behind" if count else "right behind"
+
+
+def _operand(case: Case | None, number: int) -> str:
+    if case is None:
+        return f"operand {number}"
+    names = (*case.function.parameters, *case.function.results)
+    return names[number] if number < len(names) else f"operand {number}"
+
+
+def fault_text(fault: Fault, case: Case | None, object_code: ObjectCode, *, line: int = 0) -> str:
+    """The error's message."""
+    name = object_code.name
+    if case is None:
+        return f"{name} {fault.what} while it is opened, before any function is called."
+    lines = object_code.source.split("\n")
+    quoted = lines[line - 1].strip() if 0 < line <= len(lines) else ""
+    where = f" on line {line} of {name}:\n    {quoted}" if quoted else "."
+    return f"{case.call()} {fault.what}{where}"
+
+
+def warning_text(found: Sequence[tuple[Fault, Case]], *, sandbox: bool = False) -> str:
+    """One note for all bad inputs of a function."""
+    groups: dict[str, list[str]] = {}
+    for fault, case in found:
+        groups.setdefault(fault.what, []).append(case.call())
+    said = [f"{', '.join(dict.fromkeys(calls))}: {what}." for what, calls in groups.items()]
+    if sandbox:
+        return f"{' '.join(said)} Such a call is an exception here, in the sandbox."
+    endless = all(fault.kind == "endless" for fault, _ in found)
+    return f"{' '.join(said)} Such a call would {'never come back' if endless else 'end Python'}."
+
+
+def printed_text(data: bytes, total: int) -> str:
+    """What the code printed while it was tried out, cut to a few lines; ``""`` if it printed nothing."""
+    lines = data.decode(errors="replace").rstrip("\n").split("\n")
+    shown = "\n".join(line[:200] for line in lines[:_MOST_LINES])
+    if not shown.strip():
+        return ""
+    more = f"\n... ({total:,} bytes in all)" if len(lines) > _MOST_LINES or total > len(data) else ""
+    return f"While it was tried out in the helper process, the cell printed:\n{shown}{more}\n"

@@ -1,0 +1,234 @@
+"""What new loops are tried out on: ordinary values, edge values, and empty and smallest cores.  Values only."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..model import TYPES, FunctionCode, LoopCode
+
+__all__ = ["Case", "cases", "singly"]
+
+#: "ordinary" values must work; "edge" values may have no answer; "huge" ones may take for ever; "empty" has no core.
+Kind = Literal["ordinary", "edge", "huge", "empty"]
+
+#: Seconds that one case may take.
+_PATIENCE: dict[Kind, float] = {"ordinary": 5.0, "edge": 0.5, "huge": 0.004, "empty": 0.5}
+#: What outputs hold before: no number that a function is likely to write.
+_BEFORE = b"\xa5"
+_MOST_ROWS = 160
+
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call of a loop.
+
+    Attributes
+    ----------
+    function : FunctionCode
+    loop : LoopCode
+    kind : str
+    rows : tuple
+        Of an element-wise loop: the elements' inputs.  Of a generalized one: one row, what its inputs are filled with.
+    sizes : tuple of (str, int)
+        Core dimensions.
+    at_end : bool
+        The operands end where their memory ends; else they start where it starts.
+    """
+
+    function: FunctionCode
+    loop: LoopCode
+    kind: Kind
+    rows: tuple[Row, ...]
+    sizes: tuple[tuple[str, int], ...] = ()
+    at_end: bool = True
+
+    def message(self, *, fill: bytes = _BEFORE) -> dict[str, Any]:
+        """What the helper is sent."""
+        sizes = dict(self.sizes)
+        cores = self.function.cores
+        nin = self.function.nin
+        operands, steps, core_steps = [], [], []
+        count = len(self.rows) if not self.function.core else 1
+        for k, number in enumerate(self.loop.types):
+            kind = np.dtype(TYPES[number].char)
+            shape = tuple(_size(d, sizes) for d in cores[k])
+            items = math.prod(shape)
+            if k < nin:
+                data = _filled([row[k] for row in self.rows], kind, items if self.function.core else 1)
+            else:
+                data = fill * (kind.itemsize * items * count)
+            operands.append((data, self.at_end))
+            steps.append(kind.itemsize * items)
+            core_steps += [kind.itemsize * math.prod(shape[d + 1 :]) for d in range(len(shape))]
+        named = dict.fromkeys(d for core in cores for d in core)
+        return {
+            "loop": self.loop.index,
+            "nin": nin,
+            "operands": operands,
+            "dimensions": [count, *(_size(d, sizes) for d in named)],
+            "steps": [*steps, *core_steps],
+            "seconds": _PATIENCE[self.kind],
+        }
+
+    def call(self, row: int = 0) -> str:
+        """The call as one would type it: ``f(1, 0)``, ``f(a, b) with n=0``."""
+        names = self.function.parameters
+        if not self.function.core:
+            return f"{self.function.name}({', '.join(_typed(v) for v in self.rows[row])})"
+        arguments = [
+            name if core else _typed(value)
+            for name, core, value in zip(names, self.function.cores, self.rows[0], strict=False)
+        ]
+        sizes = ", ".join(f"{name}={size}" for name, size in self.sizes if not name.isdecimal())
+        filled = next(
+            (
+                f"arrays filled with {_typed(v)}"
+                for v, core in zip(self.rows[0], self.function.cores, strict=False)
+                if core
+            ),
+            "",
+        )
+        if self.kind == "empty":
+            filled = ""
+        return f"{self.function.name}({', '.join(arguments)}) with {', '.join(filter(None, (sizes, filled)))}".strip()
+
+
+def cases(code: FunctionCode) -> Iterator[Case]:
+    """Every case of every loop of a ufunc."""
+    for loop in code.loops:
+        yield from _generalized(code, loop) if code.core else _elementwise(code, loop)
+
+
+def singly(case: Case) -> list[Case]:
+    """A case of several elements as cases of one."""
+    return [Case(case.function, case.loop, case.kind, (row,), case.sizes, case.at_end) for row in case.rows]
+
+
+# ----------------------------------------------------------------------------------------------- the calls
+
+
+def _elementwise(code: FunctionCode, loop: LoopCode) -> Iterator[Case]:
+    kinds = [TYPES[n].kind for n in loop.types[: code.nin]]
+    if not kinds:
+        yield Case(code, loop, "ordinary", ((),) * 3)
+        return
+    ordinary = _ordinary_rows(kinds)
+    huge = _rows([_huge(n) for n in loop.types[: code.nin]], ordinary[1])
+    edges = _rows([_edges(k) for k in kinds], ordinary[1])
+    if not code.cautious:
+        yield Case(code, loop, "ordinary", ordinary)
+        yield Case(code, loop, "ordinary", ordinary[:1], at_end=False)
+        yield Case(code, loop, "edge", (*edges, *huge)[:_MOST_ROWS])
+        return
+    # Numbers that count or choose have to work for 1.  What may loop runs one at a time, so that what does not end is
+    # known.
+    ones = tuple(
+        tuple(1 if kind in "iu" else value for kind, value in zip(kinds, row, strict=True)) for row in ordinary
+    )
+    for row in tuple(dict.fromkeys(ones))[:4]:
+        yield Case(code, loop, "ordinary", (row,))
+    yield Case(code, loop, "ordinary", ones[:1], at_end=False)
+    for row in (*edges, *(row for row in ordinary if row not in ones))[:_MOST_ROWS]:
+        yield Case(code, loop, "edge", (row,))
+    for row in huge[: len(_huge(loop.types[0]))]:
+        yield Case(code, loop, "huge", (row,))
+
+
+def _generalized(code: FunctionCode, loop: LoopCode) -> Iterator[Case]:
+    kinds = [TYPES[n].kind for n in loop.types[: code.nin]]
+    cores = code.cores
+    names = [d for d in dict.fromkeys(d for core in cores for d in core) if not d.isdecimal()]
+    usual = tuple((name, 5 + n) for n, name in enumerate(names))
+    rows = _ordinary_rows(kinds)
+    # A number beside the arrays counts or chooses: it has to work for 1.
+    alone = [kind in "iu" and not core for kind, core in zip(kinds, cores, strict=False)]
+    ones = [tuple(1 if a else value for a, value in zip(alone, row, strict=True)) for row in rows[:3]]
+    for n, row in enumerate(ones):
+        yield Case(code, loop, "ordinary", (row,), usual, at_end=n != 1)
+    ordinary = ones[0]
+    if names:
+        yield Case(code, loop, "ordinary", (ordinary,), tuple((name, 1) for name in names))
+        yield Case(code, loop, "empty", (ordinary,), tuple((name, 0) for name in names))
+    # Arrays alone are filled with one value each time; numbers beside them are worth more rows.
+    scalar = any(not core for core in cores[: code.nin])
+    edges = _rows([_edges(k) for k in kinds], ordinary)[: 24 if scalar else 4]
+    for row in (*edges, *rows[1 : 4 if scalar else 1]):
+        yield Case(code, loop, "edge", (row,), usual)
+    for row in _rows([_huge(n) for n in loop.types[: code.nin]], ordinary)[: 12 if scalar else 2]:
+        yield Case(code, loop, "huge", (row,), usual)
+
+
+def _ordinary_rows(kinds: Sequence[str]) -> tuple[Row, ...]:
+    values = [_ORDINARY[kind] for kind in kinds]
+    return tuple(tuple(v[(n + 2 * k) % len(v)] for k, v in enumerate(values)) for n in range(8))
+
+
+def _rows(special: Sequence[Sequence[Any]], usual: Row) -> tuple[Row, ...]:
+    """Each special value in all inputs, then in one at a time."""
+    found = [tuple(v[min(n, len(v) - 1)] for v in special) for n in range(max(map(len, special), default=0))]
+    if len(special) > 1:
+        for k, values in enumerate(special):
+            found += [(*usual[:k], value, *usual[k + 1 :]) for value in values]
+    return tuple({repr(row): row for row in found}.values())
+
+
+# ---------------------------------------------------------------------------------------------- the values
+
+_ORDINARY: dict[str, tuple[Any, ...]] = {
+    "b": (True, False),
+    "i": (1, 2, 3, 5, 7),
+    "u": (1, 2, 3, 5, 7),
+    "f": (0.5, 1.0, 1.5, 2.0, 3.25),
+    "c": (0.5 + 1j, 1.0 - 0.5j, 2.0 + 0j),
+}
+
+
+def _edges(kind: str) -> tuple[Any, ...]:
+    match kind:
+        case "b":
+            return (False, True)
+        case "i":
+            return (0, -1)
+        case "u":
+            return (0,)
+        case "c":
+            return (0j, complex(-1), complex(math.nan, math.nan))
+    return (0.0, -1.0, math.nan, -0.0)
+
+
+def _huge(number: int) -> tuple[Any, ...]:
+    """The largest and the smallest of a type, and infinities."""
+    kind = TYPES[number].kind
+    if kind == "b":
+        return (True,)
+    if kind in "iu":
+        limits = np.iinfo(TYPES[number].char)
+        return (int(limits.max), int(limits.min)) if kind == "i" else (int(limits.max),)
+    if kind == "c":
+        return (complex(math.inf, 0), complex(1e30, -1e30))
+    largest = np.finfo(TYPES[number].char)
+    return (math.inf, -math.inf, largest.max, largest.min, largest.tiny)
+
+
+def _size(dimension: str, sizes: dict[str, int]) -> int:
+    return int(dimension) if dimension.isdecimal() else sizes[dimension]
+
+
+def _filled(values: Sequence[Any], kind: np.dtype[Any], items: int) -> bytes:
+    with np.errstate(all="ignore"):
+        made: NDArray[Any] = np.array(values).astype(kind) if kind.kind not in "iu" else np.array(values, dtype=kind)
+    return np.repeat(made, items).tobytes()
+
+
+def _typed(value: Any) -> str:
+    if isinstance(value, np.floating):
+        return repr(float(value)) if value.dtype.itemsize <= 8 else str(value)
+    return repr(value)

@@ -1,0 +1,257 @@
+"""Calls of our ufuncs in LLVM code: one element by its function, arrays by the ufunc's own loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.callconv import RETCODE_EXC
+from numba.np import npyimpl
+from numba.np.numpy_support import _ufunc_loop_sig
+
+from .inline_bitcode import library
+from .loop_symbols import Linked, loop_types
+from .ufunc_typing import choose
+
+__all__ = ["lowering"]
+
+_INTP = ir.IntType(64)
+_BYTES = ir.IntType(8).as_pointer()
+
+
+def lowering(link: Linked) -> Callable[..., Any]:
+    """What writes a call of the ufunc, in the form of Numba's registries."""
+
+    def lowered(context: Any, builder: Any, sig: Any, args: Sequence[Any]) -> Any:
+        kinds = [a.dtype if isinstance(a, types.ArrayCompatible) else a for a in sig.args]
+        place = choose(link, sig.args, kinds)
+        assert place is not None  # typing has found it
+        if context.environment is not None and not any(c is link for c in context.environment.consts):
+            context.environment.consts.append(link)
+        call = _Call(link, place, context, builder)
+        if any(isinstance(a, types.ArrayCompatible) for a in sig.args):
+            return _arrays(call, sig, args)
+        inner = loop_types(link.code.loops[place])[: link.code.nin]
+        values = call.one([context.cast(builder, v, a, b) for v, a, b in zip(args, sig.args, inner, strict=True)])
+        return values[0] if len(values) == 1 else context.make_tuple(builder, sig.return_type, values)
+
+    return lowered
+
+
+@dataclass(frozen=True)
+class _Call:
+    """A loop of a ufunc, to be called in ``builder``'s code."""
+
+    link: Linked
+    place: int
+    context: Any
+    builder: Any
+
+    @property
+    def types(self) -> tuple[Any, ...]:
+        return loop_types(self.link.code.loops[self.place])
+
+    @property
+    def nin(self) -> int:
+        return self.link.code.nin
+
+    def one(self, values: Sequence[Any]) -> list[Any]:
+        """Results for one element: of the function where it can be called by itself, else of the loop."""
+        if self.place in self.link.scalars:
+            return self._function(values)
+        models = [self.context.data_model_manager[kind] for kind in self.types]
+        rooms = [cgutils.alloca_once(self.builder, model.get_data_type()) for model in models]
+        for model, room, value in zip(models, rooms, values, strict=False):
+            self.builder.store(model.as_data(self.builder, value), room)
+        self.loop(rooms, ir.Constant(_INTP, 1), [ir.Constant(_INTP, 0)] * len(rooms))
+        self.pass_exception_on()
+        both = list(zip(models, rooms, strict=True))[self.nin :]
+        return [model.load_from_data_pointer(self.builder, room) for model, room in both]
+
+    def _function(self, values: Sequence[Any]) -> list[Any]:
+        """Call ``double f(double, double)``, or with several outputs ``void f(double, double *, double *)``."""
+        builder, models = self.builder, [self.context.data_model_manager[kind] for kind in self.types]
+        given = [model.as_data(builder, value) for model, value in zip(models, values, strict=False)]
+        outputs = models[self.nin :]
+        rooms = [cgutils.alloca_once(builder, m.get_data_type()) for m in outputs] if len(outputs) > 1 else []
+        returned = ir.VoidType() if rooms else outputs[0].get_data_type()
+        shape = ir.FunctionType(returned, [value.type for value in (*given, *rooms)])
+        inline = library(self.link, self.place, self.context.codegen())
+        if inline is not None:
+            self.context.active_code_library.add_linking_library(inline)
+        leaf = inline is None and self.place in self.link.leaves
+        named = self.link.inline if inline is not None else self.link.leaf if leaf else self.link.scalar
+        function = cgutils.get_or_insert_function(builder.module, shape, named(self.place))
+        function.calling_convention = convention = "win64cc" if leaf else ""
+        for kind, argument in zip(self.types, function.args[: self.nin], strict=False):
+            _extend(kind, argument)
+        if not rooms:
+            _extend(self.types[-1], function.return_value)
+        function.attributes.add("nounwind")
+        result = builder.call(function, [*given, *rooms], cconv=convention)
+        if not rooms:
+            return [outputs[0].from_data(builder, result)]
+        return [m.load_from_data_pointer(builder, room) for m, room in zip(outputs, rooms, strict=True)]
+
+    def loop(self, operands: Sequence[Any], count: Any, steps: Sequence[Any]) -> None:
+        """Call ``void loop(char **operands, const intp *count, const intp *steps, void *data)``."""
+        builder = self.builder
+        pointers = _array(builder, _BYTES, [builder.bitcast(operand, _BYTES) for operand in operands])
+        shape = ir.FunctionType(ir.VoidType(), [_BYTES.as_pointer(), _INTP.as_pointer(), _INTP.as_pointer(), _BYTES])
+        function = cgutils.get_or_insert_function(builder.module, shape, self.link.loop(self.place))
+        name = self.link.data(self.place)
+        data = ir.Constant(_BYTES, None)
+        if name:
+            known = builder.module.globals.get(name) or ir.GlobalVariable(builder.module, ir.IntType(8), name)
+            data = builder.bitcast(known, _BYTES)
+        builder.call(function, [pointers, _array(builder, _INTP, [count]), _array(builder, _INTP, steps), data])
+
+    def pass_exception_on(self) -> None:
+        """End the compiled function where an exception is set."""
+        builder, api = self.builder, self.context.get_python_api(self.builder)
+        state = api.gil_ensure()
+        occurred = cgutils.is_not_null(builder, api.err_occurred())
+        api.gil_release(state)
+        with cgutils.if_unlikely(builder, occurred):
+            self.context.call_conv._return_errcode_raw(builder, RETCODE_EXC)
+
+
+def _extend(kind: Any, value: Any) -> None:
+    """Say of a small integer that its register is filled, as C's callers and functions expect."""
+    if isinstance(kind, types.Boolean) or (isinstance(kind, types.Integer) and kind.bitwidth < 32):
+        value.add_attribute("signext" if getattr(kind, "signed", False) else "zeroext")
+
+
+def _array(builder: Any, kind: Any, values: Sequence[Any]) -> Any:
+    """A pointer to ``values`` on the stack."""
+    room = cgutils.alloca_once(builder, kind, size=len(values))
+    for n, value in enumerate(values):
+        builder.store(value, builder.gep(room, [ir.Constant(_INTP, n)]))
+    return room
+
+
+def _arrays(call: _Call, sig: Any, args: Sequence[Any]) -> Any:
+    """A call with arrays: NumPy's broadcasting, new outputs where none are given."""
+    context, builder = call.context, call.builder
+    operands = [npyimpl._prepare_argument(context, builder, v, t) for v, t in zip(args, sig.args, strict=True)]
+    results = [sig.return_type] if call.link.code.nout == 1 else list(sig.return_type)
+    for n, kind in enumerate(results, start=call.nin):
+        if n >= len(operands):
+            operands.append(npyimpl._build_array(context, builder, kind, sig.args, operands))
+        elif context.enable_nrt:
+            context.nrt.incref(builder, kind, args[n])
+    _check_shapes(call, operands)
+    exact = all(o.base_type == t for o, t in zip(operands, call.types, strict=True) if _is_array(o))
+    (_by_loop if exact else _one_by_one)(call, operands)
+    call.pass_exception_on()
+    returned = [o.return_val for o in operands[call.nin :]]
+    whole = returned[0] if len(returned) == 1 else context.make_tuple(builder, sig.return_type, returned)
+    return npyimpl.impl_ret_new_ref(context, builder, sig.return_type, whole)
+
+
+def _is_array(operand: Any) -> bool:
+    return isinstance(operand, npyimpl._ArrayHelper)
+
+
+def _check_shapes(call: _Call, operands: Sequence[Any]) -> None:
+    """Every operand must fit the outputs, which are all of one shape."""
+    builder, whole = call.builder, operands[call.nin].shape
+    wrong = ir.Constant(ir.IntType(1), 0)
+    for n, operand in enumerate(operands):
+        if not _is_array(operand):
+            continue
+        for size, full in zip(reversed(operand.shape), reversed(whole), strict=False):
+            other = builder.icmp_signed("!=", size, full)
+            if n < call.nin:
+                other = builder.and_(other, builder.icmp_signed("!=", size, ir.Constant(_INTP, 1)))
+            wrong = builder.or_(wrong, other)
+        if len(operand.shape) != len(whole) and (n >= call.nin or len(operand.shape) > len(whole)):
+            wrong = ir.Constant(ir.IntType(1), 1)
+    with cgutils.if_unlikely(builder, wrong):
+        said = f"{call.link.ufunc.__name__}: the operands cannot be broadcast to the shape of the output"
+        call.context.call_conv.return_user_exc(builder, ValueError, (said,))
+
+
+def _by_loop(call: _Call, operands: Sequence[Any]) -> None:
+    """Rows, or everything at once where it lies in one piece, through the ufunc's loop."""
+    builder, whole = call.builder, operands[call.nin].shape
+    arrays = [operand for operand in operands if _is_array(operand)]
+    layouts = {operand.layout for operand in arrays}
+    strides = [_strides(call, n, operand, len(whole)) for n, operand in enumerate(operands)]
+    starts = [_start(call, n, operand) for n, operand in enumerate(operands)]
+    axis = 0 if layouts == {"F"} else len(whole) - 1
+
+    def rows() -> None:
+        outer = [size for n, size in enumerate(whole) if n != axis]
+        with cgutils.loop_nest(builder, outer, _INTP, order="F" if axis == 0 else "C") as indices:
+            at = []
+            for start, steps in zip(starts, strides, strict=True):
+                offset = ir.Constant(_INTP, 0)
+                for index, step in zip(indices, [s for n, s in enumerate(steps) if n != axis], strict=True):
+                    offset = builder.add(offset, builder.mul(index, step))
+                at.append(builder.gep(start, [offset]))
+            call.loop(at, whole[axis], [steps[axis] for steps in strides])
+
+    one_piece = layouts in ({"C"}, {"F"}) and all(operand.ndim == len(whole) for operand in arrays)
+    if len(whole) == 1:
+        call.loop(starts, whole[0], [steps[0] for steps in strides])
+    elif not one_piece:
+        rows()
+    else:
+        same, count = ir.Constant(ir.IntType(1), 1), ir.Constant(_INTP, 1)
+        for operand in arrays:
+            for size, full in zip(operand.shape, whole, strict=True):
+                same = builder.and_(same, builder.icmp_signed("==", size, full))
+        for size in whole:
+            count = builder.mul(count, size)
+        with builder.if_else(same) as (at_once, by_rows):
+            with at_once:
+                call.loop(starts, count, [_item(call, n, operand) for n, operand in enumerate(operands)])
+            with by_rows:
+                rows()
+
+
+def _item(call: _Call, n: int, operand: Any) -> Any:
+    """Bytes from one element to the next where they lie in one piece."""
+    kind = call.context.get_data_type(call.types[n])
+    return ir.Constant(_INTP, call.context.get_abi_sizeof(kind) if _is_array(operand) else 0)
+
+
+def _strides(call: _Call, n: int, operand: Any, ndim: int) -> list[Any]:
+    """Bytes per step along each axis of the whole: 0 where the operand is repeated."""
+    zero = ir.Constant(_INTP, 0)
+    if not _is_array(operand):
+        return [zero] * ndim
+    single = [call.builder.icmp_signed("==", size, ir.Constant(_INTP, 1)) for size in operand.shape]
+    own = [call.builder.select(one, zero, step) for one, step in zip(single, operand.strides, strict=True)]
+    return [zero] * (ndim - operand.ndim) + own
+
+
+def _start(call: _Call, n: int, operand: Any) -> Any:
+    """Where the operand's elements are; a scalar is put on the stack in the loop's type."""
+    builder, context = call.builder, call.context
+    if _is_array(operand):
+        return builder.bitcast(operand.data, _BYTES)
+    model = context.data_model_manager[call.types[n]]
+    room = cgutils.alloca_once(builder, model.get_data_type())
+    value = context.cast(builder, operand.val, operand.base_type, call.types[n])
+    builder.store(model.as_data(builder, value), room)
+    return builder.bitcast(room, _BYTES)
+
+
+def _one_by_one(call: _Call, operands: Sequence[Any]) -> None:
+    """Elements whose types the loop does not have, each converted."""
+    builder, inputs, outputs = call.builder, operands[: call.nin], operands[call.nin :]
+    outer = _ufunc_loop_sig([o.base_type for o in outputs], [o.base_type for o in inputs])
+    kernel = npyimpl._Kernel(call.context, builder, outer)
+    indices = [operand.create_iter_indices() for operand in inputs]
+    with cgutils.loop_nest(builder, outputs[0].shape, intp=_INTP) as places:
+        values = []
+        for n, (index, operand) in enumerate(zip(indices, inputs, strict=True)):
+            index.update_indices(places, n)
+            values.append(kernel.cast(operand.load_data(index.as_values()), operand.base_type, call.types[n]))
+        for n, (value, operand) in enumerate(zip(call.one(values), outputs, strict=True), start=call.nin):
+            operand.store_data(places, kernel.cast(value, call.types[n], operand.base_type))

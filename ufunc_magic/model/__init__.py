@@ -1,0 +1,73 @@
+"""The values that all rooms speak of: options, signatures, object code, diagnostics, errors.  Imports no room."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..lazy import lazy_names
+
+if TYPE_CHECKING:
+    from .cached import kept as kept
+    from .errors import (
+        ArgumentError as ArgumentError,
+        CacheError as CacheError,
+        CellCrashed as CellCrashed,
+        ComparisonError as ComparisonError,
+        CompileError as CompileError,
+        Diagnostic as Diagnostic,
+        LinkError as LinkError,
+        OptionError as OptionError,
+        ParseError as ParseError,
+        SignatureError as SignatureError,
+        TargetError as TargetError,
+        ToolchainError as ToolchainError,
+        UfuncMagicError as UfuncMagicError,
+    )
+    from .object_code import (
+        FunctionCode as FunctionCode,
+        LoopCode as LoopCode,
+        ObjectCode as ObjectCode,
+        Target as Target,
+        is_signed as is_signed,
+        pack as pack,
+        required_glibc as required_glibc,
+        unpack as unpack,
+    )
+    from .options import (
+        LANGUAGES as LANGUAGES,
+        MOST_TIMED as MOST_TIMED,
+        TABLE as TABLE,
+        Option as Option,
+        Options as Options,
+        make_options as make_options,
+        refuse as refuse,
+        suited as suited,
+    )
+    from .signature import (
+        MAX_OPERANDS as MAX_OPERANDS,
+        TYPES as TYPES,
+        Function as Function,
+        NumberType as NumberType,
+        Operand as Operand,
+        Parameter as Parameter,
+        Signature as Signature,
+        Unit as Unit,
+        loop_order as loop_order,
+        number_type as number_type,
+    )
+else:
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "cached": "kept",
+            "errors": (
+                "ArgumentError CacheError CellCrashed ComparisonError CompileError Diagnostic LinkError "
+                "OptionError ParseError SignatureError TargetError ToolchainError UfuncMagicError"
+            ),
+            "object_code": "FunctionCode LoopCode ObjectCode Target is_signed pack required_glibc unpack",
+            "options": "LANGUAGES MOST_TIMED Option Options TABLE make_options refuse suited",
+            "signature": (
+                "Function MAX_OPERANDS NumberType Operand Parameter Signature TYPES Unit loop_order number_type"
+            ),
+        },
+    )

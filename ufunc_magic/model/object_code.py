@@ -1,0 +1,453 @@
+"""ObjectCode: machine code as a value, with everything needed to make functions of it elsewhere.
+
+Wire form, version 1 (little-endian)::
+
+    4 bytes   b"UFMO"
+    u16       version of this format
+    u16       flags: 1 signed
+    u32       length of the header in bytes
+    u32       length of the code in bytes
+    header    UTF-8 JSON: entry, target, language, toolchain, source, functions, ...
+    code      the shared library
+    32 bytes  seal: SHA-256 of all before the code, followed by the SHA-256 of the code
+    32 bytes  HMAC-SHA256 of the seal, only if signed
+
+Nothing here opens or runs what it holds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import re
+import struct
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from itertools import chain
+from operator import itemgetter
+from typing import Any, Literal, TypeVar
+
+from .cached import kept
+from .errors import Diagnostic, TargetError
+from .signature import MAX_OPERANDS, TYPES
+
+__all__ = [
+    "FORMAT_VERSION",
+    "FunctionCode",
+    "LoopCode",
+    "ObjectCode",
+    "Target",
+    "is_signed",
+    "pack",
+    "required_glibc",
+    "unpack",
+]
+
+FORMAT_VERSION = 1
+_HEAD = struct.Struct("<4sHHII")
+_SIGNED = 1
+_MAGIC = b"UFMO"
+_Value = TypeVar("_Value")
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a machine must be to run the code.
+
+    Attributes
+    ----------
+    format : {"elf", "mach-o", "pe"}
+    os, machine : str
+        ``sys.platform`` and ``platform.machine()`` in lower case.
+    libc : str
+        ``"glibc 2.35"``: the oldest C library that has every symbol the code binds; ``""`` if it
+        does not say.
+    level : str
+        ``"baseline"`` for code that runs on every CPU of ``machine``, else what it was made for.
+    python : str
+        ABI tag of the Python that an extension module is for (``"cpython-311-x86_64-linux-gnu"``); ``""`` for code
+        that needs none.
+    """
+
+    format: Literal["elf", "mach-o", "pe"]
+    os: str
+    machine: str
+    libc: str = ""
+    level: str = "baseline"
+    python: str = ""
+
+    def __str__(self) -> str:
+        level = "" if self.level == "baseline" else self.level
+        return " ".join(filter(None, (self.os, self.machine, self.libc, level, self.python)))
+
+
+@dataclass(frozen=True)
+class LoopCode:
+    """One loop: its place in the object's ``__ufm_loops`` table and the NumPy type numbers of its operands."""
+
+    index: int
+    types: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class FunctionCode:
+    """One function of the object, under its Python name.
+
+    Attributes
+    ----------
+    kind : {"ufunc", "plain", "python", "kernel"}
+        "plain" is a C function called through cffi, "python" an object of the extension module that the code is,
+        "kernel" a __global__ function of CUDA.
+    nin, nout : int
+    core : str
+        Core signature, ``""`` for element-wise ufuncs.
+    identity : {None, 0, 1, -1, "reorderable"}
+    parameters, results : tuple of str
+        Names of the inputs and outputs, for ``inspect.signature`` and the docstring.
+    loops : tuple of LoopCode
+        Narrow to wide.
+    index : int
+        For plain functions and kernels: place in ``__ufm_functions``.
+    declaration : str
+        For plain functions: the C declarations cffi needs to call it.
+    doc, source, line :
+        The comment above it, its text, its line in the cell.
+    reason : str
+        For plain functions: why it is not a ufunc.
+    notes : tuple of str
+    python, checked, vector : str
+        The function ``python_name`` as plain Python, as Python with C's answers where Python raises, and as
+        a NumPy expression; ``""`` where it cannot be said so.
+    python_reason : str
+        Why not.
+    timed : tuple of int
+        Types of the loop that the Python form stands for; empty for a function that must not be called to be timed.
+    cautious : bool
+        It may loop long, recurse, or index a table: not to be called on just any value.
+    samples : tuple of str
+        For "python" functions that may be called to be timed: what each parameter takes, NumPy's type letter and
+        the number of dimensions (``"d1"``, ``"l0"``; ``"O1"`` for an array of any type); else empty.
+    effects : tuple of str
+        What it calls that does more than calculate (``"printf"``, ``"fopen"``).
+    calls : tuple of str
+        Of CUDA functions: for each loop the statement that calls the function in device code, with ``{in0}``,
+        ``{out0}``, ... for its operands.
+    prototype : tuple of str
+        Of CUDA kernels and plain functions: the result and the parameters as NumPy's type letters and sizes, with
+        ``"*"`` for pointers (``"void", "const f4*", "i4"``).
+    """
+
+    name: str
+    kind: Literal["ufunc", "plain", "python", "kernel"]
+    nin: int = 0
+    nout: int = 0
+    core: str = ""
+    identity: int | str | None = None
+    parameters: tuple[str, ...] = ()
+    results: tuple[str, ...] = ()
+    loops: tuple[LoopCode, ...] = ()
+    index: int = -1
+    declaration: str = ""
+    doc: str = ""
+    source: str = ""
+    line: int = 0
+    reason: str = ""
+    notes: tuple[str, ...] = ()
+    python: str = ""
+    checked: str = ""
+    vector: str = ""
+    python_name: str = ""
+    python_reason: str = ""
+    timed: tuple[int, ...] = ()
+    cautious: bool = False
+    samples: tuple[str, ...] = ()
+    effects: tuple[str, ...] = ()
+    calls: tuple[str, ...] = ()
+    prototype: tuple[str, ...] = ()
+
+    @property
+    def cores(self) -> list[list[str]]:
+        """Core dimensions of each input and output: names, or numbers for fixed sizes."""
+        groups = re.findall(r"\(([^()]*)\)", self.core) or [""] * (self.nin + self.nout)
+        return [[word.strip() for word in group.split(",") if word.strip()] for group in groups]
+
+
+@dataclass(frozen=True)
+class ObjectCode:
+    """Machine code and what it says of itself.  Frozen, comparable by digest, serialisable.
+
+    ``module`` is the name of the extension module that the code is, ``""`` if it is none; ``preload`` are modules
+    to import before it is opened; ``annotated`` is the view of ``--annotate``, as JSON; ``options`` are those that
+    differ from the defaults, for who compiles the source again; ``device`` is what CUDA cells have beside the code for
+    the host: ``"mode"`` (cpu or gpu), ``"arch"``, ``"nvrtc"`` (its version) and ``"ltoir"`` (LTO-IR in base64).
+    """
+
+    code: bytes = field(repr=False)
+    target: Target
+    functions: tuple[FunctionCode, ...]
+    language: str = "c"
+    toolchain: str = ""
+    source: str = field(default="", repr=False)
+    name: str = ""
+    threads: bool = False
+    diagnostics: tuple[Diagnostic, ...] = field(default=(), repr=False)
+    notes: tuple[str, ...] = ()
+    command: str = field(default="", repr=False)
+    module: str = ""
+    preload: tuple[str, ...] = ()
+    annotated: str = field(default="", repr=False)
+    options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    device: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @kept
+    def header(self) -> bytes:
+        """Everything but the code, as canonical JSON."""
+        return _canonical({k: v for k, v in self.__dict__.items() if k in _HEADER_FIELDS}).encode()
+
+    @kept
+    def code_digest(self) -> str:
+        """SHA-256 of the machine code alone, in hexadecimal."""
+        return hashlib.sha256(self.code).hexdigest()
+
+    @kept
+    def digest(self) -> str:
+        """SHA-256 of header and code, in hexadecimal."""
+        return hashlib.sha256(b"%d:%b%b" % (len(self.header), self.header, bytes.fromhex(self.code_digest))).hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return self.digest == other.digest if isinstance(other, ObjectCode) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The wire form, and not all that others have left in __dict__: payloads, processes.
+        return ObjectCode.from_bytes, (self.to_bytes(),)
+
+    def to_bytes(self) -> bytes:
+        """The wire form, unsigned and of the whole object."""
+        return pack(self)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> ObjectCode:
+        """Read a wire form; see `unpack`."""
+        return unpack(data)[0]
+
+    @property
+    def carried(self) -> Mapping[str, Any]:
+        """``device``, with what has been made for it in this process since."""
+        found: Mapping[str, Any] = self.__dict__.get("__ufm_carried", self.device)
+        return found
+
+    def carry(self, **more: Any) -> None:
+        """Have ``device`` of what travels hold more, such as the LTO-IR that a linker takes."""
+        self.__dict__["__ufm_carried"] = {**self.carried, **more}
+
+    def stripped(self, *, source: bool = True) -> ObjectCode:
+        """Without what only a report needs, and with ``source`` or not."""
+        less: dict[str, Any] = {"python": "", "checked": "", "vector": "", "python_reason": "", "notes": ()}
+        dropped = {} if source else {"source": ""}
+        bare = tuple(_altered(f, **less, **dropped) for f in self.functions)
+        device = {name: value for name, value in self.carried.items() if source or name != "unit"}
+        left = {"functions": bare, "device": device, **dropped}
+        made = _altered(self, **left, diagnostics=(), notes=(), command="", annotated="")
+        made.__dict__["code_digest"] = self.code_digest
+        return made
+
+    @classmethod
+    def from_parts(cls, header: bytes, code: bytes) -> ObjectCode:
+        """Join a header (as in :attr:`header`) and machine code.
+
+        Raises
+        ------
+        TargetError
+            If the header does not have the fields of this format.
+        """
+        return _joined(header, code)[0]
+
+
+def pack(object_code: ObjectCode, *, entry: str = "", key: bytes = b"") -> bytes:
+    """The wire form.
+
+    Parameters
+    ----------
+    object_code : ObjectCode
+    entry : str
+        The function that is meant; ``""`` for the whole object.
+    key : bytes
+        Sign with it; not at all if empty.
+    """
+    header = object_code.header
+    if entry:
+        header = b'{"entry":%b,%b' % (json.dumps(entry, ensure_ascii=False).encode(), header[1:])
+    flags = _SIGNED if key else 0
+    head = _HEAD.pack(_MAGIC, FORMAT_VERSION, flags, len(header), len(object_code.code))
+    seal = hashlib.sha256(b"".join((head, header, bytes.fromhex(object_code.code_digest)))).digest()
+    signature = hmac.digest(key, seal, "sha256") if key else b""
+    return b"".join((head, header, object_code.code, seal, signature))
+
+
+def is_signed(data: bytes) -> bool:
+    """Whether a wire form says that it is signed."""
+    return len(data) >= _HEAD.size and bool(_HEAD.unpack_from(data)[2] & _SIGNED)
+
+
+def unpack(data: bytes, *, key: bytes = b"") -> tuple[ObjectCode, str]:
+    """Read a wire form: the object and the name of the function that is meant, or ``""``.
+
+    Parameters
+    ----------
+    data : bytes
+    key : bytes
+        With one, only what was signed with it is accepted.
+
+    Raises
+    ------
+    TargetError
+        If it is none, of a newer version, cut short or altered, or not signed with ``key``.
+    """
+    if len(data) < _HEAD.size or data[:4] != _MAGIC:
+        raise TargetError(
+            f"These {len(data)} bytes are not object code of ufunc_magic.", remedy="Give what dumps() returned."
+        )
+    _, version, flags, header_length, code_length = _HEAD.unpack_from(data)
+    if version != FORMAT_VERSION:
+        raise TargetError(
+            f"This object code has format {version}; this ufunc_magic reads {FORMAT_VERSION}.",
+            remedy="Use the same ufunc_magic on both sides.",
+        )
+    signed = bool(flags & _SIGNED)
+    middle = _HEAD.size + header_length
+    end = middle + code_length
+    if len(data) != end + 32 + 32 * signed:
+        raise TargetError("The object code is cut short, or something was added to it.", remedy="Send it again.")
+    view = memoryview(data)
+    code = bytes(view[middle:end])
+    code_digest = hashlib.sha256(code)
+    seal = hashlib.sha256(b"".join((view[:middle], code_digest.digest()))).digest()
+    if key and not signed:
+        raise TargetError(
+            "This object code is not signed, and a key is set here.",
+            remedy="Sign it where it is made: UFUNC_MAGIC_KEY, or dumps(..., key=...).",
+        )
+    if not hmac.compare_digest(seal, view[end : end + 32]):
+        raise TargetError("The object code was altered on the way.", remedy="Send it again.")
+    if key and not hmac.compare_digest(hmac.digest(key, seal, "sha256"), view[end + 32 :]):
+        raise TargetError(
+            "This object code was signed with another key, or altered since.",
+            remedy="Use the same key on both sides; do not load it if you do.",
+        )
+    header = bytes(view[_HEAD.size : middle])
+    made, entry = _joined(header, code)
+    made.__dict__["code_digest"] = code_digest.hexdigest()
+    return made, entry
+
+
+def _joined(header: bytes, code: bytes) -> tuple[ObjectCode, str]:
+    """What `ObjectCode.from_parts` makes, and the function that the header says is meant."""
+    try:
+        h: dict[str, Any] = json.loads(header.decode())  # of bytes json guesses the encoding, at 10 us
+        entry = h.get("entry", "")
+        made = object.__new__(ObjectCode)  # a frozen class sets its fields one by one
+        made.__dict__.update(
+            code=code,
+            target=Target(**h["target"]),
+            functions=tuple(_function(f) for f in h["functions"]),
+            language=h["language"],
+            toolchain=h["toolchain"],
+            source=h["source"],
+            name=h["name"],
+            threads=h["threads"],
+            diagnostics=tuple(Diagnostic(**d) for d in h["diagnostics"]),
+            notes=tuple(h["notes"]),
+            command=h["command"],
+            module=h["module"],
+            preload=tuple(h["preload"]),
+            annotated=h["annotated"],
+            options=h["options"],
+            device=h["device"],
+        )
+        _expect(str, _texts_of(h), made.target.__dict__.values(), made.preload, made.notes, (entry,))
+        _expect(dict, (made.options, made.device))
+        _expect(bool, (made.threads,))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as fault:
+        raise TargetError(f"The object code's header cannot be read: {fault!r}.", remedy="Make it again.") from fault
+    # The header's own bytes are kept: they are what the digest was taken of.
+    if "entry" not in h:
+        made.__dict__["header"] = header
+    return made, entry
+
+
+_HEADER_FIELDS = frozenset(
+    "target functions language toolchain source name threads diagnostics notes command module preload annotated "
+    "options device".split()
+)
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    """What json is to write for a dataclass; ``asdict`` copies all that is in it, at ten times the price."""
+    return {name: value.__dict__[name] for name in type(value).__dataclass_fields__}
+
+
+_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=_fields).encode
+
+
+def _altered(value: _Value, **changed: Any) -> _Value:
+    """``dataclasses.replace`` for a frozen class, whose fields it sets one by one."""
+    made = object.__new__(type(value))
+    made.__dict__.update(_fields(value), **changed)
+    return made
+
+
+_FUNCTION_FIELDS = frozenset(f.name for f in fields(FunctionCode))
+_TEXT_LISTS = ("parameters", "results", "notes", "samples", "effects", "calls", "prototype")
+_texts_of = itemgetter("language", "toolchain", "source", "name", "command", "module", "annotated")
+_function_texts_of = itemgetter(
+    *("name", "core", "declaration", "doc", "source", "reason"),
+    *("python", "checked", "vector", "python_name", "python_reason"),
+)
+_text_lists_of = itemgetter(*_TEXT_LISTS)
+
+
+def _function(h: dict[str, Any]) -> FunctionCode:
+    h = h | {name: tuple(h[name]) for name in (*_TEXT_LISTS, "timed") if name in h}
+    h["loops"] = tuple(LoopCode(loop["index"], tuple(loop["types"])) for loop in h["loops"])
+    if h.keys() != _FUNCTION_FIELDS:
+        made = FunctionCode(**h)
+    else:
+        made = object.__new__(FunctionCode)  # as in _joined
+        made.__dict__.update(h)
+    _check(made, made.__dict__)
+    return made
+
+
+def _check(made: FunctionCode, h: dict[str, Any]) -> None:
+    """Refuse what another program has written wrongly, before NumPy is given it."""
+    _expect(str, _function_texts_of(h), *_text_lists_of(h))
+    _expect(int, (made.nin, made.nout, made.index, made.line), made.timed)
+    _expect(bool, (made.cautious,))
+    if made.kind not in ("ufunc", "plain", "python", "kernel") or made.identity not in (None, 0, 1, -1, "reorderable"):
+        raise ValueError(f"{made.name} is of kind {made.kind!r}, with identity {made.identity!r}")
+    operands = made.nin + made.nout
+    if made.nin < 0 or made.nout < 0 or operands > MAX_OPERANDS or made.index < -1:
+        raise ValueError(f"{made.name} has {made.nin} inputs, {made.nout} outputs, and index {made.index}")
+    for loop in made.loops:
+        _expect(int, (loop.index,), loop.types)
+        if loop.index < 0 or len(loop.types) != operands or not TYPES.keys() >= set(loop.types):
+            raise ValueError(f"{made.name} has the loop {loop}")
+
+
+def _expect(kind: type, *lists: Iterable[Any]) -> None:
+    """Every value in all ``lists`` has the type ``kind`` itself."""
+    if not {kind}.issuperset(map(type, chain.from_iterable(lists))):
+        raise TypeError(f"{[*map(list, lists)]!r:.200} should hold {kind.__name__} only")
+
+
+def required_glibc(code: bytes) -> str:
+    """The newest GLIBC symbol version that an ELF object asks for, ``"glibc 2.35"``, or ``""``.
+
+    Read from the version-needs strings (gABI ``.gnu.version_r``), which name each one in full.
+    """
+    versions = {tuple(map(int, v.split(b"."))) for v in re.findall(rb"GLIBC_(2(?:\.\d+)+)\0", code)}
+    return f"glibc {'.'.join(map(str, max(versions)))}" if versions else ""

@@ -1,0 +1,56 @@
+"""Tab completion of options and their values on the magics' lines."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult
+
+from .option_line import COMPARE_FLAGS, complete, complete_flags
+
+__all__ = ["install", "matcher", "remove"]
+
+_LINE = re.compile(r"\s*%%?(?P<magic>c_ufunc|cython_ufunc|cuda_device|ufunc_\w+)(?P<rest>\s.*)$", re.DOTALL)
+_LANGUAGES = {"c_ufunc": "c", "cython_ufunc": "cython", "cuda_device": "cuda", "ufunc_config": ""}
+_FLAGS = {"ufunc_compare": tuple(COMPARE_FLAGS), "ufunc_cache": ("--clear", "--prune"), "ufunc_doctor": ()}
+
+
+def matcher(context: CompletionContext) -> SimpleMatcherResult:
+    """Matcher of IPython's API version 2 (8.6 and later).
+
+    ``complete_command`` hooks do not serve: Jedi's Python names would stand beside their answers,
+    and the splitter cuts ``--parallel=2`` at the ``=``.
+    """
+    line = context.full_text.split("\n")[context.cursor_line][: context.cursor_position]
+    found = _LINE.match(line)
+    if found is None or found["magic"] not in {**_LANGUAGES, **_FLAGS}:
+        return {"completions": []}
+    if found["magic"] in _LANGUAGES:
+        fragment, words = complete(found["rest"], language=_LANGUAGES[found["magic"]])
+    else:
+        fragment, words = complete_flags(found["rest"], _FLAGS[found["magic"]])
+    return {
+        "completions": [SimpleCompletion(word, type="option") for word in words],
+        "matched_fragment": fragment,
+        "ordered": True,
+        # File names belong to -I, -L and -S; where there is no word of ours the others may speak.
+        "suppress": bool(words),
+    }
+
+
+matcher.matcher_api_version = 2  # type: ignore[attr-defined]
+matcher.matcher_identifier = "ufunc_magic.options"  # type: ignore[attr-defined]
+matcher.matcher_priority = 100  # type: ignore[attr-defined]
+
+
+def install(shell: Any) -> None:
+    """Add the matcher to ``shell``'s completer, once."""
+    if matcher not in shell.Completer.custom_matchers:
+        shell.Completer.custom_matchers.append(matcher)
+
+
+def remove(shell: Any) -> None:
+    """Take the matcher out again."""
+    if matcher in shell.Completer.custom_matchers:
+        shell.Completer.custom_matchers.remove(matcher)

@@ -1,0 +1,242 @@
+"""C's arithmetic as values: types, promotion, the usual conversions, ranges.  Nothing here knows Python's syntax.
+
+The rules are those of C17, 6.3.1 (conversions) and 6.4.4 (constants), for two's complement machines.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..model import TYPES
+
+__all__ = [
+    "BOOL",
+    "COMPLEX",
+    "DOUBLE",
+    "FLOAT",
+    "INT",
+    "LONG",
+    "SIZE",
+    "UINT",
+    "VOID",
+    "CType",
+    "array_of",
+    "float_value",
+    "from_number",
+    "integer_value",
+    "named_type",
+    "promoted",
+    "usual",
+]
+
+
+@dataclass(frozen=True)
+class CType:
+    """One C type.
+
+    ``kind`` is NumPy's letter for arithmetic types ("b i u f c"), "a" for an array or an indexable
+    pointer to ``of`` (``length`` is None where it is not known), "s" for a structure, "v" for void.
+    ``bits`` of a complex type are those of one part; long double counts as 80.
+    """
+
+    kind: str
+    bits: int = 0
+    of: CType | None = None
+    length: int | None = None
+    fields: tuple[tuple[str, CType], ...] = ()
+
+    @property
+    def integral(self) -> bool:
+        return self.kind in "biu"
+
+    @property
+    def arithmetic(self) -> bool:
+        return self.kind in "biufc"
+
+    @property
+    def low(self) -> int:
+        return -(1 << (self.bits - 1)) if self.kind == "i" else 0
+
+    @property
+    def high(self) -> int:
+        return (1 << (self.bits - (self.kind == "i"))) - 1
+
+    @property
+    def size(self) -> int | None:
+        """``sizeof`` in bytes, None where it is not known."""
+        if self.kind == "a":
+            inner = self.of.size if self.of else None
+            return None if self.length is None or inner is None else self.length * inner
+        if not self.arithmetic:
+            return None
+        width = 16 if self.bits == 80 else max(self.bits // 8, 1)
+        return width * (2 if self.kind == "c" else 1)
+
+
+BOOL, INT, UINT = CType("b", 1), CType("i", 32), CType("u", 32)
+LONG = CType("i", 8 * np.dtype("l").itemsize)
+SIZE = CType("u", 8 * np.dtype("P").itemsize)
+FLOAT, DOUBLE, COMPLEX, VOID = CType("f", 32), CType("f", 64), CType("c", 64), CType("v")
+
+_WORDS = {
+    "void": VOID,
+    "bool": BOOL,
+    "_Bool": BOOL,
+    "_Float16": CType("f", 16),
+    "float": FLOAT,
+    "double": DOUBLE,
+    "long double": CType("f", 80),
+    "float_t": FLOAT,
+    "double_t": DOUBLE,
+    "size_t": SIZE,
+    "ssize_t": CType("i", SIZE.bits),
+    "ptrdiff_t": CType("i", SIZE.bits),
+    "intptr_t": CType("i", SIZE.bits),
+    "uintptr_t": SIZE,
+    "intmax_t": CType("i", 64),
+    "uintmax_t": CType("u", 64),
+    "__int128": CType("i", 128),
+    "unsigned __int128": CType("u", 128),
+    "__int128_t": CType("i", 128),
+    "__uint128_t": CType("u", 128),
+    "__cplx32": CType("c", 32),
+    "__cplx64": COMPLEX,
+    "__cplx80": CType("c", 80),
+    "complex<float>": CType("c", 32),
+    "complex<double>": COMPLEX,
+} | {
+    f"{mark}int{tag}{bits}_t": CType(kind, 64 if tag == "_fast" and bits in (16, 32) else bits)
+    for mark, kind in (("", "i"), ("u", "u"))
+    for tag in ("", "_least", "_fast")
+    for bits in (8, 16, 32, 64)
+}
+
+_KIND_WORDS = frozenset(("signed", "unsigned", "char", "short", "int", "long", "__signed__"))
+
+
+def from_number(number: int) -> CType | None:
+    """The C type behind a NumPy type number."""
+    entry = TYPES.get(number)
+    if entry is None:
+        return None
+    if entry.kind == "b":
+        return BOOL
+    if entry.char in "gG":
+        return CType(entry.kind, 80)
+    return CType(entry.kind, 8 * np.dtype(entry.char).itemsize // (2 if entry.kind == "c" else 1))
+
+
+def named_type(spelling: str, numbers: Mapping[str, int], typedefs: Mapping[str, str]) -> CType | None:
+    """The type that ``spelling`` means, or None.
+
+    ``numbers`` (spelling -> NumPy type number) is asked first, then the standard names, then
+    ``typedefs`` step by step.
+    """
+    for _ in range(64):  # a typedef chain that is longer is a cycle
+        spelling = " ".join(spelling.split()).removeprefix("std::")
+        number = numbers.get(spelling)
+        found = from_number(number) if number is not None else _standard(spelling)
+        if found is not None:
+            return found
+        if spelling not in typedefs:
+            return None
+        spelling = re.sub(r"\b(const|volatile)\b", "", typedefs[spelling])
+    return None
+
+
+def _standard(spelling: str) -> CType | None:
+    words = spelling.split()
+    if spelling in _WORDS:
+        return _WORDS[spelling]
+    if "complex" in spelling.lower() and words[0] in ("float", "double", "long"):
+        return CType("c", {"float": 32, "double": 64, "long": 80}[words[0]])
+    if not words or not _KIND_WORDS.issuperset(words):
+        return None
+    kind = "u" if "unsigned" in words else "i"
+    if "char" in words:
+        return CType(kind, 8)
+    if "short" in words:
+        return CType(kind, 16)
+    return CType(kind, {0: 32, 1: LONG.bits}.get(words.count("long"), 64))
+
+
+def array_of(element: CType, lengths: tuple[int | None, ...]) -> CType:
+    """An array with these lengths, outermost first."""
+    for length in reversed(lengths):
+        element = CType("a", of=element, length=length)
+    return element
+
+
+def promoted(t: CType) -> CType:
+    """Integer promotion: what is narrower than int becomes int."""
+    return INT if t.integral and t.bits < 32 else t
+
+
+def usual(a: CType, b: CType) -> CType:
+    """The type in which ``a op b`` is done (the usual arithmetic conversions)."""
+    if "c" in (a.kind, b.kind):
+        return CType("c", max(t.bits for t in (a, b) if t.kind in "fc"))
+    if "f" in (a.kind, b.kind):
+        return CType("f", max(t.bits for t in (a, b) if t.kind == "f"))
+    a, b = promoted(a), promoted(b)
+    if a.kind == b.kind:
+        return a if a.bits >= b.bits else b
+    signed, unsigned = (a, b) if a.kind == "i" else (b, a)
+    return unsigned if unsigned.bits >= signed.bits else signed
+
+
+def integer_value(text: str) -> tuple[int, CType] | None:
+    """Value and type of an integer constant as C spells it, or None."""
+    # Nothing longer is a number of 128 bits, and Python reads no number of thousands of digits.
+    match = re.fullmatch(r"(0[xX][0-9a-fA-F]{1,99}|0[bB][01]{1,199}|[0-9]{1,99})([uUlLzZ]*)", text.replace("'", ""))
+    if not match:
+        return None
+    digits, suffix = match[1], match[2].lower()
+    octal = len(digits) > 1 and digits[0] == "0" and digits.isdigit()
+    value = int(digits, 8) if octal else int(digits, 0)
+    signed = (INT, LONG, CType("i", 64)) if "l" not in suffix else (LONG, CType("i", 64))
+    unsigned = tuple(CType("u", t.bits) for t in signed)
+    decimal = digits.isdigit() and not octal
+    candidates = (
+        unsigned
+        if "u" in suffix
+        else signed
+        if decimal
+        else tuple(t for p in zip(signed, unsigned, strict=True) for t in p)
+    )
+    return value, next((t for t in candidates if value <= t.high), CType("i", 128))
+
+
+def float_value(text: str) -> tuple[str, CType] | None:
+    """Python spelling and type of a floating constant, or None."""
+    text = text.replace("'", "")
+    if text[:2].lower() == "0x":
+        match = re.fullmatch(r"(0[xX][0-9a-fA-F.]+[pP][+-]?\d+)([fFlL]?)", text)
+        if not match:
+            return None
+        spelled = repr(float.fromhex(match[1]))
+    else:
+        match = re.fullmatch(r"((?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][+-]?\d+)?)([fFlL]?)", text)
+        if not match:
+            return None
+        mantissa, mark, exponent = re.fullmatch(r"([\d.]+)([eE]?)(.*)", match[1]).groups()  # type: ignore[union-attr]
+        mantissa = "0" + mantissa if mantissa.startswith(".") else mantissa
+        spelled = (mantissa + "0" if mantissa.endswith(".") else mantissa) + mark + exponent
+        spelled = repr(float(spelled)) if len(mantissa) > 22 else spelled
+    return spelled, {"f": FLOAT, "l": CType("f", 80)}.get(match[2].lower(), DOUBLE)
+
+
+def float32(value: float) -> float:
+    """``value``, an integer too, rounded to C's float."""
+    if isinstance(value, int) and (beyond := value.bit_length() - 53) > 0:
+        # What is cut off only matters as not being 0; rounding to double first would round twice.
+        value = ((value >> beyond) | bool(value & ((1 << beyond) - 1))) << beyond
+    try:
+        return float(struct.unpack("f", struct.pack("f", value))[0])
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")

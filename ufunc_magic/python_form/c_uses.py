@@ -1,0 +1,132 @@
+"""What a function's text does with a name: where it is changed, whether it is one value or an array."""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import TYPE_CHECKING
+
+from .value import child, children, text_of, walk
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from .c_cell import Cell
+
+__all__ = [
+    "assigned_first",
+    "changed",
+    "declared_name",
+    "function_name",
+    "names_changed",
+    "parameters_of",
+    "used_as_array",
+]
+
+
+def changed(scope: Node, name: str) -> list[Node]:
+    """The nodes that assign to the variable ``name``, or to something in it, or take its address."""
+    return list(_changed_in(scope).get(name, ()))
+
+
+@functools.lru_cache(maxsize=256)
+def _changed_in(scope: Node) -> dict[str, list[Node]]:
+    found: dict[str, list[Node]] = {}
+    for node in walk(scope):
+        name = _changes(node)
+        if name:
+            found.setdefault(name, []).append(node)
+    return found
+
+
+def names_changed(scope: Node) -> set[str]:
+    """Every name for which ``changed`` would find something."""
+    return set(_changed_in(scope))
+
+
+def _changes(node: Node) -> str:
+    """The variable that this one node changes, ``""`` for none."""
+    if node.type in ("assignment_expression", "update_expression"):
+        target = node.child_by_field_name("left") or node.child_by_field_name("argument")
+        return _root_name(target) if target is not None else ""
+    if node.type == "pointer_expression" and node.children[0].type == "&":
+        return _root_name(node.children[-1])
+    return ""
+
+
+def _root_name(node: Node) -> str:
+    while node.type != "identifier":
+        inner = node.child_by_field_name("argument") or (node.named_children[0] if node.named_children else None)
+        if inner is None:
+            return ""
+        node = inner
+    return text_of(node)
+
+
+def used_as_array(body: Node, name: str, cell: Cell) -> bool:
+    """Whether the body uses more of the pointer ``name`` than its first element."""
+    for node in walk(body):
+        if node.type != "identifier" or text_of(node) != name or node.parent is None:
+            continue
+        parent = node.parent
+        while parent.type == "parenthesized_expression" and parent.parent is not None:
+            parent = parent.parent
+        if (
+            parent.type == "subscript_expression"
+            and child(parent, "argument") == node
+            and not text_of(parent).replace(" ", "").endswith("[0]")
+        ):
+            return True
+        if parent.type == "argument_list" and parent.parent is not None:
+            call, position = (
+                parent.parent,
+                [c.id for c in children(parent)].index(node.id) if node.parent == parent else -1,
+            )
+            routine_nodes = cell.functions.get(text_of(child(call, "function")), [])
+            if position >= 0 and len(routine_nodes) == 1:
+                inner = parameters_of(routine_nodes[0])
+                same = body.parent is not None and routine_nodes[0] == body.parent
+                if not same and position < len(inner):
+                    return not cell._given(inner[position], routine_nodes[0]).cell
+    return False
+
+
+def assigned_first(body: Node, name: str) -> bool:
+    """Whether ``*name`` is certainly assigned before it is read and before any return.
+
+    ``if (name != NULL) *name = ...`` counts: where it is asked, there is a pointer.
+    """
+    for statement in children(body) if body.type == "compound_statement" else [body]:
+        if statement.type == "if_statement" and statement.child_by_field_name("alternative") is None:
+            test = re.sub(r"\s|\(\(void\*?\s*\*\)0\)|[()]", "", text_of(child(statement, "condition")))
+            if test in (name, f"{name}!=NULL", f"NULL!={name}", f"{name}!=", f"{name}!=void*0"):
+                if assigned_first(child(statement, "consequence"), name):
+                    return True
+                continue
+        if statement.type == "expression_statement":
+            inner = children(statement)[0] if children(statement) else None
+            uses = sum(1 for n in walk(statement) if n.type == "identifier" and text_of(n) == name)
+            if inner is not None and inner.type == "assignment_expression" and text_of(child(inner, "operator")) == "=":
+                target = text_of(child(inner, "left")).replace(" ", "")
+                if uses == 1 and target in (f"*{name}", f"{name}[0]", name, f"(*{name})"):
+                    return True
+        if any(
+            n.type == "return_statement" or (n.type == "identifier" and text_of(n) == name) for n in walk(statement)
+        ):
+            return False
+    return False
+
+
+def function_name(node: Node) -> str:
+    declarator = next((n for n in walk(node) if n.type == "function_declarator"), None)
+    return text_of(child(declarator, "declarator")) if declarator is not None else ""
+
+
+def parameters_of(node: Node) -> list[Node]:
+    declarator = next(n for n in walk(node) if n.type == "function_declarator")
+    found = [p for p in children(child(declarator, "parameters")) if p.type != "preproc_call"]
+    return [p for p in found if not (p.child_by_field_name("declarator") is None and text_of(p) == "void")]
+
+
+def declared_name(declarator: Node) -> str:
+    return next((text_of(n) for n in walk(declarator) if n.type == "identifier"), "")

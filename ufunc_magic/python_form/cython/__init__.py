@@ -1,0 +1,19 @@
+"""Cython functions as plain Python."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...lazy import lazy_names
+
+if TYPE_CHECKING:
+    from .cython_form import Form as Form, write as write
+    from .cython_text import Wanted as Wanted
+else:
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "cython_form": "Form write",
+            "cython_text": "Wanted",
+        },
+    )

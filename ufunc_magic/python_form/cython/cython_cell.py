@@ -1,0 +1,282 @@
+"""A cell's module level: its functions, names, constants and where each of them comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..c_arithmetic import CType
+from ..math_names import CONSTANTS, KNOWN
+from .cython_tree import assigned_names, dotted, kind, statements, stop, walk
+from .cython_types import OBJECT, Types, declared_name
+
+__all__ = ["Cell", "Given", "Import", "Routine"]
+
+
+@dataclass(frozen=True)
+class Given:
+    """One parameter: its name, what stands for its type, and its default."""
+
+    name: str
+    base: Any
+    declarator: Any
+    annotation: Any
+    default: Any
+    keyword: bool
+
+
+@dataclass(frozen=True)
+class Routine:
+    """One function of the cell.
+
+    ``returns`` is the node of its result's type or annotation (None: a Python object), ``locals`` types that
+    decorators give, ``typed`` is False for ``def`` functions, whose results are Python objects.
+    """
+
+    name: str
+    node: Any
+    line: int
+    given: tuple[Given, ...]
+    returns: Any
+    annotated: bool
+    locals: Mapping[str, Any]
+    directives: Mapping[str, Any]
+    typed: bool
+    star: bool
+
+
+@dataclass(frozen=True)
+class Import:
+    """A Python import: the statement that brings ``name``, and what it is in full."""
+
+    name: str
+    text: str
+    full: str
+
+
+@dataclass
+class Cell:
+    """What the cell's module level says, and what the text being written has asked for so far."""
+
+    types: Types = field(default_factory=Types)
+    functions: dict[str, list[Routine]] = field(default_factory=dict)
+    imports: dict[str, Import] = field(default_factory=dict)
+    externs: dict[str, str] = field(default_factory=dict)
+    extern_types: dict[str, tuple[Any, Any]] = field(default_factory=dict)
+    constants: dict[str, CType | tuple[Any, Any]] = field(default_factory=dict)
+    enumerators: dict[str, Any] = field(default_factory=dict)
+    statements: list[Any] = field(default_factory=list)
+    classes: set[str] = field(default_factory=set)
+    globals: set[str] = field(default_factory=set)
+    directives: dict[str, Any] = field(default_factory=dict)
+    lines: list[str] = field(default_factory=list)
+    lists: bool = False
+    # What the text being written has asked for.
+    helpers: set[str] = field(default_factory=set)
+    routines: dict[str, Routine] = field(default_factory=dict)
+    wanted: set[str] = field(default_factory=set)
+    imported: dict[str, str] = field(default_factory=dict)
+    truncates: bool = False
+
+    @classmethod
+    def read(cls, tree: Any, source: str, directives: Mapping[str, Any]) -> Cell:
+        cell = cls(lines=source.splitlines())
+        cell.directives = {**directives, **(tree.directive_comments or {})}
+        for node in statements(tree.body):
+            cell._statement(node)
+        for routines in cell.functions.values():
+            for routine in routines:
+                cell.globals.update(n for g in walk(routine.node) if kind(g) == "GlobalNode" for n in g.names)
+        return cell
+
+    def forget(self, fused: Mapping[str, str], *, lists: bool) -> None:
+        """Ready for another text."""
+        self.helpers, self.routines, self.wanted, self.imported, self.truncates = set(), {}, set(), {}, False
+        self.types.fused = {name.rpartition(".")[2]: chosen for name, chosen in fused.items()}
+        self.lists = lists
+
+    def constant_type(self, name: str) -> CType:
+        found = self.constants[name]
+        return found if isinstance(found, CType) else self.types.declared(*found)
+
+    def _statement(self, node: Any) -> None:
+        match kind(node):
+            case "CFuncDefNode" | "DefNode":
+                routine = _routine(node)
+                self.functions.setdefault(routine.name, []).append(routine)
+            case "CImportStatNode":
+                name = node.as_name or node.module_name.partition(".")[0]
+                self.types.cimports[name] = node.module_name if node.as_name else name
+            case "FromCImportStatNode":
+                for _, name, as_name, *_ in node.imported_names:
+                    names = (*KNOWN, *CONSTANTS) if name == "*" else (name,)
+                    self.types.cimports |= {as_name or one: f"{node.module_name}.{one}" for one in names}
+            case "FromImportStatNode":
+                self._from_import(node)
+            case "CTypeDefNode":
+                self.types.typedefs[declared_name(node.declarator)] = node.base_type, node.declarator
+            case "FusedTypeNode":
+                self.types.fused_names[node.name] = node.types
+            case "CStructOrUnionDefNode" if node.kind == "struct":
+                self.types.structs[node.name] = node
+            case "CEnumDefNode":
+                self._enum(node)
+            case "CDefExternNode":
+                self._extern(node)
+            case "CClassDefNode" | "PyClassDefNode" | "CppClassNode":
+                self.classes.add(getattr(node, "class_name", None) or node.name)
+            case "CVarDefNode":
+                self._variables(node)
+            case _:
+                self._plain(node)
+
+    def _plain(self, node: Any) -> None:
+        if kind(node) == "SingleAssignmentNode" and kind(node.rhs) == "ImportNode":
+            module = str(node.rhs.module_name.value)
+            name = str(node.lhs.name)
+            if module == "cython" or module.startswith("cython."):
+                self.types.cimports[name] = "cython"
+            else:
+                full = module if name != module.partition(".")[0] else name
+                self.imports[name] = Import(name, f"import {module}" + (f" as {name}" if full != name else ""), full)
+            return
+        if kind(node) == "SingleAssignmentNode" and kind(node.lhs) == "NameNode" and _fused_type(node.rhs):
+            self.types.fused_names[node.lhs.name] = node.rhs.args
+            return
+        self.statements.append(node)
+        for name, where in assigned_names(node):
+            target = where.lhs if kind(where) == "SingleAssignmentNode" else None
+            note = getattr(target, "annotation", None) if target is not None else None
+            self.constants.setdefault(name, self.types.annotated(note) if note is not None else OBJECT)
+
+    def _from_import(self, node: Any) -> None:
+        module = str(node.module.module_name.value)
+        for name, target in node.items:
+            local = str(target.name)
+            if module == "cython" or module.startswith("cython.cimports"):
+                self.types.cimports[local] = f"{module.removeprefix('cython.cimports').lstrip('.') or 'cython'}.{name}"
+                if module == "cython.cimports":
+                    self.types.cimports[local] = str(name)
+            elif module == "cython.parallel":
+                self.types.cimports[local] = f"cython.parallel.{name}"
+            elif module != "__future__":
+                suffix = f" as {local}" if local != name else ""
+                self.imports[local] = Import(local, f"from {module} import {name}{suffix}", f"{module}.{name}")
+
+    def _enum(self, node: Any) -> None:
+        if node.name:
+            self.types.enums.add(node.name)
+        for item in node.items or ():
+            self.enumerators[item.name] = item
+        self.statements.append(node)
+
+    def _extern(self, node: Any) -> None:
+        for inner in statements(node.body):
+            if kind(inner) == "CVarDefNode":
+                for declarator in inner.declarators:
+                    name = declared_name(declarator)
+                    base = declarator
+                    while kind(base) != "CNameDeclaratorNode":
+                        base = base.base
+                    self.externs[name] = getattr(base, "cname", None) or name
+                    function = kind(declarator) == "CFuncDeclaratorNode"
+                    self.extern_types[name] = inner.base_type, declarator.base if function else declarator
+            elif kind(inner) == "CEnumDefNode":
+                for item in inner.items or ():
+                    self.externs[item.name] = getattr(item, "cname", None) or item.name
+            elif kind(inner) == "CTypeDefNode":
+                self._statement(inner)
+
+    def _variables(self, node: Any) -> None:
+        names = []
+        for declarator in node.declarators:
+            if kind(declarator) == "CFuncDeclaratorNode":
+                continue  # a forward declaration
+            names.append(declared_name(declarator))
+            self.constants[names[-1]] = node.base_type, declarator
+        if names:
+            self.statements.append(node)
+
+    def written_by(self, node: Any) -> set[str]:
+        """The module-level names that a statement gives a value or a part of one."""
+        if kind(node) == "CVarDefNode":
+            return {declared_name(d) for d in node.declarators if kind(d) != "CFuncDeclaratorNode"}
+        if kind(node) == "CEnumDefNode":
+            return {item.name for item in node.items or ()}
+        names = {name for name, _ in assigned_names(node)}
+        for inner in walk(node):
+            target: Any = getattr(inner, "lhs", None)
+            while kind(target) in ("IndexNode", "AttributeNode", "SliceIndexNode"):
+                target = target.obj if kind(target) == "AttributeNode" else target.base
+            if kind(target) == "NameNode":
+                names.add(target.name)
+        return names
+
+    def find(self, name: str, line: int) -> Routine:
+        routines = self.functions.get(name, [])
+        if not routines:
+            made = stop(f"cannot be found in the cell under the name `{name}`", None)
+            made.row = line
+            raise made
+        return min(routines, key=lambda routine: abs(routine.line - line))
+
+
+def _fused_type(node: Any) -> bool:
+    return kind(node) == "SimpleCallNode" and dotted(node.function).rpartition(".")[2] == "fused_type"
+
+
+def _routine(node: Any) -> Routine:
+    marks = _decorators(node)
+    directives = {name: value for name, value in marks.items() if isinstance(value, bool)}
+    c_function = kind(node) == "CFuncDefNode"
+    declarator: Any = node.declarator if c_function else None
+    while c_function and kind(declarator) != "CFuncDeclaratorNode":
+        if kind(declarator) == "CPtrDeclaratorNode":
+            raise stop("gives a pointer back", node)
+        declarator = declarator.base
+    arguments = declarator.args if c_function else node.args
+    given = tuple(_given(a, position, c_function=c_function) for position, a in enumerate(arguments))
+    annotation = None if c_function else node.return_type_annotation
+    returns = node.base_type if c_function else annotation or marks.get("returns")
+    typed = c_function or "cfunc" in marks or "ccall" in marks
+    return Routine(
+        name=declared_name(declarator) if c_function else str(node.name),
+        node=node,
+        line=(declarator or node).pos[1],
+        given=given,
+        returns=returns,
+        annotated=not c_function,
+        locals=marks.get("locals") or {},
+        directives=directives,
+        typed=typed,
+        star=not c_function and bool(node.star_arg or node.starstar_arg),
+    )
+
+
+def _given(node: Any, position: int, *, c_function: bool) -> Given:
+    name = declared_name(node.declarator)
+    base, declarator = node.base_type, node.declarator
+    if not name:  # `cdef f(x)`: the parser takes a lone word for a type
+        name, base = str(base.name or f"unused{position}"), None
+    if kind(base) == "CSimpleBaseTypeNode" and base.name is None:
+        base = None
+    return Given(name, base, declarator, node.annotation, node.default, bool(node.kw_only))
+
+
+def _decorators(node: Any) -> dict[str, Any]:
+    """What the decorators say: ``cdivision`` -> True, ``cfunc`` -> None, ``locals`` -> {name: type node}."""
+    marks: dict[str, Any] = {}
+    for decorator in node.decorators or ():
+        call = decorator.decorator
+        if kind(call) == "SimpleCallNode":
+            name = dotted(call.function).rpartition(".")[2]
+            value: Any = call.args[0] if call.args else None
+            marks[name] = bool(value.value) if kind(value) == "BoolNode" else value
+        elif kind(call) == "GeneralCallNode":
+            name = dotted(call.function).rpartition(".")[2]
+            pairs = call.keyword_args.key_value_pairs if call.keyword_args else []
+            marks[name] = {str(p.key.value): p.value for p in pairs}
+        else:
+            marks[dotted(call).rpartition(".")[2]] = None
+    return marks

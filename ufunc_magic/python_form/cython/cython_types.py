@@ -1,0 +1,268 @@
+"""Cython's spellings of types, as C types: declarations, annotations, the type names of libc and NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..c_arithmetic import BOOL, COMPLEX, DOUBLE, FLOAT, INT, LONG, SIZE, VOID, CType, named_type
+from .cython_tree import dotted, kind, stop
+
+__all__ = ["INDEX", "NDARRAY", "OBJECT", "Types", "declared_name", "spelled"]
+
+#: What pyloop's types do not have: "o" a Python object, "n" a NumPy buffer (an object, with elements of a known
+#: type where ``of`` is set), "V" a ``std::vector``, "t" a tuple of C values, "p" a pointer.
+OBJECT = CType("o")
+NDARRAY = CType("n")
+INDEX = CType("i", SIZE.bits)
+
+_PLAIN = {
+    "bint": BOOL,
+    "Py_ssize_t": INDEX,
+    "Py_hash_t": INDEX,
+    "Py_UCS4": CType("u", 32),
+    "ndarray": NDARRAY,
+    "char": CType("i", 8),
+    "longlong": CType("i", 64),
+    "ulonglong": CType("u", 64),
+    "uint": CType("u", 32),
+    "ulong": CType("u", LONG.bits),
+    "ushort": CType("u", 16),
+    "uchar": CType("u", 8),
+    "schar": CType("i", 8),
+    "longdouble": CType("f", 80),
+    "floatcomplex": CType("c", 32),
+    "doublecomplex": COMPLEX,
+    "complex": COMPLEX,
+    "longdoublecomplex": CType("c", 80),
+}
+_OBJECTS = frozenset(
+    "object str bytes bytearray list dict tuple set frozenset type slice unicode memoryview Exception".split()
+)
+#: NumPy's declarations call C's double ``float_t`` and its pointer-sized integer ``int_t``.
+_NUMPY = {
+    "float_t": DOUBLE,
+    "double_t": DOUBLE,
+    "longdouble_t": CType("f", 80),
+    "int_t": INDEX,
+    "intp_t": INDEX,
+    "npy_intp": INDEX,
+    "uint_t": SIZE,
+    "uintp_t": SIZE,
+    "npy_uintp": SIZE,
+    "long_t": LONG,
+    "ulong_t": CType("u", LONG.bits),
+    "longlong_t": CType("i", 64),
+    "ulonglong_t": CType("u", 64),
+    "npy_bool": CType("u", 8),
+    "bool_t": CType("u", 8),
+    "cfloat_t": CType("c", 32),
+    "cdouble_t": COMPLEX,
+    "complex_t": COMPLEX,
+    "ndarray": NDARRAY,
+    **{f"{word}{bits}": CType(k, bits) for word, k in (("float", "f"),) for bits in (32, 64)},
+    **{f"{word}{bits}": CType(k, bits) for word, k in (("int", "i"), ("uint", "u")) for bits in (8, 16, 32, 64)},
+    "complex64": CType("c", 32),
+    "complex128": COMPLEX,
+}
+
+
+def spelled(text: str) -> CType | None:
+    """The type that a spelling as ``unsigned long`` or ``double complex`` stands for."""
+    words = text.split()
+    if "complex" in words and len(words) > 1:
+        inner = spelled(" ".join(w for w in words if w != "complex"))
+        return CType("c", inner.bits) if inner is not None and inner.kind == "f" else None
+    return _PLAIN.get(text) or named_type(text, {}, {})
+
+
+class Types:
+    """The type names of one cell: its typedefs, fused types and structures.
+
+    ``fused`` says which C type each fused type stands for at the moment, ``cimports`` what names were
+    cimported as.
+    """
+
+    def __init__(self) -> None:
+        self.typedefs: dict[str, tuple[Any, Any]] = {}
+        self.structs: dict[str, Any] = {}
+        self.enums: set[str] = set()
+        self.fused: Mapping[str, str] = {}
+        self.fused_names: dict[str, list[Any]] = {}
+        self.cimports: dict[str, str] = {}
+
+    def declared(self, base: Any, declarator: Any) -> CType:
+        """The type of one declarator of ``cdef base declarator``."""
+        return self._around(self.named(base), declarator)
+
+    def _around(self, t: CType, declarator: Any) -> CType:
+        match kind(declarator):
+            case "CNameDeclaratorNode":
+                return t
+            case "CPtrDeclaratorNode":
+                return self._around(CType("p", of=t), declarator.base)
+            case "CArrayDeclaratorNode":
+                size = getattr(declarator.dimension, "constant_result", None)
+                if not isinstance(size, int):
+                    raise stop("has an array whose length is not a number", declarator)
+                return self._around(CType("a", of=t, length=size), declarator.base)
+            case "CReferenceDeclaratorNode" | "CppRvalueReferenceDeclaratorNode":
+                raise stop("takes a reference", declarator)
+            case "CConstDeclaratorNode":
+                return self._around(t, declarator.base)
+        raise stop("uses a pointer to a function", declarator)
+
+    def named(self, node: Any) -> CType:
+        """The type of a base type node."""
+        match kind(node):
+            case "CSimpleBaseTypeNode":
+                return self._simple(node)
+            case "MemoryViewSliceTypeNode":
+                return _view(self.named(node.base_type_node), len(node.axes))
+            case "CQualifierTypeNode" | "CConstTypeNode" | "CConstOrVolatileTypeNode":
+                return self.named(node.base_type)
+            case "CTupleBaseTypeNode":
+                parts = tuple((f"f{i}", self.named(part)) for i, part in enumerate(node.components))
+                return CType("t", fields=parts)
+            case "CComplexBaseTypeNode":
+                return self._around(self.named(node.base_type), node.declarator)
+            case "TemplatedTypeNode":
+                return self._template(node)
+            case "NameNode" | "AttributeNode":
+                return self.by_path(dotted(node).split("."), node)
+            case "CNestedBaseTypeNode":
+                raise stop(f"uses the C++ type `{node.name}`", node)
+        raise stop("uses a type without a Python form", node)
+
+    def _template(self, node: Any) -> CType:
+        base = node.base_type_node
+        size = getattr(node.positional_args[0], "constant_result", None) if node.positional_args else None
+        if isinstance(size, int):  # `cdef double[3] x`
+            return CType("a", of=self.named(base), length=size)
+        name = base.name
+        if name == "ndarray":
+            if not node.positional_args:
+                return NDARRAY
+            dimensions = next(
+                (p.value.constant_result for p in node.keyword_args.key_value_pairs if p.key.value == "ndim"), 1
+            )
+            inner = self.named(node.positional_args[0])
+            return NDARRAY if inner.kind == "o" else CType("n", of=_view(inner, int(dimensions)))
+        where = self.cimports.get(name, name)
+        if where == "libcpp.vector.vector":
+            return CType("V", of=self.named(node.positional_args[0]))
+        if where == "libcpp.complex.complex":
+            return CType("c", self.named(node.positional_args[0]).bits)
+        if kind(node.base_type_node) == "CSimpleBaseTypeNode" and where in _OBJECTS:
+            return OBJECT
+        raise stop(f"uses std::{name}" if where.startswith("libcpp") else f"uses the template `{name}`", node)
+
+    def _simple(self, node: Any) -> CType:
+        name = node.name
+        if name is None:
+            return OBJECT
+        if node.module_path:
+            return self.by_path([*node.module_path, name], node)
+        if node.is_basic_c_type:
+            words = {0: "unsigned ", 1: "", 2: "signed "}[node.signed]
+            size = "short " * -node.longness + "long " * node.longness
+            if name in ("char", "int", "float", "double"):
+                text = words + size + ("" if size and name == "int" else name)
+                found = spelled(text.strip())
+                if found is not None:
+                    return CType("c", found.bits) if node.complex else found
+        return self.by_path([name], node)
+
+    def by_path(self, path: list[str], node: Any) -> CType:
+        """The type under a dotted name."""
+        name = path[-1]
+        if name in self.fused:
+            found = spelled(self.fused[name])
+            if found is None and self.fused[name] != name:
+                return self.by_path([self.fused[name]], node)
+            if found is not None:
+                return found
+        if len(path) == 1:
+            if self.fused_names.get(name):
+                return max(map(self.named, self.fused_names[name]), key=_width)
+            if name in self.typedefs:
+                return self.declared(*self.typedefs[name])
+            if name in self.structs:
+                return self._struct(name)
+            if name in self.enums:
+                return INT
+        full = ".".join([self.cimports.get(path[0], path[0]), *path[1:]])
+        module = full.rpartition(".")[0]
+        if module == "cython" and name in ("floating", "integral", "numeric"):
+            return INT if name == "integral" else DOUBLE
+        if module == "cython" and name[:2] in ("p_", "pp"):
+            return CType("p", of=VOID)
+        if module in ("numpy", "cython.cimports.numpy"):
+            short = name.removeprefix("npy_")
+            found = _NUMPY.get(name) or _NUMPY.get(short) or _NUMPY.get(short.removesuffix("_t")) or spelled(short)
+        elif full == "libcpp.bool":
+            found = BOOL
+        else:
+            last = full.rpartition(".")[2]
+            found = spelled(last) if last != "float" or module else FLOAT
+        if found is not None:
+            return found
+        if name in _OBJECTS or (not module and not full.startswith("lib")):
+            return OBJECT
+        raise stop(f"uses the type `{'.'.join(path)}`", node)
+
+    def _struct(self, name: str) -> CType:
+        fields: list[tuple[str, CType]] = []
+        for attribute in self.structs[name].attributes or ():
+            if kind(attribute) != "CVarDefNode":
+                raise stop(f"uses the structure `{name}`", attribute)
+            fields += [(declared_name(d), self.declared(attribute.base_type, d)) for d in attribute.declarators]
+        return CType("s", fields=tuple(fields))
+
+    def annotated(self, node: Any) -> CType:
+        """The type of an annotation or of an argument of ``cython.declare``."""
+        if kind(node) == "AnnotationNode":
+            node = node.expr
+        match kind(node):
+            case "IndexNode":
+                return self._annotated_view(node.base, node.index)
+            case "SliceIndexNode":
+                return _view(self.annotated(node.base), 1)
+            case "TupleNode":
+                return CType("t", fields=tuple((f"f{i}", self.annotated(part)) for i, part in enumerate(node.args)))
+            case "UnicodeNode" | "StringNode":
+                return spelled(str(node.value)) or OBJECT
+        path = dotted(node).split(".")
+        if path == ["float"]:
+            return DOUBLE
+        if path == ["complex"]:
+            return COMPLEX
+        if path in (["int"], ["bool"]) or not path[0]:  # Python's own words mean Python's own objects
+            return OBJECT
+        known = path[0] in self.cimports or path[0] in self.typedefs or path[0] in self.fused_names
+        return self.by_path(path, node) if known or path[0] in self.structs else OBJECT
+
+    def _annotated_view(self, base: Any, index: Any) -> CType:
+        axes = index.args if kind(index) == "TupleNode" else [index]
+        if all(kind(axis) == "SliceNode" for axis in axes):
+            return _view(self.annotated(base), len(axes))
+        size = getattr(index, "constant_result", None)
+        inner = self.annotated(base)
+        return CType("a", of=inner, length=size) if isinstance(size, int) and inner.arithmetic else OBJECT
+
+
+def _width(t: CType) -> tuple[bool, bool, int]:
+    """Which of a fused type's types stands for it where no specialisation is asked for: the widest real one."""
+    return t.kind == "f", t.kind == "c", t.bits
+
+
+def _view(element: CType, dimensions: int) -> CType:
+    for _ in range(dimensions):
+        element = CType("a", of=element)
+    return element
+
+
+def declared_name(declarator: Any) -> str:
+    while kind(declarator) != "CNameDeclaratorNode":
+        declarator = declarator.base
+    return str(declarator.name)

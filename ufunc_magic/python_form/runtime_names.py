@@ -1,0 +1,208 @@
+"""The names that written Python runs with: Python's own ``math``, or the same with the values of C's Annex F."""
+
+from __future__ import annotations
+
+import cmath
+import math
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, Literal
+
+import numpy as np
+
+from .c_arithmetic import float32
+
+__all__ = ["namespace"]
+
+_POLES: dict[str, Callable[..., float]] = {
+    "log": lambda x: -math.inf if x == 0 else math.nan,
+    "log2": lambda x: -math.inf if x == 0 else math.nan,
+    "log10": lambda x: -math.inf if x == 0 else math.nan,
+    "log1p": lambda x: -math.inf if x == -1 else math.nan,
+    "atanh": lambda x: math.copysign(math.inf, x) if abs(x) == 1 else math.nan,
+    "gamma": lambda x: math.copysign(math.inf, x) if x == 0 else math.nan,
+    "lgamma": lambda x: math.inf,
+    "pow": lambda x, y: _signed_power(math.inf, x, y) if x == 0 else math.nan,
+    "floor": lambda x: x,
+    "ceil": lambda x: x,
+    "trunc": lambda x: x,
+}
+
+
+_OVERFLOWS: dict[str, Callable[..., float]] = {
+    "sinh": lambda x: math.copysign(math.inf, x),
+    "ldexp": lambda x, n: math.copysign(math.inf, x) if n > 0 else math.copysign(0.0, x),
+    "pow": lambda x, y: _signed_power(math.inf, x, y),
+    "floor": lambda x: x,
+    "ceil": lambda x: x,
+    "trunc": lambda x: x,
+}
+
+
+def _signed_power(size: float, x: float, y: float) -> float:
+    return -size if math.copysign(1.0, x) < 0 and math.fmod(y, 2.0) in (1.0, -1.0) else size
+
+
+def _nan(*_: float) -> float:
+    return math.nan
+
+
+def _inf(*_: float) -> float:
+    return math.inf
+
+
+def _annex_f(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    pole = _POLES.get(name, _nan)
+    overflow = _OVERFLOWS.get(name, _inf)
+
+    def same(*values: Any) -> Any:
+        try:
+            return function(*values)
+        except ValueError:
+            return pole(*values)
+        except OverflowError:
+            return overflow(*values)
+
+    return same
+
+
+def _numpy_complex(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    other = getattr(np, name.replace("a", "arc", 1) if name.startswith("a") else name, None)
+
+    def same(z: complex) -> complex:
+        try:
+            return complex(function(z))
+        except (ValueError, OverflowError):
+            with np.errstate(all="ignore"):
+                return complex(other(complex(z))) if other is not None else complex(math.nan, math.nan)
+
+    return same
+
+
+def _fdiv(a: float, b: float) -> float:
+    if b != 0:
+        return a / b
+    if a == 0 or a != a:
+        return math.nan
+    return math.copysign(math.inf, a) * math.copysign(1.0, b)
+
+
+def _cdiv(a: complex, b: complex) -> complex:
+    if not isinstance(b, complex) or b == 0:
+        return complex(_fdiv(a.real, b.real), _fdiv(a.imag, b.real))
+    return a / b
+
+
+def _cmul(a: Any, b: Any) -> complex:
+    """C's product (C17, G.5.1): a real factor stays real, an infinity survives where the formula gives NaN twice."""
+    if not isinstance(a, complex):
+        return complex(a * b.real, a * b.imag)
+    if not isinstance(b, complex):
+        return complex(a.real * b, a.imag * b)
+    plain = complex(a * b)
+    if plain.real == plain.real or plain.imag == plain.imag:
+        return plain
+    if not (cmath.isinf(a) or cmath.isinf(b)):
+        return plain
+    a, b = (
+        _corner(z) if cmath.isinf(z) else complex(*(0.0 if p != p else p for p in (z.real, z.imag))) for z in (a, b)
+    )
+    re, im = a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real
+    return complex(math.inf * re, math.inf * im)
+
+
+def _complex64(z: complex) -> complex:
+    return complex(float32(z.real), float32(z.imag))
+
+
+def _corner(z: complex) -> complex:
+    """An infinity as a number in its direction."""
+    return complex(*(math.copysign(1.0 if math.isinf(part) else 0.0, part) for part in (z.real, z.imag)))
+
+
+def _cpow(a: complex, b: complex) -> complex:
+    try:
+        return complex(a**b)
+    except (ZeroDivisionError, OverflowError):
+        return complex(math.nan, math.nan)
+
+
+def _fmin(a: float, b: float) -> float:
+    return float(b if a != a or b < a else a)
+
+
+def _fmax(a: float, b: float) -> float:
+    return float(b if a != a or b > a else a)
+
+
+def _fdim(a: float, b: float) -> float:
+    return math.nan if a != a or b != b else a - b if a > b else 0.0
+
+
+def _cabs(z: complex) -> float:
+    return math.hypot(z.real, z.imag)
+
+
+def _truncate(x: float, bits: int) -> int:
+    """Double to integer as x86 does it: what does not fit becomes the lowest integer (undefined in C)."""
+    return int(x) if -(2.0 ** (bits - 1)) - 1 < x < 2.0 ** (bits - 1) else -(1 << (bits - 1))
+
+
+def _whole(name: str, function: Callable[[float], float]) -> Callable[[float], float]:
+    def same(x: float) -> float:
+        return math.copysign(float(function(x)), x) if math.isfinite(x) else x
+
+    same.__name__ = name
+    return same
+
+
+_VERIFY: dict[str, object] = {
+    "math": SimpleNamespace(
+        **{
+            name: _annex_f(name, value) if callable(value) else value
+            for name, value in vars(math).items()
+            if not name.startswith("_")
+        }
+    ),
+    "cmath": SimpleNamespace(
+        **{
+            name: _numpy_complex(name, getattr(cmath, name))
+            for name in "exp log sqrt sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh".split()
+        },
+        phase=lambda z: math.atan2(z.imag, z.real),
+    ),
+    "_fdiv": _fdiv,
+    "_cdiv": _cdiv,
+    "_cmul": _cmul,
+    "_cpow": _cpow,
+    "_cabs": _cabs,
+    "_fmin": _fmin,
+    "_fmax": _fmax,
+    "_fdim": _fdim,
+    "_truncate": _truncate,
+    "_float32": float32,
+    "_complex64": _complex64,
+    "_floor": _whole("_floor", math.floor),
+    "_ceil": _whole("_ceil", math.ceil),
+    "_trunc": _whole("_trunc", math.trunc),
+    "_rint": _whole("_rint", round),
+}
+
+
+def namespace(kind: Literal["timing", "verify", "vector"]) -> dict[str, object]:
+    """Fresh globals in which to execute a ``PyLoop``'s text.
+
+    Parameters
+    ----------
+    kind : {"timing", "verify", "vector"}
+        "timing" for ``source``: Python's own ``math`` and ``cmath``, whose functions raise outside
+        their domain.  "verify" for ``checked`` (``source`` runs in it too): the same names with the
+        values of C's Annex F, and never an exception.  "vector" for ``vector``: ``np``.
+    """
+    match kind:
+        case "timing":
+            return {"math": math, "cmath": cmath, "SimpleNamespace": SimpleNamespace}
+        case "verify":
+            return {"SimpleNamespace": SimpleNamespace, **_VERIFY}
+        case "vector":
+            return {"np": np}

@@ -1,0 +1,37 @@
+"""Object code to ufuncs and back to bytes: all that a worker needs; it reaches no compiler."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..lazy import lazy_names
+
+if TYPE_CHECKING:
+    from .c_library import flush_stdio as flush_stdio
+    from .cffi_function import PlainFunction as PlainFunction
+    from .loader import Library as Library, cpu_features as cpu_features, here as here, memory_file as memory_file
+    from .numpy_ufunc import letters as letters
+    from .pickling import (
+        adopt as adopt,
+        dumps as dumps,
+        function_of as function_of,
+        loads as loads,
+        object_code_of as object_code_of,
+        realize as realize,
+        secret as secret,
+    )
+    from .registry import OWNER as OWNER, Build as Build, assemble as assemble, held as held
+    from .relocatable import PRELOAD as PRELOAD
+else:
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "c_library": "flush_stdio",
+            "cffi_function": "PlainFunction",
+            "loader": "Library cpu_features here memory_file",
+            "numpy_ufunc": "letters",
+            "pickling": "adopt dumps function_of loads object_code_of realize secret",
+            "registry": "Build OWNER assemble held",
+            "relocatable": "PRELOAD",
+        },
+    )

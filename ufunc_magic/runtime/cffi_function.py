@@ -1,0 +1,194 @@
+"""C functions that cannot be ufuncs, called through cffi under their own name.
+
+NumPy arrays stand for pointers without a copy; everything else is converted as cffi does.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ..model import FunctionCode, ObjectCode, SignatureError, kept
+
+__all__ = ["PlainFunction", "make_plain"]
+
+
+class PlainFunction:
+    """A C function of a cell that is not a ufunc.
+
+    Call it with numbers, cffi values, and NumPy arrays where C wants pointers.  ``ffi`` makes structs:
+    ``f.ffi.new("point *", [1, 2])[0]``.
+
+    Raises
+    ------
+    TypeError
+        For a wrong number of arguments, or an array whose dtype is not the pointer's.
+    ValueError
+        For an array that is not contiguous, or read-only where C may write.
+    """
+
+    def __init__(
+        self, code: FunctionCode, address: int, *, owner: object, object_code: ObjectCode | None = None
+    ) -> None:
+        self._code = code
+        self._address = address
+        self._owner = owner
+        self.object_code = object_code
+        self._names = code.parameters
+        prototype = code.declaration.rpartition("\n")[2]
+        self._const = _const(prototype)
+        self.__name__ = self.__qualname__ = code.name
+        self.__doc__ = "\n\n".join(filter(None, (prototype, code.doc, code.reason)))
+        self.__source__ = code.source
+        self.reason = code.reason
+        kind = inspect.Parameter
+        names = [n if n.isidentifier() else f"x{i}" for i, n in enumerate(code.parameters, start=1)]
+        if len(set(names)) == len(names) and "..." not in prototype:
+            self.__signature__ = inspect.Signature([kind(n, kind.POSITIONAL_ONLY) for n in names])
+
+    @kept
+    def _bound(self) -> tuple[Any, Any]:
+        """cffi's FFI and pointer: at the first use, since a worker may never come to one."""
+        return _bind(self._code, self._address)
+
+    @property
+    def ffi(self) -> Any:
+        return self._bound[0]
+
+    @property
+    def _pointer(self) -> Any:
+        return self._bound[1]
+
+    @kept
+    def _type(self) -> Any:
+        return self.ffi.typeof(self._pointer)
+
+    def __call__(self, *args: Any) -> Any:
+        wanted = self._type.args
+        if len(args) < len(wanted) or (len(args) > len(wanted) and not self._type.ellipsis):
+            raise TypeError(f"{self.__name__}() takes {len(wanted)} arguments ({len(args)} given)")
+        given = [self._argument(n, value, kind) for n, (value, kind) in enumerate(zip(args, wanted, strict=False))]
+        try:
+            result = self._pointer(*given, *args[len(wanted) :])
+        except SystemError as fault:
+            if fault.__cause__ is None:
+                raise
+            # cffi does not look whether the function has set an exception; Python does, and wraps it.
+            raise fault.__cause__ from None
+        return bool(result) if self._type.result.cname == "_Bool" else result
+
+    def _argument(self, n: int, value: Any, kind: Any) -> Any:
+        if kind.kind != "pointer" or not isinstance(value, np.ndarray):
+            # NumPy's scalars are numbers to C, but not to cffi.
+            return value.item() if isinstance(value, np.generic) else value
+        name = self._names[n] if n < len(self._names) and self._names[n] else f"argument {n + 1}"
+        item = kind.item
+        while item.kind == "array":  # double (*)[3]
+            item = item.item
+        if item.kind == "primitive" and item.cname not in _C_NAMES.get((value.dtype.kind, value.dtype.itemsize), ()):
+            raise TypeError(
+                f"{self.__name__}(): {name} is an array of {value.dtype}, C wants {item.cname}; "
+                "convert it with .astype()"
+            )
+        if not value.dtype.isnative:
+            raise TypeError(f"{self.__name__}(): {name} is not in this machine's byte order; convert it with .astype()")
+        if not value.flags.c_contiguous:
+            raise ValueError(f"{self.__name__}(): {name} is not contiguous; pass np.ascontiguousarray(...)")
+        # cffi has no const in its types.
+        if not value.flags.writeable and n not in self._const:
+            raise ValueError(f"{self.__name__}(): {name} is read-only, and C may write to it; pass a copy")
+        return self.ffi.cast(kind, value.ctypes.data)
+
+    def __repr__(self) -> str:
+        return f"<C function {self.__name__!r}: {self._type.cname}>"
+
+
+_C_NAMES: dict[tuple[str, int], tuple[str, ...]] = {
+    ("f", 4): ("float",),
+    ("f", 8): ("double",),
+    ("f", np.dtype("g").itemsize): ("long double",),
+    ("b", 1): ("_Bool", "char", "unsigned char", "uint8_t"),
+    ("c", 8): ("float _Complex", "_cffi_float_complex_t"),
+    ("c", 16): ("double _Complex", "_cffi_double_complex_t"),
+    ("S", 1): ("char", "signed char", "unsigned char"),
+}
+for _char, _name in (("b", "char"), ("h", "short"), ("i", "int"), ("l", "long"), ("q", "long long")):
+    _size = np.dtype(_char).itemsize
+    _bits = f"{8 * _size}_t"
+    _signed = (
+        (f"signed {_name}", "char", f"int{_bits}") if _char == "b" else (_name, f"int{_bits}", "ssize_t", "ptrdiff_t")
+    )
+    _unsigned = (f"unsigned {_name}", "char", f"uint{_bits}", "size_t")
+    _C_NAMES["i", _size] = _C_NAMES.get(("i", _size), ()) + _signed
+    _C_NAMES["u", _size] = _C_NAMES.get(("u", _size), ()) + _unsigned
+
+
+def make_plain(
+    code: FunctionCode, address: int, *, owner: object, object_code: ObjectCode | None = None, checked: bool = True
+) -> PlainFunction:
+    """Bind the function at ``address`` by its declaration.
+
+    Parameters
+    ----------
+    code : FunctionCode
+        Of kind "plain".
+    address : int
+    owner : object
+        Kept alive by the function.
+    object_code : ObjectCode
+        What it was made of.
+    checked : bool
+        See now whether cffi can call it; where that was seen before, its import can wait for the first call.
+
+    Raises
+    ------
+    SignatureError
+        If cffi cannot read the declaration, or cannot call such a function.
+    """
+    made = PlainFunction(code, address, owner=owner, object_code=object_code)
+    if checked:
+        made.ffi  # noqa: B018 - the question binds it
+    return made
+
+
+def _bind(code: FunctionCode, address: int) -> tuple[Any, Any]:
+    from cffi import CDefError, FFIError
+
+    definitions, _, prototype = code.declaration.rpartition("\n")
+    try:
+        ffi = _ffi(definitions)
+        return ffi, ffi.cast(prototype, address)
+    except (CDefError, FFIError, NotImplementedError, TypeError, AssertionError) as fault:
+        raise SignatureError(
+            f"{code.name} can be neither a ufunc ({code.reason}) nor a plain function: {str(fault).splitlines()[0]}.",
+            remedy="Give it a wrapper with numbers and pointers to numbers only, or make it static.",
+        ) from fault
+
+
+@lru_cache(maxsize=256)
+def _ffi(definitions: str) -> Any:
+    """One for every set of type definitions, so that a struct of one function goes into another."""
+    import cffi  # 20 ms that only cells with plain functions pay
+
+    ffi = cffi.FFI()
+    for line in definitions.splitlines():
+        try:
+            ffi.cdef(line, override=True)
+        except (cffi.CDefError, cffi.FFIError, NotImplementedError, TypeError, AssertionError):
+            continue  # the functions that need it will say so
+    return ffi
+
+
+def _const(prototype: str) -> frozenset[int]:
+    """Which parameters of ``double (*)(const double *, int)`` C promises not to write to."""
+    inside = prototype.partition("(*)(")[2].removesuffix(")")
+    while "(" in inside:  # commas of a function pointer's own parameters
+        shorter = re.sub(r"\([^()]*\)", "", inside)
+        if shorter == inside:
+            break
+        inside = shorter
+    return frozenset(n for n, p in enumerate(inside.split(",")) if re.match(r"\s*const\b[^*]*\*[^*]*$", p))

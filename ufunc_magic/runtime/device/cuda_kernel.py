@@ -1,0 +1,256 @@
+"""``__global__`` functions: launched on the GPU, or one thread after the other on the CPU."""
+
+from __future__ import annotations
+
+import ctypes
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...model import ArgumentError, CellCrashed, FunctionCode, ObjectCode, ToolchainError
+from . import device_arrays, driver, elementwise, kernel_source
+from .driver import Limits
+from .launch_arguments import Argument, convert, kinds
+
+__all__ = ["MOST_THREADS", "Kernel", "Launch"]
+
+#: More than these are not run one after the other.
+MOST_THREADS = 2**22
+_AXES = "xyz"
+_Triple = tuple[int, int, int]
+
+
+class Kernel:
+    """A ``__global__`` function of a CUDA cell: ``k[grid, block](arguments)``.
+
+    Parameters of pointer type take contiguous arrays of exactly that type, on the GPU; NumPy arrays are copied
+    there, and back where the pointer is not const.  Where there is no GPU the kernel runs on the CPU, on NumPy
+    arrays in place, with the same threads and barriers, for small grids.
+
+    Examples
+    --------
+    ``axpy[(n + 255) // 256, 256](n, 2.0, x, y)``; ``axpy.forall(n)(n, 2.0, x, y)`` chooses the grid;
+    ``k[grid, block, shared, stream]`` with bytes of dynamic shared memory and a stream.
+
+    Attributes
+    ----------
+    object_code : ObjectCode
+    emulated : bool
+        It runs on the CPU.
+    """
+
+    def __init__(
+        self, code: FunctionCode, object_code: ObjectCode, *, address: int, owner: object, emulated: bool
+    ) -> None:
+        self.code = code
+        self.object_code = object_code
+        self.emulated = emulated
+        self.kinds = kinds(code.prototype)
+        self._address = address
+        self._owner = owner
+        self.__name__ = self.__qualname__ = code.name
+        self.__module__ = "__main__"
+        names = [n if n.isidentifier() else f"x{i}" for i, n in enumerate(code.parameters, 1)]
+        self._names = tuple(names if len(names) == len(self.kinds) else [f"x{i}" for i, _ in enumerate(self.kinds, 1)])
+        given = ", ".join(f"{k.spelled} {n}" for k, n in zip(self.kinds, self._names, strict=True))
+        self.__doc__ = "\n\n".join(filter(None, (f"{code.name}[grid, block, shared, stream]({given})", code.doc)))
+        self.__source__ = code.source
+        kind = inspect.Parameter
+        if len(set(self._names)) == len(self._names):
+            self.__signature__ = inspect.Signature([kind(n, kind.POSITIONAL_ONLY) for n in self._names])
+
+    def __repr__(self) -> str:
+        return f"<CUDA kernel {self.__name__}({', '.join(k.spelled for k in self.kinds)})>"
+
+    def __getitem__(self, launch: Any) -> Launch:
+        """``k[grid, block]``, ``k[grid, block, shared]`` or ``k[grid, block, shared, stream]``."""
+        asked = launch if isinstance(launch, tuple) else (launch,)
+        if not 2 <= len(asked) <= 4:
+            raise ArgumentError(
+                f"{self.__name__}[...] has {len(asked)} {'entry' if len(asked) == 1 else 'entries'}.",
+                remedy=f"Write {self.__name__}[grid, block] or {self.__name__}[grid, block, shared, stream].",
+            )
+        if not self.emulated and (why := driver.missing()):
+            raise ToolchainError(f"{self.__name__} cannot run here: {why}.", remedy="With device='cpu' it is emulated.")
+        shared, stream = asked[2] if len(asked) > 2 else 0, asked[3] if len(asked) > 3 else None
+        if not _is_count(shared):  # Numba's order: stream before shared memory
+            shared, stream = stream or 0, shared
+        limits = Limits() if self.emulated else driver.limits()
+        grid = _triple(asked[0], f"{self.__name__}: grid")
+        block = _triple(asked[1], f"{self.__name__}: block")
+        _check_limits(self.__name__, grid, block, shared, limits)
+        try:
+            pointer = driver.stream_pointer(stream)
+        except TypeError as fault:
+            raise ArgumentError(f"{self.__name__}: {fault}.", remedy="Give a cupy.cuda.Stream.") from fault
+        return Launch(self, grid, block, int(shared), pointer)
+
+    def __call__(self, *_: Any) -> Any:
+        """Not without a grid."""
+        raise ArgumentError(
+            f"{self.__name__} is a kernel, and was called without a grid.",
+            remedy=f"Write {self.__name__}[grid, block](...), or {self.__name__}.forall(n)(...) for n threads.",
+        )
+
+    def forall(self, count: int, block: int = 256, shared: int = 0, stream: Any = None) -> Launch:
+        """A launch of at least ``count`` threads in one dimension.
+
+        The kernel must take no notice of those past the last: ``if (i < n)``.
+        """
+        return self[max(1, -(-count // block)), block, shared, stream]
+
+    def convert(self, args: Sequence[Any]) -> list[Argument]:
+        """Check the arguments of a launch.
+
+        Raises
+        ------
+        ArgumentError, OverflowError
+        """
+        if len(args) != len(self.kinds):
+            raise ArgumentError(
+                f"{self.__name__} takes {len(self.kinds)} arguments, {len(args)} were given.",
+                remedy=f"Write {self.__doc__.partition(chr(10))[0] if self.__doc__ else self.__name__}.",
+            )
+        named = zip(self.kinds, args, self._names, strict=True)
+        return [convert(kind, value, name=f"{self.__name__}(): {name}") for kind, value, name in named]
+
+    def run(self, launch: Launch, args: Sequence[Any]) -> None:
+        """Launch it."""
+        given = self.convert(args)
+        operands = [a.operand for a in given if a.operand is not None]
+        side = device_arrays.place(operands, name=self.__name__)
+        if self.emulated and side == "device":
+            raise ArgumentError(
+                f"{self.__name__} runs on the CPU here, and its arrays are on a GPU.",
+                remedy="Give NumPy arrays (x.get()), or leave out --device cpu.",
+            )
+        if self.emulated:
+            self._emulate(launch, given)
+            return
+        device = elementwise.one_device([o.array for o in operands if o.place == "device"], name=self.__name__)
+        with driver.on(driver.current() if device is None else device):
+            self._launch(launch, given)
+
+    def _launch(self, launch: Launch, given: Sequence[Argument]) -> None:
+        lent = {n: driver.to_device(a.operand.array) for n, a in enumerate(given) if _on_host(a)}  # type: ignore[union-attr]
+        values = [_value(a, lent.get(n)) for n, a in enumerate(given)]
+        entry = self.code.calls[0] if self.code.calls else self.code.name
+        object_code = self.object_code
+        function = driver.function(
+            kernel_source.unit(kernel_source.cell(object_code), object_code.name, ""),
+            entry,
+            name=object_code.name,
+            cell=object_code.source,
+            options=object_code.options,
+        )
+        driver.launch(function, launch.grid, launch.block, values, shared=launch.shared, stream=launch.stream)
+        if lent:
+            driver.wait(launch.stream)
+        for n, array in lent.items():
+            operand = given[n].operand
+            if operand is not None and not given[n].kind.const:
+                operand.array[...] = driver.to_host(array)
+
+    def _emulate(self, launch: Launch, given: Sequence[Argument]) -> None:
+        if not self._address:
+            raise ToolchainError(
+                f"{self.__name__} cannot run on the CPU: there was no compiler for it.",
+                remedy="Install gcc or clang, or pip install ziglang, and run the cell again.",
+            )
+        threads = int(np.prod([*launch.grid, *launch.block], dtype=np.int64))
+        if threads > MOST_THREADS:
+            raise ArgumentError(
+                f"{self.__name__}[{launch.grid}, {launch.block}] has {threads:,} threads; on the CPU, where they run "
+                f"one after the other, {MOST_THREADS:,} are the most.",
+                remedy="Use a smaller grid, or a machine with a GPU.",
+            )
+        values = [np.asarray(_address(a) if a.operand is not None else a.value) for a in given]
+        pointers = (ctypes.c_void_p * max(1, len(values)))(*(v.ctypes.data for v in values))
+        grid, block = (np.array(sizes, np.uint32) for sizes in (launch.grid, launch.block))
+        call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)(self._address)
+        call(grid.ctypes.data, block.ctypes.data, launch.shared, ctypes.addressof(pointers))
+        if fault := _launch_error(self._owner):
+            raise CellCrashed(f"{self.__name__} failed on the CPU: {fault}")
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A kernel with its grid: call it with the kernel's arguments.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    grid, block : tuple of int
+        Blocks, and threads of each, in x, y and z.
+    shared : int
+        Bytes of dynamic shared memory.
+    stream : int or None
+        Pointer of a stream; None for CuPy's current one.
+    """
+
+    kernel: Kernel
+    grid: _Triple
+    block: _Triple
+    shared: int = 0
+    stream: int | None = None
+
+    def __call__(self, *args: Any) -> None:
+        self.kernel.run(self, args)
+
+
+def _launch_error(library: object) -> str:
+    """Why this thread's last launch of an emulated kernel of ``library`` failed; ``""`` if it has not."""
+    try:
+        address: int = library.symbol("__ufm_launch_error")  # type: ignore[attr-defined]
+    except AttributeError:
+        return ""
+    text: bytes | None = ctypes.CFUNCTYPE(ctypes.c_char_p)(address)()
+    return (text or b"").decode(errors="replace")
+
+
+def _on_host(argument: Argument) -> bool:
+    return argument.operand is not None and argument.operand.place == "host"
+
+
+def _value(argument: Argument, lent: Any) -> Any:
+    """What the launch takes: a number, a struct, or an address."""
+    if argument.operand is None:
+        return argument.value
+    return np.uint64((argument.operand.array if lent is None else lent).data.ptr)
+
+
+def _address(argument: Argument) -> np.uint64:
+    assert argument.operand is not None
+    return np.uint64(argument.operand.array.ctypes.data)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _triple(value: Any, name: str) -> _Triple:
+    sizes = value if isinstance(value, tuple | list) else (value,)
+    if not 1 <= len(sizes) <= 3 or not all(_is_count(s) for s in sizes):
+        raise ArgumentError(f"{name} is {value!r}.", remedy="Give an integer, or a tuple of up to three.")
+    x, y, z = (*(int(s) for s in sizes), 1, 1)[:3]
+    return x, y, z
+
+
+def _check_limits(name: str, grid: _Triple, block: _Triple, shared: int, limits: Limits) -> None:
+    for what, sizes, most in (("grid", grid, limits.grid), ("block", block, limits.block)):
+        for axis, size, limit in zip(_AXES, sizes, most, strict=True):
+            if not 1 <= size <= limit:
+                raise ArgumentError(f"{name}: {what}.{axis} is {size}.", remedy=f"It must be 1 to {limit:,}.")
+    threads = block[0] * block[1] * block[2]
+    if threads > limits.threads:
+        raise ArgumentError(
+            f"{name}: a block of {' x '.join(map(str, block))} has {threads:,} threads.",
+            remedy=f"At most {limits.threads:,} fit; make the grid larger.",
+        )
+    if not 0 <= shared <= limits.shared:
+        raise ArgumentError(
+            f"{name}: {shared:,} bytes of shared memory.", remedy=f"A block can have 0 to {limits.shared:,}."
+        )

@@ -1,0 +1,328 @@
+"""CuPy and the GPU behind it: the only module that asks the device for anything.
+
+Everything else of this room works on shapes, strides and pointers, so that it can be tested on arrays
+over the host's memory with these few functions replaced.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ...model import CellCrashed, CompileError, UfuncMagicError
+from .kernel_symbols import symbol
+
+__all__ = [
+    "Limits",
+    "allocate",
+    "arch",
+    "assign",
+    "compile_with",
+    "copy",
+    "cupy",
+    "current",
+    "device_name",
+    "elapsed",
+    "function",
+    "launch",
+    "limits",
+    "missing",
+    "of",
+    "on",
+    "stream_pointer",
+    "to_device",
+    "to_host",
+    "wait",
+]
+
+#: ``(source, *, name, cell, arch, options) -> machine code of the device``; the options are the cell's own.
+Compiler = Callable[..., bytes]
+#: CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES of the driver's interface.
+_MOST_SHARED = 8
+_compiler: Compiler | None = None
+#: Loaded functions by device, source, options and entry; a module is kept by its functions.
+_functions: dict[tuple[int, str, str, str], Any] = {}
+
+
+@cache
+def cupy() -> Any:
+    """CuPy, imported at the first use."""
+    return importlib.import_module("cupy")
+
+
+@cache
+def missing() -> str:
+    """Why no GPU can be used here, with what to do about it; ``""`` where one can."""
+    try:
+        module = cupy()
+    except ImportError as fault:
+        if isinstance(fault, ModuleNotFoundError) and fault.name == "cupy":
+            return "CuPy is not installed: pip install cupy-cuda13x (or cupy-cuda12x)"
+        return f"CuPy cannot be imported: {str(fault).strip().splitlines()[0]}"
+    try:
+        count = module.cuda.runtime.getDeviceCount()
+    except module.cuda.runtime.CUDARuntimeError as fault:
+        return f"there is no GPU, or no driver for it ({str(fault).partition(':')[0]})"
+    return "" if count else "there is no GPU"
+
+
+def compile_with(compiler: Compiler | None) -> None:
+    """Have device code compiled by ``compiler(source, *, name, cell, arch, options) -> bytes``.
+
+    Without one it is CuPy that compiles.  This package's own compiler is not known here, since what is unpickled
+    must not reach it.
+    """
+    global _compiler
+    _compiler = compiler
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a launch may ask of a device; the defaults hold for every one since compute capability 5.0."""
+
+    threads: int = 1024
+    block: tuple[int, int, int] = (1024, 1024, 64)
+    grid: tuple[int, int, int] = (2**31 - 1, 65535, 65535)
+    shared: int = 48 * 1024
+
+
+def limits() -> Limits:
+    """The limits of the current device."""
+    return _limits(current())
+
+
+@cache
+def _limits(device: int) -> Limits:
+    found = cupy().cuda.Device(device).attributes
+    return Limits(
+        threads=found["MaxThreadsPerBlock"],
+        block=(found["MaxBlockDimX"], found["MaxBlockDimY"], found["MaxBlockDimZ"]),
+        grid=(found["MaxGridDimX"], found["MaxGridDimY"], found["MaxGridDimZ"]),
+        shared=found.get("MaxSharedMemoryPerBlockOptin", found["MaxSharedMemoryPerBlock"]),
+    )
+
+
+def arch() -> str:
+    """The current device's architecture, ``"sm_90"``."""
+    return f"sm_{cupy().cuda.Device().compute_capability}"
+
+
+def current() -> int:
+    """Number of the current device."""
+    return int(cupy().cuda.Device().id)
+
+
+def device_name() -> str:
+    """What its maker calls the current device."""
+    module = cupy()
+    name = module.cuda.runtime.getDeviceProperties(module.cuda.Device().id)["name"]
+    return name.decode() if isinstance(name, bytes) else str(name)
+
+
+# ---------------------------------------------------------------------------------------- arrays
+
+
+def of(array: Any) -> int:
+    """Number of the device that a CuPy array is on."""
+    return int(array.data.device_id)
+
+
+@contextmanager
+def on(device: int) -> Iterator[None]:
+    """Make a device the current one."""
+    if device == current():
+        yield
+        return
+    with cupy().cuda.Device(device):
+        yield
+
+
+def allocate(shape: Sequence[int], dtype: np.dtype[Any]) -> Any:
+    """A C-contiguous CuPy array of the current device, not initialised."""
+    return cupy().empty(tuple(shape), dtype)
+
+
+def to_device(array: np.ndarray[Any, Any]) -> Any:
+    """A copy on the current device."""
+    return cupy().asarray(array)
+
+
+def to_host(array: Any) -> np.ndarray[Any, Any]:
+    """A copy in the host's memory, once everything before it on the current stream is done."""
+    with _said("copying from the device"):
+        copied: np.ndarray[Any, Any] = array.get()
+    return copied
+
+
+def copy(array: Any, dtype: np.dtype[Any] | None = None) -> Any:
+    """A contiguous copy on the device, of another type if asked for."""
+    return array.astype(dtype or array.dtype, order="C", copy=True)
+
+
+def assign(array: Any, value: Any) -> None:
+    """Write an array or a number into an array of the device."""
+    array[...] = value
+
+
+# ------------------------------------------------------------------------------------------ code
+
+
+def function(source: str, entry: str, *, name: str, cell: str, options: Mapping[str, Any]) -> Any:
+    """The kernel ``entry`` of ``source`` on the current device; compiled and loaded once for each device.
+
+    Parameters
+    ----------
+    source : str
+        A whole unit.
+    entry : str
+        Its name in C++.
+    name, cell : str
+        What messages call the source, and the user's part of it.
+    options : mapping
+        The cell's.
+
+    Raises
+    ------
+    CompileError
+        On the lines of ``cell``.
+    """
+    module = cupy()
+    key = (current(), source, entry, repr(sorted(options.items())))
+    found = _functions.get(key)
+    if found is None:
+        code = (_compiler or _compiled_by_cupy)(source, name=name, cell=cell, arch=arch(), options=options)
+        loaded = module.cuda.Module()
+        with _said("loading the compiled code"):
+            loaded.load(code)
+            found = loaded.get_function(symbol(code, entry))
+        _functions[key] = found
+    return found
+
+
+def _compiled_by_cupy(source: str, *, name: str, cell: str, arch: str, options: Mapping[str, Any]) -> bytes:
+    # The uncached function, since the cached ones add -ftz=true, and flush what NumPy keeps.
+    compiler = cupy().cuda.compiler
+    words = ["-std=c++17"] + ["--use_fast_math"] * bool(options.get("fast_math"))
+    words += ["--fmad=false"] * bool(options.get("strict"))
+    try:
+        code, _ = compiler.compile_using_nvrtc(source, tuple(words), arch.removeprefix("sm_"), f"{name}.cu")
+    except compiler.CompileException as fault:
+        said = str(fault)
+        head = next((line for line in said.splitlines() if "error" in line), said)
+        raise CompileError(f"{name} does not compile for {arch}: {head}", output=said) from fault
+    return bytes(code)
+
+
+def launch(
+    function: Any,
+    grid: tuple[int, int, int],
+    block: tuple[int, int, int],
+    arguments: Sequence[Any],
+    *,
+    shared: int = 0,
+    stream: int | None = None,
+) -> None:
+    """Put a kernel on a stream, the current one if none is given.
+
+    Parameters
+    ----------
+    arguments : sequence
+        NumPy scalars, and structured arrays of no dimension for what C passes as a struct; pointers as ``uint64``.
+    stream : int
+        Its pointer.
+
+    Raises
+    ------
+    CellCrashed
+        If the driver refuses it, or something that was launched before has failed.
+    """
+    module = cupy()
+    if shared > Limits.shared:
+        with _said(f"asking for {shared} bytes of shared memory"):
+            module.cuda.driver.funcSetAttribute(function.ptr, _MOST_SHARED, shared)
+    with _said("launching"):
+        function(grid, block, tuple(arguments), shared_mem=shared, stream=_stream(stream))
+
+
+def wait(stream: int | None = None) -> None:
+    """Until everything on the stream is done, the current one if none is given.
+
+    Raises
+    ------
+    CellCrashed
+        If any of it failed.
+    """
+    module = cupy()
+    with _said("running"):
+        (_stream(stream) or module.cuda.get_current_stream()).synchronize()
+
+
+def _stream(pointer: int | None) -> Any:
+    """CuPy's form of a stream, or None for the current one."""
+    if pointer is None:
+        return None
+    return cupy().cuda.ExternalStream(pointer) if pointer else cupy().cuda.Stream.null
+
+
+def stream_pointer(stream: Any) -> int | None:
+    """The pointer of any library's stream, or None for the current one.
+
+    Raises
+    ------
+    TypeError
+        If it is none.
+    """
+    if stream is None:
+        return None
+    if hasattr(stream, "__cuda_stream__"):
+        return int(stream.__cuda_stream__()[1])
+    for attribute in ("ptr", "cuda_stream", "handle"):  # CuPy, torch, Numba
+        value = getattr(stream, attribute, None)
+        if value is not None:
+            return int(getattr(value, "value", value) or 0)
+    if isinstance(stream, int | np.integer) and not isinstance(stream, bool):
+        return int(stream)
+    raise TypeError(f"{stream!r} is not a stream")
+
+
+def elapsed(run: Callable[[], Any], *, repeat: int = 1) -> float:
+    """Seconds that the device took for one of ``repeat`` runs, by its own events on the current stream."""
+    module = cupy()
+    start, stop = module.cuda.Event(), module.cuda.Event()
+    start.record()
+    for _ in range(repeat):
+        run()
+    stop.record()
+    with _said("running"):
+        stop.synchronize()
+    return float(module.cuda.get_elapsed_time(start, stop)) * 1e-3 / repeat
+
+
+@contextmanager
+def _said(step: str) -> Iterator[None]:
+    """Errors of the driver and of CUDA's runtime as this package's."""
+    module = cupy()
+    try:
+        yield
+    except (module.cuda.driver.CUDADriverError, module.cuda.runtime.CUDARuntimeError) as fault:
+        raise _failure(step, str(fault)) from fault
+
+
+#: What leaves the process's context unusable: nothing more can run on the device until it is restarted.
+_FATAL = ("ILLEGAL", "illegal", "MISALIGNED", "misaligned", "ASSERT", "assert", "LAUNCH_FAILED", "unspecified", "TRAP")
+
+
+def _failure(step: str, said: str) -> UfuncMagicError:
+    if any(word in said for word in _FATAL):
+        return CellCrashed(
+            f"The GPU stopped while {step}: {said}.",
+            remedy="A kernel wrote or read outside of its arrays, or gave up. Restart this process to use the GPU "
+            "again; --device cpu runs the same code where a debugger can see it.",
+        )
+    return CellCrashed(f"CUDA refused {step}: {said}.", remedy="Use a smaller grid, block or array.")

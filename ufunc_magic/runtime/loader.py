@@ -1,0 +1,327 @@
+"""Object code to addresses: checks the target, opens the library, finds its tables."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import importlib
+import importlib.machinery
+import importlib.util
+import itertools
+import linecache
+import os
+import platform
+import sys
+import sysconfig
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from types import ModuleType
+from typing import Any
+
+from ..model import LinkError, ObjectCode, Target, TargetError
+from . import exception_codec
+from .c_library import same_arithmetic
+
+__all__ = [
+    "Library",
+    "check_target",
+    "cpu_features",
+    "here",
+    "in_memory",
+    "memory_file",
+    "open_library",
+    "open_module",
+    "prepare",
+]
+
+#: What ctypes opens libraries with; None on Windows.
+_dlopen: Callable[[str, int], int] | None = getattr(importlib.import_module("_ctypes"), "dlopen", None)
+_FORMATS = {"darwin": "mach-o", "win32": "pe", "cygwin": "pe"}
+
+
+class _Host(ctypes.Structure):
+    """``__ufm_host`` of ``templates/driver.c``: how a loop reports an error to this Python."""
+
+    _fields_ = (
+        ("ensure", ctypes.c_void_p),
+        ("release", ctypes.c_void_p),
+        ("set_error", ctypes.c_void_p),
+        ("occurred", ctypes.c_void_p),
+        ("runtime_error", ctypes.c_void_p),
+        ("memory_error", ctypes.c_void_p),
+    )
+
+
+def _python_function(name: str) -> int | None:
+    return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
+
+
+@cache
+def _host_values() -> tuple[int | None, ...]:
+    def pointer(name: str) -> int | None:
+        return ctypes.c_void_p.in_dll(ctypes.pythonapi, name).value
+
+    return (
+        *map(_python_function, ("PyGILState_Ensure", "PyGILState_Release", "PyErr_SetString", "PyErr_Occurred")),
+        pointer("PyExc_RuntimeError"),
+        pointer("PyExc_MemoryError"),
+    )
+
+
+@cache
+def _check_signals() -> int | None:
+    return _python_function("PyErr_CheckSignals")
+
+
+def prepare() -> None:
+    """Ask now for what is asked once: this process's target and Python's functions."""
+    here()
+    _host_values()
+    _check_signals()
+    _has_memory_files()
+    _any_library()
+
+
+@dataclass(frozen=True)
+class Library:
+    """An opened object: addresses of its loops and plain functions, in the order of its tables.
+
+    ``handle`` keeps it open; it is never closed, since NumPy may still hold a loop.
+    """
+
+    handle: ctypes.CDLL = field(repr=False)
+    loops: tuple[int, ...]
+    functions: tuple[int, ...]
+
+    def symbol(self, name: str) -> int:
+        """The address of one of the driver's functions."""
+        return ctypes.cast(getattr(self.handle, name), ctypes.c_void_p).value or 0
+
+    def set_threads(self, count: int) -> None:
+        """Set how many threads a ``--parallel`` loop uses; 0 means all cores, or OMP_NUM_THREADS."""
+        ctypes.c_int.in_dll(self.handle, "__ufm_threads").value = count
+
+    def threads(self) -> int:
+        """The setting of :meth:`set_threads`."""
+        return int(ctypes.c_int.in_dll(self.handle, "__ufm_threads").value)
+
+
+@cache
+def here() -> Target:
+    """The target of this process, with the C library it really runs on."""
+    form = _FORMATS.get(sys.platform, "elf")
+    return Target(form, sys.platform, platform.machine().lower(), _libc())  # type: ignore[arg-type]
+
+
+def _libc() -> str:
+    if sys.platform != "linux":
+        return ""
+    try:
+        # platform.libc_ver() reads the whole interpreter for it.
+        found = os.confstr("CS_GNU_LIBC_VERSION")
+    except (ValueError, OSError):
+        found = None
+    return found or " ".join(filter(None, platform.libc_ver()))
+
+
+_opened = itertools.count()
+
+
+@cache
+def _has_memory_files() -> bool:
+    return hasattr(os, "memfd_create") and os.path.isdir("/proc/self/fd")
+
+
+@contextlib.contextmanager
+def memory_file(code: bytes) -> Iterator[int]:
+    """The descriptor, while inside, of a file of ``code`` that no folder holds; -1 where the system has none."""
+    descriptor = -1
+    try:
+        if _has_memory_files():
+            with contextlib.suppress(OSError):
+                descriptor = os.memfd_create("ufunc_magic", getattr(os, "MFD_CLOEXEC", 0))
+                view = memoryview(code)
+                while view:
+                    view = view[os.write(descriptor, view) :]
+        yield descriptor
+    finally:
+        if descriptor >= 0:
+            os.close(descriptor)
+
+
+@contextlib.contextmanager
+def in_memory(code: bytes) -> Iterator[str]:
+    """A path that opens, while inside, as a file of ``code`` that no folder holds; ``""`` where the system has none."""
+    with memory_file(code) as descriptor:
+        yield _spelled(descriptor, next(_opened)) if descriptor >= 0 else ""
+
+
+def _spelled(descriptor: int, count: int) -> str:
+    """A path of the descriptor that was never used before: glibc takes a library of a name it knows for that one."""
+    a, b, c = ("/" * (1 + count // 128**n % 128) for n in range(3))
+    return f"{a}proc{b}self/fd{c}{descriptor}"
+
+
+@cache
+def cpu_features() -> tuple[str, ...]:
+    """Instruction sets of this CPU as NumPy found them, ``("avx", "avx2", ...)``, sorted."""
+    # NumPy's own detection (numpy/_core/src/common/npy_cpu_features.c), for it asks CPUID and the OS.
+    features: dict[str, bool] = importlib.import_module("numpy._core._multiarray_umath").__cpu_features__
+    return tuple(sorted(name.lower() for name, here in features.items() if here))
+
+
+def check_target(target: Target) -> None:
+    """Refuse code that cannot run here.
+
+    Raises
+    ------
+    TargetError
+        Naming both sides.
+    """
+    mine = here()
+    same = (target.format, target.os, target.machine) == (mine.format, mine.os, mine.machine)
+    needs, has = target.libc.partition(" ")[2], mine.libc.partition(" ")[2]
+    if not same or (needs and has and _version(needs) > _version(has)) or (needs and not has):
+        raise TargetError(
+            f"This object code is for {target}; this process is {mine}.",
+            remedy="Compile it on a machine like this one.",
+        )
+    # sysconfig reads its variables from a file at the first question: 2 ms.
+    if target.python and target.python != (tag := str(sysconfig.get_config_var("SOABI") or "")):
+        raise TargetError(
+            f"This object code is an extension module for {target.python}; this Python is {tag}.",
+            remedy="Compile it with this Python.",
+        )
+    native = target.level.partition("native: ")[2].split()
+    if native and (lacking := set(native) - set(cpu_features())):
+        raise TargetError(
+            f"This object code was made for a CPU with {', '.join(sorted(lacking))}, which this one lacks.",
+            remedy="Compile it here, or there with arch='portable'.",
+        )
+
+
+def open_library(object_code: ObjectCode, path: str | os.PathLike[str]) -> Library:
+    """Open the library at ``path``, which holds ``object_code.code``.
+
+    It is opened for itself only (RTLD_LOCAL) and bound at once, so that a missing symbol is an error
+    here and not a crash in a call.
+
+    Raises
+    ------
+    TargetError
+        If it is for another machine, or the system's loader refuses it.
+    """
+    check_target(object_code.target)
+    mode = getattr(os, "RTLD_NOW", 0) | getattr(os, "RTLD_LOCAL", 0)
+    try:
+        with same_arithmetic():
+            handle = _open(os.fspath(path), mode)
+    except OSError as fault:
+        raise TargetError(
+            f"The compiled object cannot be opened: {fault}.",
+            remedy="Is a library it links with missing (LD_LIBRARY_PATH)?",
+        ) from fault
+    _Host.in_dll(handle, "__ufm_host").__init__(*_host_values())  # type: ignore[misc]
+    with contextlib.suppress(ValueError):  # objects of older versions cannot be interrupted
+        ctypes.c_void_p.in_dll(handle, "__ufm_check_signals").value = _check_signals()
+    if object_code.language == "numba" and hasattr(handle, "__ufm_python_names"):
+        _lend(handle)
+    # By the highest index, not by number: a loop that repeats another's types has a place in the table, too.
+    last = max((loop.index for f in object_code.functions for loop in f.loops), default=-1)
+    plain = max((f.index for f in object_code.functions), default=-1)
+    return Library(handle, _table(handle, "__ufm_loops", last + 1), _table(handle, "__ufm_functions", plain + 1))
+
+
+def _open(path: str, mode: int) -> ctypes.CDLL:
+    """``ctypes.CDLL(path, mode)``, less the class that each makes for its functions: a fifth of the time of opening."""
+    if _dlopen is None:
+        return ctypes.CDLL(path, mode=mode)
+    made = ctypes.CDLL.__new__(ctypes.CDLL)
+    made.__dict__.update(_any_library(), _name=path, _handle=_dlopen(path, mode))
+    return made
+
+
+@cache
+def _any_library() -> dict[str, Any]:
+    """What every CDLL has, beside its name and handle."""
+    return {} if _dlopen is None else dict(vars(ctypes.CDLL(None)))
+
+
+def _lend(handle: ctypes.CDLL) -> None:
+    """Fill in what the exceptions of a function of Numba's are raised with: Python's C functions, by name."""
+    names = (ctypes.c_char_p.in_dll(handle, "__ufm_python_names").value or b"").decode().split()
+    table = (ctypes.c_void_p * len(names)).in_dll(handle, "__ufm_python")
+    for n, name in enumerate(names):
+        table[n] = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
+    make: ctypes.py_object[Any] = ctypes.py_object.in_dll(handle, "__ufm_exception")
+    make.value = exception_codec.exception
+
+
+#: Extension modules of this process, by name and code: a module's code cannot be run twice.
+_modules: dict[tuple[str, str], ModuleType] = {}
+
+
+def open_module(object_code: ObjectCode, path: str) -> ModuleType:
+    """Import the extension module at ``path``, which holds ``object_code.code``.
+
+    Its statements run now; what they raise is the user's own and passes.
+
+    Raises
+    ------
+    TargetError
+        If it is for another machine or Python.
+    LinkError
+        If a symbol or a library that it needs is missing.
+    """
+    check_target(object_code.target)
+    name = object_code.module
+    held = _modules.get((name, object_code.code_digest))
+    if held is not None:
+        sys.modules[name] = held
+        return held
+    for needed in object_code.preload:
+        importlib.import_module(needed)
+    loading = importlib.machinery.ExtensionFileLoader(name, path)
+    spec = importlib.util.spec_from_file_location(name, path, loader=loading)
+    assert spec
+    before = sys.modules.get(name)
+    try:
+        module = importlib.util.module_from_spec(spec)
+    except ImportError as fault:
+        from ..toolchain import read_linker  # only a cell that fails needs it
+
+        found = read_linker(str(fault), name=object_code.name, cell=object_code.source)
+        said = str(fault).replace(f"{path}: ", "")
+        raise LinkError(
+            f"{object_code.name} compiled, but cannot be opened: {said}.",
+            remedy="" if found else "Is a library it links with missing (LD_LIBRARY_PATH)?",
+            diagnostics=found,
+            output=str(fault),
+        ) from fault
+    sys.modules[name] = module
+    # The file name that Cython gave to its tracebacks: now they show the cell's lines.
+    lines = object_code.source.splitlines(keepends=True)
+    linecache.cache[object_code.name] = (len(object_code.source), None, lines, object_code.name)
+    try:
+        with same_arithmetic():
+            loading.exec_module(module)
+    except BaseException:
+        sys.modules.pop(name, None)
+        if before is not None:
+            sys.modules[name] = before
+        raise
+    _modules[name, object_code.code_digest] = module
+    return module
+
+
+def _table(handle: ctypes.CDLL, name: str, count: int) -> tuple[int, ...]:
+    if not count:
+        return ()
+    entries = (ctypes.c_void_p * count).in_dll(handle, name)
+    return tuple(address or 0 for address in entries)
+
+
+@lru_cache(maxsize=64)
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(".") if part.isdigit())

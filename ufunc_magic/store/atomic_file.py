@@ -1,0 +1,164 @@
+"""Files that are whole or absent: written beside their place, sealed with a digest, told from torn and foreign ones.
+
+No lock is ever taken and nothing is ever written to in place, so that a process may be killed at any instruction.
+What it leaves behind has a name with a dot in front and goes with the next `sweep`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from .paths import make_folder, remove
+
+__all__ = ["discard", "files", "place", "read", "seal", "sweep", "unseal"]
+
+_MAGIC = "ufunc_magic 1"
+#: What a version that writes another format begins its files with.
+_OTHER_MAGIC = re.compile(rb"ufunc_magic (?!1 )\d+ ")
+#: Before a seal that is a signature.
+_SIGNED = "hmac:"
+#: Nanoseconds after which a file that was never finished, or a folder of a compilation, is a dead process's.
+_UNFINISHED = 3600 * 10**9
+_STALE = 24 * 3600 * 10**9
+#: What NFS keeps of a file that was removed while it was open; not ours to count or to remove.
+_NFS = ".nfs"
+
+
+# --------------------------------------------------------------------------------------------- one file
+
+
+def place(path: Path, content: bytes, *, fresh: bool = False) -> bool:
+    """Make ``path`` hold ``content``, at once and whole; False if it is there already and ``fresh`` leaves it alone.
+
+    A library that another machine has mapped over the network loses its pages when another file takes its name, so
+    code is placed ``fresh``.
+    """
+    descriptor, beside = tempfile.mkstemp(prefix=".", dir=make_folder(path.parent))
+    try:
+        try:
+            left = memoryview(content)
+            while left:
+                left = left[os.write(descriptor, left) :]
+        finally:
+            os.close(descriptor)
+        if fresh:
+            return _link(beside, path)
+        os.replace(beside, path)
+    except BaseException:  # an interrupt too must leave nothing behind
+        _unlink(beside)
+        raise
+    return True
+
+
+def _link(beside: str, path: Path) -> bool:
+    try:
+        os.link(beside, path)
+    except FileExistsError:
+        _unlink(beside)
+        return False
+    except OSError:  # a file system without links
+        os.replace(beside, path)
+        return True
+    _unlink(beside)
+    return True
+
+
+def read(path: Path) -> tuple[bytes, os.stat_result] | None:
+    """What a file holds, and what it was when it was read; None where it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(), os.fstat(file.fileno())
+    except OSError:
+        return None
+
+
+def discard(path: Path, seen: os.stat_result) -> None:
+    """Remove a broken file, unless another process has put a whole one there since it was read."""
+    with contextlib.suppress(OSError):
+        if os.path.samestat(os.stat(path), seen):
+            os.unlink(path)
+
+
+def seal(name: str, digest: str, value: bytes) -> bytes:
+    """``value`` behind a line that says whose it is, which code it belongs to, and what is whole."""
+    return f"{_MAGIC} {name} {digest} {_sealing(name, digest, value)}\n".encode() + value
+
+
+def _sealing(name: str, digest: str, value: bytes) -> str:
+    """What tells a whole file from a torn one and, with ``UFUNC_MAGIC_KEY``, ours from anybody's."""
+    key = os.environ.get("UFUNC_MAGIC_KEY", "")
+    if not key:
+        return hashlib.sha256(value).hexdigest()
+    # The digest is that of the code: who cannot sign cannot have another object opened.
+    return (
+        _SIGNED
+        + hmac.digest(key.encode(errors="surrogateescape"), f"{name} {digest} ".encode() + value, "sha256").hex()
+    )
+
+
+def unseal(path: Path, name: str) -> tuple[str, bytes] | None:
+    """Digest and value of a sealed file; None where it is absent, or is not whole or not ``name``'s."""
+    if (found := read(path)) is None:
+        return None
+    content, status = found
+    head, _, value = content.partition(b"\n")
+    digest = head.split(b" ")[3].decode(errors="replace") if head.count(b" ") == 4 else ""
+    if content == seal(name, digest, value) and re.fullmatch(r"[0-9a-f]{64}|-", digest):
+        return digest, value
+    # Signed by others, not signed, or of another version, is no reason to take it from who can use it.
+    if (_SIGNED.encode() in head) == bool(os.environ.get("UFUNC_MAGIC_KEY")) and not _OTHER_MAGIC.match(head):
+        discard(path, status)
+    return None
+
+
+# -------------------------------------------------------------------------------------------- all files
+
+
+def files(root: Path) -> Iterator[tuple[int, str, int]]:
+    """Time of last use, path and size of every file that counts."""
+    for item in _items(root / "keys", root / "code"):
+        with contextlib.suppress(OSError):  # another process evicts as well
+            if not item.name.startswith("."):
+                status = item.stat(follow_symlinks=False)
+                yield status.st_mtime_ns, item.path, status.st_size
+
+
+def sweep(root: Path, now: int) -> None:
+    """Remove what killed processes have left, and what a clock that was wrong then has put into the future."""
+    with contextlib.suppress(OSError), os.scandir(root / "scratch") as listing:
+        for item in listing:
+            if _is_beyond(item, now, _STALE):
+                remove(item.path)
+    for item in _items(root / "keys", root / "code", root / "facts"):
+        if item.name.startswith(".") and not item.name.startswith(_NFS) and _is_beyond(item, now, _UNFINISHED):
+            _unlink(item.path)
+
+
+def _items(*folders: Path) -> Iterator[os.DirEntry[str]]:
+    pending = [str(folder) for folder in folders]
+    while pending:
+        with contextlib.suppress(OSError), os.scandir(pending.pop()) as listing:
+            for item in listing:
+                if item.is_dir(follow_symlinks=False):
+                    pending.append(item.path)
+                else:
+                    yield item
+
+
+def _is_beyond(item: os.DirEntry[str], now: int, age: int) -> bool:
+    try:
+        return abs(now - item.stat(follow_symlinks=False).st_mtime_ns) > age
+    except OSError:
+        return False
+
+
+def _unlink(path: str) -> None:
+    with contextlib.suppress(OSError):
+        os.unlink(path)

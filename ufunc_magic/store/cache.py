@@ -1,0 +1,316 @@
+"""The content-addressed store of compiled cells.  With its family, the only module that writes files.
+
+Layout, a format that outlives releases::
+
+    keys/<key>                 one line "ufunc_magic 1 <key> <sha256 of the code> <sha256 of the record>",
+                               then the record
+    code/<aa>/<digest>.so      machine code, opened in place; aa are the digest's first two letters
+    facts/<sha256 of name>     one line as in keys/, then the value
+    storage/<name>/            what compilers keep for themselves (zig's runtime)
+    scratch/                   private folders of compilations under way
+
+No lock is ever taken.  Readers see a whole file or none; every reader compares digests, so that a file that a
+crash of the machine has truncated is as good as absent (which is why nothing waits for fsync: 1-30 ms per new cell).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import re
+import tempfile
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import platformdirs
+
+from ..model import CacheError
+from . import atomic_file, paths
+from .entry import Entry, code_of, read_entry, saying, write_entry
+
+__all__ = ["Cache", "CacheWarning", "Entry", "default", "key", "read_size"]
+
+_T = TypeVar("_T")
+
+_LIMIT = 1 << 30
+#: Bytes published between two looks at the size of the whole.
+_LOOK_EVERY = 32 << 20
+#: Nanoseconds for which a file is safe from eviction: somebody may be about to open it.
+_GRACE = 60 * 10**9
+_REMEDIES = {
+    "can be written by everybody": "Run chmod 700 on it, or set UFUNC_MAGIC_CACHE to a folder of your own.",
+    "cannot be written (No space left on device)": "Free some disk space, or set UFUNC_MAGIC_CACHE to another disk.",
+}
+_REMEDY = "Set UFUNC_MAGIC_CACHE to a folder of your own."
+
+
+class CacheWarning(UserWarning):
+    """The cache folder cannot be used; compiled cells last only as long as this process."""
+
+
+def key(parts: Iterable[bytes | str]) -> str:
+    """Digest ``parts``, each with its length, so that no two different lists give the same key."""
+    total = hashlib.sha256()
+    for part in parts:
+        data = part.encode(errors="surrogatepass") if isinstance(part, str) else part
+        # Text and bytes of the same content are different parts.
+        total.update(b"%c%d:" % (b"s" if isinstance(part, str) else b"b", len(data)))
+        total.update(data)
+    return total.hexdigest()
+
+
+class Cache:
+    """A folder of compiled cells.
+
+    Parameters
+    ----------
+    path : path
+        The folder; made, for this user only, when something is first written.
+    limit : int
+        Bytes; the least recently used objects go when there are more.
+
+    Notes
+    -----
+    A folder that is a symbolic link, belongs to somebody else or can be written by everybody is not
+    used at all: whoever can write there could have this process open a library.  Nor is one from which
+    the system opens no libraries.  One that cannot be written is read.  In all these cases new objects go
+    to a private folder that ends with the process.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, limit: int = _LIMIT) -> None:
+        self.path = paths.absolute(path)
+        self.limit = limit
+        self._private: Path | None = None
+        self._warned = False
+        self._published = _LOOK_EVERY
+
+    def __repr__(self) -> str:
+        where = f", writing to {self._private}" if self._private else ""
+        objects = len(self.entries())
+        used = f"{self.size() / 1e6:.1f} of {self.limit / 1e6:.0f} MB"
+        return f"<Cache {self.path}{where}: {objects} object{'s' * (objects != 1)}, {used}>"
+
+    # ------------------------------------------------------------------------------------ objects
+
+    def get(self, key: str) -> Entry | None:
+        """The object stored under ``key``, or None where there is none that is whole.
+
+        Digests of the code and of the record are checked; what fails is removed.
+        """
+        for root in self._readable():
+            if entry := read_entry(root, key):
+                return entry
+        return None
+
+    def publish(self, key: str, *, record: bytes, code: bytes | Path, replace: bool = False) -> Entry:
+        """Store an object.
+
+        Parameters
+        ----------
+        key : str
+        record : bytes
+            Whatever describes the code; returned by `get` as it is.
+        code : bytes or Path
+            Machine code, or the file that holds it.
+        replace : bool
+            Let ``key`` stand for this object even if it has a whole one already.  The file of the
+            former object stays as it is.
+
+        Returns
+        -------
+        Entry
+            The object now stored under ``key``: an earlier or a concurrent publisher's, unless
+            ``replace``.
+
+        Raises
+        ------
+        CacheError
+            If not even the private folder can be written.
+        """
+        if not replace and (entry := self.get(key)):
+            return entry
+        data = code if isinstance(code, bytes) else code_of(code)
+        entry = self._write(lambda root: write_entry(root, key, record, data))
+        self._published += len(data) + len(record)
+        if self._published >= min(_LOOK_EVERY, self.limit // 8):
+            self._published = 0
+            self._evict(self.limit, grace=_GRACE)
+        return entry
+
+    def remember(self, name: str, value: str) -> None:
+        """Keep a small named fact, such as what a compiler said of itself."""
+        data = value.encode()
+        head = key([name])
+        self._write(lambda root: atomic_file.place(root / "facts" / head, atomic_file.seal(head, "-", data)))
+
+    def recall(self, name: str) -> str | None:
+        """The fact remembered under ``name``."""
+        head = key([name])
+        for root in self._readable():
+            if opened := atomic_file.unseal(root / "facts" / head, head):
+                return opened[1].decode()
+        return None
+
+    # ------------------------------------------------------------------------------------ folders
+
+    @contextlib.contextmanager
+    def scratch(self) -> Iterator[Path]:
+        """A private folder inside the cache, removed with all it holds on leaving."""
+        folder = self._write(self._make_scratch)
+        try:
+            yield folder
+        finally:
+            paths.remove(folder)
+
+    @staticmethod
+    def write_scratch(path: Path, text: str) -> Path:
+        """Write a text into a `scratch` folder, where a compiler wants a file."""
+        with saying("written", path):
+            path.write_text(text, encoding="utf-8", newline="\n")
+        return path
+
+    def storage(self, name: str) -> Path:
+        """A folder that stays, for what a compiler keeps for itself; not counted in the limit."""
+        return self._write(lambda root: paths.make_folder(root / "storage" / name))
+
+    # ---------------------------------------------------------------------------------- the whole
+
+    def entries(self) -> tuple[tuple[Path, int], ...]:
+        """Files of machine code with their sizes, least recently used first."""
+        files = (file for root in self._readable() for file in atomic_file.files(root))
+        return tuple((Path(path), size) for _, path, size in sorted(files) if path.endswith(".so"))
+
+    def size(self) -> int:
+        """Bytes of all that counts towards the limit."""
+        return sum(size for root in self._readable() for _, _, size in atomic_file.files(root))
+
+    def prune(self, max_bytes: int) -> int:
+        """Remove the least recently used objects until at most ``max_bytes`` are left; return bytes removed."""
+        if max_bytes < 0:
+            raise CacheError(f"max_bytes={max_bytes} is negative.", remedy="Give a number of bytes, or use clear().")
+        return self._evict(max_bytes)
+
+    def clear(self) -> int:
+        """Remove every object, fact and storage folder; return bytes of objects removed.
+
+        Libraries that are open stay usable.
+        """
+        removed = self._evict(0)
+        for root in self._readable():
+            for name in ("facts", "storage"):
+                paths.remove(root / name)
+        return removed
+
+    def _evict(self, limit: int, *, grace: int = 0) -> int:
+        """Remove files beyond ``limit``, but nothing used within the last ``grace`` nanoseconds."""
+        removed = 0
+        for root in self._readable():
+            files = list(atomic_file.files(root))
+            if now := paths.time_of(root):
+                atomic_file.sweep(root, now)
+            now = now or max((used for used, _, _ in files), default=0)
+            # What claims to be of the future was used before the clock was set back.
+            files.sort(key=lambda file: (file[0] if file[0] < now + _GRACE else 0, file[1]))
+            excess = sum(size for _, _, size in files) - limit
+            for used, path, size in files:
+                if excess <= 0:
+                    break
+                if abs(now - used) < grace:
+                    continue
+                with contextlib.suppress(OSError):  # read-only, or open under Windows: it stays
+                    os.unlink(path)
+                    excess, removed = excess - size, removed + size
+        return removed
+
+    # -------------------------------------------------------------------------------------- roots
+
+    def distrust(self) -> str:
+        """Why the folder is not safe to use, or ``""``."""
+        return paths.fault(self.path)
+
+    def _readable(self) -> list[Path]:
+        roots = [self.path, *([self._private] if self._private else [])]
+        return [root for root in roots if not paths.fault(root)]
+
+    def _write(self, action: Callable[[Path], _T]) -> _T:
+        """Do ``action`` in the folder or, where that fails, from then on in a private one."""
+        if self._private is None:
+            try:
+                return paths.persist(action, self.path)
+            except OSError as error:
+                self._give_up(self.distrust() or f"cannot be written ({error.strerror or error})")
+        try:
+            return paths.persist(action, self._own())
+        except OSError as error:
+            raise CacheError(
+                f"{self._private} cannot be written ({error.strerror or error}), nor can {self.path}.",
+                remedy="Free some disk space, or set UFUNC_MAGIC_CACHE or TMPDIR to a folder that can be written.",
+            ) from error
+
+    def _give_up(self, fault: str) -> None:
+        """From now on write to a private folder, and say so once."""
+        self._own()
+        if not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"The cache folder {self.path} {fault}: compiled cells last only as long as this process. "
+                f"{_REMEDIES.get(fault, _REMEDY)}",
+                CacheWarning,
+                stacklevel=5,
+            )
+
+    def _own(self) -> Path:
+        """The private folder; another one where the system has cleaned it away."""
+        held = self._private
+        if held is None or not held.is_dir() or paths.fault(held):
+            held = self._private = paths.private_folder()
+        return held
+
+    def _make_scratch(self, root: Path) -> Path:
+        folder = paths.make_folder(root / "scratch")
+        # A compiler that runs out of space says so in words of its own, and in the middle of them.
+        if root == self.path and not paths.has_room(folder):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return Path(tempfile.mkdtemp(dir=folder))
+
+
+# ------------------------------------------------------------------------------------------ default
+
+_default: tuple[tuple[str, str], Cache] | None = None
+
+
+def default() -> Cache:
+    """The cache in use: ``UFUNC_MAGIC_CACHE``, else the user's cache folder; ``UFUNC_MAGIC_CACHE_MAX`` limits it.
+
+    Raises
+    ------
+    CacheError
+        If the limit is not a number of bytes, with K, M or G behind it or not.
+    """
+    global _default
+    settings = (os.environ.get("UFUNC_MAGIC_CACHE", ""), os.environ.get("UFUNC_MAGIC_CACHE_MAX", ""))
+    if _default is None or _default[0] != settings:
+        path = settings[0] or platformdirs.user_cache_dir("ufunc_magic", appauthor=False)
+        _default = (
+            settings,
+            Cache(path, limit=read_size(settings[1], name="UFUNC_MAGIC_CACHE_MAX") if settings[1] else _LIMIT),
+        )
+    return _default[1]
+
+
+def read_size(text: str, *, name: str) -> int:
+    """Bytes that a text like ``500M`` stands for; ``name`` is what was set to it.
+
+    Raises
+    ------
+    CacheError
+        If it is not a number of bytes, with K, M, G or T behind it or not.
+    """
+    found = re.fullmatch(r"\s*(\d[\d_]*(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", text, re.I)
+    if not found:
+        raise CacheError(f"{name} {text!r} is not a size.", remedy="Give bytes, or 500M, or 2G.")
+    return int(float(found[1]) * 1024 ** " KMGT".index(found[2].upper() or " "))

@@ -1,0 +1,164 @@
+"""Folders that libraries may be opened from: made, looked at, and replaced by private ones."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import errno
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from ..model import CacheError
+
+__all__ = [
+    "absolute",
+    "fault",
+    "has_room",
+    "make_folder",
+    "persist",
+    "private_folder",
+    "remove",
+    "runs_programs",
+    "time_of",
+]
+
+_T = TypeVar("_T")
+
+_ATTEMPTS = 3
+#: Bytes that a compilation may need for its intermediate files.
+_ROOM = 8 << 20
+
+
+def persist(action: Callable[[Path], _T], root: Path) -> _T:
+    """Do ``action`` in ``root``, made where it is missing, up to three times.
+
+    Other processes remove what they find old, network file systems answer ESTALE, EBUSY or EXDEV to what succeeds a
+    moment later, or ENOENT to a rename that they have done.
+
+    Raises
+    ------
+    OSError
+        Of the last attempt; EPERM where the folder is not safe.
+    """
+    for _ in range(_ATTEMPTS - 1):
+        with contextlib.suppress(OSError):
+            return _attempt(action, root)
+    return _attempt(action, root)
+
+
+def _attempt(action: Callable[[Path], _T], root: Path) -> _T:
+    make_folder(root)
+    if unsafe := fault(root):
+        raise OSError(errno.EPERM, unsafe)
+    return action(root)
+
+
+def absolute(path: str | os.PathLike[str]) -> Path:
+    """``path`` from the root, ``~`` included.
+
+    Raises
+    ------
+    CacheError
+        If it is relative to a folder that has been deleted.
+    """
+    try:
+        return Path(os.path.abspath(os.path.expanduser(path)))
+    except FileNotFoundError:
+        raise CacheError(
+            f"The cache folder {os.fspath(path)!r} is relative to the working folder, which has been deleted.",
+            remedy="Set UFUNC_MAGIC_CACHE to a whole path, or go to another folder with %cd.",
+        ) from None
+
+
+def make_folder(path: Path) -> Path:
+    """``path``, every missing level of it made for this user only; os.makedirs would do so for the last alone."""
+    missing = [path]
+    while not missing[-1].parent.is_dir():
+        missing.append(missing[-1].parent)
+    for folder in reversed(missing):
+        folder.mkdir(mode=0o700, exist_ok=True)
+    return path
+
+
+def fault(folder: Path) -> str:
+    """Why no library may be opened from ``folder``, or ``""``; a folder that is not there has no fault."""
+    try:
+        status = os.lstat(folder)
+        if stat.S_ISLNK(status.st_mode):
+            return "is a symbolic link"
+        if not stat.S_ISDIR(status.st_mode):
+            return "is not a folder"
+        if os.name == "posix" and status.st_uid != os.geteuid():
+            return "belongs to another user"
+        if os.name == "posix" and status.st_mode & stat.S_IWOTH:
+            return "can be written by everybody"
+        if not runs_programs(folder):
+            return "is on a file system that opens no libraries (noexec)"
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        return f"cannot be looked at ({error.strerror or error})"
+    return ""
+
+
+def runs_programs(folder: Path) -> bool:
+    """Whether the file system lets libraries be opened; hardened machines mount /tmp otherwise."""
+    return os.name != "posix" or not os.statvfs(folder).f_flag & getattr(os, "ST_NOEXEC", 0)
+
+
+def has_room(folder: Path) -> bool:
+    """Whether a compiler's intermediate files fit there, as far as the file system says."""
+    try:
+        usage = shutil.disk_usage(folder)
+    except OSError:
+        return False
+    return usage.total == 0 or usage.free >= _ROOM
+
+
+def remove(folder: str | os.PathLike[str]) -> None:
+    """Remove a folder with all it holds, as far as that can be done."""
+    # Of some calls rmtree passes the errors on whatever it was told.
+    with contextlib.suppress(OSError):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def time_of(root: Path) -> int:
+    """The file system's own time (ns), 0 where it cannot be asked; clocks of machines that share it differ."""
+    with contextlib.suppress(OSError):
+        os.utime(root)
+        return os.stat(root).st_mtime_ns
+    return 0
+
+
+def private_folder() -> Path:
+    """A new folder that ends with this process.
+
+    Raises
+    ------
+    CacheError
+        If there is no place for one.
+    """
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="ufunc_magic-", dir=_roomy()))
+    except OSError as error:
+        raise CacheError(
+            f"No folder for compiled cells can be made: {error}.", remedy="Set TMPDIR to a folder that can be written."
+        ) from error
+    owner = os.getpid()
+    # A forked child that ends in the ordinary way must not take its parent's folder along.
+    atexit.register(lambda: remove(folder) if os.getpid() == owner else None)
+    return folder
+
+
+def _roomy() -> str:
+    """Where temporary files go or, where that is full or opens no libraries, another such place."""
+    first = tempfile.gettempdir()
+    for folder in (first, "/var/tmp", "/dev/shm"):
+        if has_room(Path(folder)) and os.access(folder, os.W_OK) and runs_programs(Path(folder)):
+            return folder
+    return first

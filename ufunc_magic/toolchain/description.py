@@ -1,0 +1,166 @@
+"""What a compiler says about itself and its C library, read from text and from the bytes of libmvec."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+from .discovery import Toolchain
+
+__all__ = ["PROBE", "Description", "fact_name", "libmvec_path", "read_description"]
+
+#: What is preprocessed to be told the predefined macros and the C library's version.
+PROBE = "#if defined __has_include\n#if __has_include(<features.h>)\n#include <features.h>\n#endif\n#endif\n"
+
+_MACHINES = {
+    "__x86_64__": "x86_64",
+    "__aarch64__": "aarch64",
+    "__i386__": "i386",
+    "__arm__": "arm",
+    "__powerpc64__": "ppc64",
+    "__riscv": "riscv",
+    "__s390x__": "s390x",
+    "__loongarch64": "loongarch64",
+    "__wasm__": "wasm",
+}
+
+#: What libmvec had from its first release, glibc 2.22, on; 2.35 brought the rest.
+_FIRST_LIBMVEC = frozenset(f"{name}{suffix}" for name in ("cos", "exp", "log", "pow", "sin") for suffix in ("", "f"))
+
+# A vector variant of one or two arguments, https://sourceware.org/glibc/wiki/libmvec; b, c, d, e are
+# SSE4, AVX, AVX2 and AVX-512.  (sincos, which returns through pointers, has three.)
+_VARIANT = rb"\0_ZGV([bcde])N\d+vv?_(\w+)(?=\0)"
+
+
+@dataclass(frozen=True)
+class Description:
+    """One compiler, described.
+
+    Attributes
+    ----------
+    version : str
+        ``"gcc 12.2.0"``, ``"clang 22.1.8"``, ``"zig (clang 22.1.8)"``.
+    machine : str
+        What it makes code for: ``"x86_64"``, ``"aarch64"``, ...
+    openmp : bool
+        It knows OpenMP and has the library for it.
+    libmvec : frozenset of str
+        Scalar functions that have vector variants in libmvec for SSE, AVX, AVX2 and AVX-512, both where
+        it links and where the library will run: ``{"exp", "expf", ...}``.
+    glibc : str
+        Version of the C library it compiles against, ``"2.36"``; ``""`` if that is not glibc.
+    """
+
+    version: str
+    machine: str
+    openmp: bool = False
+    libmvec: frozenset[str] = frozenset()
+    glibc: str = ""
+
+    def dumps(self) -> str:
+        """The description as text, to be remembered."""
+        return json.dumps({**asdict(self), "libmvec": sorted(self.libmvec)})
+
+    @classmethod
+    def loads(cls, text: str | None) -> Description | None:
+        """A remembered description; None where ``text`` is none."""
+        try:
+            state = json.loads(text or "")
+            return cls(**{**state, "libmvec": frozenset(state["libmvec"])})
+        except (ValueError, TypeError, KeyError):
+            return None
+
+
+def fact_name(toolchain: Toolchain) -> str:
+    """The name to remember a description by: it changes with the compiler and with libmvec."""
+    library = libmvec_path()
+    stat = os.stat(library) if library else None
+    mvec = (library, stat.st_size, stat.st_mtime_ns) if stat else ()
+    return f"compiler 1 {toolchain.identity()!r} {mvec!r}"
+
+
+def read_description(macros: str, messages: str, *, kind: str) -> Description:
+    """Make a description of the output of ``-E -dM -v`` for `PROBE`.
+
+    Parameters
+    ----------
+    macros, messages : str
+        Standard output and standard error.
+    kind : str
+        As in `Toolchain`.
+    """
+    defined: dict[str, str] = dict(re.findall(r"^#define (\w+) (.*)$", macros, re.M))
+    machine = next((name for macro, name in _MACHINES.items() if macro in defined), "unknown")
+    glibc = f"{defined['__GLIBC__']}.{defined['__GLIBC_MINOR__']}" if "__GLIBC__" in defined else ""
+    openmp = "_OPENMP" in defined and kind != "zig" and _has_openmp_library(messages, clang="__clang__" in defined)
+    libmvec = _libmvec(glibc) if machine == "x86_64" else frozenset()
+    return Description(_version(defined, kind), machine, openmp, libmvec, glibc)
+
+
+def _version(defined: Mapping[str, str], kind: str) -> str:
+    if "__clang__" in defined:
+        number = ".".join(defined.get(f"__clang_{part}__", "?") for part in ("major", "minor", "patchlevel"))
+        name = "Apple clang" if "__apple_build_version__" in defined else "clang"
+        return f"zig ({name} {number})" if kind == "zig" else f"{name} {number}"
+    if "__GNUC__" in defined:
+        return "gcc " + ".".join(defined.get(m, "?") for m in ("__GNUC__", "__GNUC_MINOR__", "__GNUC_PATCHLEVEL__"))
+    return defined.get("__VERSION__", "unknown").strip('"')
+
+
+def _has_openmp_library(messages: str, *, clang: bool) -> bool:
+    found = re.search(r"^LIBRARY_PATH=(.*)$", messages, re.M)
+    folders = found[1].split(os.pathsep) if found else []
+    if clang:
+        if installed := re.search(r"^InstalledDir: (.*)$", messages, re.M):
+            folders.append(os.path.join(installed[1], "..", "lib"))
+        folders += re.findall(r"-L ?(\S+)", os.environ.get("LDFLAGS", ""))
+        folders += [*_SYSTEM_FOLDERS, "/opt/homebrew/opt/libomp/lib", "/usr/local/opt/libomp/lib"]
+    names = ("libomp.so", "libomp.dylib") if clang else ("libgomp.so", "libgomp.dylib", "libgomp.dll.a", "libgomp.spec")
+    return any(os.path.exists(os.path.join(folder, name)) for folder in folders for name in names)
+
+
+_SYSTEM_FOLDERS = ("/usr/lib", "/usr/lib64", "/usr/local/lib", "/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu")
+
+
+@functools.cache
+def libmvec_path() -> str:
+    """The libmvec beside the libm that this very process uses; ``""`` if there is none."""
+    if not sys.platform.startswith("linux"):
+        return ""
+    try:
+        with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
+            mapped = {line.split(maxsplit=5)[-1].rstrip("\n") for line in maps if "/libm" in line or "/libc" in line}
+    except OSError:
+        mapped = set()
+    loaded = (path for path in sorted(mapped) if re.search(r"/lib[mc](?:\.so\.6|-2\.\d+\.so)$", path))
+    for folder in (*map(os.path.dirname, loaded), "/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/usr/lib"):
+        path = os.path.join(folder, "libmvec.so.1")
+        if os.path.exists(path):
+            return path
+    return ""
+
+
+def _libmvec(glibc: str) -> frozenset[str]:
+    """Functions with all four variants in the library here that the compiler's own glibc has too.
+
+    A compiler with an older C library of its own (conda's) links against that one.
+    """
+    version = tuple(map(int, glibc.split("."))) if glibc else ()
+    path = libmvec_path()
+    if version < (2, 22) or not path:
+        return frozenset()
+    try:
+        with open(path, "rb") as library:
+            code = library.read()
+    except OSError:
+        return frozenset()
+    variants: dict[str, set[bytes]] = {}
+    for isa, name in re.findall(_VARIANT, code):
+        variants.setdefault(name.decode(), set()).add(isa)
+    every = frozenset(name for name, isas in variants.items() if isas == {b"b", b"c", b"d", b"e"})
+    return every if version >= (2, 35) else every & _FIRST_LIBMVEC

@@ -1,0 +1,360 @@
+"""What compilers and linkers say, as diagnostics on the lines of the cell.  Pure: text in, values out.
+
+gcc, clang and zig print ``file:line:column: severity: message [-Woption]``; columns count bytes
+(gcc counts display columns only in files it can open, and a cell is none).  Linkers differ: GNU ld and
+gold, lld, and Apple's ld are read here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from ..model import Diagnostic
+from .hints import advise, libraries_of
+from .line_map import is_news, place
+
+__all__ = ["GENERATED", "advise", "read_compiler", "read_linker", "shorten", "source_line"]
+
+#: The file name of the code that is written around a cell.
+GENERATED = "<ufunc_magic>"
+
+# Patterns are text, not compiled here: most cells compile, and importing this should cost nothing.
+
+#: What compilers call text that comes in by standard input, where no #line names it.
+_UNNAMED = r"<stdin>$|-$|<ufunc_magic>$|<built-in>$|<command-line>$|.*-stdin\.c(?:pp)?$"
+
+#: Source lines longer than this are shown from the start only, or not at all.
+_WIDE = 200
+
+_MESSAGE = (
+    r"(?P<file>.+?):(?P<line>\d+)(?::(?P<column>\d+))?: "
+    r"(?P<severity>(?:fatal )?error|internal compiler error|warning|note|sorry, unimplemented|Error|Warning): "
+    r"(?P<message>.*?)(?: \[(?P<option>-[^\]]*)\])?$"
+)
+_DRIVER = (
+    r"(?:[\w./+-]*?(?:gcc|g\+\+|cc1|cc1plus|cc|c\+\+|clang|clang\+\+|zig|as)(?:-[\d.]+)?(?:\.exe)?: )?"
+    r"(?P<severity>fatal error|error|internal compiler error): (?P<message>.*)$"
+)
+_INCLUDED = r"(?:In file included from|\s+from) (?P<file>.+?):(?P<line>\d+)(?::\d+)?[:,]$"
+_INSTANCE = r".+?: In (?:instantiation of|substitution of) '(?P<what>.*)':$"
+_REQUIRED = r"(?P<file>.+?):(?P<line>\d+):(?P<column>\d+):\s+required "
+_EXPANSION = r"(?:in expansion of macro|expanded from macro|expanded from here) ?(?:'(?P<macro>\w+)')?"
+_HEADER_NOTE = r"(?:include|header) (?:the header )?'?<([\w./+]+)>'?"
+_CHATTER = (
+    r"each undeclared identifier is reported only once|in definition of macro|linker command failed|"
+    r"this is the location of the previous|ld returned \d+ exit status|argument unused during compilation"
+)
+_LIBRARY = r"[\\/](?:include[\\/])?c\+\+[\\/]"
+_CANDIDATE = r"candidate expects|candidate: '?(?:constexpr )?(\w+)::\1\((?:const )?\1&&?\)|template argument deduction"
+_INSTANCE_NAME = r"\b__ufm_(?:[biufc]\d{1,2}|c?longdouble|[a-zA-Z])_(?=\w)"
+_UNIVERSAL = r"\\U([0-9a-fA-F]{8})|\\u([0-9a-fA-F]{4})"
+
+
+@dataclass
+class _Entry:
+    """A message with the notes that belong to it, while the output is being read."""
+
+    head: Diagnostic
+    notes: list[Diagnostic] = field(default_factory=list)
+    included: list[tuple[str, int]] = field(default_factory=list)
+    instance: str = ""
+
+
+def read_compiler(output: str, *, name: str, cell: str, places: Sequence[int] | None = None) -> tuple[Diagnostic, ...]:
+    """Read the compiler's part of ``output``.
+
+    Parameters
+    ----------
+    output : str
+        Standard error of gcc, clang or zig, in the C locale.
+    name, cell : str
+        The cell's name in ``#line`` and its text.
+    places : sequence of int
+        For C that was translated from the cell: `ufunc_magic.toolchain.line_map.places` of it.
+
+    Returns
+    -------
+    tuple of Diagnostic
+        Errors, then warnings, each followed by its notes.  Columns count characters.  Warnings about
+        generated code are left out; errors there say that they are.
+    """
+    lines = cell.split("\n")
+    entries: list[_Entry] = []
+    included: list[tuple[str, int]] = []
+    instance = ""
+    for raw in output.splitlines():
+        text = _readable(raw)
+        if found := re.match(_INCLUDED, text):
+            included = [*(included if text.startswith(" ") else []), _included(found, name, places)]
+        elif found := re.match(_INSTANCE, text):
+            instance = found["what"]
+        elif found := re.match(_REQUIRED, text):
+            included.append(_included(found, name, places))
+        elif made := _diagnostic(text, name, lines):
+            if places is not None:
+                made = _translated(made, text, name, cell, places)
+            if made is None or re.search(_CHATTER, made.message):
+                continue
+            if made.severity == "note":
+                if entries:
+                    _attach(entries[-1], made, name)
+            else:
+                entries.append(_Entry(made, included=included, instance=instance))
+                included, instance = [], ""
+    if places is not None:
+        entries = _briefly(entries, name)
+    return _flatten(entries, name, lines)
+
+
+def _briefly(entries: Sequence[_Entry], name: str) -> list[_Entry]:
+    """Without what C++ adds to an error: the error again inside of its own headers, and candidates nobody wrote."""
+    own = any(e.head.severity == "error" and e.head.file == name for e in entries)
+    kept = [e for e in entries if not (own and re.search(_LIBRARY, e.head.file))]
+    for entry in kept:
+        entry.notes = [
+            n
+            for n in entry.notes
+            if not re.search(_CANDIDATE, n.message) and (n.message != "declared here" or n.file == name)
+        ]
+    return kept
+
+
+def _included(found: re.Match[str], name: str, places: Sequence[int] | None) -> tuple[str, int]:
+    line = int(found["line"])
+    if places is not None and re.match(_UNNAMED, found["file"]) and 0 < line <= len(places) and places[line - 1]:
+        return name, abs(places[line - 1])
+    return found["file"], line
+
+
+def _translated(made: Diagnostic, text: str, name: str, cell: str, places: Sequence[int]) -> Diagnostic | None:
+    """``made`` with the cell's lines and names; None for what is no news to its user."""
+    verbatim = False
+    if made.file == GENERATED and not text.startswith(GENERATED):
+        verbatim = 0 < made.line <= len(places) and places[made.line - 1] < 0
+        made = place(made, places=places, name=name, cell=cell)
+    elif made.file not in ("", name, GENERATED) and made.severity == "warning":
+        return made if is_news(made, name=name, verbatim=False) else None
+    if made.file == name and made.severity == "warning" and not is_news(made, name=name, verbatim=verbatim):
+        return None
+    return made
+
+
+def _diagnostic(text: str, name: str, lines: Sequence[str]) -> Diagnostic | None:
+    found = re.match(_MESSAGE, text)
+    if not found:
+        found = re.match(_DRIVER, text)
+        if not found or re.search(_SYSTEM_LIBRARY, text):
+            return None
+        return Diagnostic("error", found["message"], hint=advise(found["message"]))
+    severity: Literal["error", "warning", "note"] = "error"
+    if found["severity"].lower() in ("warning", "note"):
+        severity = "note" if found["severity"] == "note" else "warning"
+    option = (found["option"] or "").rpartition(",")[2].replace("-Werror=", "-W")
+    file = GENERATED if re.match(_UNNAMED, found["file"]) else found["file"]
+    line, column, shown = int(found["line"]), int(found["column"] or 0), ""
+    if file == name and line > len(lines) and "end of input" in found["message"]:  # there is nothing below the cell
+        line, column = max((n for n, text in enumerate(lines, 1) if text.strip()), default=1), 0
+    if file == name and 0 < line <= len(lines):
+        shown, column = _source(lines[line - 1], column)
+    message = found["message"]
+    if shown.endswith("\\") and line == len(lines):  # a line that goes on where the cell ends
+        message = re.sub(r" before '\w+'", " before the end of the cell", message)
+    hint = advise(message, line=shown) if severity != "note" else ""
+    if found["severity"] == "internal compiler error":
+        message, hint = f"the compiler itself failed: {message}", "Try another compiler with the CC variable."
+    return Diagnostic(severity, message, file, line, column, option, shown, hint)
+
+
+def _source(line: str, column: int) -> tuple[str, int]:
+    """The line as it is shown, and the column of byte ``column`` in characters."""
+    line = line.rstrip("\r")
+    if not line.isascii():
+        column = len(line.encode()[: max(column - 1, 0)].decode(errors="ignore")) + (column > 0)
+    return source_line(line, column)
+
+
+def source_line(line: str, column: int) -> tuple[str, int]:
+    """``line`` as a diagnostic shows it, cut or left away where it is long, and the ``column``, in characters."""
+    line = re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", "\N{REPLACEMENT CHARACTER}", line.rstrip("\r"))
+    if len(line) > _WIDE:
+        line = f"{line[:_WIDE]} ..." if column <= _WIDE else ""
+    return line, column
+
+
+def _readable(text: str) -> str:
+    """``text`` with the names the user wrote, and plain quotes."""
+    text = re.sub(_UNIVERSAL, lambda m: chr(int(m[1] or m[2], 16) % 0x110000), text)
+    return re.sub(_INSTANCE_NAME, "", text).translate({0x2018: "'", 0x2019: "'"})
+
+
+def _attach(entry: _Entry, note: Diagnostic, name: str) -> None:
+    head = entry.head
+    if found := re.search(_HEADER_NOTE, note.message):
+        if not head.hint:
+            entry.head = replace(head, hint=f"Add #include <{found[1]}> at the top of the cell.")
+    elif found := re.match(_EXPANSION, note.message):
+        if head.file == GENERATED and note.file == name:
+            # A name that --types renames is a macro of ours: the place meant is where the cell uses it.
+            entry.head = replace(note, severity=head.severity, message=head.message, option=head.option, hint=head.hint)
+        elif head.file == name and note.file == name and note.line != head.line:
+            # Of a chain of macros the last note is the place that the user wrote.
+            entry.notes = [n for n in entry.notes if not n.message.startswith("through macro")]
+            macro = f" {found['macro']}" if found["macro"] else ""
+            entry.notes.append(replace(note, message=f"through macro{macro}"))
+            if macro and head.message.startswith("expected "):
+                hint = f"{found['macro']} is a macro in this cell, so nothing else can have that name: rename one."
+                entry.head = replace(head, hint=hint)
+    elif note.file != GENERATED:
+        entry.notes.append(note)
+
+
+#: What a parser says of the rest of a line whose first word it did not know, or of the rest of a text.
+_ECHO = r"expected |conflicting types|redeclared"
+_AT_THE_END = r"expected .* at end of input"
+
+
+def _without_echoes(entries: Sequence[_Entry]) -> list[_Entry]:
+    """Without the errors that only follow from one before: a misspelled word, an open quote."""
+    kept: list[_Entry] = []
+    garbled: set[tuple[str, int]] = set()
+    open_quote = False
+    for entry in entries:
+        head = entry.head
+        error = head.severity == "error"
+        if error and (head.file, head.line) in garbled and re.match(_ECHO, head.message):
+            continue
+        if error and open_quote and re.match(_AT_THE_END, head.message):
+            continue
+        if error and head.hint.startswith("Did you mean"):
+            garbled.add((head.file, head.line))
+        open_quote |= error and head.message.startswith("missing terminating")
+        kept.append(entry)
+    return kept
+
+
+def _flatten(entries: Iterable[_Entry], name: str, lines: Sequence[str]) -> tuple[Diagnostic, ...]:
+    kept: dict[tuple[str, str, str, int], list[Diagnostic]] = {}
+    ordered = sorted(entries, key=lambda e: e.head.severity != "error")
+    # Where the cell itself is wrong, what follows from it in the loops is no news.
+    own = any(e.head.severity == "error" and e.head.file != GENERATED for e in ordered)
+    ordered = _without_echoes(ordered)
+    errors_at = {(e.head.file, e.head.line, e.head.column) for e in ordered if e.head.severity == "error"}
+    for entry in ordered:
+        head = entry.head
+        place = (head.file, head.line, head.column)
+        if head.severity == "warning" and (head.file in ("", GENERATED) or place in errors_at):
+            continue
+        if own and head.severity == "error" and head.file == GENERATED:
+            continue
+        notes = list(entry.notes)
+        if head.file == GENERATED:
+            head = replace(head, line=0, column=0, hint=_OURS)
+        elif head.file != name:
+            for file, line in entry.included:
+                if file == name and 0 < line <= len(lines):
+                    notes.append(Diagnostic("note", "from here", name, line, 0, "", _source(lines[line - 1], 0)[0]))
+                    break
+        if entry.instance:
+            notes.append(Diagnostic("note", f"in {entry.instance}"))
+        # The same text compiled for several types complains once for each.
+        kept.setdefault((head.severity, head.message, head.file, head.line), [head, *dict.fromkeys(notes)])
+    return tuple(d for group in kept.values() for d in group)
+
+
+_OURS = (
+    "This is in the loop that is written around the cell: a type or a macro of the cell does not fit there. "
+    "If the cell looks right to you, please report it."
+)
+
+
+def shorten(diagnostics: Sequence[Diagnostic], *, limit: int = 10) -> tuple[Diagnostic, ...]:
+    """The first ``limit`` errors and warnings with their notes, and a last note that counts the rest."""
+    heads = [n for n, d in enumerate(diagnostics) if d.severity != "note"]
+    if len(heads) <= limit:
+        return tuple(diagnostics)
+    rest = len(heads) - limit
+    return (*diagnostics[: heads[limit]], Diagnostic("note", f"... and {rest} more"))
+
+
+# ---------------------------------------------------------------------------------------- linkers
+
+_UNDEFINED = (
+    r"undefined reference to [`'](?P<gnu>.+?)'|undefined symbol: (?P<lld>\S.*)|symbol `(?P<asm>[^']+)' is undefined"
+)
+_APPLE = r'^\s+"_?(?P<symbol>.+)", referenced from:'
+_DUPLICATE = r"multiple definition of [`'](?P<gnu>.+?)'|duplicate symbol:? '?_?(?P<lld>[^'\s]+)"
+_SYSTEM_LIBRARY = (
+    r"cannot find -l ?(?P<gnu>[^\s:]+)|unable to find library -l(?P<lld>\S+)|library not found for -l(?P<old>\S+)|"
+    r"library '(?P<apple>[^']+)' not found|unable to find (?:dynamic|static)? ?system library \"(?P<zig>[^\"]+)\""
+)
+
+
+def read_linker(output: str, *, name: str, cell: str) -> tuple[Diagnostic, ...]:
+    """Read the linker's part of ``output``: missing libraries, missing symbols, duplicates.
+
+    A symbol is placed where the cell first mentions it; line 0 where it does not.
+    """
+    made: dict[str, Diagnostic] = {}
+    for raw in output.splitlines():
+        text = _readable(raw)
+        if found := re.search(_SYSTEM_LIBRARY, text):
+            library = next(g for g in found.groups() if g)
+            made.setdefault(
+                f"l{library}",
+                Diagnostic(
+                    "error",
+                    f"library {library!r} was not found",
+                    hint=f"Install the development package of {library}, or say where it is with -L FOLDER",
+                ),
+            )
+        elif found := re.search(_UNDEFINED, text) or re.match(_APPLE, text):
+            symbol = _demangled(next(g for g in found.groups() if g))
+            made.setdefault(f"u{symbol}", _missing(symbol, name, cell))
+        elif found := re.search(_DUPLICATE, text):
+            symbol = next(g for g in found.groups() if g)
+            hint = f"Rename one, or make the cell's {symbol} static."
+            made.setdefault(f"d{symbol}", _placed(symbol, f"{symbol!r} is defined twice", hint, name, cell))
+    return tuple(made.values())
+
+
+def _demangled(symbol: str) -> str:
+    """The qualified name in a C++ symbol: what opens libraries does not spell it out, as linkers do."""
+    found = re.match(r"_ZN?K?(?=\d)", symbol)
+    rest, names = symbol[found.end() :] if found else "", []
+    while length := re.match(r"\d+", rest):
+        end = length.end() + int(length[0])
+        names.append(rest[length.end() : end])
+        rest = rest[end:]
+    return "::".join(names) or symbol
+
+
+def _missing(symbol: str, name: str, cell: str) -> Diagnostic:
+    base = symbol.partition("(")[0]
+    if libraries := libraries_of(base):
+        hint = "Link with " + " ".join(f"-l {library}" for library in libraries)
+    else:
+        hint = f"Link with the library that defines it (-l NAME), or compile its source along (-S {base}.c)."
+    return _placed(symbol, f"{symbol!r} is used but defined nowhere", hint, name, cell)
+
+
+def _placed(symbol: str, message: str, hint: str, name: str, cell: str) -> Diagnostic:
+    word = re.escape(symbol.partition("(")[0].rpartition("::")[2])
+    prototype = re.compile(
+        rf"^[ \t]*(?!(?:return|yield|await|raise|assert|not)\b)[A-Za-z_][\w \t*]*[ \t*]{word}\s*\([^()]*\)"
+        r"(?:\s*;|(?:[ \t]*(?:nogil|noexcept|except\b[ \t?*+\w-]*))*[ \t]*$)",
+        re.M,
+    )
+    declared = [m.span() for m in prototype.finditer(cell)]
+    uses = list(re.finditer(rf"\b{word}\b", cell))
+    if not uses:  # a macro has built the name
+        return Diagnostic("error", message, hint=hint)
+    found = next((m for m in uses if not any(a <= m.start() < b for a, b in declared)), uses[0])
+    line = cell.count("\n", 0, found.start()) + 1
+    column = found.start() - (cell.rfind("\n", 0, found.start()) + 1) + 1
+    shown, _ = _source(cell.split("\n")[line - 1], 0)
+    if len(shown) < column:
+        shown = ""
+    return Diagnostic("error", message, name, line, column, "", shown, hint)

@@ -1,0 +1,251 @@
+"""Which C and C++ compilers there are, and the options they need.  Reads files, starts nothing."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from ..model import ToolchainError
+
+__all__ = ["FAST_MATH", "Toolchain", "base_flags", "base_link", "find", "find_all", "library_flags"]
+
+#: Options with which gcc also *links* code that flushes denormals to zero in the whole process.
+FAST_MATH = frozenset({"-ffast-math", "-funsafe-math-optimizations", "-Ofast"})
+
+_LAUNCHERS = frozenset({"ccache", "sccache", "distcc", "icecc"})
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """One compiler driver.
+
+    Attributes
+    ----------
+    kind : {"gcc", "clang", "zig"}
+        Whose options it takes, judged by its name; no process is started to find out.
+    command : tuple of str
+        What is run, before all options: ``("/usr/bin/gcc",)``, ``("/usr/bin/ccache", "/usr/bin/gcc")``.
+    cplus : bool
+        It compiles and links C++.
+    path, size, mtime_ns : str, int, int
+        The program behind symbolic links and launchers.
+    origin : str
+        Where it was found: ``"CC"``, ``"CXX"``, ``"PATH"``, ``"ziglang package"``.
+    """
+
+    kind: Literal["gcc", "clang", "zig"]
+    command: tuple[str, ...]
+    cplus: bool
+    path: str
+    size: int
+    mtime_ns: int
+    origin: str
+
+    def identity(self) -> tuple[str, ...]:
+        """What changes when the compiler does, for cache keys; read without running it."""
+        return (self.kind, self.path, str(self.size), str(self.mtime_ns), str(self.cplus), *self.command)
+
+    def __str__(self) -> str:
+        return shlex.join(self.command)
+
+
+# ------------------------------------------------------------------------------------------- find
+
+
+def find(*, cplus: bool = False, environ: Mapping[str, str] | None = None) -> Toolchain:
+    """The compiler to use: ``CC``/``CXX``, else gcc, clang or cc of the PATH, else the ziglang package.
+
+    Parameters
+    ----------
+    cplus : bool
+        A C++ compiler is wanted.
+    environ : mapping
+        ``os.environ`` if omitted.  ``CC`` and ``CXX`` may hold arguments (``"ccache gcc-13 -m64"``);
+        with ``CC`` alone, the C++ compiler is its sister.
+
+    Raises
+    ------
+    ToolchainError
+        If ``CC``/``CXX`` names no program, or nothing was found.
+    """
+    environ = os.environ if environ is None else environ
+    if given := _from_variables(environ, cplus):
+        return given
+    found = _on_path(environ, cplus, first=True) or _in_packages(cplus)
+    if found:
+        return found[0]
+    language, variable = ("C++", "CXX") if cplus else ("C", "CC")
+    names = ", ".join(_names(cplus))
+    raise ToolchainError(
+        f"No {language} compiler was found: {variable} is not set, {names} are not on the PATH, "
+        "and the package ziglang is not installed.",
+        remedy='pip install "ufunc_magic[zig]"',
+    )
+
+
+def find_all(*, cplus: bool = False, environ: Mapping[str, str] | None = None) -> tuple[Toolchain, ...]:
+    """Every compiler that `find` knows of, the one it would take first; empty where there is none."""
+    environ = os.environ if environ is None else environ
+    try:
+        given = _from_variables(environ, cplus)
+    except ToolchainError:
+        given = None
+    every = [*([given] if given else []), *_on_path(environ, cplus), *_in_packages(cplus)]
+    return tuple({t.path: t for t in reversed(every)}.values())[::-1]
+
+
+def _names(cplus: bool) -> tuple[str, ...]:
+    return ("g++", "clang++", "c++") if cplus else ("gcc", "clang", "cc")
+
+
+def _from_variables(environ: Mapping[str, str], cplus: bool) -> Toolchain | None:
+    for variable in ("CXX", "CC") if cplus else ("CC",):
+        words = shlex.split(environ.get(variable, ""), posix=os.name == "posix")
+        if not words:
+            continue
+        if cplus and variable == "CC":
+            words = _sister(words)
+        made = _toolchain(words, environ, cplus, variable)
+        if made:
+            return made
+        if not (cplus and variable == "CC"):
+            raise ToolchainError(
+                f"{variable}={environ[variable]!r} names no program that can be run.",
+                remedy=f"Correct {variable}, or unset it to have a compiler chosen.",
+            )
+    return None
+
+
+def _sister(words: Sequence[str]) -> list[str]:
+    """The command of the C++ compiler that belongs to a C compiler's."""
+
+    def rename(word: str) -> str:
+        folder, name = os.path.split(word)
+        if re.match(r"zig(\.exe)?$", name):
+            return word
+        name = re.sub(r"gcc(?=$|[-.])", "g++", re.sub(r"clang(?=$|[-.])", "clang++", name))
+        return os.path.join(folder, "c++" if name == "cc" else name)
+
+    program = 1 if os.path.basename(words[0]) in _LAUNCHERS and len(words) > 1 else 0
+    return ["c++" if w == "cc" and n else rename(w) if n <= program else w for n, w in enumerate(words)]
+
+
+def _on_path(environ: Mapping[str, str], cplus: bool, *, first: bool = False) -> list[Toolchain]:
+    found: list[Toolchain] = []
+    for name in _names(cplus):
+        made = _toolchain([name], environ, cplus, "PATH")
+        if made and not _is_stub(made):
+            found.append(made)
+            if first:
+                break
+    return found
+
+
+def _is_stub(toolchain: Toolchain) -> bool:
+    """macOS has a /usr/bin/clang that only offers to install the real one, in a dialog."""
+    homes = ("/Library/Developer/CommandLineTools/usr/bin", "/Applications/Xcode.app")
+    return sys.platform == "darwin" and toolchain.path.startswith("/usr/bin/") and not any(map(os.path.exists, homes))
+
+
+def _in_packages(cplus: bool) -> list[Toolchain]:
+    found = importlib.util.find_spec("ziglang")
+    if found is None or not found.submodule_search_locations:
+        return []
+    # The program itself, not "python -m ziglang": that would cost the start of an interpreter.
+    program = os.path.join(found.submodule_search_locations[0], "zig.exe" if os.name == "nt" else "zig")
+    made = _toolchain([program, "c++" if cplus else "cc"], {}, cplus, "ziglang package")
+    return [made] if made else []
+
+
+def _toolchain(words: Sequence[str], environ: Mapping[str, str], cplus: bool, origin: str) -> Toolchain | None:
+    search = environ.get("PATH")
+    resolved = list(words)
+    launched = os.path.basename(words[0]) in _LAUNCHERS and len(words) > 1
+    for n in (0, 1) if launched else (0,):
+        program = shutil.which(os.path.expanduser(words[n]), path=search)
+        if program is None:
+            return None
+        resolved[n] = os.path.abspath(program)
+    path = os.path.realpath(resolved[1 if launched else 0])
+    if os.path.basename(path) in _LAUNCHERS:
+        path = _behind_launcher(os.path.basename(words[1 if launched else 0]), search) or path
+    stat = os.stat(path)
+    kind = _kind(os.path.basename(path), [os.path.basename(w) for w in words])
+    return Toolchain(kind, tuple(resolved), cplus, path, stat.st_size, stat.st_mtime_ns, origin)
+
+
+def _behind_launcher(name: str, search: str | None) -> str | None:
+    """The compiler that ccache's symbolic link called ``name`` will run."""
+    for folder in (search or os.environ.get("PATH", "")).split(os.pathsep):
+        program = shutil.which(name, path=folder or os.curdir)
+        if program and os.path.basename(path := os.path.realpath(program)) not in _LAUNCHERS:
+            return path
+    return None
+
+
+def _kind(name: str, words: Sequence[str]) -> Literal["gcc", "clang", "zig"]:
+    if re.match(r"zig(\.exe)?$", name):
+        return "zig"
+    if "clang" in name or name in ("icx", "icpx"):
+        return "clang"
+    numbered = any(re.match(r".*(gcc|g\+\+)-\d", word) for word in (name, *words))
+    return "clang" if sys.platform == "darwin" and not numbered else "gcc"
+
+
+# ------------------------------------------------------------------------------------------ flags
+
+
+def base_flags(toolchain: Toolchain, *, environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """Options that every unit is compiled with, ``CPPFLAGS`` and ``CFLAGS``/``CXXFLAGS`` last.
+
+    Of the environment's optimisation levels only ``-O0`` and ``-Og`` (debugging) are taken: packaging
+    environments such as conda's set ``-O2``, which would keep gcc from vectorizing the loops.
+    """
+    environ = os.environ if environ is None else environ
+    cplus = toolchain.cplus
+    flags = ["-O3", f"-std={'gnu++20' if cplus else 'gnu17'}", "-shared"]
+    if sys.platform != "win32":
+        flags += ["-fPIC", "-fvisibility=hidden", "-fno-semantic-interposition"]
+    flags += ["-Wall", "-Werror=return-type" if cplus else "-Werror=implicit-function-declaration"]
+    if toolchain.kind == "zig":
+        # zig compiles for the CPU it runs on, and traps undefined behaviour, unless told otherwise.
+        flags += ["-mcpu=baseline", "-fno-sanitize=undefined"]
+    if toolchain.kind != "gcc":
+        flags += ["-Wno-unused-command-line-argument"]
+    given = [w for v in ("CPPFLAGS", "CXXFLAGS" if cplus else "CFLAGS") for w in _words(environ, v)]
+    return (*flags, *(w for w in given if not re.match(r"-O(?![0g]$)", w)))
+
+
+def base_link(toolchain: Toolchain, *, environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """Linker options that every unit needs, to stand after the cell's own libraries."""
+    environ = os.environ if environ is None else environ
+    # Without -z defs a missing symbol shows only when the object is opened.
+    defs: tuple[str, ...] = ("-Wl,-z,defs",) if sys.platform.startswith("linux") else ()
+    # A page of its own for each kind of section would be a quarter of a small object, and objects travel.
+    defs += ("-Wl,-z,noseparate-code",) if defs and toolchain.kind == "gcc" else ()
+    # Opening is a twentieth faster without it.  It keeps a program's input from writing to the program's tables; here
+    # only the cell could, and that is a program itself.
+    defs += ("-Wl,-z,norelro",) if defs and toolchain.kind in ("gcc", "clang") else ()
+    # The debugging information of zig's runtime would be nine tenths of the object.
+    small = ("-Wl,-s",) if toolchain.kind == "zig" and defs else ()
+    libm = ("-lm",) if sys.platform != "win32" else ()
+    given = (w for w in _words(environ, "LDFLAGS") if w not in FAST_MATH)
+    return (*given, *defs, *small, *libm)
+
+
+def library_flags(libraries: Sequence[str], folders: Sequence[str] = ()) -> tuple[str, ...]:
+    """``-L``, ``-l`` and the run-time search path, so that what was linked is also found when opened."""
+    places = [os.path.abspath(os.path.expanduser(folder)) for folder in folders]
+    paths = [f"-Wl,-rpath,{place}" for place in places] if sys.platform != "win32" else []
+    return (*(f"-L{place}" for place in places), *paths, *(f"-l{library}" for library in libraries))
+
+
+def _words(environ: Mapping[str, str], variable: str) -> list[str]:
+    return shlex.split(environ.get(variable, ""), posix=os.name == "posix")

@@ -1,0 +1,216 @@
+"""What this machine has for compiling cells, and what one command would add."""
+
+from __future__ import annotations
+
+import html
+import importlib.metadata
+import os
+import platform
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import store
+from ..model import CacheError, ToolchainError
+from . import toolchain
+from .description import Description, fact_name
+from .discovery import Toolchain
+
+__all__ = ["Diagnosis", "Finding", "diagnose", "simd_level"]
+
+_PACKAGES = (
+    ("numpy", ""),
+    ("ipython", ""),
+    ("cffi", ""),
+    ("tree-sitter", ""),
+    ("tree-sitter-c", ""),
+    ("tree-sitter-cuda", ""),
+    ("platformdirs", ""),
+    ("wurlitzer", "shows what C prints to the notebook's cell"),
+    ("ziglang", "a C compiler where the system has none"),
+    ("cython", "for %%cython_ufunc"),
+    ("numba", "a rival in timings, and um.from_numba"),
+    ("cupy", "arrays on an NVIDIA GPU"),
+    ("dask", ""),
+    ("pandas", ""),
+    ("xarray", ""),
+)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of a diagnosis: ``ok`` is None for what merely is so, ``remedy`` one command or ``""``."""
+
+    group: str
+    name: str
+    value: str
+    ok: bool | None = None
+    remedy: str = ""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What `diagnose` found; printable, and a table in a notebook."""
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether cells can be compiled and kept."""
+        return all(f.ok is not False for f in self.findings)
+
+    def __str__(self) -> str:
+        wide = max((len(f.name) for f in self.findings), default=0)
+        lines: list[str] = []
+        for group, findings in self._groups():
+            lines.append(group)
+            for f in findings:
+                lines.append(f"  {_mark(f)} {f.name:{wide}}  {f.value}".rstrip())
+                if f.remedy:
+                    lines.append(f"    {'':{wide}}  -> {f.remedy}")
+        return "\n".join(lines)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return {"text/plain": str(self), "text/html": self._repr_html_()}
+
+    def _repr_html_(self) -> str:
+        cell = "text-align:left;padding:.15em .8em .15em 0;vertical-align:top"
+        rows: list[str] = []
+        for group, findings in self._groups():
+            rows.append(f'<tr><th colspan="3" style="{cell};padding-top:.6em">{html.escape(group)}</th></tr>')
+            for f in findings:
+                remedy = f"<br><code>{html.escape(f.remedy)}</code>" if f.remedy else ""
+                parts = (_mark(f), html.escape(f.name), html.escape(f.value) + remedy)
+                rows.append("<tr>" + "".join(f'<td style="{cell}">{part}</td>' for part in parts) + "</tr>")
+        return f'<table style="border-collapse:collapse">{"".join(rows)}</table>'
+
+    def _groups(self) -> Iterator[tuple[str, list[Finding]]]:
+        for group in dict.fromkeys(f.group for f in self.findings):
+            yield group, [f for f in self.findings if f.group == group]
+
+
+def _mark(finding: Finding) -> str:
+    return {None: " ", True: "+", False: "!"}[finding.ok]
+
+
+def diagnose() -> Diagnosis:
+    """Look at compilers, processor, cache and packages: what ``%ufunc_doctor`` shows.
+
+    Compilers are asked for their versions, once each per version of theirs; no package is imported.
+    """
+    findings = [*_compilers(cplus=False), *_compilers(cplus=True), *_machine(), *_cache(), *_packages()]
+    return Diagnosis(tuple(findings))
+
+
+def _compilers(*, cplus: bool) -> Iterator[Finding]:
+    group = "C++ compilers" if cplus else "C compilers"
+    try:
+        chosen = toolchain.find(cplus=cplus)
+    except ToolchainError as error:
+        # C++ is wanted by few cells: its absence is no fault of the installation.
+        yield Finding(group, "none", error.message, None if cplus else False, error.remedy)
+        chosen = None
+    for compiler in toolchain.find_all(cplus=cplus):
+        used = compiler == chosen
+        name = f"{compiler.origin}{' (used)' if used else ''}"
+        try:
+            described = _described(compiler)
+        except ToolchainError as error:
+            yield Finding(group, name, f"{compiler}: {error.message}", False if used else None, error.remedy)
+            continue
+        yield Finding(group, name, f"{described.version} for {described.machine}: {compiler}", True if used else None)
+        if used and not cplus:
+            yield from _abilities(group, compiler, described)
+
+
+def _abilities(group: str, compiler: Toolchain, described: Description) -> Iterator[Finding]:
+    if described.openmp:
+        yield Finding(group, "OpenMP", "yes: --parallel runs on several threads", True)
+    else:
+        remedy = {
+            "clang": "brew install libomp" if sys.platform == "darwin" else "apt install libomp-dev",
+            "gcc": "apt install libgomp1",
+            "zig": "apt install gcc",
+        }[compiler.kind]
+        yield Finding(group, "OpenMP", "no: --parallel has no effect with this compiler", None, remedy)
+    if described.libmvec:
+        names = sum(not n.endswith("f") or n == "erf" for n in described.libmvec)
+        text = f"{len(described.libmvec)} vector functions ({names} double, {len(described.libmvec) - names} float)"
+        yield Finding(group, "libmvec", f"{text}, glibc {described.glibc}", True)
+    else:
+        yield Finding(group, "libmvec", "none: exp, log, sin and their kind run one element at a time")
+
+
+def _described(compiler: Toolchain) -> Description:
+    cache = store.default()
+    name = fact_name(compiler)
+    if remembered := Description.loads(cache.recall(name)):
+        return remembered
+    described = toolchain.describe(compiler, storage=cache.storage("zig") if compiler.kind == "zig" else None)
+    cache.remember(name, described.dumps())
+    return described
+
+
+def _machine() -> Iterator[Finding]:
+    group = "Machine"
+    yield Finding(group, "system", f"{platform.system()} {platform.release()} on {platform.machine()}")
+    libc = " ".join(platform.libc_ver()).strip()
+    if libc:
+        yield Finding(group, "C library", libc)
+    yield Finding(group, "processors", str(_processors()))
+    yield Finding(group, "SIMD", simd_level())
+    yield Finding(group, "Python", f"{platform.python_implementation()} {platform.python_version()}: {sys.executable}")
+
+
+def _processors() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def simd_level() -> str:
+    """What the processor can do, as NumPy sees it: ``"x86-64-v4 (AVX-512)"``, ``"aarch64 (NEON)"``."""
+    features: dict[str, bool] = np._core._multiarray_umath.__cpu_features__  # type: ignore[attr-defined]
+
+    def has(*names: str) -> bool:
+        return all(features.get(name, False) for name in names)
+
+    if platform.machine().lower() not in ("x86_64", "amd64"):
+        found = [name for name in ("SVE", "NEON", "ASIMD", "VSX4", "VSX", "VXE2", "VX", "RVV", "LSX") if has(name)]
+        return f"{platform.machine()} ({', '.join(found) or 'no vector unit known to NumPy'})"
+    # NumPy 2.4 names the levels themselves; earlier ones name their parts.
+    if has("X86_V4") or has("AVX512_SKX"):
+        return "x86-64-v4 (AVX-512)"
+    if has("X86_V3") or has("AVX2", "FMA3"):
+        return "x86-64-v3 (AVX2)"
+    return "x86-64-v2 (SSE4.2)" if has("X86_V2") or has("SSE42") else "x86-64 (SSE2)"
+
+
+def _cache() -> Iterator[Finding]:
+    group = "Cache"
+    try:
+        cache = store.default()
+    except CacheError as error:
+        yield Finding(group, "limit", error.message, False, error.remedy)
+        return
+    fault = cache.distrust()
+    remedy = "export UFUNC_MAGIC_CACHE=~/ufunc_magic_cache" if fault else ""
+    yield Finding(
+        group, "folder", f"{cache.path}{' ' + fault + ', so it is not used' if fault else ''}", not fault, remedy
+    )
+    objects = len(cache.entries())
+    used, limit = cache.size() / 1e6, cache.limit / 1e6
+    yield Finding(group, "objects", f"{objects}, {used:.1f} MB of at most {limit:.0f} MB")
+
+
+def _packages() -> Iterable[Finding]:
+    for name, use in _PACKAGES:
+        try:
+            version = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            if use:
+                install = "cupy-cuda13x" if name == "cupy" else name
+                yield Finding("Packages", name, f"not installed ({use})", None, f"pip install {install}")
+        else:
+            yield Finding("Packages", name, version)

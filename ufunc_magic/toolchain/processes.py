@@ -1,0 +1,163 @@
+"""Processes of compilers, each run to its end or ended with all it has started.  The only module that starts any."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..model import ToolchainError
+
+__all__ = ["PATIENCE", "Done", "finished", "together"]
+
+#: Seconds after which a compiler is taken to hang: far above any cell, templates and zig's first run included.
+PATIENCE = 600.0
+
+
+@dataclass(frozen=True)
+class Done:
+    """A process that has ended: what it was, its exit status, its standard output and error."""
+
+    command: tuple[str, ...]
+    status: int
+    output: str
+    messages: str
+
+
+def finished(
+    command: Sequence[str],
+    text: str,
+    folder: pathlib.Path | None = None,
+    storage: pathlib.Path | None = None,
+    timeout: float = PATIENCE,
+) -> Done:
+    """Run a compiler to its end, or end it with all it has started.
+
+    Parameters
+    ----------
+    command : sequence of str
+    text : str
+        Its standard input.
+    folder : pathlib.Path
+        Where it works and leaves its temporary files; an interrupt ends all that works there.
+    storage : pathlib.Path
+        Where zig may keep its runtime.
+    timeout : float
+        Seconds.
+
+    Raises
+    ------
+    ToolchainError
+        If it cannot be started or does not end.
+    """
+    process = None
+    try:
+        with _uninterrupted():
+            try:
+                process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    env=_environment(folder, storage),
+                    # A session of its own: an interrupted notebook must not kill half of the compiler, and
+                    # all of it can be ended at once.
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise ToolchainError(
+                    f"{command[0]!r} cannot be started: {error.strerror}.",
+                    remedy="Set CC to a compiler that can, or unset it.",
+                ) from None
+            _running[process] = folder
+        output, messages = process.communicate(text.encode(errors="replace"), timeout=timeout)
+    except subprocess.TimeoutExpired:
+        raise ToolchainError(
+            f"{command[0]!r} did not end within {timeout:g} seconds.",
+            remedy="Simplify the cell, or try another compiler.",
+        ) from None
+    except KeyboardInterrupt:
+        if folder:
+            _end_all(folder)
+        raise
+    finally:
+        if process:
+            with _uninterrupted():
+                if process.returncode is None:
+                    _end(process)
+                _running.pop(process, None)
+    return Done(tuple(command), process.returncode, output.decode(errors="replace"), messages.decode(errors="replace"))
+
+
+#: Processes under way, of all threads, with the folders that they work in.
+_running: dict[subprocess.Popen[bytes], pathlib.Path | None] = {}
+
+
+@contextlib.contextmanager
+def together(folder: pathlib.Path) -> Iterator[None]:
+    """Compile in several threads inside: an exception ends every compiler that works in ``folder``.
+
+    Without it, who waits for the threads of an interrupted build waits for their compilers to end.
+    """
+    try:
+        yield
+    except BaseException:
+        _end_all(folder)
+        raise
+
+
+def _end_all(folder: pathlib.Path) -> None:
+    """End what works in ``folder``; the threads that started it see it fail."""
+    for process, where in list(_running.items()):
+        if where == folder and process.poll() is None:
+            _kill(process)
+
+
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """An interrupt inside comes at the end: a process must not be started and lost, or be left half ended."""
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+    seen: list[Any] = []
+    signal.signal(signal.SIGINT, lambda *received: seen.append(received))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if seen:
+            before(*seen[0])
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    if os.name == "posix":
+        # Not yet waited for, so the number cannot belong to anybody else by now, unless another thread just did.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    else:
+        process.kill()
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    _kill(process)
+    process.wait()
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe:
+            pipe.close()
+
+
+def _environment(folder: pathlib.Path | None, storage: pathlib.Path | None) -> dict[str, str]:
+    environment = {**os.environ, "LC_ALL": "C"}
+    if folder:
+        # What a killed compiler leaves behind goes away with the folder.
+        environment["TMPDIR"] = environment["ZIG_LOCAL_CACHE_DIR"] = str(folder)
+    if storage:
+        environment["ZIG_GLOBAL_CACHE_DIR"] = str(storage)
+    return environment

@@ -1,0 +1,281 @@
+"""C and C++ compilers: found, described and run."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import shlex
+import sys
+from collections.abc import Sequence
+
+from ..model import CompileError, Diagnostic, LinkError, ToolchainError
+from .description import PROBE, Description, read_description
+from .diagnostics import read_compiler, read_linker, shorten
+from .discovery import FAST_MATH, Toolchain, base_flags, base_link, find, find_all, library_flags
+from .processes import PATIENCE, Done, finished, together
+
+__all__ = [
+    "Description",
+    "Toolchain",
+    "base_flags",
+    "base_link",
+    "compile_object",
+    "compile_shared",
+    "describe",
+    "find",
+    "find_all",
+    "library_flags",
+    "link_shared",
+    "preprocess",
+    "printed",
+    "run",
+    "run_python",
+    "together",
+]
+
+
+def describe(toolchain: Toolchain, *, storage: pathlib.Path | None = None) -> Description:
+    """Ask the compiler what it is and what it makes code for: one process, so remember the answer.
+
+    `ufunc_magic.toolchain.description.fact_name` gives the name to remember it by; ``storage`` is as in
+    `compile_shared`.
+
+    Raises
+    ------
+    ToolchainError
+        If the compiler cannot preprocess an empty file.
+    """
+    ask = [*toolchain.command, "-E", "-dM", "-v", "-fopenmp", *_language(toolchain)]
+    done = finished(ask, PROBE, storage=storage)
+    if done.status:  # a compiler without OpenMP may refuse the option
+        done = finished([word for word in ask if word != "-fopenmp"], PROBE, storage=storage)
+    if done.status:
+        last = done.messages.strip().rpartition("\n")[2]
+        raise ToolchainError(
+            f"{toolchain} does not work: {last}",
+            remedy='Set CC to a compiler that does, or pip install "ufunc_magic[zig]"',
+        )
+    return read_description(done.output, done.messages, kind=toolchain.kind)
+
+
+def preprocess(
+    toolchain: Toolchain,
+    source: str,
+    *,
+    name: str,
+    flags: Sequence[str] = (),
+    cell: str | None = None,
+    storage: pathlib.Path | None = None,
+) -> str:
+    """The preprocessor's output with its line markers.
+
+    Parameters
+    ----------
+    name, flags : str, sequence of str
+        As for `compile_shared`.
+    cell : str
+        Text that diagnostics quote; ``source`` if omitted.
+
+    Raises
+    ------
+    CompileError
+        For a missing header, an ``#error``, an unterminated ``#if``.
+    """
+    command = [*toolchain.command, "-E", *(f for f in flags if f != "-shared"), *_language(toolchain)]
+    done = finished(command, source, storage=storage)
+    if done.status:
+        raise _failure(done, name, source if cell is None else cell)
+    return done.output
+
+
+def compile_shared(
+    toolchain: Toolchain,
+    source: str,
+    *,
+    output: pathlib.Path,
+    flags: Sequence[str],
+    link: Sequence[str] = (),
+    extra_sources: Sequence[str | os.PathLike[str]] = (),
+    name: str,
+    cell: str,
+    places: Sequence[int] | None = None,
+    storage: pathlib.Path | None = None,
+    timeout: float = PATIENCE,
+) -> tuple[Diagnostic, ...]:
+    """Compile ``source`` and link it into a shared library.
+
+    Parameters
+    ----------
+    toolchain : Toolchain
+    source : str
+        The whole translation unit; the compiler reads it from standard input.
+    output : pathlib.Path
+        The library to make, in a private folder, where the compiler also keeps its own temporary files.
+    flags, link : sequence of str
+        All options: `base_flags` and `base_link` with whatever the caller adds.
+    extra_sources : sequence of path
+        C, C++, assembler or object files to compile along.
+    name, cell : str
+        The cell's name in ``#line`` and its text, for diagnostics.
+    places : sequence of int
+        Where ``source`` was translated from the cell: `ufunc_magic.toolchain.line_map.places` of it.
+    storage : pathlib.Path
+        Where zig may keep the runtime that it builds once (70 MB); its own default if omitted.
+    timeout : float
+        Seconds.
+
+    Returns
+    -------
+    tuple of Diagnostic
+        Warnings.
+
+    Raises
+    ------
+    CompileError, LinkError
+        With diagnostics on the cell's lines.
+    ToolchainError
+        If the compiler cannot be started or does not end.
+    """
+    folder = output.parent
+    quiet = [*flags, *_limits(toolchain)]
+    extras = [os.path.abspath(os.path.expanduser(os.fspath(path))) for path in extra_sources]
+    made_before = [path for path in extras if path.endswith((".o", ".obj", ".a"))]
+    foreign = [path for path in extras if _is_foreign(path, toolchain)]
+    messages = ""
+    # gcc makes "-ffast-math" of a link flush denormals to zero in the whole process that opens the
+    # library: there, and for sources in another language, compiling and linking are steps of their own.
+    if foreign or FAST_MATH.intersection(flags):
+        steps = [(["-c", *_language(toolchain)], quiet, source)]
+        plain = [f for f in quiet if not f.startswith("-std=") and f != "-Werror=implicit-function-declaration"]
+        sources = [path for path in extras if path not in made_before]
+        steps += [(["-c", path], plain if path in foreign else quiet, "") for path in sources]
+        objects = [str(folder / f"unit{n}.o") for n in range(len(steps))]
+        for (inputs, options, text), made in zip(steps, objects, strict=True):
+            compiling = [f for f in options if f != "-shared"]
+            driver = _driver(toolchain, cplus=toolchain.cplus is not (inputs[-1] in foreign))
+            done = finished([*driver, *compiling, *inputs, "-o", made], text, folder, storage, timeout)
+            if done.status:
+                raise _failure(done, name, cell, places)
+            messages += done.messages
+        quiet = [f for f in quiet if f not in FAST_MATH]
+        standard = "-lc++" if sys.platform == "darwin" else "-lstdc++"
+        runtime = [standard] if foreign and toolchain.kind != "zig" else []
+        driver = _driver(toolchain, cplus=toolchain.cplus or bool(foreign))
+        command = [*driver, *quiet, *objects, *made_before, "-o", str(output), *link, *runtime]
+        done = finished(command, "", folder, storage, timeout)
+    else:
+        # "-x none": without it, objects and libraries among the later arguments would be read as C.
+        inputs = [*_language(toolchain), "-x", "none", *extras]
+        done = finished(
+            [*toolchain.command, *quiet, *inputs, "-o", str(output), *link], source, folder, storage, timeout
+        )
+    if done.status:
+        raise _failure(done, name, cell, places)
+    return shorten(read_compiler(messages + done.messages, name=name, cell=cell, places=places))
+
+
+def compile_object(
+    toolchain: Toolchain,
+    source: str,
+    *,
+    output: pathlib.Path,
+    flags: Sequence[str],
+    name: str,
+    cell: str,
+    places: Sequence[int] | None = None,
+    storage: pathlib.Path | None = None,
+) -> tuple[Diagnostic, ...]:
+    """Compile ``source`` into an object file, for `link_shared`; parameters and errors as of `compile_shared`."""
+    compiling = [f for f in (*flags, *_limits(toolchain)) if f != "-shared"]
+    command = [*toolchain.command, *compiling, "-c", *_language(toolchain), "-o", str(output)]
+    done = finished(command, source, output.parent, storage)
+    if done.status:
+        raise _failure(done, name, cell, places)
+    return shorten(read_compiler(done.messages, name=name, cell=cell, places=places))
+
+
+def link_shared(
+    toolchain: Toolchain,
+    objects: Sequence[pathlib.Path],
+    *,
+    output: pathlib.Path,
+    flags: Sequence[str],
+    link: Sequence[str] = (),
+    name: str,
+    cell: str,
+    storage: pathlib.Path | None = None,
+) -> None:
+    """Link object files into a shared library; parameters and errors as of `compile_shared`."""
+    linking = [f for f in flags if f not in FAST_MATH]
+    command = [*toolchain.command, *linking, *map(str, objects), "-o", str(output), *link]
+    done = finished(command, "", output.parent, storage)
+    if done.status:
+        raise _failure(done, name, cell)
+
+
+def _driver(toolchain: Toolchain, *, cplus: bool) -> tuple[str, ...]:
+    """gcc and clang know a source's language by its suffix; zig has a command for each."""
+    if toolchain.kind != "zig":
+        return toolchain.command
+    return tuple(("c++" if cplus else "cc") if word in ("cc", "c++") else word for word in toolchain.command)
+
+
+def _language(toolchain: Toolchain) -> list[str]:
+    return ["-x", "c++" if toolchain.cplus else "c", "-"]
+
+
+def _limits(toolchain: Toolchain) -> list[str]:
+    return ["-fdiagnostics-color=never", "-fmax-errors=20" if toolchain.kind == "gcc" else "-ferror-limit=20"]
+
+
+def _is_foreign(path: str, toolchain: Toolchain) -> bool:
+    """A source in the other language: the unit's ``-std`` would not do for it."""
+    suffix = os.path.splitext(path)[1]
+    return suffix == ".c" if toolchain.cplus else suffix in (".cc", ".cpp", ".cxx", ".C", ".c++")
+
+
+def run(command: Sequence[str], *, timeout: float = PATIENCE) -> str:
+    """Run a tool that belongs to a compiler to its end, and return what it wrote on standard error.
+
+    Raises
+    ------
+    ToolchainError
+        If it cannot be started or fails.
+    """
+    done = finished(command, "", timeout=timeout)
+    if done.status:
+        last = done.messages.strip().rpartition("\n")[2]
+        raise ToolchainError(f"{command[0]!r} failed: {last or f'exit status {done.status}'}.")
+    return done.messages
+
+
+def printed(command: Sequence[str]) -> str:
+    """What a compiler prints on standard output when asked about itself; ``""`` where it fails."""
+    done = finished(command, "")
+    return "" if done.status else done.output
+
+
+def run_python(program: str, *, timeout: float = PATIENCE) -> tuple[int, str]:
+    """Run a program in another process of this Python: its exit status and what it wrote on standard error."""
+    done = finished([sys.executable, "-c", program], "", timeout=timeout)
+    return done.status, done.messages
+
+
+def _failure(done: Done, name: str, cell: str, places: Sequence[int] | None = None) -> CompileError:
+    found = read_compiler(done.messages, name=name, cell=cell, places=places)
+    errors = sum(d.severity == "error" for d in found)
+    if errors:
+        count = "1 error" if errors == 1 else f"{errors} errors"
+        return CompileError(f"{name} does not compile: {count}.", diagnostics=shorten(found), output=done.messages)
+    missing = read_linker(done.messages, name=name, cell=cell)
+    if missing:
+        return LinkError(
+            f"{name} compiles, but does not link.", diagnostics=(*shorten(missing), *found), output=done.messages
+        )
+    fault = f"was ended by signal {-done.status}" if done.status < 0 else f"failed with status {done.status}"
+    last = "\n".join(done.messages.strip().splitlines()[-5:])
+    return CompileError(
+        f"{name} does not compile: {shlex.join(done.command[:1])} {fault}.\n{last}".rstrip(),
+        remedy="Show the whole command with -v, or try another compiler with the CC variable.",
+        output=done.messages,
+    )
