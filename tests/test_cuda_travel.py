@@ -141,9 +141,10 @@ def test_dumps_brings_lto_ir_along_and_pickle_what_has_been_made(cell: Build) ->
 LINKED = """
 from cuda.core import Linker, LinkerOptions, ObjectCode
 from numba import cuda, float32
-from ufunc_magic import nvrtc
-from ufunc_magic.interop import numbacuda
-import ufunc_magic.toolchain.nvrtc.nvrtc_discovery as found, ufunc_magic.toolchain.nvrtc.nvrtc_program as program, ufunc_magic.toolchain.nvrtc.lto_ir as _
+from ufunc_magic.toolchain import nvrtc
+from ufunc_magic.interop.numba_cuda import numba_cuda_extension as numbacuda
+import ufunc_magic.toolchain.nvrtc.lto_ir
+from ufunc_magic.toolchain.nvrtc import nvrtc_discovery as found, nvrtc_program as program
 def missing(*args, **kwargs):
     raise RuntimeError("there is no NVRTC on this machine")
 program.bindings = found.bindings = missing
