@@ -17,7 +17,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 #: Largest error in ulp that the header's comments promise, per instruction set.
 LIMITS = {
     "v3": {"exp": 1.0, "tanh": 1.8},

@@ -33,7 +33,7 @@ pytestmark = [
     pytest.mark.skipif(not importlib.util.find_spec("Cython"), reason="Cython is not installed (extra: cython)"),
 ]
 
-CELLS = Path(__file__).parent / "cells" / "cython"
+CELLS = Path(__file__).parents[1] / "cells" / "cython"
 COUNTS = """
 cdef double f(double x):
     return x + 1

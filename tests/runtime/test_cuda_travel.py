@@ -59,7 +59,7 @@ def elsewhere(given: object, script: str, *, folder: Path, before: str = BARE) -
         input=pickle.dumps(given),
         capture_output=True,
         env={"PATH": "", "UFUNC_MAGIC_CACHE": str(folder / "worker"), "HOME": str(folder), **kept},
-        cwd=Path(__file__).parent.parent,
+        cwd=Path(__file__).parents[2],
         check=False,
     )
     assert ran.stderr.decode() == ""

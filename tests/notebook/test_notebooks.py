@@ -15,7 +15,7 @@ import pytest
 nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed (extra: test)")
 nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed (extra: test)")
 
-EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.ipynb"))
+EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.ipynb"))
 needs_cython = [
     pytest.mark.cython,
     pytest.mark.skipif(not importlib.util.find_spec("Cython"), reason="Cython is not installed (extra: cython)"),

@@ -24,7 +24,7 @@ from ufunc_magic.toolchain.nvrtc import (
     nvrtc_program as program,
 )
 
-CELLS = sorted((Path(__file__).parent / "cells" / "cuda").glob("*.cu"))
+CELLS = sorted((Path(__file__).parents[1] / "cells" / "cuda").glob("*.cu"))
 MUL = "__device__ float mul(float x, float y) { return x * y; }"
 #: The two examples of numba-cuda's page on foreign functions.
 FFI_MUL = """

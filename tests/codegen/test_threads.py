@@ -256,7 +256,7 @@ def test_threads_that_load_the_same_bytes_get_the_same_function(monkeypatch):
 
 def script(text: str, *, python: str = sys.executable, timeout: float = 120) -> str:
     """Run a program of a user's; its output."""
-    root = str(Path(__file__).parent.parent)
+    root = str(Path(__file__).parents[2])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))}
     done = subprocess.run(
         [python, "-P", "-W", "ignore", "-c", text], env=environment, capture_output=True, text=True, timeout=timeout
@@ -402,7 +402,7 @@ if __name__ == "__main__":
     print(all(np.array_equal(r, (np.arange(1000.0) + n) ** 2) for n, r in enumerate(found)), caught, back)
 """
     )
-    root = str(Path(__file__).parent.parent)
+    root = str(Path(__file__).parents[2])
     environment = {**os.environ, "PYTHONPATH": root, "PYTHONWARNINGS": "ignore"}
     command = [sys.executable, str(program), method]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)

@@ -25,7 +25,7 @@ from ufunc_magic.guard.rerun import may_run_twice
 
 pytestmark = pytest.mark.skipif(not process.available(), reason="the guard needs fork() and socket.send_fds()")
 
-CRASHES = sorted((Path(__file__).parent / "cells" / "crash").glob("*.c"))
+CRASHES = sorted((Path(__file__).parents[1] / "cells" / "crash").glob("*.c"))
 
 
 @pytest.fixture(autouse=True)

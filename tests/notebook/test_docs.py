@@ -13,7 +13,7 @@ from ufunc_magic.notebook import magics
 from ufunc_magic.notebook.compare_line import parse_line
 from ufunc_magic.notebook.option_line import _FLAGS as CELL_FLAGS, COMPARE_FLAGS as COMPARE_FLAGS, HELP_FLAGS
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "options.md").read_text(encoding="utf-8")
 #: Heading -> what stands below it, down to the next.
 SECTIONS = {

@@ -61,7 +61,7 @@ class Growth:
 def growth(script: str) -> Growth:
     """Run a script that calls ``repeated``, in a process of its own."""
     command = [sys.executable, "-P", "-c", PRELUDE + script]
-    root = str(Path(__file__).parent.parent)
+    root = str(Path(__file__).parents[2])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=1500, check=False)
     assert done.returncode == 0, done.stderr

@@ -421,7 +421,7 @@ def test_another_process_needs_no_compiler_and_nothing_of_cuda(shared_cache_fold
             text=True,
             check=True,
             timeout=300,
-            cwd=Path(__file__).parent.parent,
+            cwd=Path(__file__).parents[2],
         ).stdout.strip()
         for _ in range(2)
     ]

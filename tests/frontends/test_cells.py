@@ -30,7 +30,7 @@ from ufunc_magic import pipeline as build
 from ufunc_magic.model.options import make_options
 from ufunc_magic.toolchain import discovery as compilers, toolchain
 
-CELLS = Path(__file__).parent / "cells"
+CELLS = Path(__file__).parents[1] / "cells"
 LANGUAGES: dict[str, build.Language] = {".c": "c", ".cpp": "c", ".pyx": "cython", ".cu": "cuda"}
 GOOD, BAD = (
     [

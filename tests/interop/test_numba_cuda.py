@@ -18,7 +18,7 @@ from ufunc_magic.interop.numba_cuda.device_calls import Form, Given, choose, for
 from ufunc_magic.model.object_code import FunctionCode, LoopCode, ObjectCode, Target
 from ufunc_magic.toolchain import nvrtc
 
-KERNELS = Path(__file__).parent / "kernels"
+KERNELS = Path(__file__).parents[1] / "kernels"
 F4, F8, I4, I8, B1 = (Given(np.dtype(t)) for t in ("f4", "f8", "i4", "i8", "?"))
 TO_F4, TO_F8 = Given(np.dtype("f4"), True), Given(np.dtype("f8"), True)
 

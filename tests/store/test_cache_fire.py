@@ -15,7 +15,7 @@ if not hasattr(os, "fork"):
 
 
 def _load() -> ModuleType:
-    path = Path(__file__).parent.parent / "benchmarks" / "faults" / "cache.py"
+    path = Path(__file__).parents[2] / "benchmarks" / "faults" / "cache.py"
     spec = importlib.util.spec_from_file_location("ufm_faults_cache", path)
     assert spec
     assert spec.loader

@@ -15,7 +15,7 @@ from ufunc_magic.frontends.cython.translate import translate
 pytestmark = pytest.mark.cython
 
 HEAD = "from libc.math cimport sqrt, sin, cos, asin\n"
-README = Path(__file__).parent.parent / "README.md"
+README = Path(__file__).parents[2] / "README.md"
 
 
 def copied(source: str, function: str, folder: Path) -> str:

@@ -18,7 +18,7 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 INCLUDE = ROOT / "ufunc_magic" / "include"
 CHECKS = ROOT / "tests" / "embed"
 EXAMPLE = ROOT / "examples" / "embed_cpp"

@@ -17,6 +17,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import ufunc_magic
+import ufunc_magic as um
 from ufunc_magic.model.errors import ToolchainError
 from ufunc_magic.toolchain import discovery as compilers
 
@@ -24,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 mpmath = pytest.importorskip("mpmath", reason="mpmath computes the references")
 
-TEMPLATES = Path(compilers.__file__).parent / "templates"
+TEMPLATES = Path(um.__file__).parent / "templates"
 FLAGS = (
     *("-std=gnu++20", "-O2", "-w", "-fPIC", "-shared", "-fvisibility=hidden", "-fwrapv"),
     *("-fno-math-errno", "-fno-trapping-math", f"-isystem{TEMPLATES / 'cuda'}"),
@@ -646,7 +647,7 @@ def test_everything_a_cell_may_include_goes_together(tmp_path: Path, standard: s
 
 # ------------------------------------------------------------------------------------------ corpus
 
-CORPUS = Path(__file__).parent / "cells" / "cuda"
+CORPUS = Path(__file__).parents[1] / "cells" / "cuda"
 
 
 def _references() -> Any:

@@ -14,7 +14,7 @@ import pytest
 
 from ufunc_magic.interop.numba_cuda.swapped_names import exchanged, is_exchanged
 
-KERNELS = Path(__file__).parent / "kernels" / "simulated.py"
+KERNELS = Path(__file__).parents[1] / "kernels" / "simulated.py"
 numba = pytest.mark.numba
 needs_numba = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="Numba is not installed")
 

@@ -24,7 +24,7 @@ from ufunc_magic.runtime import exception_codec as raising, loader, numpy_ufunc 
 numba = pytest.importorskip("numba", reason="Numba is not installed")
 pytestmark = [pytest.mark.numba, pytest.mark.filterwarnings("ignore::numba.NumbaWarning")]
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(autouse=True)
