@@ -30,7 +30,7 @@ from ufunc_magic.model.object_code import FunctionCode, ObjectCode
 from ufunc_magic.model.options import make_options
 from ufunc_magic.notebook.bound_names import defined_in
 from ufunc_magic.python_form.runtime_names import namespace
-from ufunc_magic.runtime.device import cuda_object as device
+from ufunc_magic.runtime import device
 from ufunc_magic.toolchain import discovery as compilers, nvrtc
 
 #: Most of what a cell can hold, so that most tests share one compilation.
