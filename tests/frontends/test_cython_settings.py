@@ -365,7 +365,8 @@ def test_everything_that_cython_would_read_is_found(project: Path) -> None:
 
 def test_settings_are_read_without_importing_cython() -> None:
     code = (
-        "import sys; from ufunc_magic.frontends.cython import annotate, cython_frontend, cython_settings, dependencies\n"
+        "import sys\n"
+        "from ufunc_magic.frontends.cython import annotate, cython_frontend, cython_settings, dependencies\n"
         "cython_settings.read('cimport numpy'); dependencies.digests('cimport numpy')\n"
         "print(*{'Cython', 'tree_sitter', 'subprocess'} & set(sys.modules))"
     )

@@ -47,7 +47,11 @@ def representatives(signatures: Sequence[Signature]) -> tuple[Signature, ...]:
 
 
 def loops_by_name(
-    instances: Sequence[codegen.Instance], types: Sequence[tuple[int, ...]], *, without: Collection[str] = (), remedy: str
+    instances: Sequence[codegen.Instance],
+    types: Sequence[tuple[int, ...]],
+    *,
+    without: Collection[str] = (),
+    remedy: str,
 ) -> dict[str, tuple[LoopCode, ...]]:
     """The loops of each name but those ``without``, narrow to wide.
 

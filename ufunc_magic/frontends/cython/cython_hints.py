@@ -1,4 +1,4 @@
-"""What Cython's words about a line of a cell mean, what a name that it does not know may be, and what to do about it."""
+"""What Cython's words about a line of a cell mean, what an unknown name may be, and what to do about it."""
 
 from __future__ import annotations
 

@@ -307,6 +307,7 @@ def _abi(library: Path) -> int:
 
 # ----------------------------------------------------------------------------------------- flags
 
+
 @functools.cache
 def python_include() -> str:
     """The folder of ``Python.h``."""

@@ -15,7 +15,7 @@ from ...model import Diagnostic
 from . import cython_errors
 from ._private import AnalyseExpressionsTransform, EncodedString, Main, Options, Pipeline, PyrexTypes
 from .cdef_variant import PREFIX, Variants, is_number
-from .cython_function import CType, CellText, CyFunction, CyParameter
+from .cython_function import CellText, CType, CyFunction, CyParameter
 
 __all__ = ["Translated", "translate"]
 
