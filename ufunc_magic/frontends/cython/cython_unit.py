@@ -270,7 +270,8 @@ def _entries(
         signature, function = planned.instances[k].signature, planned.functions[k]
         name, called, form = signature.name, signature.function, forms.get(signature.name)
         # Without a Python form that only calculates, nobody knows what a call would do.
-        harmless = form.pure if isinstance(form, python_form.Form) else called.pure
+        readable = isinstance(form, python_form.Form)
+        harmless = form.pure if readable else called.pure
         notes = [*native.narrow(name, by_name[name], nin=signature.nin, core=signature.core)]
         if not harmless:
             notes.append(f"{function.name} may do more than calculate, so it was not called to be timed.")
