@@ -270,8 +270,8 @@ def _entries(
         signature, function = planned.instances[k].signature, planned.functions[k]
         name, called, form = signature.name, signature.function, forms.get(signature.name)
         # Without a Python form that only calculates, nobody knows what a call would do.
-        readable = isinstance(form, python_form.Form)
-        harmless = form.pure if readable else called.pure
+        written = form if isinstance(form, python_form.Form) else None
+        harmless = written.pure if written else called.pure
         notes = [*native.narrow(name, by_name[name], nin=signature.nin, core=signature.core)]
         if not harmless:
             notes.append(f"{function.name} may do more than calculate, so it was not called to be timed.")
@@ -281,9 +281,7 @@ def _entries(
                 by_name[name],
                 form=form,
                 timed=types[k] if harmless else (),
-                cautious=not isinstance(form, python_form.Form)
-                or (form.loops and not signature.core)
-                or not called.pure,
+                cautious=not written or (written.loops and not signature.core) or not called.pure,
                 notes=notes,
             )
         )
