@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ufunc_magic.interop.numba import from_numba as numbacode
+from ufunc_magic.interop import numba as numbacode
 from ufunc_magic.model import object_code as objectcode
 from ufunc_magic.model.errors import SignatureError
 from ufunc_magic.runtime import exception_codec as raising, loader, numpy_ufunc as ufunc, relocatable
@@ -216,7 +216,8 @@ def test_a_function_from_numbas_cache(made: Callable[..., np.ufunc], tmp_path: P
     module.write_text("import numba\n@numba.njit('f8(f8)', cache=True)\ndef f(a):\n    return 1 / (a - 1)\n")
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "numba"), "PYTHONPATH": f"{ROOT}:{tmp_path}"}
     program = (
-        "import pathlib, kept; from ufunc_magic.interop import numbacode; print(sum(kept.f.stats.cache_hits.values()));"
+        "import pathlib, kept; from ufunc_magic.interop import numba as numbacode; "
+        "print(sum(kept.f.stats.cache_hits.values()));"
         f"code = numbacode.object_code(kept.f, folder=pathlib.Path({str(tmp_path)!r}));"
         f"open({str(tmp_path / 'code')!r}, 'wb').write(code.to_bytes())"
     )
@@ -467,7 +468,8 @@ class Blocked:
 sys.meta_path.insert(0, Blocked())
 import ctypes, pathlib
 import numpy as np
-from ufunc_magic import loader, objectcode, raising, ufunc
+from ufunc_magic.model import object_code as objectcode
+from ufunc_magic.runtime import exception_codec as raising, loader, numpy_ufunc as ufunc
 code = objectcode.ObjectCode.from_bytes(pathlib.Path(sys.argv[1]).read_bytes())
 path = pathlib.Path(sys.argv[1] + ".so")
 path.write_bytes(code.code)
