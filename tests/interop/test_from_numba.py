@@ -17,7 +17,7 @@ import pytest
 
 from ufunc_magic.interop import numba as numbacode
 from ufunc_magic.model import object_code as objectcode
-from ufunc_magic.model.errors import SignatureError
+from ufunc_magic.model.errors import SignatureError, ToolchainError
 from ufunc_magic.runtime import exception_codec as raising, loader, numpy_ufunc as ufunc, relocatable
 
 numba = pytest.importorskip("numba", reason="Numba is not installed")
@@ -505,6 +505,16 @@ def test_a_process_without_numba_and_compiler_runs_it(tmp_path: Path, func: Any,
     )
     assert done.stderr == ""
     assert done.stdout.splitlines() == said
+
+
+def test_a_numba_that_cannot_be_read_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delattr("numba.core.codegen.CPUCodeLibrary._get_module_for_linking")
+    with pytest.raises(ToolchainError) as caught:
+        numbacode.object_code(reciprocal, folder=tmp_path)
+    assert str(caught.value) == (
+        f"numba {numba.__version__} has no JITCodeLibrary._get_module_for_linking, which this needs.\n"
+        "Install a version that this ufunc_magic knows: pip install 'ufunc_magic[numba]'."
+    )
 
 
 def test_it_runs_on_every_cpu_of_its_kind(tmp_path: Path) -> None:

@@ -493,3 +493,24 @@ def test_what_awaits_an_imported_module_is_done_at_once() -> None:
     when_imported("numba", lambda: done.append(1))
     when_imported("numba", install)
     assert done == [1]
+
+
+def test_a_numba_that_lacks_a_private_name_is_a_warning(shared_cache_folder: Path, tmp_path: Path) -> None:
+    code = (
+        "import warnings, numba\n"
+        "from numba.np import npyimpl\n"
+        "del npyimpl._build_array\n"
+        "import ufunc_magic as um\n"
+        "with warnings.catch_warnings(record=True) as caught:\n"
+        "    warnings.simplefilter('always')\n"
+        "    twice = um.c_ufunc('double twice(double x) { return 2*x; }')\n"
+        "print(caught[0].message)\n"
+        "print(numba.njit(lambda x: x + 1)(2.0), twice(2.0))"
+    )
+    warning, values = in_python(code, tmp_path).splitlines()
+    assert warning == (
+        f"Functions of Numba's cannot call ufuncs of cells: numba {numba.__version__} lacks what that needs "
+        "(module 'numba.np.npyimpl' has no attribute '_build_array'). "
+        "Install a version that this ufunc_magic knows: pip install 'ufunc_magic[numba]'."
+    )
+    assert values == "3.0 4.0"

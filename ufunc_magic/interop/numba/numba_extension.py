@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ...model import ToolchainError
 from ...runtime import object_code_of
 
 __all__ = ["install"]
@@ -20,11 +19,10 @@ def install() -> None:
     """Register with the numba of this process: what the entry point ``numba_extensions`` names."""
     try:
         _install()
-    except (ImportError, AttributeError, ToolchainError) as fault:
+    except (ImportError, AttributeError) as fault:
         warnings.warn(
             f"Functions of Numba's cannot call ufuncs of cells: numba {version('numba')} lacks what that needs "
-            f"({str(fault).partition(chr(10))[0]}). Install a version that this ufunc_magic knows: "
-            "pip install 'ufunc_magic[numba]'.",
+            f"({fault}). Install a version that this ufunc_magic knows: pip install 'ufunc_magic[numba]'.",
             stacklevel=2,
         )
 
