@@ -70,8 +70,6 @@ def chosen(code: FunctionCode, *given: ValueType) -> tuple[ValueType, ...] | Non
 def test_overload_is_exact_or_without_loss(
     given: tuple[ValueType, ...], expected: tuple[ValueType, ...] | None
 ) -> None:
-    given: tuple[ValueType, ...], expected: tuple[ValueType, ...] | None
-) -> None:
     assert chosen(MUL, *given) == expected
 
 
