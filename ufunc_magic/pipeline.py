@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from . import runtime, store
+from . import interop, runtime, store
 from .frontends import Backend, c, cython
-from .interop import when_imported
 from .model import Diagnostic, ObjectCode, OptionError, Options, make_options, refuse
 from .render import Progress
 from .runtime import Build, assemble, held as built_before
@@ -39,7 +38,7 @@ def build(source: str, *, language: Language, options: Options, name: str) -> Bu
     """
     refuse(options, language=language)
     made = _built_of(source.removeprefix("\ufeff"), _backend(language), options=options, name=name)
-    when_imported("numba", _teach_numba)
+    interop.attach()
     if language == "cuda":
         from .interop import numba_cuda
         from .runtime import device
@@ -48,12 +47,6 @@ def build(source: str, *, language: Language, options: Options, name: str) -> Bu
         device.compile_with(nvrtc.cubin)
         numba_cuda.attach(_compile_cuda)
     return made
-
-
-def _teach_numba() -> None:
-    from .interop import numba  # typing and lowering: only for who has imported Numba
-
-    numba.install()
 
 
 def _built_of(source: str, backend: Backend, *, options: Options, name: str) -> Build:

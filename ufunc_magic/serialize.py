@@ -1,3 +1,3 @@
-"""Where pickles of every release find `realize`; this path never moves."""
+"""What pickles and object code of every release import by name; this path never moves."""
 
-from .runtime import realize as realize
+from .runtime import exception as exception, realize as realize

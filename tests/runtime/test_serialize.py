@@ -330,6 +330,7 @@ def test_a_function_travels_on_from_worker_to_worker(tmp_path: Path) -> None:
     assert elsewhere(second, "print(got[0](0.0))", folder=tmp_path) == "2.0"
 
 
+@pytest.mark.slow
 def test_two_objects_loaded_one_after_the_other_keep_their_own_code(tmp_path: Path) -> None:
     """Each was a descriptor of the same number, and glibc takes a path that it knows for the file that it knows."""
     data = [um.dumps(um.c_ufunc(f"double f(double x) {{ return x + {n}; }}")) for n in range(8)]
@@ -391,6 +392,7 @@ def data_of(data: bytes) -> bytes:
     return pickle.dumps(data)
 
 
+@pytest.mark.slow
 @on_linux
 def test_descriptors_do_not_grow_over_a_thousand_objects(tmp_path: Path) -> None:
     code = serialize._portable(built().object_code)
@@ -486,6 +488,7 @@ def test_spawned_processes_of_multiprocessing_call_them() -> None:
 
 
 # joblib sets environment variables of this process when it is imported.
+@pytest.mark.slow
 @pytest.mark.skipif(not importlib.util.find_spec("joblib"), reason="joblib is not installed")
 def test_joblib_calls_them_in_processes() -> None:
     script = """
@@ -618,6 +621,7 @@ cdef class C:
 """
 
 
+@pytest.mark.slow
 @needs_cython
 @pytest.mark.cython
 @pytest.mark.parametrize("order", [1, -1], ids=["old first", "new first"])
@@ -638,6 +642,7 @@ for data in got + got:
     assert elsewhere(given, script, folder=tmp_path) == " ".join(expected * 2)
 
 
+@pytest.mark.slow
 @needs_cython
 @pytest.mark.cython
 @TOUCHES_EVERY_MODULE
