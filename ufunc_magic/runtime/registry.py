@@ -175,7 +175,7 @@ def _made(
             notes.append(str(fault))
             made = None
         if (on_gpu or (cuda and library is None)) and code.kind != "kernel":
-            made = device.make(code, object_code, emulated=made)
+            made = device.CudaFunction(code, object_code, emulated=made)
         if made is not None:
             functions[code.name] = made
     if module is not None:
@@ -197,7 +197,7 @@ def _function(
         from . import device
 
         address = library.functions[code.index] if isinstance(library, loader.Library) else 0
-        return device.make_kernel(code, object_code, address=address, owner=library)
+        return device.Kernel(code, object_code, address=address, owner=library, emulated=not device.on_gpu(object_code))
     if object_code.options.get("sandbox") and isinstance(library, loader.Library):
         return _sandboxed(code, object_code, library)
     if code.kind == "ufunc" and library is not None:
