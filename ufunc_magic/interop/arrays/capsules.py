@@ -24,11 +24,8 @@ def _python_api(name: str, result: Any, *arguments: Any) -> Any:
 _get_name = _python_api("PyCapsule_GetName", ctypes.c_char_p, ctypes.py_object)
 _set_name = _python_api("PyCapsule_SetName", ctypes.c_int, ctypes.py_object, ctypes.c_char_p)
 _get_pointer = _python_api("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
-_get_context = _python_api("PyCapsule_GetContext", ctypes.c_void_p, ctypes.c_void_p)
-_set_context = _python_api("PyCapsule_SetContext", ctypes.c_int, ctypes.py_object, ctypes.py_object)
 _new = _python_api("PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
 _incref = _python_api("Py_IncRef", None, ctypes.py_object)
-_decref = _python_api("Py_DecRef", None, ctypes.c_void_p)
 _PyCapsule = type(_new(1, None, None))
 
 #: Capsules whose pointer is no memory of elements: Arrow's structures.
@@ -84,8 +81,12 @@ def address_of(capsule: object, name: str) -> int:
     return address
 
 
-def _release(capsule: int, get_context: Any = _get_context, decref: Any = _decref) -> None:
-    decref(get_context(capsule))
+#: What our capsules keep alive, by their own address: a capsule's context would do, and cost twice the time.
+_owners: dict[int, object] = {}
+
+
+def _release(capsule: int) -> None:
+    _owners.pop(capsule, None)
 
 
 _destructor = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(_release)
@@ -97,8 +98,7 @@ _DESTRUCTOR = ctypes.cast(_destructor, ctypes.c_void_p).value
 def pointer_capsule(address: int, *, owner: object) -> Any:
     """A capsule without a name that holds ``address`` and keeps ``owner`` alive."""
     capsule = _new(address, None, _DESTRUCTOR)
-    _set_context(capsule, owner)
-    _incref(owner)
+    _owners[id(capsule)] = owner
     return capsule
 
 

@@ -335,8 +335,13 @@ def _extent(shape: tuple[int, ...], itemsize: int, strides: tuple[int, ...] | No
         return 0, math.prod(shape) * itemsize
     if 0 in shape:
         return 0, 0
-    reach = [(size - 1) * stride for size, stride in zip(shape, strides, strict=True)]
-    return sum(r for r in reach if r < 0), itemsize + sum(r for r in reach if r > 0)
+    first, last = 0, itemsize
+    for size, stride in zip(shape, strides, strict=True):
+        if stride < 0:
+            first += (size - 1) * stride
+        else:
+            last += (size - 1) * stride
+    return first, last
 
 
 def _check_alignment(address: int, strides: tuple[int, ...] | None, dtype: np.dtype[Any]) -> None:
