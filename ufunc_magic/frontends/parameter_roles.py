@@ -63,9 +63,9 @@ def _is_integer(parameter: Parameter, typedefs: Mapping[str, str]) -> bool:
 # -- without an annotation
 
 
-def guessed(function: Function, annotation: Annotation, typedefs: Mapping[str, str]) -> Layout:
+def guessed(function: Function, note: Annotation, typedefs: Mapping[str, str]) -> Layout:
     """The layout that the declaration and the body speak of."""
-    forced = _forced(function, annotation)
+    forced = _forced(function, note)
     dims = {dim for parameter in function.parameters for dim in parameter.shape if isinstance(dim, str)}
     sizes = {
         index: parameter.name
@@ -149,10 +149,10 @@ _COSTS: dict[str, dict[_Role, int]] = {
 _ORDER: tuple[_Role, ...] = ("input", "output", "inout")
 
 
-def _forced(function: Function, annotation: Annotation) -> set[int]:
+def _forced(function: Function, note: Annotation) -> set[int]:
     """Positions of the parameters that ``inout=`` names."""
     positions = {p.name: index for index, p in enumerate(function.parameters)}
-    for name in annotation.inout:
+    for name in note.inout:
         parameter = function.parameters[positions[name]] if name in positions else None
         if parameter is None or parameter.const or not (parameter.pointer or parameter.shape):
             fault = "is no parameter" if parameter is None else "is not a pointer that can be written to"
@@ -161,25 +161,23 @@ def _forced(function: Function, annotation: Annotation) -> set[int]:
                 f"{place_of(function)}: inout={name} {fault}.",
                 remedy=f"It can name: {can}." if can else "Leave it out.",
             )
-    return {positions[name] for name in annotation.inout}
+    return {positions[name] for name in note.inout}
 
 
-def annotated(function: Function, annotation: Annotation, typedefs: Mapping[str, str]) -> Layout:
+def annotated(function: Function, note: Annotation, typedefs: Mapping[str, str]) -> Layout:
     """The layout that the annotation asks for, checked against the declaration."""
-    inputs, outputs = list(annotation.inputs or ()), list(annotation.outputs or ())
+    inputs, outputs = list(note.inputs or ()), list(note.outputs or ())
     sizes = {
         index: parameter.name
         for index, parameter in enumerate(function.parameters)
-        if parameter.name in annotation.dims and _is_integer(parameter, typedefs)
+        if parameter.name in note.dims and _is_integer(parameter, typedefs)
     }
     returns = function.returns != "void"
     if unfixed := [d for core in outputs for d in core if isinstance(d, str) and not any(d in c for c in inputs)]:
-        _refuse(
-            function, annotation, f"gives the outputs a size {unfixed[0]} that no input has", "Use a fixed size there."
-        )
-    roles = _roles(function, annotation, sizes, counts=(len(inputs), len(outputs) - returns))
+        _refuse(function, note, f"gives the outputs a size {unfixed[0]} that no input has", "Use a fixed size there.")
+    roles = _roles(function, note, sizes, counts=(len(inputs), len(outputs) - returns))
     if returns and outputs.pop(0):
-        _refuse(function, annotation, "gives the return value core dimensions", "Its place is the first output, ().")
+        _refuse(function, note, "gives the return value core dimensions", "Its place is the first output, ().")
     cores: dict[int, Core] = {}
     for index, role in roles.items():
         name = function.parameters[index].name
@@ -187,30 +185,30 @@ def annotated(function: Function, annotation: Annotation, typedefs: Mapping[str,
         if role == "inout" and (other := outputs.pop(0)) != core:
             _refuse(
                 function,
-                annotation,
+                note,
                 f"gives '{name}', which is read and written, two layouts: {_shown(core)} and {_shown(other)}",
                 "An inout operand stands in the inputs and in the outputs with the same dimensions.",
             )
-        _check_core(function, annotation, function.parameters[index], core)
+        _check_core(function, note, function.parameters[index], core)
         cores[index] = core
-    return Layout(roles, cores, sizes, _notes(function, annotation, sizes))
+    return Layout(roles, cores, sizes, _notes(function, note, sizes))
 
 
-def _notes(function: Function, annotation: Annotation, sizes: Mapping[int, str]) -> tuple[str, ...]:
-    unheard = sorted(annotation.dims - set(sizes.values()))
+def _notes(function: Function, note: Annotation, sizes: Mapping[int, str]) -> tuple[str, ...]:
+    unheard = sorted(note.dims - set(sizes.values()))
     if not unheard or not any(p.pointer or p.shape for p in function.parameters):
         return ()
     return tuple(f"No integer parameter named {dim} receives that size." for dim in unheard)
 
 
 def _roles(
-    function: Function, annotation: Annotation, sizes: Mapping[int, str], *, counts: tuple[int, int]
+    function: Function, note: Annotation, sizes: Mapping[int, str], *, counts: tuple[int, int]
 ) -> dict[int, _Role]:
     """The roles nearest to what the body does that make ``counts`` inputs and outputs.
 
     Counts reached so far -> (cost, roles); ties go to the reading with inputs first.
     """
-    forced = _forced(function, annotation)
+    forced = _forced(function, note)
     free = [index for index in range(len(function.parameters)) if index not in sizes]
     reached: dict[tuple[int, int], tuple[int, tuple[int, ...]]] = {(0, 0): (0, ())}
     for index in free:
@@ -224,7 +222,7 @@ def _roles(
                     after[now] = min(after.get(now, option), option)
         reached = after
     if counts not in reached:
-        _refuse(function, annotation, *_miscounted(function, annotation, free, forced))
+        _refuse(function, note, *_miscounted(function, note, free, forced))
     return {index: _ORDER[role] for index, role in zip(free, reached[counts][1], strict=True)}
 
 
@@ -236,7 +234,7 @@ def _choices(parameter: Parameter, *, forced: bool) -> dict[_Role, int]:
     return _COSTS[parameter.access]
 
 
-def _miscounted(function: Function, annotation: Annotation, free: list[int], forced: set[int]) -> tuple[str, str]:
+def _miscounted(function: Function, note: Annotation, free: list[int], forced: set[int]) -> tuple[str, str]:
     """The fault and the remedy where the counts of a signature fit no reading of the function."""
     roles = {index: "inout" if index in forced else _role(function.parameters[index]) for index in free}
     names = [p.name or f"parameter {index + 1}" for index, p in enumerate(function.parameters)]
@@ -244,7 +242,7 @@ def _miscounted(function: Function, annotation: Annotation, free: list[int], for
     outs = [names[index] for index, role in roles.items() if role != "input"]
     outs = outs if function.returns == "void" else ["the return value", *outs]
     fault = (
-        f"has {len(annotation.inputs or ())} inputs and {len(annotation.outputs or ())} outputs; the function seems to have "
+        f"has {len(note.inputs or ())} inputs and {len(note.outputs or ())} outputs; the function seems to have "
         f"inputs: {', '.join(ins) or 'none'}; outputs: {', '.join(outs) or 'none'}"
     )
     idle = [p.name for p in function.parameters if not p.pointer and re.search(r"\bint\b|long|size_t", p.type)]
@@ -254,13 +252,13 @@ def _miscounted(function: Function, annotation: Annotation, free: list[int], for
     return fault, f"Write one group per operand, e.g. // ufunc: {_example(function)}.{about_sizes}"
 
 
-def _check_core(function: Function, annotation: Annotation, parameter: Parameter, core: Core) -> None:
+def _check_core(function: Function, note: Annotation, parameter: Parameter, core: Core) -> None:
     """Whether a parameter, as it is declared, can hold the core dimensions it is given."""
     declared: Core = parameter.shape
     if not (parameter.pointer or declared) or isinstance(parameter, Reference):
         if core:
             fault = f"gives '{parameter.name}' the dimensions {_shown(core)}, but it is one value"
-            _refuse(function, annotation, fault, "Give it (), or make it a pointer.")
+            _refuse(function, note, fault, "Give it (), or make it a pointer.")
         return
     fixed = [dim for dim in (*declared, *core) if isinstance(dim, int)]
     if not parameter.pointer and len(fixed) == len(declared) + len(core):
@@ -275,12 +273,12 @@ def _check_core(function: Function, annotation: Annotation, parameter: Parameter
         shape = ("[]" if parameter.pointer else "") + "".join(f"[{dim}]" for dim in declared)
         right = ",".join(map(str, (*(["n"] if parameter.pointer else []), *declared)))
         fault = f"gives '{parameter.name}{shape}' the dimensions {_shown(core)}"
-        _refuse(function, annotation, fault, f"Write ({right}) for it.")
+        _refuse(function, note, fault, f"Write ({right}) for it.")
 
 
 def _shown(core: Core) -> str:
     return f"({','.join(map(str, core))})"
 
 
-def _refuse(function: Function, annotation: Annotation, fault: str, remedy: str) -> NoReturn:
-    raise SignatureError(f"{place_of(function)}: 'ufunc: {annotation.text}' {fault}.", remedy=remedy)
+def _refuse(function: Function, note: Annotation, fault: str, remedy: str) -> NoReturn:
+    raise SignatureError(f"{place_of(function)}: 'ufunc: {note.text}' {fault}.", remedy=remedy)
