@@ -14,7 +14,7 @@ from numba.core.errors import NumbaNotImplementedError
 from numba.np.numpy_support import from_dtype
 
 from ...model import TYPES, FunctionCode, LoopCode, SignatureError
-from ...runtime import letters, object_code_of
+from ...runtime import letters, loops_of, origin_of
 from ..hosts import address, leaf_address
 
 __all__ = ["Linked", "linked", "loop_types"]
@@ -69,7 +69,8 @@ class Linked:
 
     def data(self, place: int) -> str:
         """The symbol of what the loop gets as its last argument; ``""`` where that is NULL."""
-        return f"{self.prefix}.data{place}" if self.ufunc.__dict__["__ufm_owns__"][1][place] else ""
+        loops = loops_of(self.ufunc)
+        return f"{self.prefix}.data{place}" if loops and loops.data[place] else ""
 
 
 def linked(ufunc: np.ufunc) -> Linked:
@@ -82,11 +83,10 @@ def linked(ufunc: np.ufunc) -> Linked:
     """
     known = ufunc.__dict__.get(_LINKED)
     if known is None:
-        found = object_code_of(ufunc)
-        if found is None:
+        origin = origin_of(ufunc)
+        if origin is None:
             raise SignatureError(f"{ufunc!r} was not made by ufunc_magic.", remedy="Give a ufunc of a cell.")
-        object_code, name = found
-        prefix = f"ufunc_magic.{object_code.digest[:40]}.{name}"
+        prefix = f"ufunc_magic.{origin.object_code.digest[:40]}.{origin.name}"
         known = ufunc.__dict__[_LINKED] = _registered(ufunc, prefix)
     return known
 
@@ -97,19 +97,17 @@ def _again(ufunc: np.ufunc, prefix: str) -> Linked:
 
 
 def _registered(ufunc: np.ufunc, prefix: str) -> Linked:
-    found = object_code_of(ufunc)
-    assert found
-    object_code, name = found
-    code = next(f for f in object_code.functions if f.name == name)
+    origin, loops = origin_of(ufunc), loops_of(ufunc)
+    code = origin.function_code if origin else None
+    assert origin and loops and code
     # C++ may throw, and nothing catches that in compiled code.
-    lone = {} if object_code.language == "c++" else _scalars(ufunc, code)
+    lone = {} if origin.object_code.language == "c++" else _scalars(ufunc, code)
     leaves = {place: entry for place in lone if (entry := _leaf(ufunc, code, place))}
     made = Linked(ufunc, code, prefix, frozenset(lone), frozenset(leaves))
-    functions, data, *_ = ufunc.__dict__["__ufm_owns__"]
     for place in range(len(code.loops)):
-        llvm.add_symbol(made.loop(place), functions[place])
+        llvm.add_symbol(made.loop(place), loops.functions[place])
         if made.data(place):
-            llvm.add_symbol(made.data(place), data[place])
+            llvm.add_symbol(made.data(place), loops.data[place])
         if place in lone:
             llvm.add_symbol(made.scalar(place), lone[place])
         if place in leaves:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...runtime import object_code_of
+from ...runtime import origin_of
 from ..import_hooks import when_imported
 
 __all__ = ["attach", "install"]
@@ -58,7 +58,7 @@ def _install() -> None:
 def numba_type(function: np.ufunc) -> Any:
     """What Numba knows a ufunc of ours by: a kind of ``numba.types.Function``; None for another's."""
     known = function.__dict__.get(_TYPE)
-    if known is None and object_code_of(function) is not None:
+    if known is None and origin_of(function) is not None:
         from numba.core import types
         from numba.core.registry import cpu_target
 

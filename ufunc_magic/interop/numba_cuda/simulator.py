@@ -56,8 +56,9 @@ class SimulatedFunction:
     """A function of a CUDA cell as simulated threads call it."""
 
     def __init__(self, function: Any, code: FunctionCode, object_code: ObjectCode) -> None:
-        made = runtime.held(object_code)
-        self._library = made.library if made is not None and isinstance(made.library, Library) else None
+        build = runtime.loaded(object_code)
+        library = None if build is None else build.loaded.library
+        self._library = library if isinstance(library, Library) else None
         self._code = code
         self._name = code.name
         self._forms = forms(code, object_code)
