@@ -18,7 +18,7 @@ from .runtime import Build, assemble, held as built_before
 
 if TYPE_CHECKING:
     from .guard import Sandbox
-    from .render import Bar, Report, Surface
+    from .render import Report, Surface, View
 
 __all__ = ["Build", "build", "report"]
 
@@ -183,27 +183,20 @@ def report(
     """
     from . import bench  # the clock, sample inputs and tables: not for who only compiles
 
-    with Progress(surface or _Nowhere(), time.perf_counter) as told:
-        made = bench.report(
-            built, options=options, names=namespace or {}, compile_cython=_rival_of_cython, progress=told
+    with Progress(surface, time.perf_counter) as progress:
+        result = bench.report(
+            built, options=options, names=namespace or {}, compile_cython=_rival_of_cython, progress=progress
         )
-    of_cython = built.object_code.language == "cython"
-    wanted = (*filter(None, options.show.split(",")), *["annotate"] * (options.annotate and not of_cython))
-    if wanted:
-        made = replace(made, views=_views(built, wanted, options=options))
-    if not (options.annotate and built.object_code.annotated):
-        return made
-    from .frontends.cython import Annotated
+    object_code = built.object_code
+    names = list(filter(None, options.show.split(",")))
+    annotated = None
+    if options.annotate and object_code.language != "cython":
+        names.append("annotate")
+    elif options.annotate and object_code.annotated:
+        from .frontends.cython import Annotated
 
-    return replace(made, annotated=Annotated.from_json(built.object_code.annotated))
-
-
-class _Nowhere:
-    """A surface that shows nothing."""
-
-    def show(self, bar: Bar) -> None: ...
-
-    def clear(self) -> None: ...
+        annotated = Annotated.from_json(object_code.annotated)
+    return replace(result, annotated=annotated, views=_views(built, names, options=options) if names else ())
 
 
 def _compile_cuda(source: str, **options: Any) -> Build:
@@ -215,7 +208,7 @@ def _rival_of_cython(source: str) -> Mapping[str, Any]:
     return build(source, language="cython", options=make_options({"guard": False}), name="<cython>")
 
 
-def _views(built: Build, wanted: Sequence[str], *, options: Options) -> tuple[Any, ...]:
+def _views(built: Build, names: Sequence[str], *, options: Options) -> tuple[View, ...]:
     """Other ways of looking at the cell, from one further compilation."""
     from . import render
 
@@ -228,7 +221,7 @@ def _views(built: Build, wanted: Sequence[str], *, options: Options) -> tuple[An
             # By the name it was compiled under: its lines are found by it.
             return backend.compile(code.source, options=asked, name=code.name, folder=folder)
 
-        views = render.views(code, wanted, again=again, folder=folder)  # type: ignore[arg-type]
+        views = render.views(code, names, again=again, folder=folder)  # type: ignore[arg-type]
     return tuple(replace(view, name=built.name) for view in views)  # type: ignore[type-var]
 
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, strategies as st
 from numpy.typing import NDArray
 
+from ufunc_magic.bench import compare
 from ufunc_magic.bench.agreement import agreement, disagreeing, ulp_distance
-from ufunc_magic.bench.comparing import compare
 from ufunc_magic.bench.function_report import time_function
 from ufunc_magic.bench.machine import measure_bandwidth
 from ufunc_magic.bench.measure import Call, affordable, measure

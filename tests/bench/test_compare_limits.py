@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ufunc_magic.bench import machine
+from ufunc_magic.bench import compare, machine
 from ufunc_magic.bench.arithmetic_work import Work, function_work, loop_line, ufunc_work
 from ufunc_magic.bench.candidates import Candidate
-from ufunc_magic.bench.comparing import compare
 from ufunc_magic.bench.dialects import cython_text, numexpr_text
 from ufunc_magic.bench.machine import Limits, cache_levels, limits, measure_limits
 from ufunc_magic.bench.python_forms import forms

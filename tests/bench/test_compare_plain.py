@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from ufunc_magic.bench import compare
 from ufunc_magic.bench.cell_report import report
-from ufunc_magic.bench.comparing import compare
 from ufunc_magic.bench.plain_functions import time_plain
 from ufunc_magic.bench.returned_values import changed, leaves
 from ufunc_magic.bench.samples import sample_arguments
 from ufunc_magic.model.errors import ComparisonError
 from ufunc_magic.model.object_code import FunctionCode, ObjectCode, Target
 from ufunc_magic.model.options import MOST_TIMED, Options
-from ufunc_magic.render.report import Comparison
+from ufunc_magic.render import Comparison
 from ufunc_magic.runtime.registry import Build
 
 

@@ -18,7 +18,7 @@ from ufunc_magic.frontends import operands
 from ufunc_magic.frontends.c import parser as cparse
 from ufunc_magic.model.options import Options
 from ufunc_magic.python_form import c_form as pyloop
-from ufunc_magic.render.rows import Agreement
+from ufunc_magic.render import Agreement
 
 from . import cvalues, grow
 from .ctree import Call, Expression, Function, Library, Literal, Statement, contains

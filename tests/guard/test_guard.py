@@ -339,7 +339,7 @@ def test_statements_of_a_cython_cell_run_once(capfd: pytest.CaptureFixture[str])
 
 
 def children() -> list[psutil.Process]:
-    return [c for c in psutil.Process().children() if any("guard.helper" in part for part in c.cmdline())]
+    return [c for c in psutil.Process().children() if any("helper_process" in part for part in c.cmdline())]
 
 
 def test_one_helper_serves_all_cells_and_is_replaced_when_it_dies() -> None:

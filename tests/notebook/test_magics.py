@@ -70,7 +70,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
     engine = FakeEngine()
     module = SimpleNamespace(build=engine.build, report=engine.report)
     monkeypatch.setitem(sys.modules, "ufunc_magic.pipeline", module)
-    monkeypatch.setattr(ufunc_magic, "build", module, raising=False)
+    monkeypatch.setattr(ufunc_magic, "pipeline", module, raising=False)
     return engine
 
 
@@ -457,9 +457,8 @@ print(*sorted(set(sys.modules) - before))
     }
     assert "ufunc_magic.notebook.magics" in loaded
     assert loaded & heavy == set()
-    assert {name for name in loaded if name.startswith("ufunc_magic.")} == {
-        f"ufunc_magic.{name}" for name in ("arguments", "capture", "completion", "errors", "magics", "names", "options")
-    }
+    assert {name.split(".")[1] for name in loaded if name.startswith("ufunc_magic.")} == {"lazy", "model", "notebook"}
+    assert not any(name.startswith("ufunc_magic.model.object_code") for name in loaded)
 
 
 def test_load_ext_takes_at_most_30_ms(fresh_process: Any) -> None:

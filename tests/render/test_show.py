@@ -14,11 +14,10 @@ from ufunc_magic.frontends.c import c_frontend as c
 from ufunc_magic.model.errors import CompileError, OptionError, ToolchainError
 from ufunc_magic.model.object_code import ObjectCode
 from ufunc_magic.model.options import make_options
-from ufunc_magic.render import assembly, generated_source as generated, hot_loops as hot, source_views as show
-from ufunc_magic.render.annotated import Annotated
-from ufunc_magic.render.hot_loops import Assembly, HotLoop, Placed
+from ufunc_magic.render import assembly, source_views as show
+from ufunc_magic.render.assembly import HotLoop, Placed
 from ufunc_magic.render.progress import Bar, Notebook, Progress, Terminal
-from ufunc_magic.render.remarks import plain_words, read_remarks
+from ufunc_magic.render.source_views import AnnotatedCell, Assembly, generated, plain_words, read_remarks
 from ufunc_magic.toolchain import discovery as compilers
 
 needs_listing = pytest.mark.skipif(
@@ -56,7 +55,7 @@ __ufm_kernel_0:
 
 
 def test_instructions_know_their_lines_and_lose_their_comments() -> None:
-    (function,) = assembly.read(TEXT).functions.values()
+    (function,) = assembly.read(TEXT).values()
     placed = [(i.text, i.file, i.line) for i in function.instructions]
     assert placed[2] == ("vmovupd (%rbx), %zmm1", "In[3]", 4)
     assert placed[3][1:] == ("In[3]", 5)
@@ -64,7 +63,7 @@ def test_instructions_know_their_lines_and_lose_their_comments() -> None:
 
 
 def test_loops_are_found_wherever_their_blocks_stand() -> None:
-    (function,) = assembly.read(TEXT).functions.values()
+    (function,) = assembly.read(TEXT).values()
     words = [[function.instructions[n].mnemonic for n in sorted(loop)] for loop in function.loops]
     assert words == [["vmovupd", "vaddpd", "jne", "call", "jmp", "cmpq", "jne"], ["vaddpd", "jne"]]
     assert [function.depth(n) for n in range(5)] == [0, 0, 1, 2, 2]
@@ -73,7 +72,7 @@ def test_loops_are_found_wherever_their_blocks_stand() -> None:
 def test_a_loop_that_is_entered_in_its_middle_is_one() -> None:
     body = "\tjmp\t.L2\n.L1:\n\taddl\t$1, %eax\n.L2:\n\tcmpl\t$9, %eax\n\tjl\t.L1\n\tret\n"
     text = f"\t.type\tf, @function\nf:\n{body}\t.size\tf, .-f\n"
-    assert assembly.read(text).functions["f"].loops == (frozenset({1, 2, 3}),)
+    assert assembly.read(text)["f"].loops == (frozenset({1, 2, 3}),)
 
 
 @pytest.mark.parametrize(
@@ -94,8 +93,8 @@ def test_called_functions_are_named_in_words(target: str, words: str) -> None:
 )
 def test_the_clone_that_is_shown_is_the_one_that_this_cpu_runs(features: tuple[str, ...], clone: str) -> None:
     names = [f"__ufm_kernel_7.{suffix}" for suffix in ("default", "arch_x86_64_v3", "arch_x86_64_v4")]
-    functions = {name: assembly.Function(name, (), ()) for name in names}
-    found, words = hot.clone_of(7, functions, features)
+    functions = {name: assembly.ListedFunction(name, (), ()) for name in names}
+    found, words = assembly.clone_of(7, functions, features)
     assert (found and found.name.rpartition(".")[2].replace("default", "")) == clone.replace("x86-64-", "arch_x86_64_")
     assert words == clone
 
@@ -133,7 +132,7 @@ line share  source
    1        double f(double x) {
    2   50%      return exp(x) <b>;
    3        }"""
-    assert str(Annotated("In[3]", LINES, (LOOP,))) == expected
+    assert str(AnnotatedCell("In[3]", LINES, (LOOP,))) == expected
 
 
 class _Reader(HTMLParser):
@@ -151,8 +150,8 @@ class _Reader(HTMLParser):
         assert self.open.pop() == tag
 
 
-@pytest.mark.parametrize("view", [Assembly("In[3]", LINES, (LOOP,)), Annotated("In[3]", LINES, (LOOP,))])
-def test_views_are_html_with_inline_styles_only(view: Assembly | Annotated) -> None:
+@pytest.mark.parametrize("view", [Assembly("In[3]", LINES, (LOOP,)), AnnotatedCell("In[3]", LINES, (LOOP,))])
+def test_views_are_html_with_inline_styles_only(view: Assembly | AnnotatedCell) -> None:
     reader = _Reader()
     reader.feed(view.to_html())
     assert reader.open == []
@@ -214,7 +213,7 @@ def test_the_generated_unit_is_shown_without_the_system_s_headers() -> None:
         '# 1 "/usr/include/math.h" 1 3\nextern double sin(double);\n# 2 "In[3]" 2\ndouble f(double x);\n'
         '# 1 "<ufunc_magic>"\nvoid loop(void);\n'
     )
-    made = generated.generated(text, name="In[3]")
+    made = generated(text, name="In[3]")
     assert made.parts == (
         ("before the cell", "typedef int t;\n\nint u;"),
         ("In[3]", "double f(double x);"),
@@ -245,7 +244,7 @@ double total(const double *a, int n) {
 """
 
 
-def _views(tmp_path: Path, *wanted: show.Wanted, cell: str = CELL, **options: object) -> tuple[show.View, ...]:
+def _views(tmp_path: Path, *wanted: show.ViewName, cell: str = CELL, **options: object) -> tuple[show.View, ...]:
     asked = make_options(dict(options))
     first, second = tmp_path / "first", tmp_path / "second"
     first.mkdir()

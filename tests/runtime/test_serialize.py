@@ -30,7 +30,7 @@ import ufunc_magic as um
 from ufunc_magic import __main__
 from ufunc_magic.model.errors import OptionError, SignatureError, TargetError
 from ufunc_magic.model.object_code import FORMAT_VERSION, ObjectCode, pack, unpack
-from ufunc_magic.render.object_contents import contents
+from ufunc_magic.render import contents
 from ufunc_magic.runtime import loader, pickling as serialize
 
 needs_cython = pytest.mark.skipif(

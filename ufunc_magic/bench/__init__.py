@@ -10,16 +10,8 @@ if TYPE_CHECKING:
     from .candidates import evaluated as evaluated
     from .cell_report import report as report
     from .comparing import compare as compare
-    from .comparison import Comparison as Comparison
-    from .optional import needed as needed
 else:
     __getattr__ = lazy_names(
         __name__,
-        {
-            "candidates": "evaluated",
-            "cell_report": "report",
-            "comparing": "compare",
-            "comparison": "Comparison",
-            "optional": "needed",
-        },
+        {"candidates": "evaluated", "cell_report": "report", "comparing": "compare"},
     )

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..model import ComparisonError
-from ..render import Kind
-from .optional import needed
+from ..render import Kind, needed
 from .per_element import FAULTS
 
 __all__ = ["NUMEXPR", "Candidate", "Given", "candidates", "evaluated", "numexpr_function", "variants"]

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..model import ComparisonError
+from ..render import Comparison
 from .bounds import arithmetic_of
 from .candidates import Candidate, Given, candidates
-from .comparison import Comparison
 from .first_call import refused
 from .machine import Limits, cache_levels, limits, machine_name
 from .measure import Clock, affordable

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..render import Row
+from ..render import Comparison, Row
 from .agreement import agreement
 from .candidates import Candidate
 from .comparing import compare
-from .comparison import Comparison, load
 from .machine import measure_bandwidth
 from .measure import Clock
 from .samples import sample_inputs
@@ -26,7 +25,6 @@ __all__ = [
     "Comparison",
     "agreement",
     "compare",
-    "load",
     "measure_bandwidth",
     "sample_inputs",
     "time_function",

@@ -13,10 +13,10 @@ import numpy as np
 
 from ..model import TYPES, ComparisonError, FunctionCode, UfuncMagicError
 from ..python_form import namespace
+from ..render import installed
 from .candidates import Candidate, numexpr_function
 from .dialects import cython_text, numexpr_text
 from .measure import Clock
-from .optional import installed
 from .per_element import FAULTS
 from .python_forms import made
 

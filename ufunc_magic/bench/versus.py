@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..model import TYPES, FunctionCode
+from ..render import Comparison
 from .candidates import Candidate, Given
 from .comparing import BUDGET_OF_SIZES, compare
-from .comparison import Comparison
 from .per_element import columns, survivors
 from .python_forms import forms
 from .rivals import rivals
