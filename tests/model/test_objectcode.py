@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given, strategies as st
-
 from ufunc_magic.model.cached import kept
+
 from ufunc_magic.model.errors import Diagnostic, TargetError
 from ufunc_magic.model.object_code import FORMAT_VERSION, FunctionCode, LoopCode, ObjectCode, Target, required_glibc
 

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ..model import CellFunction
 from ..render import Row
+from ..runtime import origin_of
 from .arithmetic_work import Work, function_work, loop_line, ufunc_work
 from .candidates import Candidate
 from .machine import Limits
@@ -33,13 +35,10 @@ def remark_of(one: Candidate) -> str:
     return f"line {line}, data-dependent loop" if line else ""
 
 
-def _code(one: Candidate) -> Any | None:
-    """The FunctionCode of a ufunc of ours."""
-    made = (
-        getattr(one.function, "__dict__", {}).get("__ufm_object_code__") if isinstance(one.function, np.ufunc) else None
-    )
-    functions = getattr(made, "functions", ())
-    return next((code for code in functions if code.name == getattr(one.function, "__name__", "")), None)
+def _code(one: Candidate) -> CellFunction | None:
+    """What is known of a ufunc of ours."""
+    origin = origin_of(one.function) if isinstance(one.function, np.ufunc) else None
+    return origin.cell_function if origin else None
 
 
 def words(

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..model import ComparisonError
 from ..render import Kind, needed
+from ..runtime import loops_of
 from .per_element import FAULTS
 
 __all__ = ["NUMEXPR", "Candidate", "Given", "candidates", "evaluated", "numexpr_function", "variants"]
@@ -21,9 +22,6 @@ __all__ = ["NUMEXPR", "Candidate", "Given", "candidates", "evaluated", "numexpr_
 NUMEXPR = "numexpr:"
 
 _REMEDY = f"Give a function's name, 'lambda x: ...', or '{NUMEXPR} 4*a + exp(-a)'."
-
-#: Where our ufuncs keep what they were made of.
-_OWNER = "__ufm_object_code__"
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +127,7 @@ def _candidate(label: str, value: Any, names: Mapping[str, Any]) -> Candidate:
 
 def _kind(function: Any) -> Kind:
     if isinstance(function, np.ufunc):
-        return "ufunc" if _OWNER in getattr(function, "__dict__", {}) else "numpy"
+        return "ufunc" if loops_of(function) else "numpy"
     return "other"
 
 

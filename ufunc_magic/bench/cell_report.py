@@ -13,7 +13,17 @@ from typing import Any, Protocol
 import numpy as np
 
 from .. import store
-from ..model import MOST_TIMED, TYPES, Diagnostic, FunctionCode, ObjectCode, OptionError, Options, UfuncMagicError
+from ..model import (
+    MOST_TIMED,
+    TYPES,
+    CellFunction,
+    Diagnostic,
+    ObjectCode,
+    OptionError,
+    Options,
+    ReportData,
+    UfuncMagicError,
+)
 from ..render import BoundPlain, BoundUfunc, Comparison, Report
 from . import cuda_rows
 from .function_report import STAND_IN, time_function
@@ -39,6 +49,8 @@ class Built(Protocol):
 
     @property
     def object_code(self) -> ObjectCode: ...
+    @property
+    def report_data(self) -> ReportData: ...
     @property
     def name(self) -> str: ...
     @property
@@ -72,7 +84,7 @@ def report(
         if options.sizes:
             sizes_of(options.sizes)
     asked = Asked(options.vs, options.sizes, compile_cython, progress)
-    codes = [code for code in built.object_code.functions if code.name in built]
+    codes = [code for code in built.report_data.functions if code.name in built]
     ufuncs = [code for code in codes if code.kind == "ufunc"]
     notes = [*built.notes, *cuda_rows.notices(built.object_code)]
     comparisons: list[Comparison] = []
@@ -81,7 +93,7 @@ def report(
         notes += more
     if options.verbose:
         steps = ", ".join(f"{step} {seconds * 1e3:.2f} ms" for step, seconds in built.seconds.items())
-        notes += [f"steps: {steps}", f"command: {built.object_code.command}"]
+        notes += [f"steps: {steps}", f"command: {built.report_data.command}"]
     bound = [BoundUfunc(c.name, _loops(c), c.doc.partition("\n")[0], c.core, _call(c)) for c in ufuncs]
     return Report(
         name=built.name,
@@ -99,7 +111,7 @@ def report(
 
 
 def _compared(
-    built: Built, codes: Sequence[FunctionCode], options: Options, names: Mapping[str, Any], asked: Asked
+    built: Built, codes: Sequence[CellFunction], options: Options, names: Mapping[str, Any], asked: Asked
 ) -> tuple[list[Comparison], list[str]]:
     """A table for each of the first functions that can be timed, and notes."""
     notes: list[str] = []
@@ -149,7 +161,7 @@ def bandwidth() -> float:
 
 def _compare(
     built: Built,
-    code: FunctionCode,
+    code: CellFunction,
     options: Options,
     reference: Callable[..., Any] | None,
     *,
@@ -190,7 +202,7 @@ def _compare(
 
 def _compare_plain(
     built: Built,
-    code: FunctionCode,
+    code: CellFunction,
     options: Options,
     reference: Callable[..., Any] | None,
     *,
@@ -247,7 +259,7 @@ def _said(fault: Exception) -> str:
     return text if text and isinstance(fault, RuntimeError) else ": ".join(filter(None, (type(fault).__name__, text)))
 
 
-def _plain(code: FunctionCode) -> BoundPlain:
+def _plain(code: CellFunction) -> BoundPlain:
     if code.kind == "plain":
         return BoundPlain(code.name, code.reason)
     if code.kind == "kernel":
@@ -267,11 +279,11 @@ def _others(built: Built, known: Container[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _call(code: FunctionCode) -> str:
+def _call(code: CellFunction) -> str:
     return f"{code.name}({', '.join(code.parameters)})"
 
 
-def _loops(code: FunctionCode) -> tuple[str, ...]:
+def _loops(code: CellFunction) -> tuple[str, ...]:
     return tuple(_letters(loop.types, code.nin) for loop in code.loops)
 
 

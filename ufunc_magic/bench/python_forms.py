@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..model import FunctionCode
+from ..model import CellFunction
 from ..python_form import namespace as python_names
 
 __all__ = ["Forms", "forms", "made"]
@@ -21,7 +21,7 @@ class Forms:
     vector: Callable[..., Any] | None = None
 
 
-def forms(code: FunctionCode) -> Forms:
+def forms(code: CellFunction) -> Forms:
     """Run the module texts that ``pyloop`` wrote; they were made of this cell's own words."""
     if not code.python:
         return Forms()
@@ -31,7 +31,7 @@ def forms(code: FunctionCode) -> Forms:
     )
 
 
-def made(code: FunctionCode, text: str, kind: Any) -> Callable[..., Any]:
+def made(code: CellFunction, text: str, kind: Any) -> Callable[..., Any]:
     """The function of one text."""
     names = python_names(kind)
     exec(compile(text, f"<{code.name} in Python>", "exec"), names)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..model import TYPES, ComparisonError, FunctionCode, UfuncMagicError
+from ..model import TYPES, CellFunction, ComparisonError, UfuncMagicError
 from ..python_form import namespace
 from ..render import installed
 from .candidates import Candidate, numexpr_function
@@ -47,7 +47,7 @@ def chosen(words: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def rivals(
-    code: FunctionCode,
+    code: CellFunction,
     words: str | Sequence[str],
     *,
     compile_cython: CompileCython | None = None,
@@ -57,7 +57,7 @@ def rivals(
 
     Parameters
     ----------
-    code : FunctionCode
+    code : CellFunction
     words : str or sequence of str
         ``"numpy,numba"``.
     compile_cython : callable
@@ -83,7 +83,7 @@ def rivals(
     return tuple(found), tuple(notes)
 
 
-def _rival(name: str, code: FunctionCode, compile_cython: CompileCython | None, clock: Clock) -> Candidate:
+def _rival(name: str, code: CellFunction, compile_cython: CompileCython | None, clock: Clock) -> Candidate:
     match name:
         case "numpy":
             if not code.vector:
@@ -99,11 +99,11 @@ def _rival(name: str, code: FunctionCode, compile_cython: CompileCython | None, 
     return _cython(code, compile_cython, clock)
 
 
-def _letters(code: FunctionCode) -> str:
+def _letters(code: CellFunction) -> str:
     return "".join(TYPES[number].char for number in code.timed)
 
 
-def _numba(code: FunctionCode, clock: Clock) -> Candidate:
+def _numba(code: CellFunction, clock: Clock) -> Candidate:
     numba = installed("numba")
     if numba is None:
         raise _Missing("Numba is not installed (pip install numba)")
@@ -128,7 +128,7 @@ def _numba(code: FunctionCode, clock: Clock) -> Candidate:
     return Candidate("numba.vectorize", function, compile_seconds=clock() - start)
 
 
-def _numexpr(code: FunctionCode, clock: Clock) -> Candidate:
+def _numexpr(code: CellFunction, clock: Clock) -> Candidate:
     if installed("numexpr") is None:
         raise _Missing("numexpr is not installed (pip install numexpr)")
     text = numexpr_text(code.vector, name=code.python_name) if code.vector and code.nout == 1 else None
@@ -145,7 +145,7 @@ def _numexpr(code: FunctionCode, clock: Clock) -> Candidate:
     return Candidate("numexpr", function, compile_seconds=clock() - start)
 
 
-def _cython(code: FunctionCode, compile_cython: CompileCython | None, clock: Clock) -> Candidate:
+def _cython(code: CellFunction, compile_cython: CompileCython | None, clock: Clock) -> Candidate:
     if compile_cython is None or installed("Cython") is None:
         raise _Missing("Cython is not installed (pip install cython)")
     text = cython_text(code.python, name=code.python_name, letters=_letters(code), nin=code.nin)

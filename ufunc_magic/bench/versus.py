@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model import TYPES, FunctionCode
+from ..model import TYPES, CellFunction
 from ..render import Comparison
 from .candidates import Candidate, Given
 from .comparing import BUDGET_OF_SIZES, compare
@@ -47,18 +47,18 @@ class Asked:
     compile_cython: Callable[[str], Mapping[str, Any]] | None = None
     progress: Callable[[float, str], object] | None = None
 
-    def rivals(self, code: FunctionCode) -> tuple[tuple[Candidate, ...], tuple[str, ...]]:
+    def rivals(self, code: CellFunction) -> tuple[tuple[Candidate, ...], tuple[str, ...]]:
         """Those of one function, and a note for each that cannot be made."""
         return rivals(code, self.vs, compile_cython=self.compile_cython) if self.vs else ((), ())
 
 
-def over_sizes(function: Callable[..., Any], code: FunctionCode, asked: Asked, *, share: float = 1.0) -> Comparison:
+def over_sizes(function: Callable[..., Any], code: CellFunction, asked: Asked, *, share: float = 1.0) -> Comparison:
     """A function of a cell and its rivals over sizes; without ``--vs`` its NumPy expression.
 
     Parameters
     ----------
     function : callable
-    code : FunctionCode
+    code : CellFunction
     asked : Asked
     share : float
         Of the time, where there are several functions.

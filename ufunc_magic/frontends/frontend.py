@@ -1,4 +1,4 @@
-"""What every backend offers, a key for the cache and source to ObjectCode, and what keys are made of: flags, files."""
+"""What every front end offers, a key for the cache and source to CompiledCell, and what keys are made of."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cache as remember
 from pathlib import Path
 from typing import Protocol
 
-from ..model import ObjectCode, Options
+from ..model import CompiledCell, Options
 from ..toolchain import Toolchain, base_flags, base_link, library_flags
 
 __all__ = ["Backend", "compiler_flags", "engine", "libraries", "linker_flags"]
@@ -21,7 +21,7 @@ class Backend(Protocol):
     def key(self, source: str, *, options: Options) -> str:
         """The cache key of ``source``: everything that could change its machine code.  Starts no process."""
 
-    def compile(self, source: str, *, options: Options, name: str, folder: Path) -> ObjectCode:
+    def compile(self, source: str, *, options: Options, name: str, folder: Path) -> CompiledCell:
         """Compile ``source`` in the private ``folder``.
 
         Raises

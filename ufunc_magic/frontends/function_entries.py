@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 
 from .. import codegen, python_form
-from ..model import MOST_TIMED, Function, FunctionCode, LoopCode, Options, Signature, SignatureError, Unit, loop_order
+from ..model import MOST_TIMED, CellFunction, Function, LoopCode, Options, Signature, SignatureError, Unit, loop_order
 from .native import narrow
 
 __all__ = ["prototype", "python_forms", "representatives", "ufunc_entries"]
@@ -64,7 +64,7 @@ def ufunc_entries(
     *,
     without: Collection[str] = (),
     remedy: str | None = ", or --types",
-) -> list[FunctionCode]:
+) -> list[CellFunction]:
     """One entry for each name but those ``without``, with its loops narrow to wide.
 
     ``remedy`` is what else helps a ufunc without a loop for float64; None to say nothing about that.
@@ -100,7 +100,7 @@ def ufunc_entries(
         ordered = sorted(loops[name].values(), key=lambda loop: loop_order(loop.types))
         results = [o.name or ("out" if signature.nout == 1 else f"out{n}") for n, o in enumerate(signature.outputs, 1)]
         made.append(
-            FunctionCode(
+            CellFunction(
                 name=name,
                 kind="ufunc",
                 nin=signature.nin,

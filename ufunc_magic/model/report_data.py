@@ -76,6 +76,10 @@ class ReportData:
         owned = ((f.name, note) for f in self.functions for note in f.notes)
         return (*self.notes, *(note if note.startswith(name) else f"{name}: {note}" for name, note in owned))
 
+    def renamed(self, old: str, new: str) -> tuple[Diagnostic, ...]:
+        """The diagnostics under the name that the cell has now."""
+        return tuple(replace(d, file=new) if d.file == old else d for d in self.diagnostics)
+
     def to_bytes(self) -> bytes:
         """One line of JSON."""
         functions = [{name: getattr(f, name) for name in _REPORTED} for f in self.functions]

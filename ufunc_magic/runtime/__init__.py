@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .pickling import (
         Origin as Origin,
         adopt as adopt,
+        carried as carried,
         carry as carry,
         dumps as dumps,
         function_of as function_of,
@@ -38,7 +39,7 @@ else:
             "cffi_function": "PlainFunction",
             "loader": "Library cpu_features here memory_file",
             "numpy_ufunc": "letters loops_of",
-            "pickling": "Origin adopt carry dumps function_of loads origin_of realize secret",
+            "pickling": "Origin adopt carried carry dumps function_of loads origin_of realize secret",
             "registry": "Build LoadedObject load loaded sandbox_with",
             "relocatable": "PRELOAD",
         },

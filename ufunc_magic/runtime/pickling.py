@@ -11,7 +11,7 @@ from __future__ import annotations
 import copyreg
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
@@ -24,7 +24,7 @@ from .cffi_function import PlainFunction
 from .numpy_ufunc import loops_of
 from .registry import Build, LoadedObject, load
 
-__all__ = ["Origin", "adopt", "carry", "dumps", "function_of", "loads", "origin_of", "realize", "secret"]
+__all__ = ["Origin", "adopt", "carried", "carry", "dumps", "function_of", "loads", "origin_of", "realize", "secret"]
 
 _Reduced = str | tuple[Any, ...]
 
@@ -147,6 +147,11 @@ def origin_of(function: Any) -> Origin | None:
 def carry(object_code: ObjectCode, **more: Any) -> None:
     """Have what travels of a loaded object hold more in its ``device``."""
     _loaded(object_code).carry(**more)
+
+
+def carried(object_code: ObjectCode) -> Mapping[str, Any]:
+    """``device`` of what travels of a loaded object."""
+    return _loaded(object_code).device
 
 
 def _loaded(object_code: ObjectCode) -> LoadedObject:

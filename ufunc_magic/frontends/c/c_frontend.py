@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 
 from ... import runtime, store, toolchain
-from ...model import ObjectCode, Options
+from ...model import CompiledCell, Options
 from ...toolchain import header_digests, search_folders, working_folder
 from ..frontend import compiler_flags, engine, libraries, linker_flags
 
@@ -43,7 +43,7 @@ def key(source: str, *, options: Options) -> str:
     return store.key([*parts, repr(headers), repr(libraries(options.lib, options.library_dirs))])
 
 
-def compile(source: str, *, options: Options, name: str, folder: Path) -> ObjectCode:
+def compile(source: str, *, options: Options, name: str, folder: Path) -> CompiledCell:
     """Compile a cell in the private ``folder``; see `ufunc_magic.frontends.c.c_unit.compile`."""
     from . import c_unit  # the parser, the code generator and the toolchain: 20 ms that a cached cell saves
 

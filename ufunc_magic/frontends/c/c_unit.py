@@ -11,7 +11,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from ... import codegen, runtime, toolchain
-from ...model import CompileError, FunctionCode, ObjectCode, Options, Signature, Unit, required_glibc
+from ...model import (
+    CellFunction,
+    CompiledCell,
+    CompileError,
+    ObjectCode,
+    Options,
+    ReportData,
+    Signature,
+    Unit,
+    required_glibc,
+)
 from .. import cell_settings, native, operands
 from ..frontend import compiler_flags, linker_flags
 from ..function_entries import prototype, python_forms, representatives, ufunc_entries
@@ -24,7 +34,7 @@ __all__ = ["compile"]
 _MANY = 300
 
 
-def compile(source: str, *, options: Options, name: str, folder: Path) -> ObjectCode:
+def compile(source: str, *, options: Options, name: str, folder: Path) -> CompiledCell:
     """Compile a cell in the private ``folder``.
 
     Raises
@@ -118,7 +128,7 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Object
     types = type_definitions(written_types) if plain else ""
     for index, p in enumerate(plain):
         functions.append(
-            FunctionCode(
+            CellFunction(
                 name=p.name,
                 kind="plain",
                 index=index,
@@ -131,19 +141,18 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Object
             )
         )
     level = "native: " + " ".join(runtime.cpu_features()) if options.arch == "native" else "baseline"
-    return ObjectCode(
+    object_code = ObjectCode(
         code=code,
         target=replace(runtime.here(), libc=required_glibc(code), level=level),
-        functions=tuple(functions),
+        functions=tuple(f.function_code for f in functions),
         language="c++" if options.cplus else "c",
         toolchain=told.version,
         source=source,
         name=name,
         threads=bool(options.parallel),
-        command=shlex.join([*tool.command, *flags, "-", *options.src, *link]),
-        diagnostics=tuple(diagnostics),
-        notes=plan.notes,
     )
+    command = shlex.join([*tool.command, *flags, "-", *options.src, *link])
+    return CompiledCell(object_code, ReportData(tuple(functions), tuple(diagnostics), plan.notes, command))
 
 
 def _plan(unit: Unit, options: Options, told: toolchain.Description, tool: toolchain.Toolchain) -> native.Plan:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ... import codegen
-from ...model import FunctionCode, Signature
+from ...model import CellFunction, Signature
 from .. import c, native
 from ..function_entries import ufunc_entries
 from . import cuda_roles, kernel_prototypes
@@ -24,7 +24,7 @@ def entries(
     types: Sequence[tuple[int, ...]],
     prototypes_: Sequence[tuple[str, ...]],
     python: Mapping[str, tuple[Signature, Mapping[str, str]]],
-) -> tuple[list[FunctionCode], list[str]]:
+) -> tuple[list[CellFunction], list[str]]:
     """The functions, ufuncs first, and notes.
 
     Parameters
@@ -46,7 +46,7 @@ def entries(
     for index, (export, prototype) in enumerate(zip(reading.exports, prototypes_, strict=True)):
         p = None if export.kernel else plain[export.name]
         functions.append(
-            FunctionCode(
+            CellFunction(
                 name=export.name,
                 kind="kernel" if export.kernel else "plain",
                 index=index,
@@ -70,7 +70,7 @@ def _call(export: Export, prototype: Sequence[str]) -> str:
     return cuda_roles.plain_call(export.callee, export.function, prototype, status=export.status)
 
 
-def _calls(f: FunctionCode, translation: codegen.Translation) -> tuple[str, ...]:
+def _calls(f: CellFunction, translation: codegen.Translation) -> tuple[str, ...]:
     instances = [translation.instances[loop.index] for loop in f.loops]
     calls = tuple(cuda_roles.device_call(codegen.callee(i), i.signature) for i in instances)
     return calls if all(calls) else ()
@@ -90,7 +90,7 @@ def _foreign(name: str) -> str:
     return f"{name} is not bound: the type of an operand is none of NumPy's"
 
 
-def _narrow(functions: Sequence[FunctionCode]) -> list[str]:
+def _narrow(functions: Sequence[CellFunction]) -> list[str]:
     """A word on ufuncs that refuse float64: one for all, since float is what people write for a GPU."""
     names = [f.name for f in functions if f.kind == "ufunc" and native.narrow(f.name, f.loops, nin=2)]
     if not names:

@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 
 from ... import runtime, store, toolchain
-from ...model import ObjectCode, Options, ToolchainError
+from ...model import CompiledCell, Options, ToolchainError
 from ...runtime import device
 from ...toolchain import header_digests, search_folders, working_folder
 from ..frontend import compiler_flags, engine, libraries, linker_flags
@@ -81,7 +81,7 @@ def needs_gpu(options: Options) -> bool:
     return True
 
 
-def compile(source: str, *, options: Options, name: str, folder: Path) -> ObjectCode:
+def compile(source: str, *, options: Options, name: str, folder: Path) -> CompiledCell:
     """Compile a cell in the private ``folder``; see `ufunc_magic.frontends.cuda.cuda_unit.compile`."""
     from . import cuda_unit  # the parser, the code generator and the toolchain: 20 ms that a cached cell saves
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...model import (
     MOST_TIMED,
-    FunctionCode,
+    CellFunction,
     LoopCode,
     NumberType,
     Operand,
@@ -90,7 +90,7 @@ def wanted_forms(planned: Kernels) -> list[Wanted]:
 
 def function_entries(
     planned: Kernels, types: Sequence[tuple[int, ...]], forms: Mapping[str, Form | NotPython], text: Text
-) -> list[FunctionCode]:
+) -> list[CellFunction]:
     """One entry for each name, in the order of the cell."""
     chosen = _chosen(planned)
     loops: dict[str, dict[tuple[int, ...], LoopCode]] = {}
@@ -119,13 +119,13 @@ def _ufunc(
     ordered: Sequence[LoopCode],
     timed: tuple[int, ...],
     form: Form | NotPython | None,
-) -> FunctionCode:
+) -> CellFunction:
     described = signature.function
     results = [o.name or ("out" if signature.nout == 1 else f"out{n}") for n, o in enumerate(signature.outputs, 1)]
     # Without a Python form that only calculates, nobody knows what a call would do.
     harmless = form.pure if isinstance(form, Form) else described.pure
     notes = () if harmless else (f"{function.name} may do more than calculate, so it was not called to be timed.",)
-    return FunctionCode(
+    return CellFunction(
         name=signature.name,
         kind="ufunc",
         nin=signature.nin,
@@ -149,9 +149,9 @@ def _ufunc(
     )
 
 
-def _python(rest: Rest, form: Form | NotPython | None, text: Text) -> FunctionCode:
+def _python(rest: Rest, form: Form | NotPython | None, text: Text) -> CellFunction:
     function = rest.function
-    return FunctionCode(
+    return CellFunction(
         name=function.name,
         kind="python",
         parameters=tuple(p.name for p in function.parameters),

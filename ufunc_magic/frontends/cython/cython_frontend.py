@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ... import runtime, store, toolchain
-from ...model import ObjectCode, Options
+from ...model import CompiledCell, Options
 from ..frontend import engine, libraries
 from . import cython_settings, dependencies
 from .cython_flags import compiler_flags, linker_flags
@@ -46,7 +46,7 @@ def key(source: str, *, options: Options) -> str:
     return store.key([*parts, sys.version, str(sysconfig.get_config_var("SOABI")), repr(_cython())])
 
 
-def compile(source: str, *, options: Options, name: str, folder: Path) -> ObjectCode:
+def compile(source: str, *, options: Options, name: str, folder: Path) -> CompiledCell:
     """Compile a cell in the private ``folder``; see `ufunc_magic.frontends.cython.cython_unit.compile`."""
     from . import requirements  # what only a new cell needs
 

@@ -15,7 +15,7 @@ import numpy as np
 from Cython.Compiler.Version import version as cython_version
 
 from ... import codegen, runtime, store, toolchain
-from ...model import Diagnostic, ObjectCode, Options, ToolchainError, required_glibc
+from ...model import CompiledCell, Diagnostic, ObjectCode, Options, ReportData, ToolchainError, required_glibc
 from ...python_form import cython
 from .. import native
 from . import annotate, cython_settings, nogil_clone, pgo, requirements
@@ -46,7 +46,7 @@ class _Unit:
     notes: tuple[str, ...]
 
 
-def compile(source: str, *, options: Options, name: str, folder: Path, module: str) -> ObjectCode:
+def compile(source: str, *, options: Options, name: str, folder: Path, module: str) -> CompiledCell:
     """Compile a cell in the private ``folder`` to the extension module ``module``.
 
     Raises
@@ -74,22 +74,27 @@ def compile(source: str, *, options: Options, name: str, folder: Path, module: s
         page = annotate.read(made.annotated, name=name, complete=made.c if options.annotate_fullc else "").to_json()
     level = "native: " + " ".join(runtime.cpu_features()) if options.arch == "native" else "baseline"
     python = str(sysconfig.get_config_var("SOABI") or "")
-    return ObjectCode(
+    functions = tuple(function_entries(planned, codegen.read_types(code, unit.translation), forms, Text(source)))
+    object_code = ObjectCode(
         code=code,
         target=replace(runtime.here(), libc=required_glibc(code), level=level, python=python),
-        functions=tuple(function_entries(planned, codegen.read_types(code, unit.translation), forms, Text(source))),
+        functions=tuple(f.function_code for f in functions),
         language="cython",
         toolchain=f"Cython {cython_version}, {native.described(tool).version}",
         source=source,
         name=name,
         threads=bool(options.parallel),
-        command=shlex.join([*tool.command, *unit.flags, "-", *unit.sources, *unit.link]),
-        diagnostics=(*made.diagnostics, *warned),
-        notes=(*unit.notes, *_inside(planned)),
         module=module,
         preload=found.preload,
+    )
+    report_data = ReportData(
+        functions=functions,
+        diagnostics=(*made.diagnostics, *warned),
+        notes=(*unit.notes, *_inside(planned)),
+        command=shlex.join([*tool.command, *unit.flags, "-", *unit.sources, *unit.link]),
         annotated=page,
     )
+    return CompiledCell(object_code, report_data)
 
 
 def _inside(planned: Kernels) -> tuple[str, ...]:

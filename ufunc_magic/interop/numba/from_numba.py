@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -51,19 +50,19 @@ def object_code(func: Any, *, signatures: Sequence[str] | None = None, folder: P
     from .numba_kernels import emit, emit_relocatable, versions  # they import Numba and llvmlite
 
     told = versions()
-    command = libc = ""
+    libc = ""
     preload: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
     try:
         tool = toolchain.find()
     except ToolchainError:
         if toolchain.find_all():  # CC names none: an error, as everywhere
             raise
-        code, preload, notes = emit_relocatable(function), PRELOAD, (_NO_LINKER,)
+        # A process that loads this needs llvmlite.
+        code, preload = emit_relocatable(function), PRELOAD
     else:
         compiler = frontends.described(tool)
         emitted = emit(function, libmvec=compiler.libmvec)
-        code, command = _linked(function, emitted, tool, folder=folder)
+        code = _linked(function, emitted, tool, folder=folder)
         told, libc = f"{told}, {compiler.version}", required_glibc(code)
     return ObjectCode(
         code=code,
@@ -73,17 +72,12 @@ def object_code(func: Any, *, signatures: Sequence[str] | None = None, folder: P
         toolchain=told,
         source=function.source,
         name=function.name,
-        command=command,
         preload=preload,
-        notes=notes,
     )
 
 
-_NO_LINKER = "no C compiler was found to link with: a process that loads this needs llvmlite"
-
-
-def _linked(function: NumbaFunction, emitted: Emitted, tool: toolchain.Toolchain, *, folder: Path) -> tuple[bytes, str]:
-    """A shared library of the kernels, the driver and the unit between them; the command."""
+def _linked(function: NumbaFunction, emitted: Emitted, tool: toolchain.Toolchain, *, folder: Path) -> bytes:
+    """A shared library of the kernels, the driver and the unit between them."""
     compiled = store.Cache.write_scratch(folder / "kernels.s", emitted.assembly)
     library = folder / "kernels.so"
     flags, link = toolchain.base_flags(tool), (*_link(tool, emitted), *toolchain.base_link(tool))
@@ -98,7 +92,7 @@ def _linked(function: NumbaFunction, emitted: Emitted, tool: toolchain.Toolchain
         cell=function.source,
         storage=frontends.storage(),
     )
-    return library.read_bytes(), shlex.join([*tool.command, *flags, "-", compiled.name, *link])
+    return library.read_bytes()
 
 
 def _link(tool: toolchain.Toolchain, emitted: Emitted) -> tuple[str, ...]:
@@ -126,5 +120,4 @@ def _entry(function: NumbaFunction) -> FunctionCode:
         doc=function.doc,
         source=function.source,
         line=function.line,
-        notes=(*function.notes, *frontends.narrow(function.name, loops, remedy=", or compile it for f8")),
     )

@@ -16,7 +16,7 @@ import llvmlite.binding as llvm
 from ... import store, toolchain
 from ...frontends import compiler_flags
 from ...model import TYPES, ObjectCode, UfuncMagicError, make_options
-from ...runtime import object_code_of
+from ...runtime import origin_of
 
 if TYPE_CHECKING:
     from .loop_symbols import Linked
@@ -54,13 +54,13 @@ def library(link: Linked, place: int, codegen: Any) -> Any:
     codegen : numba.core.codegen.CPUCodegen
         For which it is made.
     """
-    found = object_code_of(link.ufunc)
-    if found is None or link.code.nout != 1 or not _certain(found[0]):
+    origin = origin_of(link.ufunc)
+    if origin is None or link.code.nout != 1 or not _certain(origin.object_code):
         return None
     letters = [TYPES[number].char for number in link.code.loops[place].types]
     for compiler in toolchain.find_all():
-        code = _bitcode(found[0], compiler) if compiler.kind in ("clang", "zig") else b""
-        text = _text(code, found[1], letters, link.inline(place)) if code else ""
+        code = _bitcode(origin.object_code, compiler) if compiler.kind in ("clang", "zig") else b""
+        text = _text(code, origin.name, letters, link.inline(place)) if code else ""
         if text:
             module = llvm.parse_assembly(text)
             module.triple, module.data_layout = llvm.get_process_triple(), codegen._data_layout

@@ -8,6 +8,7 @@ import re
 
 from ...codegen import c_string
 from ...model import CompileError, ObjectCode, ToolchainError
+from ...runtime import carried, carry
 from .numba_shims import SUPPORT, prefix, shims
 from .nvrtc_cache import kept
 from .nvrtc_discovery import Nvrtc, architecture, find
@@ -39,24 +40,24 @@ def ltoir(object_code: ObjectCode, arch: str = "compute_75", *, nvrtc: Nvrtc | N
     The object's own is returned where it carries one.  The cell stands in a namespace of its own: two cells may
     define helpers of one name, and LTO would take either for both.
     """
-    if carried := _carried(object_code, arch):
-        return carried
+    if own := _own(object_code, arch):
+        return own
     words = flags(object_code.options)
 
     def make() -> bytes:
         return _compiled(object_code, nvrtc=nvrtc, arch=arch, words=words)
 
     made = kept("ltoir 1", unit_text(object_code, apart=True), arch=arch, options=words, make=make)
-    if not object_code.carried.get("ltoir"):
+    if not carried(object_code).get("ltoir"):
         encoded = base64.b64encode(made).decode()
-        object_code.carry(arch=arch, ltoir=encoded, symbols=prefix(object_code))
+        carry(object_code, arch=arch, ltoir=encoded, symbols=prefix(object_code))
     return made
 
 
 def carry_ltoir(object_code: ObjectCode) -> None:
     """Have what travels hold LTO-IR for every GPU, where NVRTC is here to make it and takes the cell."""
     compiler = find()
-    if compiler is None or object_code.carried.get("ltoir") or not shims(object_code):
+    if compiler is None or carried(object_code).get("ltoir") or not shims(object_code):
         return
     with contextlib.suppress(CompileError, ToolchainError):
         ltoir(object_code, architecture(compiler), nvrtc=compiler)
@@ -88,7 +89,7 @@ def _compiled(object_code: ObjectCode, *, nvrtc: Nvrtc | None, arch: str, words:
     return one(apart=False)
 
 
-def _carried(object_code: ObjectCode, arch: str) -> bytes:
+def _own(object_code: ObjectCode, arch: str) -> bytes:
     """The LTO-IR that the object holds, if it can be linked for ``arch``."""
     code, made_for = object_code.device.get("ltoir", ""), str(object_code.device.get("arch", ""))
     digits = [re.search(r"\d+", text) for text in (made_for, arch)]
