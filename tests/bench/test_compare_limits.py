@@ -18,8 +18,8 @@ from ufunc_magic.bench.python_forms import forms
 from ufunc_magic.bench.rivals import chosen, rivals
 from ufunc_magic.bench.roofline import verdict
 from ufunc_magic.bench.versus import Asked, over_sizes
+from ufunc_magic.model import CellFunction
 from ufunc_magic.model.errors import ComparisonError
-from ufunc_magic.model.object_code import FunctionCode
 
 LIMITS = Limits(((1 << 15, 80e9), (48 << 20, 10e9)), 50e9)
 
@@ -46,7 +46,7 @@ def f(a):
     t = sq(a)
     return np.where(a < 0.5, 4*a + np.exp(-a), t + K)
 """
-CODE = FunctionCode(
+CODE = CellFunction(
     "f", "ufunc", nin=1, nout=1, python=PYTHON, checked=PYTHON, vector=VECTOR, python_name="f", timed=(12, 12)
 )
 
@@ -239,9 +239,9 @@ def test_rivals_that_are_not_installed_are_named(monkeypatch: pytest.MonkeyPatch
 
 
 def test_functions_without_a_python_form_have_no_rivals() -> None:
-    code = FunctionCode("f", "ufunc", nin=1, nout=1)
+    code = CellFunction("f", "ufunc", nin=1, nout=1)
     assert rivals(code, "numpy") == ((), ("numpy left out: the function has no Python form",))
-    core = FunctionCode("f", "ufunc", nin=1, nout=1, python=PYTHON, core="(n)->()")
+    core = CellFunction("f", "ufunc", nin=1, nout=1, python=PYTHON, core="(n)->()")
     assert rivals(core, "numpy") == ((), ("numpy left out: the function works on arrays",))
 
 

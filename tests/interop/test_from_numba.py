@@ -8,7 +8,6 @@ import math
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -512,10 +511,3 @@ def test_it_runs_on_every_cpu_of_its_kind(tmp_path: Path) -> None:
     assert code.language == "numba"
     # clang's driver is larger than gcc's.
     assert len(code.to_bytes()) < (40_000 if "gcc" in code.toolchain else 48_000)
-
-
-def test_making_it_takes_less_than_numba_does(tmp_path: Path) -> None:
-    numbacode.object_code(reciprocal, folder=tmp_path)
-    start = time.perf_counter()
-    numbacode.object_code(reciprocal, folder=tmp_path)
-    assert time.perf_counter() - start < 2

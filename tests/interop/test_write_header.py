@@ -204,9 +204,9 @@ def test_functions_of_numba_serve_c(tmp_path: Path) -> None:
     def bent(x: float) -> float:
         return math.sin(x) + 1
 
-    found = serialize.object_code_of(um.from_numba(bent))
+    found = serialize.origin_of(um.from_numba(bent))
     assert found is not None
-    build = built.held(found[0])
+    build = built.loaded(found.object_code)
     assert build is not None
     write_header(build, tmp_path / "bent.h")
     program = '#include "bent.h"\nint main(void) { printf("%.17g", bent(0.5)); return 0; }'

@@ -19,7 +19,7 @@ import ufunc_magic as um
 from ufunc_magic import __main__ as shell
 from ufunc_magic.model.object_code import FunctionCode, ObjectCode, unpack
 from ufunc_magic.runtime.device import cuda_object as device, kernel_source as source
-from ufunc_magic.runtime.registry import Build
+from ufunc_magic.runtime.registry import Build, LoadedObject
 from ufunc_magic.toolchain import nvrtc
 
 pytestmark = pytest.mark.skipif(device.available(), reason="functions are not emulated here: there is a GPU")
@@ -122,8 +122,9 @@ def test_shims_keep_the_names_that_the_carried_code_has() -> None:
     whole = ObjectCode(b"", um.compile_c("int a(int x) { return x; }").object_code.target, functions, language="cuda",
                        source="__device__ float f(float x);")  # fmt: skip
     name = nvrtc.symbol(whole, "f")
-    whole.carry(arch="compute_75", ltoir=base64.b64encode(b"code").decode(), symbols=name.removesuffix("_f"))
-    bare = whole.stripped(source=False)
+    here = LoadedObject(whole)
+    here.carry(arch="compute_75", ltoir=base64.b64encode(b"code").decode(), symbols=name.removesuffix("_f"))
+    bare = here.portable(source=False)
     assert nvrtc.symbol(bare, "f") == name
     assert nvrtc.ltoir(bare, "sm_90") == b"code"
 

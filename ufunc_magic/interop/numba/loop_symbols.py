@@ -99,7 +99,8 @@ def _again(ufunc: np.ufunc, prefix: str) -> Linked:
 def _registered(ufunc: np.ufunc, prefix: str) -> Linked:
     origin, loops = origin_of(ufunc), loops_of(ufunc)
     code = origin.function_code if origin else None
-    assert origin and loops
+    assert origin
+    assert loops
     assert code
     # C++ may throw, and nothing catches that in compiled code.
     lone = {} if origin.object_code.language == "c++" else _scalars(ufunc, code)
