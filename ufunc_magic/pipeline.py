@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from . import runtime, store
+from . import interop, runtime, store
 from .frontends import Backend, c, cython
-from .interop import when_imported
 from .model import CompiledCell, LinkError, OptionError, Options, make_options, refuse
 from .render import Progress
 from .runtime import Build
@@ -130,7 +129,7 @@ def _loaded(cell: CompiledCell, library: Path, *, name: str) -> Build:
 
 def _attach(language: Language) -> None:
     """Let Numba, where it is or will be imported, know the functions of cells."""
-    when_imported("numba", _teach_numba)
+    interop.attach()
     if language == "cuda":
         from .interop import numba_cuda
         from .runtime import device
@@ -138,12 +137,6 @@ def _attach(language: Language) -> None:
 
         device.compile_with(nvrtc.cubin)
         numba_cuda.attach(_compile_cuda)
-
-
-def _teach_numba() -> None:
-    from .interop import numba  # typing and lowering: only for who has imported Numba
-
-    numba.install()
 
 
 def from_numba(function: Any) -> np.ufunc:

@@ -1,10 +1,17 @@
-"""Where pickles of every release find `realize`, which never moves; loading with the sandbox that code may ask for."""
+"""What pickles and object code of every release import by name, which never moves; loading with what code asks for."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .runtime import function_of as function_of, load as load, loads as loads, realize as realize, sandbox_with
+from .runtime import (
+    exception as exception,
+    function_of as function_of,
+    load as load,
+    loads as loads,
+    realize as realize,
+    sandbox_with,
+)
 
 if TYPE_CHECKING:
     from .guard import Sandbox

@@ -9,6 +9,7 @@ from ..lazy import lazy_names
 if TYPE_CHECKING:
     from .c_library import flush_stdio as flush_stdio
     from .cffi_function import PlainFunction as PlainFunction
+    from .exception_codec import exception as exception
     from .loader import Library as Library, cpu_features as cpu_features, here as here, memory_file as memory_file
     from .numpy_ufunc import letters as letters, loops_of as loops_of
     from .pickling import (
@@ -37,6 +38,7 @@ else:
         {
             "c_library": "flush_stdio",
             "cffi_function": "PlainFunction",
+            "exception_codec": "exception",
             "loader": "Library cpu_features here memory_file",
             "numpy_ufunc": "letters loops_of",
             "pickling": "Origin adopt carried carry dumps function_of loads origin_of realize secret",
