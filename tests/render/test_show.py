@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ufunc_magic.frontends.c import c_frontend as c
+from ufunc_magic.frontends import c
 from ufunc_magic.model import CompiledCell, ObjectCode, ReportData, Target
 from ufunc_magic.model.errors import CompileError, OptionError, ToolchainError
 from ufunc_magic.model.options import make_options
