@@ -19,26 +19,13 @@ import numpy as np
 
 from ..model import ComparisonError, FunctionCode
 from ..render import Kind, needed
+from ..runtime import object_code_of
 from .agreement import outputs
 from .expectation import FAULTS
 from .machine import Work, function_work, loop_line, ufunc_work
 from .rounds import Call, Clock, once
 
-__all__ = [
-    "NUMEXPR",
-    "Candidate",
-    "CandidateLike",
-    "candidates",
-    "copies",
-    "described",
-    "evaluated",
-    "first_call",
-    "numeric",
-    "numexpr_function",
-    "refused",
-    "restore",
-    "variants",
-]
+__all__ = ["Candidate", "CandidateLike", "candidates", "evaluated", "first_call", "numexpr_function", "variants"]
 
 #: What marks a text as an expression for numexpr.
 NUMEXPR = "numexpr:"
@@ -108,17 +95,11 @@ class Candidate:
     @property
     def _code(self) -> FunctionCode | None:
         """What one of our ufuncs was made of."""
-        if not isinstance(self.function, np.ufunc):
-            return None
-        functions = getattr(_object_code(self.function), "functions", ())
-        return next((code for code in functions if code.name == self.function.__name__), None)
+        owner = object_code_of(self.function) if isinstance(self.function, np.ufunc) else None
+        return next((code for code in owner[0].functions if code.name == owner[1]), None) if owner else None
 
 
 CandidateLike = Callable[..., Any] | str | Candidate
-
-
-def _object_code(ufunc: np.ufunc) -> Any | None:
-    return getattr(ufunc, "__dict__", {}).get("__ufm_object_code__")
 
 
 def candidates(
@@ -176,7 +157,7 @@ def _candidate(label: str, value: Any, names: Mapping[str, Any]) -> Candidate:
         return Candidate(label, _synchronous(function, _block_until_ready), origin=function)
     kind: Kind = "other"
     if isinstance(function, np.ufunc):
-        kind = "numpy" if _object_code(function) is None else "ufunc"
+        kind = "numpy" if object_code_of(function) is None else "ufunc"
     return Candidate(label, function, kind, origin=value)
 
 

@@ -30,7 +30,6 @@ from .expectation import (
     Expected,
     Guarded,
     Outcome,
-    at_edges,
     at_places,
     changed,
     columns,
@@ -46,7 +45,7 @@ from .expectation import (
     takes_arrays,
 )
 from .rounds import CLOCK, Call, Clock, Entry, affordable, faster, judged, measure, once
-from .samples import PROBES, sample_arguments, sample_inputs
+from .samples import PROBES, edge_inputs, sample_arguments, sample_inputs
 
 __all__ = ["STAND_IN", "Request", "compare_function"]
 
@@ -329,7 +328,7 @@ def _expected(request: Request, arrays: Arrays) -> list[Expected]:
     part = request.fitting(run, EXPECTED, most=len(arrays[0]))
     parts = [at_places(function, arrays, np.arange(part), nout=nout, unrounded=request.unrounded)]
     if request.edges and not request.cautious and not any(request.cores) and reference is None:
-        parts.append(at_edges(function, request.types, nout=nout, unrounded=request.unrounded))
+        parts.append(at_places(function, edge_inputs(request.types), None, nout=nout, unrounded=request.unrounded))
     return [part for part in parts if part is not None]
 
 
