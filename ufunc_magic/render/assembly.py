@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ..model import TYPES, FunctionCode, ObjectCode
 from .tables import count
 
-__all__ = ["HotLoop", "Instruction", "ListedFunction", "Listing", "Placed", "called", "clone_of", "hot_loops", "read"]
+__all__ = ["HotLoop", "Listing", "Placed", "hot_loops", "read"]
 
 _FILE = re.compile(r'\s*\.file\s+(\d+)\s+"([^"]*)"(?:\s+"([^"]*)")?')
 _LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)")
