@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from ..model import ComparisonError, FunctionCode
+from ..model import CellFunction, ComparisonError
 from ..render import Kind, needed
-from ..runtime import object_code_of
+from ..runtime import loops_of, origin_of
 from .agreement import outputs
 from .expectation import FAULTS
 from .machine import Work, function_work, loop_line, ufunc_work
@@ -93,10 +93,10 @@ class Candidate:
         return f"line {line}, data-dependent loop" if line else ""
 
     @property
-    def _code(self) -> FunctionCode | None:
+    def _code(self) -> CellFunction | None:
         """What one of our ufuncs was made of."""
-        owner = object_code_of(self.function) if isinstance(self.function, np.ufunc) else None
-        return next((code for code in owner[0].functions if code.name == owner[1]), None) if owner else None
+        origin = origin_of(self.function) if isinstance(self.function, np.ufunc) else None
+        return origin.cell_function if origin else None
 
 
 CandidateLike = Callable[..., Any] | str | Candidate
@@ -157,7 +157,7 @@ def _candidate(label: str, value: Any, names: Mapping[str, Any]) -> Candidate:
         return Candidate(label, _synchronous(function, _block_until_ready), origin=function)
     kind: Kind = "other"
     if isinstance(function, np.ufunc):
-        kind = "numpy" if object_code_of(function) is None else "ufunc"
+        kind = "ufunc" if loops_of(function) else "numpy"
     return Candidate(label, function, kind, origin=value)
 
 

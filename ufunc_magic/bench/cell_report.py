@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model import MOST_TIMED, TYPES, ComparisonError, FunctionCode, ObjectCode, OptionError, Options, UfuncMagicError
+from ..model import MOST_TIMED, TYPES, CellFunction, ComparisonError, ObjectCode, OptionError, Options, UfuncMagicError
 from ..render import BoundPlain, BoundUfunc, Comparison, Report, Row
 from ..runtime import Build, device
 from ..toolchain import nvrtc
@@ -57,7 +57,7 @@ def report(
     ``compile_cython`` makes the rivals of ``--vs cython``; ``progress`` is called during ``--sizes``, as by `compare`.
     """
     object_code = build.object_code
-    codes = [code for code in object_code.functions if code.name in build]
+    codes = [code for code in build.report_data.functions if code.name in build]
     ufuncs = [code for code in codes if code.kind == "ufunc"]
     comparisons: list[Comparison] = []
     notes = [*build.notes, *_gpu_notices(object_code)]
@@ -69,7 +69,7 @@ def report(
         notes += more
     if options.verbose:
         steps = ", ".join(f"{step} {seconds * 1e3:.2f} ms" for step, seconds in build.seconds.items())
-        notes += [f"steps: {steps}", f"command: {object_code.command}"]
+        notes += [f"steps: {steps}", f"command: {build.report_data.command}"]
     known = {code.name for code in codes}
     # Modules are what the cell imported, not what it made.
     others = [name for name in build if name not in known and not isinstance(build[name], types.ModuleType)]
@@ -93,7 +93,7 @@ def report(
 # -- what was bound, in words
 
 
-def _plain(code: FunctionCode) -> BoundPlain:
+def _plain(code: CellFunction) -> BoundPlain:
     if code.kind == "plain":
         return BoundPlain(code.name, code.reason)
     if code.kind == "kernel":
@@ -107,11 +107,11 @@ def _word(name: str, value: Any) -> str:
     return f"{name} (class)" if isinstance(value, type) else f"{name}()" if callable(value) else name
 
 
-def _call(code: FunctionCode) -> str:
+def _call(code: CellFunction) -> str:
     return f"{code.name}({', '.join(code.parameters)})"
 
 
-def _loops(code: FunctionCode) -> tuple[str, ...]:
+def _loops(code: CellFunction) -> tuple[str, ...]:
     return tuple(_letters(loop.types, code.nin) for loop in code.loops)
 
 
@@ -134,7 +134,7 @@ class _Cell:
     progress: Progress | None = None
     sizes: Sequence[int] = ()
 
-    def compared(self, codes: Sequence[FunctionCode]) -> tuple[list[Comparison], list[str]]:
+    def compared(self, codes: Sequence[CellFunction]) -> tuple[list[Comparison], list[str]]:
         """A table for each of the first functions that can be timed, and notes."""
         known = [code for code in codes if code.kind == "ufunc" or code.samples]
         reference = _reference(self.options.ref, self.names) if self.options.ref and known else None
@@ -158,7 +158,7 @@ class _Cell:
                 comparisons.append(self.over_sizes(code, share=share))
         return comparisons, notes
 
-    def table(self, code: FunctionCode, reference: Callable[..., Any] | None, *, share: float) -> Comparison:
+    def table(self, code: CellFunction, reference: Callable[..., Any] | None, *, share: float) -> Comparison:
         """One function beside the others, at one size."""
         options, object_code = self.options, self.build.object_code
         try:
@@ -211,7 +211,7 @@ class _Cell:
             missing = (*missing, f"no Python form: it {code.python_reason}{hint}")
         return replace(comparison, notes=(*comparison.notes, *missing))
 
-    def over_sizes(self, code: FunctionCode, *, share: float) -> Comparison:
+    def over_sizes(self, code: CellFunction, *, share: float) -> Comparison:
         """A ufunc and its rivals over sizes; without ``--vs`` its NumPy expression."""
         function = _places(self.build[code.name], self.build.object_code)[0]
         others, notes = rivals(code, self.options.vs, compile_cython=self.compile_cython)
