@@ -24,11 +24,11 @@ from ufunc_magic.bench.machine import (
     verdict,
 )
 from ufunc_magic.bench.rivals import chosen, forms, rivals
+from ufunc_magic.model import CellFunction, ObjectCode, ReportData, Target
 from ufunc_magic.model.errors import ComparisonError
-from ufunc_magic.model.object_code import FunctionCode, ObjectCode, Target
 from ufunc_magic.model.options import Options
 from ufunc_magic.render import Comparison
-from ufunc_magic.runtime.registry import Build
+from ufunc_magic.runtime.registry import Build, LoadedObject
 
 LIMITS = Limits(((1 << 15, 80e9), (48 << 20, 10e9)), 50e9)
 
@@ -55,7 +55,7 @@ def f(a):
     t = sq(a)
     return np.where(a < 0.5, 4*a + np.exp(-a), t + K)
 """
-CODE = FunctionCode(
+CODE = CellFunction(
     "f", "ufunc", nin=1, nout=1, python=PYTHON, checked=PYTHON, vector=VECTOR, python_name="f", timed=(12, 12)
 )
 
@@ -248,9 +248,9 @@ def test_rivals_that_are_not_installed_are_named(monkeypatch: pytest.MonkeyPatch
 
 
 def test_functions_without_a_python_form_have_no_rivals() -> None:
-    code = FunctionCode("f", "ufunc", nin=1, nout=1)
+    code = CellFunction("f", "ufunc", nin=1, nout=1)
     assert rivals(code, "numpy") == ((), ("numpy left out: the function has no Python form",))
-    core = FunctionCode("f", "ufunc", nin=1, nout=1, python=PYTHON, core="(n)->()")
+    core = CellFunction("f", "ufunc", nin=1, nout=1, python=PYTHON, core="(n)->()")
     assert rivals(core, "numpy") == ((), ("numpy left out: the function works on arrays",))
 
 
@@ -316,7 +316,8 @@ def test_a_cell_s_function_and_its_rivals_over_sizes(monkeypatch: pytest.MonkeyP
     assert vector is not None
     monkeypatch.setattr("ufunc_magic.bench.cell_report.BUDGET", 0.05)
     monkeypatch.setattr("ufunc_magic.bench.cell_report.BUDGET_OF_SIZES", 0.2)
-    build = Build({"f": vector}, ObjectCode(b"", Target("elf", "linux", "x"), (CODE,), "c"), "In[3]", False, {})
+    object_code = ObjectCode(b"", Target("elf", "linux", "x"), (CODE.function_code,), "c")
+    build = Build(LoadedObject(object_code, functions={"f": vector}, report_data=ReportData((CODE,))), "In[3]")
     shares: list[float] = []
 
     def over_sizes(**options: Any) -> Comparison:

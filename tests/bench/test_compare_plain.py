@@ -16,11 +16,11 @@ from ufunc_magic.bench.cell_report import report
 from ufunc_magic.bench.expectation import changed, leaves
 from ufunc_magic.bench.samples import sample_arguments
 from ufunc_magic.bench.trial import Request, compare_function
+from ufunc_magic.model import CellFunction, ObjectCode, ReportData, Target
 from ufunc_magic.model.errors import ComparisonError
-from ufunc_magic.model.object_code import FunctionCode, ObjectCode, Target
 from ufunc_magic.model.options import MOST_TIMED, Options
 from ufunc_magic.render import Comparison
-from ufunc_magic.runtime.registry import Build
+from ufunc_magic.runtime.registry import Build, LoadedObject
 
 
 class FakeClock:
@@ -409,14 +409,15 @@ def test_a_reference_for_another_function_is_a_note() -> None:
 SUM = "def f(array):\n    total = 0\n    for i in range(array.shape[0]):\n        total += array[i]\n    return total\n"
 
 
-def _code(name: str, **fields: Any) -> FunctionCode:
+def _code(name: str, **fields: Any) -> CellFunction:
     given: dict[str, Any] = {"parameters": ("array",), "reason": "takes an array", "python_name": "f", **fields}
-    return FunctionCode(name, "python", **given)
+    return CellFunction(name, "python", **given)
 
 
-def _build(*codes: FunctionCode, **others: Any) -> Build:
+def _build(*codes: CellFunction, **others: Any) -> Build:
     functions = {code.name: np.sum for code in codes} | others
-    return Build(functions, ObjectCode(b"", Target("elf", "linux", "x"), codes, "cython"), "In[3]", False, {})
+    object_code = ObjectCode(b"", Target("elf", "linux", "x"), tuple(c.function_code for c in codes), "cython")
+    return Build(LoadedObject(object_code, functions=functions, report_data=ReportData(codes)), "In[3]")
 
 
 def test_functions_classes_and_constants_of_a_cell_are_all_listed() -> None:

@@ -25,8 +25,8 @@ from ufunc_magic.frontends.cuda import (
     nvrtc_check as check,
     refusals,
 )
+from ufunc_magic.model import CellFunction, ObjectCode
 from ufunc_magic.model.errors import Diagnostic
-from ufunc_magic.model.object_code import FunctionCode, ObjectCode
 from ufunc_magic.model.options import make_options
 from ufunc_magic.notebook.bound_names import defined_in
 from ufunc_magic.python_form.runtime_names import namespace
@@ -104,8 +104,8 @@ def compiled(source: str, **options: Any) -> build.Build:
     return um.compile_cuda(source, **{"device": "cpu", **options})
 
 
-def codes(made: build.Build) -> dict[str, FunctionCode]:
-    return {code.name: code for code in made.object_code.functions}
+def codes(made: build.Build) -> dict[str, CellFunction]:
+    return {code.name: code for code in made.report_data.functions}
 
 
 @pytest.fixture
@@ -527,7 +527,7 @@ __device__ float g(float x) { return __fmaf_rn(x, 2.0f, 1.0f) * __fadd_rn(x, 1.0
 def test_cudas_functions_have_python_forms_with_the_same_values() -> None:
     made = compiled(FORMS)
     with np.errstate(all="ignore"):
-        for code in made.object_code.functions:
+        for code in made.report_data.functions:
             assert code.python, f"{code.name}: {code.python_reason}"
             names: Mapping[str, Any] = namespace("verify")
             exec(code.checked, names)  # type: ignore[arg-type]
@@ -573,8 +573,8 @@ def test_nvrtc_knows_the_types_that_the_host_compiler_knows() -> None:
     def said(object_code: ObjectCode) -> list[Any]:
         return [(f.name, f.kind, [loop.types for loop in f.loops], f.calls, f.prototype) for f in object_code.functions]
 
-    assert said(alone) == said(host.object_code)
-    assert alone.code == b""
+    assert said(alone.object_code) == said(host.object_code)
+    assert alone.object_code.code == b""
     assert alone.notes[0] == "no compiler"
 
 

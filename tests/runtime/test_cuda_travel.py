@@ -20,7 +20,7 @@ from ufunc_magic import __main__ as shell
 from ufunc_magic.model.object_code import FunctionCode, ObjectCode, unpack
 from ufunc_magic.runtime import device
 from ufunc_magic.runtime.device import kernel_source as source
-from ufunc_magic.runtime.registry import Build
+from ufunc_magic.runtime.registry import Build, LoadedObject
 from ufunc_magic.toolchain import nvrtc
 
 pytestmark = pytest.mark.skipif(device.available(), reason="functions are not emulated here: there is a GPU")
@@ -123,8 +123,9 @@ def test_shims_keep_the_names_that_the_carried_code_has() -> None:
     whole = ObjectCode(b"", um.compile_c("int a(int x) { return x; }").object_code.target, functions, language="cuda",
                        source="__device__ float f(float x);")  # fmt: skip
     names = nvrtc.prefix(whole)
-    whole.carry(arch="compute_75", ltoir=base64.b64encode(b"code").decode(), symbols=names)
-    bare = whole.stripped(source=False)
+    here = LoadedObject(whole)
+    here.carry(arch="compute_75", ltoir=base64.b64encode(b"code").decode(), symbols=names)
+    bare = here.portable(source=False)
     assert nvrtc.prefix(bare) == names
     assert nvrtc.ltoir(bare, "sm_90") == b"code"
 

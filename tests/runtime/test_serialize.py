@@ -665,7 +665,7 @@ def test_no_byte_can_be_altered(key: bytes, monkeypatch: pytest.MonkeyPatch) -> 
     def opened(*_: object) -> None:
         raise AssertionError("altered object code was opened")
 
-    monkeypatch.setattr(serialize, "assemble", opened)
+    monkeypatch.setattr(serialize, "load", opened)
     data = pack(SMALL, entry="f", key=key)
     for place in range(len(data)):
         for other in (data[place] ^ 1, data[place] ^ 0x80, 0, 0xFF):
@@ -768,9 +768,10 @@ def test_a_header_with_a_wrong_value_is_refused_before_numpy_sees_it(place: tupl
 def test_a_writer_need_not_know_what_reports_want() -> None:
     found = built().object_code
     header = json.loads(found.header)
-    for function in header["functions"]:
-        for name in "timed cautious samples python_name python checked vector python_reason notes".split():
-            del function[name]
+    reported = "timed cautious samples effects python_name python checked vector python_reason notes".split()
+    assert [set(function) & set(reported) for function in header["functions"]] == [set()] * len(header["functions"])
+    for name in "annotated command diagnostics notes".split():
+        del header[name]
     assert um.loads(sealed(json.dumps({**header, "entry": "twice"}).encode(), found.code)) is built().twice
 
 
@@ -798,7 +799,7 @@ def test_an_unsigned_payload_is_refused_where_a_key_is_set() -> None:
 
 def test_a_seal_made_anew_does_not_replace_the_signature(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who can write bytes can compute SHA-256; only who has the key can sign."""
-    monkeypatch.setattr(serialize, "assemble", lambda *_, **__: pytest.fail("it was opened"))
+    monkeypatch.setattr(serialize, "load", lambda *_, **__: pytest.fail("it was opened"))
     code = altered(built().object_code, 1)
     signed = um.dumps(built().twice, key="secret")
     resealed = pack(code, entry="twice", key=b"other")

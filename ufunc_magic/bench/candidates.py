@@ -17,28 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from ..model import ComparisonError, FunctionCode
+from ..model import CellFunction, ComparisonError
 from ..render import Kind, needed
+from ..runtime import loops_of, origin_of
 from .agreement import outputs
 from .expectation import FAULTS
 from .machine import Work, function_work, loop_line, ufunc_work
 from .rounds import Call, Clock, once
 
-__all__ = [
-    "NUMEXPR",
-    "Candidate",
-    "CandidateLike",
-    "candidates",
-    "copies",
-    "described",
-    "evaluated",
-    "first_call",
-    "numeric",
-    "numexpr_function",
-    "refused",
-    "restore",
-    "variants",
-]
+__all__ = ["Candidate", "CandidateLike", "candidates", "evaluated", "first_call", "numexpr_function", "variants"]
 
 #: What marks a text as an expression for numexpr.
 NUMEXPR = "numexpr:"
@@ -106,19 +93,13 @@ class Candidate:
         return f"line {line}, data-dependent loop" if line else ""
 
     @property
-    def _code(self) -> FunctionCode | None:
+    def _code(self) -> CellFunction | None:
         """What one of our ufuncs was made of."""
-        if not isinstance(self.function, np.ufunc):
-            return None
-        functions = getattr(_object_code(self.function), "functions", ())
-        return next((code for code in functions if code.name == self.function.__name__), None)
+        origin = origin_of(self.function) if isinstance(self.function, np.ufunc) else None
+        return origin.cell_function if origin else None
 
 
 CandidateLike = Callable[..., Any] | str | Candidate
-
-
-def _object_code(ufunc: np.ufunc) -> Any | None:
-    return getattr(ufunc, "__dict__", {}).get("__ufm_object_code__")
 
 
 def candidates(
@@ -176,7 +157,7 @@ def _candidate(label: str, value: Any, names: Mapping[str, Any]) -> Candidate:
         return Candidate(label, _synchronous(function, _block_until_ready), origin=function)
     kind: Kind = "other"
     if isinstance(function, np.ufunc):
-        kind = "numpy" if _object_code(function) is None else "ufunc"
+        kind = "ufunc" if loops_of(function) else "numpy"
     return Candidate(label, function, kind, origin=value)
 
 

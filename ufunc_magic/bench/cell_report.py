@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model import MOST_TIMED, TYPES, ComparisonError, FunctionCode, ObjectCode, OptionError, Options, UfuncMagicError
+from ..model import MOST_TIMED, CellFunction, ComparisonError, ObjectCode, OptionError, Options, UfuncMagicError
 from ..render import BoundPlain, BoundUfunc, Comparison, Report, Row
-from ..runtime import Build, device
+from ..runtime import Build, device, letters
 from ..toolchain import nvrtc
 from .agreement import agreement
 from .candidates import CandidateLike, evaluated
@@ -57,7 +57,7 @@ def report(
     ``compile_cython`` makes the rivals of ``--vs cython``; ``progress`` is called during ``--sizes``, as by `compare`.
     """
     object_code = build.object_code
-    codes = [code for code in object_code.functions if code.name in build]
+    codes = [code for code in build.report_data.functions if code.name in build]
     ufuncs = [code for code in codes if code.kind == "ufunc"]
     comparisons: list[Comparison] = []
     notes = [*build.notes, *_gpu_notices(object_code)]
@@ -69,14 +69,21 @@ def report(
         notes += more
     if options.verbose:
         steps = ", ".join(f"{step} {seconds * 1e3:.2f} ms" for step, seconds in build.seconds.items())
-        notes += [f"steps: {steps}", f"command: {object_code.command}"]
+        notes += [f"steps: {steps}", f"command: {build.report_data.command}"]
     known = {code.name for code in codes}
     # Modules are what the cell imported, not what it made.
     others = [name for name in build if name not in known and not isinstance(build[name], types.ModuleType)]
     return Report(
         name=build.name,
         functions=tuple(
-            BoundUfunc(code.name, _loops(code), code.doc.partition("\n")[0], code.core, _call(code)) for code in ufuncs
+            BoundUfunc(
+                code.name,
+                tuple(letters(loop.types, code.nin) for loop in code.loops),
+                code.doc.partition("\n")[0],
+                code.core,
+                _call(code),
+            )
+            for code in ufuncs
         ),
         plain=tuple(_plain(code) for code in codes if code.kind != "ufunc"),
         comparisons=tuple(comparisons),
@@ -93,7 +100,7 @@ def report(
 # -- what was bound, in words
 
 
-def _plain(code: FunctionCode) -> BoundPlain:
+def _plain(code: CellFunction) -> BoundPlain:
     if code.kind == "plain":
         return BoundPlain(code.name, code.reason)
     if code.kind == "kernel":
@@ -107,17 +114,8 @@ def _word(name: str, value: Any) -> str:
     return f"{name} (class)" if isinstance(value, type) else f"{name}()" if callable(value) else name
 
 
-def _call(code: FunctionCode) -> str:
+def _call(code: CellFunction) -> str:
     return f"{code.name}({', '.join(code.parameters)})"
-
-
-def _loops(code: FunctionCode) -> tuple[str, ...]:
-    return tuple(_letters(loop.types, code.nin) for loop in code.loops)
-
-
-def _letters(types: Sequence[int], nin: int) -> str:
-    letters = "".join(TYPES[t].char for t in types)
-    return f"{letters[:nin]}->{letters[nin:]}"
 
 
 # -- comparisons
@@ -134,7 +132,7 @@ class _Cell:
     progress: Progress | None = None
     sizes: Sequence[int] = ()
 
-    def compared(self, codes: Sequence[FunctionCode]) -> tuple[list[Comparison], list[str]]:
+    def compared(self, codes: Sequence[CellFunction]) -> tuple[list[Comparison], list[str]]:
         """A table for each of the first functions that can be timed, and notes."""
         known = [code for code in codes if code.kind == "ufunc" or code.samples]
         reference = _reference(self.options.ref, self.names) if self.options.ref and known else None
@@ -158,7 +156,7 @@ class _Cell:
                 comparisons.append(self.over_sizes(code, share=share))
         return comparisons, notes
 
-    def table(self, code: FunctionCode, reference: Callable[..., Any] | None, *, share: float) -> Comparison:
+    def table(self, code: CellFunction, reference: Callable[..., Any] | None, *, share: float) -> Comparison:
         """One function beside the others, at one size."""
         options, object_code = self.options, self.build.object_code
         try:
@@ -186,7 +184,7 @@ class _Cell:
                 function=function,
                 label=label,
                 gpu=gpu,
-                types=_letters(code.timed, code.nin),
+                types=letters(code.timed, code.nin),
                 cores=[[int(d) if d.isdecimal() else d for d in core] for core in code.cores[: code.nin]],
                 rivals=(*python.expression, *(one for one in others if one.kind != "numpy")),
                 threads=self.build.threads if object_code.threads else None,
@@ -211,7 +209,7 @@ class _Cell:
             missing = (*missing, f"no Python form: it {code.python_reason}{hint}")
         return replace(comparison, notes=(*comparison.notes, *missing))
 
-    def over_sizes(self, code: FunctionCode, *, share: float) -> Comparison:
+    def over_sizes(self, code: CellFunction, *, share: float) -> Comparison:
         """A ufunc and its rivals over sizes; without ``--vs`` its NumPy expression."""
         function = _places(self.build[code.name], self.build.object_code)[0]
         others, notes = rivals(code, self.options.vs, compile_cython=self.compile_cython)
@@ -222,7 +220,7 @@ class _Cell:
             return survivors(checked, columns(arrays))[1]  # type: ignore[arg-type]
 
         arguments = sample_inputs(
-            _letters(code.timed, code.nin),
+            letters(code.timed, code.nin),
             size=min(SAMPLED, self.sizes[-1]),
             probe=function,
             screen=passes if checked else None,

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..model import TYPES, ComparisonError, FunctionCode, UfuncMagicError
+from ..model import TYPES, CellFunction, ComparisonError, UfuncMagicError
 from ..python_form import namespace
 from ..render import installed
 from .candidates import Candidate, numexpr_function
@@ -19,7 +19,7 @@ from .dialects import cython_text, numexpr_text
 from .expectation import FAULTS
 from .rounds import CLOCK, Clock
 
-__all__ = ["RIVALS", "Forms", "chosen", "forms", "rivals"]
+__all__ = ["chosen", "forms", "rivals"]
 
 RIVALS = ("numpy", "numba", "numexpr", "cython", "vectorize")
 
@@ -44,7 +44,7 @@ class Forms:
         return () if self.vector is None else (Candidate("NumPy expression", self.vector, "numpy"),)
 
 
-def forms(code: FunctionCode) -> Forms:
+def forms(code: CellFunction) -> Forms:
     """Run the module texts of a function's Python forms; they were made of this cell's own words."""
     if not code.python:
         return Forms()
@@ -55,7 +55,7 @@ def forms(code: FunctionCode) -> Forms:
     )
 
 
-def _run(code: FunctionCode, text: str, kind: Any) -> Callable[..., Any]:
+def _run(code: CellFunction, text: str, kind: Any) -> Callable[..., Any]:
     """The function of one text."""
     names: dict[str, Any] = namespace(kind)
     exec(compile(text, f"<{code.name} in Python>", "exec"), names)
@@ -79,17 +79,13 @@ def chosen(words: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def rivals(
-    code: FunctionCode,
-    words: str | Sequence[str],
-    *,
-    compile_cython: CompileCython | None = None,
-    clock: Clock = CLOCK,
+    code: CellFunction, words: str | Sequence[str], *, compile_cython: CompileCython | None = None, clock: Clock = CLOCK
 ) -> tuple[tuple[Candidate, ...], tuple[str, ...]]:
     """Make the rivals of one element-wise function.
 
     Parameters
     ----------
-    code : FunctionCode
+    code : CellFunction
     words : str or sequence of str
         ``"numpy,numba"``.
     compile_cython : callable
@@ -115,7 +111,7 @@ def rivals(
     return tuple(candidates), tuple(notes)
 
 
-def _rival(name: str, code: FunctionCode, compile_cython: CompileCython | None, clock: Clock) -> Candidate:
+def _rival(name: str, code: CellFunction, compile_cython: CompileCython | None, clock: Clock) -> Candidate:
     match name:
         case "numpy":
             if not code.vector:
@@ -131,11 +127,11 @@ def _rival(name: str, code: FunctionCode, compile_cython: CompileCython | None, 
     return _cython(code, compile_cython, clock)
 
 
-def _letters(code: FunctionCode) -> str:
+def _letters(code: CellFunction) -> str:
     return "".join(TYPES[number].char for number in code.timed)
 
 
-def _numba(code: FunctionCode, clock: Clock) -> Candidate:
+def _numba(code: CellFunction, clock: Clock) -> Candidate:
     numba = installed("numba")
     if numba is None:
         raise _Missing("Numba is not installed (pip install numba)")
@@ -160,7 +156,7 @@ def _numba(code: FunctionCode, clock: Clock) -> Candidate:
     return Candidate("numba.vectorize", function, compile_seconds=clock() - start)
 
 
-def _numexpr(code: FunctionCode, clock: Clock) -> Candidate:
+def _numexpr(code: CellFunction, clock: Clock) -> Candidate:
     if installed("numexpr") is None:
         raise _Missing("numexpr is not installed (pip install numexpr)")
     text = numexpr_text(code.vector, name=code.python_name) if code.vector and code.nout == 1 else None
@@ -177,7 +173,7 @@ def _numexpr(code: FunctionCode, clock: Clock) -> Candidate:
     return Candidate("numexpr", function, compile_seconds=clock() - start)
 
 
-def _cython(code: FunctionCode, compile_cython: CompileCython | None, clock: Clock) -> Candidate:
+def _cython(code: CellFunction, compile_cython: CompileCython | None, clock: Clock) -> Candidate:
     if compile_cython is None or installed("Cython") is None:
         raise _Missing("Cython is not installed (pip install cython)")
     text = cython_text(code.python, name=code.python_name, letters=_letters(code), nin=code.nin)

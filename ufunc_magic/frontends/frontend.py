@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from .. import runtime, store
-from ..model import ObjectCode, Options
+from ..model import CompiledCell, Options
 from ..toolchain import (
     Toolchain,
     base_flags,
@@ -30,7 +30,7 @@ class Backend(Protocol):
     def key(self, source: str, *, options: Options) -> str:
         """The cache key of ``source``: everything that could change its machine code.  Starts no process."""
 
-    def compile(self, source: str, *, options: Options, name: str, folder: Path) -> ObjectCode:
+    def compile(self, source: str, *, options: Options, name: str, folder: Path) -> CompiledCell:
         """Compile ``source`` in the private ``folder``.
 
         Raises

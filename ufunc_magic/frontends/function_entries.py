@@ -1,4 +1,4 @@
-"""What the object code says of each function: the only file of the front ends that knows the fields of FunctionCode."""
+"""What the object code says of each function: the only file of the front ends that knows the fields of CellFunction."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from .. import codegen, python_form
-from ..model import MOST_TIMED, Function, FunctionCode, LoopCode, Options, Signature, SignatureError, Unit, loop_order
+from ..model import MOST_TIMED, CellFunction, Function, LoopCode, Options, Signature, SignatureError, Unit, loop_order
 from .native import narrow
 
 __all__ = [
@@ -85,11 +85,11 @@ def ufunc_entry(
     notes: Sequence[str] = (),
     effects: Sequence[str] = (),
     calls: tuple[str, ...] = (),
-) -> FunctionCode:
-    """A ufunc; ``notes`` stand behind those of the signature, and the rest is as in `FunctionCode`."""
+) -> CellFunction:
+    """A ufunc; ``notes`` stand behind those of the signature, and the rest is as in `CellFunction`."""
     function = signature.function
     results = [o.name or ("out" if signature.nout == 1 else f"out{n}") for n, o in enumerate(signature.outputs, 1)]
-    return FunctionCode(
+    return CellFunction(
         name=signature.name,
         kind="ufunc",
         nin=signature.nin,
@@ -121,11 +121,11 @@ def native_entry(
     reason: tuple[str, str] = ("", ""),
     calls: tuple[str, ...] = (),
     prototype: tuple[str, ...] = (),
-) -> FunctionCode:
+) -> CellFunction:
     """A function that is called as it is, the one at ``index`` of the object's table: through cffi where it has a
     ``declaration`` and a ``reason`` (with what to do about it) to be no ufunc, else a kernel of CUDA's."""
     why, remedy = reason
-    return FunctionCode(
+    return CellFunction(
         name=name,
         kind="plain" if declaration else "kernel",
         index=index,
@@ -140,9 +140,9 @@ def native_entry(
     )
 
 
-def python_entry(function: Function, *, reason: str, samples: tuple[str, ...], form: Form) -> FunctionCode:
+def python_entry(function: Function, *, reason: str, samples: tuple[str, ...], form: Form) -> CellFunction:
     """A function that stays what it is to Python."""
-    return FunctionCode(
+    return CellFunction(
         name=function.name,
         kind="python",
         parameters=tuple(p.name for p in function.parameters),
@@ -191,7 +191,7 @@ def c_ufunc_entries(
     without: Collection[str] = (),
     remedy: str | None = ", or --types",
     calls: Mapping[str, tuple[str, ...]] | None = None,
-) -> list[FunctionCode]:
+) -> list[CellFunction]:
     """One ufunc for each name but those ``without``.
 
     ``remedy`` is what else helps a ufunc without a loop for float64; None to say nothing about that.

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ... import codegen, toolchain
-from ...model import CompileError, FunctionCode, ObjectCode, Options, Signature
+from ...model import CellFunction, CompiledCell, CompileError, ObjectCode, Options, ReportData, Signature
 from .. import cell_settings, function_entries, native, operands
 from ..frontend import compiler_flags, linker_flags
 from . import line_markers
@@ -23,7 +23,7 @@ __all__ = ["compile"]
 _MANY = 300
 
 
-def compile(source: str, *, options: Options, name: str, folder: Path) -> ObjectCode:
+def compile(source: str, *, options: Options, name: str, folder: Path) -> CompiledCell:
     """Compile a cell in the private ``folder``.
 
     Raises
@@ -109,22 +109,21 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Object
     types = codegen.read_types(code, translation)
     functions = function_entries.c_ufunc_entries(translation, types, forms.result(), unit)
     functions += _plain_entries(plain, source, text, name)
-    return ObjectCode(
+    object_code = ObjectCode(
         code=code,
         target=native.target(code, options),
-        functions=tuple(functions),
+        functions=tuple(f.function_code for f in functions),
         language="c++" if options.cplus else "c",
         toolchain=description.version,
         source=source,
         name=name,
         threads=bool(options.parallel),
-        command=shlex.join([*tool.command, *flags, "-", *options.src, *link]),
-        diagnostics=tuple(diagnostics),
-        notes=plan.notes,
     )
+    command = shlex.join([*tool.command, *flags, "-", *options.src, *link])
+    return CompiledCell(object_code, ReportData(tuple(functions), tuple(diagnostics), plan.notes, command))
 
 
-def _plain_entries(plain: tuple[operands.Plain, ...], source: str, text: str, name: str) -> list[FunctionCode]:
+def _plain_entries(plain: tuple[operands.Plain, ...], source: str, text: str, name: str) -> list[CellFunction]:
     """Functions that are called through cffi, with the types that it needs to know."""
     if not plain:
         return []

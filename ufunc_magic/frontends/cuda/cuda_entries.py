@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from ... import codegen
-from ...model import FunctionCode, LoopCode, Signature
+from ...model import CellFunction, LoopCode, Signature
 from .. import c, native
 from ..function_entries import Form, c_ufunc_entries, loops_by_name, native_entry
 from . import cuda_roles, kernel_prototypes
@@ -23,7 +23,7 @@ def entries(
     types: Sequence[tuple[int, ...]],
     prototypes_: Sequence[tuple[str, ...]],
     python: Mapping[str, tuple[Signature, Form]],
-) -> tuple[list[FunctionCode], list[str]]:
+) -> tuple[list[CellFunction], list[str]]:
     """The functions, ufuncs first, and notes.
 
     Parameters
@@ -94,7 +94,7 @@ def _foreign(name: str) -> str:
     return f"{name} is not bound: the type of an operand is none of NumPy's"
 
 
-def _narrow(functions: Sequence[FunctionCode]) -> list[str]:
+def _narrow(functions: Sequence[CellFunction]) -> list[str]:
     """A word on ufuncs that refuse float64: one for all, since float is what people write for a GPU."""
     names = [f.name for f in functions if f.kind == "ufunc" and native.narrow(f.name, f.loops, nin=2)]
     if not names:

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from ... import codegen, toolchain
-from ...model import CompileError, Diagnostic, ObjectCode, Options, Unit
+from ...model import CompiledCell, CompileError, Diagnostic, ObjectCode, Options, ReportData, Unit
 from .. import c, cell_settings, native
 from ..frontend import compiler_flags, linker_flags
 from ..function_entries import python_forms, representatives
@@ -33,7 +33,7 @@ static __attribute__((__unused__)) void __ufm_fail_with(const char *__ufm_name, 
 """
 
 
-def compile(source: str, *, options: Options, name: str, folder: Path, tool: toolchain.Toolchain) -> ObjectCode:
+def compile(source: str, *, options: Options, name: str, folder: Path, tool: toolchain.Toolchain) -> CompiledCell:
     """Compile a cell in the private ``folder`` with a C++ compiler; NVRTC, where it is, checks it meanwhile.
 
     Raises
@@ -46,7 +46,7 @@ def compile(source: str, *, options: Options, name: str, folder: Path, tool: too
         raise cuda_messages.improved(fault) from None
 
 
-def _compiled(source: str, *, options: Options, name: str, folder: Path, tool: toolchain.Toolchain) -> ObjectCode:
+def _compiled(source: str, *, options: Options, name: str, folder: Path, tool: toolchain.Toolchain) -> CompiledCell:
     description = native.described(tool)
     flags = [*compiler_flags(tool, options), f"-isystem{_TEMPLATES / 'cuda'}", "-Wno-unknown-pragmas"]
     link = linker_flags(tool, options)
@@ -90,20 +90,24 @@ def _compiled(source: str, *, options: Options, name: str, folder: Path, tool: t
         prototypes_=kernel_prototypes.read(code, reading.exports, marker),
         python=python,
     )
-    return ObjectCode(
+    object_code = ObjectCode(
         code=code,
         target=native.target(code, options),
-        functions=tuple(functions),
+        functions=tuple(f.function_code for f in functions),
         language="cuda",
         toolchain=description.version,
         source=source,
         name=name,
         threads=bool(options.parallel),
-        command=shlex.join([*tool.command, *flags, "-", *options.src, *link]),
-        diagnostics=(*diagnostics, *verdict.diagnostics),
-        notes=(*plan.notes, *notes, *verdict.notes),
         device=verdict.device,
     )
+    report_data = ReportData(
+        functions=tuple(functions),
+        diagnostics=(*diagnostics, *verdict.diagnostics),
+        notes=(*plan.notes, *notes, *verdict.notes),
+        command=shlex.join([*tool.command, *flags, "-", *options.src, *link]),
+    )
+    return CompiledCell(object_code, report_data)
 
 
 def _translated(reading: Reading, plan: native.Plan) -> tuple[codegen.Translation, str, bytes]:

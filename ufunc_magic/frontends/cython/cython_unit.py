@@ -17,14 +17,16 @@ import numpy as np
 from ... import codegen, store, toolchain
 from ...model import (
     MOST_TIMED,
+    CellFunction,
+    CompiledCell,
     Diagnostic,
     Function,
-    FunctionCode,
     NumberType,
     ObjectCode,
     Operand,
     Options,
     Parameter,
+    ReportData,
     Signature,
     ToolchainError,
     number_type,
@@ -71,7 +73,7 @@ class _Unit:
     notes: tuple[str, ...]
 
 
-def compile(source: str, *, options: Options, name: str, folder: Path) -> ObjectCode:
+def compile(source: str, *, options: Options, name: str, folder: Path) -> CompiledCell:
     """Compile a cell in the private ``folder``.
 
     Raises
@@ -101,22 +103,27 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Object
         page = annotate.read(translated.annotated, name=name, complete=complete).to_json()
     hidden = [f"{r.function.name} (it {r.reason})" for r in planned.rest if r.function.kind == "cdef"]
     notes = [f"only the cell itself can call {', '.join(hidden)}; cpdef makes a Python function"] if hidden else []
-    return ObjectCode(
+    functions = tuple(_entries(planned, codegen.read_types(code, unit.translation), forms, CellText(source)))
+    object_code = ObjectCode(
         code=code,
         target=native.target(code, options, python=str(sysconfig.get_config_var("SOABI") or "")),
-        functions=tuple(_entries(planned, codegen.read_types(code, unit.translation), forms, CellText(source))),
+        functions=tuple(f.function_code for f in functions),
         language="cython",
         toolchain=f"Cython {cython_version}, {native.described(tool).version}",
         source=source,
         name=name,
         threads=bool(options.parallel),
-        command=shlex.join([*tool.command, *unit.flags, "-", *settings.sources, *unit.link]),
-        diagnostics=(*translated.diagnostics, *warnings),
-        notes=(*unit.notes, *notes),
         module=module,
         preload=settings.preload,
+    )
+    report_data = ReportData(
+        functions=functions,
+        diagnostics=(*translated.diagnostics, *warnings),
+        notes=(*unit.notes, *notes),
+        command=shlex.join([*tool.command, *unit.flags, "-", *settings.sources, *unit.link]),
         annotated=page,
     )
+    return CompiledCell(object_code, report_data)
 
 
 def _check_headers(settings: Settings) -> None:
@@ -261,7 +268,7 @@ def _train(cell: _Cell, library: Path, profile: Path) -> None:
 
 def _entries(
     planned: Loops, types: Sequence[tuple[int, ...]], forms: Mapping[str, Any], text: CellText
-) -> list[FunctionCode]:
+) -> list[CellFunction]:
     """One entry for each name, in the order of the cell."""
     number = "Use an integer, floating-point or complex type of C."
     by_name = function_entries.loops_by_name(planned.instances, types, remedy=number)
@@ -312,14 +319,14 @@ def _representatives(planned: Loops) -> list[int]:
 
 def _wanted_forms(planned: Loops) -> list[python_form.Wanted]:
     """The functions to be written as Python."""
-    wanted = [
+    forms = [
         _wanted_ufunc(planned.instances[k].signature, planned.functions[k])
         for k in _representatives(planned)[:MOST_TIMED]
     ]
     for rest in planned.rest:
-        if _samples(rest.function) and len(wanted) < MOST_TIMED:
-            wanted.append(python_form.Wanted(rest.function.name, rest.function.line))
-    return wanted
+        if _samples(rest.function) and len(forms) < MOST_TIMED:
+            forms.append(python_form.Wanted(rest.function.name, rest.function.line))
+    return forms
 
 
 def _wanted_ufunc(signature: Signature, function: CyFunction) -> python_form.Wanted:

@@ -7,7 +7,6 @@ those and the driver: plans, tables, the loop that raises.
 from __future__ import annotations
 
 import re
-import shlex
 import sys
 from collections.abc import Sequence, Set
 from dataclasses import replace
@@ -71,7 +70,6 @@ def object_code(func: Any, *, signatures: Sequence[str] | None = None, folder: P
         doc=function.doc,
         source=function.source,
         line=function.line,
-        notes=(*function.notes, *frontends.narrow(function.name, loops, remedy=", or compile it for f8")),
     )
     common: dict[str, Any] = {
         "functions": (entry,),
@@ -84,28 +82,27 @@ def object_code(func: Any, *, signatures: Sequence[str] | None = None, folder: P
     except ToolchainError:
         if toolchain.find_all():  # CC names none: an error, as everywhere
             raise
+        # A process that loads this needs llvmlite.
         return ObjectCode(
             code=numba_kernels.emit_relocatable(function),
             target=replace(runtime.here(), libc=""),
             toolchain=versions,
             preload=runtime.PRELOAD,
-            notes=("no C compiler was found to link with: a process that loads this needs llvmlite",),
             **common,
         )
     compiler = frontends.described(tool)
     kernels = numba_kernels.emit(function, libmvec=compiler.libmvec)
-    code, command = _linked(function, kernels, tool, folder=folder)
+    code = _linked(function, kernels, tool, folder=folder)
     return ObjectCode(
         code=code,
         target=replace(runtime.here(), libc=required_glibc(code)),
         toolchain=f"{versions}, {compiler.version}",
-        command=command,
         **common,
     )
 
 
-def _linked(function: NumbaFunction, kernels: Kernels, tool: toolchain.Toolchain, *, folder: Path) -> tuple[bytes, str]:
-    """A shared library of the kernels, the driver and the unit between them; the command."""
+def _linked(function: NumbaFunction, kernels: Kernels, tool: toolchain.Toolchain, *, folder: Path) -> bytes:
+    """A shared library of the kernels, the driver and the unit between them."""
     assembly = store.Cache.write_scratch(folder / "kernels.s", kernels.assembly)
     library = folder / "kernels.so"
     flags, link = toolchain.base_flags(tool), toolchain.base_link(tool)
@@ -126,7 +123,7 @@ def _linked(function: NumbaFunction, kernels: Kernels, tool: toolchain.Toolchain
         cell=function.source,
         storage=frontends.storage(),
     )
-    return library.read_bytes(), shlex.join([*tool.command, *flags, "-", assembly.name, *link])
+    return library.read_bytes()
 
 
 # ---------------------------------------------------------------------------------------- the unit in C

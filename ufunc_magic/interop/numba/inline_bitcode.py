@@ -16,7 +16,7 @@ import llvmlite.binding as llvm
 from ... import store, toolchain
 from ...frontends import compiler_flags
 from ...model import TYPES, ObjectCode, UfuncMagicError, make_options
-from ...runtime import object_code_of
+from ...runtime import origin_of
 
 if TYPE_CHECKING:
     from .ufunc_typing import Link
@@ -56,14 +56,14 @@ def inline_function(link: Link, place: int, codegen: Any) -> Any:
     codegen : numba.core.codegen.CPUCodegen
         For which it is made.
     """
-    object_code, name = object_code_of(link.ufunc) or (None, "")
-    if object_code is None or link.code.nout != 1 or not _certain(object_code):
+    origin = origin_of(link.ufunc)
+    if origin is None or link.code.nout != 1 or not _certain(origin.object_code):
         return None
     symbol = f"{link.prefix}.inline{place}"
     letters = [TYPES[number].char for number in link.code.loops[place].types]
     for compiler in toolchain.find_all():
-        code = _bitcode(object_code, compiler) if compiler.kind in ("clang", "zig") else b""
-        text = _assembly(code, name, letters, symbol) if code else ""
+        code = _bitcode(origin.object_code, compiler) if compiler.kind in ("clang", "zig") else b""
+        text = _assembly(code, origin.name, letters, symbol) if code else ""
         if text:
             module = llvm.parse_assembly(text)
             module.triple, module.data_layout = llvm.get_process_triple(), str(codegen.target_data)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...runtime import object_code_of
+from ...runtime import origin_of
 
 __all__ = ["install"]
 
@@ -46,6 +46,6 @@ def _install() -> None:
         return ufunc_typing.UfuncType(link)
 
     def typeof_ufunc(value: np.ufunc, context: Any) -> Any:
-        return of_others(value, context) if object_code_of(value) is None else numba_type(value)
+        return of_others(value, context) if origin_of(value) is None else numba_type(value)
 
     typeof_impl.register(np.ufunc, typeof_ufunc)

@@ -19,7 +19,7 @@ from numba.extending import NativeValue, register_model, unbox
 from numba.np.numpy_support import as_dtype, from_dtype
 
 from ...model import TYPES, FunctionCode, LoopCode, SignatureError
-from ...runtime import letters, object_code_of
+from ...runtime import letters, loops_of, origin_of
 from ..hosts import address, leaf_address
 from . import _private
 
@@ -67,11 +67,10 @@ def link_of(ufunc: np.ufunc) -> Link:
     SignatureError
         If the ufunc is another's.
     """
-    origin = object_code_of(ufunc)
+    origin = origin_of(ufunc)
     if origin is None:
         raise SignatureError(f"{ufunc!r} was not made by ufunc_magic.", remedy="Give a ufunc of a cell.")
-    object_code, name = origin
-    return restored_link(ufunc, f"ufunc_magic.{object_code.digest[:40]}.{name}")
+    return restored_link(ufunc, f"ufunc_magic.{origin.object_code.digest[:40]}.{origin.name}")
 
 
 #: Types that are passed in registers as they are, NumPy's letters.
@@ -82,20 +81,20 @@ _WHOLE = frozenset("iIlLqQfd")
 
 def restored_link(ufunc: np.ufunc, prefix: str) -> Link:
     """The link under the names that code in Numba's cache has, whatever this process calls the ufunc by."""
-    origin = object_code_of(ufunc)
+    origin, loops = origin_of(ufunc), loops_of(ufunc)
+    code = origin.function_code if origin else None
     assert origin
-    object_code, name = origin
-    code = next(f for f in object_code.functions if f.name == name)
-    functions, data, *_ = ufunc.__dict__["__ufm_owns__"]
+    assert loops
+    assert code
     addresses: dict[str, int] = {}
     for place, loop in enumerate(code.loops):
-        addresses[f"loop{place}"] = functions[place]
-        if data[place]:
-            addresses[f"data{place}"] = data[place]
+        addresses[f"loop{place}"] = loops.functions[place] or 0
+        if data := loops.data[place]:
+            addresses[f"data{place}"] = data
         spelled = letters(loop.types, code.nin)
         operands = set(spelled) - {*"->"}
         # C++ may throw, and nothing catches that in compiled code.
-        if object_code.language != "c++" and operands <= _PASSED:
+        if origin.object_code.language != "c++" and operands <= _PASSED:
             with contextlib.suppress(SignatureError):
                 addresses[f"scalar{place}"] = address(ufunc, spelled)
                 if operands <= _WHOLE and (leaf := leaf_address(ufunc, spelled)):

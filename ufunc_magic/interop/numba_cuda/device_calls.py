@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...model import FunctionCode, ObjectCode
-from ...runtime import OWNER
+from ...runtime import loops_of
 from ...toolchain.nvrtc import Shim, shims
 
 __all__ = ["Form", "ValueType", "choose", "code_of", "forms", "mismatch", "refusal", "type_of_word"]
@@ -55,9 +55,8 @@ class Form:
 
 def code_of(function: Any) -> tuple[FunctionCode, ObjectCode] | None:
     """What a function of ours was made of, None for all else."""
-    object_code = getattr(function, "object_code", None)
-    if isinstance(function, np.ufunc):
-        object_code = function.__dict__.get(OWNER)
+    loops = loops_of(function)
+    object_code = loops.owner.object_code if loops else getattr(function, "object_code", None)
     if not isinstance(object_code, ObjectCode):
         return None
     name = getattr(function, "__name__", "")

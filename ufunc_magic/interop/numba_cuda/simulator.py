@@ -130,8 +130,9 @@ class SimulatedFunction:
     """A function of a CUDA cell as simulated threads call it."""
 
     def __init__(self, function: Any, code: FunctionCode, object_code: ObjectCode, simulation: Simulation) -> None:
-        loaded = runtime.held(object_code)
-        self._library = loaded.library if loaded is not None and isinstance(loaded.library, Library) else None
+        build = runtime.loaded(object_code)
+        library = None if build is None else build.loaded.library
+        self._library = library if isinstance(library, Library) else None
         self._simulation = simulation
         self._code = code
         self._forms = forms(code, object_code)

@@ -19,6 +19,7 @@ import numpy as np
 
 from ...codegen import c_string
 from ...model import TYPES, CompileError, FunctionCode, ObjectCode, ToolchainError
+from ...runtime import carried, carry
 from .nvrtc_discovery import Nvrtc, architecture, find
 from .nvrtc_program import cached, compile, flags
 
@@ -87,8 +88,8 @@ class Shim:
 
 def prefix(object_code: ObjectCode) -> str:
     """What makes names of one cell differ from another's; as in the LTO-IR that the object carries, if it does."""
-    if carried := object_code.device.get("symbols"):
-        return str(carried)
+    if names := object_code.device.get("symbols"):
+        return str(names)
     parts = [object_code.source, str(object_code.device.get("unit", "")), str(sorted(object_code.options.items()))]
     parts += [repr((f.name, f.loops, f.calls, f.prototype)) for f in object_code.functions]
     return f"__ufm_{hashlib.sha256('|'.join(parts).encode(errors='replace')).hexdigest()[:10]}"
@@ -196,20 +197,20 @@ def ltoir(object_code: ObjectCode, arch: str = "compute_75", *, nvrtc: Nvrtc | N
     -----
     The object's own is returned where it carries one.
     """
-    carried, made_for = object_code.device.get("ltoir", ""), str(object_code.device.get("arch", ""))
+    own, made_for = object_code.device.get("ltoir", ""), str(object_code.device.get("arch", ""))
     digits = [re.search(r"\d+", text) for text in (made_for, arch)]
-    if carried and digits[0] and digits[1] and int(digits[0][0]) <= int(digits[1][0]):
-        return base64.b64decode(carried)
+    if own and digits[0] and digits[1] and int(digits[0][0]) <= int(digits[1][0]):
+        return base64.b64decode(own)
     code = _compiled(object_code, "ltoir", arch, nvrtc=nvrtc)
-    if not object_code.carried.get("ltoir"):
-        object_code.carry(arch=arch, ltoir=base64.b64encode(code).decode(), symbols=prefix(object_code))
+    if not carried(object_code).get("ltoir"):
+        carry(object_code, arch=arch, ltoir=base64.b64encode(code).decode(), symbols=prefix(object_code))
     return code
 
 
 def carry_ltoir(object_code: ObjectCode) -> None:
     """Have what travels hold LTO-IR for every GPU, where NVRTC is here to make it and takes the cell."""
     compiler = find()
-    if compiler is None or object_code.carried.get("ltoir") or not shims(object_code):
+    if compiler is None or carried(object_code).get("ltoir") or not shims(object_code):
         return
     with contextlib.suppress(CompileError, ToolchainError):
         ltoir(object_code, architecture(compiler), nvrtc=compiler)
