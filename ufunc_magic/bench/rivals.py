@@ -19,7 +19,7 @@ from .candidates import Candidate, numexpr_function
 from .expectation import FAULTS
 from .rounds import CLOCK, Clock
 
-__all__ = ["RIVALS", "Forms", "chosen", "forms", "rivals"]
+__all__ = ["chosen", "forms", "rivals"]
 
 RIVALS = ("numpy", "numba", "numexpr", "cython", "vectorize")
 
@@ -79,11 +79,7 @@ def chosen(words: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def rivals(
-    code: CellFunction,
-    words: str | Sequence[str],
-    *,
-    compile_cython: CompileCython | None = None,
-    clock: Clock = CLOCK,
+    code: CellFunction, words: str | Sequence[str], *, compile_cython: CompileCython | None = None, clock: Clock = CLOCK
 ) -> tuple[tuple[Candidate, ...], tuple[str, ...]]:
     """Make the rivals of one element-wise function.
 
