@@ -17,7 +17,6 @@ from .render import Progress
 from .runtime import Build, assemble, held as built_before
 
 if TYPE_CHECKING:
-    from .guard import Sandbox
     from .render import Report, Surface, View
 
 __all__ = ["Build", "build", "report"]
@@ -81,29 +80,14 @@ def _built_of(source: str, backend: Backend, *, options: Options, name: str) -> 
     made = replace(made, cached="compile" not in seconds, seconds=seconds, printed=printed)
     made = replace(made, diagnostics=_renamed(made, name))
     sandbox = object_code.__dict__.get("__ufm_sandbox")
-    if sandbox and (price := _price(sandbox, measured=not made.cached)):
-        made = replace(made, notes=(*made.notes, price))
+    if sandbox:
+        from . import guard  # only cells with --sandbox
+
+        made = replace(made, notes=(*made.notes, *filter(None, [guard.price(sandbox, measure=not made.cached)])))
     while len(_built) >= _MOST_BUILDS:
         _built.pop(next(iter(tuple(_built)), ""), None)  # other threads make room as well
     _built[entry_key] = made
     return made
-
-
-def _price(sandbox: Sandbox, *, measured: bool) -> str:
-    """What each call of a sandboxed function costs beside the function; remembered, since a hit starts no process."""
-    cache, fact = store.default(), "sandbox 2"
-    text = cache.recall(fact)
-    if measured:
-        taken = []
-        for _ in range(20):
-            start = time.perf_counter()
-            sandbox.ping()
-            taken.append(time.perf_counter() - start)
-        text = f"{sorted(taken)[len(taken) // 2] * 1e6:.0f}"
-        cache.remember(fact, text)
-    if not text:
-        return ""
-    return f"--sandbox: every call goes to another process and back, {text} us here, and its operands are copied."
 
 
 def _compiled(
@@ -133,9 +117,9 @@ def _compiled(
             return backend.compile(source, options=arguments, name=name, folder=folder)
 
     start = time.perf_counter()
-    tried = guard.tried(object_code, again=again, sanitize=options.sanitize, lenient=options.sandbox)
+    tried = guard.try_out(object_code, again=again, sanitize=options.sanitize, lenient=options.sandbox)
     seconds["guard"] = time.perf_counter() - start
-    return tried.object_code, tried.printed
+    return tried
 
 
 def from_numba(function: Any) -> np.ufunc:
