@@ -24,7 +24,4 @@ if TYPE_CHECKING:
     from .cell_report import report as report
     from .comparing import compare as compare
 else:
-    __getattr__ = lazy_names(
-        __name__,
-        {"candidates": "evaluated", "cell_report": "report", "comparing": "compare"},
-    )
+    __getattr__ = lazy_names(__name__, {"candidates": "evaluated", "cell_report": "report", "comparing": "compare"})

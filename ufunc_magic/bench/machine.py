@@ -25,8 +25,6 @@ from ..render import Level, percent
 from .rounds import CLOCK, Call, Clock, measure, once
 
 __all__ = [
-    "CALLS",
-    "STREAM",
     "Limits",
     "Work",
     "bandwidth",
@@ -35,8 +33,6 @@ __all__ = [
     "limits",
     "loop_line",
     "machine_name",
-    "measure_bandwidth",
-    "measure_limits",
     "ufunc_work",
     "verdict",
 ]

@@ -20,20 +20,7 @@ from ..toolchain import GENERATED, Toolchain, find
 from .assembly import HotLoop, Listing, Placed, hot_loops, read
 from .tables import count, escape
 
-__all__ = [
-    "AnnotatedCell",
-    "Assembly",
-    "Generated",
-    "Remark",
-    "Vectorization",
-    "View",
-    "ViewName",
-    "generated",
-    "plain_words",
-    "read_remarks",
-    "vectorization",
-    "views",
-]
+__all__ = ["View", "ViewName", "views"]
 
 ViewName = Literal["asm", "vec", "c", "annotate"]
 
@@ -127,8 +114,7 @@ def _options(tool: Toolchain, remarks: Path) -> tuple[str, ...]:
                 f"-foptimization-record-file={remarks}",
             )
     raise ToolchainError(
-        f"{tool.kind} keeps no assembly to show.",
-        remedy="Install gcc or clang, or set CC to one of them.",
+        f"{tool.kind} keeps no assembly to show.", remedy="Install gcc or clang, or set CC to one of them."
     )
 
 
