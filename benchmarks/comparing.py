@@ -24,7 +24,7 @@ import pyperf
 
 import ufunc_magic
 from ufunc_magic.bench import compare
-from ufunc_magic.bench.measure import Call, measure
+from ufunc_magic.bench.rounds import Call, measure
 
 #: Where arrays lie to each other, modulo 4 kB, decides a fifth of the time of what writes temporaries, and depends on
 #: what a process did before.  So all of them have their places in one.

@@ -15,10 +15,9 @@ from hypothesis import given, strategies as st
 
 from ufunc_magic.bench import compare
 from ufunc_magic.bench.candidates import Candidate, candidates
-from ufunc_magic.bench.machine import Limits
-from ufunc_magic.bench.measure import Call, Stopped, measure
-from ufunc_magic.bench.roofline import verdict
-from ufunc_magic.bench.sizes import at_size, sizes_of
+from ufunc_magic.bench.machine import Limits, verdict
+from ufunc_magic.bench.rounds import Call, Stopped, measure
+from ufunc_magic.bench.samples import at_size, sizes_of
 from ufunc_magic.model.errors import CacheError, ComparisonError, OptionError
 from ufunc_magic.notebook.compare_line import HELP, CompareLine, compare_line, parse_line
 from ufunc_magic.render.comparison import Comparison, load, needed
@@ -295,7 +294,7 @@ def test_a_wrong_branch_at_one_in_ten_thousand_is_caught(sizes: str | None) -> N
 
 
 def test_a_wrong_branch_is_caught_where_only_a_part_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ufunc_magic.bench.one_size.CHECKED", 1000)
+    monkeypatch.setattr("ufunc_magic.bench.comparing.CHECKED", 1000)
     clock = FakeClock(tick=0.02)
     x = np.random.default_rng(4).permutation(np.linspace(0, 1, 20_000))
     wrong = clock.working(lambda v: np.where(v < 0.005, 7.0, np.sin(v)), call=1e-3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import math
 from pathlib import Path
 from typing import Any
@@ -9,17 +10,26 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ufunc_magic.bench import compare, machine
-from ufunc_magic.bench.arithmetic_work import Work, function_work, loop_line, ufunc_work
+from ufunc_magic.bench import compare, machine, report
 from ufunc_magic.bench.candidates import Candidate
-from ufunc_magic.bench.dialects import cython_text, numexpr_text
-from ufunc_magic.bench.machine import Limits, cache_levels, limits, measure_limits
-from ufunc_magic.bench.python_forms import forms
-from ufunc_magic.bench.rivals import chosen, rivals
-from ufunc_magic.bench.roofline import verdict
-from ufunc_magic.bench.versus import Asked, over_sizes
+from ufunc_magic.bench.machine import (
+    Limits,
+    Work,
+    cache_levels,
+    function_work,
+    limits,
+    loop_line,
+    measure_limits,
+    ufunc_work,
+    verdict,
+)
+from ufunc_magic.bench.rivals import chosen, forms, rivals
+from ufunc_magic.model import CellFunction, ObjectCode, ReportData, Target
 from ufunc_magic.model.errors import ComparisonError
-from ufunc_magic.model.object_code import FunctionCode
+from ufunc_magic.model.options import Options
+from ufunc_magic.python_form import cython_text, numexpr_text
+from ufunc_magic.render import Comparison
+from ufunc_magic.runtime.registry import Build, LoadedObject
 
 LIMITS = Limits(((1 << 15, 80e9), (48 << 20, 10e9)), 50e9)
 
@@ -46,7 +56,7 @@ def f(a):
     t = sq(a)
     return np.where(a < 0.5, 4*a + np.exp(-a), t + K)
 """
-CODE = FunctionCode(
+CODE = CellFunction(
     "f", "ufunc", nin=1, nout=1, python=PYTHON, checked=PYTHON, vector=VECTOR, python_name="f", timed=(12, 12)
 )
 
@@ -61,7 +71,7 @@ def test_limits_are_measured_once_and_remembered() -> None:
         asked.append(1)
         return LIMITS
 
-    assert [limits(found=found), limits(found=found)] == [LIMITS, LIMITS]
+    assert [limits(measured=found), limits(measured=found)] == [LIMITS, LIMITS]
     assert len(asked) == 1
 
 
@@ -239,9 +249,9 @@ def test_rivals_that_are_not_installed_are_named(monkeypatch: pytest.MonkeyPatch
 
 
 def test_functions_without_a_python_form_have_no_rivals() -> None:
-    code = FunctionCode("f", "ufunc", nin=1, nout=1)
+    code = CellFunction("f", "ufunc", nin=1, nout=1)
     assert rivals(code, "numpy") == ((), ("numpy left out: the function has no Python form",))
-    core = FunctionCode("f", "ufunc", nin=1, nout=1, python=PYTHON, core="(n)->()")
+    core = CellFunction("f", "ufunc", nin=1, nout=1, python=PYTHON, core="(n)->()")
     assert rivals(core, "numpy") == ((), ("numpy left out: the function works on arrays",))
 
 
@@ -256,10 +266,15 @@ def test_numba_computes_the_same_and_tells_what_compiling_cost() -> None:
 
 
 def test_numexpr_gets_one_expression() -> None:
-    text = numexpr_text(VECTOR, name="f")
+    text = numexpr_text(ast.parse(VECTOR), name="f")
     assert text == ("where(a < 0.5, 4 * a + exp(-a), a * a + 3.5)", ("a",))
     numexpr = pytest.importorskip("numexpr", reason="numexpr is not installed")
     assert numexpr.evaluate(text[0], {"a": np.array([2.0])}).tolist() == [7.5]
+
+
+def test_a_function_called_twice_is_written_with_both_arguments() -> None:
+    twice = "def sq(x):\n    return x * x\n\n\ndef f(a, b):\n    return sq(a) - sq(b)\n"
+    assert numexpr_text(ast.parse(twice), name="f") == ("a * a - b * b", ("a", "b"))
 
 
 @pytest.mark.parametrize(
@@ -267,11 +282,11 @@ def test_numexpr_gets_one_expression() -> None:
     ["np.hypot(a, 1.0)", "a[0]", "a % 2", "b", "1 < a < 2", "f(a)", "np.where(a < 1, a, out=a)", "(lambda: a)()"],
 )
 def test_what_numexpr_has_no_words_for_is_not_said(body: str) -> None:
-    assert numexpr_text(f"def f(a):\n    return {body}\n", name="f") is None
+    assert numexpr_text(ast.parse(f"def f(a):\n    return {body}\n"), name="f") is None
 
 
 def test_cython_gets_types() -> None:
-    assert cython_text(PYTHON, name="f", letters="dd", nin=1) == (
+    assert cython_text(ast.parse(PYTHON), name="f", letters="dd", nin=1) == (
         "# cython: infer_types=True, cdivision=True\ncimport cython\nfrom libc.math cimport exp\ncdef double K = 3.5\n"
         "cdef double sq(double x) noexcept:\n    return x * x\n@cython.ufunc\ncdef double f(double a):\n"
         "    return 4 * a + exp(-a) if a < 0.5 else sq(a) + K\n"
@@ -287,7 +302,7 @@ def test_cython_gets_types() -> None:
     ],
 )
 def test_what_cython_would_not_say_the_same_way_is_not_said(letters: str, text: str) -> None:
-    assert cython_text(text, name="f", letters=letters, nin=1) is None
+    assert cython_text(ast.parse(text), name="f", letters=letters, nin=1) is None
 
 
 def test_cython_is_compiled_by_whoever_can() -> None:
@@ -302,18 +317,25 @@ def test_cython_is_compiled_by_whoever_can() -> None:
     assert (one.function, notes, "@cython.ufunc" in asked[0]) == (np.exp, (), True)
 
 
-def test_a_cell_s_function_and_its_rivals_over_sizes() -> None:
+def test_a_cell_s_function_and_its_rivals_over_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     vector = forms(CODE).vector
     assert vector is not None
-    told: list[float] = []
-    asked = Asked("vectorize,fortran".partition(",")[0], "10:100", progress=lambda share, _: told.append(share))
-    found = over_sizes(vector, CODE, asked, share=0.05)
-    assert found.ok
-    assert (found.name, found.labels) == ("f", ("f", "np.vectorize"))
-    assert [row.elements for row in found.series("f")] == [10, 20, 50, 100]
-    assert told[-1] == 1.0
-    alone = over_sizes(vector, CODE, Asked(sizes="10"), share=0.05)
-    assert alone.labels == ("f", "NumPy expression")
+    monkeypatch.setattr("ufunc_magic.bench.cell_report.BUDGET", 0.05)
+    monkeypatch.setattr("ufunc_magic.bench.cell_report.BUDGET_OF_SIZES", 0.2)
+    object_code = ObjectCode(b"", Target("elf", "linux", "x"), (CODE.function_code,), "c")
+    build = Build(LoadedObject(object_code, functions={"f": vector}, report_data=ReportData((CODE,))), "In[3]")
+    shares: list[float] = []
+
+    def over_sizes(**options: Any) -> Comparison:
+        progress = lambda share, _: shares.append(share)  # noqa: E731
+        return report(build, options=Options(**options), names={}, progress=progress).comparisons[1]
+
+    comparison = over_sizes(vs="vectorize", sizes="10:100")
+    assert comparison.ok
+    assert (comparison.name, comparison.labels) == ("f", ("f", "np.vectorize"))
+    assert [row.elements for row in comparison.series("f")] == [10, 20, 50, 100]
+    assert shares[-1] == 1.0
+    assert over_sizes(sizes="10").labels == ("f", "NumPy expression")
 
 
 def test_a_candidate_carries_its_compile_time_to_its_row() -> None:

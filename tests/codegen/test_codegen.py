@@ -241,6 +241,7 @@ RESERVED = (
 ).split()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("word", RESERVED)
 def test_a_parameter_may_have_any_name(word: str, shared_cache: None) -> None:
     made = um.compile_c(f"double f(double {word}, double *r_) {{ *r_ = 2*{word}; return {word} + 1; }}")

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import ufunc_magic as um
-from ufunc_magic.bench import verify
-from ufunc_magic.bench.per_element import FAULTS, columns
+from ufunc_magic.bench import expectation as verify
+from ufunc_magic.bench.expectation import FAULTS, columns
 from ufunc_magic.frontends import operands
 from ufunc_magic.frontends.c import parser as cparse
 from ufunc_magic.model.options import Options

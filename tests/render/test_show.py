@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from ufunc_magic.frontends.c import c_frontend as c
+from ufunc_magic.frontends import c
+from ufunc_magic.model import CompiledCell, ObjectCode, ReportData, Target
 from ufunc_magic.model.errors import CompileError, OptionError, ToolchainError
-from ufunc_magic.model.object_code import ObjectCode
 from ufunc_magic.model.options import make_options
 from ufunc_magic.render import assembly, source_views as show
 from ufunc_magic.render.assembly import HotLoop, Placed
@@ -249,12 +249,12 @@ def _views(tmp_path: Path, *wanted: show.ViewName, cell: str = CELL, **options: 
     first, second = tmp_path / "first", tmp_path / "second"
     first.mkdir()
     second.mkdir()
-    object_code = c.compile(cell, options=asked, name="In[3]", folder=first)
+    compiled = c.compile(cell, options=asked, name="In[3]", folder=first)
 
-    def again(more: tuple[str, ...]) -> ObjectCode:
+    def again(more: tuple[str, ...]) -> CompiledCell:
         return c.compile(cell, options=replace(asked, compile_args=tuple(more)), name="In[3]", folder=second)
 
-    return show.views(object_code, wanted, again=again, folder=second)
+    return show.views(compiled, wanted, again=again, folder=second)
 
 
 @needs_listing
@@ -311,18 +311,20 @@ def test_sums_under_fast_math_become_vectors(tmp_path: Path) -> None:
     assert all("bit vectors" in loop.vectors for loop in asm.loops if loop.name == "total")
 
 
+def _cell(language: str) -> CompiledCell:
+    return CompiledCell(ObjectCode(b"", Target("elf", "linux", "x86_64"), (), language), ReportData())
+
+
 def test_zig_is_refused_with_a_word_on_what_would_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tool = compilers.Toolchain("zig", ("zig", "cc"), False, "/zig", 1, 1, "CC")
     monkeypatch.setattr(show, "find", lambda **_: tool)
-    code = ObjectCode.__new__(ObjectCode)
-    object.__setattr__(code, "language", "c")
+    code = _cell("c")
     with pytest.raises(ToolchainError, match="zig keeps no assembly to show"):
         show.views(code, ["asm"], again=lambda more: pytest.fail("compiled"), folder=tmp_path)
 
 
 def test_a_cython_cell_is_told_of_its_own_view(tmp_path: Path) -> None:
-    code = ObjectCode.__new__(ObjectCode)
-    object.__setattr__(code, "language", "cython")
+    code = _cell("cython")
     with pytest.raises(OptionError, match="Write -a"):
         show.views(code, ["asm"], again=lambda more: pytest.fail("compiled"), folder=tmp_path)
 
@@ -340,7 +342,7 @@ def test_a_function_without_a_loop_has_no_remark_on_one(tmp_path: Path) -> None:
 
 
 def test_nothing_asked_for_compiles_nothing(tmp_path: Path) -> None:
-    code = ObjectCode.__new__(ObjectCode)
+    code = _cell("c")
     assert show.views(code, [], again=lambda more: pytest.fail("compiled"), folder=tmp_path) == ()
 
 
@@ -355,11 +357,10 @@ def test_clang_shows_the_same_functions(tmp_path: Path, monkeypatch: pytest.Monk
 
 @needs_listing
 def test_a_fault_of_the_second_compilation_is_the_compiler_s_own(tmp_path: Path) -> None:
-    def broken(more: object) -> ObjectCode:
+    def broken(more: object) -> CompiledCell:
         raise CompileError("In[3] does not compile: 1 error.")
 
-    code = ObjectCode.__new__(ObjectCode)
-    object.__setattr__(code, "language", "c")
+    code = _cell("c")
     with pytest.raises(CompileError, match="1 error"):
         show.views(code, ["asm"], again=broken, folder=tmp_path)
 

@@ -1,6 +1,6 @@
 """New code runs in another process first (trial); code that is not trusted always does (sandbox).
 
-In comes the `ObjectCode` of a cell that was just compiled; out comes the same with notes, or a `CellCrashed`.
+In comes a `CompiledCell`, just compiled; out comes the same with notes, or a `CellCrashed`.
 
 ``trial`` has every loop run in the helper process; ``trial_inputs`` says on which values; ``messages`` puts what
 happened into words and decides what is an error and what a note; ``sanitize`` does it again in a build with sanitizers.
@@ -16,9 +16,9 @@ from ..lazy import lazy_names
 
 if TYPE_CHECKING:
     from .guard_process import available as available
-    from .sandbox import Sandbox as Sandbox, price as price
-    from .trial import begin as begin, try_out as try_out
+    from .sandbox import Sandbox as Sandbox
+    from .trial import begin as begin, try_out as try_out, untried as untried
 else:
     __getattr__ = lazy_names(
-        __name__, {"guard_process": "available", "sandbox": "Sandbox price", "trial": "begin try_out"}
+        __name__, {"guard_process": "available", "sandbox": "Sandbox", "trial": "begin try_out untried"}
     )

@@ -16,7 +16,6 @@ import signal
 import socket
 import sys
 import threading
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -29,7 +28,7 @@ from ..model import TYPES, CellCrashed, FunctionCode, ObjectCode
 from . import guard_process
 from .helper.wire import receive, send
 
-__all__ = ["OperandMemory", "Sandbox", "copy", "laid_out", "price"]
+__all__ = ["OperandMemory", "Sandbox", "copy", "laid_out"]
 
 #: Bytes that pass through shared memory at a time, where a call may be cut.
 _ROOM = 32 << 20
@@ -160,8 +159,23 @@ class Sandbox:
         flags: int = answer["flags"]
         return flags
 
-    def ping(self) -> None:
-        """A call for one element in which nothing is computed, to be timed."""
+    def cost_note(self, clock: Callable[[], float] | None) -> str:
+        """What each call costs beside the function: as measured with ``clock`` or, without one, as remembered."""
+        cache, fact = store.default(), "sandbox 2"
+        if clock is not None:
+            seconds = []
+            for _ in range(20):
+                start = clock()
+                self._ping()
+                seconds.append(clock() - start)
+            cache.remember(fact, f"{sorted(seconds)[len(seconds) // 2] * 1e6:.0f}")
+        cost = cache.recall(fact)
+        if not cost:
+            return ""
+        return f"--sandbox: every call goes to another process and back, {cost} us here, and its operands are copied."
+
+    def _ping(self) -> None:
+        """A call for one element in which nothing is computed."""
         code = next(code for code in self.object_code.functions if code.loops)
         cores, kinds = code.cores, code.loops[0].types
         memory = (ctypes.c_longdouble * (2 * len(kinds)))()  # room for the largest type that there is
@@ -222,23 +236,6 @@ _ENDINGS: dict[signal.Signals, str] = {
     signal.SIGABRT: "called abort() (SIGABRT)",
     signal.SIGILL: "ran into an instruction that stands for undefined behaviour (SIGILL)",
 }
-
-
-def price(sandbox: Sandbox, *, measure: bool) -> str:
-    """A note on what each call costs beside the function; the cost is remembered, since a hit starts no process."""
-    cache, fact = store.default(), "sandbox 2"
-    text = cache.recall(fact)
-    if measure:
-        seconds = []
-        for _ in range(20):
-            start = time.perf_counter()
-            sandbox.ping()
-            seconds.append(time.perf_counter() - start)
-        text = f"{sorted(seconds)[len(seconds) // 2] * 1e6:.0f}"
-        cache.remember(fact, text)
-    if not text:
-        return ""
-    return f"--sandbox: every call goes to another process and back, {text} us here, and its operands are copied."
 
 
 # ----------------------------------------------------------------------------------------- the operands

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .. import runtime, store
-from ..model import CellCrashed, FunctionCode, ObjectCode
+from ..model import CellCrashed, CellFunction, CompiledCell, ObjectCode, Options
 from . import guard_process
 from .messages import Fault, fault_of, fault_text, line_of, printed_text, warning_text
 from .sanitize import sanitized
 from .trial_inputs import Case, cases_of, singly
 
-__all__ = ["begin", "may_run_twice", "try_out"]
+__all__ = ["begin", "may_run_twice", "try_out", "untried"]
 
 REMEDY = "Nothing was bound. Mend it, or bind it untried with --no-guard (guard=False)."
 #: Bytes that a probe may map beyond what the helper has.
@@ -39,7 +39,7 @@ _UNTRIED = frozenset(
 )
 
 #: Compiles the cell again with more arguments for the compiler.
-Again = Callable[[Sequence[str]], ObjectCode]
+Again = Callable[[Sequence[str]], CompiledCell]
 
 
 def begin() -> None:
@@ -53,14 +53,20 @@ def begin() -> None:
     guard_process.shared(str(guard_process.watch_library()))
 
 
+def untried(options: Options) -> str:
+    """A note on code that is bound without a trial."""
+    why = "this system cannot fork a process for it" if options.guard else "--no-guard"
+    return f"not tried out first ({why}): a crash would end {'its sandbox' if options.sandbox else 'Python'}."
+
+
 def try_out(
-    object_code: ObjectCode, *, again: Again | None = None, sanitize: bool = False, lenient: bool = False
-) -> tuple[ObjectCode, str]:
-    """Run every loop of ``object_code`` in the helper process.
+    cell: CompiledCell, *, again: Again | None = None, sanitize: bool = False, lenient: bool = False
+) -> tuple[CompiledCell, str]:
+    """Run every loop of ``cell`` in the helper process.
 
     Parameters
     ----------
-    object_code : ObjectCode
+    cell : CompiledCell
         Just compiled.
     again : callable
         Compiles the same cell with more arguments, to find the line that a crash happened on.
@@ -71,7 +77,7 @@ def try_out(
 
     Returns
     -------
-    ObjectCode, str
+    CompiledCell, str
         With notes and more caution; what the code printed meanwhile.
 
     Raises
@@ -80,13 +86,14 @@ def try_out(
         If a function crashes, exits, does not end or writes where it must not on ordinary values, or writes where it
         must not on edge values.  What else happens on those is a note.
     """
+    object_code = cell.object_code
     if not object_code.code:  # a CUDA cell on a machine without a compiler for the host
-        return object_code, ""
+        return cell, ""
     if object_code.module and not may_run_twice(object_code.source):
         note = "not tried out first: the cell's own statements, which are needed for it, would run twice."
-        return replace(object_code, notes=(*object_code.notes, note)), ""
+        return cell.noted(note), ""
     trial = _Trial(object_code)
-    cases = [case for code in object_code.functions if _may_run(code, object_code) for case in cases_of(code)]
+    cases = [case for code in cell.report_data.functions if _may_run(code, object_code) for case in cases_of(code)]
     faults: dict[str, list[tuple[Fault, Case]]] = {}
     for fault, case in trial.run(cases):
         first = case.function.name not in trial.worked
@@ -94,13 +101,13 @@ def try_out(
             raise _crashed(fault, case, object_code, again)
         if not fault.ignored(case):
             faults.setdefault(case.function.name, []).append((fault, case))
-    tried_out = _with_notes(object_code, faults, trial)
+    cell = _with_notes(cell, faults, trial)
     if sanitize and again is not None:
-        tried_out = sanitized(tried_out, cases, again=again, ask=_ask)
-    return tried_out, trial.printed
+        cell = sanitized(cell, cases, again=again, ask=_ask)
+    return cell, trial.printed
 
 
-def _may_run(code: FunctionCode, object_code: ObjectCode) -> bool:
+def _may_run(code: CellFunction, object_code: ObjectCode) -> bool:
     if code.kind != "ufunc" or (object_code.module and not code.timed):
         return False  # it may work on objects, files, anything
     return not _UNTRIED.intersection(code.effects)
@@ -210,7 +217,7 @@ def _crashed(fault: Fault, case: Case, object_code: ObjectCode, again: Again | N
     """The error, with the line where a build with debug information crashes the same way."""
     line = 0
     if again is not None and fault.signal:
-        second = again(DEBUG)
+        second = again(DEBUG).object_code
         if case.function.name in {f.name for f in second.functions}:
             answer = _ask(second, [case])
             base = answer["base"]
@@ -222,12 +229,13 @@ def _crashed(fault: Fault, case: Case, object_code: ObjectCode, again: Again | N
     return CellCrashed(fault_text(fault, case, object_code, line=line), remedy=REMEDY)
 
 
-def _with_notes(object_code: ObjectCode, faults: dict[str, list[tuple[Fault, Case]]], trial: _Trial) -> ObjectCode:
-    """The object code with its faults as notes; functions with bad inputs are called with care from now on."""
+def _with_notes(cell: CompiledCell, faults: dict[str, list[tuple[Fault, Case]]], trial: _Trial) -> CompiledCell:
+    """The cell with its faults as notes; functions with bad inputs are called with care from now on."""
     functions = []
-    for code in object_code.functions:
+    sandbox = bool(cell.object_code.options.get("sandbox"))
+    for code in cell.report_data.functions:
         bad = faults.get(code.name, [])
-        notes = [warning_text(bad, sandbox=bool(object_code.options.get("sandbox")))] if bad else []
+        notes = [warning_text(bad, sandbox=sandbox)] if bad else []
         if code.name in trial.changed:
             what = ", ".join(sorted(trial.changed[code.name]))
             notes.append(f"{code.name} changes what belongs to the whole process and leaves it so: {what}.")
@@ -241,7 +249,7 @@ def _with_notes(object_code: ObjectCode, faults: dict[str, list[tuple[Fault, Cas
         more.append(f"not tried out first: {trial.refused}.")
     if trial.untried:
         more.append(f"not tried out first, for want of time: {', '.join(trial.untried[:5])}, ...")
-    return replace(object_code, functions=tuple(functions), notes=(*object_code.notes, *more))
+    return replace(cell, report_data=replace(cell.report_data, functions=tuple(functions))).noted(*more)
 
 
 # -- whether the statements of a Cython cell may run twice: once where the code is tried out, once here

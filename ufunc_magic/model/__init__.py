@@ -1,4 +1,8 @@
-"""The values that all rooms speak of: options, signatures, object code, diagnostics, errors.  Imports no room."""
+"""The values that all rooms speak of; frozen, of text and numbers.  Imports no room.
+
+``options`` what the user asked for, ``signature`` what a function looks like to NumPy, ``object_code`` what is
+compiled and travels, ``report_data`` what stands beside it for the report, ``errors`` diagnostics and exceptions.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,6 @@ from typing import TYPE_CHECKING
 from ..lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .cached import kept as kept
     from .errors import (
         ArgumentError as ArgumentError,
         CacheError as CacheError,
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
         refuse as refuse,
         suited as suited,
     )
+    from .report_data import CellFunction as CellFunction, CompiledCell as CompiledCell, ReportData as ReportData
     from .signature import (
         MAX_OPERANDS as MAX_OPERANDS,
         TYPES as TYPES,
@@ -59,13 +63,13 @@ else:
     __getattr__ = lazy_names(
         __name__,
         {
-            "cached": "kept",
             "errors": (
                 "ArgumentError CacheError CellCrashed ComparisonError CompileError Diagnostic LinkError "
                 "OptionError ParseError SignatureError TargetError ToolchainError UfuncMagicError"
             ),
             "object_code": "FunctionCode LoopCode ObjectCode Target is_signed pack required_glibc unpack",
             "options": "LANGUAGES MOST_TIMED Option Options TABLE make_options refuse suited",
+            "report_data": "CellFunction CompiledCell ReportData",
             "signature": (
                 "Function MAX_OPERANDS NumberType Operand Parameter Signature TYPES Unit loop_order number_type"
             ),

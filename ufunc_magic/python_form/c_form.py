@@ -9,10 +9,11 @@ double is not wider; who compares allows for that.
 
 from __future__ import annotations
 
+import ast
 import functools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import tree_sitter
 import tree_sitter_c
@@ -21,11 +22,12 @@ from tree_sitter import Node
 
 from ..frontends import c
 from ..model import Signature, Unit
+from .c_arithmetic import CType
 from .c_cell import Cell, Given, Routine, python_name
 from .c_function import called_text, main_text
 from .c_uses import declared_name, parameters_of
-from .c_vector import VectorFunction
 from .math_names import HELPERS
+from .numpy_writer import FunctionTypes, numpy_text
 from .runtime_names import namespace
 from .value import Stop, child, walk
 
@@ -98,10 +100,7 @@ def write(
         return NotPython(f"could not be written as Python ({error.msg})", signature.function.line)
     except (RecursionError, MemoryError):  # the latter is what Python's own parser says of it
         return NotPython("is nested too deeply for Python", signature.function.line)
-    try:
-        vector = _vector(cell, main, signature)
-    except (Stop, RecursionError):
-        vector = ""
+    vector = _vector(cell, main, signature, checked)
     return PyLoop(source=source, name=name, vector=vector, checked=checked)
 
 
@@ -263,27 +262,24 @@ def _forget(cell: Cell) -> None:
     cell.helpers, cell.constants, cell.requested, cell.serial = set(), {}, {}, 0
 
 
-def _vector(cell: Cell, main: Routine, signature: Signature) -> str:
-    """The NumPy text, functions of the cell it calls included."""
-    if signature.core:
-        raise Stop("has core dimensions")
-    _forget(cell)
-    order = [main.parameters[o.index].name if o.index >= 0 else "" for o in signature.outputs]
-    names = [python_name(main.parameters[o.index].name) for o in signature.inputs]
-    last = VectorFunction(cell, main, order=order).write(cell.main_name, names)
-    written: dict[str, list[str]] = {}
-    while missing := [r for name, r in cell.requested.items() if name not in written]:
-        for routine in missing:
-            if any(g.cell for g in routine.parameters) or routine.name == main.name:
-                raise Stop("calls a function with pointers, or itself")
-            names = [python_name(g.name) for g in routine.parameters]
-            called = replace(routine, main=False)
-            written[routine.name] = VectorFunction(cell, called, order=[""]).write(python_name(routine.name), names)
-    order_of = [name for name in cell.functions if name in written]
-    calls = {n: [m for m in order_of if any(f"{python_name(m)}(" in line for line in written[n][1:])] for n in order_of}
-    while free := [n for n in calls if not any(m in calls for m in calls[n])]:
-        calls = {n: inner for n, inner in calls.items() if n not in free}
-    if calls:
-        raise Stop("calls itself")
-    constants = [[text.replace("math.", "np.") for text, _ in cell.constants.values()]] if cell.constants else []
-    return _joined([*constants, *(written[n] for n in order_of), last]).replace("math.", "np.")
+def _vector(cell: Cell, main: Routine, signature: Signature, checked: str) -> str:
+    """The NumPy text, of the checked one, which says what C does; ``cell`` has just written that."""
+    types = {
+        python_name(routine.key): FunctionTypes(
+            tuple(g.type for g in routine.parameters if g.reads and not g.null), routine.returns
+        )
+        for routine in cell.requested.values()
+    }
+    inputs = [_element(main.parameters[o.index].type) for o in signature.inputs]
+    types[cell.main_name] = FunctionTypes(tuple(inputs))
+    outputs = [main.returns if o.index < 0 else _element(main.parameters[o.index].type) for o in signature.outputs]
+    if signature.core and len({t.bits for t in (*inputs, *outputs) if t.kind in "fc"}) > 1:
+        return ""  # NumPy would add floats up in float where C does in double
+    dimensions = [len(o.core) for o in signature.inputs]
+    return numpy_text(
+        ast.parse(checked), cell.main_name, dimensions=dimensions, stacked=bool(signature.core), types=types
+    )
+
+
+def _element(t: CType) -> CType:
+    return t if t.of is None else _element(t.of)

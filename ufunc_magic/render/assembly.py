@@ -6,10 +6,11 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..model import TYPES, FunctionCode, ObjectCode
+from ..model import CellFunction, CompiledCell, ObjectCode
+from ..runtime import letters
 from .tables import count
 
-__all__ = ["HotLoop", "Instruction", "ListedFunction", "Listing", "Placed", "called", "clone_of", "hot_loops", "read"]
+__all__ = ["HotLoop", "Listing", "Placed", "hot_loops", "read"]
 
 _FILE = re.compile(r'\s*\.file\s+(\d+)\s+"([^"]*)"(?:\s+"([^"]*)")?')
 _LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)")
@@ -242,23 +243,24 @@ class HotLoop:
         return ", ".join(part for part in (count(len(self.placed), "instruction"), how, self.clone) if part)
 
 
-def hot_loops(object_code: ObjectCode, listing: Listing, *, features: Collection[str]) -> tuple[HotLoop, ...]:
+def hot_loops(cell: CompiledCell, listing: Listing, *, features: Collection[str]) -> tuple[HotLoop, ...]:
     """The hot loop of every ufunc of a cell, for the types that are timed.
 
     Parameters
     ----------
-    object_code : ObjectCode
+    cell : CompiledCell
     listing : mapping
         Its assembly, of `read`.
     features : collection of str
         What this CPU has; the clone that it would run is the one that is shown.
     """
-    loops = (_hot_loop(object_code, code, listing, features) for code in object_code.functions if code.loops)
+    functions = cell.report_data.functions
+    loops = (_hot_loop(cell.object_code, code, listing, features) for code in functions if code.loops)
     return tuple(loop for loop in loops if loop is not None)
 
 
 def _hot_loop(
-    object_code: ObjectCode, code: FunctionCode, listing: Listing, features: Collection[str]
+    object_code: ObjectCode, code: CellFunction, listing: Listing, features: Collection[str]
 ) -> HotLoop | None:
     loop = next((loop for loop in code.loops if loop.types == code.timed), code.loops[-1])
     kernel, clone = clone_of(loop.index, listing, features)
@@ -276,8 +278,7 @@ def _hot_loop(
         Placed(i.text, i.line if i.file == object_code.name else 0, inner, called(i.target) if i.calls else "")
         for i, inner in chosen
     )
-    letters = "".join(TYPES[t].char for t in loop.types)
-    return HotLoop(code.name, f"{letters[: code.nin]}->{letters[code.nin :]}", clone, _vectors(placed), placed)
+    return HotLoop(code.name, letters(loop.types, code.nin), clone, _vectors(placed), placed)
 
 
 def clone_of(index: int, functions: Listing, features: Collection[str]) -> tuple[ListedFunction | None, str]:

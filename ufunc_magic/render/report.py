@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from ..model import TYPES, Diagnostic, FunctionCode, ObjectCode
+from ..model import Diagnostic, FunctionCode, ObjectCode
+from ..runtime import letters
 from .comparison import FORMAT, Comparison, Title, bundle, drawing, html_page, json_value, text_block
 from .figure import stacked
 from .tables import Row, duration, wrapped
@@ -233,6 +234,5 @@ def _function(code: FunctionCode) -> str:
     if code.kind != "ufunc":
         kinds = {"plain": "a C function", "kernel": "a kernel"}
         return f"{called}  {kinds.get(code.kind, 'a Python function')}"
-    letters = ["".join(TYPES[t].char for t in loop.types) for loop in code.loops]
-    loops = ", ".join(f"{w[: code.nin]}->{w[code.nin :]}" for w in letters)
+    loops = ", ".join(letters(loop.types, code.nin) for loop in code.loops)
     return "  ".join(filter(None, (called, code.core, loops)))

@@ -14,26 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from ..model import ObjectCode, OptionError, ToolchainError
+from ..model import CompiledCell, ObjectCode, OptionError, ToolchainError
 from ..runtime import cpu_features
 from ..toolchain import GENERATED, Toolchain, find
 from .assembly import HotLoop, Listing, Placed, hot_loops, read
 from .tables import count, escape
 
-__all__ = [
-    "AnnotatedCell",
-    "Assembly",
-    "Generated",
-    "Remark",
-    "Vectorization",
-    "View",
-    "ViewName",
-    "generated",
-    "plain_words",
-    "read_remarks",
-    "vectorization",
-    "views",
-]
+__all__ = ["View", "ViewName", "views"]
 
 ViewName = Literal["asm", "vec", "c", "annotate"]
 
@@ -58,14 +45,14 @@ class View:
 
 
 def views(
-    object_code: ObjectCode, names: Sequence[ViewName], *, again: Callable[[Sequence[str]], object], folder: Path
+    cell: CompiledCell, names: Sequence[ViewName], *, again: Callable[[Sequence[str]], object], folder: Path
 ) -> tuple[View, ...]:
     """The views of these names, in that order, from one further compilation.
 
     Parameters
     ----------
-    object_code : ObjectCode
-        Of a cell of C, C++ or CUDA for the CPU.
+    cell : CompiledCell
+        Of C, C++ or CUDA for the CPU.
     names : sequence of {"asm", "vec", "c", "annotate"}
     again : callable
         Compiles the same cell in ``folder`` with further options of the compiler.
@@ -85,6 +72,7 @@ def views(
     """
     if not names:
         return ()
+    object_code = cell.object_code
     if object_code.language == "cython":
         # With line numbers the copies that its loops call are not made: what would be shown is not what runs.
         raise OptionError("--show is for cells of C and CUDA.", remedy="Write -a, which shows the C of each line.")
@@ -92,7 +80,7 @@ def views(
     remarks = folder / "remarks"
     again(_options(tool, remarks))
     listing = read(_text_left(folder, tool, "assembly", "*.s"))
-    loops = hot_loops(object_code, listing, features=cpu_features())
+    loops = hot_loops(cell, listing, features=cpu_features())
 
     def view(name: ViewName) -> View:
         match name:
@@ -126,8 +114,7 @@ def _options(tool: Toolchain, remarks: Path) -> tuple[str, ...]:
                 f"-foptimization-record-file={remarks}",
             )
     raise ToolchainError(
-        f"{tool.kind} keeps no assembly to show.",
-        remedy="Install gcc or clang, or set CC to one of them.",
+        f"{tool.kind} keeps no assembly to show.", remedy="Install gcc or clang, or set CC to one of them."
     )
 
 

@@ -1,4 +1,11 @@
-"""Object code to ufuncs and back to bytes: all that a worker needs; it reaches no compiler."""
+"""Object code to ufuncs and back to bytes: all that a worker needs; it reaches no compiler.
+
+In goes ObjectCode, or its bytes; out come NumPy ufuncs and functions, as a `Build`.  ``registry`` opens object code
+once (`load`, `loaded`), with ``loader`` for libraries and modules, ``relocatable`` where there was no linker,
+``numpy_ufunc`` and ``cffi_function`` for the functions, ``device`` for those of the GPU; ``pickling`` is pickles,
+`dumps` and `loads`; ``exception_codec`` and ``c_library`` are for code that runs.  A ufunc carries its `UfuncLoops`
+(`loops_of`), which keep the `LoadedObject`; `origin_of` says where any function of ours comes from.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +16,29 @@ from ..lazy import lazy_names
 if TYPE_CHECKING:
     from .c_library import flush_stdio as flush_stdio
     from .cffi_function import PlainFunction as PlainFunction
+    from .exception_codec import exception as exception
     from .loader import Library as Library, cpu_features as cpu_features, here as here, memory_file as memory_file
-    from .numpy_ufunc import letters as letters
+    from .numpy_ufunc import letters as letters, loops_of as loops_of
     from .pickling import (
+        Origin as Origin,
         adopt as adopt,
+        carried as carried,
+        carry as carry,
         dumps as dumps,
         function_of as function_of,
         loads as loads,
-        object_code_of as object_code_of,
+        origin_of as origin_of,
         realize as realize,
+        rebuild as rebuild,
         secret as secret,
     )
-    from .registry import OWNER as OWNER, Build as Build, assemble as assemble, held as held
+    from .registry import (
+        Build as Build,
+        LoadedObject as LoadedObject,
+        load as load,
+        loaded as loaded,
+        sandbox_with as sandbox_with,
+    )
     from .relocatable import PRELOAD as PRELOAD
 else:
     __getattr__ = lazy_names(
@@ -28,10 +46,11 @@ else:
         {
             "c_library": "flush_stdio",
             "cffi_function": "PlainFunction",
+            "exception_codec": "exception",
             "loader": "Library cpu_features here memory_file",
-            "numpy_ufunc": "letters",
-            "pickling": "adopt dumps function_of loads object_code_of realize secret",
-            "registry": "Build OWNER assemble held",
+            "numpy_ufunc": "letters loops_of",
+            "pickling": "Origin adopt carried carry dumps function_of loads origin_of realize rebuild secret",
+            "registry": "Build LoadedObject load loaded sandbox_with",
             "relocatable": "PRELOAD",
         },
     )

@@ -13,13 +13,13 @@ from typing import Any
 
 from ..c_arithmetic import CType
 from ..c_form import NotPython
+from ..dataflow import effects
+from ..numpy_writer import numpy_text
 from ..value import Stop
 from .cython_body import Body
 from .cython_cell import Cell
 from .cython_text import Wanted, module_text
 from .cython_tree import parse
-from .python_effects import effects
-from .vectorize import vector_text
 
 __all__ = ["Form", "NotPython", "Wanted", "write"]
 
@@ -27,6 +27,9 @@ __all__ = ["Form", "NotPython", "Wanted", "write"]
 # cell that compiles must not fail for want of a baseline.
 _STRANGE = (AttributeError, LookupError, TypeError, ValueError)
 _UNREAD = "uses something that this version of Cython reads in an unknown way"
+
+#: Integers narrower than C's int, which C calculates in int and NumPy does not.
+_NARROW = frozenset((0, 1, 2, 3, 4))
 
 
 @dataclass(frozen=True)
@@ -102,8 +105,10 @@ def _form(cell: Cell, wanted: Wanted) -> Form | NotPython:
     except _STRANGE:
         return NotPython(_UNREAD, wanted.line)
     does = effects(text)
-    shapes = array_dimensions(cell, wanted)
-    vector = "" if truncates else vector_text(text, wanted, dimensions=shapes)
+    shapes = [count for at, count in enumerate(array_dimensions(cell, wanted)) if at not in wanted.outs]
+    vector = ""
+    if not (truncates or _NARROW & {*wanted.inputs}):
+        vector = numpy_text(ast.parse(text), wanted.name, dimensions=shapes, stacked=bool(wanted.core))
     return Form(text, checked, vector, wanted.name, does.pure, does.loops)
 
 
