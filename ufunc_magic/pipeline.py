@@ -68,8 +68,7 @@ def build(source: str, *, language: Language, options: Options, name: str) -> Bu
         if guarded:
             with _timed(seconds, "guard"):
                 again = _again(front_end, source, options=options, name=name)
-                trial = guard.tried(cell, again=again, sanitize=options.sanitize, lenient=options.sandbox)
-            cell, printed = trial.cell, trial.printed
+                cell, printed = guard.try_out(cell, again=again, sanitize=options.sanitize, lenient=options.sandbox)
         else:
             cell = cell.noted(guard.untried(options))
         record, code = cell.to_record(), cell.object_code.code
