@@ -14,7 +14,7 @@ from .reductions import Reductions
 from .whole_arrays import NoVector, Val
 
 if TYPE_CHECKING:
-    from .cython_text import Wanted
+    from .cython_form import Wanted
 
 __all__ = ["vector_text"]
 
