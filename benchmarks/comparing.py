@@ -23,8 +23,8 @@ import numpy as np
 import pyperf
 
 import ufunc_magic
-from ufunc_magic.bench.comparing import compare
-from ufunc_magic.bench.measure import Call, measure
+from ufunc_magic.bench import compare
+from ufunc_magic.bench.rounds import Call, measure
 
 #: Where arrays lie to each other, modulo 4 kB, decides a fifth of the time of what writes temporaries, and depends on
 #: what a process did before.  So all of them have their places in one.
@@ -48,7 +48,7 @@ X = np.linspace(0.1, 2.0, 10_000)
 #: One process of `compare`: prints the median.
 OURS = """
 import sys
-from ufunc_magic.compare import compare
+from ufunc_magic.bench import compare
 exec(sys.argv[1])
 print(compare({"f": eval(f"lambda x: {sys.argv[2]}")}, x, budget=1.0).rows[0].seconds)
 """

@@ -130,7 +130,7 @@ def again() -> dict[str, Any]:
         um.compile_cython(text, cplus=cplus)
         same = statistics.median([clocked(um.compile_cython, text, cplus=cplus)[0] for _ in range(50)])
         script = (
-            "import sys, time, ufunc_magic as um; from ufunc_magic import build\n"
+            "import sys, time, ufunc_magic as um, ufunc_magic.api, ufunc_magic.pipeline\n"
             f"t = time.perf_counter(); b = um.compile_cython({text!r}, cplus={cplus})\n"
             "print(time.perf_counter() - t, b.cached, 'Cython' in sys.modules)"
         )

@@ -26,7 +26,7 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 import ufunc_magic as um
-from ufunc_magic.interop.numba import numba_extension as numbaufunc
+from ufunc_magic.interop import attach
 
 RESULTS = Path(__file__).parent / "results" / "numba_inside.json"
 CELL = """
@@ -109,14 +109,14 @@ def apart(f: Any) -> Any:
 @contextlib.contextmanager
 def uninlined() -> Iterator[None]:
     """As without a clang."""
-    from ufunc_magic.interop.numba import ufunc_calls as numbaufunccalls
+    from ufunc_magic.interop.numba import ufunc_calls
 
-    library = numbaufunccalls.library
-    numbaufunccalls.library = lambda *_: None
+    inline_function = ufunc_calls.inline_function
+    ufunc_calls.inline_function = lambda *_: None
     try:
         yield
     finally:
-        numbaufunccalls.library = library
+        ufunc_calls.inline_function = inline_function
 
 
 def measured(functions: dict[str, Callable[..., float]], x: Any) -> dict[str, float]:
@@ -133,7 +133,7 @@ def measured(functions: dict[str, Callable[..., float]], x: Any) -> dict[str, fl
 
 
 def main() -> None:
-    numbaufunc.attach()
+    attach()
     build = um.compile_c(CELL)
     x = np.random.default_rng(1).uniform(0.1, 2.0, 20_000)
     result = {}

@@ -93,7 +93,7 @@ def compiling() -> dict[str, Any]:
         um.compile_c(CELL.format(5))
         again.append(time.perf_counter() - start)
     script = (
-        "import time, ufunc_magic as um; from ufunc_magic import build\n"
+        "import time, ufunc_magic as um, ufunc_magic.api, ufunc_magic.pipeline\n"
         f"s = {CELL.format(5)!r}\nt = time.perf_counter(); b = um.compile_c(s)\n"
         "print(time.perf_counter() - t, b.cached)"
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from . import runtime
+from . import runtime, serialize
 from .model import ObjectCode, OptionError, SignatureError, TargetError, make_options, unpack
 
 if TYPE_CHECKING:
@@ -162,13 +162,13 @@ def dumps(function: Any, *, source: bool = True, key: bytes | str | None = None)
     >>> um.loads(data)(21.0)
     42.0
     """
-    found = runtime.object_code_of(function)
-    if found is None and type(function).__module__.partition(".")[0] == "numba":
+    origin = runtime.origin_of(function)
+    if origin is None and type(function).__module__.partition(".")[0] == "numba":
         function = from_numba(function)
-    if found is not None and found[0].language == "cuda":
+    if origin is not None and origin.object_code.language == "cuda":
         from .toolchain import nvrtc  # only functions of CUDA cells
 
-        nvrtc.carry_ltoir(found[0])
+        nvrtc.carry_ltoir(origin.object_code)
     return runtime.dumps(function, source=source, key=key)
 
 
@@ -200,10 +200,10 @@ def loads(data: bytes, *, key: bytes | str | None = None, rebuild: Literal["neve
     if isinstance(given, str | int):  # bytes() would make something of the one, and zeros of the other
         raise TypeError(f"loads() takes the bytes that dumps() gave, not {type(given).__name__}")
     if rebuild == "never":
-        return runtime.loads(data, key=key)
+        return serialize.loads(data, key=key)
     object_code, entry = unpack(bytes(data), key=runtime.secret(key))
     try:
-        return runtime.function_of(object_code, entry)
+        return serialize.function_of(object_code, entry)
     except TargetError as fault:
         made = _rebuilt(object_code, fault)
     return made[entry] if entry else made

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from . import runtime, store
+from . import interop, runtime, store
 from .frontends import Backend, c, cython
-from .interop import when_imported
-from .model import Diagnostic, ObjectCode, OptionError, Options, make_options, refuse
+from .model import CompiledCell, LinkError, OptionError, Options, make_options, refuse
 from .render import Progress
-from .runtime import Build, assemble, held as built_before
+from .runtime import Build
+from .serialize import load
 
 if TYPE_CHECKING:
-    from .guard import Sandbox
-    from .render import Bar, Report, Surface
+    from pathlib import Path
 
-__all__ = ["Build", "build", "report"]
+    from .render import Report, Surface, View
+
+__all__ = ["Build", "build", "from_numba", "report"]
 
 Language = Literal["c", "cython", "cuda"]
 
 #: Builds of this process by cache key, so that the same cell gives the same objects.
-_built: dict[str, Build] = {}
+_builds: dict[str, Build] = {}
 _MOST_BUILDS = 256
 
 
@@ -38,8 +40,96 @@ def build(source: str, *, language: Language, options: Options, name: str) -> Bu
         ParseError, SignatureError, CompileError, LinkError, ToolchainError, TargetError, CacheError.
     """
     refuse(options, language=language)
-    made = _built_of(source.removeprefix("\ufeff"), _backend(language), options=options, name=name)
-    when_imported("numba", _teach_numba)
+    _attach(language)
+    source = source.removeprefix("\ufeff")
+    front_end, cache = _front_end(language), store.default()
+    seconds: dict[str, float] = {}
+    with _timed(seconds, "key"):
+        key = front_end.key(source, options=options)
+    known = None if options.force else _builds.get(key)
+    if known is not None:
+        diagnostics = known.report_data.renamed(known.object_code.name, name)
+        return replace(known, cached=True, name=name, seconds=seconds, diagnostics=diagnostics)
+
+    printed = ""
+    with _timed(seconds, "load"):
+        entry = None if options.force else cache.get(key)
+        if entry is not None:
+            cell = CompiledCell.from_record(entry.record, entry.code, code_digest=entry.digest)
+    if entry is None:
+        from . import guard  # only who compiles needs it
+
+        guarded = options.guard and guard.available()
+        with _timed(seconds, "compile"), cache.scratch() as folder:
+            if guarded:
+                guard.begin()
+            cell = front_end.compile(source, options=options, name=name, folder=folder)
+            cell = replace(cell, object_code=replace(cell.object_code, options=options.changed()))
+        if guarded:
+            with _timed(seconds, "guard"):
+                again = _again(front_end, source, options=options, name=name)
+                trial = guard.tried(cell, again=again, sanitize=options.sanitize, lenient=options.sandbox)
+            cell, printed = trial.cell, trial.printed
+        else:
+            cell = cell.noted(guard.untried(options))
+        record, code = cell.to_record(), cell.object_code.code
+        entry = cache.publish(key, record=record, code=code, replace=options.force)
+
+    with _timed(seconds, "load"):
+        loaded = _loaded(cell, entry.library, name=name)
+    cached = "compile" not in seconds
+    sandbox = loaded.loaded.sandbox
+    # Remembered, since a cache hit starts no process.
+    cost = sandbox.cost_note(None if cached else time.perf_counter) if sandbox else ""
+    result = replace(
+        loaded,
+        cached=cached,
+        seconds=seconds,
+        printed=printed,
+        diagnostics=cell.report_data.renamed(cell.object_code.name, name),
+        notes=(*loaded.notes, *filter(None, [cost])),
+    )
+    while len(_builds) >= _MOST_BUILDS:
+        _builds.pop(next(iter(tuple(_builds)), ""), None)  # other threads make room as well
+    _builds[key] = result
+    return result
+
+
+@contextlib.contextmanager
+def _timed(seconds: dict[str, float], step: str) -> Iterator[None]:
+    """Add the time that the block takes to ``step``."""
+    start = time.perf_counter()
+    yield
+    seconds[step] = seconds.get(step, 0.0) + time.perf_counter() - start
+
+
+def _again(front_end: Backend, source: str, *, options: Options, name: str) -> Callable[[Sequence[str]], CompiledCell]:
+    """What compiles the same cell with more arguments for the compiler."""
+
+    def again(more: Sequence[str]) -> CompiledCell:
+        arguments = replace(options, compile_args=(*options.compile_args, *more))
+        with store.default().scratch() as folder:
+            return front_end.compile(source, options=arguments, name=name, folder=folder)
+
+    return again
+
+
+def _loaded(cell: CompiledCell, library: Path, *, name: str) -> Build:
+    try:
+        result = load(cell.object_code, library, name=name, report_data=cell.report_data)
+    except LinkError as fault:
+        from .toolchain import read_linker  # only a cell that fails needs it
+
+        fault.diagnostics = read_linker(fault.output, name=cell.object_code.name, cell=cell.object_code.source)
+        fault.remedy = "" if fault.diagnostics else fault.remedy
+        raise
+    runtime.adopt(result)
+    return result
+
+
+def _attach(language: Language) -> None:
+    """Let Numba, where it is or will be imported, know the functions of cells."""
+    interop.attach()
     if language == "cuda":
         from .interop import numba_cuda
         from .runtime import device
@@ -47,95 +137,6 @@ def build(source: str, *, language: Language, options: Options, name: str) -> Bu
 
         device.compile_with(nvrtc.cubin)
         numba_cuda.attach(_compile_cuda)
-    return made
-
-
-def _teach_numba() -> None:
-    from .interop import numba  # typing and lowering: only for who has imported Numba
-
-    numba.install()
-
-
-def _built_of(source: str, backend: Backend, *, options: Options, name: str) -> Build:
-    start = time.perf_counter()
-    entry_key = backend.key(source, options=options)
-    seconds = {"key": time.perf_counter() - start}
-    held = None if options.force else _built.get(entry_key)
-    if held is not None:
-        return replace(held, cached=True, name=name, seconds=seconds, diagnostics=_renamed(held, name))
-
-    cache = store.default()
-    printed = ""
-    start = time.perf_counter()
-    entry = None if options.force else cache.get(entry_key)
-    if entry is not None:
-        object_code = ObjectCode.from_parts(entry.record, entry.code)
-        object_code.__dict__["code_digest"] = entry.digest  # the cache has just computed it
-    else:
-        object_code, printed = _compiled(source, backend, options=options, name=name, seconds=seconds)
-        entry = cache.publish(entry_key, record=object_code.header, code=object_code.code, replace=options.force)
-        start = time.perf_counter()
-    made = assemble(object_code, entry.library, name=name)
-    runtime.adopt(made)
-    seconds["load"] = time.perf_counter() - start
-    made = replace(made, cached="compile" not in seconds, seconds=seconds, printed=printed)
-    made = replace(made, diagnostics=_renamed(made, name))
-    sandbox = object_code.__dict__.get("__ufm_sandbox")
-    if sandbox and (price := _price(sandbox, measured=not made.cached)):
-        made = replace(made, notes=(*made.notes, price))
-    while len(_built) >= _MOST_BUILDS:
-        _built.pop(next(iter(tuple(_built)), ""), None)  # other threads make room as well
-    _built[entry_key] = made
-    return made
-
-
-def _price(sandbox: Sandbox, *, measured: bool) -> str:
-    """What each call of a sandboxed function costs beside the function; remembered, since a hit starts no process."""
-    cache, fact = store.default(), "sandbox 2"
-    text = cache.recall(fact)
-    if measured:
-        taken = []
-        for _ in range(20):
-            start = time.perf_counter()
-            sandbox.ping()
-            taken.append(time.perf_counter() - start)
-        text = f"{sorted(taken)[len(taken) // 2] * 1e6:.0f}"
-        cache.remember(fact, text)
-    if not text:
-        return ""
-    return f"--sandbox: every call goes to another process and back, {text} us here, and its operands are copied."
-
-
-def _compiled(
-    source: str, backend: Backend, *, options: Options, name: str, seconds: dict[str, float]
-) -> tuple[ObjectCode, str]:
-    """Compile, and try the new code out in the helper process before anything is stored or bound."""
-    from . import guard  # only who compiles needs them
-
-    start = time.perf_counter()
-    guarded = options.guard and guard.available()
-    if guarded:
-        guard.begin()
-    cache = store.default()
-    with cache.scratch() as folder:
-        object_code = backend.compile(source, options=options, name=name, folder=folder)
-        object_code = replace(object_code, options=options.changed())
-    seconds["compile"] = time.perf_counter() - start
-    if not guarded:
-        why = "--no-guard" if not options.guard else "this system cannot fork a process for it"
-        ends = "its sandbox" if options.sandbox else "Python"
-        note = f"not tried out first ({why}): a crash would end {ends}."
-        return replace(object_code, notes=(*object_code.notes, note)), ""
-
-    def again(more: Sequence[str]) -> ObjectCode:
-        arguments = replace(options, compile_args=(*options.compile_args, *more))
-        with cache.scratch() as folder:
-            return backend.compile(source, options=arguments, name=name, folder=folder)
-
-    start = time.perf_counter()
-    tried = guard.tried(object_code, again=again, sanitize=options.sanitize, lenient=options.sandbox)
-    seconds["guard"] = time.perf_counter() - start
-    return tried.object_code, tried.printed
 
 
 def from_numba(function: Any) -> np.ufunc:
@@ -144,12 +145,12 @@ def from_numba(function: Any) -> np.ufunc:
 
     cache = store.default()
     with cache.scratch() as folder:
-        made = object_code(function, folder=folder)
-        held = built_before(made)
-        if held is None:
-            entry = cache.publish(store.key(["numba", made.digest]), record=made.header, code=made.code)
-            held = assemble(made, entry.library, name=made.name)
-    ufuncs: list[np.ufunc] = [f for f in held.values() if isinstance(f, np.ufunc)]
+        compiled = object_code(function, folder=folder)
+        result = runtime.loaded(compiled)
+        if result is None:
+            entry = cache.publish(store.key(["numba", compiled.digest]), record=compiled.header, code=compiled.code)
+            result = load(compiled, entry.library)
+    ufuncs: list[np.ufunc] = [f for f in result.values() if isinstance(f, np.ufunc)]
     return ufuncs[0]
 
 
@@ -183,27 +184,20 @@ def report(
     """
     from . import bench  # the clock, sample inputs and tables: not for who only compiles
 
-    with Progress(surface or _Nowhere(), time.perf_counter) as told:
-        made = bench.report(
-            built, options=options, names=namespace or {}, compile_cython=_rival_of_cython, progress=told
+    with Progress(surface, time.perf_counter) as progress:
+        result = bench.report(
+            built, options=options, names=namespace or {}, compile_cython=_rival_of_cython, progress=progress
         )
-    of_cython = built.object_code.language == "cython"
-    wanted = (*filter(None, options.show.split(",")), *["annotate"] * (options.annotate and not of_cython))
-    if wanted:
-        made = replace(made, views=_views(built, wanted, options=options))
-    if not (options.annotate and built.object_code.annotated):
-        return made
-    from .frontends.cython import Annotated
+    object_code, annotation = built.object_code, built.report_data.annotated
+    names = list(filter(None, options.show.split(",")))
+    annotated = None
+    if options.annotate and object_code.language != "cython":
+        names.append("annotate")
+    elif options.annotate and annotation:
+        from .frontends.cython import Annotated
 
-    return replace(made, annotated=Annotated.from_json(built.object_code.annotated))
-
-
-class _Nowhere:
-    """A surface that shows nothing."""
-
-    def show(self, bar: Bar) -> None: ...
-
-    def clear(self) -> None: ...
+        annotated = Annotated.from_json(annotation)
+    return replace(result, annotated=annotated, views=_views(built, names, options=options) if names else ())
 
 
 def _compile_cuda(source: str, **options: Any) -> Build:
@@ -215,24 +209,25 @@ def _rival_of_cython(source: str) -> Mapping[str, Any]:
     return build(source, language="cython", options=make_options({"guard": False}), name="<cython>")
 
 
-def _views(built: Build, wanted: Sequence[str], *, options: Options) -> tuple[Any, ...]:
+def _views(built: Build, names: Sequence[str], *, options: Options) -> tuple[View, ...]:
     """Other ways of looking at the cell, from one further compilation."""
     from . import render
 
     code = built.object_code
-    backend = _backend("cuda" if code.language == "cuda" else "cython" if code.language == "cython" else "c")
+    front_end = _front_end("cuda" if code.language == "cuda" else "cython" if code.language == "cython" else "c")
     with store.default().scratch() as folder:
 
-        def again(more: Sequence[str]) -> ObjectCode:
-            asked = replace(options, compile_args=(*options.compile_args, *more))
+        def again(more: Sequence[str]) -> CompiledCell:
+            arguments = replace(options, compile_args=(*options.compile_args, *more))
             # By the name it was compiled under: its lines are found by it.
-            return backend.compile(code.source, options=asked, name=code.name, folder=folder)
+            return front_end.compile(code.source, options=arguments, name=code.name, folder=folder)
 
-        views = render.views(code, wanted, again=again, folder=folder)  # type: ignore[arg-type]
+        cell = CompiledCell(code, built.report_data)
+        views = render.views(cell, names, again=again, folder=folder)  # type: ignore[arg-type]
     return tuple(replace(view, name=built.name) for view in views)  # type: ignore[type-var]
 
 
-def _backend(language: Language) -> Backend:
+def _front_end(language: Language) -> Backend:
     match language:
         case "c":
             return c
@@ -243,9 +238,3 @@ def _backend(language: Language) -> Backend:
 
             return cuda
     raise OptionError(f"language={language!r} is not known.", remedy="Use 'c', 'cython' or 'cuda'.")
-
-
-def _renamed(made: Build, name: str) -> tuple[Diagnostic, ...]:
-    """The stored diagnostics under the name that the cell has now."""
-    was = made.object_code.name
-    return tuple(replace(d, file=name) if d.file == was else d for d in made.object_code.diagnostics)

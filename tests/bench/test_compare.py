@@ -12,14 +12,16 @@ import pytest
 from hypothesis import given, strategies as st
 from numpy.typing import NDArray
 
+from ufunc_magic.bench import compare
 from ufunc_magic.bench.agreement import agreement, disagreeing, ulp_distance
-from ufunc_magic.bench.comparing import compare
-from ufunc_magic.bench.function_report import time_function
+from ufunc_magic.bench.candidates import Candidate
+from ufunc_magic.bench.expectation import columns, survivors
 from ufunc_magic.bench.machine import measure_bandwidth
-from ufunc_magic.bench.measure import Call, affordable, measure
-from ufunc_magic.bench.per_element import columns, survivors
+from ufunc_magic.bench.rounds import Call, affordable, measure
 from ufunc_magic.bench.samples import sample_inputs
+from ufunc_magic.bench.trial import Request, compare_function
 from ufunc_magic.model.errors import ComparisonError, OptionError
+from ufunc_magic.render import Comparison
 
 
 class FakeClock:
@@ -427,6 +429,14 @@ def test_compare_says_what_cannot_be_called() -> None:
 # -- the report of one function -----------------------------------------------------------------
 
 
+def time_function(
+    function: Callable[..., Any], *, vector: Callable[..., Any] | None = None, **fields: Any
+) -> Comparison:
+    """The table of a request, beside the NumPy expression where there is one."""
+    rivals = (Candidate("NumPy expression", vector, "numpy"),) if vector else ()
+    return compare_function(Request(function, rivals=rivals, **fields))
+
+
 def _logistic(x: float) -> float:
     return 1.0 / (1.0 + math.exp(-x))
 
@@ -450,7 +460,7 @@ def test_the_default_report_is_exactly_this() -> None:
         name="logistic(x)",
         types="d->d",
         python=clock.working(_logistic, call=1.5e-5),
-        exact_python=clock.working(_exact_logistic, call=5e-5),
+        checked=clock.working(_exact_logistic, call=5e-5),
         vector=clock.working(_vector_logistic, element=6e-7),
         bandwidth=200e6,
         clock=clock,
@@ -486,7 +496,7 @@ def test_a_wrong_element_beyond_pythons_part_is_found_through_numpy() -> None:
         clock.working(wrong, element=1e-7),
         name="f",
         types="d->d",
-        exact_python=clock.working(_exact_logistic, call=1e-5),
+        checked=clock.working(_exact_logistic, call=1e-5),
         vector=clock.working(_vector_logistic, element=1e-7),
         clock=clock,
     )
@@ -539,7 +549,7 @@ def test_float_noise_is_told_from_a_wrong_branch(wrong: bool) -> None:
 
     found = time_function(
         clock.working(ufunc, element=1e-7), name="f", types="f->f", edges=False,
-        python=clock.working(python, call=1e-5), exact_python=clock.working(checked, call=1e-5), clock=clock,
+        python=clock.working(python, call=1e-5), checked=clock.working(checked, call=1e-5), clock=clock,
     )  # fmt: skip
     assert found.ok == (not wrong)
 
@@ -612,7 +622,7 @@ def test_a_python_version_that_raises_is_replaced_by_the_exact_one() -> None:
     inputs = [np.linspace(-1, 1, 1001)]
     found = time_function(
         ufunc, name="f", types="d->d", inputs=inputs, python=clock.working(math.log, call=1e-5),
-        exact_python=clock.working(exact, call=1e-5), clock=clock,
+        checked=clock.working(exact, call=1e-5), clock=clock,
     )  # fmt: skip
     assert found.ok
     assert (found.rows[0].label, found.rows[0].note) == ("Python loop", "with C's rules checked at every step")

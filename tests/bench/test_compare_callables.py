@@ -13,16 +13,14 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-import ufunc_magic
+from ufunc_magic.bench import compare
 from ufunc_magic.bench.candidates import Candidate, candidates
-from ufunc_magic.bench.comparing import compare
-from ufunc_magic.bench.comparison import Comparison, load
-from ufunc_magic.bench.machine import Limits
-from ufunc_magic.bench.measure import Call, Stopped, measure
-from ufunc_magic.bench.roofline import verdict
-from ufunc_magic.bench.sizes import at_size, sizes_of
+from ufunc_magic.bench.machine import Limits, verdict
+from ufunc_magic.bench.rounds import Call, Stopped, measure
+from ufunc_magic.bench.samples import at_size, sizes_of
 from ufunc_magic.model.errors import CacheError, ComparisonError, OptionError
 from ufunc_magic.notebook.compare_line import HELP, CompareLine, compare_line, parse_line
+from ufunc_magic.render.comparison import Comparison, load, needed
 
 X = np.arange(1.0, 1001.0)
 LIMIT = Limits(((1 << 24, 1e10),), arithmetic=1e10)
@@ -243,7 +241,7 @@ def test_numexpr_expressions_take_their_variables_by_name() -> None:
 
 def test_a_missing_package_is_named() -> None:
     with pytest.raises(ComparisonError, match=r"needs no_such_package, which is not installed"):
-        ufunc_magic.bench.optional.needed("no_such_package", purpose="this")
+        needed("no_such_package", purpose="this")
 
 
 def test_data_is_moved_and_brought_back_outside_of_the_timing() -> None:
@@ -296,7 +294,7 @@ def test_a_wrong_branch_at_one_in_ten_thousand_is_caught(sizes: str | None) -> N
 
 
 def test_a_wrong_branch_is_caught_where_only_a_part_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ufunc_magic.bench.one_size.CHECKED", 1000)
+    monkeypatch.setattr("ufunc_magic.bench.comparing.CHECKED", 1000)
     clock = FakeClock(tick=0.02)
     x = np.random.default_rng(4).permutation(np.linspace(0, 1, 20_000))
     wrong = clock.working(lambda v: np.where(v < 0.005, 7.0, np.sin(v)), call=1e-3)
@@ -701,7 +699,7 @@ def test_any_line_is_read_or_refused(line: str) -> None:
 
 
 def test_a_plot_that_cannot_be_drawn_is_refused_before_anything_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ufunc_magic.bench.optional.installed", lambda name: None)
+    monkeypatch.setattr("ufunc_magic.render.comparison.installed", lambda name: None)
     with pytest.raises(ComparisonError, match="--plot needs matplotlib"):
         compare_line(parse_line("f --plot"), names={"f": lambda: pytest.fail("called")})
 

@@ -9,18 +9,26 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ufunc_magic.bench import machine
-from ufunc_magic.bench.arithmetic_work import Work, function_work, loop_line, ufunc_work
+from ufunc_magic.bench import compare, machine, report
 from ufunc_magic.bench.candidates import Candidate
-from ufunc_magic.bench.comparing import compare
 from ufunc_magic.bench.dialects import cython_text, numexpr_text
-from ufunc_magic.bench.machine import Limits, cache_levels, limits, measure_limits
-from ufunc_magic.bench.python_forms import forms
-from ufunc_magic.bench.rivals import chosen, rivals
-from ufunc_magic.bench.roofline import verdict
-from ufunc_magic.bench.versus import Asked, over_sizes
+from ufunc_magic.bench.machine import (
+    Limits,
+    Work,
+    cache_levels,
+    function_work,
+    limits,
+    loop_line,
+    measure_limits,
+    ufunc_work,
+    verdict,
+)
+from ufunc_magic.bench.rivals import chosen, forms, rivals
+from ufunc_magic.model import CellFunction, ObjectCode, ReportData, Target
 from ufunc_magic.model.errors import ComparisonError
-from ufunc_magic.model.object_code import FunctionCode
+from ufunc_magic.model.options import Options
+from ufunc_magic.render import Comparison
+from ufunc_magic.runtime.registry import Build, LoadedObject
 
 LIMITS = Limits(((1 << 15, 80e9), (48 << 20, 10e9)), 50e9)
 
@@ -47,7 +55,7 @@ def f(a):
     t = sq(a)
     return np.where(a < 0.5, 4*a + np.exp(-a), t + K)
 """
-CODE = FunctionCode(
+CODE = CellFunction(
     "f", "ufunc", nin=1, nout=1, python=PYTHON, checked=PYTHON, vector=VECTOR, python_name="f", timed=(12, 12)
 )
 
@@ -62,7 +70,7 @@ def test_limits_are_measured_once_and_remembered() -> None:
         asked.append(1)
         return LIMITS
 
-    assert [limits(found=found), limits(found=found)] == [LIMITS, LIMITS]
+    assert [limits(measured=found), limits(measured=found)] == [LIMITS, LIMITS]
     assert len(asked) == 1
 
 
@@ -240,9 +248,9 @@ def test_rivals_that_are_not_installed_are_named(monkeypatch: pytest.MonkeyPatch
 
 
 def test_functions_without_a_python_form_have_no_rivals() -> None:
-    code = FunctionCode("f", "ufunc", nin=1, nout=1)
+    code = CellFunction("f", "ufunc", nin=1, nout=1)
     assert rivals(code, "numpy") == ((), ("numpy left out: the function has no Python form",))
-    core = FunctionCode("f", "ufunc", nin=1, nout=1, python=PYTHON, core="(n)->()")
+    core = CellFunction("f", "ufunc", nin=1, nout=1, python=PYTHON, core="(n)->()")
     assert rivals(core, "numpy") == ((), ("numpy left out: the function works on arrays",))
 
 
@@ -303,18 +311,25 @@ def test_cython_is_compiled_by_whoever_can() -> None:
     assert (one.function, notes, "@cython.ufunc" in asked[0]) == (np.exp, (), True)
 
 
-def test_a_cell_s_function_and_its_rivals_over_sizes() -> None:
+def test_a_cell_s_function_and_its_rivals_over_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     vector = forms(CODE).vector
     assert vector is not None
-    told: list[float] = []
-    asked = Asked("vectorize,fortran".partition(",")[0], "10:100", progress=lambda share, _: told.append(share))
-    found = over_sizes(vector, CODE, asked, share=0.05)
-    assert found.ok
-    assert (found.name, found.labels) == ("f", ("f", "np.vectorize"))
-    assert [row.elements for row in found.series("f")] == [10, 20, 50, 100]
-    assert told[-1] == 1.0
-    alone = over_sizes(vector, CODE, Asked(sizes="10"), share=0.05)
-    assert alone.labels == ("f", "NumPy expression")
+    monkeypatch.setattr("ufunc_magic.bench.cell_report.BUDGET", 0.05)
+    monkeypatch.setattr("ufunc_magic.bench.cell_report.BUDGET_OF_SIZES", 0.2)
+    object_code = ObjectCode(b"", Target("elf", "linux", "x"), (CODE.function_code,), "c")
+    build = Build(LoadedObject(object_code, functions={"f": vector}, report_data=ReportData((CODE,))), "In[3]")
+    shares: list[float] = []
+
+    def over_sizes(**options: Any) -> Comparison:
+        progress = lambda share, _: shares.append(share)  # noqa: E731
+        return report(build, options=Options(**options), names={}, progress=progress).comparisons[1]
+
+    comparison = over_sizes(vs="vectorize", sizes="10:100")
+    assert comparison.ok
+    assert (comparison.name, comparison.labels) == ("f", ("f", "np.vectorize"))
+    assert [row.elements for row in comparison.series("f")] == [10, 20, 50, 100]
+    assert shares[-1] == 1.0
+    assert over_sizes(sizes="10").labels == ("f", "NumPy expression")
 
 
 def test_a_candidate_carries_its_compile_time_to_its_row() -> None:

@@ -10,16 +10,17 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from ufunc_magic.bench import compare
+from ufunc_magic.bench.candidates import Candidate
 from ufunc_magic.bench.cell_report import report
-from ufunc_magic.bench.comparing import compare
-from ufunc_magic.bench.plain_functions import time_plain
-from ufunc_magic.bench.returned_values import changed, leaves
+from ufunc_magic.bench.expectation import changed, leaves
 from ufunc_magic.bench.samples import sample_arguments
+from ufunc_magic.bench.trial import Request, compare_function
+from ufunc_magic.model import CellFunction, ObjectCode, ReportData, Target
 from ufunc_magic.model.errors import ComparisonError
-from ufunc_magic.model.object_code import FunctionCode, ObjectCode, Target
 from ufunc_magic.model.options import MOST_TIMED, Options
-from ufunc_magic.render.report import Comparison
-from ufunc_magic.runtime.registry import Build
+from ufunc_magic.render import Comparison
+from ufunc_magic.runtime.registry import Build, LoadedObject
 
 
 class FakeClock:
@@ -64,9 +65,16 @@ def _timed(function: Callable[..., Any], samples: tuple[str, ...] = ("d1",), **o
         function = clock.working(function, call=0.03)
         forms = {"python", "checked", "vector", "reference"} & options.keys()
         options.update({form: clock.working(options[form], call=0.03) for form in forms})
-    made = time_plain(function, name="f", samples=samples, **options)
-    assert isinstance(made, Comparison), made
-    return made
+    vector = options.pop("vector", None)
+    if vector is not None:
+        options["rivals"] = (Candidate("NumPy expression", vector, "numpy"),)
+    return compare_function(Request(function, "f", samples=samples, budget=0.75, **options))
+
+
+def _refusal(function: Callable[..., Any], samples: tuple[str, ...], **options: Any) -> str:
+    with pytest.raises(ComparisonError) as refused:
+        compare_function(Request(function, "f", samples=samples, clock=FakeClock(), **options))
+    return str(refused.value)
 
 
 # -- the table ----------------------------------------------------------------------------------
@@ -163,17 +171,14 @@ def test_a_function_that_refuses_everything_is_a_sentence() -> None:
     def refuses(*args: Any) -> None:
         raise OwnError("not today")
 
-    made = time_plain(refuses, name="f", samples=("O1",), python=_total, clock=FakeClock())
-    assert made == "f was not timed: every sample array was refused (OwnError: not today)"
-    made = time_plain(refuses, name="f", samples=("i0",), clock=FakeClock())
-    assert made == "f was not timed: its sample arguments were refused (OwnError: not today)"
+    assert _refusal(refuses, ("O1",), python=_total) == "every sample array was refused (OwnError: not today)"
+    assert _refusal(refuses, ("i0",)) == "its sample arguments were refused (OwnError: not today)"
 
 
 def test_what_raises_in_python_is_never_called_compiled() -> None:
     calls: list[Any] = []
-    made = time_plain(calls.append, name="f", samples=("d1",), python=lambda v: v[len(v)], clock=FakeClock())
-    assert isinstance(made, str)
-    assert made.startswith("f was not timed: its sample arguments were refused by its Python form (IndexError: ")
+    refusal = _refusal(calls.append, ("d1",), python=lambda v: v[len(v)])
+    assert refusal.startswith("its sample arguments were refused by its Python form (IndexError: ")
     assert calls == []
 
 
@@ -184,9 +189,8 @@ def test_what_reaches_before_an_array_in_python_is_never_called_compiled() -> No
         for i in range(len(v)):
             v[i] = v[i - 1]
 
-    made = time_plain(calls.append, name="f", samples=("d1",), python=python, unwrapped=True, clock=FakeClock())
-    assert isinstance(made, str)
-    assert "refused by its Python form (IndexError: index -1 would be before the array's start)" in made
+    refusal = _refusal(calls.append, ("d1",), python=python, unwrapped=True)
+    assert "refused by its Python form (IndexError: index -1 would be before the array's start)" in refusal
     assert calls == []
     assert _timed(python, python=python).ok
     assert _timed(np.max, python=lambda v: max(v[i] for i in range(len(v))), unwrapped=True).ok
@@ -197,7 +201,7 @@ def test_interrupting_a_call_interrupts_the_cell() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        time_plain(interrupted, name="f", samples=("d1",), python=_total, clock=FakeClock())
+        compare_function(Request(interrupted, "f", samples=("d1",), python=_total, clock=FakeClock()))
 
 
 @pytest.mark.parametrize(("element", "elements"), [(1e-7, 100_000), (1e-5, 3_000), (1e-3, 30)])
@@ -405,14 +409,15 @@ def test_a_reference_for_another_function_is_a_note() -> None:
 SUM = "def f(array):\n    total = 0\n    for i in range(array.shape[0]):\n        total += array[i]\n    return total\n"
 
 
-def _code(name: str, **fields: Any) -> FunctionCode:
+def _code(name: str, **fields: Any) -> CellFunction:
     given: dict[str, Any] = {"parameters": ("array",), "reason": "takes an array", "python_name": "f", **fields}
-    return FunctionCode(name, "python", **given)
+    return CellFunction(name, "python", **given)
 
 
-def _build(*codes: FunctionCode, **others: Any) -> Build:
+def _build(*codes: CellFunction, **others: Any) -> Build:
     functions = {code.name: np.sum for code in codes} | others
-    return Build(functions, ObjectCode(b"", Target("elf", "linux", "x"), codes, "cython"), "In[3]", False, {})
+    object_code = ObjectCode(b"", Target("elf", "linux", "x"), tuple(c.function_code for c in codes), "cython")
+    return Build(LoadedObject(object_code, functions=functions, report_data=ReportData(codes)), "In[3]")
 
 
 def test_functions_classes_and_constants_of_a_cell_are_all_listed() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -239,6 +241,7 @@ RESERVED = (
 ).split()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("word", RESERVED)
 def test_a_parameter_may_have_any_name(word: str, shared_cache: None) -> None:
     made = um.compile_c(f"double f(double {word}, double *r_) {{ *r_ = 2*{word}; return {word} + 1; }}")
@@ -317,3 +320,18 @@ def test_every_operand_has_its_byte_in_the_table(types: list[str]) -> None:
     assert translation.text.count("__UFM_TYPE(__ufm_t0_") >= len(types) + 1
     given_ = translation.marker + bytes(range(len(types) + 1))
     assert codegen.read_types(given_, translation) == (tuple(range(len(types) + 1)),)
+
+
+def test_operand_has_as_many_core_dimensions_as_numpy_allows() -> None:
+    def total(dimensions: int) -> Any:
+        core = ",".join(["2"] * 3 + ["1"] * (dimensions - 3))
+        body = "double s = 0; for (int i = 0; i < 8; i++) s = 2*s + x[i]; return s;"
+        source = f"// ufunc: ({core})->()\ndouble total(const double *x) {{ {body} }}"
+        return um.c_ufunc(source)
+
+    values = np.arange(8.0).reshape(2, 2, 2).transpose(2, 1, 0).reshape(2, 2, 2, *[1] * 61)
+    expected = sum(v * 2.0 ** (7 - k) for k, v in enumerate([0, 4, 2, 6, 1, 5, 3, 7]))
+    assert total(64)(values) == expected
+    assert total(33)(values.reshape(2, 2, 2, *[1] * 30)) == expected
+    with pytest.raises(um.SignatureError, match="x has 65 core dimensions, and NumPy's limit is 64"):
+        total(65)

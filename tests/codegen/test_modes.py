@@ -288,6 +288,7 @@ needs_cython = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 @needs_cython
 @pytest.mark.cython
 def test_threads_change_no_bit_of_cython_functions() -> None:
@@ -302,6 +303,7 @@ def test_threads_change_no_bit_of_cython_functions() -> None:
     assert two.add.reduce(X[:1000]) == functools.reduce(operator.add, X[:1000].tolist())
 
 
+@pytest.mark.slow
 @needs_cython
 @pytest.mark.cython
 def test_modes_of_the_compiler_reach_cython_functions() -> None:
@@ -313,6 +315,7 @@ def test_modes_of_the_compiler_reach_cython_functions() -> None:
     assert np.float64(5e-324) * np.float64(1) != 0
 
 
+@pytest.mark.slow
 @needs_cython
 @pytest.mark.cython
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc to compile the plain loop with")
@@ -332,6 +335,7 @@ def test_second_build_of_a_cython_cell_starts_no_process_and_gives_the_same_obje
     assert again.wave is first.wave
 
 
+@pytest.mark.slow
 @needs_cython
 @pytest.mark.cython
 def test_an_option_makes_another_object_of_a_cython_cell() -> None:

@@ -246,7 +246,7 @@ def test_threads_that_load_the_same_bytes_get_the_same_function(monkeypatch):
     from ufunc_magic.runtime import registry as built
 
     for _ in range(5):
-        monkeypatch.setattr(built, "_held", {})
+        monkeypatch.setattr(built, "_loaded", {})
         monkeypatch.setattr(serialize, "_known", {})
         assert len({id(f) for f in at_once(lambda n: um.loads(data))}) == 1
 

@@ -16,7 +16,7 @@ import pytest
 
 import ufunc_magic as um
 from ufunc_magic import pipeline as build
-from ufunc_magic.bench import cuda_rows as cudarows
+from ufunc_magic.bench import cell_report
 from ufunc_magic.frontends.c import parser as cparse
 from ufunc_magic.frontends.cuda import (
     cuda_frontend as cuda,
@@ -25,12 +25,12 @@ from ufunc_magic.frontends.cuda import (
     nvrtc_check as check,
     refusals,
 )
+from ufunc_magic.model import CellFunction, ObjectCode
 from ufunc_magic.model.errors import Diagnostic
-from ufunc_magic.model.object_code import FunctionCode, ObjectCode
 from ufunc_magic.model.options import make_options
 from ufunc_magic.notebook.bound_names import defined_in
 from ufunc_magic.python_form.runtime_names import namespace
-from ufunc_magic.runtime.device import cuda_object as device
+from ufunc_magic.runtime import device
 from ufunc_magic.toolchain import discovery as compilers, nvrtc
 
 #: Most of what a cell can hold, so that most tests share one compilation.
@@ -104,8 +104,8 @@ def compiled(source: str, **options: Any) -> build.Build:
     return um.compile_cuda(source, **{"device": "cpu", **options})
 
 
-def codes(made: build.Build) -> dict[str, FunctionCode]:
-    return {code.name: code for code in made.object_code.functions}
+def codes(made: build.Build) -> dict[str, CellFunction]:
+    return {code.name: code for code in made.report_data.functions}
 
 
 @pytest.fixture
@@ -437,7 +437,7 @@ def test_pickled_function_of_a_cell_comes_back(cell: build.Build) -> None:
 
 
 def test_report_says_emulation_and_has_no_row_of_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cudarows, "_told", set())
+    monkeypatch.setattr(cell_report, "_announced", set())
     monkeypatch.setattr(device, "available", lambda: False)
     made = um.compile_cuda("__device__ double f(double x) { return 1.0 / (1.0 + exp(-x)); }")
     reports = [build.report(made, options=make_options({"size": 1000})) for _ in range(2)]
@@ -451,8 +451,9 @@ def test_report_says_emulation_and_has_no_row_of_a_gpu(monkeypatch: pytest.Monke
 
 
 def test_asked_for_emulation_needs_no_notice(cell: build.Build, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cudarows, "_told", set())
-    assert not [note for note in cudarows.notices(cell.object_code) if "GPU" in note]
+    monkeypatch.setattr(cell_report, "_announced", set())
+    made = build.report(cell, options=make_options({"time": False}))
+    assert not [note for note in made.notes if "GPU" in note]
 
 
 class FakeMeter:
@@ -476,7 +477,7 @@ def test_rows_of_a_gpu_are_the_kernel_alone_and_with_transfers(cell: build.Build
             return x * y
 
     meter = FakeMeter()
-    rows, _ = (cudarows.gpu_rows(Function(), [X, X], meter=meter) for _ in range(2))
+    rows, _ = (cell_report.gpu_rows(Function(), [X, X], meter=meter) for _ in range(2))
     assert [(row.label, row.kind, row.seconds, row.bandwidth) for row in rows] == [
         ("GPU, kernel alone", "gpu", 1e-3, 0.5),
         ("GPU with transfers", "gpu", 4e-3, None),
@@ -487,24 +488,25 @@ def test_rows_of_a_gpu_are_the_kernel_alone_and_with_transfers(cell: build.Build
 
 def test_gpu_that_gives_other_results_disagrees(cell: build.Build) -> None:
     function = type("Wrong", (), {"emulated": cell.mul, "__call__": lambda self, x, y: x * y + 1})()
-    rows = cudarows.gpu_rows(function, [X, X], meter=FakeMeter())
+    rows = cell_report.gpu_rows(function, [X, X], meter=FakeMeter())
     assert not any(row.agreement.ok for row in rows if row.agreement)
 
 
 def test_table_with_a_gpu_has_its_rows_and_their_share_of_its_bandwidth(cell: build.Build) -> None:
-    from ufunc_magic.bench import function_report as compare
+    from ufunc_magic.bench.trial import Request, compare_function
 
     function = type("Gpu", (), {"emulated": cell.mul, "__call__": lambda self, x, y: x * y})()
-    made = compare.time_function(
+    request = Request(
         cell.mul,
-        name="mul",
+        "mul",
         types="ff->f",
         python=lambda x, y: x * y,
         label="CPU loop",
-        further=lambda arrays: cudarows.gpu_rows(function, arrays, meter=FakeMeter()),
+        gpu=lambda arrays: cell_report.gpu_rows(function, arrays, meter=FakeMeter()),
         size=1000,
         budget=0.2,
     )
+    made = compare_function(request)
     assert [row.label for row in made.rows][-3:] == ["CPU loop, 1 thread", "GPU, kernel alone", "GPU with transfers"]
     assert made.rows[-1].speedup == pytest.approx(made.rows[0].seconds / 4e-3)
     assert "50 % of the GPU's copy bandwidth" in str(made)
@@ -525,7 +527,7 @@ __device__ float g(float x) { return __fmaf_rn(x, 2.0f, 1.0f) * __fadd_rn(x, 1.0
 def test_cudas_functions_have_python_forms_with_the_same_values() -> None:
     made = compiled(FORMS)
     with np.errstate(all="ignore"):
-        for code in made.object_code.functions:
+        for code in made.report_data.functions:
             assert code.python, f"{code.name}: {code.python_reason}"
             names: Mapping[str, Any] = namespace("verify")
             exec(code.checked, names)  # type: ignore[arg-type]
@@ -571,8 +573,8 @@ def test_nvrtc_knows_the_types_that_the_host_compiler_knows() -> None:
     def said(object_code: ObjectCode) -> list[Any]:
         return [(f.name, f.kind, [loop.types for loop in f.loops], f.calls, f.prototype) for f in object_code.functions]
 
-    assert said(alone) == said(host.object_code)
-    assert alone.code == b""
+    assert said(alone.object_code) == said(host.object_code)
+    assert alone.object_code.code == b""
     assert alone.notes[0] == "no compiler"
 
 

@@ -220,6 +220,7 @@ main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="profiles need gcc or clang")
 def test_profile_guided_cell_gives_the_same_answers() -> None:
     built = um.compile_cython(TRAINED, pgo=True)
@@ -414,6 +415,7 @@ def test_without_cython_the_error_names_what_to_install() -> None:
     assert _in_new_process(script) == "True\n"
 
 
+@pytest.mark.slow
 def test_threads_build_different_cells_at_the_same_time() -> None:
     cells = [f"cdef double f(double x):\n    return x + {n}\n" for n in range(4)]
     with ThreadPoolExecutor(4) as pool:

@@ -389,6 +389,7 @@ needs_openmp = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 @needs_openmp
 def test_threads_of_a_call_raise_the_first_exception_and_do_not_wait_for_each_other(shared_cache_folder: Path) -> None:
     built = compiled(shared_cache_folder, RAISING, parallel=2)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ufunc_magic.frontends.cython import cython_settings as settings, dependencies, libtorch
+from ufunc_magic.frontends.cython import cython_settings as settings, dependencies
 from ufunc_magic.model.errors import OptionError, ToolchainError
 from ufunc_magic.model.options import TABLE, Options, make_options, refuse, suited
 from ufunc_magic.notebook import option_line as arguments
@@ -89,7 +89,7 @@ def test_option_of_another_language_is_refused(given: dict[str, Any], language: 
 
 def test_options_that_mean_something_for_cython_are_not_refused() -> None:
     every = {"annotate_fullc": True, "pgo": True, "torch": True, "language_level": 2, "cplus": True, "parallel": 2}
-    settings.check(make_options(every))
+    refuse(make_options(every), language="cython")
 
 
 def test_remembered_options_of_another_language_are_left_out() -> None:
@@ -154,11 +154,6 @@ def test_comment_lines_become_flags(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert found.sources == (f"{tmp_path}/helper.c", f"{tmp_path}/made.o")
     assert (found.libraries, found.library_dirs) == (("m", "z"), ("lib",))
     assert found.depends == (f"{tmp_path}/data.h",)
-
-
-def test_directives_are_read_from_the_first_comments_only() -> None:
-    expected = (("boundscheck", "False"), ("wraparound", "False"), ("language_level", "3str"))
-    assert settings.read(CELL).directives == expected
 
 
 def test_options_of_the_line_stand_with_those_of_the_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -307,13 +302,13 @@ DRAWN = {
 }
 
 
-def test_files_are_found_through_other_files(project: Path) -> None:
-    found = {path.relative_to(project).as_posix() for path in dependencies.local_files(DRAWING)}
-    assert found == DRAWN
+def drawn(cell: str, **where: Any) -> set[Path]:
+    """The files that a cell depends on."""
+    return {Path(path) for path, _ in dependencies.digests(cell, **where) or ()}
 
 
 def test_headers_of_headers_are_digested(project: Path) -> None:
-    digested = {Path(path).relative_to(project).as_posix() for path, _ in dependencies.digests(DRAWING) or ()}
+    digested = {path.relative_to(project).as_posix() for path in drawn(DRAWING)}
     assert digested == DRAWN | {"verbatim.h", "deeper.h"}
 
 
@@ -335,13 +330,12 @@ def test_folders_of_the_line_are_searched(project: Path, tmp_path_factory: pytes
     folder = tmp_path_factory.mktemp("include")
     (folder / "absent.pxd").write_text("cdef extern from 'far.h': pass\n")
     (folder / "far.h").write_text("")
-    found = dependencies.local_files("cimport absent", folders=[folder])
-    assert found == [folder / "absent.pxd", folder / "far.h"]
+    assert drawn("cimport absent", folders=[folder]) == {folder / "absent.pxd", folder / "far.h"}
     assert f"-I{folder}" in settings.read("cimport absent", options=Options(include=(str(folder),))).flags
 
 
 def test_pxd_of_the_module_itself_is_drawn_in(project: Path) -> None:
-    assert dependencies.local_files("x = 1", module="mine") == [project / "mine.pxd"]
+    assert drawn("x = 1", module="mine") == {project / "mine.pxd"}
 
 
 def test_header_named_by_a_macro_cannot_be_digested(project: Path) -> None:
@@ -366,13 +360,14 @@ def test_everything_that_cython_would_read_is_found(project: Path) -> None:
     (project / "cell.pyx").write_text(DRAWING.replace(", absent", ""))
     every = reference.create_dependency_tree(quiet=True).all_dependencies("cell.pyx")
     local = {Path(path).resolve() for path in every if project in Path(path).resolve().parents}
-    assert local - {project / "cell.pyx"} <= set(dependencies.local_files(DRAWING))
+    assert local - {project / "cell.pyx"} <= drawn(DRAWING)
 
 
 def test_settings_are_read_without_importing_cython() -> None:
     code = (
-        "import sys; from ufunc_magic.frontends.cython.cython_frontend import settings, dependencies, annotate\n"
-        "settings.read('cimport numpy'); dependencies.digests('cimport numpy')\n"
+        "import sys\n"
+        "from ufunc_magic.frontends.cython import annotate, cython_frontend, cython_settings, dependencies\n"
+        "cython_settings.read('cimport numpy'); dependencies.digests('cimport numpy')\n"
         "print(*{'Cython', 'tree_sitter', 'subprocess'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
@@ -417,10 +412,10 @@ def test_torch_is_found_without_being_imported(fake_torch: Path) -> None:
 )
 def test_string_type_is_read_from_torchs_symbols(fake_torch: Path, symbol: bytes, abi: int) -> None:
     (fake_torch / "lib" / "libc10.so").write_bytes(b"\x7fELF " + symbol)
-    assert f"-D_GLIBCXX_USE_CXX11_ABI={abi}" in libtorch.find().flags
+    assert f"-D_GLIBCXX_USE_CXX11_ABI={abi}" in settings.find_torch().flags
 
 
 def test_torch_without_headers_is_refused(fake_torch: Path) -> None:
     (fake_torch / "include" / "torch" / "csrc").rmdir()
     with pytest.raises(ToolchainError, match=r"without its C\+\+ headers"):
-        libtorch.find()
+        settings.find_torch()

@@ -252,7 +252,7 @@ def test_fused_type_of_mixed_kinds_has_a_python_form_of_the_timed_type(shared_ca
         "cpdef number square(number x) noexcept:\n    return x * x\n"
         "def plain(number x):\n    return x\n",
     )
-    square, plain = made.object_code.functions
+    square, plain = made.report_data.functions
     assert "_int" not in square.checked
     assert (plain.name, plain.parameters) == ("plain", ("x",))
     assert plain.reason == "takes a fused type, of which only cdef and cpdef make loops, 'x'"

@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
-from ufunc_magic.model.object_code import FunctionCode
+from ufunc_magic.model import CellFunction
 from ufunc_magic.runtime.registry import Build
 
 gsw = pytest.importorskip("gsw", reason="the gsw package is not installed")
@@ -94,16 +94,16 @@ def library(sources: Path, shared_cache_folder: Path) -> Iterator[Build]:
         yield um.compile_c(CELL, include=[str(sources)])
 
 
-def _pairs(library: Build) -> list[tuple[str, FunctionCode, Any, Any]]:
+def _pairs(library: Build) -> list[tuple[str, CellFunction, Any, Any]]:
     found = []
-    for code in library.object_code.functions:
+    for code in library.report_data.functions:
         other = getattr(theirs, code.name.removeprefix("gsw_"), None)
         if code.kind == "ufunc" and isinstance(other, np.ufunc):
             found.append((code.name.removeprefix("gsw_"), code, library[code.name], other))
     return found
 
 
-def _arguments(name: str, code: FunctionCode, *, missing: int = 0, size: int = 4000) -> list[Any]:
+def _arguments(name: str, code: CellFunction, *, missing: int = 0, size: int = 4000) -> list[Any]:
     rng = np.random.default_rng(sum(name.encode()))
     arguments = []
     for parameter, number in zip(code.parameters, code.loops[0].types, strict=False):

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import ufunc_magic as um
-from ufunc_magic.bench import verify
-from ufunc_magic.bench.per_element import FAULTS, columns
+from ufunc_magic.bench import expectation as verify
+from ufunc_magic.bench.expectation import FAULTS, columns
 from ufunc_magic.frontends import operands
 from ufunc_magic.frontends.c import parser as cparse
 from ufunc_magic.model.options import Options
 from ufunc_magic.python_form import c_form as pyloop
-from ufunc_magic.render.rows import Agreement
+from ufunc_magic.render import Agreement
 
 from . import cvalues, grow
 from .ctree import Call, Expression, Function, Library, Literal, Statement, contains

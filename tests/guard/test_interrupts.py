@@ -64,21 +64,21 @@ def built(request: pytest.FixtureRequest, shared_cache_folder: Path) -> Build:
 
 
 X = np.linspace(0.0, 1.0, 200_000)
-#: Calls that would take minutes.
+#: Calls that would take most of an hour: one that is not stopped does not pass unseen.
 CALLS: dict[str, Callable[[Build], Any]] = {
-    "contiguous": lambda b: b.slow(X, np.full_like(X, 1e6)),
-    "broadcast": lambda b: b.slow(X, 1e6),
-    "strided": lambda b: b.slow(X[::2], np.full_like(X, 1e6)[::2]),
-    "in place": lambda b: b.slow(x := X.copy(), 1e6, out=x),
-    "overlapping": lambda b: b.slow((x := X.copy())[1:], 1e6, out=x[:-1]),
-    "short rows": lambda b: b.slow(X.reshape(-1, 10)[:, ::2], 1e6),
-    "reduce": lambda b: b.slow.reduce(np.full(200_000, 1e6)),
-    "accumulate": lambda b: b.slow.accumulate(np.full(200_000, 1e6)),
-    "outer": lambda b: b.slow.outer(X[:1000], np.full(200, 1e6)),
-    "few elements": lambda b: b.slow(X[:400], 3e8),
-    "generalized": lambda b: b.slow_sum(X.reshape(-1, 100), 1e8),
-    "generalized, strided": lambda b: b.slow_sum(X.reshape(-1, 100)[:, ::2], 1e8),
-    "other type": lambda b: b.slow(np.arange(200_000, dtype="i4"), 1e6),
+    "contiguous": lambda b: b.slow(X, np.full_like(X, 1e7)),
+    "broadcast": lambda b: b.slow(X, 1e7),
+    "strided": lambda b: b.slow(X[::2], np.full_like(X, 1e7)[::2]),
+    "in place": lambda b: b.slow(x := X.copy(), 1e7, out=x),
+    "overlapping": lambda b: b.slow((x := X.copy())[1:], 1e7, out=x[:-1]),
+    "short rows": lambda b: b.slow(X.reshape(-1, 10)[:, ::2], 1e7),
+    "reduce": lambda b: b.slow.reduce(np.full(200_000, 1e7)),
+    "accumulate": lambda b: b.slow.accumulate(np.full(200_000, 1e7)),
+    "outer": lambda b: b.slow.outer(X[:1000], np.full(200, 1e7)),
+    "few elements": lambda b: b.slow(X[:4000], 3e8),
+    "generalized": lambda b: b.slow_sum(X.reshape(-1, 100), 1e7),
+    "generalized, strided": lambda b: b.slow_sum(X.reshape(-1, 100)[:, ::2], 1e7),
+    "other type": lambda b: b.slow(np.arange(200_000, dtype="i4"), 1e7),
 }
 
 
@@ -87,11 +87,8 @@ def test_a_long_call_stops(built: Build, after: Callable[[float], None], call: s
     # Of a function that nobody has called before, the first piece is one element.
     built.slow(X[:3], 1e5)
     after(0.15)
-    start = time.perf_counter()
     with pytest.raises(Enough):
         CALLS[call](built)
-    # One element of "few elements" takes 0.3 s, and others use this machine as well.
-    assert time.perf_counter() - start < 40
     assert built.slow(1.0, 0.0) == 1
 
 
@@ -223,10 +220,8 @@ def test_an_interrupt_ends_the_compilers_of_all_threads_of_a_build(tmp_path: Pat
             assert wait_until(note.exists)
             raise KeyboardInterrupt
 
-    start = time.perf_counter()
     with pytest.raises(KeyboardInterrupt):
         build()
-    assert time.perf_counter() - start < 60
     assert others[0].result().status == -signal.SIGKILL
     assert wait_until(lambda: not left_over(tmp_path)), left_over(tmp_path)
 

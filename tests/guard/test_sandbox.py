@@ -162,7 +162,7 @@ def test_report_says_what_a_call_costs(made: Any) -> None:
 def test_sandboxed_cell_from_the_cache_starts_no_process_before_a_call() -> None:
     program = (
         "import ufunc_magic as um\n"
-        "from ufunc_magic.guard import process\n"
+        "from ufunc_magic.guard import guard_process as process\n"
         "b = um.compile_c('double once(double x) { return x; }', sandbox=True)\n"
         "print(b.cached, process._helper is None, sum(n.startswith('--sandbox') for n in b.notes), b.once(2.0))\n"
     )

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ufunc_magic.interop.numba_cuda.swapped_names import exchanged, is_exchanged
+from ufunc_magic.interop.numba_cuda.simulator import Exchange
 
 KERNELS = Path(__file__).parents[1] / "kernels" / "simulated.py"
 numba = pytest.mark.numba
@@ -105,13 +105,15 @@ def _tenfold(value: Any) -> Any:
 
 
 def test_names_are_exchanged_only_inside() -> None:
-    with exchanged(product, _tenfold), exchanged(product, _tenfold):
+    exchange = Exchange(_tenfold)
+    with exchange.inside(product), exchange.inside(product):
         assert product(1) == 10
+        assert exchange
     assert product(1) == 2
-    assert not is_exchanged()
+    assert not exchange
 
 
 def test_names_come_back_after_an_error() -> None:
-    with pytest.raises(ZeroDivisionError), exchanged(product, _tenfold):
+    with pytest.raises(ZeroDivisionError), Exchange(_tenfold).inside(product):
         raise ZeroDivisionError
     assert product(1) == 2

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ufunc_magic.interop.numba_cuda import numba_cuda_extension as numbacuda
-from ufunc_magic.interop.numba_cuda.device_calls import Form, Given, choose, forms, refusal, words
+from ufunc_magic.interop import numba_cuda
+from ufunc_magic.interop.numba_cuda import Form, ValueType, choose, forms, mismatch, refusal
 from ufunc_magic.model.object_code import FunctionCode, LoopCode, ObjectCode, Target
 from ufunc_magic.toolchain import nvrtc
 
 KERNELS = Path(__file__).parents[1] / "kernels"
-F4, F8, I4, I8, B1 = (Given(np.dtype(t)) for t in ("f4", "f8", "i4", "i8", "?"))
-TO_F4, TO_F8 = Given(np.dtype("f4"), True), Given(np.dtype("f8"), True)
+F4, F8, I4, I8, B1 = (ValueType(np.dtype(t)) for t in ("f4", "f8", "i4", "i8", "?"))
+TO_F4, TO_F8 = ValueType(np.dtype("f4"), True), ValueType(np.dtype("f8"), True)
 
 MUL = FunctionCode(
     "mul",
@@ -50,9 +50,9 @@ def offered(code: FunctionCode) -> tuple[Form, ...]:
     return forms(code, cell(code))
 
 
-def chosen(code: FunctionCode, *given: Given) -> tuple[Given, ...] | None:
+def chosen(code: FunctionCode, *given: ValueType) -> tuple[ValueType, ...] | None:
     form = choose(offered(code), given)
-    return None if form is None else form.takes
+    return None if form is None else form.arguments
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,9 @@ def chosen(code: FunctionCode, *given: Given) -> tuple[Given, ...] | None:
         ((F4, TO_F4), None),
     ],
 )
-def test_overload_is_exact_or_without_loss(given: tuple[Given, ...], expected: tuple[Given, ...] | None) -> None:
+def test_overload_is_exact_or_without_loss(
+    given: tuple[ValueType, ...], expected: tuple[ValueType, ...] | None
+) -> None:
     assert chosen(MUL, *given) == expected
 
 
@@ -86,18 +88,18 @@ def test_pointers_are_of_one_type() -> None:
 
 
 def test_several_results_are_a_tuple() -> None:
-    assert offered(POLAR)[0].gives == (F4, F4)
+    assert offered(POLAR)[0].results == (F4, F4)
 
 
 def test_results_go_to_pointers_where_c_has_them() -> None:
     by_pointer = offered(POLAR)[1]
-    assert by_pointer.takes == (TO_F4, F4, F4, TO_F4)
+    assert by_pointer.arguments == (TO_F4, F4, F4, TO_F4)
     assert by_pointer.slots == (3, 0, 1, 2)
-    assert by_pointer.gives == ()
+    assert by_pointer.results == ()
 
 
 def test_message_names_what_there_is() -> None:
-    assert words("mul", offered(MUL), (F4,)) == (
+    assert mismatch("mul", offered(MUL), (F4,)) == (
         "mul(float32) fits no signature of the cell. There is mul(float32, float32); mul(float64, float64)."
     )
 
@@ -128,8 +130,8 @@ def _meta_path() -> Any:
 def test_waiting_for_numba_imports_nothing_and_waits_once() -> None:
     before = set(sys.modules)
     count = len(sys.meta_path)
-    numbacuda.attach()
-    numbacuda.attach()
+    numba_cuda.attach()
+    numba_cuda.attach()
     assert len(sys.meta_path) <= count + 1
     assert {name for name in set(sys.modules) - before if name.startswith(("numba", "cuda"))} == set()
 
@@ -222,15 +224,3 @@ def test_numbas_own_target_says_what_to_install(shared_cache_folder: Path) -> No
     text = _run("linked.py", "numba", cache=shared_cache_folder)["refusal_of_numbas_own_target"]
     assert "mul is CUDA C++, and the CUDA target inside of numba" in text
     assert "pip install 'numba-cuda[cu13]'" in text
-
-
-@pytest.mark.numba
-@pytest.mark.nvrtc
-def test_numba_cuda_mlir_calls_them_too(shared_cache_folder: Path) -> None:
-    if importlib.util.find_spec("numba_cuda_mlir") is None:
-        pytest.skip("numba-cuda-mlir is not installed")
-    seen = _run("linked_mlir.py", cache=shared_cache_folder)
-    assert seen["imported"] == []
-    # Whether names of the cell are left in the linked kernel: only where a function may not be inlined.
-    assert (seen["everything"], seen["not_inlined"]) == (False, True), seen["everything"]
-    assert "is given an array. Call it with elements, mul(x[i], ...)" in seen["given_an_array"]

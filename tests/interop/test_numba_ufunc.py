@@ -14,14 +14,14 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
-from ufunc_magic.interop.import_hooks import when_imported
-from ufunc_magic.interop.numba import numba_extension as numbaufunc
+from ufunc_magic.interop.import_hooks import attach, when_imported
+from ufunc_magic.interop.numba import install
 from ufunc_magic.toolchain import discovery as compilers
 
 numba = pytest.importorskip("numba", reason="Numba is not installed")
 TypingError = numba.core.errors.TypingError
-from ufunc_magic.interop.numba import inline_bitcode as numbaufuncinline, ufunc_calls as numbaufunccalls  # noqa: E402  (they import Numba)
-from ufunc_magic.interop.numba.loop_symbols import linked  # noqa: E402
+from ufunc_magic.interop.numba import inline_bitcode, ufunc_calls  # noqa: E402  (they import Numba)
+from ufunc_magic.interop.numba.ufunc_typing import link_of  # noqa: E402
 
 rtsys, nrt = numba.core.runtime.rtsys, numba.core.runtime._nrt_python
 
@@ -52,7 +52,7 @@ double dot(int n, const double *a, const double *b)
 @pytest.fixture
 def cached(shared_cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("UFUNC_MAGIC_CACHE", str(shared_cache_folder))
-    numbaufunc.attach()
+    attach()
 
 
 @pytest.fixture
@@ -291,9 +291,9 @@ def inlined(cached: None) -> Any:
     if not any(compiler.kind in ("clang", "zig") for compiler in compilers.find_all()):
         pytest.skip("no clang: pip install ziglang")
     codegen = numba.core.registry.cpu_target.target_context.codegen()
-    if numbaufuncinline.library(linked(um.c_ufunc("double f(double a) { return a; }")), 0, codegen) is None:
+    if inline_bitcode.inline_function(link_of(um.c_ufunc("double f(double a) { return a; }")), 0, codegen) is None:
         pytest.skip("clang is of another LLVM than llvmlite")
-    return lambda f: numbaufuncinline.library(linked(f), 0, codegen) is not None
+    return lambda f: inline_bitcode.inline_function(link_of(f), 0, codegen) is not None
 
 
 def test_functions_that_keep_and_tell_nothing_are_inlined(inlined: Any) -> None:
@@ -313,7 +313,7 @@ def test_inlined_functions_give_the_same_bits(inlined: Any, monkeypatch: pytest.
     found = []
     for within in (True, False):
         if not within:
-            monkeypatch.setattr(numbaufunccalls, "library", lambda *_: None)
+            monkeypatch.setattr(ufunc_calls, "inline_function", lambda *_: None)
         for name, operands in given.items():
             g = called(made[name], len(operands))
             found.append(np.array([g(*values) for values in zip(*operands, strict=True)]).tobytes())
@@ -341,9 +341,9 @@ def test_small_functions_that_call_nothing_have_a_form_that_leaves_registers_alo
 ) -> None:
     if platform.machine().lower() not in ("x86_64", "amd64"):
         pytest.skip("the convention is one of x86-64")
-    monkeypatch.setattr(numbaufunccalls, "library", lambda *_: None)
+    monkeypatch.setattr(ufunc_calls, "inline_function", lambda *_: None)
     build = um.compile_c(LEAVES)
-    with_one = {name for name in build if linked(build[name]).leaves}
+    with_one = {name for name in build if link_of(build[name]).symbol("leaf", 0)}
     assert with_one == {"poly", "length", "six", "least", "root", "kept"}
     poly, length, six, least, kept = (build[name] for name in ("poly", "length", "six", "least", "kept"))
 
@@ -378,8 +378,8 @@ def test_so_have_cythons(cached: None) -> None:
         "cpdef double checked(double a, double b):\n    return a/b\n"
     )
     moved = build.moved
-    assert linked(moved).leaves == {0}
-    assert not linked(build.checked).leaves
+    assert link_of(moved).symbol("leaf", 0)
+    assert not link_of(build.checked).symbol("leaf", 0)
 
     @numba.njit
     def loop(x):
@@ -397,7 +397,7 @@ def test_so_have_cythons(cached: None) -> None:
 def test_a_compiled_function_that_calls_a_cells_does_not_travel_alone(
     cached: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(numbaufunccalls, "library", lambda *_: None)
+    monkeypatch.setattr(ufunc_calls, "inline_function", lambda *_: None)
     poly = um.compile_c(LEAVES)["poly"]
     with pytest.raises(um.SignatureError, match=r"calls poly of a cell.*\nWrite it in that cell too"):
         um.from_numba(numba.njit("f8(f8)")(lambda a: poly(a) + 1))
@@ -429,8 +429,8 @@ CACHED = """
 import numba
 import numpy as np
 import ufunc_magic as um
-from ufunc_magic.interop import numbaufunc
-numbaufunc.attach()
+from ufunc_magic import interop
+interop.attach()
 made = um.compile_c('''
 double twice(double x) { return 2*x; }
 void two(double x, double *a, double *b) { *a = x; *b = 3*x; }
@@ -480,9 +480,10 @@ def test_cached_code_brings_the_machine_code_along(shared_cache_folder: Path, tm
 
 def test_registering_imports_no_numba_and_waits_for_it(tmp_path: Path) -> None:
     code = (
-        "import sys\nfrom ufunc_magic.interop import numbaufunc\nnumbaufunc.attach()\n"
-        "print('numba' in sys.modules, numbaufunc.install.cache_info().misses)\n"
-        "import numba\nprint(numbaufunc.install.cache_info().misses, numba.__spec__.loader is numba.__loader__)"
+        "import sys\nfrom ufunc_magic import interop\nfrom ufunc_magic.interop.numba import install\n"
+        "interop.attach()\n"
+        "print('numba' in sys.modules, install.cache_info().misses)\n"
+        "import numba\nprint(install.cache_info().misses, numba.__spec__.loader is numba.__loader__)"
     )
     assert in_python(code, tmp_path).split() == ["False", "0", "1", "True"]
 
@@ -490,5 +491,26 @@ def test_registering_imports_no_numba_and_waits_for_it(tmp_path: Path) -> None:
 def test_what_awaits_an_imported_module_is_done_at_once() -> None:
     done = []
     when_imported("numba", lambda: done.append(1))
-    when_imported("numba", numbaufunc.install)
+    when_imported("numba", install)
     assert done == [1]
+
+
+def test_a_numba_that_lacks_a_private_name_is_a_warning(shared_cache_folder: Path, tmp_path: Path) -> None:
+    code = (
+        "import warnings, numba\n"
+        "from numba.np import npyimpl\n"
+        "del npyimpl._build_array\n"
+        "import ufunc_magic as um\n"
+        "with warnings.catch_warnings(record=True) as caught:\n"
+        "    warnings.simplefilter('always')\n"
+        "    twice = um.c_ufunc('double twice(double x) { return 2*x; }')\n"
+        "print(caught[0].message)\n"
+        "print(numba.njit(lambda x: x + 1)(2.0), twice(2.0))"
+    )
+    warning, values = in_python(code, tmp_path).splitlines()
+    assert warning == (
+        f"Functions of Numba's cannot call ufuncs of cells: numba {numba.__version__} lacks what that needs "
+        "(module 'numba.np.npyimpl' has no attribute '_build_array'). "
+        "Install a version that this ufunc_magic knows: pip install 'ufunc_magic[numba]'."
+    )
+    assert values == "3.0 4.0"

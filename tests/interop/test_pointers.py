@@ -203,6 +203,7 @@ def views(seen: Any) -> Any:
     return seen.reshape(2, -1)[1].T[::-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "source", ["int", "capsule without a name", "array", "DLPack", "bytes of it", "ctypes pointer"]
 )
@@ -220,6 +221,7 @@ def test_an_owner_lives_as_long_as_the_last_view(x: np.ndarray[Any, Any], source
     assert alive() is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["dlpack", "pointer"])
 @pytest.mark.parametrize("taken", [True, False])
 def test_a_capsule_keeps_its_array_alive_and_no_longer(kind: Any, taken: bool) -> None:
@@ -576,6 +578,7 @@ def test_tensors_of_torch_share_their_memory() -> None:
 # ---------------------------------------------------------------------------------------- reach
 
 
+@pytest.mark.slow
 def test_round_trips_leave_nothing_behind() -> None:
     psutil = pytest.importorskip("psutil", reason="psutil is not installed (extra: test)")
     own = np.zeros(1 << 20)

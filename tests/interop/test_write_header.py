@@ -16,7 +16,7 @@ from elftools.elf.elffile import ELFFile
 import ufunc_magic as um
 from ufunc_magic.interop.hosts import elf_names as elfnames
 from ufunc_magic.interop.hosts.c_header import write_header
-from ufunc_magic.runtime import pickling as serialize, registry as built
+from ufunc_magic.runtime import Build, LoadedObject, pickling as serialize, registry as built
 
 pytestmark = pytest.mark.skipif(not shutil.which("cc") or not shutil.which("c++"), reason="no cc and c++ here")
 
@@ -204,9 +204,9 @@ def test_functions_of_numba_serve_c(tmp_path: Path) -> None:
     def bent(x: float) -> float:
         return math.sin(x) + 1
 
-    found = serialize.object_code_of(um.from_numba(bent))
+    found = serialize.origin_of(um.from_numba(bent))
     assert found is not None
-    build = built.held(found[0])
+    build = built.loaded(found.object_code)
     assert build is not None
     write_header(build, tmp_path / "bent.h")
     program = '#include "bent.h"\nint main(void) { printf("%.17g", bent(0.5)); return 0; }'
@@ -271,7 +271,7 @@ def test_name_that_c_does_not_take_is_refused(name: str, error: type[Exception],
 
 def test_extension_module_is_refused(tmp_path: Path) -> None:
     b = um.compile_c(TWICE, types="f8")
-    module = replace(b, object_code=replace(b.object_code, module="cell"))
+    module = Build(LoadedObject(replace(b.object_code, module="cell")), "cell")
     with pytest.raises(um.TargetError, match=r"is an extension module of Python.*\n.*embed\.hpp"):
         write_header(module, tmp_path / "f.h")
     assert list(tmp_path.iterdir()) == []

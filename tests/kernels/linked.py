@@ -19,7 +19,7 @@ import cffi
 import numpy as np
 
 import ufunc_magic as um
-from ufunc_magic.interop.numba_cuda import numba_cuda_extension as numbacuda
+from ufunc_magic.interop import numba_cuda
 from ufunc_magic.runtime.device.cuda_function import CudaFunction
 
 if sys.argv[1] == "numba-cuda" and hasattr(
@@ -65,7 +65,7 @@ apart = cell["apart"]
 first = um.compile_cuda("__device__ float f(float x) { return x + 17.0f; }", name="In[2]", device="cpu")["f"]
 second = um.compile_cuda("__device__ float f(float x) { return x * 19.0f; }", name="In[2]", device="cpu")["f"]
 for_cpu = um.c_ufunc("double half(double x) { return x / 2; }")
-numbacuda.attach(um.compile_cuda)
+numba_cuda.attach(um.compile_cuda)
 imported_before = [name for name in sys.modules if name.split(".")[0] in ("numba", "numba_cuda")]
 
 from numba import cuda  # noqa: E402

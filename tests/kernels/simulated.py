@@ -22,7 +22,7 @@ import cffi
 import numpy as np
 
 import ufunc_magic as um
-from ufunc_magic.interop.numba_cuda import numba_cuda_extension as numbacuda
+from ufunc_magic.interop import numba_cuda
 
 CELL = r"""
 __device__ float mul(float x, float y) { return x * y; }
@@ -100,7 +100,7 @@ mul, polar, place, mixed = (cell[name] for name in ("mul", "polar", "place", "mi
 block_sum, count, ticket = (cell[name] for name in ("block_sum", "count", "ticket"))
 mul_f32_f32, sum_reduce = foreign["mul_f32_f32"], foreign["sum_reduce"]
 for_cpu = um.c_ufunc("double twice(double x) { return 2 * x; }")
-numbacuda.attach(um.compile_cuda)
+numba_cuda.attach(um.compile_cuda)
 imported_before = [name for name in sys.modules if name.split(".")[0] in ("numba", "numba_cuda")]
 
 from numba import cuda  # noqa: E402

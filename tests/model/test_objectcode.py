@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pickle
 import struct
-import threading
 from dataclasses import replace
 
 import pytest
 from hypothesis import given, strategies as st
 
-from ufunc_magic.model.cached import kept
+from ufunc_magic.model import CellFunction, CompiledCell, ReportData
 from ufunc_magic.model.errors import Diagnostic, TargetError
 from ufunc_magic.model.object_code import FORMAT_VERSION, FunctionCode, LoopCode, ObjectCode, Target, required_glibc
 
@@ -35,8 +34,6 @@ SAMPLE = ObjectCode(
     source="double hypot(double x, double y) { return x; } // ünïcödé",
     name="In[3]",
     threads=True,
-    diagnostics=(Diagnostic("warning", "unused variable 'y'", "In[3]", 1, 20, "-Wunused-variable"),),
-    notes=("a word to the user",),
 )
 
 
@@ -44,16 +41,26 @@ def test_wire_form_comes_back_equal() -> None:
     again = ObjectCode.from_bytes(SAMPLE.to_bytes())
     assert again == SAMPLE
     assert hash(again) == hash(SAMPLE)
-    assert (again.functions, again.target, again.diagnostics) == (SAMPLE.functions, SAMPLE.target, SAMPLE.diagnostics)
+    assert (again.functions, again.target) == (SAMPLE.functions, SAMPLE.target)
     assert again.to_bytes() == SAMPLE.to_bytes()
 
 
 def test_pickle_takes_the_wire_form_only() -> None:
-    made = replace(SAMPLE)
-    made.__dict__["__ufm_sandbox"] = open  # what the process knows of it stays at home
-    again = pickle.loads(pickle.dumps(made))
-    assert again == made
-    assert "__ufm_sandbox" not in again.__dict__
+    assert SAMPLE.to_bytes() in pickle.dumps(SAMPLE)
+    assert pickle.loads(pickle.dumps(SAMPLE)) == SAMPLE
+
+
+def test_a_cell_comes_back_equal_from_its_record() -> None:
+    functions = tuple(
+        CellFunction(**vars(f), notes=("a word",), python="def f(x):\n    return x\n", timed=(12, 12))
+        for f in SAMPLE.functions
+    )
+    warning = Diagnostic("warning", "unused variable 'y'", "In[3]", 1, 20, "-Wunused-variable")
+    cell = CompiledCell(SAMPLE, ReportData(functions, (warning,), ("a word to the user",), "cc", "{}"))
+    assert tuple(f.function_code for f in functions) == SAMPLE.functions
+    again = CompiledCell.from_record(cell.to_record(), SAMPLE.code, code_digest=SAMPLE.code_digest)
+    assert (again.object_code, again.report_data) == (cell.object_code, cell.report_data)
+    assert b"a word" not in SAMPLE.to_bytes()
 
 
 def test_parts_come_back_equal() -> None:
@@ -143,32 +150,3 @@ def test_newest_glibc_symbol_is_what_the_code_needs() -> None:
     assert required_glibc(b"..GLIBC_2.2.5\0GLIBC_2.35\0GLIBC_2.4\0..") == "glibc 2.35"
     assert required_glibc(b"GLIBC_PRIVATE\0GLIBC_2.x\0") == ""
     assert required_glibc(b"") == ""
-
-
-def test_what_one_object_keeps_waits_for_no_other() -> None:
-    """A process that is forked meanwhile would wait for ever."""
-    began, go_on = threading.Event(), threading.Event()
-
-    class Slow:
-        def __init__(self, wait: bool) -> None:
-            self.wait = wait
-
-        @kept
-        def value(self) -> int:
-            if self.wait:
-                began.set()
-                assert go_on.wait(30)
-            return 1 + self.wait
-
-    slow = Slow(wait=True)
-    thread = threading.Thread(target=lambda: slow.value)
-    thread.start()
-    assert began.wait(30)
-    found: list[int] = []
-    other = threading.Thread(target=lambda: found.append(Slow(wait=False).value), daemon=True)
-    other.start()
-    other.join(10)
-    go_on.set()
-    thread.join()
-    assert found == [1]
-    assert vars(slow)["value"] == slow.value == 2

@@ -59,6 +59,7 @@ def test_terminal_session_compiles_calls_fails_and_recovers() -> None:
     assert "('again', 0.0)" in shown
 
 
+@pytest.mark.slow
 def test_terminal_session_shows_the_whole_traceback_after_tb() -> None:
     shown = terminal("%load_ext ufunc_magic", BROKEN, "%tb")
     assert shown.count("(%tb shows the whole traceback)") == 1
@@ -66,6 +67,7 @@ def test_terminal_session_shows_the_whole_traceback_after_tb() -> None:
     assert "Unexpected exception" not in shown
 
 
+@pytest.mark.slow
 def test_terminal_session_shows_the_table_as_text() -> None:
     shown = terminal("%load_ext ufunc_magic", LOGIT.replace(" -q", " -N 1000"))
     assert re.search(r"logit", shown)
@@ -73,6 +75,7 @@ def test_terminal_session_shows_the_table_as_text() -> None:
     assert "<table" not in shown
 
 
+@pytest.mark.slow
 def test_terminal_session_prints_what_c_prints_before_the_next_prompt() -> None:
     shown = terminal("%load_ext ufunc_magic", PRINTS, "_ = speak(3)", "'after'")
     assert shown.index("3 bottles") < shown.index("'after'")
@@ -159,6 +162,7 @@ def test_kernel_shows_the_report_once_as_table_and_text(kernel: Kernel) -> None:
     assert kernel.value("type(_).__name__") == "'Report'"
 
 
+@pytest.mark.slow
 def test_kernel_gives_the_same_object_for_the_same_cell(kernel: Kernel) -> None:
     assert {m["type"] for m in kernel.run(LOGIT)} == {"status", "execute_input"}
     kernel.run("first = logit")
@@ -192,6 +196,7 @@ def test_what_c_prints_comes_with_the_cell_that_called_it(kernel: Kernel) -> Non
     assert kernel.stdout("print('python')") == "python\n"
 
 
+@pytest.mark.slow
 def test_python_output_comes_once_while_c_output_is_forwarded(kernel: Kernel) -> None:
     assert kernel.stdout(PRINTS) == ""
     shown = kernel.stdout("import os\nprint('from python')\n_ = os.write(1, b'from os\\n')\n_ = speak(7)")
@@ -248,6 +253,7 @@ def test_c_and_python_output_come_in_the_order_they_were_printed(kernel: Kernel)
     assert kernel.stdout(child) == "1 bottles\nchild\nlast\n"
 
 
+@pytest.mark.slow
 def test_a_flood_of_c_output_is_cut_and_counted(kernel: Kernel) -> None:
     kernel.run(NOISY)
     lines = [f"line {n}" for n in range(10_000)]

@@ -677,7 +677,7 @@ def test_macros_with_parameters_and_branches_of_the_preprocessor_are_seen_throug
         "double trace(const double *a, int n) { double s = 0; for (int i = 0; i < n; i++) s += AT(i, i); return s; }\n"
         "void sorted_(double a, double b, double *p, double *q) { if (a > b) SWAP(double, a, b); *p = a; *q = b; }\n"
     )
-    f, trace, swapped = made.object_code.functions
+    f, trace, swapped = made.report_data.functions
     assert f.python == "scale = 2.0\n\n\ndef größe(maß):\n    return maß * 0.5 * scale\n"
     assert "s += a[i * n + i]" in trace.python
     assert swapped.python_reason == ""

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from ufunc_magic.model.errors import Diagnostic
+from ufunc_magic.render.comparison import Comparison
 from ufunc_magic.render.figure import COLORS, drawable, figure, lines_of
-from ufunc_magic.render.report import BoundPlain, BoundUfunc, Comparison, Report
-from ufunc_magic.render.rows import Agreement, Level, Row
-from ufunc_magic.render.tables import BAR, BARS, duration, percent, ratio, significant
+from ufunc_magic.render.report import BoundPlain, BoundUfunc, Report
+from ufunc_magic.render.tables import BAR, BARS, Agreement, Level, Row, duration, percent, ratio, significant
 
 AGREES = Agreement(ok=True, max_ulp=1.0, worst=((0.5,), 1.0, 1.0000000000000002), compared=20_000)
 DISAGREES = Agreement(

@@ -10,15 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from ufunc_magic.frontends.c import c_frontend as c
+from ufunc_magic.frontends import c
+from ufunc_magic.model import CompiledCell, ObjectCode, ReportData, Target
 from ufunc_magic.model.errors import CompileError, OptionError, ToolchainError
-from ufunc_magic.model.object_code import ObjectCode
 from ufunc_magic.model.options import make_options
-from ufunc_magic.render import assembly, generated_source as generated, hot_loops as hot, source_views as show
-from ufunc_magic.render.annotated import Annotated
-from ufunc_magic.render.hot_loops import Assembly, HotLoop, Placed
+from ufunc_magic.render import assembly, source_views as show
+from ufunc_magic.render.assembly import HotLoop, Placed
 from ufunc_magic.render.progress import Bar, Notebook, Progress, Terminal
-from ufunc_magic.render.remarks import plain_words, read_remarks
+from ufunc_magic.render.source_views import AnnotatedCell, Assembly, generated, plain_words, read_remarks
 from ufunc_magic.toolchain import discovery as compilers
 
 needs_listing = pytest.mark.skipif(
@@ -56,7 +55,7 @@ __ufm_kernel_0:
 
 
 def test_instructions_know_their_lines_and_lose_their_comments() -> None:
-    (function,) = assembly.read(TEXT).functions.values()
+    (function,) = assembly.read(TEXT).values()
     placed = [(i.text, i.file, i.line) for i in function.instructions]
     assert placed[2] == ("vmovupd (%rbx), %zmm1", "In[3]", 4)
     assert placed[3][1:] == ("In[3]", 5)
@@ -64,7 +63,7 @@ def test_instructions_know_their_lines_and_lose_their_comments() -> None:
 
 
 def test_loops_are_found_wherever_their_blocks_stand() -> None:
-    (function,) = assembly.read(TEXT).functions.values()
+    (function,) = assembly.read(TEXT).values()
     words = [[function.instructions[n].mnemonic for n in sorted(loop)] for loop in function.loops]
     assert words == [["vmovupd", "vaddpd", "jne", "call", "jmp", "cmpq", "jne"], ["vaddpd", "jne"]]
     assert [function.depth(n) for n in range(5)] == [0, 0, 1, 2, 2]
@@ -73,7 +72,7 @@ def test_loops_are_found_wherever_their_blocks_stand() -> None:
 def test_a_loop_that_is_entered_in_its_middle_is_one() -> None:
     body = "\tjmp\t.L2\n.L1:\n\taddl\t$1, %eax\n.L2:\n\tcmpl\t$9, %eax\n\tjl\t.L1\n\tret\n"
     text = f"\t.type\tf, @function\nf:\n{body}\t.size\tf, .-f\n"
-    assert assembly.read(text).functions["f"].loops == (frozenset({1, 2, 3}),)
+    assert assembly.read(text)["f"].loops == (frozenset({1, 2, 3}),)
 
 
 @pytest.mark.parametrize(
@@ -94,8 +93,8 @@ def test_called_functions_are_named_in_words(target: str, words: str) -> None:
 )
 def test_the_clone_that_is_shown_is_the_one_that_this_cpu_runs(features: tuple[str, ...], clone: str) -> None:
     names = [f"__ufm_kernel_7.{suffix}" for suffix in ("default", "arch_x86_64_v3", "arch_x86_64_v4")]
-    functions = {name: assembly.Function(name, (), ()) for name in names}
-    found, words = hot.clone_of(7, functions, features)
+    functions = {name: assembly.ListedFunction(name, (), ()) for name in names}
+    found, words = assembly.clone_of(7, functions, features)
     assert (found and found.name.rpartition(".")[2].replace("default", "")) == clone.replace("x86-64-", "arch_x86_64_")
     assert words == clone
 
@@ -133,7 +132,7 @@ line share  source
    1        double f(double x) {
    2   50%      return exp(x) <b>;
    3        }"""
-    assert str(Annotated("In[3]", LINES, (LOOP,))) == expected
+    assert str(AnnotatedCell("In[3]", LINES, (LOOP,))) == expected
 
 
 class _Reader(HTMLParser):
@@ -151,8 +150,8 @@ class _Reader(HTMLParser):
         assert self.open.pop() == tag
 
 
-@pytest.mark.parametrize("view", [Assembly("In[3]", LINES, (LOOP,)), Annotated("In[3]", LINES, (LOOP,))])
-def test_views_are_html_with_inline_styles_only(view: Assembly | Annotated) -> None:
+@pytest.mark.parametrize("view", [Assembly("In[3]", LINES, (LOOP,)), AnnotatedCell("In[3]", LINES, (LOOP,))])
+def test_views_are_html_with_inline_styles_only(view: Assembly | AnnotatedCell) -> None:
     reader = _Reader()
     reader.feed(view.to_html())
     assert reader.open == []
@@ -214,7 +213,7 @@ def test_the_generated_unit_is_shown_without_the_system_s_headers() -> None:
         '# 1 "/usr/include/math.h" 1 3\nextern double sin(double);\n# 2 "In[3]" 2\ndouble f(double x);\n'
         '# 1 "<ufunc_magic>"\nvoid loop(void);\n'
     )
-    made = generated.generated(text, name="In[3]")
+    made = generated(text, name="In[3]")
     assert made.parts == (
         ("before the cell", "typedef int t;\n\nint u;"),
         ("In[3]", "double f(double x);"),
@@ -245,17 +244,17 @@ double total(const double *a, int n) {
 """
 
 
-def _views(tmp_path: Path, *wanted: show.Wanted, cell: str = CELL, **options: object) -> tuple[show.View, ...]:
+def _views(tmp_path: Path, *wanted: show.ViewName, cell: str = CELL, **options: object) -> tuple[show.View, ...]:
     asked = make_options(dict(options))
     first, second = tmp_path / "first", tmp_path / "second"
     first.mkdir()
     second.mkdir()
-    object_code = c.compile(cell, options=asked, name="In[3]", folder=first)
+    compiled = c.compile(cell, options=asked, name="In[3]", folder=first)
 
-    def again(more: tuple[str, ...]) -> ObjectCode:
+    def again(more: tuple[str, ...]) -> CompiledCell:
         return c.compile(cell, options=replace(asked, compile_args=tuple(more)), name="In[3]", folder=second)
 
-    return show.views(object_code, wanted, again=again, folder=second)
+    return show.views(compiled, wanted, again=again, folder=second)
 
 
 @needs_listing
@@ -312,18 +311,20 @@ def test_sums_under_fast_math_become_vectors(tmp_path: Path) -> None:
     assert all("bit vectors" in loop.vectors for loop in asm.loops if loop.name == "total")
 
 
+def _cell(language: str) -> CompiledCell:
+    return CompiledCell(ObjectCode(b"", Target("elf", "linux", "x86_64"), (), language), ReportData())
+
+
 def test_zig_is_refused_with_a_word_on_what_would_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tool = compilers.Toolchain("zig", ("zig", "cc"), False, "/zig", 1, 1, "CC")
     monkeypatch.setattr(show, "find", lambda **_: tool)
-    code = ObjectCode.__new__(ObjectCode)
-    object.__setattr__(code, "language", "c")
+    code = _cell("c")
     with pytest.raises(ToolchainError, match="zig keeps no assembly to show"):
         show.views(code, ["asm"], again=lambda more: pytest.fail("compiled"), folder=tmp_path)
 
 
 def test_a_cython_cell_is_told_of_its_own_view(tmp_path: Path) -> None:
-    code = ObjectCode.__new__(ObjectCode)
-    object.__setattr__(code, "language", "cython")
+    code = _cell("cython")
     with pytest.raises(OptionError, match="Write -a"):
         show.views(code, ["asm"], again=lambda more: pytest.fail("compiled"), folder=tmp_path)
 
@@ -341,7 +342,7 @@ def test_a_function_without_a_loop_has_no_remark_on_one(tmp_path: Path) -> None:
 
 
 def test_nothing_asked_for_compiles_nothing(tmp_path: Path) -> None:
-    code = ObjectCode.__new__(ObjectCode)
+    code = _cell("c")
     assert show.views(code, [], again=lambda more: pytest.fail("compiled"), folder=tmp_path) == ()
 
 
@@ -356,11 +357,10 @@ def test_clang_shows_the_same_functions(tmp_path: Path, monkeypatch: pytest.Monk
 
 @needs_listing
 def test_a_fault_of_the_second_compilation_is_the_compiler_s_own(tmp_path: Path) -> None:
-    def broken(more: object) -> ObjectCode:
+    def broken(more: object) -> CompiledCell:
         raise CompileError("In[3] does not compile: 1 error.")
 
-    code = ObjectCode.__new__(ObjectCode)
-    object.__setattr__(code, "language", "c")
+    code = _cell("c")
     with pytest.raises(CompileError, match="1 error"):
         show.views(code, ["asm"], again=broken, folder=tmp_path)
 

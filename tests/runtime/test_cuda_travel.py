@@ -19,7 +19,7 @@ import ufunc_magic as um
 from ufunc_magic import __main__ as shell
 from ufunc_magic.model.object_code import FunctionCode, ObjectCode, unpack
 from ufunc_magic.runtime.device import cuda_object as device, kernel_source as source
-from ufunc_magic.runtime.registry import Build
+from ufunc_magic.runtime.registry import Build, LoadedObject
 from ufunc_magic.toolchain import nvrtc
 
 pytestmark = pytest.mark.skipif(device.available(), reason="functions are not emulated here: there is a GPU")
@@ -121,10 +121,11 @@ def test_shims_keep_the_names_that_the_carried_code_has() -> None:
     functions = (FunctionCode("f", "plain", prototype=("f4", "f4"), calls=("{out0} = f({in0})",)),)
     whole = ObjectCode(b"", um.compile_c("int a(int x) { return x; }").object_code.target, functions, language="cuda",
                        source="__device__ float f(float x);")  # fmt: skip
-    name = nvrtc.symbol(whole, "f")
-    whole.carry(arch="compute_75", ltoir=base64.b64encode(b"code").decode(), symbols=name.removesuffix("_f"))
-    bare = whole.stripped(source=False)
-    assert nvrtc.symbol(bare, "f") == name
+    names = nvrtc.prefix(whole)
+    here = LoadedObject(whole)
+    here.carry(arch="compute_75", ltoir=base64.b64encode(b"code").decode(), symbols=names)
+    bare = here.portable(source=False)
+    assert nvrtc.prefix(bare) == names
     assert nvrtc.ltoir(bare, "sm_90") == b"code"
 
 
@@ -142,13 +143,13 @@ LINKED = """
 from cuda.core import Linker, LinkerOptions, ObjectCode
 from numba import cuda, float32
 from ufunc_magic.toolchain import nvrtc
-from ufunc_magic.interop.numba_cuda import numba_cuda_extension as numbacuda
-import ufunc_magic.toolchain.nvrtc.lto_ir
+from ufunc_magic.interop import numba_cuda
+import ufunc_magic.toolchain.nvrtc.linkable_code
 from ufunc_magic.toolchain.nvrtc import nvrtc_discovery as found, nvrtc_program as program
 def missing(*args, **kwargs):
     raise RuntimeError("there is no NVRTC on this machine")
 program.bindings = found.bindings = missing
-numbacuda.install()
+numba_cuda.install()
 def kernel(x, y):
     y[0] = got(x[0], x[0])
 codes, _ = cuda.compile_all(kernel, (float32[::1], float32[::1]), device=False, abi="numba", cc=(9, 0), output="ltoir")
@@ -172,7 +173,7 @@ def test_a_cell_that_only_the_host_takes_travels_without_lto_ir(monkeypatch: pyt
     def refuses(*_: Any, **__: Any) -> bytes:
         raise um.CompileError("no.")
 
-    monkeypatch.setattr(sys.modules["ufunc_magic.toolchain.nvrtc.lto_ir"], "ltoir", refuses)
+    monkeypatch.setattr(sys.modules["ufunc_magic.toolchain.nvrtc.linkable_code"], "ltoir", refuses)
     made = um.compile_cuda("__device__ float f(float x) { return x + 1; }", device="cpu")
     assert not unpack(um.dumps(made["f"]))[0].device["ltoir"]
     assert um.loads(um.dumps(made["f"])) is made["f"]

@@ -561,6 +561,7 @@ def test_wrapped_arrays_keep_their_wrapper(gpu: Device, mul: Any) -> None:
 # -------------------------------------------------------------------------------------- reduce
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("axis", [0, 1, -1, None, (0, 2), ()])
 @pytest.mark.parametrize("keepdims", [False, True])
 def test_reduce_agrees_with_numpy(gpu: Device, add: Any, axis: Any, keepdims: bool) -> None:

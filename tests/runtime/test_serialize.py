@@ -30,7 +30,7 @@ import ufunc_magic as um
 from ufunc_magic import __main__
 from ufunc_magic.model.errors import OptionError, SignatureError, TargetError
 from ufunc_magic.model.object_code import FORMAT_VERSION, ObjectCode, pack, unpack
-from ufunc_magic.render.object_contents import contents
+from ufunc_magic.render import contents
 from ufunc_magic.runtime import loader, pickling as serialize
 
 needs_cython = pytest.mark.skipif(
@@ -330,6 +330,7 @@ def test_a_function_travels_on_from_worker_to_worker(tmp_path: Path) -> None:
     assert elsewhere(second, "print(got[0](0.0))", folder=tmp_path) == "2.0"
 
 
+@pytest.mark.slow
 def test_two_objects_loaded_one_after_the_other_keep_their_own_code(tmp_path: Path) -> None:
     """Each was a descriptor of the same number, and glibc takes a path that it knows for the file that it knows."""
     data = [um.dumps(um.c_ufunc(f"double f(double x) {{ return x + {n}; }}")) for n in range(8)]
@@ -391,6 +392,7 @@ def data_of(data: bytes) -> bytes:
     return pickle.dumps(data)
 
 
+@pytest.mark.slow
 @on_linux
 def test_descriptors_do_not_grow_over_a_thousand_objects(tmp_path: Path) -> None:
     code = serialize._portable(built().object_code)
@@ -486,6 +488,7 @@ def test_spawned_processes_of_multiprocessing_call_them() -> None:
 
 
 # joblib sets environment variables of this process when it is imported.
+@pytest.mark.slow
 @pytest.mark.skipif(not importlib.util.find_spec("joblib"), reason="joblib is not installed")
 def test_joblib_calls_them_in_processes() -> None:
     script = """
@@ -618,6 +621,7 @@ cdef class C:
 """
 
 
+@pytest.mark.slow
 @needs_cython
 @pytest.mark.cython
 @pytest.mark.parametrize("order", [1, -1], ids=["old first", "new first"])
@@ -638,6 +642,7 @@ for data in got + got:
     assert elsewhere(given, script, folder=tmp_path) == " ".join(expected * 2)
 
 
+@pytest.mark.slow
 @needs_cython
 @pytest.mark.cython
 @TOUCHES_EVERY_MODULE
@@ -660,7 +665,7 @@ def test_no_byte_can_be_altered(key: bytes, monkeypatch: pytest.MonkeyPatch) -> 
     def opened(*_: object) -> None:
         raise AssertionError("altered object code was opened")
 
-    monkeypatch.setattr(serialize, "assemble", opened)
+    monkeypatch.setattr(serialize, "load", opened)
     data = pack(SMALL, entry="f", key=key)
     for place in range(len(data)):
         for other in (data[place] ^ 1, data[place] ^ 0x80, 0, 0xFF):
@@ -763,9 +768,10 @@ def test_a_header_with_a_wrong_value_is_refused_before_numpy_sees_it(place: tupl
 def test_a_writer_need_not_know_what_reports_want() -> None:
     found = built().object_code
     header = json.loads(found.header)
-    for function in header["functions"]:
-        for name in "timed cautious samples python_name python checked vector python_reason notes".split():
-            del function[name]
+    reported = "timed cautious samples effects python_name python checked vector python_reason notes".split()
+    assert [set(function) & set(reported) for function in header["functions"]] == [set()] * len(header["functions"])
+    for name in "annotated command diagnostics notes".split():
+        del header[name]
     assert um.loads(sealed(json.dumps({**header, "entry": "twice"}).encode(), found.code)) is built().twice
 
 
@@ -793,7 +799,7 @@ def test_an_unsigned_payload_is_refused_where_a_key_is_set() -> None:
 
 def test_a_seal_made_anew_does_not_replace_the_signature(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who can write bytes can compute SHA-256; only who has the key can sign."""
-    monkeypatch.setattr(serialize, "assemble", lambda *_, **__: pytest.fail("it was opened"))
+    monkeypatch.setattr(serialize, "load", lambda *_, **__: pytest.fail("it was opened"))
     code = altered(built().object_code, 1)
     signed = um.dumps(built().twice, key="secret")
     resealed = pack(code, entry="twice", key=b"other")

@@ -750,23 +750,3 @@ def test_headers_are_those_that_gcc_finds(tree):
 def test_no_text_breaks_the_scan(text):
     found = header_digests(text + '\n#include "nowhere/' + text, cwd=Path("/nonexistent"))
     assert found is None or found == ()
-
-
-# -------------------------------------------------------------------------------------------- speed
-
-
-def median(call, count: int = 41) -> float:
-    times = []
-    for _ in range(count):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return sorted(times)[count // 2]
-
-
-def test_a_hit_and_the_usual_scan_are_quick(store):
-    store.publish(K, record=b"r" * 2000, code=CODE)
-    cell = "#include <math.h>\n" + "double f(double x) { return exp(x); }\n" * 10
-    # Bounds are three times what a quiet machine needs: 100 and 5 microseconds.
-    assert median(lambda: store.get(K)) < 0.3e-3
-    assert median(lambda: header_digests(cell, cwd=store.path)) < 20e-6

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given, strategies as st
 
@@ -242,8 +240,7 @@ def test_no_place_breaks_the_reader(line, column, cell):
     assert str(found)
 
 
-def test_hostile_output_is_read_in_linear_time():
-    start = time.perf_counter()
-    read("In[3]:" * 20_000 + "\n" + "x" * 200_000, "")
-    link("x" * 200_000, "(" * 100_000)
-    assert time.perf_counter() - start < 2
+def test_hostile_output_is_read():
+    """What takes quadratic time here takes hours."""
+    read("In[3]:" * 200_000 + "\n" + "x" * 2_000_000, "")
+    link("x" * 2_000_000, "(" * 1_000_000)

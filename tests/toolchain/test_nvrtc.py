@@ -88,14 +88,13 @@ def refusal(source: str, **options: Any) -> CompileError:
 
 
 def test_importing_the_package_imports_nothing_of_cuda() -> None:
-    code = "import sys, ufunc_magic.nvrtc; print([m for m in sys.modules if m.partition('.')[0] == 'cuda'])"
+    code = "import sys, ufunc_magic.toolchain.nvrtc; print([m for m in sys.modules if m.partition('.')[0] == 'cuda'])"
     done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, timeout=120, check=True)
     assert done.stdout.strip() == "[]"
 
 
 def test_a_missing_compiler_is_none_with_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(found, "_found", None)
-    monkeypatch.setattr(found, "_missing", "")
+    found._probe.cache_clear()
     monkeypatch.setitem(sys.modules, "cuda.bindings", None)
     assert nvrtc.find() is None
     assert nvrtc.reason() == ('NVRTC is not installed here (cuda.bindings is missing): pip install "ufunc_magic[cuda]"')
@@ -107,8 +106,7 @@ def test_a_library_that_does_not_open_is_none_with_a_reason(monkeypatch: pytest.
     def missing() -> Any:
         raise RuntimeError("libnvrtc.so.13 was not found\nsearched everywhere")
 
-    monkeypatch.setattr(found, "_found", None)
-    monkeypatch.setattr(found, "_missing", "")
+    found._probe.cache_clear()
     monkeypatch.setattr(found, "bindings", missing)
     assert nvrtc.find() is None
     assert "cannot open it: libnvrtc.so.13 was not found)" in nvrtc.reason()
@@ -557,8 +555,7 @@ def test_a_unit_of_kernels_is_machine_code_from_the_cache_the_second_time(monkey
     first = nvrtc.cubin(unit, name="In[3]", cell=MUL, arch="sm_90", options={})
     assert first[:4] == b"\x7fELF"
     assert b"k\0" in first
-    for module in (program, sys.modules["ufunc_magic.toolchain.nvrtc.gpu_code"]):
-        monkeypatch.setattr(module, "find", lambda: None)
+    monkeypatch.setattr(program, "find", lambda: None)
     assert nvrtc.cubin(unit, name="In[3]", cell=MUL, arch="sm_90", options={}) == first
     with pytest.raises(ToolchainError):
         nvrtc.cubin(unit, name="In[3]", cell=MUL, arch="sm_90", options={"fast_math": True})
@@ -606,7 +603,7 @@ def test_shims_follow_numbas_calling_convention() -> None:
         FunctionCode("total", "plain", prototype=("f4", "const f4*", "b1")),
         FunctionCode("fill", "plain", prototype=("void", "f8*", "i8")),
     )
-    own = nvrtc.symbol(made, "mul").removesuffix("_mul")
+    own = nvrtc.prefix(made)
     assert "".join(shim.text for shim in nvrtc.shims(made)).replace(own, "own") == (
         'extern "C" __device__ int own_mul_0(float *r, float a0, float a1) {\n'
         "    (*r) = mul(a0, a1);\n    return 0;\n}\n"
@@ -644,8 +641,8 @@ def test_what_a_kernel_cannot_call_has_no_shim() -> None:
 
 def test_symbols_differ_between_cells_and_are_the_same_for_the_same_cell() -> None:
     one, same, other = (cell_of(text, PAIR) for text in (MUL, MUL, f"{MUL}\n"))
-    assert nvrtc.symbol(one, "polar", 0) == nvrtc.symbol(same, "polar", 0)
-    assert nvrtc.symbol(one, "polar", 0) != nvrtc.symbol(other, "polar", 0)
+    assert nvrtc.prefix(one) == nvrtc.prefix(same)
+    assert nvrtc.prefix(one) != nvrtc.prefix(other)
 
 
 MULTIPLY = ufunc("mul", {(11, 11, 11): "{out0} = mul({in0}, {in1})"}, nin=2)
@@ -681,7 +678,7 @@ def test_lto_ir_that_an_object_carries_is_used_where_it_can_be_linked(monkeypatc
     made = cell_of(MUL, MULTIPLY, device=device)
     assert nvrtc.ltoir(made, "compute_90") == b"carried"
     # Older than it was made for: the linker would refuse it.
-    monkeypatch.setattr(found, "_found", None)
+    found._probe.cache_clear()
     monkeypatch.setitem(sys.modules, "cuda.bindings", None)
     with pytest.raises(ToolchainError, match="not installed"):
         nvrtc.ltoir(made, "compute_75")
@@ -792,7 +789,7 @@ def test_two_cells_of_one_kernel_may_have_helpers_of_one_name() -> None:
         )
         scale = ufunc("scale", {(11, 11): "{out0} = scale({in0})"}, nin=1)
         made = cell_of(source, ufunc("scaled", {(11, 11): "{out0} = scaled({in0})"}, nin=1), scale)
-        name = nvrtc.symbol(made, "scaled", 0)
+        name = f"{nvrtc.prefix(made)}_scaled_0"
         return cuda.declare_device(name, t.float32(t.float32), link=cuda.LTOIR(nvrtc.ltoir(made)))
 
     three, five = scaled(3), scaled(5)

@@ -1,4 +1,17 @@
-"""Candidates are compared, then timed in turns, then judged against the machine."""
+"""Candidates are verified against each other, timed in turns, then judged against the machine.
+
+In come callables, or a build with its Python forms; out comes a `Comparison` (or `Report`) of ``render``.
+
+``candidates``   what is compared, made callable; what its first call shows
+``rivals``       a cell's function for Python, NumPy, Numba, numexpr, Cython
+``samples``      arguments in a function's domain, sizes
+``expectation``  what results should be; ``agreement`` says how far others are from it
+``rounds``       the clock: calls in turns, rows with their speed-ups
+``machine``      limits of the machine, and how far a row is from them
+``trial``        one function of a cell: its request, its table
+``comparing``    `compare`: any callables, at one size or over many
+``cell_report``  `report`: the functions of a build; rows of a GPU
+"""
 
 from __future__ import annotations
 
@@ -10,16 +23,8 @@ if TYPE_CHECKING:
     from .candidates import evaluated as evaluated
     from .cell_report import report as report
     from .comparing import compare as compare
-    from .comparison import Comparison as Comparison
-    from .optional import needed as needed
 else:
     __getattr__ = lazy_names(
         __name__,
-        {
-            "candidates": "evaluated",
-            "cell_report": "report",
-            "comparing": "compare",
-            "comparison": "Comparison",
-            "optional": "needed",
-        },
+        {"candidates": "evaluated", "cell_report": "report", "comparing": "compare"},
     )

@@ -82,33 +82,33 @@ def agreement(
     Agreement
     """
     piled = math.sqrt(max(1, terms)) if tolerance is None else 1.0
-    wanted, given = outputs(expected), outputs(got)
-    if len(wanted) != len(given):
-        return Agreement(False, float("inf"), detail=f"{count(len(given), 'output')} where {len(wanted)} were expected")
-    found = []
-    for position, (e, g) in enumerate(zip(wanted, given, strict=True)):
+    right, actual = outputs(expected), outputs(got)
+    if len(right) != len(actual):
+        return Agreement(False, float("inf"), detail=f"{count(len(actual), 'output')} where {len(right)} were expected")
+    differences = []
+    for position, (e, g) in enumerate(zip(right, actual, strict=True)):
         try:
-            found.append(_differences(_unmasked(e), np.asarray(_unmasked(g)), tolerance, piled))
+            differences.append(_differences(_unmasked(e), np.asarray(_unmasked(g)), tolerance, piled))
         except ValueError:
             detail = f"output {position + 1} has shape {np.shape(g)} where {np.shape(e)} was expected"
             return Agreement(False, float("inf"), detail=detail)
-    compared = max((difference.got.size for difference in found), default=0)
-    wrong = any(difference.wrong.any() for difference in found)
+    compared = max((difference.got.size for difference in differences), default=0)
+    wrong = any(difference.wrong.any() for difference in differences)
     explained = ""
     if wrong and explain is not None and tolerance != 0:
-        found = _explained(found, explain, SAME_TYPE if tolerance is None else tolerance, piled)
-        wrong = any(difference.wrong.any() for difference in found)
+        differences = _explained(differences, explain, SAME_TYPE if tolerance is None else tolerance, piled)
+        wrong = any(difference.wrong.any() for difference in differences)
         explained = "" if wrong else "up to the rounding of the inputs"
-    if not any(difference.index.size for difference in found):
+    if not any(difference.index.size for difference in differences):
         return Agreement(True, 0.0, compared=compared)
-    position, at = _worst(found, wrong=wrong)
-    worst = found[position]
+    position, at = _worst(differences, wrong=wrong)
+    worst = differences[position]
     ulp, values = float(worst.ulp[at]), _values(worst, int(worst.index[at]), inputs)
     if not wrong:
-        eased = max(difference.eased for difference in found)
+        eased = max(difference.eased for difference in differences)
         detail = explained or (f"to {eased:.0e} of a typical value" if eased else "")
         return Agreement(True, ulp, worst=values, compared=compared, detail=detail)
-    which = f"output {position + 1} " if len(found) > 1 else ""
+    which = f"output {position + 1} " if len(differences) > 1 else ""
     place = f"at ({', '.join(map(_word, values[0]))}) " if values[0] else ""
     least = "at least " if worst.unseen else ""
     share = f"{least}{count(int(worst.wrong.sum()))} of {count(worst.got.size)} differ"
@@ -142,9 +142,9 @@ def _unmasked(result: Any) -> Any:
         return result
     if result.dtype.kind in "fc":
         return result.filled(np.nan)
-    seen = np.array(result.data, dtype=object)
-    seen[np.ma.getmaskarray(result)] = None
-    return seen
+    visible = np.array(result.data, dtype=object)
+    visible[np.ma.getmaskarray(result)] = None
+    return visible
 
 
 def ulp_distance(expected: Array, got: Array, *, size: Array | None = None) -> NDArray[np.float64]:
@@ -249,22 +249,22 @@ def _exact_differences(expected: Any, got: Array) -> _Differences:
     return _Differences(e, got, index, np.fmax(apart, 1.0), apart, np.ones(index.size, np.bool_))
 
 
-def _explained(found: list[_Differences], explain: Explain, tolerance: float, piled: float) -> list[_Differences]:
-    """``found`` with only those wrong that were looked at and remain unexplained."""
-    rows = np.unique(np.concatenate([_furthest(difference) for difference in found]))
+def _explained(differences: list[_Differences], explain: Explain, tolerance: float, piled: float) -> list[_Differences]:
+    """``differences`` with only those wrong that were looked at and remain unexplained."""
+    rows = np.unique(np.concatenate([_furthest(difference) for difference in differences]))
     spreads = explain(rows)
     remaining = []
-    for difference, spread in zip(found, spreads, strict=True):
+    for difference, spread in zip(differences, spreads, strict=True):
         lead, *rest = _lead(difference, difference.index)
-        asked = difference.wrong & np.isin(lead, rows)
-        place = (np.searchsorted(rows, lead[asked]), *(axis[asked] for axis in rest))
+        looked_at = difference.wrong & np.isin(lead, rows)
+        place = (np.searchsorted(rows, lead[looked_at]), *(axis[looked_at] for axis in rest))
         limit = piled * (max(tolerance, OTHER_TYPE) if difference.widened else tolerance)
         with np.errstate(all="ignore"):
-            apart = difference.apart[asked]
+            apart = difference.apart[looked_at]
             within = (apart <= limit / 2 * _coarse(np.asarray(spread), difference.got)[place]) & np.isfinite(apart)
         wrong = np.zeros_like(difference.wrong)
-        wrong[asked] = ~within
-        unseen = int(difference.wrong.sum() - asked.sum())
+        wrong[looked_at] = ~within
+        unseen = int(difference.wrong.sum() - looked_at.sum())
         remaining.append(replace(difference, wrong=wrong, unseen=unseen))
     return remaining
 
@@ -290,10 +290,10 @@ def _lead(difference: _Differences, places: NDArray[np.intp]) -> tuple[NDArray[n
     return np.unravel_index(places, difference.got.shape or (1,))
 
 
-def _worst(found: list[_Differences], *, wrong: bool) -> tuple[int, int]:
+def _worst(differences: list[_Differences], *, wrong: bool) -> tuple[int, int]:
     """The output with the largest distance, among the wrong values if there are any, and where in its ``index``."""
     largest = (-1.0, 0, 0)
-    for position, difference in enumerate(found):
+    for position, difference in enumerate(differences):
         distance = np.where(difference.wrong, difference.ulp, -1.0) if wrong else difference.ulp
         if distance.size:
             at = int(np.argmax(distance))
@@ -303,8 +303,8 @@ def _worst(found: list[_Differences], *, wrong: bool) -> tuple[int, int]:
 
 def _values(difference: _Differences, place: int, inputs: Sequence[Array]) -> tuple[Any, Any, Any]:
     where = np.unravel_index(place, difference.got.shape)
-    given = tuple(_at(array, where, difference.got.shape) for array in inputs)
-    return given, _number(difference.expected[where]), _number(difference.got[where])
+    elements = tuple(_at(array, where, difference.got.shape) for array in inputs)
+    return elements, _number(difference.expected[where]), _number(difference.got[where])
 
 
 def _at(array: Array, where: tuple[Any, ...], shape: tuple[int, ...]) -> Any:

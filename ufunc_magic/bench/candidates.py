@@ -1,30 +1,53 @@
-"""What a user gives to compare, made ready: text evaluated, arrays put where the function wants them.  No clock."""
+"""What a user gives to compare, made ready: text evaluated, arrays put where the function wants them, called once.
+
+What the first call shows would otherwise be said of somebody else: a function that changes its argument makes those
+behind it look wrong, and one that writes each result into the same array agrees with all who do so too.
+"""
 
 from __future__ import annotations
 
 import ast
 import functools
+import inspect
 import math
+import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..model import ComparisonError
-from ..render import Kind
-from .optional import needed
-from .per_element import FAULTS
+from ..model import CellFunction, ComparisonError
+from ..render import Kind, needed
+from ..runtime import loops_of, origin_of
+from .agreement import outputs
+from .expectation import FAULTS
+from .machine import Work, function_work, loop_line, ufunc_work
+from .rounds import Call, Clock, once
 
-__all__ = ["NUMEXPR", "Candidate", "Given", "candidates", "evaluated", "numexpr_function", "variants"]
+__all__ = [
+    "NUMEXPR",
+    "Candidate",
+    "CandidateLike",
+    "candidates",
+    "copies",
+    "described",
+    "evaluated",
+    "first_call",
+    "numeric",
+    "numexpr_function",
+    "refused",
+    "restore",
+    "variants",
+]
 
 #: What marks a text as an expression for numexpr.
 NUMEXPR = "numexpr:"
 
 _REMEDY = f"Give a function's name, 'lambda x: ...', or '{NUMEXPR} 4*a + exp(-a)'."
 
-#: Where our ufuncs keep what they were made of.
-_OWNER = "__ufm_object_code__"
+#: Letters of an error's text that are shown: Numba's are pages.
+SHOWN = 300
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +67,7 @@ class Candidate:
         What making it cost already.
     note : str
     origin : callable or str
-        What was given, to read its arithmetic from.
+        What it was made of, to read its arithmetic from.
     """
 
     label: str
@@ -68,20 +91,39 @@ class Candidate:
             return results
         return tuple(map(self.fetch, results)) if isinstance(results, tuple) else self.fetch(results)
 
+    @property
+    def work(self) -> Work | None:
+        """Its arithmetic, from its text or name."""
+        if self._code is not None:
+            return function_work(self._code.python, name=self._code.python_name) if self._code.python else None
+        if isinstance(self.function, np.ufunc):
+            return ufunc_work(self.function)
+        return function_work(self.origin) if self.origin is not None else None
 
-Given = Callable[..., Any] | str | Candidate
+    @property
+    def scalar_loop(self) -> str:
+        """Why a function of a cell cannot be vectorized: a loop of its own; ``""`` where it has none."""
+        line = loop_line(self._code.source, line=self._code.line) if self._code is not None else 0
+        return f"line {line}, data-dependent loop" if line else ""
+
+    @property
+    def _code(self) -> CellFunction | None:
+        """What one of our ufuncs was made of."""
+        origin = origin_of(self.function) if isinstance(self.function, np.ufunc) else None
+        return origin.cell_function if origin else None
+
+
+CandidateLike = Callable[..., Any] | str | Candidate
 
 
 def candidates(
-    given: Mapping[str, Given] | Sequence[Given],
-    *,
-    names: Mapping[str, Any],
-) -> list[Candidate]:
+    callables: Mapping[str, CandidateLike] | Sequence[CandidateLike], *, names: Mapping[str, Any]
+) -> tuple[Candidate, ...]:
     """Make everything callable.
 
     Parameters
     ----------
-    given : mapping or sequence
+    callables : mapping or sequence
         Callables, or texts: ``"np.hypot"``, ``"lambda x: x**2"``, ``"numexpr: 4*a + exp(-a)"``.  Without labels a
         text is its own, and a function's name is its.
     names : mapping
@@ -92,17 +134,17 @@ def candidates(
     ComparisonError
         If there is nothing, or something that cannot be called.
     """
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise ComparisonError(f"{given!r} is no list of callables.", remedy='Give [f, g], or {"name": f}.')
-    pairs = [(str(key), one) for key, one in given.items()] if isinstance(given, Mapping) else _labelled(given)
+    if isinstance(callables, str) or not isinstance(callables, Iterable):
+        raise ComparisonError(f"{callables!r} is no list of callables.", remedy='Give [f, g], or {"name": f}.')
+    pairs = list(callables.items()) if isinstance(callables, Mapping) else _labelled(callables)
     if not pairs:
         raise ComparisonError("There is nothing to compare.", remedy='Give at least one callable: {"name": f}.')
-    return [_candidate(label, value, names) for label, value in pairs]
+    return tuple(_candidate(str(label), value, names) for label, value in pairs)
 
 
-def _labelled(given: Sequence[Given]) -> list[tuple[str, Any]]:
+def _labelled(callables: Sequence[CandidateLike]) -> list[tuple[str, Any]]:
     pairs: list[tuple[str, Any]] = []
-    for value in given:
+    for value in callables:
         label = value if isinstance(value, str) else str(getattr(value, "__name__", value))
         same = sum(known.partition(" (")[0] == label for known, _ in pairs)
         pairs.append((f"{label} ({same + 1})" if same else label, value))
@@ -122,16 +164,15 @@ def _candidate(label: str, value: Any, names: Mapping[str, Any]) -> Candidate:
         raise ComparisonError(fault, remedy=remedy)
     library = (type(function).__module__ or "").partition(".")[0]
     if library == "cupy" or str(getattr(function, "__module__", "")).startswith("cupy"):
-        return _on_gpu(label, function)
+        cupy = needed("cupy", purpose=f"comparing {label}")
+        call = _synchronous(function, lambda result: cupy.cuda.get_current_stream().synchronize())
+        return Candidate(label, call, "gpu", cupy.asarray, cupy.asnumpy, note="data on the GPU", origin=function)
     if hasattr(function, "lower") and library in ("jax", "jaxlib"):
-        return Candidate(label, _waiting(function), origin=function)
-    return Candidate(label, function, _kind(function), origin=value if isinstance(value, str) else function)
-
-
-def _kind(function: Any) -> Kind:
+        return Candidate(label, _synchronous(function, _block_until_ready), origin=function)
+    kind: Kind = "other"
     if isinstance(function, np.ufunc):
-        return "ufunc" if _OWNER in getattr(function, "__dict__", {}) else "numpy"
-    return "other"
+        kind = "ufunc" if loops_of(function) else "numpy"
+    return Candidate(label, function, kind, origin=value)
 
 
 def evaluated(text: str, names: Mapping[str, Any], *, remedy: str = "") -> Any:
@@ -145,13 +186,11 @@ def evaluated(text: str, names: Mapping[str, Any], *, remedy: str = "") -> Any:
     try:
         return eval(text, {"np": np, "numpy": np, "math": math, **names})
     except FAULTS as fault:
-        what = str(fault) if isinstance(fault, (NameError, SyntaxError, AttributeError)) else _with_kind(fault)
-        error = f"{text!r} cannot be evaluated: {what}."
-        raise ComparisonError(error, remedy=_import_of(text, fault) or remedy or _REMEDY) from fault
-
-
-def _with_kind(fault: Exception) -> str:
-    return f"{type(fault).__name__}: {fault}" if str(fault) else type(fault).__name__
+        reason = str(fault)
+        if not isinstance(fault, (NameError, SyntaxError, AttributeError)):
+            reason = ": ".join(filter(None, (type(fault).__name__, reason)))
+        remedy = _import_of(text, fault) or remedy or _REMEDY
+        raise ComparisonError(f"{text!r} cannot be evaluated: {reason}.", remedy=remedy) from fault
 
 
 def _import_of(text: str, fault: Exception) -> str:
@@ -185,28 +224,21 @@ def _variables(text: str) -> list[str]:
     return sorted({node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in called})
 
 
-def _on_gpu(label: str, function: Callable[..., Any]) -> Candidate:
-    cupy = needed("cupy", purpose=f"comparing {label}")
-
-    def call(*args: Any) -> Any:
-        result = function(*args)
-        cupy.cuda.get_current_stream().synchronize()
-        return result
-
-    return Candidate(label, call, "gpu", cupy.asarray, cupy.asnumpy, note="data on the GPU", origin=function)
-
-
-def _waiting(function: Callable[..., Any]) -> Callable[..., Any]:
+def _synchronous(function: Callable[..., Any], wait: Callable[[Any], object]) -> Callable[..., Any]:
     """A function that returns before its work is done, made to wait for it."""
 
     @functools.wraps(function)
     def call(*args: Any) -> Any:
         result = function(*args)
-        for part in result if isinstance(result, tuple) else (result,):
-            part.block_until_ready()
+        wait(result)
         return result
 
     return call
+
+
+def _block_until_ready(result: Any) -> None:
+    for part in outputs(result):
+        part.block_until_ready()
 
 
 def variants(function: Any) -> int | None:
@@ -214,3 +246,122 @@ def variants(function: Any) -> int | None:
     compiled = getattr(function, "signatures", getattr(function, "types", None))
     lazy = type(function).__module__.partition(".")[0] == "numba"
     return len(compiled) if lazy and compiled is not None else None
+
+
+# -- the first call: what it raises, what it gives back, what it changes
+
+
+def first_call(name: str, call: Call, *, clock: Clock, fetch: Callable[[Any], Any] | None = None) -> tuple[float, Any]:
+    """Seconds of one call, and its result, which nobody else writes to.
+
+    Parameters
+    ----------
+    name : str
+        The callable's, as errors have it.
+    call : Call
+    clock : callable
+    fetch : callable
+        Brings a result to NumPy.
+
+    Raises
+    ------
+    ComparisonError
+        If it raises, or gives back what is no number and no array of them.
+    """
+    try:
+        seconds, result = once(call, clock=clock)
+    except FAULTS as error:
+        raise refused(name, call.function, call.arguments, error) from error
+    result = fetch(result) if fetch is not None else result
+    for part in outputs(result):
+        if not numeric(part):
+            if inspect.iscoroutine(part):
+                part.close()
+            fault = f"{name} returns {described(part)}, not numbers."
+            raise ComparisonError(fault, remedy="Let it return an array of numbers, or a tuple of such arrays.")
+    if isinstance(call.function, np.ufunc):
+        return seconds, result
+    parts = tuple(part.copy() if isinstance(part, np.ndarray) else part for part in outputs(result))
+    return seconds, parts if isinstance(result, tuple) else parts[0]
+
+
+def refused(name: str, function: Callable[..., Any], args: Sequence[Any], error: Exception) -> ComparisonError:
+    """The error for a callable that raised ``error``."""
+    text = str(error).strip().partition("\n\n")[0]
+    text = text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+    fault = f"{name} cannot be called on these arguments: {type(error).__name__}{text and f': {text}'}"
+    if isinstance(error, (TypeError, ValueError)) and _takes_numbers(function, args):
+        return ComparisonError(fault, remedy="It takes single numbers.  np.vectorize(f) calls it for each element.")
+    return ComparisonError(fault, remedy="Give arguments that every callable takes, or leave it out.")
+
+
+def _takes_numbers(function: Callable[..., Any], args: Sequence[Any]) -> bool:
+    """Whether a function of the user's takes the first elements; libraries' are not called again."""
+    if not inspect.isfunction(function) or not any(np.ndim(arg) for arg in args):
+        return False
+    try:
+        first = [np.asarray(arg).flat[0].item() if np.ndim(arg) else arg for arg in args]
+        return all(isinstance(part, numbers.Number) for part in outputs(function(*first)))
+    except FAULTS:
+        return False
+
+
+def numeric(result: Any) -> bool:
+    """Whether it is a number or an array of them, as far as its first elements tell."""
+    if inspect.isawaitable(result):
+        return False
+    try:
+        array = np.asarray(result)
+    except FAULTS:
+        return False
+    if array.dtype.kind != "O":
+        return array.dtype.kind in "biufcmM"
+    return all(isinstance(one, numbers.Number) for one in array.reshape(-1)[:20])
+
+
+def described(result: Any) -> str:
+    """``"None"``, ``"a generator"``, ``"an array of <U1"``."""
+    if result is None:
+        return "None"
+    if isinstance(result, np.ndarray):
+        return f"an array of {result.dtype}"
+    name = type(result).__name__
+    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
+
+
+def copies(args: Sequence[Any]) -> tuple[Any, ...]:
+    """The arguments, their arrays copied; lists and pandas' objects as arrays."""
+
+    def copy(arg: Any) -> Any:
+        if isinstance(arg, np.ndarray):
+            return arg.copy()
+        # Other libraries' arrays may be on a GPU, or not computed yet.
+        library = type(arg).__module__.partition(".")[0]
+        return np.array(arg) if isinstance(arg, list) or library == "pandas" else arg
+
+    return tuple(map(copy, args))
+
+
+def restore(args: Sequence[Any], before: Sequence[Any]) -> int:
+    """Put back what a call changed in ``args`` since the `copies` were made.
+
+    Returns
+    -------
+    int
+        Which argument was changed, from 1; 0 if none was.
+    """
+    changed = 0
+    for position, (arg, copy) in reversed(list(enumerate(zip(args, before, strict=True), 1))):
+        if isinstance(copy, np.ndarray) and not _same(np.asanyarray(arg), copy):
+            changed = position
+            if isinstance(arg, np.ndarray):
+                np.copyto(arg, copy)
+            elif isinstance(arg, list):
+                arg[:] = copy.tolist()
+            elif hasattr(arg, "__setitem__") and np.shape(arg) == copy.shape:
+                arg[:] = copy
+    return changed
+
+
+def _same(array: np.ndarray[Any, Any], copy: np.ndarray[Any, Any]) -> bool:
+    return array.shape == copy.shape and np.array_equal(array, copy, equal_nan=array.dtype.kind in "fcmM")

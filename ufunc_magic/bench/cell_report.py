@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-import math
+import functools
 import os
 import types
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import replace
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .. import store
-from ..model import MOST_TIMED, TYPES, Diagnostic, FunctionCode, ObjectCode, OptionError, Options, UfuncMagicError
-from ..render import BoundPlain, BoundUfunc, Comparison, Report
-from . import cuda_rows
-from .function_report import STAND_IN, time_function
-from .machine import measure_bandwidth
-from .per_element import FAULTS
-from .plain_functions import time_plain
-from .python_forms import forms
-from .rivals import chosen
-from .sizes import sizes_of
-from .versus import Asked, over_sizes
+from ..model import MOST_TIMED, TYPES, CellFunction, ComparisonError, ObjectCode, OptionError, Options, UfuncMagicError
+from ..render import BoundPlain, BoundUfunc, Comparison, Report, Row
+from ..runtime import Build, device
+from ..toolchain import nvrtc
+from .agreement import agreement
+from .candidates import CandidateLike, evaluated
+from .comparing import BUDGET_OF_SIZES, Progress, compare
+from .expectation import FAULTS, columns, survivors
+from .machine import bandwidth
+from .rivals import CompileCython, chosen, forms, rivals
+from .samples import sample_inputs, sizes_of
+from .trial import Request, compare_function
 
-__all__ = ["bandwidth", "report"]
+__all__ = ["report"]
 
 #: Seconds that the comparisons of one cell may cost in all.
 BUDGET = 0.75
@@ -33,190 +33,208 @@ BUDGET = 0.75
 #: What each rival adds to that, as a share of it.
 RIVAL_BUDGET = 0.25
 
+#: Elements of the arguments that are made for sizes; longer ones repeat them.
+SAMPLED = 1 << 17
+#: Distinct elements where the Python form must run each first.
+POOL = 1 << 11
 
-class Built(Protocol):
-    """What is needed of a Build."""
+EMULATION = "CPU emulation"
 
-    @property
-    def object_code(self) -> ObjectCode: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def cached(self) -> bool: ...
-    @property
-    def seconds(self) -> dict[str, float]: ...
-    @property
-    def diagnostics(self) -> tuple[Diagnostic, ...]: ...
-    @property
-    def notes(self) -> tuple[str, ...]: ...
-    def __getitem__(self, name: str, /) -> Any: ...
-    def __contains__(self, name: object, /) -> bool: ...
-    def __iter__(self) -> Iterator[str]: ...
-    def threads(self, count: int) -> AbstractContextManager[None]: ...
+#: What this session has been told once.
+_announced: set[str] = set()
 
 
 def report(
-    built: Built,
+    build: Build,
     *,
     options: Options,
     names: Mapping[str, Any],
-    compile_cython: Callable[[str], Mapping[str, Any]] | None = None,
-    progress: Callable[[float, str], object] | None = None,
+    compile_cython: CompileCython | None = None,
+    progress: Progress | None = None,
 ) -> Report:
-    """Verify and time the functions of ``built``; see `ufunc_magic.pipeline.report`.
+    """Verify and time the functions of ``build``; see `ufunc_magic.pipeline.report`.
 
-    ``compile_cython`` makes the rivals of ``--vs cython``; ``progress`` is told of ``--sizes``, as by `compare`.
+    ``compile_cython`` makes the rivals of ``--vs cython``; ``progress`` is called during ``--sizes``, as by `compare`.
     """
-    if options.time:
-        chosen(options.vs)
-        if options.sizes:
-            sizes_of(options.sizes)
-    asked = Asked(options.vs, options.sizes, compile_cython, progress)
-    codes = [code for code in built.object_code.functions if code.name in built]
+    object_code = build.object_code
+    codes = [code for code in build.report_data.functions if code.name in build]
     ufuncs = [code for code in codes if code.kind == "ufunc"]
-    notes = [*built.notes, *cuda_rows.notices(built.object_code)]
     comparisons: list[Comparison] = []
+    notes = [*build.notes, *_gpu_notices(object_code)]
     if options.time:
-        comparisons, more = _compared(built, codes, options, names, asked)
+        chosen(options.vs)  # a slip in an option is an error before anything is timed
+        sizes = sizes_of(options.sizes) if options.sizes else ()
+        cell = _Cell(build, options, names, compile_cython, progress, sizes)
+        comparisons, more = cell.compared(codes)
         notes += more
     if options.verbose:
-        steps = ", ".join(f"{step} {seconds * 1e3:.2f} ms" for step, seconds in built.seconds.items())
-        notes += [f"steps: {steps}", f"command: {built.object_code.command}"]
-    bound = [BoundUfunc(c.name, _loops(c), c.doc.partition("\n")[0], c.core, _call(c)) for c in ufuncs]
+        steps = ", ".join(f"{step} {seconds * 1e3:.2f} ms" for step, seconds in build.seconds.items())
+        notes += [f"steps: {steps}", f"command: {build.report_data.command}"]
+    known = {code.name for code in codes}
+    # Modules are what the cell imported, not what it made.
+    others = [name for name in build if name not in known and not isinstance(build[name], types.ModuleType)]
     return Report(
-        name=built.name,
-        functions=tuple(bound),
+        name=build.name,
+        functions=tuple(
+            BoundUfunc(code.name, _loops(code), code.doc.partition("\n")[0], code.core, _call(code)) for code in ufuncs
+        ),
         plain=tuple(_plain(code) for code in codes if code.kind != "ufunc"),
         comparisons=tuple(comparisons),
-        diagnostics=built.diagnostics,
+        diagnostics=build.diagnostics,
         notes=tuple(notes),
-        seconds=built.seconds,
-        cached=built.cached,
-        toolchain=built.object_code.toolchain,
-        others=_others(built, {code.name for code in codes}),
-        device=cuda_rows.place(built.object_code),
+        seconds=build.seconds,
+        cached=build.cached,
+        toolchain=object_code.toolchain,
+        others=tuple(_word(name, build[name]) for name in others),
+        device=_place(object_code),
     )
 
 
-def _compared(
-    built: Built, codes: Sequence[FunctionCode], options: Options, names: Mapping[str, Any], asked: Asked
-) -> tuple[list[Comparison], list[str]]:
-    """A table for each of the first functions that can be timed, and notes."""
-    notes: list[str] = []
-    candidates = [code for code in codes if code.kind == "ufunc" or code.samples]
-    reference = _reference(options.ref, names) if options.ref and candidates else None
-    timed = [c for c in candidates[:MOST_TIMED] if (c.timed or c.samples) and cuda_rows.can_be_timed(built[c.name])]
-    if len(candidates) > MOST_TIMED:
-        kinds = "ufuncs" if all(code.kind == "ufunc" for code in candidates) else "functions"
-        notes.append(f"the first {MOST_TIMED} of {len(candidates)} {kinds} were timed; um.compare() times any other")
-    speed = bandwidth() if any(code.kind == "ufunc" for code in timed) else 0.0
-    comparisons = []
-    for code in timed:
-        budget = BUDGET / len(timed)
-        if code.kind == "ufunc":
+# -- what was bound, in words
+
+
+def _plain(code: CellFunction) -> BoundPlain:
+    if code.kind == "plain":
+        return BoundPlain(code.name, code.reason)
+    if code.kind == "kernel":
+        call = f"{code.name}[grid, block]({', '.join(code.parameters)})"
+        return BoundPlain(code.name, code.reason, "kernel", call)
+    return BoundPlain(code.name, code.reason, "python", _call(code))
+
+
+def _word(name: str, value: Any) -> str:
+    """``"Integrator (class)"``, ``"helper()"``, ``"TABLE"``."""
+    return f"{name} (class)" if isinstance(value, type) else f"{name}()" if callable(value) else name
+
+
+def _call(code: CellFunction) -> str:
+    return f"{code.name}({', '.join(code.parameters)})"
+
+
+def _loops(code: CellFunction) -> tuple[str, ...]:
+    return tuple(_letters(loop.types, code.nin) for loop in code.loops)
+
+
+def _letters(types: Sequence[int], nin: int) -> str:
+    letters = "".join(TYPES[t].char for t in types)
+    return f"{letters[:nin]}->{letters[nin:]}"
+
+
+# -- comparisons
+
+
+@dataclass(frozen=True, eq=False)
+class _Cell:
+    """A build, and what its comparisons are made with."""
+
+    build: Build
+    options: Options
+    names: Mapping[str, Any]
+    compile_cython: CompileCython | None = None
+    progress: Progress | None = None
+    sizes: Sequence[int] = ()
+
+    def compared(self, codes: Sequence[CellFunction]) -> tuple[list[Comparison], list[str]]:
+        """A table for each of the first functions that can be timed, and notes."""
+        known = [code for code in codes if code.kind == "ufunc" or code.samples]
+        reference = _reference(self.options.ref, self.names) if self.options.ref and known else None
+        timed = [c for c in known[:MOST_TIMED] if (c.timed or c.samples) and _runs_here(self.build[c.name])]
+        notes = []
+        if len(known) > MOST_TIMED:
+            kinds = "ufuncs" if all(code.kind == "ufunc" for code in known) else "functions"
+            notes.append(f"the first {MOST_TIMED} of {len(known)} {kinds} were timed; um.compare() times any other")
+        comparisons = []
+        for code in timed:
+            share = 1 / len(timed)
             try:
-                comparisons.append(_compare(built, code, options, reference, budget=budget, speed=speed, asked=asked))
+                comparisons.append(self.table(code, reference, share=share))
             except UfuncMagicError as fault:
                 notes.append(f"{code.name} was not timed: {fault.message} {fault.remedy}".rstrip())
                 continue
             except FAULTS as fault:  # its own: a C++ exception, a status, whatever Cython raises
-                notes.append(f"{code.name} was not timed, because it fails on sample inputs: {_said(fault)}")
+                notes.append(f"{code.name} was not timed, because it fails on sample inputs: {_one_line(fault)}")
                 continue
-            if asked.sizes and not code.core:
-                function = cuda_rows.parts(built[code.name], built.object_code)[0]
-                comparisons.append(over_sizes(function, code, asked, share=1 / len(timed)))
-            continue
-        made = _compare_plain(built, code, options, reference, budget=budget)
-        if isinstance(made, Comparison):
-            comparisons.append(made)
+            if self.sizes and code.kind == "ufunc" and not code.core:
+                comparisons.append(self.over_sizes(code, share=share))
+        return comparisons, notes
+
+    def table(self, code: CellFunction, reference: Callable[..., Any] | None, *, share: float) -> Comparison:
+        """One function beside the others, at one size."""
+        options, object_code = self.options, self.build.object_code
+        try:
+            python = forms(code)
+        except FAULTS as fault:
+            reason = f"its Python form cannot be read ({type(fault).__name__}: {fault})"
+            raise ComparisonError(reason) from fault
+        request = Request(
+            self.build[code.name],
+            code.name,
+            python=python.python,
+            checked=python.checked,
+            reference=reference,
+            reference_label=options.ref,
+            rivals=python.expression,
+            size=options.size,
+            budget=BUDGET * share,
+        )
+        missing: tuple[str, ...] = ()
+        if code.kind == "ufunc":
+            others, missing = rivals(code, options.vs, compile_cython=self.compile_cython)
+            function, label, gpu = _places(self.build[code.name], object_code)
+            request = replace(
+                request,
+                function=function,
+                label=label,
+                gpu=gpu,
+                types=_letters(code.timed, code.nin),
+                cores=[[int(d) if d.isdecimal() else d for d in core] for core in code.cores[: code.nin]],
+                rivals=(*python.expression, *(one for one in others if one.kind != "numpy")),
+                threads=self.build.threads if object_code.threads else None,
+                max_threads=_most_threads(options),
+                cautious=code.cautious,
+                # --fast-math gives up exactly these values.
+                edges=not options.fast_math,
+                budget=request.budget * (1 + RIVAL_BUDGET * len(others)),
+                bandwidth=bandwidth(),
+            )
         else:
-            notes.append(made)
-    return comparisons, notes
+            request = replace(
+                request,
+                samples=code.samples,
+                parameters=code.parameters,
+                checked=python.checked if code.checked != code.python else None,
+                unwrapped="wraparound" in object_code.source,
+            )
+        comparison = compare_function(request)
+        if code.python_reason and reference is None:
+            hint = "; --ref gives one to check against" if code.kind == "ufunc" else ""
+            missing = (*missing, f"no Python form: it {code.python_reason}{hint}")
+        return replace(comparison, notes=(*comparison.notes, *missing))
 
+    def over_sizes(self, code: CellFunction, *, share: float) -> Comparison:
+        """A ufunc and its rivals over sizes; without ``--vs`` its NumPy expression."""
+        function = _places(self.build[code.name], self.build.object_code)[0]
+        others, notes = rivals(code, self.options.vs, compile_cython=self.compile_cython)
+        python = forms(code)
+        checked = python.checked or python.python
 
-def bandwidth() -> float:
-    """Bytes per second that this machine can stream, measured once and remembered in the cache."""
-    # By machine: a cache folder on a shared disk serves several.
-    fact = f"bandwidth 1 {os.uname().nodename if hasattr(os, 'uname') else ''} {os.cpu_count()}"
-    cache = store.default()
-    try:
-        return float(cache.recall(fact) or "")
-    except ValueError:
-        measured = measure_bandwidth()
-        cache.remember(fact, repr(measured))
-        return measured
+        def passes(*arrays: NDArray[Any]) -> NDArray[np.bool_]:
+            return survivors(checked, columns(arrays))[1]  # type: ignore[arg-type]
 
-
-def _compare(
-    built: Built,
-    code: FunctionCode,
-    options: Options,
-    reference: Callable[..., Any] | None,
-    *,
-    budget: float,
-    speed: float,
-    asked: Asked,
-) -> Comparison:
-    said = forms(code)
-    others, missing = asked.rivals(code)
-    function, label, further = cuda_rows.parts(built[code.name], built.object_code)
-    made = time_function(
-        function,
-        name=code.name,
-        types=_letters(code.timed, code.nin),
-        cores=[[int(d) if d.isdecimal() else d for d in core] for core in code.cores[: code.nin]],
-        python=said.python,
-        exact_python=said.checked,
-        vector=said.vector,
-        reference=reference,
-        reference_label=options.ref,
-        scalar_label=STAND_IN,
-        label=label,
-        further=further,
-        threads=built.threads if built.object_code.threads else None,
-        max_threads=_most_threads(options),
-        cautious=code.cautious,
-        # --fast-math gives up exactly these values.
-        edges=not options.fast_math,
-        size=options.size,
-        budget=budget * (1 + RIVAL_BUDGET * len(others)),
-        bandwidth=speed,
-        rivals=[one for one in others if one.kind != "numpy"],
-    )
-    if code.python_reason and reference is None:
-        missing = (*missing, f"no Python form: it {code.python_reason}; --ref gives one to check against")
-    return replace(made, notes=(*made.notes, *missing))
-
-
-def _compare_plain(
-    built: Built,
-    code: FunctionCode,
-    options: Options,
-    reference: Callable[..., Any] | None,
-    *,
-    budget: float,
-) -> Comparison | str:
-    try:
-        said = forms(code)
-    except FAULTS as fault:
-        return f"{code.name} was not timed: its Python form cannot be read ({type(fault).__name__}: {fault})"
-    made = time_plain(
-        built[code.name],
-        name=code.name,
-        samples=code.samples,
-        parameters=code.parameters,
-        python=said.python,
-        checked=said.checked if code.checked != code.python else None,
-        vector=said.vector,
-        reference=reference,
-        reference_label=options.ref,
-        unwrapped="wraparound" in built.object_code.source,
-        size=options.size,
-        budget=budget,
-    )
-    if isinstance(made, str) or not code.python_reason or reference is not None:
-        return made
-    return replace(made, notes=(*made.notes, f"no Python form: it {code.python_reason}"))
+        arguments = sample_inputs(
+            _letters(code.timed, code.nin),
+            size=min(SAMPLED, self.sizes[-1]),
+            probe=function,
+            screen=passes if checked else None,
+            cautious=code.cautious,
+            pool=POOL,
+        )
+        compared: dict[str, CandidateLike] = {code.name: function}
+        compared |= {one.label: one for one in (others if self.options.vs else python.expression)}
+        comparison = compare(
+            compared, *arguments, sizes=self.sizes, budget=BUDGET_OF_SIZES * share, progress=self.progress
+        )
+        return replace(comparison, name=code.name, notes=(*notes, *comparison.notes))
 
 
 def _most_threads(options: Options) -> int:
@@ -229,11 +247,10 @@ def _most_threads(options: Options) -> int:
 def _reference(expression: str, names: Mapping[str, Any]) -> Callable[..., Any]:
     """What ``--ref`` names: an expression over the user's names, ``np`` and ``math``."""
     try:
-        value = eval(expression, {"np": np, "numpy": np, "math": math, **names})
-    except FAULTS as fault:
-        raise OptionError(
-            f"--ref {expression!r} cannot be evaluated: {fault}.", remedy="Give a function: --ref np.hypot, --ref my_f."
-        ) from fault
+        value = evaluated(expression, names)
+    except ComparisonError as fault:
+        remedy = "Give a function: --ref np.hypot, --ref my_f."
+        raise OptionError(f"--ref {fault.message}", remedy=remedy) from fault
     if not callable(value):
         raise OptionError(
             f"--ref {expression!r} is {type(value).__name__}, not a function.", remedy="Write --ref 'lambda x: ...'."
@@ -241,40 +258,76 @@ def _reference(expression: str, names: Mapping[str, Any]) -> Callable[..., Any]:
     return value  # type: ignore[no-any-return]
 
 
-def _said(fault: Exception) -> str:
+def _one_line(fault: Exception) -> str:
     """An exception in one line; what C++ throws is always a RuntimeError here."""
     text = str(fault)
     return text if text and isinstance(fault, RuntimeError) else ": ".join(filter(None, (type(fault).__name__, text)))
 
 
-def _plain(code: FunctionCode) -> BoundPlain:
-    if code.kind == "plain":
-        return BoundPlain(code.name, code.reason)
-    if code.kind == "kernel":
-        call = f"{code.name}[grid, block]({', '.join(code.parameters)})"
-        return BoundPlain(code.name, code.reason, "kernel", call)
-    return BoundPlain(code.name, code.reason, "python", _call(code))
+# -- CUDA cells: where their functions ran, and the rows of the GPU
 
 
-def _others(built: Built, known: Container[str]) -> tuple[str, ...]:
-    """What was bound and is no function of the object code's: ``("Integrator (class)", "TABLE")``."""
-    found = []
-    for name in built:
-        value = built[name]
-        # Modules are what the cell imported, not what it made.
-        if name not in known and not isinstance(value, types.ModuleType):
-            found.append(f"{name} (class)" if isinstance(value, type) else f"{name}()" if callable(value) else name)
-    return tuple(found)
+def _place(object_code: ObjectCode) -> str:
+    """Where functions of a CUDA cell run here; ``""`` for other cells."""
+    if object_code.language != "cuda":
+        return ""
+    return device.name() if device.on_gpu(object_code) else EMULATION
 
 
-def _call(code: FunctionCode) -> str:
-    return f"{code.name}({', '.join(code.parameters)})"
+def _gpu_notices(object_code: ObjectCode) -> list[str]:
+    """What a session is told once: that there is no GPU, that there is no NVRTC."""
+    if object_code.language != "cuda" or device.on_gpu(object_code):
+        return []
+    notices = []
+    if object_code.options.get("device", "auto") == "auto":
+        notices.append("there is no GPU here: functions of CUDA cells run in an emulation on the CPU")
+    if not nvrtc.identity():
+        notices.append(
+            'NVIDIA\'s own compiler, which would check CUDA cells, is not installed: pip install "ufunc_magic[cuda]"'
+        )
+    new = [notice for notice in notices if notice not in _announced]
+    _announced.update(new)
+    return new
 
 
-def _loops(code: FunctionCode) -> tuple[str, ...]:
-    return tuple(_letters(loop.types, code.nin) for loop in code.loops)
+def _runs_here(function: Any) -> bool:
+    """Whether there is code for the CPU to compare with."""
+    return not isinstance(function, device.CudaFunction) or isinstance(function.emulated, np.ufunc)
 
 
-def _letters(types: Sequence[int], nin: int) -> str:
-    letters = "".join(TYPES[t].char for t in types)
-    return f"{letters[:nin]}->{letters[nin:]}"
+def _places(
+    function: Any, object_code: ObjectCode
+) -> tuple[Callable[..., Any], str, Callable[[Sequence[NDArray[Any]]], Sequence[Row]] | None]:
+    """What to time on the CPU, what to call it, and what makes the rows of the GPU, if there is one."""
+    if object_code.language != "cuda":
+        return function, "ufunc", None
+    if isinstance(function, device.CudaFunction):
+        return function.emulated, "CPU loop", functools.partial(gpu_rows, function)
+    return function, EMULATION, None
+
+
+def gpu_rows(function: Any, arrays: Sequence[NDArray[Any]], *, meter: Any = device) -> tuple[Row, ...]:
+    """The function on the GPU, alone and with transfers, checked against its CPU loop.
+
+    Parameters
+    ----------
+    function : CudaFunction
+    arrays : sequence of ndarray
+    meter : module
+        The GPU's clock: ``time_function`` and ``copy_bandwidth`` as in `ufunc_magic.runtime.device`.
+    """
+    number = len(arrays[0])
+    expected, results = function.emulated(*arrays), function(*arrays)
+    check = agreement(expected, results, inputs=tuple(arrays))
+    seconds = meter.time_function(function, arrays)
+    share = seconds.bandwidth / _copy_bandwidth(meter)
+    return (
+        Row("GPU, kernel alone", "gpu", number, number, seconds.kernel, agreement=check, bandwidth=share),
+        Row("GPU with transfers", "gpu", number, number, seconds.transfers, agreement=check),
+    )
+
+
+@functools.cache
+def _copy_bandwidth(meter: Any) -> float:
+    """Bytes per second of a copy: once for a session, since it takes a gigabyte of the GPU's memory."""
+    return float(meter.copy_bandwidth())

@@ -3,32 +3,60 @@
 from __future__ import annotations
 
 import inspect
-import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from ..model import ComparisonError
-from .bounds import arithmetic_of
-from .candidates import Candidate, Given, candidates
-from .comparison import Comparison
-from .first_call import refused
-from .machine import Limits, cache_levels, limits, machine_name
-from .measure import Clock, affordable
-from .one_size import Progress, Run, at_one_size
-from .per_element import FAULTS
-from .samples import sample_inputs
-from .sizes import at_size, moved_bytes, sizes_of, work_size
+from ..render import Comparison, Row, count, duration
+from .agreement import agreement, outputs
+from .candidates import Candidate, CandidateLike, candidates, copies, first_call, refused, restore, variants
+from .expectation import FAULTS, rounding
+from .machine import Limits, Work, cache_levels, limits, machine_name, verdict
+from .rounds import CLOCK, SAMPLE, Call, Clock, Entry, Stopped, Timing, affordable, judged, measure, once
+from .samples import at_size, moved_bytes, sample_inputs, sizes_of, work_size
 
-__all__ = ["compare"]
+__all__ = ["BUDGET_OF_SIZES", "Progress", "compare"]
 
 #: Seconds, at one size and over several.
 BUDGET, BUDGET_OF_SIZES = 2.0, 4.0
 
+#: Share of the time that asking what the inputs' last bits change may take, where results differ.
+EXPLAINING = 0.25
+
+#: Rounds end when every median is known to this share of itself; there are at least and at most so many, as time
+#: allows.
+PRECISION, LEAST_ROUNDS, MOST_ROUNDS = 0.005, 11, 101
+
+#: Seconds of calls within a round, at most: a median of short moments is that of their machine's mood.
+LONGEST_SAMPLE = 0.01
+
+#: Rounds that show no spread.
+FEW = {1: "timed once", 2: "timed twice"}
+
+#: Seconds of work before the first size, in which a CPU reaches its frequency, and before each further one.
+WARMUP, WARMUP_EACH = 0.1, 0.005
+
+#: Passes that a callable needs at a size: one to verify, one to find the repeats, and some rounds.
+PASSES = 4
+
+#: Share of the budget that the passes at one size may take even where it is spent; ten times that for the cheapest.
+OVERRUN = 0.01
+
+#: Elements that are compared where there are several sizes, evenly spaced: the smaller sizes have shown the others.
+CHECKED = 1 << 19
+
+#: From so many elements on, rows say how far they are from the limits.
+LARGE = 100_000
+
+Arguments = tuple[Any, ...]
+Progress = Callable[[float, str], object]
+
 
 def compare(
-    callables: Mapping[str, Given] | Sequence[Given],
+    callables: Mapping[str, CandidateLike] | Sequence[CandidateLike],
     *args: Any,
     sizes: str | int | Sequence[int] | None = None,
     reference: str | Callable[..., Any] | None = None,
@@ -38,7 +66,7 @@ def compare(
     names: Mapping[str, Any] | None = None,
     limit: Limits | None = None,
     progress: Progress | None = None,
-    clock: Clock = time.perf_counter,
+    clock: Clock = CLOCK,
 ) -> Comparison:
     """Verify that callables agree on the same arguments, then time them in turns.
 
@@ -81,42 +109,50 @@ def compare(
     ComparisonError
         If there is nothing to compare, or a callable fails on the arguments.
     """
-    made = candidates(callables, names=names or {})
-    _check(reference, made)
-    if sizes is None:
-        wanted: tuple[int, ...] = ()
-    else:
-        wanted = sizes_of(sizes)
-    seconds = budget or (BUDGET_OF_SIZES if len(wanted) > 1 else BUDGET)
+    compared = candidates(callables, names=names or {})
+    _check_reference(reference, compared)
+    numbers = () if sizes is None else sizes_of(sizes)
+    seconds = budget or (BUDGET_OF_SIZES if len(numbers) > 1 else BUDGET)
     try:
-        whole = args or _sampled(made, size=max(wanted, default=0), seconds=0.1 * seconds, clock=clock)
-        groups = _groups(whole, wanted)
+        whole = args or _sampled(compared, size=max(numbers, default=0), seconds=0.1 * seconds, clock=clock)
+        largest = at_size(whole, numbers[-1]) if numbers else whole
+        groups = [at_size(largest, size) for size in numbers] or [tuple(whole)]
     except (MemoryError, OverflowError) as error:
         raise ComparisonError(f"sizes={sizes!r} needs more memory than there is.", remedy="Give less.") from error
-    if limit is None and clock is time.perf_counter:
+    if limit is None and clock is CLOCK:
         limit = limits()
-    work = next((found for one in made if (found := arithmetic_of(one)) is not None), None)
     if not all(map(work_size, groups)):
         raise ComparisonError("The arguments have no elements.", remedy="Give arrays that hold numbers.")
     if len(groups) > 1 and len({work_size(group) for group in groups}) == 1:
         kinds = ", ".join(dict.fromkeys(type(arg).__name__ for arg in whole))
         fault = f"sizes={sizes!r} needs an array to take that many elements of, and the arguments are {kinds}."
         raise ComparisonError(fault, remedy="Give NumPy arrays, or leave the arguments out.")
-    run = Run(made, reference, 0.0 if strict else tolerance, clock, len(groups) > 1, progress, limit, work)
-    interrupted = _over(run, groups, deadline=clock() + seconds)
-    each = [moved_bytes(group, ()) / work_size(group) for group in groups[-1:] if len(groups) > 1]
+    run = _Run(
+        candidates=compared,
+        groups=groups,
+        reference=reference,
+        tolerance=0.0 if strict else tolerance,
+        clock=clock,
+        progress=progress,
+        limit=limit,
+        work=next((work for one in compared if (work := one.work) is not None), None),
+        budget=seconds,
+    )
+    interrupted = run.interrupted()
+    last = groups[-1]
+    each = run.bytes_per_element or moved_bytes(last, ()) / work_size(last)
     return Comparison(
-        " / ".join(one.label for one in made),
+        " / ".join(one.label for one in compared),
         tuple(run.rows),
         notes=(*run.notes, *(["interrupted: these rows are what there was"] if interrupted else [])),
-        levels=cache_levels(bytes_per_element=run.bytes_per_element or each[0]) if each else (),
+        levels=cache_levels(bytes_per_element=each) if len(groups) > 1 else (),
         interrupted=interrupted,
         machine=machine_name(),
     )
 
 
-def _check(reference: Any, made: Sequence[Candidate]) -> None:
-    labels = [one.label for one in made]
+def _check_reference(reference: Any, compared: Sequence[Candidate]) -> None:
+    labels = [one.label for one in compared]
     if isinstance(reference, str) and reference not in labels:
         raise ComparisonError(f"reference={reference!r} is not a label.", remedy=f"Labels are {', '.join(labels)}.")
     if reference is not None and not isinstance(reference, str) and not callable(reference):
@@ -124,25 +160,18 @@ def _check(reference: Any, made: Sequence[Candidate]) -> None:
         raise ComparisonError(fault, remedy="Give a function whose results are the expected ones.")
 
 
-def _groups(args: Sequence[Any], wanted: Sequence[int]) -> list[tuple[Any, ...]]:
-    if not wanted:
-        return [tuple(args)]
-    whole = at_size(args, wanted[-1])
-    return [at_size(whole, size) for size in wanted]
-
-
-def _sampled(made: Sequence[Candidate], *, size: int, seconds: float, clock: Clock) -> tuple[Any, ...]:
+def _sampled(compared: Sequence[Candidate], *, size: int, seconds: float, clock: Clock) -> Arguments:
     """Random numbers for the first ufunc, or for as many parameters as the first function has."""
-    ufunc = next((one.function for one in made if isinstance(one.function, np.ufunc)), None)
-    first = ufunc or made[0].function
+    ufunc = next((one.function for one in compared if isinstance(one.function, np.ufunc)), None)
+    first = ufunc or compared[0].function
     if isinstance(ufunc, np.ufunc):
-        types = [loop.partition("->")[0] for loop in ufunc.types if "O" not in loop]
+        loops = [loop.partition("->")[0] for loop in ufunc.types if "O" not in loop]
         doubles = "d" * ufunc.nin
-        chosen = doubles if doubles in types else types[-1] if types and ufunc.signature is None else ""
+        types = doubles if doubles in loops else loops[-1] if loops and ufunc.signature is None else ""
     else:
-        chosen = "d" * _parameters(first)
-    if not chosen:
-        fault = f"There are no arguments, and {made[0].label!r} does not tell how many it takes."
+        types = "d" * _parameters(first)
+    if not types:
+        fault = f"There are no arguments, and {compared[0].label!r} does not tell how many it takes."
         raise ComparisonError(fault, remedy="Give arrays: compare({...}, x), or -- x on the line.")
 
     def probe(*args: Any) -> Any:
@@ -152,45 +181,218 @@ def _sampled(made: Sequence[Candidate], *, size: int, seconds: float, clock: Clo
             return np.full(len(args[0]), np.nan)
 
     if not size:
-        few = sample_inputs(chosen, size=1024, probe=probe)
+        few = sample_inputs(types, size=1024, probe=probe)
+
+        def repeat(number: int) -> None:
+            for _ in range(number):
+                first(*few)
+
         try:
-            size = 1024 * affordable(lambda n: _repeated(n, first, few), most=1024, seconds=seconds / 4, clock=clock)
+            size = 1024 * affordable(repeat, most=1024, seconds=seconds / 4, clock=clock)
         except FAULTS as error:
-            raise refused(repr(made[0].label), first, few, error) from error
-    return sample_inputs(chosen, size=size, probe=probe)
-
-
-def _repeated(number: int, function: Callable[..., Any], args: Sequence[Any]) -> None:
-    for _ in range(number):
-        function(*args)
+            raise refused(repr(compared[0].label), first, few, error) from error
+    return sample_inputs(types, size=size, probe=probe)
 
 
 def _parameters(function: Callable[..., Any]) -> int:
     try:
-        found = inspect.signature(function).parameters.values()
+        parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return 0
     plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return sum(one.kind in plain and one.default is inspect.Parameter.empty for one in found)
+    return sum(one.kind in plain and one.default is inspect.Parameter.empty for one in parameters)
 
 
-def _over(run: Run, groups: Sequence[tuple[Any, ...]], *, deadline: float) -> bool:
-    """Fill ``run.rows`` size by size; whether that was interrupted."""
-    sizes = [work_size(group) for group in groups]
-    weights = [max(1.0, 20 * size / max(sizes)) for size in sizes]
-    start = run.clock()
-    run.budget = deadline - start
-    with np.errstate(all="ignore"):
+@dataclass(eq=False, kw_only=True)
+class _Run:
+    """A comparison under way: its request, and the rows so far."""
+
+    candidates: Sequence[Candidate]
+    #: The arguments at each size, ascending.
+    groups: Sequence[Arguments]
+    reference: str | Callable[..., Any] | None
+    tolerance: float | None
+    clock: Clock
+    progress: Progress | None
+    limit: Limits | None
+    work: Work | None
+    #: Seconds in all.
+    budget: float
+    rows: list[Row] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    #: Label -> seconds per element at the sizes so far.
+    costs: dict[str, list[float]] = field(default_factory=dict)
+    #: The last size.
+    reached: int = 1
+    #: Label -> seconds that the first call spent on compiling.
+    compiled: dict[str, float] = field(default_factory=dict)
+    bytes_per_element: float = 0.0
+
+    @property
+    def several(self) -> bool:
+        return len(self.groups) > 1
+
+    def interrupted(self) -> bool:
+        """Fill ``rows`` size by size; whether that was interrupted."""
+        sizes = [work_size(group) for group in self.groups]
+        weights = [max(1.0, 20 * size / max(sizes)) for size in sizes]
+        start = self.clock()
+        deadline = start + self.budget
+        with np.errstate(all="ignore"):
+            try:
+                for position, (group, size) in enumerate(zip(self.groups, sizes, strict=True)):
+                    now = self.clock()
+                    share = weights[position] / sum(weights[position:])
+                    done = (now - start) / max(deadline - start, 1e-9)
+                    self.show(done, size)
+                    self.at_one_size(group, seconds=(deadline - now) * share, done=done, share=share)
+            except KeyboardInterrupt:
+                if not self.rows:
+                    raise
+                return True
+        self.show(1.0, sizes[-1])
+        return False
+
+    def show(self, share: float, elements: int) -> None:
+        if self.progress is not None:
+            self.progress(min(1.0, share), f"{count(elements, 'element')}")
+
+    def at_one_size(self, args: Arguments, *, seconds: float, done: float, share: float) -> None:
+        """Verify and time; a ``share`` of the time that is left is for this size."""
+        size, start, first = work_size(args), self.clock(), args is self.groups[0]
+        present = self.candidates if first else self.affordable(args, seconds, left=seconds / share)
+        if not present:
+            return
+        entries = self.entries(present, args, patience=EXPLAINING * seconds)
         try:
-            for position, (group, size) in enumerate(zip(groups, sizes, strict=True)):
-                now = run.clock()
-                share = weights[position] / sum(weights[position:])
-                done = (now - start) / max(deadline - start, 1e-9)
-                run.tell(done, size)
-                at_one_size(run, group, seconds=(deadline - now) * share, done=(done, share), first=not position)
-        except KeyboardInterrupt:
-            if not run.rows:
-                raise
-            return True
-    run.tell(1.0, sizes[-1])
-    return False
+            timings = measure(
+                [entry.call for entry in entries],
+                clock=self.clock,
+                deadline=start + seconds,
+                least=LEAST_ROUNDS,
+                most=MOST_ROUNDS,
+                sample=max(SAMPLE, min(LONGEST_SAMPLE, seconds / len(entries) / MOST_ROUNDS)),
+                precision=PRECISION,
+                warmup=min(WARMUP if first else WARMUP_EACH, 0.1 * seconds),
+                progress=lambda part: self.show(done + (1 - done) * share * part, size),
+            )
+        except Stopped as stop:
+            self.add(entries, stop.timings, size, remarks=True)
+            raise
+        self.add(entries, timings, size, remarks=not self.several or size >= LARGE)
+        self.reached = size
+
+    def affordable(self, args: Arguments, seconds: float, *, left: float) -> list[Candidate]:
+        """Those whose passes fit into the time, for the cheapest into all that is left; the others are named once."""
+        size = work_size(args)
+        cost = {one.label: self.cost(one, args, 1.2 * seconds) for one in self.candidates if one.label in self.costs}
+        total, fitting = 0.0, set[str]()
+        for label in sorted(cost, key=lambda label: cost[label]):
+            total += PASSES * cost[label]
+            overrun = OVERRUN * self.budget if fitting else max(left, 10 * OVERRUN * self.budget)
+            if total <= max(1.2 * seconds, overrun):
+                fitting.add(label)
+            else:
+                each = duration(cost[label])
+                self.notes.append(
+                    f"{label}: left out from {count(size, 'element')} on, where a call takes about {each}"
+                )
+                del self.costs[label]
+        return [one for one in self.candidates if one.label in fitting]
+
+    def cost(self, one: Candidate, args: Arguments, patience: float) -> float:
+        """Seconds of a call, from what an element took at the sizes so far; tried out where they are far from this."""
+        size, number = work_size(args), self.reached
+        # The least of three: an interruption must not cost a callable its place.
+        each = min(self.costs[one.label][-3:])
+        while number * 10 < size and PASSES * each * size > patience:
+            number *= 8
+            seconds = once(Call(one.function, one.placed(at_size(args, number))), clock=self.clock)[0]
+            each = seconds / number
+            if seconds > patience / 8:
+                break
+        return each * size
+
+    def entries(self, present: Sequence[Candidate], args: Arguments, *, patience: float) -> list[Entry]:
+        """Each candidate called once and compared with the expected results."""
+        size = work_size(args)
+        calls = {one.label: Call(one.function, one.placed(args)) for one in present}
+        results = {one.label: self.first_result(one, calls[one.label]) for one in present}
+        label = self.reference if isinstance(self.reference, str) else self.candidates[0].label
+        truth = next((one for one in present if one.label == label), present[0])
+        function, expected = truth.function, results[truth.label]
+        if callable(self.reference):
+            function = self.reference
+            expected = first_call("The reference", Call(function, args), clock=self.clock)[1]
+        until = self.clock() + patience
+        step = 1 if self.tolerance == 0 or not self.several else max(1, size // CHECKED) | 1
+        explain = rounding(function, args, patience=lambda: self.clock() < until) if truth.place is None else None
+        # Numbers that each result was gathered from, at least.
+        terms = size // max(1, min((int(np.size(part)) for part in outputs(expected)), default=1))
+        entries = []
+        for one in present:
+            check = None
+            if one is not truth or callable(self.reference):
+                check = agreement(
+                    _thinned(expected, step),
+                    _thinned(results[one.label], step),
+                    tolerance=self.tolerance,
+                    inputs=tuple(np.asarray(arg)[::step] if np.ndim(arg) else np.asarray(arg) for arg in args),
+                    explain=explain and (lambda places: explain(places * step)),
+                    terms=terms,
+                )
+            nbytes = moved_bytes(args, results[one.label])
+            self.bytes_per_element = nbytes / max(1, size)
+            compiled = self.compiled.get(one.label) if one.compile_seconds is None else one.compile_seconds
+            entries.append(Entry(one.label, one.kind, calls[one.label], size, check, nbytes, one.note, compiled))
+        return entries
+
+    def first_result(self, one: Candidate, call: Call) -> Any:
+        before = variants(one.function)
+        # The smallest size shows whether arguments are changed; NumPy's way of calling rules it out.
+        watched = not self.costs and not isinstance(one.function, np.ufunc)
+        originals = copies(call.arguments) if watched else ()
+        seconds, result = first_call(repr(one.label), call, clock=self.clock, fetch=one.fetched)
+        changed = restore(call.arguments, originals) if watched else 0
+        if changed:
+            fault = f"{one.label!r} changes its argument {changed} in place: the next call would get another one."
+            raise ComparisonError(fault, remedy="Give it a copy: 'lambda x: f(x.copy())'.")
+        if before is not None and (variants(one.function) or 0) > before:
+            again, _ = once(call, clock=self.clock)
+            self.compiled[one.label] = max(0.0, seconds - again)
+        return result
+
+    def add(self, entries: Sequence[Entry], timings: Sequence[Timing], size: int, *, remarks: bool) -> None:
+        """Rows with their speed-ups over the first callable, and how far they are from the machine's limits."""
+        noted = []
+        for entry, timing in zip(entries, timings, strict=True):
+            self.costs.setdefault(entry.label, []).append(timing.seconds / max(1, size))
+            notes = [FEW.get(timing.rounds, ""), entry.note]
+            if remarks and entry.kind != "gpu" and (entry.agreement is None or entry.agreement.ok):
+                notes.append(self.remark(entry, timing.seconds))
+            noted.append(replace(entry, note="; ".join(filter(None, notes))))
+        self.rows += judged(noted, timings, elements=size, baseline=self.candidates[0].label)
+
+    def remark(self, entry: Entry, seconds: float) -> str:
+        if self.limit is None:
+            return ""
+        arguments = entry.call.arguments
+        single = any(isinstance(arg, np.ndarray) and arg.dtype in (np.float32, np.complex64) for arg in arguments)
+        return verdict(
+            seconds=seconds,
+            elements=entry.measured,
+            nbytes=entry.nbytes,
+            bytes_per_second=self.limit.bytes_per_second(entry.nbytes),
+            flops_per_second=self.limit.arithmetic * (2 if single else 1),
+            work=self.work,
+            remark=next(one.scalar_loop for one in self.candidates if one.label == entry.label),
+        )
+
+
+def _thinned(results: Any, step: int) -> Any:
+    """Every so many-th element of each output; an odd ``step`` meets what repeats at powers of two."""
+    if step == 1:
+        return results
+    parts = tuple(np.asanyarray(result) for result in outputs(results))
+    thin = tuple(part[::step] if part.ndim else part for part in parts)
+    return thin if isinstance(results, tuple) else thin[0]

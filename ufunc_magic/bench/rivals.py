@@ -1,26 +1,25 @@
-"""What else could compute a cell's function: the same function for NumPy, Numba, numexpr, Cython, ``np.vectorize``.
+"""What else could compute a cell's function: the same function in Python, NumPy, Numba, numexpr, Cython.
 
 All are made from the Python form of the function.  One that cannot be made is named with the reason.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..model import TYPES, ComparisonError, FunctionCode, UfuncMagicError
+from ..model import TYPES, CellFunction, ComparisonError, UfuncMagicError
 from ..python_form import namespace
+from ..render import installed
 from .candidates import Candidate, numexpr_function
 from .dialects import cython_text, numexpr_text
-from .measure import Clock
-from .optional import installed
-from .per_element import FAULTS
-from .python_forms import made
+from .expectation import FAULTS
+from .rounds import CLOCK, Clock
 
-__all__ = ["RIVALS", "chosen", "rivals"]
+__all__ = ["RIVALS", "Forms", "chosen", "forms", "rivals"]
 
 RIVALS = ("numpy", "numba", "numexpr", "cython", "vectorize")
 
@@ -29,6 +28,39 @@ CompileCython = Callable[[str], Mapping[str, Any]]
 
 class _Missing(Exception):
     """Why a rival cannot be made; completes "left out: ..."."""
+
+
+@dataclass(frozen=True)
+class Forms:
+    """The Python forms of a function, ready to call; None where there is none."""
+
+    python: Callable[..., Any] | None = None
+    checked: Callable[..., Any] | None = None
+    vector: Callable[..., Any] | None = None
+
+    @property
+    def expression(self) -> tuple[Candidate, ...]:
+        """The NumPy expression, as what a function is compared with."""
+        return () if self.vector is None else (Candidate("NumPy expression", self.vector, "numpy"),)
+
+
+def forms(code: CellFunction) -> Forms:
+    """Run the module texts of a function's Python forms; they were made of this cell's own words."""
+    if not code.python:
+        return Forms()
+    return Forms(
+        _run(code, code.python, "timing"),
+        _run(code, code.checked, "verify") if code.checked else None,
+        _run(code, code.vector, "vector") if code.vector else None,
+    )
+
+
+def _run(code: CellFunction, text: str, kind: Any) -> Callable[..., Any]:
+    """The function of one text."""
+    names: dict[str, Any] = namespace(kind)
+    exec(compile(text, f"<{code.name} in Python>", "exec"), names)
+    function: Callable[..., Any] = names[code.python_name]
+    return function
 
 
 def chosen(words: str | Sequence[str]) -> tuple[str, ...]:
@@ -47,17 +79,17 @@ def chosen(words: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def rivals(
-    code: FunctionCode,
+    code: CellFunction,
     words: str | Sequence[str],
     *,
     compile_cython: CompileCython | None = None,
-    clock: Clock = time.perf_counter,
+    clock: Clock = CLOCK,
 ) -> tuple[tuple[Candidate, ...], tuple[str, ...]]:
     """Make the rivals of one element-wise function.
 
     Parameters
     ----------
-    code : FunctionCode
+    code : CellFunction
     words : str or sequence of str
         ``"numpy,numba"``.
     compile_cython : callable
@@ -70,27 +102,27 @@ def rivals(
     tuple of Candidate, tuple of str
         Those that could be made, and a note for each of the others.
     """
-    found, notes = [], []
+    candidates, notes = [], []
     for name in chosen(words):
         try:
             if not code.python:
                 raise _Missing("the function has no Python form")
             if code.core:
                 raise _Missing("the function works on arrays")
-            found.append(_rival(name, code, compile_cython, clock))
+            candidates.append(_rival(name, code, compile_cython, clock))
         except _Missing as reason:
             notes.append(f"{name} left out: {reason}")
-    return tuple(found), tuple(notes)
+    return tuple(candidates), tuple(notes)
 
 
-def _rival(name: str, code: FunctionCode, compile_cython: CompileCython | None, clock: Clock) -> Candidate:
+def _rival(name: str, code: CellFunction, compile_cython: CompileCython | None, clock: Clock) -> Candidate:
     match name:
         case "numpy":
             if not code.vector:
                 raise _Missing("the function cannot be said as a NumPy expression")
-            return Candidate("NumPy expression", made(code, code.vector, "vector"), "numpy")
+            return Candidate("NumPy expression", _run(code, code.vector, "vector"), "numpy")
         case "vectorize":
-            python = made(code, code.python, "timing")
+            python = _run(code, code.python, "timing")
             return Candidate("np.vectorize", np.vectorize(python, otypes=list(_letters(code)[code.nin :])))
         case "numba":
             return _numba(code, clock)
@@ -99,11 +131,11 @@ def _rival(name: str, code: FunctionCode, compile_cython: CompileCython | None, 
     return _cython(code, compile_cython, clock)
 
 
-def _letters(code: FunctionCode) -> str:
+def _letters(code: CellFunction) -> str:
     return "".join(TYPES[number].char for number in code.timed)
 
 
-def _numba(code: FunctionCode, clock: Clock) -> Candidate:
+def _numba(code: CellFunction, clock: Clock) -> Candidate:
     numba = installed("numba")
     if numba is None:
         raise _Missing("Numba is not installed (pip install numba)")
@@ -128,7 +160,7 @@ def _numba(code: FunctionCode, clock: Clock) -> Candidate:
     return Candidate("numba.vectorize", function, compile_seconds=clock() - start)
 
 
-def _numexpr(code: FunctionCode, clock: Clock) -> Candidate:
+def _numexpr(code: CellFunction, clock: Clock) -> Candidate:
     if installed("numexpr") is None:
         raise _Missing("numexpr is not installed (pip install numexpr)")
     text = numexpr_text(code.vector, name=code.python_name) if code.vector and code.nout == 1 else None
@@ -145,7 +177,7 @@ def _numexpr(code: FunctionCode, clock: Clock) -> Candidate:
     return Candidate("numexpr", function, compile_seconds=clock() - start)
 
 
-def _cython(code: FunctionCode, compile_cython: CompileCython | None, clock: Clock) -> Candidate:
+def _cython(code: CellFunction, compile_cython: CompileCython | None, clock: Clock) -> Candidate:
     if compile_cython is None or installed("Cython") is None:
         raise _Missing("Cython is not installed (pip install cython)")
     text = cython_text(code.python, name=code.python_name, letters=_letters(code), nin=code.nin)
@@ -153,11 +185,11 @@ def _cython(code: FunctionCode, compile_cython: CompileCython | None, clock: Clo
         raise _Missing("the function cannot be written as typed Cython")
     start = clock()
     try:
-        built = compile_cython(text)
-        function = built[code.python_name]
+        build = compile_cython(text)
+        function = build[code.python_name]
     except (UfuncMagicError, KeyError) as fault:
         raise _Missing(f"Cython cannot compile it ({_first_line(fault)})") from fault
-    if getattr(built, "cached", False):
+    if getattr(build, "cached", False):
         return Candidate("Cython ufunc", function, note="compiled earlier")
     return Candidate("Cython ufunc", function, compile_seconds=clock() - start)
 

@@ -1,4 +1,4 @@
-"""Inputs to try a function on, made from its types and kept inside its domain.
+"""Arguments: inputs from a function's types, inside its domain; sizes; arguments cut or repeated to a size.  No clock.
 
 A domain cannot be read off a signature, so a few intervals are tried and the one with the fewest
 results that are not finite wins; among equals the earlier one in the lists below, which are ordered by
@@ -11,15 +11,26 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model import TYPES
+from ..model import TYPES, ComparisonError
+from .agreement import outputs
 
-__all__ = ["CORE_SIZE", "dtypes", "edge_inputs", "sample_arguments", "sample_inputs"]
+__all__ = [
+    "CORE_SIZE",
+    "at_size",
+    "dtypes",
+    "edge_inputs",
+    "moved_bytes",
+    "sample_arguments",
+    "sample_inputs",
+    "sizes_of",
+    "work_size",
+]
 
 #: Size of a core dimension that only has a name.
 CORE_SIZE = 16
@@ -46,12 +57,15 @@ _INTEGERS = ((-100.0, 100.0), (1.0, 100.0), (1.0, 10.0), (0.0, 1.0))
 _SAFE_FLOATS = ((0.05, 0.95), (0.05, 5.0), (1.5, 100.0), (-2.0, 2.0))
 _SAFE_INTEGERS = ((1.0, 10.0),)
 
-#: No huge or tiny values: there a fused multiply-add may rightly differ from two roundings.
-_EDGE_FLOATS = (0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 10.0, 1e-8, math.inf, -math.inf, math.nan)
-_EDGE_COMPLEX = (0j, 1 + 0j, -1 + 0j, 1j, 0.5 - 0.5j, 2 + 1e-8j)
-#: No extremes: signed overflow, and INT_MIN / -1 among it, is undefined in C and may trap.
-_EDGE_SIGNED = (0, 1, -1, 2, 3, -7, 10, 100)
-_EDGE_UNSIGNED = (0, 1, 2, 3, 7, 10, 100, 255)
+#: By kind.  No huge or tiny values: there a fused multiply-add may rightly differ from two roundings.  No extremes:
+#: signed overflow, and INT_MIN / -1 among it, is undefined in C and may trap.
+_EDGE: dict[str, Sequence[Any]] = {
+    "b": (False, True),
+    "i": (0, 1, -1, 2, 3, -7, 10, 100),
+    "u": (0, 1, 2, 3, 7, 10, 100, 255),
+    "c": (0j, 1 + 0j, -1 + 0j, 1j, 0.5 - 0.5j, 2 + 1e-8j),
+    "f": (0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 10.0, 1e-8, math.inf, -math.inf, math.nan),
+}
 _EDGES = 256
 
 Interval = tuple[float, float]
@@ -153,49 +167,31 @@ def sample_arguments(samples: Sequence[str], *, along: int, kind: str) -> tuple[
         Arrays, and Python numbers that differ from one another: integers from 10 downwards, so that they are
         indices of axes of eleven, and others from 0.75 upwards.
     """
-    found: list[Any] = []
+    arguments: list[Any] = []
     numbers = itertools.count()
     for position, sample in enumerate(samples):
         dtype = np.dtype(kind if sample[0] == "O" else sample[0])
         shape = (along,) * int(sample[1:])
         if shape:
             (drawn,) = sample_inputs(dtype.char, size=math.prod(shape), cautious=True, seed=position + 1)
-            found.append(drawn.reshape(shape))
+            arguments.append(drawn.reshape(shape))
         elif dtype.kind in "iu":
-            found.append(max(2, 10 - next(numbers)))
+            arguments.append(max(2, 10 - next(numbers)))
         else:
-            found.append(dtype.type(0.75 + next(numbers) / 2).item())
-    return tuple(found)
+            arguments.append(dtype.type(0.75 + next(numbers) / 2).item())
+    return tuple(arguments)
 
 
 def edge_inputs(types: str | Sequence[int]) -> Arrays:
     """Zeros, units, infinities and NaN in all combinations, at most 256 of them; for scalar inputs only."""
-    values = [_edges(kind) for kind in dtypes(types)]
+    values = [_EDGE[kind.kind] for kind in dtypes(types)]
     rows = list(itertools.islice(itertools.product(*values), 20_000))
     if len(rows) > _EDGES:
         rng = np.random.default_rng(0)
-        rows = [tuple(column[i] for column, i in zip(values, pick, strict=True)) for pick in _picks(rng, values)]
+        rows = [tuple(column[int(rng.integers(len(column)))] for column in values) for _ in range(_EDGES)]
     return tuple(
         np.array(column, dtype=kind) for column, kind in zip(zip(*rows, strict=True), dtypes(types), strict=True)
     )
-
-
-def _picks(rng: np.random.Generator, values: Sequence[Sequence[Any]]) -> list[list[int]]:
-    return [[int(rng.integers(len(column))) for column in values] for _ in range(_EDGES)]
-
-
-def _edges(kind: np.dtype[Any]) -> Sequence[Any]:
-    match kind.kind:
-        case "b":
-            return (False, True)
-        case "i":
-            return _EDGE_SIGNED
-        case "u":
-            return _EDGE_UNSIGNED
-        case "c":
-            return _EDGE_COMPLEX
-        case _:
-            return _EDGE_FLOATS
 
 
 def _candidates(kind: np.dtype[Any], *, cautious: bool, screened: bool) -> Sequence[Interval]:
@@ -218,7 +214,7 @@ def _search(
     best = tuple(options[0] for options in candidates)
     best_score = score(best)
 
-    def trials() -> Any:
+    def trials() -> Iterator[tuple[Interval, ...]]:
         for level in range(1, max(map(len, candidates))):
             yield tuple(options[min(level, len(options) - 1)] for options in candidates)
         for _ in range(2):
@@ -238,7 +234,7 @@ def _search(
 def _score(
     inputs: Arrays, probe: Callable[..., Any], screen: Callable[..., NDArray[np.bool_]] | None
 ) -> tuple[float, bool]:
-    """Share of elements that were kept from running or whose result is not finite, and whether all results
+    """Share of elements that were not run or whose result is not finite, and whether all results
     are the same: an interval on which nothing happens shows nothing."""
     lost = 0.0
     if screen is not None:
@@ -249,7 +245,7 @@ def _score(
         return 1.0, True
     with np.errstate(all="ignore"):
         results = probe(*inputs)
-    results = tuple(map(np.asarray, results if isinstance(results, tuple) else (results,)))
+    results = tuple(map(np.asarray, outputs(results)))
     good = np.ones(len(inputs[0]), dtype=np.bool_)
     for result in results:
         if result.dtype.kind in "fc" and result.shape[:1] == good.shape:
@@ -275,3 +271,92 @@ def _draw(
         case _:
             values = rng.uniform(low, high, size=drawn).astype(kind)
     return np.resize(values, shape) if drawn < total else values.reshape(shape)
+
+
+# -- sizes
+
+#: Steps within a decade.
+STEPS = (1, 2, 5)
+
+#: More sizes than anybody looks at: a slip, such as ``10:1e7:1e5``.
+MOST = 1000
+
+_REMEDY = "Write --sizes 10:1e7, or --sizes 1e3,1e5."
+
+
+def sizes_of(sizes: str | int | Sequence[int]) -> tuple[int, ...]:
+    """Numbers of elements, ascending.
+
+    Parameters
+    ----------
+    sizes : str, int or sequence of int
+        ``"10:1e7"`` is 10, 20, 50, 100, ... up to 1e7; ``"10:1e7:9"`` is 9 sizes with equal ratios;
+        ``"1e3,1e5"`` is these two.
+
+    Raises
+    ------
+    ComparisonError
+        If it cannot be read, or a size is less than 1.
+    """
+    if isinstance(sizes, str):
+        numbers = _spaced(sizes) if ":" in sizes else [_number(word, sizes) for word in sizes.split(",")]
+    else:
+        numbers = [_number(str(size), sizes) for size in (sizes if isinstance(sizes, Iterable) else [sizes])]
+    if not numbers or min(numbers) < 1:
+        raise ComparisonError(f"sizes={sizes!r} has no elements to compare on.", remedy=_REMEDY)
+    return tuple(sorted(set(numbers)))
+
+
+def _number(word: str, whole: Any) -> int:
+    try:
+        value = float(word)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise ComparisonError(f"{word!r} in sizes={whole!r} is not a number.", remedy=_REMEDY)
+    return int(value)
+
+
+def _spaced(text: str) -> list[int]:
+    words = text.split(":")
+    numbers = [_number(word, text) for word in words]
+    if len(words) > 3 or not 1 <= numbers[0] <= numbers[1] or not 1 <= (*numbers, 1)[2] <= MOST:
+        raise ComparisonError(f"sizes={text!r} is not a range.", remedy=_REMEDY)
+    low, high = numbers[:2]
+    if len(words) == 3:
+        return [round(float(size)) for size in np.geomspace(low, high, numbers[2])]
+    decades = range(int(math.log10(low)), int(math.log10(high)) + 1)
+    inner = [step * 10**decade for decade in decades for step in STEPS]
+    return [low, *(size for size in inner if low < size < high), high]
+
+
+def at_size(args: Sequence[Any], size: int) -> tuple[Any, ...]:
+    """The arguments with ``size`` elements along the first axis: the first ones, repeated where there are fewer.
+
+    Numbers and arrays without axes stay as they are.
+    """
+    return tuple(_resized(arg, size) if isinstance(arg, np.ndarray) and arg.ndim else arg for arg in args)
+
+
+def _resized(array: np.ndarray[Any, Any], size: int) -> np.ndarray[Any, Any]:
+    return array[:size] if len(array) >= size else np.resize(array, (size, *array.shape[1:]))
+
+
+def work_size(args: Sequence[Any]) -> int:
+    """Elements of the largest argument."""
+    return max(map(_elements, args), default=1)
+
+
+def _elements(arg: Any) -> int:
+    try:
+        return int(np.size(arg))
+    except ValueError as fault:
+        raise ComparisonError(
+            f"The argument {arg!r:.60} has rows of various lengths.", remedy="Give an array, or a number."
+        ) from fault
+
+
+def moved_bytes(args: Sequence[Any], results: Any) -> int:
+    """Bytes of the arrays that go in and out."""
+    arrays = [arg for arg in args if isinstance(arg, np.ndarray)]
+    return sum(array.nbytes for array in (*arrays, *map(np.asarray, outputs(results))))

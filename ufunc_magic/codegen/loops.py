@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 from string import Template
 
-from ..model import Operand, Options, Signature
+from ..model import Operand, Options, Signature, SignatureError
 from .loop_types import Instance, Value, callee, values
 
 __all__ = ["has_scalar", "is_leaf", "loop_text", "template"]
@@ -19,6 +19,9 @@ _INLINE_STRAIGHT_NODES = 5000
 
 #: Up to here a function costs less than copying its operands: strided arrays are computed where they are.
 _DIRECT_NODES = 40
+
+#: ``MAX_CORE`` of ``templates/driver.c``.
+_MOST_CORE_DIMENSIONS = 64
 
 #: Up to here a call takes about as long as what is called.
 _LEAF_NODES = 100
@@ -264,6 +267,12 @@ def _reduce(instance: Instance, inputs: list[Value], outputs: list[Value], *, cp
 def _generalized(instance: Instance, inputs: list[Value], outputs: list[Value], words: dict[str, str]) -> str:
     signature = instance.signature
     both = (*inputs, *outputs)
+    for v in both:
+        if len(v.operand.core) > _MOST_CORE_DIMENSIONS:
+            fault = f"{signature.name}: {v.operand.name} has {len(v.operand.core)} core dimensions"
+            raise SignatureError(
+                f"{fault}, and NumPy's limit is {_MOST_CORE_DIMENSIONS}.", remedy="Pass some of them as one dimension."
+            )
     dims = list(dict.fromkeys(d for v in both for d in v.operand.core))  # NumPy numbers them in this order
     place = {d: n for n, d in enumerate(dims)}
     given, stores, locals_ = {}, [], []

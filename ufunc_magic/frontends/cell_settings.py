@@ -1,31 +1,60 @@
-"""What a cell of C, C++ or CUDA says for itself before it is compiled, and what a compiler says of it alone."""
+"""A cell of C, C++ or CUDA: read through the preprocessor where that is needed, and compiled, as a unit or alone."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from .. import codegen, toolchain
 from ..model import CompileError, Diagnostic, Options, ParseError, Unit
 from ..toolchain import GENERATED
-from . import ufunc_comment
+from . import c, ufunc_comment
 from .native import storage
 
 __all__ = [
     "bodies_need_preprocessor",
     "compiled",
     "fault_alone",
-    "needs_preprocessor",
     "nothing_to_bind",
-    "types_asked",
+    "preprocessed",
+    "read",
+    "types_in_comments",
 ]
 
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(\([^)\n]*\))?[ \t]*(.*(?:\\\r?\n.*)*)", re.M)
 _DECIDES = re.compile(r"^[ \t]*#[ \t]*(?:if|el|undef|define[ \t]+\w+\()", re.M)
 
 
-def needs_preprocessor(unit: Unit, source: str, *, known: Collection[str] = ()) -> bool:
+def read(
+    source: str, *, name: str, cplus: bool, preprocess: Callable[[], str] | None, known: Collection[str] = ()
+) -> tuple[Unit, str]:
+    """What is in a cell, and the text it was read from: the cell as typed, or what the preprocessor makes of it.
+
+    Parameters
+    ----------
+    preprocess : function
+        Runs the preprocessor, which is done only where the text as typed does not show every function and type.
+    known : collection of str
+        Types that no header needs to define.
+    """
+    unit = c.parse(source, cplus=cplus)
+    if preprocess is None or not _needs_preprocessor(unit, source, known=known):
+        return unit, source
+    text = preprocess()
+    return c.parse_preprocessed(text, cell_name=name, cell_text=source, cplus=cplus), text
+
+
+def preprocessed(tool: toolchain.Toolchain, source: str, *, name: str, flags: Sequence[str], before: str = "") -> str:
+    """A cell behind the text ``before`` as the preprocessor leaves it, with line markers.
+
+    All of it: ``-fdirectives-only`` would keep macros, and what is needed here is what they make.
+    """
+    marked = f"{before}#line 1 {codegen.c_string(name)}\n{source}\n"
+    return toolchain.preprocess(tool, marked, name=name, flags=flags, cell=source, storage=storage())
+
+
+def _needs_preprocessor(unit: Unit, source: str, *, known: Collection[str] = ()) -> bool:
     """Does the text as typed not show every function and type?
 
     It shows them unless it includes local files, names types that only a header defines (and that are not among the
@@ -56,10 +85,12 @@ def bodies_need_preprocessor(source: str) -> bool:
     return bool(_DECIDES.search(source))
 
 
-def types_asked(unit: Unit) -> str:
+def types_in_comments(unit: Unit) -> str:
     """``types=f4,f8`` in a function's comment; it speaks for the cell, which is compiled as one."""
-    said = (ufunc_comment.read(f.annotation, of=f"{f.name} (line {f.line})") for f in unit.functions if f.annotation)
-    return next((note.types for note in said if note.types), "")
+    comments = (
+        ufunc_comment.read(f.annotation, of=f"{f.name} (line {f.line})") for f in unit.functions if f.annotation
+    )
+    return next((comment.types for comment in comments if comment.types), "")
 
 
 def nothing_to_bind(unit: Unit, name: str) -> ParseError:

@@ -1,15 +1,28 @@
-"""What the object code says of each function: its loops, its Python forms, and whether it may be tried out."""
+"""What the object code says of each function: the only file of the front ends that knows the fields of CellFunction."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from .. import codegen, python_form
-from ..model import MOST_TIMED, Function, FunctionCode, LoopCode, Options, Signature, SignatureError, Unit, loop_order
+from ..model import MOST_TIMED, CellFunction, Function, LoopCode, Options, Signature, SignatureError, Unit, loop_order
 from .native import narrow
 
-__all__ = ["prototype", "python_forms", "representatives", "ufunc_entries"]
+__all__ = [
+    "c_ufunc_entries",
+    "loops_by_name",
+    "native_entry",
+    "prototype",
+    "python_entry",
+    "python_forms",
+    "representatives",
+    "ufunc_entry",
+]
+
+#: A function's Python form, the reason why there is none, or None: it comes after too many others.
+Form = Any
 
 #: A function that calls one of these is not tried out: it prints, touches files, or ends the process.
 _EFFECTS = frozenset(
@@ -24,48 +37,162 @@ def representatives(signatures: Sequence[Signature]) -> tuple[Signature, ...]:
     """One signature for each name: of overloads, the one for double, or else the last."""
     chosen: dict[str, Signature] = {}
     for signature in signatures:
-        held = chosen.get(signature.name)
-        if held is None or not all(o.type == "double" for o in held.inputs):
+        other = chosen.get(signature.name)
+        if other is None or not all(o.type == "double" for o in other.inputs):
             chosen[signature.name] = signature
     return tuple(chosen.values())
 
 
+# ------------------------------------------------------------------------------- of every language
+
+
+def loops_by_name(
+    instances: Sequence[codegen.Instance],
+    types: Sequence[tuple[int, ...]],
+    *,
+    without: Collection[str] = (),
+    remedy: str,
+) -> dict[str, tuple[LoopCode, ...]]:
+    """The loops of each name but those ``without``, narrow to wide.
+
+    Raises
+    ------
+    SignatureError
+        With the ``remedy``, if the compiler found a type that NumPy has not.
+    """
+    loops: dict[str, dict[tuple[int, ...], LoopCode]] = {}
+    for index, (instance, numbers) in enumerate(zip(instances, types, strict=True)):
+        signature = instance.signature
+        if signature.name in without:
+            continue
+        if 255 in numbers:
+            operand = (*signature.inputs, *signature.outputs)[numbers.index(255)]
+            raise SignatureError(
+                f"{signature.name}, line {signature.function.line}: {operand.type!r} is not a number type of NumPy's.",
+                remedy=remedy,
+            )
+        loops.setdefault(signature.name, {}).setdefault(numbers[: signature.nin], LoopCode(index, numbers))
+    return {name: tuple(sorted(ls.values(), key=lambda loop: loop_order(loop.types))) for name, ls in loops.items()}
+
+
+def ufunc_entry(
+    signature: Signature,
+    loops: tuple[LoopCode, ...],
+    *,
+    form: Form,
+    timed: tuple[int, ...],
+    cautious: bool,
+    notes: Sequence[str] = (),
+    effects: Sequence[str] = (),
+    calls: tuple[str, ...] = (),
+) -> CellFunction:
+    """A ufunc; ``notes`` stand behind those of the signature, and the rest is as in `CellFunction`."""
+    function = signature.function
+    results = [o.name or ("out" if signature.nout == 1 else f"out{n}") for n, o in enumerate(signature.outputs, 1)]
+    return CellFunction(
+        name=signature.name,
+        kind="ufunc",
+        nin=signature.nin,
+        nout=signature.nout,
+        core=signature.core,
+        identity=signature.identity,
+        parameters=tuple(o.name or f"x{n}" for n, o in enumerate(signature.inputs, 1)),
+        results=tuple(results),
+        loops=loops,
+        doc=function.doc,
+        source=function.text,
+        line=function.line,
+        notes=(*signature.notes, *notes),
+        timed=timed,
+        cautious=cautious,
+        effects=tuple(effects),
+        calls=calls,
+        **_texts(form),
+    )
+
+
+def native_entry(
+    function: Function,
+    *,
+    name: str,
+    index: int,
+    parameters: Sequence[str],
+    declaration: str = "",
+    reason: tuple[str, str] = ("", ""),
+    calls: tuple[str, ...] = (),
+    prototype: tuple[str, ...] = (),
+) -> CellFunction:
+    """A function that is called as it is, the one at ``index`` of the object's table: through cffi where it has a
+    ``declaration`` and a ``reason`` (with what to do about it) to be no ufunc, else a kernel of CUDA's."""
+    why, remedy = reason
+    return CellFunction(
+        name=name,
+        kind="plain" if declaration else "kernel",
+        index=index,
+        parameters=tuple(parameters),
+        declaration=declaration,
+        doc=function.doc,
+        source=function.text,
+        line=function.line,
+        reason=f"{why} ({remedy})" if remedy else why,
+        calls=calls,
+        prototype=prototype,
+    )
+
+
+def python_entry(function: Function, *, reason: str, samples: tuple[str, ...], form: Form) -> CellFunction:
+    """A function that stays what it is to Python."""
+    return CellFunction(
+        name=function.name,
+        kind="python",
+        parameters=tuple(p.name for p in function.parameters),
+        doc=function.doc,
+        source=function.text,
+        line=function.line,
+        reason=reason,
+        samples=samples,
+        **_texts(form),
+    )
+
+
+def _texts(form: Form) -> dict[str, Any]:
+    if form is None:
+        return {"python_reason": f"comes after {MOST_TIMED} others of its cell"}
+    if isinstance(form, python_form.NotPython):
+        return {"python_reason": form.reason}
+    return {"python": form.source, "checked": form.checked, "vector": form.vector, "python_name": form.name}
+
+
+# ------------------------------------------------------------------------------------- of C and CUDA
+
+
 def python_forms(
     text: str, signatures: Sequence[Signature], unit: Unit, options: Options
-) -> dict[str, tuple[Signature, Mapping[str, str]]]:
-    """Python's and NumPy's words for each function, or the reason why there are none, by its name."""
+) -> dict[str, tuple[Signature, Form]]:
+    """Each name's signature with its Python form."""
     wide = codegen.types_wanted(options.types or "f4,f8")[-1].number
-    forms: dict[str, tuple[Signature, Mapping[str, str]]] = {}
+    forms: dict[str, tuple[Signature, Form]] = {}
     for n, signature in enumerate(signatures):
-        if n >= MOST_TIMED:  # a library has hundreds, and each takes its time
-            forms[signature.name] = signature, {"python_reason": f"comes after {MOST_TIMED} others of its cell"}
-            continue
-        # A template or a cell in terms of T is written, and timed, for its widest type.
-        types = dict.fromkeys(signature.function.template or ("T",), wide)
-        written = python_form.write(text, signature=signature, unit=unit, types=types, cplus=options.cplus)
-        if isinstance(written, python_form.NotPython):
-            form = {"python_reason": written.reason}
-        else:
-            form = {
-                "python": written.source,
-                "checked": written.checked,
-                "vector": written.vector,
-                "python_name": written.name,
-            }
+        form = None
+        if n < MOST_TIMED:  # a library has hundreds, and each takes its time
+            # A template or a cell in terms of T is written, and timed, for its widest type.
+            types = dict.fromkeys(signature.function.template or ("T",), wide)
+            form = python_form.write(text, signature=signature, unit=unit, types=types, cplus=options.cplus)
         forms[signature.name] = signature, form
     return forms
 
 
-def ufunc_entries(
+def c_ufunc_entries(
     translation: codegen.Translation,
     types: Sequence[tuple[int, ...]],
-    python: Mapping[str, tuple[Signature, Mapping[str, str]]],
+    forms: Mapping[str, tuple[Signature, Form]],
     unit: Unit,
     *,
     without: Collection[str] = (),
     remedy: str | None = ", or --types",
-) -> list[FunctionCode]:
-    """One entry for each name but those ``without``, with its loops narrow to wide.
+    calls: Mapping[str, tuple[str, ...]] | None = None,
+) -> list[CellFunction]:
+    """One ufunc for each name but those ``without``.
 
     ``remedy`` is what else helps a ufunc without a loop for float64; None to say nothing about that.
 
@@ -74,77 +201,41 @@ def ufunc_entries(
     SignatureError
         If the compiler found a type that NumPy has not.
     """
-    loops: dict[str, dict[tuple[int, ...], LoopCode]] = {}
-    timed: dict[str, tuple[int, ...]] = {}
-    for index, (instance, numbers) in enumerate(zip(translation.instances, types, strict=True)):
-        signature = instance.signature
-        if signature.name in without:
-            continue
-        if 255 in numbers:
-            operand = (*signature.inputs, *signature.outputs)[numbers.index(255)]
-            raise SignatureError(
-                f"{signature.name}, line {signature.function.line}: {operand.type!r} is not a number type of NumPy's.",
-                remedy="Use an integer, floating-point or complex type of C, or make the function static.",
-            )
-        loops.setdefault(signature.name, {}).setdefault(numbers[: signature.nin], LoopCode(index, numbers))
-        if signature is python[signature.name][0]:
-            timed[signature.name] = numbers
-    made = []
-    for name, (signature, form) in python.items():
+    number = "Use an integer, floating-point or complex type of C, or make the function static."
+    loops = loops_by_name(translation.instances, types, without=without, remedy=number)
+    numbers = {id(i.signature): n for i, n in zip(translation.instances, types, strict=True)}
+    entries = []
+    for name, (signature, form) in forms.items():
         if name in without:
             continue
         function = signature.function
         effects = sorted(codegen.reached(function, unit) & _EFFECTS)
         effects += ["std::cout"] * bool(re.search(r"\bstd::c(out|err|log)\b", function.text))
-        seen = (f"{name} calls {effects[0]}, so it was not called to be timed.",) if effects else ()
-        ordered = sorted(loops[name].values(), key=lambda loop: loop_order(loop.types))
-        results = [o.name or ("out" if signature.nout == 1 else f"out{n}") for n, o in enumerate(signature.outputs, 1)]
-        made.append(
-            FunctionCode(
-                name=name,
-                kind="ufunc",
-                nin=signature.nin,
-                nout=signature.nout,
-                core=signature.core,
-                identity=signature.identity,
-                parameters=tuple(o.name or f"x{n}" for n, o in enumerate(signature.inputs, 1)),
-                results=tuple(results),
-                loops=tuple(ordered),
-                doc=function.doc,
-                source=function.text,
-                line=function.line,
-                notes=(
-                    *signature.notes,
-                    *(
-                        ()
-                        if remedy is None
-                        else narrow(name, ordered, nin=signature.nin, core=signature.core, remedy=remedy)
-                    ),
-                    *seen,
-                ),
-                timed=() if effects else timed[name],
-                effects=tuple(effects),
-                cautious=_cautious(signature),
-                python=form.get("python", ""),
-                checked=form.get("checked", ""),
-                vector=form.get("vector", ""),
-                python_name=form.get("python_name", ""),
-                python_reason=form.get("python_reason", ""),
+        notes: list[str] = []
+        if remedy is not None:
+            notes += narrow(name, loops[name], nin=signature.nin, core=signature.core, remedy=remedy)
+        if effects:
+            notes.append(f"{name} calls {effects[0]}, so it was not called to be timed.")
+        # On just any value it may take for ever, or read past a table.
+        table = "[" in function.text.partition("{")[2] and not signature.core
+        entries.append(
+            ufunc_entry(
+                signature,
+                loops[name],
+                form=form,
+                timed=() if effects else numbers[id(signature)],
+                cautious=(function.loops and not signature.core) or function.recursive or not function.pure or table,
+                notes=notes,
+                effects=effects,
+                calls=(calls or {}).get(name, ()),
             )
         )
-    return made
-
-
-def _cautious(signature: Signature) -> bool:
-    """Calling it on just any value may take for ever, or read past a table."""
-    function = signature.function
-    table = "[" in function.text.partition("{")[2] and not signature.core
-    return (function.loops and not signature.core) or function.recursive or not function.pure or table
+    return entries
 
 
 def prototype(function: Function) -> str:
     """The function's type for cffi: ``double (*)(const double *, int)``."""
-    parameters = []
+    parameters: list[str] = []
     for p in function.parameters:
         if "(*)" in p.type:
             parameters.append(p.type)

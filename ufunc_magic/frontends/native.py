@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from .. import codegen, store, toolchain
-from ..model import TYPES, LoopCode, Options
+from .. import codegen, runtime, store, toolchain
+from ..model import TYPES, LoopCode, Options, Target, required_glibc
 
-__all__ = ["Plan", "described", "driver", "narrow", "plan", "storage"]
+__all__ = ["Plan", "described", "driver", "narrow", "plan", "storage", "target"]
 
 #: A text that mentions one of these works on errno or the FP environment itself.
 _ENVIRONMENT = frozenset(
@@ -39,7 +39,7 @@ def plan(
     own: Set[str],
     floats: bool,
     options: Options,
-    told: toolchain.Description,
+    description: toolchain.Description,
     tool: toolchain.Toolchain,
 ) -> Plan:
     """Choose flags by the identifiers of a text.
@@ -64,15 +64,15 @@ def plan(
     if options.strict:
         # Contraction to FMA would make the result depend on the clone that runs.
         return Plan((*flags, "-ffp-contract=off"), (), (), 1, ())
-    wanted = words - own
+    called = words - own
     if floats:
-        wanted |= {f"{word}f" for word in wanted}  # tgmath.h and <cmath> turn exp(float) into expf
-    simd = tuple(sorted(wanted & told.libmvec))
+        called |= {f"{word}f" for word in called}  # tgmath.h and <cmath> turn exp(float) into expf
+    simd = tuple(sorted(called & description.libmvec))
     if simd and tool.kind != "gcc":
         # clang names the vector variants itself, but does not link what holds them.
         library = toolchain.libmvec_path()
         return Plan((*flags, "-fveclib=libmvec"), (library,) if library else (), (), judge, ())
-    if {"sin", "cos"} <= wanted or {"sinf", "cosf"} <= wanted:
+    if {"sin", "cos"} <= called or {"sinf", "cosf"} <= called:
         # gcc would make one call of sincos of the two, and then not vectorize it.
         flags += ["-fno-builtin-cos", "-fno-builtin-cosf"]
     return Plan(tuple(flags), (), simd, judge, ())
@@ -81,11 +81,17 @@ def plan(
 def described(tool: toolchain.Toolchain) -> toolchain.Description:
     """What the compiler is: asked once, then remembered in the cache."""
     cache, fact = store.default(), toolchain.fact_name(tool)
-    told = toolchain.Description.loads(cache.recall(fact))
-    if told is None:
-        told = toolchain.describe(tool)
-        cache.remember(fact, told.dumps())
-    return told
+    description = toolchain.Description.loads(cache.recall(fact))
+    if description is None:
+        description = toolchain.describe(tool)
+        cache.remember(fact, description.dumps())
+    return description
+
+
+def target(code: bytes, options: Options, *, python: str = "") -> Target:
+    """The machines that ``code`` runs on; ``python`` is the ABI of an extension module."""
+    level = "native: " + " ".join(runtime.cpu_features()) if options.arch == "native" else "baseline"
+    return replace(runtime.here(), libc=required_glibc(code), level=level, python=python)
 
 
 def storage() -> Path:
@@ -109,10 +115,10 @@ def driver(tool: toolchain.Toolchain, *, parallel: bool, folder: Path, checked: 
     cache = store.default()
     entry = cache.get(entry_key)
     if entry is None:
-        made = folder / "driver.o"
-        toolchain.compile_shared(tool, text, output=made, flags=flags, name="driver.c", cell=text, storage=storage())
-        cache.publish(entry_key, record=b"", code=made)
-        return made
+        output = folder / "driver.o"
+        toolchain.compile_shared(tool, text, output=output, flags=flags, name="driver.c", cell=text, storage=storage())
+        cache.publish(entry_key, record=b"", code=output)
+        return output
     return entry.copy_to(folder / "driver.o")
 
 

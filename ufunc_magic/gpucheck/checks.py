@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import api
+from ..interop import numba_cuda
 from ..model import ArgumentError, CellCrashed
 from ..runtime import device
 from . import Check, Said, Skip
@@ -237,7 +238,7 @@ def numba_kernel() -> Said:
     if getattr(cuda, "implementation", "") != "NVIDIA":
         raise Skip("numba-cuda is not installed")
     mul = functions()["mul"]
-    importlib.import_module("ufunc_magic.interop.numba_cuda.numba_cuda_extension").install()
+    numba_cuda.install()
 
     @cuda.jit  # type: ignore[untyped-decorator,unused-ignore]
     def scale(out: Any, x: Any) -> None:

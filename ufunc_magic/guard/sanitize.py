@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import toolchain
-from ..model import TYPES, CellCrashed, Diagnostic, ObjectCode, ToolchainError
+from ..model import TYPES, CellCrashed, CompiledCell, Diagnostic, ObjectCode, ToolchainError
 from .guard_process import Helper
 from .trial_inputs import Case, singly
 
@@ -83,9 +83,9 @@ def preload() -> str:
 
 
 def sanitized(
-    object_code: ObjectCode, wanted: Sequence[Case], *, again: Callable[[Sequence[str]], ObjectCode], ask: Ask
-) -> ObjectCode:
-    """``object_code`` with what the sanitized build reported among its diagnostics.
+    cell: CompiledCell, wanted: Sequence[Case], *, again: Callable[[Sequence[str]], CompiledCell], ask: Ask
+) -> CompiledCell:
+    """``cell`` with what the sanitized build reported among its diagnostics.
 
     Raises
     ------
@@ -95,8 +95,9 @@ def sanitized(
         If the compiler has no sanitizer.
     """
     environment = {**_SETTINGS, "LD_PRELOAD": preload()}
-    second = again(FLAGS)
-    loops = {(f.name, loop.types): (f, loop) for f in second.functions for loop in f.loops}
+    compiled, object_code = again(FLAGS), cell.object_code
+    second = compiled.object_code
+    loops = {(f.name, loop.types): (f, loop) for f in compiled.report_data.functions for loop in f.loops}
     cases = []
     for case in wanted:
         function, loop = loops[case.function.name, case.loop.types]
@@ -123,7 +124,8 @@ def sanitized(
         raise CellCrashed(
             f"{object_code.name} touches memory that it must not touch:\n{said}", remedy="Nothing was bound."
         )
-    return replace(object_code, diagnostics=(*object_code.diagnostics, *(d for d, _ in found.values())))
+    diagnostics = (*cell.report_data.diagnostics, *(d for d, _ in found.values()))
+    return replace(cell, report_data=replace(cell.report_data, diagnostics=diagnostics))
 
 
 def _by_case(answer: dict[str, Any], cases: Sequence[Case]) -> list[tuple[Case, str]]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import runtime
-from ..model import CellCrashed, FunctionCode, ObjectCode
+from ..model import CellCrashed, CellFunction, CompiledCell, ObjectCode, Options
 from . import guard_process, watch_library
 from .crash_lines import line_of
 from .messages import Fault, fault_of, fault_text, printed_text, warning_text
@@ -21,7 +21,7 @@ from .rerun import may_run_twice
 from .sanitize import sanitized
 from .trial_inputs import Case, cases, singly
 
-__all__ = ["Tried", "begin", "tried"]
+__all__ = ["Tried", "begin", "tried", "untried"]
 
 REMEDY = "Nothing was bound. Mend it, or bind it untried with --no-guard (guard=False)."
 #: Bytes that a probe may map beyond what the helper has.
@@ -39,14 +39,14 @@ _UNTRIED = frozenset(
 )
 
 #: Compiles the cell again with more arguments for the compiler.
-Again = Callable[[Sequence[str]], ObjectCode]
+Again = Callable[[Sequence[str]], CompiledCell]
 
 
 @dataclass(frozen=True)
 class Tried:
-    """What came of it: the object code, with notes and more caution, and what the code printed meanwhile."""
+    """What came of it: the cell, with notes and more caution, and what the code printed meanwhile."""
 
-    object_code: ObjectCode
+    cell: CompiledCell
     printed: str = ""
 
 
@@ -61,19 +61,25 @@ def begin() -> None:
     guard_process.start(str(watch_library.library()))
 
 
+def untried(options: Options) -> str:
+    """A note on code that is bound without a trial."""
+    why = "this system cannot fork a process for it" if options.guard else "--no-guard"
+    return f"not tried out first ({why}): a crash would end {'its sandbox' if options.sandbox else 'Python'}."
+
+
 def tried(
-    object_code: ObjectCode,
+    cell: CompiledCell,
     *,
     path: Path | None = None,
     again: Again | None = None,
     sanitize: bool = False,
     lenient: bool = False,
 ) -> Tried:
-    """Run every loop of ``object_code`` in the helper process.
+    """Run every loop of ``cell`` in the helper process.
 
     Parameters
     ----------
-    object_code : ObjectCode
+    cell : CompiledCell
         Just compiled.
     path : Path
         A file that holds it; needed only where the system has no files in memory.
@@ -91,13 +97,14 @@ def tried(
         If a function crashes, exits, does not end or writes where it must not on ordinary values, or writes where it
         must not on edge values.  What else happens on those is a note.
     """
+    object_code = cell.object_code
     if not object_code.code:  # a CUDA cell on a machine without a compiler for the host
-        return Tried(object_code)
+        return Tried(cell)
     if object_code.module and not may_run_twice(object_code.source):
         note = "not tried out first: the cell's own statements, which are needed for it, would run twice."
-        return Tried(replace(object_code, notes=(*object_code.notes, note)))
+        return Tried(cell.noted(note))
     trial = _Trial(object_code, path)
-    ufuncs = [f for f in object_code.functions if f.kind == "ufunc" and _may_run(f, object_code)]
+    ufuncs = [f for f in cell.report_data.functions if f.kind == "ufunc" and _may_run(f, object_code)]
     wanted = [case for code in ufuncs for case in cases(code)]
     faults: dict[str, list[tuple[Fault, Case]]] = {}
     for fault, case in trial.run(wanted):
@@ -106,13 +113,13 @@ def tried(
             raise _crashed(fault, case, trial, again)
         if not fault.ignored(case):
             faults.setdefault(case.function.name, []).append((fault, case))
-    made = _noted(object_code, faults, trial)
+    made = _noted(cell, faults, trial)
     if sanitize and again is not None:
         made = sanitized(made, wanted, again=again, ask=_ask_sanitized)
     return Tried(made, trial.printed)
 
 
-def _may_run(code: FunctionCode, object_code: ObjectCode) -> bool:
+def _may_run(code: CellFunction, object_code: ObjectCode) -> bool:
     if object_code.module and not code.timed:
         return False  # it may work on objects, files, anything
     return not _UNTRIED.intersection(code.effects)
@@ -239,7 +246,7 @@ def _crashed(fault: Fault, case: Case, trial: _Trial, again: Again | None) -> Ce
     """The error, with the line where a build with debug information crashes the same way."""
     line = 0
     if again is not None and fault.signal:
-        second = again(watch_library.DEBUG)
+        second = again(watch_library.DEBUG).object_code
         renamed = {f.name: f for f in second.functions}
         if case.function.name in renamed:
             answer = _ask(second, [case], path=trial.path)
@@ -252,12 +259,13 @@ def _crashed(fault: Fault, case: Case, trial: _Trial, again: Again | None) -> Ce
     return CellCrashed(fault_text(fault, case, trial.object_code, line=line), remedy=REMEDY)
 
 
-def _noted(object_code: ObjectCode, faults: dict[str, list[tuple[Fault, Case]]], trial: _Trial) -> ObjectCode:
-    """The object code with what was found in its notes; functions with bad inputs are called with care from now on."""
+def _noted(cell: CompiledCell, faults: dict[str, list[tuple[Fault, Case]]], trial: _Trial) -> CompiledCell:
+    """The cell with what was found in its notes; functions with bad inputs are called with care from now on."""
     functions = []
-    for code in object_code.functions:
+    sandbox = bool(cell.object_code.options.get("sandbox"))
+    for code in cell.report_data.functions:
         found = faults.get(code.name, [])
-        notes = [warning_text(found, sandbox=bool(object_code.options.get("sandbox")))] if found else []
+        notes = [warning_text(found, sandbox=sandbox)] if found else []
         if code.name in trial.changed:
             what = ", ".join(sorted(trial.changed[code.name]))
             notes.append(f"{code.name} changes what belongs to the whole process and leaves it so: {what}.")
@@ -271,4 +279,4 @@ def _noted(object_code: ObjectCode, faults: dict[str, list[tuple[Fault, Case]]],
         more.append(f"not tried out first: {trial.refused}.")
     if trial.untried:
         more.append(f"not tried out first, for want of time: {', '.join(trial.untried[:5])}, ...")
-    return replace(object_code, functions=tuple(functions), notes=(*object_code.notes, *more))
+    return replace(cell, report_data=replace(cell.report_data, functions=tuple(functions))).noted(*more)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model import TYPES, FunctionCode, LoopCode
+from ..model import TYPES, CellFunction, LoopCode
 
 __all__ = ["Case", "cases", "singly"]
 
@@ -32,7 +32,7 @@ class Case:
 
     Attributes
     ----------
-    function : FunctionCode
+    function : CellFunction
     loop : LoopCode
     kind : str
     rows : tuple
@@ -43,7 +43,7 @@ class Case:
         The operands end where their memory ends; else they start where it starts.
     """
 
-    function: FunctionCode
+    function: CellFunction
     loop: LoopCode
     kind: Kind
     rows: tuple[Row, ...]
@@ -101,7 +101,7 @@ class Case:
         return f"{self.function.name}({', '.join(arguments)}) with {', '.join(filter(None, (sizes, filled)))}".strip()
 
 
-def cases(code: FunctionCode) -> Iterator[Case]:
+def cases(code: CellFunction) -> Iterator[Case]:
     """Every case of every loop of a ufunc."""
     for loop in code.loops:
         yield from _generalized(code, loop) if code.core else _elementwise(code, loop)
@@ -115,7 +115,7 @@ def singly(case: Case) -> list[Case]:
 # ----------------------------------------------------------------------------------------------- the calls
 
 
-def _elementwise(code: FunctionCode, loop: LoopCode) -> Iterator[Case]:
+def _elementwise(code: CellFunction, loop: LoopCode) -> Iterator[Case]:
     kinds = [TYPES[n].kind for n in loop.types[: code.nin]]
     if not kinds:
         yield Case(code, loop, "ordinary", ((),) * 3)
@@ -142,7 +142,7 @@ def _elementwise(code: FunctionCode, loop: LoopCode) -> Iterator[Case]:
         yield Case(code, loop, "huge", (row,))
 
 
-def _generalized(code: FunctionCode, loop: LoopCode) -> Iterator[Case]:
+def _generalized(code: CellFunction, loop: LoopCode) -> Iterator[Case]:
     kinds = [TYPES[n].kind for n in loop.types[: code.nin]]
     cores = code.cores
     names = [d for d in dict.fromkeys(d for core in cores for d in core) if not d.isdecimal()]

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 from ..lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .arrays.pointers import asarray as asarray, ascapsule as ascapsule, pointer as pointer
-    from .hosts.c_address import ctypes_function as ctypes_function, lowlevel as lowlevel, prototype as prototype
-    from .import_hooks import when_imported as when_imported
+    from .arrays import asarray as asarray, ascapsule as ascapsule, pointer as pointer
+    from .hosts import ctypes_function as ctypes_function, lowlevel as lowlevel, prototype as prototype
+    from .import_hooks import attach as attach
 else:
     __getattr__ = lazy_names(
         __name__,
         {
-            "arrays.pointers": "asarray ascapsule pointer",
-            "hosts.c_address": "ctypes_function lowlevel prototype",
-            "import_hooks": "when_imported",
+            "arrays": "asarray ascapsule pointer",
+            "hosts": "ctypes_function lowlevel prototype",
+            "import_hooks": "attach",
         },
     )

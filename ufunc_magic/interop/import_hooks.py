@@ -10,9 +10,18 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-__all__ = ["when_imported"]
+__all__ = ["attach", "when_imported"]
 
-_awaited: dict[str, Callable[[], None]] = {}
+
+def attach() -> None:
+    """Let Numba's functions call our ufuncs, now or as soon as numba is imported."""
+    when_imported("numba", _install)
+
+
+def _install() -> None:
+    from . import numba  # typing and lowering: only for who has imported Numba
+
+    numba.install()
 
 
 def when_imported(name: str, action: Callable[[], None]) -> None:
@@ -20,21 +29,24 @@ def when_imported(name: str, action: Callable[[], None]) -> None:
 
     An action may be given again: it is then done again where the module is there already, so it should know.
     """
-    _awaited[name] = action
     if name in sys.modules:
         action()
-    if not any(isinstance(finder, _Door) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Door())
+    finder = next((finder for finder in sys.meta_path if isinstance(finder, _Finder)), None)
+    if finder is None:
+        finder = _Finder()
+        sys.meta_path.insert(0, finder)
+    finder.actions[name] = action
 
 
-class _Door(importlib.abc.MetaPathFinder):
+class _Finder(importlib.abc.MetaPathFinder):
     """Finds awaited modules as everybody else does, and acts when one has been imported."""
 
     def __init__(self) -> None:
+        self.actions: dict[str, Callable[[], None]] = {}
         self._looking = False
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        if name not in _awaited or self._looking:
+        if name not in self.actions or self._looking:
             return None
         self._looking = True
         try:
@@ -42,16 +54,16 @@ class _Door(importlib.abc.MetaPathFinder):
         finally:
             self._looking = False
         if spec is not None and spec.loader is not None:
-            spec.loader = _Announced(spec.loader, _awaited[name])
+            spec.loader = _Loader(spec.loader, self.actions[name])
         return spec
 
 
-class _Announced(importlib.abc.Loader):
-    """A module's own loader, and ``after`` behind it."""
+class _Loader(importlib.abc.Loader):
+    """A module's own loader, and ``action`` behind it."""
 
-    def __init__(self, loader: importlib.abc.Loader, after: Callable[[], None]) -> None:
+    def __init__(self, loader: importlib.abc.Loader, action: Callable[[], None]) -> None:
         self._loader = loader
-        self._after = after
+        self._action = action
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         return self._loader.create_module(spec)
@@ -60,7 +72,7 @@ class _Announced(importlib.abc.Loader):
         if module.__spec__ is not None:
             module.__spec__.loader = module.__loader__ = self._loader
         self._loader.exec_module(module)
-        self._after()
+        self._action()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._loader, name)

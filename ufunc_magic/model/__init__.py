@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from ..lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .cached import kept as kept
     from .errors import (
         ArgumentError as ArgumentError,
         CacheError as CacheError,
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
         refuse as refuse,
         suited as suited,
     )
+    from .report_data import CellFunction as CellFunction, CompiledCell as CompiledCell, ReportData as ReportData
     from .signature import (
         MAX_OPERANDS as MAX_OPERANDS,
         TYPES as TYPES,
@@ -59,13 +59,13 @@ else:
     __getattr__ = lazy_names(
         __name__,
         {
-            "cached": "kept",
             "errors": (
                 "ArgumentError CacheError CellCrashed ComparisonError CompileError Diagnostic LinkError "
                 "OptionError ParseError SignatureError TargetError ToolchainError UfuncMagicError"
             ),
             "object_code": "FunctionCode LoopCode ObjectCode Target is_signed pack required_glibc unpack",
             "options": "LANGUAGES MOST_TIMED Option Options TABLE make_options refuse suited",
+            "report_data": "CellFunction CompiledCell ReportData",
             "signature": (
                 "Function MAX_OPERANDS NumberType Operand Parameter Signature TYPES Unit loop_order number_type"
             ),

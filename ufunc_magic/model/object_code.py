@@ -25,11 +25,10 @@ import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from itertools import chain
-from operator import itemgetter
-from typing import Any, Literal, TypeVar
+from operator import attrgetter, itemgetter
+from typing import Any, Literal
 
-from .cached import kept
-from .errors import Diagnostic, TargetError
+from .errors import TargetError
 from .signature import MAX_OPERANDS, TYPES
 
 __all__ = [
@@ -48,7 +47,6 @@ FORMAT_VERSION = 1
 _HEAD = struct.Struct("<4sHHII")
 _SIGNED = 1
 _MAGIC = b"UFMO"
-_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True)
@@ -115,21 +113,6 @@ class FunctionCode:
         The comment above it, its text, its line in the cell.
     reason : str
         For plain functions: why it is not a ufunc.
-    notes : tuple of str
-    python, checked, vector : str
-        The function ``python_name`` as plain Python, as Python with C's answers where Python raises, and as
-        a NumPy expression; ``""`` where it cannot be said so.
-    python_reason : str
-        Why not.
-    timed : tuple of int
-        Types of the loop that the Python form stands for; empty for a function that must not be called to be timed.
-    cautious : bool
-        It may loop long, recurse, or index a table: not to be called on just any value.
-    samples : tuple of str
-        For "python" functions that may be called to be timed: what each parameter takes, NumPy's type letter and
-        the number of dimensions (``"d1"``, ``"l0"``; ``"O1"`` for an array of any type); else empty.
-    effects : tuple of str
-        What it calls that does more than calculate (``"printf"``, ``"fopen"``).
     calls : tuple of str
         Of CUDA functions: for each loop the statement that calls the function in device code, with ``{in0}``,
         ``{out0}``, ... for its operands.
@@ -153,16 +136,6 @@ class FunctionCode:
     source: str = ""
     line: int = 0
     reason: str = ""
-    notes: tuple[str, ...] = ()
-    python: str = ""
-    checked: str = ""
-    vector: str = ""
-    python_name: str = ""
-    python_reason: str = ""
-    timed: tuple[int, ...] = ()
-    cautious: bool = False
-    samples: tuple[str, ...] = ()
-    effects: tuple[str, ...] = ()
     calls: tuple[str, ...] = ()
     prototype: tuple[str, ...] = ()
 
@@ -175,12 +148,15 @@ class FunctionCode:
 
 @dataclass(frozen=True)
 class ObjectCode:
-    """Machine code and what it says of itself.  Frozen, comparable by digest, serialisable.
+    """Machine code and what must travel with it.  Frozen, comparable by digest, serialisable.
 
     ``module`` is the name of the extension module that the code is, ``""`` if it is none; ``preload`` are modules
-    to import before it is opened; ``annotated`` is the view of ``--annotate``, as JSON; ``options`` are those that
-    differ from the defaults, for who compiles the source again; ``device`` is what CUDA cells have beside the code for
-    the host: ``"mode"`` (cpu or gpu), ``"arch"``, ``"nvrtc"`` (its version) and ``"ltoir"`` (LTO-IR in base64).
+    to import before it is opened; ``options`` are those that differ from the defaults, for who compiles the source
+    again; ``device`` is what CUDA cells have beside the code for the host: ``"mode"`` (cpu or gpu), ``"arch"``,
+    ``"nvrtc"`` (its version) and ``"ltoir"`` (LTO-IR in base64).
+
+    ``header`` is everything but the code, as canonical JSON; ``code_digest`` the SHA-256 of the code, ``digest`` that
+    of both, in hexadecimal.
     """
 
     code: bytes = field(repr=False)
@@ -191,29 +167,24 @@ class ObjectCode:
     source: str = field(default="", repr=False)
     name: str = ""
     threads: bool = False
-    diagnostics: tuple[Diagnostic, ...] = field(default=(), repr=False)
-    notes: tuple[str, ...] = ()
-    command: str = field(default="", repr=False)
     module: str = ""
     preload: tuple[str, ...] = ()
-    annotated: str = field(default="", repr=False)
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     device: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    header: bytes = field(init=False, repr=False)
+    code_digest: str = field(init=False, repr=False)
+    digest: str = field(init=False, repr=False)
 
-    @kept
-    def header(self) -> bytes:
-        """Everything but the code, as canonical JSON."""
-        return _canonical({k: v for k, v in self.__dict__.items() if k in _HEADER_FIELDS}).encode()
+    def __post_init__(self) -> None:
+        values = {name: getattr(self, name) for name in _HEADER_FIELDS}
+        self._seal(_canonical(values | _REPORTED).encode(), hashlib.sha256(self.code).digest())
 
-    @kept
-    def code_digest(self) -> str:
-        """SHA-256 of the machine code alone, in hexadecimal."""
-        return hashlib.sha256(self.code).hexdigest()
-
-    @kept
-    def digest(self) -> str:
-        """SHA-256 of header and code, in hexadecimal."""
-        return hashlib.sha256(b"%d:%b%b" % (len(self.header), self.header, bytes.fromhex(self.code_digest))).hexdigest()
+    def _seal(self, header: bytes, code_digest: bytes) -> None:
+        """Set the fields that the others determine; now, since a lock around lazy ones would not survive a fork."""
+        object.__setattr__(self, "header", header)
+        object.__setattr__(self, "code_digest", code_digest.hex())
+        digest = hashlib.sha256(b"%d:%b%b" % (len(header), header, code_digest)).hexdigest()
+        object.__setattr__(self, "digest", digest)
 
     def __eq__(self, other: object) -> bool:
         return self.digest == other.digest if isinstance(other, ObjectCode) else NotImplemented
@@ -222,7 +193,6 @@ class ObjectCode:
         return hash(self.digest)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The wire form, and not all that others have left in __dict__: payloads, processes.
         return ObjectCode.from_bytes, (self.to_bytes(),)
 
     def to_bytes(self) -> bytes:
@@ -234,37 +204,16 @@ class ObjectCode:
         """Read a wire form; see `unpack`."""
         return unpack(data)[0]
 
-    @property
-    def carried(self) -> Mapping[str, Any]:
-        """``device``, with what has been made for it in this process since."""
-        found: Mapping[str, Any] = self.__dict__.get("__ufm_carried", self.device)
-        return found
-
-    def carry(self, **more: Any) -> None:
-        """Have ``device`` of what travels hold more, such as the LTO-IR that a linker takes."""
-        self.__dict__["__ufm_carried"] = {**self.carried, **more}
-
-    def stripped(self, *, source: bool = True) -> ObjectCode:
-        """Without what only a report needs, and with ``source`` or not."""
-        less: dict[str, Any] = {"python": "", "checked": "", "vector": "", "python_reason": "", "notes": ()}
-        dropped = {} if source else {"source": ""}
-        bare = tuple(_altered(f, **less, **dropped) for f in self.functions)
-        device = {name: value for name, value in self.carried.items() if source or name != "unit"}
-        left = {"functions": bare, "device": device, **dropped}
-        made = _altered(self, **left, diagnostics=(), notes=(), command="", annotated="")
-        made.__dict__["code_digest"] = self.code_digest
-        return made
-
     @classmethod
-    def from_parts(cls, header: bytes, code: bytes) -> ObjectCode:
-        """Join a header (as in :attr:`header`) and machine code.
+    def from_parts(cls, header: bytes, code: bytes, *, code_digest: str = "") -> ObjectCode:
+        """Join a header and machine code, whose digest need not be computed where it is known.
 
         Raises
         ------
         TargetError
             If the header does not have the fields of this format.
         """
-        return _joined(header, code)[0]
+        return _joined(header, code, bytes.fromhex(code_digest) or hashlib.sha256(code).digest())[0]
 
 
 def pack(object_code: ObjectCode, *, entry: str = "", key: bytes = b"") -> bytes:
@@ -339,103 +288,83 @@ def unpack(data: bytes, *, key: bytes = b"") -> tuple[ObjectCode, str]:
             remedy="Use the same key on both sides; do not load it if you do.",
         )
     header = bytes(view[_HEAD.size : middle])
-    made, entry = _joined(header, code)
-    made.__dict__["code_digest"] = code_digest.hexdigest()
-    return made, entry
+    return _joined(header, code, code_digest.digest())
 
 
-def _joined(header: bytes, code: bytes) -> tuple[ObjectCode, str]:
+#: The header's fields of ObjectCode, and those that only reports of earlier releases had.  Readers of those need them.
+_HEADER_FIELDS = tuple("target functions language toolchain source name threads module preload options device".split())
+_REPORTED: dict[str, Any] = {"annotated": "", "command": "", "diagnostics": (), "notes": ()}
+#: The same of a function.
+_FUNCTION_REPORTED = frozenset(
+    "python checked vector python_name python_reason notes timed cautious samples effects".split()
+)
+_FUNCTION_FIELDS = tuple(f.name for f in fields(FunctionCode))
+_TEXT_LISTS = ("parameters", "results", "calls", "prototype")
+_texts_of = itemgetter("language", "toolchain", "source", "name", "module")
+_function_texts_of = attrgetter("name", "core", "declaration", "doc", "source", "reason")
+_text_lists_of = attrgetter(*_TEXT_LISTS)
+
+
+def _canonical_value(value: Any) -> dict[str, Any]:
+    """What json is to write for a dataclass; ``asdict`` copies all that is in it, at ten times the price."""
+    names = _FUNCTION_FIELDS if isinstance(value, FunctionCode) else value.__dataclass_fields__
+    return {name: getattr(value, name) for name in names}
+
+
+_canonical = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=_canonical_value
+).encode
+
+
+def _joined(header: bytes, code: bytes, code_digest: bytes) -> tuple[ObjectCode, str]:
     """What `ObjectCode.from_parts` makes, and the function that the header says is meant."""
     try:
         h: dict[str, Any] = json.loads(header.decode())  # of bytes json guesses the encoding, at 10 us
         entry = h.get("entry", "")
-        made = object.__new__(ObjectCode)  # a frozen class sets its fields one by one
-        made.__dict__.update(
-            code=code,
-            target=Target(**h["target"]),
-            functions=tuple(_function(f) for f in h["functions"]),
-            language=h["language"],
-            toolchain=h["toolchain"],
-            source=h["source"],
-            name=h["name"],
-            threads=h["threads"],
-            diagnostics=tuple(Diagnostic(**d) for d in h["diagnostics"]),
-            notes=tuple(h["notes"]),
-            command=h["command"],
-            module=h["module"],
-            preload=tuple(h["preload"]),
-            annotated=h["annotated"],
-            options=h["options"],
-            device=h["device"],
-        )
-        _expect(str, _texts_of(h), made.target.__dict__.values(), made.preload, made.notes, (entry,))
-        _expect(dict, (made.options, made.device))
-        _expect(bool, (made.threads,))
+        target = Target(**h["target"])
+        values = {name: h[name] for name in _HEADER_FIELDS}
+        values |= {"target": target, "preload": tuple(h["preload"]), "functions": tuple(map(_function, h["functions"]))}
+        _expect(str, _texts_of(h), vars(target).values(), values["preload"], (entry,))
+        _expect(dict, (h["options"], h["device"]))
+        _expect(bool, (h["threads"],))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as fault:
         raise TargetError(f"The object code's header cannot be read: {fault!r}.", remedy="Make it again.") from fault
-    # The header's own bytes are kept: they are what the digest was taken of.
-    if "entry" not in h:
-        made.__dict__["header"] = header
-    return made, entry
-
-
-_HEADER_FIELDS = frozenset(
-    "target functions language toolchain source name threads diagnostics notes command module preload annotated "
-    "options device".split()
-)
-
-
-def _fields(value: Any) -> dict[str, Any]:
-    """What json is to write for a dataclass; ``asdict`` copies all that is in it, at ten times the price."""
-    return {name: value.__dict__[name] for name in type(value).__dataclass_fields__}
-
-
-_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=_fields).encode
-
-
-def _altered(value: _Value, **changed: Any) -> _Value:
-    """``dataclasses.replace`` for a frozen class, whose fields it sets one by one."""
-    made = object.__new__(type(value))
-    made.__dict__.update(_fields(value), **changed)
-    return made
-
-
-_FUNCTION_FIELDS = frozenset(f.name for f in fields(FunctionCode))
-_TEXT_LISTS = ("parameters", "results", "notes", "samples", "effects", "calls", "prototype")
-_texts_of = itemgetter("language", "toolchain", "source", "name", "command", "module", "annotated")
-_function_texts_of = itemgetter(
-    *("name", "core", "declaration", "doc", "source", "reason"),
-    *("python", "checked", "vector", "python_name", "python_reason"),
-)
-_text_lists_of = itemgetter(*_TEXT_LISTS)
+    result = object.__new__(ObjectCode)
+    for name, value in values.items():
+        object.__setattr__(result, name, value)
+    object.__setattr__(result, "code", code)
+    # The header's own bytes are what the digest is taken of, as far as they are the object's.
+    opening = b'{"entry":%b,' % json.dumps(entry, ensure_ascii=False).encode()
+    result._seal(b"{" + header.removeprefix(opening) if header.startswith(opening) else header, code_digest)
+    return result, entry
 
 
 def _function(h: dict[str, Any]) -> FunctionCode:
-    h = h | {name: tuple(h[name]) for name in (*_TEXT_LISTS, "timed") if name in h}
-    h["loops"] = tuple(LoopCode(loop["index"], tuple(loop["types"])) for loop in h["loops"])
-    if h.keys() != _FUNCTION_FIELDS:
-        made = FunctionCode(**h)
-    else:
-        made = object.__new__(FunctionCode)  # as in _joined
-        made.__dict__.update(h)
-    _check(made, made.__dict__)
-    return made
+    """A function of a header; what only reports showed is left out."""
+    values = {name: value for name, value in h.items() if name not in _FUNCTION_REPORTED}
+    values |= {name: tuple(h[name]) for name in _TEXT_LISTS if name in h}
+    values["loops"] = tuple(LoopCode(loop["index"], tuple(loop["types"])) for loop in h["loops"])
+    result = FunctionCode(**values)
+    _check(result)
+    return result
 
 
-def _check(made: FunctionCode, h: dict[str, Any]) -> None:
+def _check(function: FunctionCode) -> None:
     """Refuse what another program has written wrongly, before NumPy is given it."""
-    _expect(str, _function_texts_of(h), *_text_lists_of(h))
-    _expect(int, (made.nin, made.nout, made.index, made.line), made.timed)
-    _expect(bool, (made.cautious,))
-    if made.kind not in ("ufunc", "plain", "python", "kernel") or made.identity not in (None, 0, 1, -1, "reorderable"):
-        raise ValueError(f"{made.name} is of kind {made.kind!r}, with identity {made.identity!r}")
-    operands = made.nin + made.nout
-    if made.nin < 0 or made.nout < 0 or operands > MAX_OPERANDS or made.index < -1:
-        raise ValueError(f"{made.name} has {made.nin} inputs, {made.nout} outputs, and index {made.index}")
-    for loop in made.loops:
+    _expect(str, _function_texts_of(function), *_text_lists_of(function))
+    _expect(int, (function.nin, function.nout, function.index, function.line))
+    kinds = ("ufunc", "plain", "python", "kernel")
+    if function.kind not in kinds or function.identity not in (None, 0, 1, -1, "reorderable"):
+        raise ValueError(f"{function.name} is of kind {function.kind!r}, with identity {function.identity!r}")
+    operands = function.nin + function.nout
+    if function.nin < 0 or function.nout < 0 or operands > MAX_OPERANDS or function.index < -1:
+        raise ValueError(
+            f"{function.name} has {function.nin} inputs, {function.nout} outputs, and index {function.index}"
+        )
+    for loop in function.loops:
         _expect(int, (loop.index,), loop.types)
         if loop.index < 0 or len(loop.types) != operands or not TYPES.keys() >= set(loop.types):
-            raise ValueError(f"{made.name} has the loop {loop}")
+            raise ValueError(f"{function.name} has the loop {loop}")
 
 
 def _expect(kind: type, *lists: Iterable[Any]) -> None:

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..bench import Comparison, compare, evaluated, needed
+from ..bench import compare, evaluated
 from ..model import OptionError
-from ..render import Progress, Surface
+from ..render import Comparison, Progress, Surface, needed
 from .option_line import COMPARE_FLAGS as _FLAGS
 
 __all__ = ["HELP", "CompareLine", "compare_line", "compared", "parse_line"]

@@ -19,9 +19,8 @@ from .captured_output import Capture
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import ExecutionInfo, InteractiveShell
 
-    from ..bench import Comparison
     from ..pipeline import Language
-    from ..render import Notebook, Report, Terminal
+    from ..render import Comparison, Notebook, Report, Terminal
     from ..store import Cache
     from ..toolchain import Diagnosis
 

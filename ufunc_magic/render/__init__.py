@@ -1,4 +1,14 @@
-"""Reports, comparisons and annotated sources as text, HTML, SVG and JSON."""
+"""Reports, comparisons and other views of a cell as text, HTML, SVG and JSON.
+
+In come values that were measured or compiled elsewhere, out come texts; nothing here measures or prints.
+
+``tables``       rows of a comparison, numbers in words, tables
+``figure``       time over sizes, drawn as SVG
+``comparison``   `Comparison`: the table, its file, what changed since another one
+``report``       `Report`: what a cell shows when it has run; what object code holds
+``source_views`` assembly, vectorization remarks, generated C, by the lines of the cell; reads ``assembly``
+``progress``     the line that says how far a longer measurement is
+"""
 
 from __future__ import annotations
 
@@ -7,43 +17,33 @@ from typing import TYPE_CHECKING
 from ..lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .object_contents import contents as contents
-    from .progress import (
-        Bar as Bar,
-        Notebook as Notebook,
-        Progress as Progress,
-        Surface as Surface,
-        Terminal as Terminal,
-    )
+    from .comparison import Comparison as Comparison, installed as installed, needed as needed
+    from .progress import Notebook as Notebook, Progress as Progress, Surface as Surface, Terminal as Terminal
     from .report import (
-        FORMAT as FORMAT,
         BoundPlain as BoundPlain,
         BoundUfunc as BoundUfunc,
-        Comparison as Comparison,
         Report as Report,
+        contents as contents,
     )
-    from .rows import Agreement as Agreement, Kind as Kind, Level as Level, Row as Row, agrees as agrees
-    from .source_views import views as views
+    from .source_views import View as View, ViewName as ViewName, views as views
     from .tables import (
-        Cells as Cells,
+        Agreement as Agreement,
+        Kind as Kind,
+        Level as Level,
+        Row as Row,
+        agrees as agrees,
         count as count,
         duration as duration,
-        escape as escape,
-        html_heads as html_heads,
-        html_row as html_row,
         percent as percent,
-        ratio as ratio,
-        text_table as text_table,
     )
 else:
     __getattr__ = lazy_names(
         __name__,
         {
-            "object_contents": "contents",
-            "progress": "Bar Notebook Progress Surface Terminal",
-            "report": "BoundPlain BoundUfunc Comparison FORMAT Report",
-            "rows": "Agreement Kind Level Row agrees",
-            "source_views": "views",
-            "tables": "Cells count duration escape html_heads html_row percent ratio text_table",
+            "comparison": "Comparison installed needed",
+            "progress": "Notebook Progress Surface Terminal",
+            "report": "BoundPlain BoundUfunc Report contents",
+            "source_views": "View ViewName views",
+            "tables": "Agreement Kind Level Row agrees count duration percent",
         },
     )

@@ -1,12 +1,15 @@
-"""A compiler's assembly as functions of instructions, each with its source line, and the loops among them.  Pure."""
+"""A compiler's assembly: functions of instructions, each with its source line, their loops, and the hot one.  Pure."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-__all__ = ["Function", "Instruction", "Listing", "called", "read"]
+from ..model import TYPES, CellFunction, CompiledCell, ObjectCode
+from .tables import count
+
+__all__ = ["HotLoop", "Instruction", "ListedFunction", "Listing", "Placed", "called", "clone_of", "hot_loops", "read"]
 
 _FILE = re.compile(r'\s*\.file\s+(\d+)\s+"([^"]*)"(?:\s+"([^"]*)")?')
 _LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)")
@@ -49,7 +52,7 @@ class Instruction:
 
 
 @dataclass(frozen=True)
-class Function:
+class ListedFunction:
     """A function's instructions in their order; ``loops`` are sets of their indices, outer loops before inner ones."""
 
     name: str
@@ -66,11 +69,8 @@ class Function:
         return tuple(loop for loop in self.loops if not any(loop < other for other in self.loops))
 
 
-@dataclass(frozen=True)
-class Listing:
-    """The functions of a unit by their names."""
-
-    functions: dict[str, Function] = field(default_factory=dict)
+#: The functions of a unit by their names.
+Listing = Mapping[str, ListedFunction]
 
 
 def read(text: str) -> Listing:
@@ -86,15 +86,15 @@ def read(text: str) -> Listing:
     Listing
     """
     files: dict[str, str] = {}
-    wanted: set[str] = set(_TYPE.findall(text))
-    functions: dict[str, Function] = {}
+    names: set[str] = set(_TYPE.findall(text))
+    functions: dict[str, ListedFunction] = {}
     name, place = "", ("", 0)
     labels: list[str] = []
     body: list[Instruction] = []
     for line in text.splitlines():
         if match := _LABEL.match(line):
             word = match[1].strip('"')
-            if word in wanted:
+            if word in names:
                 name, body, place, labels = word, [], ("", 0), []
             else:
                 labels.append(word)
@@ -104,12 +104,12 @@ def read(text: str) -> Listing:
             files[match[1]] = match[3] or match[2]
         elif match := _SIZE.match(line):
             if name and match[1].strip('"') == name:
-                functions[name] = Function(name, tuple(body), _loops(body))
+                functions[name] = ListedFunction(name, tuple(body), _loops(body))
                 name = ""
         elif name and (words := _instruction(line)):
             body.append(Instruction(words, *place, tuple(labels)))
             labels = []
-    return Listing(functions)
+    return functions
 
 
 def _instruction(line: str) -> str:
@@ -126,15 +126,15 @@ def _loops(body: list[Instruction]) -> tuple[frozenset[int], ...]:
         goes = [] if _END.match(instruction.mnemonic) or n + 1 == len(body) else [n + 1]
         target = None if instruction.calls else where.get(instruction.target)
         after.append(goes if target is None else [*goes, target])
-    found: list[frozenset[int]] = []
+    loops: list[frozenset[int]] = []
     waiting = [frozenset(range(len(body)))]
     while waiting:
         for loop in _cycles(after, waiting.pop()):
-            found.append(loop)
+            loops.append(loop)
             # Without the instructions through which it is entered, only loops inside of it remain cycles.
             entered = {m for n, to in enumerate(after) if n not in loop for m in to if m in loop} or {min(loop)}
             waiting.append(loop - entered)
-    return tuple(sorted(found, key=lambda loop: (-len(loop), min(loop))))
+    return tuple(sorted(loops, key=lambda loop: (-len(loop), min(loop))))
 
 
 def _cycles(after: list[list[int]], within: frozenset[int]) -> Iterator[frozenset[int]]:
@@ -176,3 +176,143 @@ def called(target: str) -> str:
     """A called function in words: ``"exp, 8 at a time"`` for a vector variant of libm's."""
     match = _VECTOR.match(target)
     return f"{match[3]}, {match[2]} at a time" if match else target
+
+
+# -- the hot loop of each function of a cell
+
+#: Clones of a kernel, best first: what the CPU must have (psABI's x86-64-v4 and -v3, in NumPy's words).
+_CLONES: tuple[tuple[str, frozenset[str]], ...] = (
+    ("arch_x86_64_v4", frozenset({"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"})),
+    ("arch_x86_64_v3", frozenset({"avx2", "fma3", "f16c"})),
+    ("default", frozenset()),
+)
+#: A function of ours and the suffix of its clone; C++ writes its types behind its name.
+_OURS = re.compile(r"(?:_ZL?\d+)?(__ufm_(?:kernel|item|sequence)_\d+)[^.\d]?[^.]*((?:\..*)?)$")
+_REGISTERS = (("512-bit vectors", re.compile(r"%zmm")), ("256-bit vectors", re.compile(r"%ymm")))
+#: Instructions on all lanes of a register, in x86-64's packed forms and on Arm's vectors.
+_PACKED = re.compile(
+    r"v?(?:add|sub|mul|div|sqrt|min|max|mov[au]|xor|and|or|cmp)p[sd]|v?fn?m\w+p[sd]|v?p(?:add|sub|mul)"
+)
+_NEON = re.compile(r"\bv\d+\.\d+[bhsd]\b")
+#: Functions of the cell that were not inlined are followed this far.
+_FOLLOWED = 3
+
+
+@dataclass(frozen=True)
+class Placed:
+    """An instruction of a hot loop: its line of the cell (0: not the cell's) and how many loops inside it is in."""
+
+    text: str
+    line: int
+    inner: int
+    calls: str = ""
+
+
+@dataclass(frozen=True)
+class HotLoop:
+    """The loop that one call of a ufunc spends its time in.
+
+    Attributes
+    ----------
+    name, types : str
+        The function and its loop, ``"d->d"``.
+    clone : str
+        The variant that this CPU runs: ``"x86-64-v4"``, or ``""`` where there is one only.
+    vectors : str
+        ``"512-bit vectors"``, or ``""`` for one element at a time.
+    placed : tuple of Placed
+        In program order; functions that the loop calls come behind it.
+    """
+
+    name: str
+    types: str
+    clone: str
+    vectors: str
+    placed: tuple[Placed, ...]
+
+    @property
+    def shares(self) -> dict[int, float]:
+        """Line of the cell -> its share of the loop's instructions; 0 is everything else."""
+        lines = [instruction.line for instruction in self.placed]
+        return {line: lines.count(line) / len(lines) for line in sorted(set(lines))}
+
+    @property
+    def words(self) -> str:
+        how = self.vectors or "one element at a time"
+        return ", ".join(part for part in (count(len(self.placed), "instruction"), how, self.clone) if part)
+
+
+def hot_loops(cell: CompiledCell, listing: Listing, *, features: Collection[str]) -> tuple[HotLoop, ...]:
+    """The hot loop of every ufunc of a cell, for the types that are timed.
+
+    Parameters
+    ----------
+    cell : CompiledCell
+    listing : mapping
+        Its assembly, of `read`.
+    features : collection of str
+        What this CPU has; the clone that it would run is the one that is shown.
+    """
+    functions = cell.report_data.functions
+    loops = (_hot_loop(cell.object_code, code, listing, features) for code in functions if code.loops)
+    return tuple(loop for loop in loops if loop is not None)
+
+
+def _hot_loop(
+    object_code: ObjectCode, code: CellFunction, listing: Listing, features: Collection[str]
+) -> HotLoop | None:
+    loop = next((loop for loop in code.loops if loop.types == code.timed), code.loops[-1])
+    kernel, clone = clone_of(loop.index, listing, features)
+    if kernel is None:
+        return None
+    own = {n for n, i in enumerate(kernel.instructions) if i.file == object_code.name}
+    hottest = max(kernel.outermost, key=lambda loop: (len(own & loop), len(loop)), default=None)
+    if hottest is None:
+        chosen = [(i, 0) for i in kernel.instructions]
+    else:
+        chosen = [(kernel.instructions[n], kernel.depth(n) - 1) for n in sorted(hottest)]
+    for function in _followed([i for i, _ in chosen], listing, object_code.name):
+        chosen += [(i, function.depth(n)) for n, i in enumerate(function.instructions)]
+    placed = tuple(
+        Placed(i.text, i.line if i.file == object_code.name else 0, inner, called(i.target) if i.calls else "")
+        for i, inner in chosen
+    )
+    letters = "".join(TYPES[t].char for t in loop.types)
+    return HotLoop(code.name, f"{letters[: code.nin]}->{letters[code.nin :]}", clone, _vectors(placed), placed)
+
+
+def clone_of(index: int, functions: Listing, features: Collection[str]) -> tuple[ListedFunction | None, str]:
+    """The variant of kernel ``index`` that a CPU with ``features`` runs, and what it is called."""
+    functions = {f"{m[1]}{m[2]}": f for name, f in functions.items() if (m := _OURS.match(name))}
+    for kernel in (f"__ufm_kernel_{index}", f"__ufm_item_{index}"):
+        for suffix, needed in _CLONES:
+            variant = functions.get(f"{kernel}.{suffix}")
+            if variant and needed <= set(features):
+                return variant, "" if suffix == "default" else suffix.removeprefix("arch_").replace("_64_", "-64-")
+        if kernel in functions:
+            return functions[kernel], ""
+    # A function that always goes through Python has no kernel.
+    return functions.get(f"__ufm_sequence_{index}"), ""
+
+
+def _followed(start: Sequence[Instruction], listing: Listing, name: str) -> list[ListedFunction]:
+    """Functions of the cell that ``start`` calls, and what they call."""
+    followed: dict[str, ListedFunction] = {}
+    level = list(start)
+    for _ in range(_FOLLOWED):
+        targets = dict.fromkeys(i.target for i in level if i.calls)
+        new = [listing[t] for t in targets if t in listing and t not in followed]
+        new = [function for function in new if any(i.file == name for i in function.instructions)]
+        followed |= {function.name: function for function in new}
+        level = [i for function in new for i in function.instructions]
+    return list(followed.values())
+
+
+def _vectors(placed: Sequence[Placed]) -> str:
+    packed = [p.text for p in placed if _PACKED.match(p.text) or _NEON.search(p.text)]
+    for words, register in _REGISTERS:
+        if any(register.search(text) for text in packed):
+            return words
+    # Moves of a scalar register and its sign's mask are packed in name only.
+    real = [text for text in packed if not re.match(r"v?(?:mov|xor|and|or)", text)]
+    return "128-bit vectors" if real else ""

@@ -14,8 +14,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from .rows import Level, Row
-from .tables import count, duration, escape
+from .tables import Level, Row, count, duration, escape
 
 __all__ = ["Line", "drawable", "figure", "lines_of", "stacked"]
 
@@ -67,12 +66,12 @@ class Line:
 
 def lines_of(rows: Sequence[Row]) -> tuple[Line, ...]:
     """Rows of several sizes as lines; rows that disagree cost nothing worth a line."""
-    found: dict[str, list[tuple[int, float, float]]] = {}
+    lines: dict[str, list[tuple[int, float, float]]] = {}
     kinds = {row.label: row.kind for row in rows}
     for row in rows:
-        if row.elements > 0 and row.seconds > 0 and (row.agreement is None or row.agreement.ok):
-            found.setdefault(row.label, []).append((row.elements, row.per_element, row.spread))
-    return tuple(Line(label, tuple(sorted(points)), kinds[label]) for label, points in found.items() if len(points) > 1)
+        if row.elements > 0 and row.seconds > 0 and row.ok:
+            lines.setdefault(row.label, []).append((row.elements, row.per_element, row.spread))
+    return tuple(Line(label, tuple(sorted(points)), kinds[label]) for label, points in lines.items() if len(points) > 1)
 
 
 def drawable(rows: Sequence[Row]) -> bool:
@@ -115,14 +114,14 @@ def figure(rows: Sequence[Row], *, title: str, levels: Sequence[Level] = (), fil
         *_labels(labels, colors, [(x(line.points[-1][0]), y(line.points[-1][1])) for line in lines], right),
     ]
     heading = f"{title}: time per element over sizes"
-    told = f"Both axes are logarithmic. {' '.join(line.words for line in lines)}"
+    words = f"Both axes are logarithmic. {' '.join(line.words for line in lines)}"
     body = "".join(parts)
-    key = hashlib.sha256(f"{heading}{told}{body}".encode()).hexdigest()[:8]  # ids of a page must differ
+    key = hashlib.sha256(f"{heading}{words}{body}".encode()).hexdigest()[:8]  # ids of a page must differ
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
         f'role="img" aria-labelledby="t{key} d{key}" font-family="system-ui,sans-serif" font-size="12" '
         f'fill="currentColor" stroke="none" style="max-width:100%;height:auto;overflow:visible">'
-        f'<title id="t{key}">{escape(heading)}</title><desc id="d{key}">{escape(told)}</desc>'
+        f'<title id="t{key}">{escape(heading)}</title><desc id="d{key}">{escape(words)}</desc>'
         f"{_FILE_STYLE if file else ''}{body}</svg>"
     )
 
@@ -219,10 +218,10 @@ def _curve(n: int, line: Line, x: Callable[[float], float], y: Callable[[float],
         low, high = _whisker(cost, spread)
         if y(low) - y(high) > 8:  # else the marker hides it
             parts.append(f'<path d="M{x(size):.1f} {y(low):.1f}V{y(high):.1f}" stroke="{color}" fill="none"/>')
-        told = f"{line.label}: {count(size)} elements, {duration(cost)} per element"
+        words = f"{line.label}: {count(size)} elements, {duration(cost)} per element"
         parts.append(
             f'<path d="{MARKERS[n % len(MARKERS)]}" transform="translate({x(size):.1f} {y(cost):.1f})" '
-            f'fill="{color}"><title>{escape(told)}</title></path>'
+            f'fill="{color}"><title>{escape(words)}</title></path>'
         )
     return parts
 

@@ -87,20 +87,21 @@ class Notebook:
 
 
 class Progress:
-    """``with Progress(surface, clock) as told: told(0.3, "1,000 elements")``; leaves nothing behind.
+    """``with Progress(surface, clock) as progress: progress(0.3, "1,000 elements")``; leaves nothing behind.
 
     What raises inside, an interrupt too, takes the line away and goes on.
 
     Parameters
     ----------
-    surface : Surface
+    surface : Surface or None
+        None shows nothing.
     clock : callable
         Seconds, from any moment on.
     after : float
         Nothing is shown before so many seconds.
     """
 
-    def __init__(self, surface: Surface, clock: Callable[[], float], *, after: float = AFTER) -> None:
+    def __init__(self, surface: Surface | None, clock: Callable[[], float], *, after: float = AFTER) -> None:
         self._surface = surface
         self._clock = clock
         self._next = clock() + after
@@ -112,7 +113,7 @@ class Progress:
     def __call__(self, share: float, words: str = "") -> None:
         """Say how far it is; cheap enough to be called between any two measurements."""
         now = self._clock()
-        if now >= self._next:
+        if self._surface is not None and now >= self._next:
             self._next = now + PAUSE
             self._shown = True
             self._surface.show(Bar(share, words))
@@ -120,6 +121,6 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._shown:
+        if self._surface is not None and self._shown:
             self._shown = False
             self._surface.clear()

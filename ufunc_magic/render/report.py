@@ -1,76 +1,21 @@
-"""What people see: measured rows, comparisons and the report of a cell, as text, HTML and JSON.
+"""What a cell shows when it has run: what it bound, its tables, what the compiler said; what object code holds.
 
-Pure values.  Nothing here measures or prints: ``compare`` fills the rows, ``magics`` displays them, and
-text, HTML and JSON are made from the same rows.
+Pure values: text, HTML and JSON are made from the same fields.
 """
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from ..model import Diagnostic
+from ..model import TYPES, Diagnostic, FunctionCode, ObjectCode
+from .comparison import FORMAT, Comparison, Title, bundle, drawing, html_page, json_value, text_block
 from .figure import stacked
-from .rows import Agreement, Level, Row, agrees, heads, html_group, text_group, wrapped
-from .size_tables import drawing, html_sizes, is_over_sizes, text_sizes
-from .tables import duration, escape, html_heads
+from .tables import Row, duration, wrapped
 
-__all__ = ["Agreement", "BoundPlain", "BoundUfunc", "Comparison", "Level", "Report", "Row"]
-
-#: Version of the JSON form.
-FORMAT = 1
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Several ways of computing one thing, verified and timed on the same inputs.
-
-    Attributes
-    ----------
-    name : str
-        The function.
-    rows : tuple of Row
-    signature : str
-        Types of the loop that was timed, ``"dd->d"``.
-    notes : tuple of str
-    levels : tuple of Level
-        The caches of this machine, where the rows are of several sizes.
-    """
-
-    name: str
-    rows: tuple[Row, ...] = ()
-    signature: str = ""
-    notes: tuple[str, ...] = ()
-    levels: tuple[Level, ...] = ()
-
-    @property
-    def ok(self) -> bool:
-        """No row disagrees with the expected results."""
-        return agrees(self.rows)
-
-    def text(self, *, color: bool = False) -> str:
-        """The comparison as an aligned table; ``color`` marks disagreements in red for a terminal."""
-        return "\n".join(_text_block(self, None, color=color))
-
-    def __str__(self) -> str:
-        return self.text()
-
-    def _repr_html_(self) -> str:
-        return _html_page([(self, None)], caption="", items=())
-
-    def to_svg(self) -> str:
-        """Time per element over sizes, drawn; ``""`` for fewer than three sizes."""
-        return drawing(self.rows, title=_title(self, None)[0], levels=self.levels)
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return _bundle(self.text(color=True), self._repr_html_(), self.to_svg())
-
-    def to_json(self) -> str:
-        """The comparison as JSON; numbers JSON does not have are strings (``"nan"``, ``"inf"``)."""
-        return json.dumps({"format": FORMAT, **_plain(self)}, allow_nan=False)
+__all__ = ["BoundPlain", "BoundUfunc", "Report", "contents"]
 
 
 @dataclass(frozen=True)
@@ -156,7 +101,7 @@ class Report:
 
     def text(self, *, color: bool = False) -> str:
         """The report as text, at most 100 columns; ``color`` marks disagreements in red for a terminal."""
-        blocks = [_text_block(c, self._bound(c), color=color) for c in self.comparisons]
+        blocks = [text_block(comparison, title, color=color) for comparison, title in self._titled()]
         tail = [line for item in self._items() for line in wrapped(item)]
         blocks += [[*tail, self._origin()]]
         blocks += [[view.to_text()] for view in self._views()]
@@ -170,30 +115,30 @@ class Report:
         return self.text()
 
     def _repr_html_(self) -> str:
-        pairs = [(comparison, self._bound(comparison)) for comparison in self.comparisons]
-        page = _html_page(pairs, caption=self._origin(), items=self._items())
+        page = html_page(self._titled(), caption=self._origin(), items=self._items())
         return page + "".join(view.to_html() for view in self._views())
 
     def to_svg(self) -> str:
         """The drawings of comparisons over sizes, one below the other; ``""`` where there is none."""
-        titles = ((comparison, _title(comparison, self._bound(comparison))[0]) for comparison in self.comparisons)
-        return stacked([svg for c, title in titles if (svg := drawing(c.rows, title=title, levels=c.levels))])
+        return stacked([svg for comparison, title in self._titled() if (svg := drawing(comparison, title[0]))])
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return _bundle(self.text(color=True), self._repr_html_(), self.to_svg())
+        return bundle(self)
 
     def to_json(self) -> str:
         """The report as JSON; numbers JSON does not have are strings (``"nan"``, ``"inf"``)."""
         annotated = None if self.annotated is None else self.annotated.to_text()
         plain = replace(self, annotated=annotated, views=tuple(view.to_text() for view in self.views))
-        return json.dumps({"format": FORMAT, **_plain(plain)}, allow_nan=False)
+        return json.dumps({"format": FORMAT, **json_value(plain)}, allow_nan=False)
 
     def _views(self) -> tuple[Any, ...]:
         return (*(() if self.annotated is None else (self.annotated,)), *self.views)
 
-    def _bound(self, comparison: Comparison) -> BoundUfunc | BoundPlain | None:
-        bound: tuple[BoundUfunc | BoundPlain, ...] = (*self.functions, *self.plain)
-        return next((f for f in bound if f.name == comparison.name), None)
+    def _titled(self) -> list[tuple[Comparison, Title]]:
+        """Each comparison with the call of its function, and its types in words."""
+        functions: tuple[BoundUfunc | BoundPlain, ...] = (*self.plain, *self.functions)
+        bound = {function.name: function for function in functions}
+        return [(comparison, _title(comparison, bound.get(comparison.name))) for comparison in self.comparisons]
 
     def _origin(self) -> str:
         total = sum(self.seconds.values())
@@ -228,8 +173,7 @@ def _python_functions(functions: Sequence[BoundPlain]) -> list[str]:
     return [f"{', '.join(names)}: {words[len(names) == 1]} {reason}" for reason, names in calls.items()]
 
 
-def _title(comparison: Comparison, bound: BoundUfunc | BoundPlain | None) -> tuple[str, str]:
-    """The call, and its types in words."""
+def _title(comparison: Comparison, bound: BoundUfunc | BoundPlain | None) -> Title:
     if not isinstance(bound, BoundUfunc):
         return (bound and bound.call) or comparison.name, comparison.signature
     others = [types for types in bound.types if types != comparison.signature]
@@ -237,53 +181,58 @@ def _title(comparison: Comparison, bound: BoundUfunc | BoundPlain | None) -> tup
     return bound.call or bound.name, "  ".join(part for part in (bound.core, comparison.signature + also) if part)
 
 
-def _text_block(comparison: Comparison, bound: BoundUfunc | BoundPlain | None, *, color: bool) -> list[str]:
-    title = _title(comparison, bound)
-    if is_over_sizes(comparison.rows):
-        return text_sizes(comparison.rows, title, notes=comparison.notes, levels=comparison.levels)
-    return text_group(comparison.rows, title, notes=comparison.notes, color=color)
+def contents(object_code: ObjectCode, *, entry: str = "", size: int = 0, signed: bool = False) -> str:
+    """A description of ``object_code`` for people.
+
+    Parameters
+    ----------
+    object_code : ObjectCode
+    entry : str
+        The function that is meant, or ``""``.
+    size : int
+        Bytes of the whole payload, 0 if there is none.
+    signed : bool
+    """
+    signature = "signed (not verified here)" if signed else "not signed"
+    lines = [f"object code of ufunc_magic, {size:,} bytes, {signature}" if size else "object code of ufunc_magic"]
+    rows = {
+        "meant is": entry or "the whole object",
+        "target": str(object_code.target),
+        "CPU level": object_code.target.level,
+        "made by": f"{object_code.toolchain or '?'}, from {object_code.language}",
+        "module": object_code.module,
+        "imports first": ", ".join(object_code.preload),
+        "options": " ".join(f"{name}={value!r}" for name, value in object_code.options.items()),
+        "threads": "its loops may run on several" if object_code.threads else "",
+        "code": f"{len(object_code.code):,} bytes, SHA-256 {object_code.code_digest}",
+        "for the GPU": _device(object_code),
+        "source": f"{len(object_code.source.splitlines())} lines, {object_code.name}" if object_code.source else "none",
+    }
+    lines += [f"  {name:13} {value}" for name, value in rows.items() if value]
+    lines.append("functions")
+    lines += [f"  {_function(code)}" for code in object_code.functions]
+    if object_code.source:
+        lines += ["source", *(f"  {line}" for line in object_code.source.strip("\n").splitlines())]
+    return "\n".join(lines)
 
 
-def _bundle(text: str, page: str, svg: str) -> dict[str, str]:
-    """All forms of one value; a picture only where there is one."""
-    return {"text/plain": text, "text/html": page, **({"image/svg+xml": svg} if svg else {})}
+def _device(object_code: ObjectCode) -> str:
+    """What a CUDA cell brings along beside the code for the CPU."""
+    if object_code.language != "cuda":
+        return ""
+    device = object_code.device
+    nvrtc = f"NVRTC {device['nvrtc']}" if device.get("nvrtc") else ""
+    if device.get("ltoir"):
+        size = len(device["ltoir"]) * 3 // 4
+        return ", ".join(filter(None, [f"LTO-IR, {size:,} bytes, for {device.get('arch', '?')} and newer", nvrtc]))
+    return f"the source{f', checked by {nvrtc}' if nvrtc else ''}" if object_code.source else "nothing"
 
 
-def _html_page(
-    pairs: Sequence[tuple[Comparison, BoundUfunc | BoundPlain | None]], *, caption: str, items: Sequence[str]
-) -> str:
-    """One table with a row group for each comparison, drawings of those over sizes, then what else there is to say."""
-    flat = [(c, bound) for c, bound in pairs if not is_over_sizes(c.rows)]
-    columns = heads([row for c, _ in flat for row in c.rows])
-    bodies = [html_group(c.rows, _title(c, bound), notes=c.notes, columns=columns) for c, bound in flat]
-    parts = [
-        html_sizes(c.rows, _title(c, bound), notes=c.notes, levels=c.levels)
-        for c, bound in pairs
-        if is_over_sizes(c.rows)
-    ]
-    if bodies:
-        top = '<caption style="caption-side:bottom;text-align:left;padding:.4em .7em;color:inherit">'
-        parts.append(
-            '<table style="border-collapse:collapse;border:none;margin:0;table-layout:auto;color:inherit;'
-            'font-variant-numeric:tabular-nums">'
-            f"{f'{top}{escape(caption)}</caption>' if caption else ''}{html_heads(columns)}{''.join(bodies)}</table>"
-        )
-    elif caption:
-        parts.append(f'<div style="padding:.15em .7em">{escape(caption)}</div>')
-    for item in items:
-        face = ";font-family:monospace" if "\n" in item else ""  # a caret stands below its column
-        parts.append(f'<div style="padding:.15em .7em;white-space:pre-wrap{face}">{escape(item)}</div>')
-    return f'<div style="overflow-x:auto">{"".join(parts)}</div>'
-
-
-def _plain(value: Any) -> Any:
-    """``value`` in what JSON knows."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (tuple, list)):
-        return [_plain(item) for item in value]
-    if value is None or isinstance(value, (bool, int, str)) or (isinstance(value, float) and math.isfinite(value)):
-        return value
-    return str(value)
+def _function(code: FunctionCode) -> str:
+    called = f"{code.name}({', '.join(code.parameters)})"
+    if code.kind != "ufunc":
+        kinds = {"plain": "a C function", "kernel": "a kernel"}
+        return f"{called}  {kinds.get(code.kind, 'a Python function')}"
+    letters = ["".join(TYPES[t].char for t in loop.types) for loop in code.loops]
+    loops = ", ".join(f"{w[: code.nin]}->{w[code.nin :]}" for w in letters)
+    return "  ".join(filter(None, (called, code.core, loops)))

@@ -9,18 +9,28 @@ from ..lazy import lazy_names
 if TYPE_CHECKING:
     from .c_library import flush_stdio as flush_stdio
     from .cffi_function import PlainFunction as PlainFunction
+    from .exception_codec import exception as exception
     from .loader import Library as Library, cpu_features as cpu_features, here as here, memory_file as memory_file
-    from .numpy_ufunc import letters as letters
+    from .numpy_ufunc import letters as letters, loops_of as loops_of
     from .pickling import (
+        Origin as Origin,
         adopt as adopt,
+        carried as carried,
+        carry as carry,
         dumps as dumps,
         function_of as function_of,
         loads as loads,
-        object_code_of as object_code_of,
+        origin_of as origin_of,
         realize as realize,
         secret as secret,
     )
-    from .registry import OWNER as OWNER, Build as Build, assemble as assemble, held as held
+    from .registry import (
+        Build as Build,
+        LoadedObject as LoadedObject,
+        load as load,
+        loaded as loaded,
+        sandbox_with as sandbox_with,
+    )
     from .relocatable import PRELOAD as PRELOAD
 else:
     __getattr__ = lazy_names(
@@ -28,10 +38,11 @@ else:
         {
             "c_library": "flush_stdio",
             "cffi_function": "PlainFunction",
+            "exception_codec": "exception",
             "loader": "Library cpu_features here memory_file",
-            "numpy_ufunc": "letters",
-            "pickling": "adopt dumps function_of loads object_code_of realize secret",
-            "registry": "Build OWNER assemble held",
+            "numpy_ufunc": "letters loops_of",
+            "pickling": "Origin adopt carried carry dumps function_of loads origin_of realize secret",
+            "registry": "Build LoadedObject load loaded sandbox_with",
             "relocatable": "PRELOAD",
         },
     )

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ..model import FunctionCode, ObjectCode, SignatureError, kept
+from ..model import FunctionCode, ObjectCode, SignatureError
 
-__all__ = ["PlainFunction", "make_plain"]
+__all__ = ["PlainFunction"]
 
 
 class PlainFunction:
@@ -23,21 +23,32 @@ class PlainFunction:
     Call it with numbers, cffi values, and NumPy arrays where C wants pointers.  ``ffi`` makes structs:
     ``f.ffi.new("point *", [1, 2])[0]``.
 
+    Parameters
+    ----------
+    code : FunctionCode
+        Of kind "plain".
+    address : int
+    owner : LoadedObject
+        Kept alive by the function.
+    checked : bool
+        See now whether cffi can call it; where that was seen before, its import can wait for the first call.
+
     Raises
     ------
+    SignatureError
+        When it is made or first used, if cffi cannot read the declaration, or cannot call such a function.
     TypeError
         For a wrong number of arguments, or an array whose dtype is not the pointer's.
     ValueError
         For an array that is not contiguous, or read-only where C may write.
     """
 
-    def __init__(
-        self, code: FunctionCode, address: int, *, owner: object, object_code: ObjectCode | None = None
-    ) -> None:
+    def __init__(self, code: FunctionCode, address: int, *, owner: Any, checked: bool = True) -> None:
         self._code = code
         self._address = address
-        self._owner = owner
-        self.object_code = object_code
+        #: The LoadedObject that the function is part of, kept alive.
+        self.owner = owner
+        self._binding: tuple[Any, Any, Any] | None = None
         self._names = code.parameters
         prototype = code.declaration.rpartition("\n")[2]
         self._const = _const(prototype)
@@ -50,36 +61,38 @@ class PlainFunction:
         if len(set(names)) == len(names) and "..." not in prototype:
             self.__signature__ = inspect.Signature([kind(n, kind.POSITIONAL_ONLY) for n in names])
 
-    @kept
-    def _bound(self) -> tuple[Any, Any]:
-        """cffi's FFI and pointer: at the first use, since a worker may never come to one."""
-        return _bind(self._code, self._address)
+        if checked:
+            self._bound()
+
+    def _bound(self) -> tuple[Any, Any, Any]:
+        """cffi's FFI, pointer and its type: at the first use, since a worker may never come to one."""
+        if self._binding is None:
+            self._binding = _bind(self._code, self._address)
+        return self._binding
+
+    @property
+    def object_code(self) -> ObjectCode:
+        """What it was made of."""
+        return self.owner.object_code  # type: ignore[no-any-return]
 
     @property
     def ffi(self) -> Any:
-        return self._bound[0]
-
-    @property
-    def _pointer(self) -> Any:
-        return self._bound[1]
-
-    @kept
-    def _type(self) -> Any:
-        return self.ffi.typeof(self._pointer)
+        return self._bound()[0]
 
     def __call__(self, *args: Any) -> Any:
-        wanted = self._type.args
-        if len(args) < len(wanted) or (len(args) > len(wanted) and not self._type.ellipsis):
-            raise TypeError(f"{self.__name__}() takes {len(wanted)} arguments ({len(args)} given)")
-        given = [self._argument(n, value, kind) for n, (value, kind) in enumerate(zip(args, wanted, strict=False))]
+        _, pointer, function = self._bound()
+        kinds = function.args
+        if len(args) < len(kinds) or (len(args) > len(kinds) and not function.ellipsis):
+            raise TypeError(f"{self.__name__}() takes {len(kinds)} arguments ({len(args)} given)")
+        arguments = [self._argument(n, value, kind) for n, (value, kind) in enumerate(zip(args, kinds, strict=False))]
         try:
-            result = self._pointer(*given, *args[len(wanted) :])
+            result = pointer(*arguments, *args[len(kinds) :])
         except SystemError as fault:
             if fault.__cause__ is None:
                 raise
             # cffi does not look whether the function has set an exception; Python does, and wraps it.
             raise fault.__cause__ from None
-        return bool(result) if self._type.result.cname == "_Bool" else result
+        return bool(result) if function.result.cname == "_Bool" else result
 
     def _argument(self, n: int, value: Any, kind: Any) -> Any:
         if kind.kind != "pointer" or not isinstance(value, np.ndarray):
@@ -104,7 +117,7 @@ class PlainFunction:
         return self.ffi.cast(kind, value.ctypes.data)
 
     def __repr__(self) -> str:
-        return f"<C function {self.__name__!r}: {self._type.cname}>"
+        return f"<C function {self.__name__!r}: {self._bound()[2].cname}>"
 
 
 _C_NAMES: dict[tuple[str, int], tuple[str, ...]] = {
@@ -127,41 +140,14 @@ for _char, _name in (("b", "char"), ("h", "short"), ("i", "int"), ("l", "long"),
     _C_NAMES["u", _size] = _C_NAMES.get(("u", _size), ()) + _unsigned
 
 
-def make_plain(
-    code: FunctionCode, address: int, *, owner: object, object_code: ObjectCode | None = None, checked: bool = True
-) -> PlainFunction:
-    """Bind the function at ``address`` by its declaration.
-
-    Parameters
-    ----------
-    code : FunctionCode
-        Of kind "plain".
-    address : int
-    owner : object
-        Kept alive by the function.
-    object_code : ObjectCode
-        What it was made of.
-    checked : bool
-        See now whether cffi can call it; where that was seen before, its import can wait for the first call.
-
-    Raises
-    ------
-    SignatureError
-        If cffi cannot read the declaration, or cannot call such a function.
-    """
-    made = PlainFunction(code, address, owner=owner, object_code=object_code)
-    if checked:
-        made.ffi  # noqa: B018 - the question binds it
-    return made
-
-
-def _bind(code: FunctionCode, address: int) -> tuple[Any, Any]:
+def _bind(code: FunctionCode, address: int) -> tuple[Any, Any, Any]:
     from cffi import CDefError, FFIError
 
     definitions, _, prototype = code.declaration.rpartition("\n")
     try:
         ffi = _ffi(definitions)
-        return ffi, ffi.cast(prototype, address)
+        pointer = ffi.cast(prototype, address)
+        return ffi, pointer, ffi.typeof(pointer)
     except (CDefError, FFIError, NotImplementedError, TypeError, AssertionError) as fault:
         raise SignatureError(
             f"{code.name} can be neither a ufunc ({code.reason}) nor a plain function: {str(fault).splitlines()[0]}.",

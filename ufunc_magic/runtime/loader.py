@@ -13,14 +13,14 @@ import os
 import platform
 import sys
 import sysconfig
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from types import ModuleType
 from typing import Any
 
 from ..model import LinkError, ObjectCode, Target, TargetError
-from . import exception_codec
+from . import _private, exception_codec
 from .c_library import same_arithmetic
 
 __all__ = [
@@ -35,8 +35,6 @@ __all__ = [
     "prepare",
 ]
 
-#: What ctypes opens libraries with; None on Windows.
-_dlopen: Callable[[str, int], int] | None = getattr(importlib.import_module("_ctypes"), "dlopen", None)
 _FORMATS = {"darwin": "mach-o", "win32": "pe", "cygwin": "pe"}
 
 
@@ -80,7 +78,7 @@ def prepare() -> None:
     _host_values()
     _check_signals()
     _has_memory_files()
-    _any_library()
+    _private.prepare()
 
 
 @dataclass(frozen=True)
@@ -119,10 +117,10 @@ def _libc() -> str:
         return ""
     try:
         # platform.libc_ver() reads the whole interpreter for it.
-        found = os.confstr("CS_GNU_LIBC_VERSION")
+        version = os.confstr("CS_GNU_LIBC_VERSION")
     except (ValueError, OSError):
-        found = None
-    return found or " ".join(filter(None, platform.libc_ver()))
+        version = None
+    return version or " ".join(filter(None, platform.libc_ver()))
 
 
 _opened = itertools.count()
@@ -166,9 +164,7 @@ def _spelled(descriptor: int, count: int) -> str:
 @cache
 def cpu_features() -> tuple[str, ...]:
     """Instruction sets of this CPU as NumPy found them, ``("avx", "avx2", ...)``, sorted."""
-    # NumPy's own detection (numpy/_core/src/common/npy_cpu_features.c), for it asks CPUID and the OS.
-    features: dict[str, bool] = importlib.import_module("numpy._core._multiarray_umath").__cpu_features__
-    return tuple(sorted(name.lower() for name, here in features.items() if here))
+    return _private.cpu_features()
 
 
 def check_target(target: Target) -> None:
@@ -216,7 +212,7 @@ def open_library(object_code: ObjectCode, path: str | os.PathLike[str]) -> Libra
     mode = getattr(os, "RTLD_NOW", 0) | getattr(os, "RTLD_LOCAL", 0)
     try:
         with same_arithmetic():
-            handle = _open(os.fspath(path), mode)
+            handle = _private.open_library(os.fspath(path), mode)
     except OSError as fault:
         raise TargetError(
             f"The compiled object cannot be opened: {fault}.",
@@ -231,21 +227,6 @@ def open_library(object_code: ObjectCode, path: str | os.PathLike[str]) -> Libra
     last = max((loop.index for f in object_code.functions for loop in f.loops), default=-1)
     plain = max((f.index for f in object_code.functions), default=-1)
     return Library(handle, _table(handle, "__ufm_loops", last + 1), _table(handle, "__ufm_functions", plain + 1))
-
-
-def _open(path: str, mode: int) -> ctypes.CDLL:
-    """``ctypes.CDLL(path, mode)``, less the class that each makes for its functions: a fifth of the time of opening."""
-    if _dlopen is None:
-        return ctypes.CDLL(path, mode=mode)
-    made = ctypes.CDLL.__new__(ctypes.CDLL)
-    made.__dict__.update(_any_library(), _name=path, _handle=_dlopen(path, mode))
-    return made
-
-
-@cache
-def _any_library() -> dict[str, Any]:
-    """What every CDLL has, beside its name and handle."""
-    return {} if _dlopen is None else dict(vars(ctypes.CDLL(None)))
 
 
 def _lend(handle: ctypes.CDLL) -> None:
@@ -276,12 +257,12 @@ def open_module(object_code: ObjectCode, path: str) -> ModuleType:
     """
     check_target(object_code.target)
     name = object_code.module
-    held = _modules.get((name, object_code.code_digest))
-    if held is not None:
-        sys.modules[name] = held
-        return held
-    for needed in object_code.preload:
-        importlib.import_module(needed)
+    opened = _modules.get((name, object_code.code_digest))
+    if opened is not None:
+        sys.modules[name] = opened
+        return opened
+    for requirement in object_code.preload:
+        importlib.import_module(requirement)
     loading = importlib.machinery.ExtensionFileLoader(name, path)
     spec = importlib.util.spec_from_file_location(name, path, loader=loading)
     assert spec
@@ -289,14 +270,10 @@ def open_module(object_code: ObjectCode, path: str) -> ModuleType:
     try:
         module = importlib.util.module_from_spec(spec)
     except ImportError as fault:
-        from ..toolchain import read_linker  # only a cell that fails needs it
-
-        found = read_linker(str(fault), name=object_code.name, cell=object_code.source)
-        said = str(fault).replace(f"{path}: ", "")
+        reason = str(fault).replace(f"{path}: ", "")
         raise LinkError(
-            f"{object_code.name} compiled, but cannot be opened: {said}.",
-            remedy="" if found else "Is a library it links with missing (LD_LIBRARY_PATH)?",
-            diagnostics=found,
+            f"{object_code.name} compiled, but cannot be opened: {reason}.",
+            remedy="Is a library it links with missing (LD_LIBRARY_PATH)?",
             output=str(fault),
         ) from fault
     sys.modules[name] = module

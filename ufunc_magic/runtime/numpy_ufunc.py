@@ -1,44 +1,60 @@
 """Loop addresses and signatures to ``numpy.ufunc`` objects, through NumPy's C API table.
 
-The only module that touches NumPy's C API.  ``_UFUNC_API`` is a capsule with a table of pointers whose
-order NumPy keeps (``numpy/_core/code_generators/numpy_api.py``): slot 42 is
-``PyUFunc_FromFuncAndDataAndSignatureAndIdentity``, slot 44 ``PyUFunc_AddPromoter``.  NumPy borrows every
-buffer given to it for ever, so each ufunc owns its own in its ``__dict__`` (NumPy >= 2.2).
+In NumPy's table slot 42 is ``PyUFunc_FromFuncAndDataAndSignatureAndIdentity``, slot 44 ``PyUFunc_AddPromoter``.  NumPy
+borrows every buffer given to it for ever, so each ufunc carries its own (a ufunc has attributes since NumPy 2.2).
 """
 
 from __future__ import annotations
 
 import ctypes
-import importlib
 import inspect
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
 
 from ..model import TYPES, FunctionCode
+from . import _private
 
-_umath: Any = importlib.import_module("numpy._core._multiarray_umath")
-
-__all__ = ["docstring", "make_ufunc", "prepare"]
+__all__ = ["UfuncLoops", "docstring", "letters", "loops_of", "make_ufunc", "prepare"]
 
 _MAKE_SLOT, _PROMOTER_SLOT = 42, 44
 _IDENTITIES: dict[int | str | None, int] = {None: -1, 0: 0, 1: 1, -1: 2, "reorderable": -2}
 
 
-def _python_api(name: str, result: Any, *arguments: Any) -> Any:
-    """A function of Python's C API, with a prototype of our own: ``ctypes.pythonapi``'s is the whole process's."""
-    return ctypes.PYFUNCTYPE(result, *arguments)((name, ctypes.pythonapi))
+#: Where a ufunc keeps its `UfuncLoops`.
+_ATTRIBUTE = "__ufm_loops__"
 
 
-def _slot(number: int) -> int:
-    """Address of a function in NumPy's table."""
-    get = _python_api("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
-    table: int = get(_umath._UFUNC_API, None)
-    address = ctypes.c_void_p.from_address(table + number * ctypes.sizeof(ctypes.c_void_p)).value
-    assert address
-    return address
+@dataclass(frozen=True, eq=False)
+class UfuncLoops:
+    """What a ufunc of ours carries: all that NumPy has borrowed of us for it.
+
+    Attributes
+    ----------
+    functions, data : array of c_void_p
+        Address of each loop, and what it gets as its last argument, in the order of ``ufunc.types``.
+    owner : LoadedObject
+        What the loops are part of, kept alive.
+    buffers : tuple
+        The other things that NumPy keeps pointers to.
+    """
+
+    functions: ctypes.Array[ctypes.c_void_p]
+    data: ctypes.Array[ctypes.c_void_p]
+    owner: Any
+    buffers: tuple[object, ...]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # functools.wraps copies the whole __dict__ into a function, which cloudpickle then writes.
+        return type(None), ()
+
+
+def loops_of(function: Any) -> UfuncLoops | None:
+    """What a ufunc of ours carries, None for everything else."""
+    return vars(function).get(_ATTRIBUTE) if isinstance(function, np.ufunc) else None
 
 
 @cache
@@ -58,7 +74,7 @@ def _maker() -> Any:
         ctypes.c_int,  # unused
         ctypes.c_char_p,  # const char *signature
         ctypes.py_object,  # PyObject *identity_value
-    )(_slot(_MAKE_SLOT))
+    )(_private.ufunc_api(_MAKE_SLOT))
 
 
 def prepare() -> None:
@@ -98,7 +114,7 @@ def make_ufunc(
     name = ctypes.create_string_buffer(code.name.encode())
     doc = ctypes.create_string_buffer(b"")
     core = ctypes.create_string_buffer(code.core.encode()) if code.core else None
-    made: np.ufunc = _maker()(
+    result: np.ufunc = _maker()(
         ctypes.addressof(functions),
         ctypes.addressof(pointers),
         ctypes.cast(types, ctypes.c_char_p),
@@ -112,16 +128,18 @@ def make_ufunc(
         ctypes.cast(core, ctypes.c_char_p) if core else None,
         None,
     )
-    made.__dict__.update(
-        __ufm_owns__=(functions, pointers, types, name, doc, core, owner),
-        __source__=code.source,
-        __signature__=_python_signature(code.parameters, generalized=bool(code.core)),
+    narrow = any(t in _NARROW for t in code.loops[-1].types[: code.nin])
+    buffers = types, name, doc, core, _add_promoter(result, code) if narrow else None
+    vars(result).update(
+        {
+            _ATTRIBUTE: UfuncLoops(functions, pointers, owner, buffers),
+            "__source__": code.source,
+            "__signature__": _python_signature(code.parameters, generalized=bool(code.core)),
+        }
     )
     for attribute, value in (("__doc__", docstring(code)), ("__module__", module), ("__qualname__", code.name)):
-        setattr(made, attribute, value)
-    if any(t in _NARROW for t in code.loops[-1].types[: code.nin]):
-        made.__dict__["__ufm_owns__"] += (_add_promoter(made, code),)
-    return made
+        setattr(result, attribute, value)
+    return result
 
 
 # ------------------------------------------------------------------------------------- promotion
@@ -143,7 +161,7 @@ _Promoter = ctypes.PYFUNCTYPE(
 )
 
 
-def _add_promoter(made: np.ufunc, code: FunctionCode) -> object:
+def _add_promoter(ufunc: np.ufunc, code: FunctionCode) -> object:
     """Let a ufunc of narrow types take Python numbers: ``gcd(12, 18)`` of C's ``int gcd(int, int)``.
 
     The first loop serves to which every input casts safely, else the first that takes Python's numbers by
@@ -154,31 +172,26 @@ def _add_promoter(made: np.ufunc, code: FunctionCode) -> object:
     Returns what must live as long as the ufunc.
     """
 
-    def promote(_: int, given: Any, asked: Any, chosen: Any) -> int:
-        dtypes = [ctypes.cast(given[k], ctypes.py_object).value if given[k] else None for k in range(code.nin)]
+    def promote(_: int, operands: Any, signature: Any, chosen: Any) -> int:
+        dtypes = [ctypes.cast(operands[k], ctypes.py_object).value if operands[k] else None for k in range(code.nin)]
         for lenient in (False, True):
             for loop in code.loops:
-                wanted = [_DTYPES[t] for t in loop.types]
-                fixed = all(not asked[k] or asked[k] == id(dtype) for k, dtype in enumerate(wanted))
+                own = [_DTYPES[t] for t in loop.types]
+                fixed = all(not signature[k] or signature[k] == id(dtype) for k, dtype in enumerate(own))
                 if fixed and all(_takes(t, d, lenient=lenient) for t, d in zip(loop.types, dtypes, strict=False)):
-                    for k, dtype in enumerate(wanted):
-                        _python_api("Py_IncRef", None, ctypes.py_object)(dtype)
+                    for k, dtype in enumerate(own):
+                        _private.python_api("Py_IncRef", None, ctypes.py_object)(dtype)
                         chosen[k] = id(dtype)
                     return 0
         return -1
 
     callback = _Promoter(promote)
-    new = _python_api("PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
-    capsule = new(ctypes.cast(callback, ctypes.c_void_p).value, _PROMOTER_NAME, None)
-    add = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.py_object, ctypes.py_object)(_slot(_PROMOTER_SLOT))
-    add(made, (np.dtype,) * (code.nin + code.nout), capsule)
+    new = _private.python_api("PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+    capsule = new(ctypes.cast(callback, ctypes.c_void_p).value, _private.PROMOTER_NAME, None)
+    kinds = ctypes.c_int, ctypes.py_object, ctypes.py_object, ctypes.py_object
+    add = ctypes.PYFUNCTYPE(*kinds)(_private.ufunc_api(_PROMOTER_SLOT))
+    add(ufunc, (np.dtype,) * (code.nin + code.nout), capsule)
     return callback, capsule
-
-
-#: NumPy's abstract types of Python's own numbers, and the kinds of C types that take them.
-_PYTHON_NUMBERS = {"_PyLongDType": "iufc", "_PyFloatDType": "fc", "_PyComplexDType": "c"}
-#: The capsule's name; NumPy keeps the pointer.
-_PROMOTER_NAME = b"numpy._ufunc_promoter"
 
 
 def _takes(number: int, dtype: Any, *, lenient: bool) -> bool:
@@ -186,7 +199,7 @@ def _takes(number: int, dtype: Any, *, lenient: bool) -> bool:
     kind = TYPES[number].kind
     if dtype is None:
         return True
-    python = _PYTHON_NUMBERS.get(dtype.__name__)
+    python = _private.PYTHON_NUMBERS.get(dtype.__name__)
     if python is not None:
         return kind in python
     scalar = getattr(dtype, "type", None)
@@ -220,8 +233,8 @@ def _none(nout: int) -> str:
 
 def letters(types: Sequence[int], nin: int) -> str:
     """A loop's types as NumPy spells them, ``"dd->d"``."""
-    found = "".join(TYPES[t].char for t in types)
-    return f"{found[:nin]}->{found[nin:]}"
+    chars = "".join(TYPES[t].char for t in types)
+    return f"{chars[:nin]}->{chars[nin:]}"
 
 
 def _keywords(*, generalized: bool) -> tuple[inspect.Parameter, ...]:

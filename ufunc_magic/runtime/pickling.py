@@ -11,18 +11,20 @@ from __future__ import annotations
 import copyreg
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
-from ..model import ObjectCode, SignatureError, TargetError, pack, unpack
+from ..model import CellFunction, FunctionCode, ObjectCode, SignatureError, TargetError, pack, unpack
 from . import loader, numpy_ufunc, registry
 from .cffi_function import PlainFunction
-from .registry import OWNER, Build, assemble
+from .numpy_ufunc import loops_of
+from .registry import Build, LoadedObject, load
 
-__all__ = ["adopt", "dumps", "function_of", "loads", "object_code_of", "realize", "secret"]
+__all__ = ["Origin", "adopt", "carried", "carry", "dumps", "function_of", "loads", "origin_of", "realize", "secret"]
 
 _Reduced = str | tuple[Any, ...]
 
@@ -49,14 +51,13 @@ def dumps(function: Any, *, source: bool = True, key: bytes | str | None = None)
     SignatureError
         If the function is not ours.
     """
-    found = object_code_of(function)
-    if found is None:
+    origin = origin_of(function)
+    if origin is None:
         raise SignatureError(
             f"{function!r} was not made by ufunc_magic.",
             remedy="Give a ufunc of a cell, of compile_c(), or of from_numba().",
         )
-    object_code, entry = found
-    return pack(_portable(object_code, source=source), entry=entry, key=secret(key))
+    return pack(origin.loaded.portable(source=source), entry=origin.name, key=secret(key))
 
 
 def loads(data: bytes, *, key: bytes | str | None = None) -> Any:
@@ -107,50 +108,88 @@ def _remember(data: bytes, key: bytes, object_code: ObjectCode, entry: str) -> t
 realize.__module__ = f"{__name__.partition('.')[0]}.serialize"
 
 
-def object_code_of(function: Any) -> tuple[ObjectCode, str] | None:
-    """The object code of a function or Build of ours, and the name of the function in it, or None."""
+@dataclass(frozen=True)
+class Origin:
+    """Where a function of ours comes from: what was loaded, and its name there, ``""`` for all of it."""
+
+    loaded: LoadedObject
+    name: str
+
+    @property
+    def object_code(self) -> ObjectCode:
+        return self.loaded.object_code
+
+    @property
+    def function_code(self) -> FunctionCode | None:
+        """What the object code says of the function; None for a class, or all of it."""
+        return next((code for code in self.object_code.functions if code.name == self.name), None)
+
+    @property
+    def cell_function(self) -> CellFunction | None:
+        """What a report knows of the function; None where it came from elsewhere."""
+        return next((f for f in self.loaded.report_data.functions if f.name == self.name), None)
+
+
+def origin_of(function: Any) -> Origin | None:
+    """Where a function or Build of ours comes from; None for what is not ours."""
+    if loops := loops_of(function):
+        return Origin(loops.owner, function.__name__)
     if isinstance(function, Build):
-        return function.object_code, ""
+        return Origin(function.loaded, "")
     if isinstance(function, PlainFunction):
-        return None if function.object_code is None else (function.object_code, function.__name__)
+        return Origin(function.owner, function.__name__)
     if type(function).__module__.startswith(f"{__package__}.device."):
-        return function.object_code, function.__name__
-    if isinstance(function, np.ufunc):
-        owner = function.__dict__.get(OWNER)
-        return None if owner is None else (owner, function.__name__)
-    found = _found(function)
-    return None if found is None else (found[0].object_code, found[1])
+        return Origin(_loaded(function.object_code), function.__name__)
+    member = _member(function)
+    return None if member is None else Origin(member[0].loaded, member[1])
 
 
-def _found(value: Any) -> tuple[Build, str] | None:
+def carry(object_code: ObjectCode, **more: Any) -> None:
+    """Have what travels of a loaded object hold more in its ``device``."""
+    _loaded(object_code).carry(**more)
+
+
+def carried(object_code: ObjectCode) -> Mapping[str, Any]:
+    """``device`` of what travels of a loaded object."""
+    return _loaded(object_code).device
+
+
+def _loaded(object_code: ObjectCode) -> LoadedObject:
+    """What this process has loaded of just that object code; by itself, where its place was taken by an equal one."""
+    build = registry.loaded(object_code)
+    return build.loaded if build is not None and build.object_code == object_code else LoadedObject(object_code)
+
+
+def _member(value: Any) -> tuple[Build, str] | None:
     """The Build whose module has a function or class, and its name there."""
     module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", "")
-    for made in registry.of_module(module) if isinstance(module, str) else ():
+    for build in registry.of_module(module) if isinstance(module, str) else ():
         # A class method is there bound to its class; cloudpickle takes the function out of it.
         for spelled in (name, f"{name}.__func__"):
-            if _named(made, spelled) is value:
-                return made, spelled
+            if _named(build, spelled) is value:
+                return build, spelled
     return None
 
 
-def adopt(made: Build) -> None:
+def adopt(build: Build) -> None:
     """Let pickle know the types of functions, and of classes, that an extension module of ours has.
 
     Classes themselves it always writes as module and name, so they travel with their objects, functions or Build.
     """
-    if made.object_code.language == "cuda":
+    if build.object_code.language == "cuda":
         from .device import CudaFunction, Kernel  # a third of the import time of this module
 
         for kind in (CudaFunction, Kernel):
             if kind not in _adopted:
                 _adopted.add(kind)
                 copyreg.pickle(kind, _reducer(None))
-    for value in vars(made.module).values() if made.module else ():
+    module = build.loaded.module
+    for value in vars(module).values() if module else ():
         kind = type(value)
         if kind.__name__ == "cython_function_or_method" and kind not in _adopted:
             _adopted.add(kind)
             copyreg.pickle(kind, _reducer(copyreg.dispatch_table.get(kind)))
-        elif isinstance(value, type) and value.__module__ == made.object_code.module and value not in _adopted:
+        elif isinstance(value, type) and value.__module__ == build.object_code.module and value not in _adopted:
             _adopted.add(value)
             copyreg.pickle(value, _instance_reducer(copyreg.dispatch_table.get(value)))
 
@@ -174,66 +213,56 @@ if hasattr(os, "register_at_fork"):
 def function_of(object_code: ObjectCode, entry: str) -> Any:
     """The function ``entry`` of object code, or its Build; the same object where this process has it already."""
     with _opening:
-        made = registry.held(object_code)
-        if made is None:
-            made = assemble(object_code, None, name=object_code.name)
-            adopt(made)
+        build = registry.loaded(object_code)
+        if build is None:
+            build = load(object_code)
+            adopt(build)
     if not entry:
-        return made
-    found = _named(made, entry)
-    if found is None:
-        raise TargetError(f"The object code has no function {entry!r}.", remedy=f"It has {', '.join(made)}.")
-    return found
+        return build
+    function = _named(build, entry)
+    if function is None:
+        raise TargetError(f"The object code has no function {entry!r}.", remedy=f"It has {', '.join(build)}.")
+    return function
 
 
-def _named(made: Build, name: str) -> Any:
+def _named(build: Build, name: str) -> Any:
     """A function of the Build, or what its module has under a dotted name; None if there is nothing."""
-    if name in made:
-        return made[name]
+    if name in build:
+        return build[name]
     try:
-        return attrgetter(name)(made.module) if name else None
+        return attrgetter(name)(build.loaded.module) if name else None
     except AttributeError:
         return None
 
 
-def secret(given: bytes | str | None) -> bytes:
-    """The key to sign and verify with: what is given, else ``UFUNC_MAGIC_KEY``."""
-    key = os.environ.get("UFUNC_MAGIC_KEY", "") if given is None else given
+def secret(chosen: bytes | str | None) -> bytes:
+    """The key to sign and verify with: the chosen one, else ``UFUNC_MAGIC_KEY``."""
+    key = os.environ.get("UFUNC_MAGIC_KEY", "") if chosen is None else chosen
     # The variable may hold any bytes.
     return key.encode(errors="surrogateescape") if isinstance(key, str) else key
 
 
-def _portable(object_code: ObjectCode, *, source: bool = True) -> ObjectCode:
-    name = f"__ufm_portable_{source}_{len(object_code.carried)}"
-    made: ObjectCode | None = object_code.__dict__.get(name)
-    if made is None:
-        made = object_code.__dict__[name] = object_code.stripped(source=source)
-    return made
-
-
-def _payload(object_code: ObjectCode) -> bytes:
+def _payload(loaded: LoadedObject) -> bytes:
     """The bytes that pickles of the object share: pickle writes one object once."""
-    key = secret(None)
-    made_of = _portable(object_code)
-    held: tuple[bytes, ObjectCode, bytes] | None = object_code.__dict__.get("__ufm_payload")
-    if held is None or held[0] != key or held[1] is not made_of:
-        held = object_code.__dict__["__ufm_payload"] = (key, made_of, pack(made_of, key=key))
+    key, portable = secret(None), loaded.portable()
+    if loaded.payload is None or loaded.payload[0] != key or loaded.payload[1] is not portable:
+        loaded.payload = (key, portable, pack(portable, key=key))
         # Dask's scheduler is often in this process, reads what the client sends, and sends it on.
-        _remember(held[2], key, made_of, "")
-    return held[2]
+        _remember(loaded.payload[2], key, portable, "")
+    return loaded.payload[2]
 
 
 def _reducer(previous: Callable[[Any], _Reduced] | None) -> Callable[[Any], _Reduced]:
     """A reducer for what is ours; all else goes where it went before."""
 
     def reduce(function: Any) -> _Reduced:
-        found = object_code_of(function)
-        if found is not None:
-            return realize, (_payload(found[0]), found[1])
+        origin = origin_of(function)
+        if origin is not None:
+            return realize, (_payload(origin.loaded), origin.name)
         if previous is not None:
             return previous(function)
-        made: _Reduced = function.__reduce_ex__(4)
-        return made
+        reduced: _Reduced = function.__reduce_ex__(4)
+        return reduced
 
     return reduce
 
@@ -243,30 +272,30 @@ def _instance_reducer(previous: Callable[[Any], _Reduced] | None) -> Callable[[A
 
     def reduce(instance: Any) -> _Reduced:
         kind = type(instance)
-        found = _found(kind)
-        how: _Reduced = instance.__reduce_ex__(4) if previous is None else previous(instance)
-        if found is None:
-            return how
-        made, name = found
-        if isinstance(how, str):
-            return realize, (_payload(made.object_code), how)
+        member = _member(kind)
+        reduced: _Reduced = instance.__reduce_ex__(4) if previous is None else previous(instance)
+        if member is None:
+            return reduced
+        build, name = member
+        if isinstance(reduced, str):
+            return realize, (_payload(build.loaded), reduced)
         # By its name the class would be that of the newest module that is called so, here or where it arrives.
-        given = (how[0], *how[1])
-        places = tuple(n for n, value in enumerate(given) if value is kind)
-        make, *arguments = (None if n in places else value for n, value in enumerate(given))
-        return _after, (made, make, tuple(arguments), name, places), *how[2:]
+        parts = (reduced[0], *reduced[1])
+        places = tuple(n for n, value in enumerate(parts) if value is kind)
+        make, *arguments = (None if n in places else value for n, value in enumerate(parts))
+        return _after, (build, make, tuple(arguments), name, places), *reduced[2:]
 
     return reduce
 
 
-def _after(made: Build, make: Any, arguments: tuple[Any, ...], name: str = "", places: tuple[int, ...] = ()) -> Any:
+def _after(build: Build, make: Any, arguments: tuple[Any, ...], name: str = "", places: tuple[int, ...] = ()) -> Any:
     """What pickles of objects call, with the Build that has their class; the path of this function never changes.
 
     ``name`` is the class's in the Build; at ``places`` among the callable (0) and its arguments, it is meant.
     """
-    kind = _named(made, name)
-    make, *given = (kind if n in places else value for n, value in enumerate((make, *arguments)))
-    return make(*given)
+    kind = _named(build, name)
+    make, *values = (kind if n in places else value for n, value in enumerate((make, *arguments)))
+    return make(*values)
 
 
 copyreg.pickle(np.ufunc, _reducer(copyreg.dispatch_table.get(np.ufunc)))

@@ -1,31 +1,93 @@
-"""What a source became: a mapping from names to ufuncs and functions, made of object code alone.
+"""Object code opened in this process, once: what was loaded, and the mapping from names to functions that users get.
 
-Nothing here can compile: an unpickled Build is made by the same code.
+Nothing here can compile: an unpickled Build is loaded by the same code.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any
-
-import numpy as np
+from typing import Any, Protocol
 
 from .. import store
-from ..model import TYPES, Diagnostic, FunctionCode, LinkError, ObjectCode, SignatureError, TargetError
-from . import loader, numpy_ufunc, relocatable
-from .cffi_function import make_plain
+from ..model import (
+    TYPES,
+    Diagnostic,
+    FunctionCode,
+    LinkError,
+    ObjectCode,
+    ReportData,
+    SignatureError,
+    TargetError,
+)
+from . import loader, relocatable
+from .cffi_function import PlainFunction
+from .numpy_ufunc import make_ufunc
 
-__all__ = ["OWNER", "Build", "assemble", "held", "identity", "of_module"]
+__all__ = ["Build", "LoadedObject", "Sandbox", "load", "loaded", "of_module", "sandbox_with"]
 
-#: Where a ufunc keeps its ObjectCode.
-OWNER = "__ufm_object_code__"
 
-#: Everything that this process has opened, by `identity`.  Nothing is ever closed, so nothing is ever dropped.
-_held: dict[str, Build] = {}
+class Sandbox(Protocol):
+    """Another process that runs the loops of one object."""
+
+    def loops(self, code: FunctionCode) -> tuple[dict[int, int], dict[int, int]]:
+        """By loop index, the addresses to give NumPy and the data to give with them."""
+
+    def cost_note(self, clock: Callable[[], float] | None) -> str:
+        """What each call costs beside the function, measured with ``clock`` or earlier."""
+
+
+@dataclass(eq=False)
+class LoadedObject:
+    """Object code in this process, and what belongs to it here and does not travel.
+
+    Attributes
+    ----------
+    object_code : ObjectCode
+    library : Library, Opened or None
+        The opened code; None where a CUDA cell has none for the CPU.
+    module : module or None
+        The extension module that the code is.
+    functions : dict
+    sandbox : Sandbox or None
+        Where its loops run with ``--sandbox``.
+    report_data : ReportData
+        What its cell's report is made of; empty for code that came from elsewhere.
+    device : mapping
+        The object code's, with what was made in this process since and travels from then on.
+    payload : tuple or None
+        What pickles of it share: the key that it was signed with, what it was made of, the bytes.
+    """
+
+    object_code: ObjectCode
+    library: loader.Library | relocatable.Opened | None = field(default=None, repr=False)
+    module: ModuleType | None = field(default=None, repr=False)
+    functions: dict[str, Any] = field(default_factory=dict, repr=False)
+    sandbox: Sandbox | None = field(default=None, repr=False)
+    report_data: ReportData = field(default_factory=ReportData, repr=False)
+    device: Mapping[str, Any] = field(init=False, repr=False)
+    payload: tuple[bytes, ObjectCode, bytes] | None = field(default=None, init=False, repr=False)
+    _portable: ObjectCode = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.device = self.object_code.device
+        self._portable = self.object_code
+
+    def carry(self, **more: Any) -> None:
+        """Have ``device`` of what travels hold more, such as the LTO-IR that a linker takes."""
+        self.device = {**self.device, **more}
+        self._portable = replace(self.object_code, device=self.device)
+
+    def portable(self, *, source: bool = True) -> ObjectCode:
+        """What travels, with the cell's source or not."""
+        if source:
+            return self._portable
+        bare = tuple(replace(code, source="") for code in self.object_code.functions)
+        device = {name: value for name, value in self.device.items() if name != "unit"}
+        return replace(self.object_code, source="", functions=bare, device=device)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,36 +109,44 @@ class Build(Mapping[str, Any]):
         What else a user should know.
     printed : str
         What the new code printed while it was tried out.
+    loaded : LoadedObject
+    report_data : ReportData
+        What its report is made of; empty for a Build that came from elsewhere.
     """
 
-    functions: dict[str, Any] = field(repr=False)
-    object_code: ObjectCode = field(repr=False)
+    loaded: LoadedObject = field(repr=False)
     name: str
-    cached: bool
-    seconds: dict[str, float]
+    cached: bool = False
+    seconds: dict[str, float] = field(default_factory=dict)
     diagnostics: tuple[Diagnostic, ...] = ()
     notes: tuple[str, ...] = ()
     printed: str = ""
-    library: loader.Library | relocatable.Opened | None = field(default=None, repr=False)
-    module: ModuleType | None = field(default=None, repr=False)
+
+    @property
+    def object_code(self) -> ObjectCode:
+        return self.loaded.object_code
+
+    @property
+    def report_data(self) -> ReportData:
+        return self.loaded.report_data
 
     def __getitem__(self, name: str) -> Any:
-        return self.functions[name]
+        return self.loaded.functions[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.functions)
+        return iter(self.loaded.functions)
 
     def __len__(self) -> int:
-        return len(self.functions)
+        return len(self.loaded.functions)
 
     def __getattr__(self, name: str) -> Any:
         try:
-            return self.__dict__["functions"][name]
+            return vars(self)["loaded"].functions[name]
         except KeyError:
             raise AttributeError(f"this Build has no function {name!r}") from None
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *self.functions]
+        return [*super().__dir__(), *self]
 
     def __hash__(self) -> int:
         return hash(self.object_code)
@@ -97,19 +167,53 @@ class Build(Mapping[str, Any]):
 
         A build without ``parallel`` takes no notice.
         """
-        if not isinstance(self.library, loader.Library) or not self.object_code.threads:
+        library = self.loaded.library
+        if not isinstance(library, loader.Library) or not self.object_code.threads:
             yield
             return
-        before = self.library.threads()
-        self.library.set_threads(count)
+        before = library.threads()
+        library.set_threads(count)
         try:
             yield
         finally:
-            self.library.set_threads(before)
+            library.set_threads(before)
 
 
-def assemble(object_code: ObjectCode, path: Path | None, *, name: str) -> Build:
-    """Open object code and make its functions.
+#: Everything that this process has opened, by `_identity`.  Nothing is ever closed, so nothing is ever dropped.
+_loaded: dict[str, Build] = {}
+
+
+def loaded(object_code: ObjectCode) -> Build | None:
+    """What this process has loaded of that code already."""
+    return _loaded.get(_identity(object_code))
+
+
+def of_module(name: str) -> list[Build]:
+    """The Builds of extension modules of ours of that name, newest first: a cell with ``-n`` makes one at each edit."""
+    # A copy in one step: another thread may open something meanwhile.
+    return [b for b in reversed(list(_loaded.values())) if b.object_code.module == name] if name else []
+
+
+def _identity(object_code: ObjectCode) -> str:
+    """What tells functions of this process apart: their machine code, and for CUDA what the GPU gets to see."""
+    if object_code.language != "cuda":
+        return object_code.code_digest
+    return store.key([object_code.code_digest, object_code.source, repr(sorted(object_code.options.items()))])
+
+
+_sandbox: Callable[[ObjectCode, int], Sandbox] | None = None
+
+
+def sandbox_with(make: Callable[[ObjectCode, int], Sandbox]) -> None:
+    """Say what makes sandboxes, from object code and the address of ``__ufm_remote_loop``: this room has none."""
+    global _sandbox
+    _sandbox = make
+
+
+def load(
+    object_code: ObjectCode, path: Path | None = None, *, name: str = "", report_data: ReportData | None = None
+) -> Build:
+    """Open object code, make its functions, and enter both into the registry.
 
     Parameters
     ----------
@@ -117,7 +221,9 @@ def assemble(object_code: ObjectCode, path: Path | None, *, name: str) -> Build:
     path : Path
         The file that holds it; None where it is only in memory.
     name : str
-        What messages call the source.
+        What messages call the source; the object code's own if omitted.
+    report_data : ReportData
+        What reports show of it.
 
     Raises
     ------
@@ -126,132 +232,81 @@ def assemble(object_code: ObjectCode, path: Path | None, *, name: str) -> Build:
     Exception
         Whatever the statements of an extension module raise.
     """
+    opened = _opened(object_code, path)
+    opened.report_data = report_data or opened.report_data
+    library, functions = opened.library, opened.functions
+    native = library if isinstance(library, loader.Library) else None
+    notes = list(opened.report_data.all_notes)
+    for code in object_code.functions:
+        function: Any = None
+        try:
+            if code.kind == "ufunc" and library is not None:
+                loops, data = opened.sandbox.loops(code) if opened.sandbox else (library.loops, None)
+                function = make_ufunc(code, loops, module="__main__", owner=opened, data=data)
+            elif code.kind == "plain" and native is not None:
+                if opened.sandbox:
+                    raise SignatureError(
+                        f"{code.name} is no ufunc, so it cannot run in a sandbox.", remedy="Leave --sandbox out."
+                    )
+                checked = path is not None
+                function = PlainFunction(code, native.functions[code.index], owner=opened, checked=checked)
+        except SignatureError as fault:
+            notes.append(str(fault))
+        if object_code.language == "cuda":
+            function = _device_function(code, opened, function)
+        if function is not None:
+            functions[code.name] = function
+    if opened.module is not None:
+        opened.functions = _public(opened.module, functions)
+    build = Build(opened, name or object_code.name, notes=tuple(notes))
+    _loaded[_identity(object_code)] = build
+    return build
+
+
+def _opened(object_code: ObjectCode, path: Path | None) -> LoadedObject:
+    """The opened code, without functions as yet."""
     if relocatable.is_relocatable(object_code):
         loader.check_target(object_code.target)
-        return _made(object_code, relocatable.open_object(object_code), None, name=name, checked=False)
+        return LoadedObject(object_code, relocatable.open_object(object_code))
     if not object_code.code:  # a CUDA cell where no compiler could make code for the host of it
-        return _made(object_code, None, None, name=name, checked=False)
-    checked = path is not None
+        return LoadedObject(object_code)
     if path is not None:
         try:
-            return _opened(object_code, str(path), name=name, checked=checked)
+            return _opened_file(object_code, str(path))
         except (TargetError, LinkError):
             if path.exists():
                 raise
             # Another process has emptied the cache meanwhile.
     with loader.in_memory(object_code.code) as memory:
         if memory:
-            return _opened(object_code, memory, name=name, checked=checked)
+            return _opened_file(object_code, memory)
     loader.check_target(object_code.target)
     entry = store.default().publish(store.key(["loaded", object_code.code_digest]), record=b"", code=object_code.code)
-    return _opened(object_code, str(entry.library), name=name, checked=False)
+    return _opened_file(object_code, str(entry.library))
 
 
-def _opened(object_code: ObjectCode, path: str, *, name: str, checked: bool) -> Build:
+def _opened_file(object_code: ObjectCode, path: str) -> LoadedObject:
     module = loader.open_module(object_code, path) if object_code.module else None
-    return _made(object_code, loader.open_library(object_code, path), module, name=name, checked=checked)
+    library = loader.open_library(object_code, path)
+    sandbox = None
+    if object_code.options.get("sandbox"):
+        if _sandbox is None:
+            raise TargetError(f"{object_code.name} runs in a sandbox, and this process has none.")
+        sandbox = _sandbox(object_code, library.symbol("__ufm_remote_loop"))
+    return LoadedObject(object_code, library, module, sandbox=sandbox)
 
 
-def _made(
-    object_code: ObjectCode,
-    library: loader.Library | relocatable.Opened | None,
-    module: ModuleType | None,
-    *,
-    name: str,
-    checked: bool,
-) -> Build:
-    functions: dict[str, Any] = {}
-    notes = list(object_code.notes)
-    cuda = object_code.language == "cuda"
-    if cuda:
-        from . import device  # a third of the import time of this module
-    on_gpu = cuda and device.on_gpu(object_code)
-    for code in object_code.functions:
-        # Whose note it is shows where a cell has several functions.
-        notes += [note if note.startswith(code.name) else f"{code.name}: {note}" for note in code.notes]
-        try:
-            made = _function(code, object_code, library, checked=checked)
-        except SignatureError as fault:
-            notes.append(str(fault))
-            made = None
-        if (on_gpu or (cuda and library is None)) and code.kind != "kernel":
-            made = device.make(code, object_code, emulated=made)
-        if made is not None:
-            functions[code.name] = made
-    if module is not None:
-        functions = _public(module, functions)
-    made_of = Build(functions, object_code, name, False, {}, notes=tuple(notes), library=library, module=module)
-    _held[identity(object_code)] = made_of
-    return made_of
+def _device_function(code: FunctionCode, opened: LoadedObject, emulated: Any) -> Any:
+    """A function of a CUDA cell: for the GPU where there is one, else its emulation on the CPU."""
+    from . import device  # a third of the import time of this module
 
-
-def _function(
-    code: FunctionCode,
-    object_code: ObjectCode,
-    library: loader.Library | relocatable.Opened | None,
-    *,
-    checked: bool,
-) -> Any:
-    """One function of the object, for the CPU; None for what is an attribute of its module, or has no code here."""
+    library = opened.library
     if code.kind == "kernel":
-        from . import device
-
         address = library.functions[code.index] if isinstance(library, loader.Library) else 0
-        return device.make_kernel(code, object_code, address=address, owner=library)
-    if object_code.options.get("sandbox") and isinstance(library, loader.Library):
-        return _sandboxed(code, object_code, library)
-    if code.kind == "ufunc" and library is not None:
-        return _marked(numpy_ufunc.make_ufunc(code, library.loops, module="__main__", owner=library), object_code)
-    if code.kind == "plain" and isinstance(library, loader.Library):
-        address = library.functions[code.index]
-        return make_plain(code, address, owner=library, object_code=object_code, checked=checked)
-    return None
-
-
-def _sandboxed(code: FunctionCode, object_code: ObjectCode, library: loader.Library) -> Any:
-    """A function whose every call runs in another process."""
-    from ..guard import Sandbox  # only cells with --sandbox
-
-    if code.kind != "ufunc":
-        raise SignatureError(f"{code.name} is no ufunc, so it cannot run in a sandbox.", remedy="Leave --sandbox out.")
-    loop = library.symbol("__ufm_remote_loop")
-    sandbox = object_code.__dict__.setdefault("__ufm_sandbox", Sandbox(object_code, loop))
-    addresses, data = sandbox.loops(code)
-    return _marked(
-        numpy_ufunc.make_ufunc(code, addresses, module="__main__", owner=(library, sandbox), data=data), object_code
-    )
-
-
-class _Owned(tuple[Any, ...]):
-    """What must live as long as a ufunc: a pickle takes nothing of it along."""
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return tuple, ()
-
-
-def _marked(made: np.ufunc, object_code: ObjectCode) -> np.ufunc:
-    # functools.wraps copies the whole __dict__ into a function, which cloudpickle then writes.
-    made.__dict__["__ufm_owns__"] = _Owned(made.__dict__["__ufm_owns__"])
-    made.__dict__[OWNER] = object_code
-    return made
-
-
-def identity(object_code: ObjectCode) -> str:
-    """What tells functions of this process apart: their machine code, and for CUDA what the GPU gets to see."""
-    if object_code.language != "cuda":
-        return object_code.code_digest
-    return store.key([object_code.code_digest, object_code.source, repr(sorted(object_code.options.items()))])
-
-
-def held(object_code: ObjectCode) -> Build | None:
-    """What this process has made of that code already."""
-    return _held.get(identity(object_code))
-
-
-def of_module(name: str) -> list[Build]:
-    """The Builds of extension modules of ours of that name, newest first: a cell with ``-n`` makes one at each edit."""
-    # A copy in one step: another thread may open something meanwhile.
-    return [b for b in reversed(list(_held.values())) if b.object_code.module == name] if name else []
+        return device.make_kernel(code, opened.object_code, address=address, owner=library)
+    if library is None or device.on_gpu(opened.object_code):
+        return device.make(code, opened.object_code, emulated=emulated)
+    return emulated
 
 
 def _public(module: ModuleType, ufuncs: Mapping[str, Any]) -> dict[str, Any]:

@@ -26,7 +26,8 @@
 
 #include "interface.h"
 
-#define MAX_OPERANDS 64 /* NPY_MAXARGS of NumPy 2 */
+#define MAX_OPERANDS 64 /* NPY_MAXARGS of NumPy 2, which makes no ufunc with more */
+#define MAX_CORE 64     /* core dimensions of an operand: NPY_MAXDIMS of NumPy 2; codegen/loops.py refuses more */
 #define MAX_BLOCK 512   /* elements that pass through the first cache level at a time */
 #define MAX_ITEM 32     /* sizeof(long double _Complex) */
 #define SPIN 4000       /* looks at what others do before a thread sleeps: 0.2 ms */
@@ -70,7 +71,7 @@ EXPORT unsigned char __ufm_start;
 
 /* ---------------------------------------------------------------------------------- the host process
 
-   Filled in by whoever loads the object (ufunc_magic/ufunc.py), so that it links against nothing of
+   Filled in by whoever loads the object (ufunc_magic/runtime/loader.py), so that it links against nothing of
    Python's and can be opened by any program. */
 typedef struct {
     int (*ensure)(void);                   /* PyGILState_Ensure */
@@ -860,7 +861,7 @@ void __ufm_elementwise(const __ufm_plan *plan, char **args, const ptrdiff_t *dim
 /* -------------------------------------------------------------------------------------- generalized */
 
 typedef struct {
-    ptrdiff_t sizes[32], steps[32], items; /* NPY_MAXDIMS of old NumPy is 32, of NumPy 2 64: NumPy checks */
+    ptrdiff_t sizes[MAX_CORE], steps[MAX_CORE], items;
     int dims, direct;
     char *scratch;
 } Core;
@@ -868,10 +869,11 @@ typedef struct {
 /* Copy between an array's strided core and contiguous scratch memory, last dimension fastest. */
 FAST static void move_core(const Core *core, char *strided, size_t size, int into_scratch)
 {
-    ptrdiff_t index[32] = {0};
+    ptrdiff_t index[MAX_CORE];
     const ptrdiff_t row = core->sizes[core->dims - 1], row_step = core->steps[core->dims - 1];
     char *scratch = core->scratch;
     if (core->items == 0) return;
+    for (int d = 0; d < core->dims; d++) index[d] = 0;
     for (;;) {
         char *place = strided;
         for (int d = 0; d < core->dims - 1; d++) place += index[d] * core->steps[d];
@@ -983,7 +985,7 @@ void __ufm_generalized(const __ufm_core_plan *plan, char **args, const ptrdiff_t
     const ptrdiff_t total = dimensions[0], *dims = dimensions + 1;
     const int nin = plan->nin, all = nin + plan->nout;
     Thread before;
-    const signed char *number = plan->cores;
+    const short *number = plan->cores;
     const ptrdiff_t *core_step = steps + all;
     Flags real = 0;
     size_t need = 0;
@@ -999,6 +1001,7 @@ void __ufm_generalized(const __ufm_core_plan *plan, char **args, const ptrdiff_t
         Core *core = cores + k;
         core->items = 1;
         for (core->dims = 0; *number >= 0; number++, core->dims++) {
+            if (core->dims == MAX_CORE) goto too_many;
             core->sizes[core->dims] = dims[(int)*number];
             core->steps[core->dims] = *core_step++;
             core->items *= dims[(int)*number];
@@ -1034,6 +1037,10 @@ void __ufm_generalized(const __ufm_core_plan *plan, char **args, const ptrdiff_t
     restore(&before, halt ? 0 : real);
     return;
 
+too_many:
+    free(cores);
+    fail(__ufm_host.runtime_error, "an operand has more core dimensions than NumPy's limit, 64");
+    return;
 no_memory:
     free(cores);
     fail(__ufm_host.memory_error, "no memory for a contiguous copy of the core dimensions");

@@ -1,7 +1,7 @@
 // $name$core, loop $k of this object.
 $item_text
 $checked_text
-static const signed char __ufm_cores_$k[] = {$cores};
+static const short __ufm_cores_$k[] = {$cores};
 static const signed char __ufm_from_$k[] = {$from};
 static const __ufm_byte __ufm_copied_$k[] = {$copied};
 static const __ufm_core_plan __ufm_plan_$k = {$kernel, $checked, __ufm_types + $offset, __ufm_cores_$k, __ufm_from_$k,

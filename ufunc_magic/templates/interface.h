@@ -28,7 +28,7 @@ typedef struct {
     int (*item)(__ufm_char **operands, const __ufm_intp *dims);    /* 1: it failed; NULL as above */
     int (*checked)(__ufm_char **operands, const __ufm_intp *dims); /* 1: an exception is set; NULL: runs no Python */
     const __ufm_byte *types;
-    const signed char *cores; /* for each operand the numbers of its core dimensions, then -1 */
+    const short *cores;       /* for each operand the numbers of its core dimensions, then -1 */
     const signed char *from;  /* for each output the input it starts as, or -1 */
     const __ufm_byte *copied; /* for each operand: 1 if the function may write to an input */
     int nin, nout, judge;

@@ -1,7 +1,7 @@
 ; What templates/numba.c does for exceptions, by the names that the process has: where there is no linker there is no
 ; unit around the loops, and nobody to fill in pointers.
 %said = type { ptr, i32, ptr, ptr, i32 }
-@module = internal constant [20 x i8] c"ufunc_magic.raising\00"
+@module = internal constant [22 x i8] c"ufunc_magic.serialize\00"
 @name = internal constant [10 x i8] c"exception\00"
 @one = internal constant [2 x i8] c"s\00"
 @two = internal constant [3 x i8] c"sN\00"

@@ -1,5 +1,5 @@
 /* What a process that tries out new code notes when the code ends it: the signal, the address, the
-   instructions on the stack.  Compiled once per compiler, opened by ufunc_magic/guard/probe.py.
+   instructions on the stack.  Compiled once per compiler, opened by ufunc_magic/guard/helper/probe.py.
 
    The record lies in memory that the process which forked this one sees too. */
 
@@ -24,11 +24,11 @@
 #define ENDED 77 /* exit status after a noted signal */
 
 typedef struct {
-    uint64_t number, started; /* of the case under way: written by guard/record.py */
+    uint64_t number, started; /* of the case under way: written by guard/helper/crash_record.py */
     uint64_t done;            /* 1: every case returned */
     uint64_t signal, address, pc, sp, overflow, memory;
     uint64_t access;    /* 1 read, 2 write, 0 not known, 3 no access at all: the signal was sent */
-    uint64_t low, high; /* where the library is mapped: written by guard/record.py */
+    uint64_t low, high; /* where the library is mapped: written by guard/helper/crash_record.py */
     uint64_t frames;
     uint64_t frame[FRAMES];
 } Record;

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from ...lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .c_frontend import compile as compile, key as key
+    from .c_frontend import key as key
     from .c_text import read as read
+    from .c_unit import compile as compile
     from .cffi_types import type_definitions as type_definitions
     from .cuda_names import PACKED as PACKED, TYPES as TYPES, VECTORS as VECTORS, stand_for as stand_for
     from .declarations import Reference as Reference
@@ -18,8 +19,9 @@ else:
     __getattr__ = lazy_names(
         __name__,
         {
-            "c_frontend": "compile key",
+            "c_frontend": "key",
             "c_text": "read",
+            "c_unit": "compile",
             "cffi_types": "type_definitions",
             "cuda_names": "PACKED TYPES VECTORS stand_for",
             "declarations": "Reference",

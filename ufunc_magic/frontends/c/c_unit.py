@@ -10,12 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-from ... import codegen, runtime, toolchain
-from ...model import CompileError, FunctionCode, ObjectCode, Options, Signature, Unit, required_glibc
-from .. import cell_settings, native, operands
+from ... import codegen, toolchain
+from ...model import CellFunction, CompiledCell, CompileError, ObjectCode, Options, ReportData, Signature
+from .. import cell_settings, function_entries, native, operands
 from ..frontend import compiler_flags, linker_flags
-from ..function_entries import prototype, python_forms, representatives, ufunc_entries
-from . import line_markers, parser
+from . import line_markers
 from .cffi_types import type_definitions
 
 __all__ = ["compile"]
@@ -24,7 +23,7 @@ __all__ = ["compile"]
 _MANY = 300
 
 
-def compile(source: str, *, options: Options, name: str, folder: Path) -> ObjectCode:
+def compile(source: str, *, options: Options, name: str, folder: Path) -> CompiledCell:
     """Compile a cell in the private ``folder``.
 
     Raises
@@ -34,39 +33,39 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Object
     SignatureError, CompileError, LinkError, ToolchainError
     """
     tool = toolchain.find(cplus=options.cplus)
-    told = native.described(tool)
+    description = native.described(tool)
     flags, link = compiler_flags(tool, options), linker_flags(tool, options)
-    unit = parser.parse(source, cplus=options.cplus)
-    text = source
 
-    def preprocessed() -> str:
-        # -fdirectives-only would keep macros; what is needed here is what they make.
-        marked = f"#line 1 {codegen.c_string(name)}\n{source}\n"
-        return toolchain.preprocess(tool, marked, name=name, flags=flags, cell=source, storage=native.storage())
+    # What is in the cell.
+    def preprocess() -> str:
+        return cell_settings.preprocessed(tool, source, name=name, flags=flags)
 
-    if cell_settings.needs_preprocessor(unit, source):
-        text = preprocessed()
-        seen = parser.parse_preprocessed(text, cell_name=name, cell_text=source, cplus=options.cplus)
-        unit = replace(
-            seen, macros=unit.macros, includes=unit.includes, identifiers=unit.identifiers | seen.identifiers
-        )
-    options = replace(options, types=options.types or cell_settings.types_asked(unit))
+    unit, text = cell_settings.read(source, name=name, cplus=options.cplus, preprocess=preprocess)
+    options = replace(options, types=options.types or cell_settings.types_in_comments(unit))
+
+    # What becomes of its functions.
     signatures, plain = operands.plan(unit, options=options)
-    if not signatures and not plain:
-        alone = cell_settings.fault_alone(tool, source, flags=flags, options=options, name=name, folder=folder)
-        raise alone or cell_settings.nothing_to_bind(unit, name)
-    if len(signatures) > _MANY:
+    if not (signatures or plain) or len(signatures) > _MANY:
         # The loops of a library take the compiler minutes, and an error in its last line would come after them.
         alone = cell_settings.fault_alone(tool, source, flags=flags, options=options, name=name, folder=folder)
-        if alone:
-            raise alone
-
-    plan = _plan(unit, options, told, tool)
-    # Our own threads need no OpenMP; a cell may have pragmas of its own.
-    openmp = ("-fopenmp",) if options.parallel and told.openmp and re.search(r"\bomp\b|_OPENMP", source) else ()
-    flags, link = (*flags, *plan.flags, *openmp), (*link, *plan.link)
+        if alone or not (signatures or plain):
+            raise alone or cell_settings.nothing_to_bind(unit, name)
     if options.types and codegen.in_terms_of_t(unit):
         plain = ()  # their C names exist once per type
+
+    # The unit.
+    plan = native.plan(
+        unit.identifiers | unit.calls | ({"errno"} if "<errno.h>" in unit.includes else set()),
+        fenv="<fenv.h>" in unit.includes,
+        own=frozenset(unit.names),
+        floats=bool(options.types or options.cplus),
+        options=options,
+        description=description,
+        tool=tool,
+    )
+    # Our own threads need no OpenMP; a cell may have pragmas of its own.
+    openmp = ("-fopenmp",) if options.parallel and description.openmp and re.search(r"\bomp\b|_OPENMP", source) else ()
+    flags, link = (*flags, *plan.flags, *openmp), (*link, *plan.link)
     translation = codegen.translate(
         source,
         unit=unit,
@@ -77,82 +76,68 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Object
         simd=plan.simd,
         judge=plan.judge,
     )
-    shown = representatives(signatures)
 
-    def python_of_all() -> Mapping[str, tuple[Signature, Mapping[str, str]]]:
-        seen = text
+    # Its machine code, and its functions as Python.
+    def python_forms() -> Mapping[str, tuple[Signature, function_entries.Form]]:
+        readable = text
         if text is source and cell_settings.bodies_need_preprocessor(source):
             with contextlib.suppress(CompileError):  # the compiler says it of the whole unit
-                seen = preprocessed()
-        return python_forms(seen, shown, unit, options)
+                readable = preprocess()
+        shown = function_entries.representatives(signatures)
+        return function_entries.python_forms(readable, shown, unit, options)
 
-    with ThreadPoolExecutor(1, thread_name_prefix="ufunc_magic-pyloop") as pool:
+    checked = "-D__UFM_START" in options.compile_args
+    driver = native.driver(tool, parallel=bool(options.parallel), folder=folder, checked=checked)
+    library = folder / "cell.so"
+    with ThreadPoolExecutor(1, thread_name_prefix="ufunc_magic-python-form") as pool:
         # The compiler is a process of its own, so the Python forms cost nothing meanwhile.
-        written = pool.submit(python_of_all)
-        library = folder / "cell.so"
+        forms = pool.submit(python_forms)
         diagnostics = cell_settings.compiled(
             tool,
             translation,
             output=library,
             flags=flags,
             link=link,
-            extra_sources=[
-                native.driver(
-                    tool,
-                    parallel=bool(options.parallel),
-                    folder=folder,
-                    checked="-D__UFM_START" in options.compile_args,
-                ),
-                *options.src,
-            ],
+            extra_sources=[driver, *options.src],
             options=options,
             name=name,
             cell=source,
         )
-        python = written.result()
     code = library.read_bytes()
-    functions = ufunc_entries(translation, codegen.read_types(code, translation), python, unit)
-    written_types = source
-    if text is not source:  # structs of local headers, too
-        written_types = "\n".join(line.text for line in line_markers.own_lines(text, cell_name=name)[0])
-    types = type_definitions(written_types) if plain else ""
-    for index, p in enumerate(plain):
-        functions.append(
-            FunctionCode(
-                name=p.name,
-                kind="plain",
-                index=index,
-                parameters=tuple(q.name for q in p.function.parameters),
-                declaration=f"{types}\n{prototype(p.function)}",
-                doc=p.function.doc,
-                source=p.function.text,
-                line=p.function.line,
-                reason=f"{p.reason}{f' ({p.remedy})' if p.remedy else ''}",
-            )
-        )
-    level = "native: " + " ".join(runtime.cpu_features()) if options.arch == "native" else "baseline"
-    return ObjectCode(
+
+    # What the object code says of them.
+    types = codegen.read_types(code, translation)
+    functions = function_entries.c_ufunc_entries(translation, types, forms.result(), unit)
+    functions += _plain_entries(plain, source, text, name)
+    object_code = ObjectCode(
         code=code,
-        target=replace(runtime.here(), libc=required_glibc(code), level=level),
-        functions=tuple(functions),
+        target=native.target(code, options),
+        functions=tuple(f.function_code for f in functions),
         language="c++" if options.cplus else "c",
-        toolchain=told.version,
+        toolchain=description.version,
         source=source,
         name=name,
         threads=bool(options.parallel),
-        command=shlex.join([*tool.command, *flags, "-", *options.src, *link]),
-        diagnostics=tuple(diagnostics),
-        notes=plan.notes,
     )
+    command = shlex.join([*tool.command, *flags, "-", *options.src, *link])
+    return CompiledCell(object_code, ReportData(tuple(functions), tuple(diagnostics), plan.notes, command))
 
 
-def _plan(unit: Unit, options: Options, told: toolchain.Description, tool: toolchain.Toolchain) -> native.Plan:
-    return native.plan(
-        unit.identifiers | unit.calls | ({"errno"} if "<errno.h>" in unit.includes else set()),
-        fenv="<fenv.h>" in unit.includes,
-        own=frozenset(unit.names),
-        floats=bool(options.types or options.cplus),
-        options=options,
-        told=told,
-        tool=tool,
-    )
+def _plain_entries(plain: tuple[operands.Plain, ...], source: str, text: str, name: str) -> list[CellFunction]:
+    """Functions that are called through cffi, with the types that it needs to know."""
+    if not plain:
+        return []
+    if text is not source:  # structs of local headers, too
+        source = "\n".join(line.text for line in line_markers.own_lines(text, cell_name=name)[0])
+    types = type_definitions(source)
+    return [
+        function_entries.native_entry(
+            p.function,
+            name=p.name,
+            index=index,
+            parameters=[parameter.name for parameter in p.function.parameters],
+            declaration=f"{types}\n{function_entries.prototype(p.function)}",
+            reason=(p.reason, p.remedy),
+        )
+        for index, p in enumerate(plain)
+    ]

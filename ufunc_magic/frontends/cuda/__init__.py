@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 from ...lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .cuda_frontend import compile as compile, key as key
+    from .cuda_frontend import key as key
+    from .cuda_unit import compile as compile
 else:
     __getattr__ = lazy_names(
         __name__,
         {
-            "cuda_frontend": "compile key",
+            "cuda_frontend": "key",
+            "cuda_unit": "compile",
         },
     )

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from ... import codegen
-from ...model import FunctionCode, Signature
+from ...model import CellFunction, LoopCode, Signature
 from .. import c, native
-from ..function_entries import ufunc_entries
+from ..function_entries import Form, c_ufunc_entries, loops_by_name, native_entry
 from . import cuda_roles, kernel_prototypes
 from .cuda_reading import Reading
 from .kernel_prototypes import Export
@@ -23,8 +22,8 @@ def entries(
     *,
     types: Sequence[tuple[int, ...]],
     prototypes_: Sequence[tuple[str, ...]],
-    python: Mapping[str, tuple[Signature, Mapping[str, str]]],
-) -> tuple[list[FunctionCode], list[str]]:
+    python: Mapping[str, tuple[Signature, Form]],
+) -> tuple[list[CellFunction], list[str]]:
     """The functions, ufuncs first, and notes.
 
     Parameters
@@ -38,24 +37,29 @@ def entries(
         The Python forms.
     """
     foreign = {i.signature.name for i, t in zip(translation.instances, types, strict=True) if 255 in t}
-    functions = ufunc_entries(translation, types, python, reading.unit, without=foreign, remedy=None)
-    functions = [replace(f, calls=_calls(f, translation)) for f in functions]
+    loops = loops_by_name(translation.instances, types, without=foreign, remedy="")
+    functions = c_ufunc_entries(
+        translation,
+        types,
+        python,
+        reading.unit,
+        without=foreign,
+        remedy=None,
+        calls={name: _calls(ls, translation) for name, ls in loops.items()},
+    )
     notes = [*reading.roles.notes, *map(_foreign, sorted(foreign)), *_narrow(functions)]
     own = _own_types(reading)
     plain = {p.name: p for p in reading.roles.plain}
     for index, (export, prototype) in enumerate(zip(reading.exports, prototypes_, strict=True)):
         p = None if export.kernel else plain[export.name]
         functions.append(
-            FunctionCode(
+            native_entry(
+                export.function,
                 name=export.name,
-                kind="kernel" if export.kernel else "plain",
                 index=index,
-                parameters=tuple(q.name for q in export.parameters),
+                parameters=[q.name for q in export.parameters],
                 declaration="" if export.kernel else kernel_prototypes.declaration(export, prototype, types=own),
-                doc=export.function.doc,
-                source=export.function.text,
-                line=export.function.line,
-                reason=f"{p.reason}{f' ({p.remedy})' if p.remedy else ''}" if p else "",
+                reason=(p.reason, p.remedy) if p else ("", ""),
                 calls=(_call(export, prototype),),
                 prototype=prototype,
             )
@@ -70,8 +74,8 @@ def _call(export: Export, prototype: Sequence[str]) -> str:
     return cuda_roles.plain_call(export.callee, export.function, prototype, status=export.status)
 
 
-def _calls(f: FunctionCode, translation: codegen.Translation) -> tuple[str, ...]:
-    instances = [translation.instances[loop.index] for loop in f.loops]
+def _calls(loops: Sequence[LoopCode], translation: codegen.Translation) -> tuple[str, ...]:
+    instances = [translation.instances[loop.index] for loop in loops]
     calls = tuple(cuda_roles.device_call(codegen.callee(i), i.signature) for i in instances)
     return calls if all(calls) else ()
 
@@ -90,7 +94,7 @@ def _foreign(name: str) -> str:
     return f"{name} is not bound: the type of an operand is none of NumPy's"
 
 
-def _narrow(functions: Sequence[FunctionCode]) -> list[str]:
+def _narrow(functions: Sequence[CellFunction]) -> list[str]:
     """A word on ufuncs that refuse float64: one for all, since float is what people write for a GPU."""
     names = [f.name for f in functions if f.kind == "ufunc" and native.narrow(f.name, f.loops, nin=2)]
     if not names:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from ... import codegen, toolchain
 from ...model import CompileError, Diagnostic, Function, Options, ParseError, Unit
-from .. import c, cell_settings, native
+from .. import c, cell_settings
 from . import cuda_roles
 from .kernel_prototypes import Export
 
@@ -77,18 +77,18 @@ def read(
     CompileError
         Of the preprocessor.
     """
-    unit = c.parse(source, cplus=True)
-    text = source
-    if tool is not None and cell_settings.needs_preprocessor(unit, source, known=c.TYPES):
-        # The words by which functions are known go through, although the shim's headers make nothing of them.
-        kept = "".join(f"#undef {word}\n" for word in _QUALIFIERS)
-        marked = f"{shim}{kept}#line 1 {codegen.c_string(name)}\n{source}\n"
-        text = toolchain.preprocess(tool, marked, name=name, flags=flags, cell=source, storage=native.storage())
-        seen = c.parse_preprocessed(text, cell_name=name, cell_text=source, cplus=True)
-        words = unit.identifiers | seen.identifiers
-        unit = replace(seen, macros=unit.macros, includes=unit.includes, identifiers=words)
+    # The words by which functions are known go through, although the shim's headers make nothing of them.
+    before = shim + "".join(f"#undef {word}\n" for word in _QUALIFIERS)
+
+    def preprocess() -> str:
+        assert tool is not None
+        return cell_settings.preprocessed(tool, source, name=name, flags=flags, before=before)
+
+    unit, text = cell_settings.read(
+        source, name=name, cplus=True, preprocess=preprocess if tool else None, known=c.TYPES
+    )
     unit = cuda_roles.prepared(unit)
-    options = replace(options, types=options.types or cell_settings.types_asked(unit))
+    options = replace(options, types=options.types or cell_settings.types_in_comments(unit))
     cast = cuda_roles.assign(unit, options=options)
     _refuse_results(cast.kernels, source=source, name=name)
     return Reading(source, name, text, options, unit, cast, tuple(_exports(cast, unit, options)))

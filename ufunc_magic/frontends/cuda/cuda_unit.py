@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ... import toolchain
-from ...model import ObjectCode, Options, ToolchainError
+from ...model import CompiledCell, Options, ToolchainError
 from ...runtime import device
 from ...toolchain import nvrtc
 from . import device_only, emulation, host_code, refusals
@@ -14,7 +14,7 @@ from . import device_only, emulation, host_code, refusals
 __all__ = ["compile"]
 
 
-def compile(source: str, *, options: Options, name: str, folder: Path) -> ObjectCode:
+def compile(source: str, *, options: Options, name: str, folder: Path) -> CompiledCell:
     """Compile a cell in the private ``folder``.
 
     Raises

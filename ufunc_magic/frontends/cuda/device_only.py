@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ... import codegen, runtime
-from ...model import ObjectCode, Options
+from ...model import CompiledCell, ObjectCode, Options, ReportData
 from ...toolchain import nvrtc
 from ..function_entries import python_forms, representatives
 from . import kernel_prototypes, nvrtc_check
@@ -13,7 +13,7 @@ from .cuda_reading import nothing_to_bind, read
 __all__ = ["compile"]
 
 
-def compile(source: str, *, options: Options, name: str, why: str) -> ObjectCode:
+def compile(source: str, *, options: Options, name: str, why: str) -> CompiledCell:
     """The object code of a cell, without code for the CPU.
 
     Parameters
@@ -52,14 +52,14 @@ def compile(source: str, *, options: Options, name: str, why: str) -> ObjectCode
         prototypes_=kernel_prototypes.read_numbers(numbers, reading.exports),
         python=python_forms(reading.text, representatives(reading.roles.signatures), reading.unit, reading.options),
     )
-    return ObjectCode(
+    object_code = ObjectCode(
         code=b"",
         target=runtime.here(),
-        functions=tuple(functions),
+        functions=tuple(f.function_code for f in functions),
         language="cuda",
         toolchain=str(nvrtc.find() or ""),
         source=source,
         name=name,
-        notes=(why, *notes),
         device=nvrtc_check.about(text, source, tool=nvrtc.find()),
     )
+    return CompiledCell(object_code, ReportData(tuple(functions), notes=(why, *notes)))

@@ -6,11 +6,10 @@ import re
 import shlex
 from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
-from ... import codegen, runtime, toolchain
-from ...model import CompileError, Diagnostic, ObjectCode, Options, Unit, required_glibc
+from ... import codegen, toolchain
+from ...model import CompiledCell, CompileError, Diagnostic, ObjectCode, Options, ReportData, Unit
 from .. import c, cell_settings, native
 from ..frontend import compiler_flags, linker_flags
 from ..function_entries import python_forms, representatives
@@ -34,7 +33,7 @@ static __attribute__((__unused__)) void __ufm_fail_with(const char *__ufm_name, 
 """
 
 
-def compile(source: str, *, options: Options, name: str, folder: Path, tool: toolchain.Toolchain) -> ObjectCode:
+def compile(source: str, *, options: Options, name: str, folder: Path, tool: toolchain.Toolchain) -> CompiledCell:
     """Compile a cell in the private ``folder`` with a C++ compiler; NVRTC, where it is, checks it meanwhile.
 
     Raises
@@ -47,8 +46,8 @@ def compile(source: str, *, options: Options, name: str, folder: Path, tool: too
         raise cuda_messages.improved(fault) from None
 
 
-def _compiled(source: str, *, options: Options, name: str, folder: Path, tool: toolchain.Toolchain) -> ObjectCode:
-    told = native.described(tool)
+def _compiled(source: str, *, options: Options, name: str, folder: Path, tool: toolchain.Toolchain) -> CompiledCell:
+    description = native.described(tool)
     flags = [*compiler_flags(tool, options), f"-isystem{_TEMPLATES / 'cuda'}", "-Wno-unknown-pragmas"]
     link = linker_flags(tool, options)
     reading = read(source, options=options, name=name, tool=tool, flags=flags, shim=_shim())
@@ -60,8 +59,8 @@ def _compiled(source: str, *, options: Options, name: str, folder: Path, tool: t
         raise alone or nothing_to_bind(unit, name)
     if called := host_code.called_by_device_code(unit, source=source, name=name):
         raise CompileError(f"{name} does not compile: {_counted(called)}.", diagnostics=called)
-    plan = _plan(unit, options, told, tool)
-    openmp = ("-fopenmp",) if options.parallel and told.openmp and re.search(r"\bomp\b|_OPENMP", source) else ()
+    plan = _plan(unit, options, description, tool)
+    openmp = ("-fopenmp",) if options.parallel and description.openmp and re.search(r"\bomp\b|_OPENMP", source) else ()
     flags, link = [*flags, *plan.flags, *openmp], (*link, *plan.link)
     translation, shim, marker = _translated(reading, plan)
     with ThreadPoolExecutor(2, thread_name_prefix="ufunc_magic-cuda") as pool:
@@ -91,21 +90,24 @@ def _compiled(source: str, *, options: Options, name: str, folder: Path, tool: t
         prototypes_=kernel_prototypes.read(code, reading.exports, marker),
         python=python,
     )
-    level = "native: " + " ".join(runtime.cpu_features()) if options.arch == "native" else "baseline"
-    return ObjectCode(
+    object_code = ObjectCode(
         code=code,
-        target=replace(runtime.here(), libc=required_glibc(code), level=level),
-        functions=tuple(functions),
+        target=native.target(code, options),
+        functions=tuple(f.function_code for f in functions),
         language="cuda",
-        toolchain=told.version,
+        toolchain=description.version,
         source=source,
         name=name,
         threads=bool(options.parallel),
-        command=shlex.join([*tool.command, *flags, "-", *options.src, *link]),
-        diagnostics=(*diagnostics, *verdict.diagnostics),
-        notes=(*plan.notes, *notes, *verdict.notes),
         device=verdict.device,
     )
+    report_data = ReportData(
+        functions=tuple(functions),
+        diagnostics=(*diagnostics, *verdict.diagnostics),
+        notes=(*plan.notes, *notes, *verdict.notes),
+        command=shlex.join([*tool.command, *flags, "-", *options.src, *link]),
+    )
+    return CompiledCell(object_code, report_data)
 
 
 def _translated(reading: Reading, plan: native.Plan) -> tuple[codegen.Translation, str, bytes]:
@@ -149,7 +151,7 @@ def _with_dynamic_memory(source: str) -> tuple[str, Sequence[str]]:
     return _DYNAMIC.sub(r"\1__dynshm__\2", source), tuple(names)
 
 
-def _plan(unit: Unit, options: Options, told: toolchain.Description, tool: toolchain.Toolchain) -> native.Plan:
+def _plan(unit: Unit, options: Options, description: toolchain.Description, tool: toolchain.Toolchain) -> native.Plan:
     words = unit.identifiers | unit.calls
     return native.plan(
         words | c.stand_for(words) | ({"errno"} if "<errno.h>" in unit.includes else set()),
@@ -157,6 +159,6 @@ def _plan(unit: Unit, options: Options, told: toolchain.Description, tool: toolc
         own=frozenset(unit.names),
         floats=True,
         options=options,
-        told=told,
+        description=description,
         tool=tool,
     )

@@ -8,12 +8,14 @@ from ...lazy import lazy_names
 
 if TYPE_CHECKING:
     from .annotate import Annotated as Annotated
-    from .cython_frontend import compile as compile, key as key
+    from .cython_frontend import key as key
+    from .cython_unit import compile as compile
 else:
     __getattr__ = lazy_names(
         __name__,
         {
             "annotate": "Annotated",
-            "cython_frontend": "compile key",
+            "cython_frontend": "key",
+            "cython_unit": "compile",
         },
     )

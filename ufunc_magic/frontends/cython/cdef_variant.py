@@ -1,53 +1,105 @@
-"""Twins: each ``def`` of numbers once more as a ``cdef``, so that its loop makes no Python objects.
+"""Each ``def`` of numbers once more as a ``cdef``, so that its loop makes no Python objects.
 
-The twin stands in the tree before the analysis, with a return type that is a guess; after it, what Cython found the
-``return`` statements of the original to have is noted, for the guess to be compared with.
+The variant stands in the tree before the analysis, with a return type that is a guess; after it, what Cython found the
+``return`` statements of the original to have is noted, for the guess to be compared with.  A right guess saves a second
+run of Cython; a wrong one costs no more than that run.
 """
 
 from __future__ import annotations
 
 import copy
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from Cython.Compiler import ExprNodes, Nodes, PyrexTypes
-from Cython.Compiler.StringEncoding import EncodedString
-from Cython.Compiler.Visitor import TreeVisitor
+from ._private import EncodedString, ExprNodes, Nodes, PyrexTypes, TreeVisitor
+from .cython_function import CellText
 
-from .cython_run import Run
-from .return_types import guess
-from .symbol_table import TWIN, is_number
+__all__ = ["PREFIX", "Variants", "is_number"]
 
-__all__ = ["add_twins", "note_returns"]
+#: What the ``cdef`` variant of a ``def`` function is called, before its name.
+PREFIX = "__ufm_def_"
 
 
-def add_twins(run: Run, tree: Any) -> Any:
-    if not isinstance(tree.body, Nodes.StatListNode):  # a module of one statement
-        tree.body = Nodes.StatListNode(tree.body.pos, stats=[tree.body])
-    statements = tree.body.stats
-    added = []
-    for node in statements:
-        if isinstance(node, Nodes.FuncDefNode) and node.doc:
-            name = node.name if isinstance(node, Nodes.DefNode) else node.declarator.declared_name()
-            run.docs[str(name)] = str(node.doc)
-        if not isinstance(node, Nodes.DefNode):
-            continue
-        arrays = bool(run.text.annotation(node.pos[1]))
-        if not _is_numeric_def(node, arrays=arrays):
-            continue
-        run.defs[node.name] = node
-        asked = run.wanted.get(node.name) or guess(node, tree, void=arrays)
-        if asked is None:
-            continue
-        twin = copy.deepcopy(node).as_cfunction(
-            overridable=False, except_val=(None, True), has_explicit_exc_clause=True
-        )
-        twin.declarator.base.name = EncodedString(TWIN + node.name)
-        twin.base_type = Nodes.CAnalysedBaseTypeNode(node.pos, type=asked)
-        twin.doc, twin.decorators = None, copy.deepcopy(node.decorators)
-        run.twins[node.name] = asked
-        added.append(twin)
-    statements += added
-    return tree
+def is_number(kind: Any) -> bool:
+    kind = PyrexTypes.remove_cv_ref(kind) if hasattr(PyrexTypes, "remove_cv_ref") else kind
+    return bool(kind.is_numeric) and not getattr(kind, "is_unicode_char", False) and not kind.is_pyobject
+
+
+@dataclass(eq=False)
+class Variants:
+    """The variants of one run of Cython, and what it says of their originals.
+
+    Attributes
+    ----------
+    text : CellText
+    known : mapping
+        Function -> the type that an earlier run found it to return.
+    declared, returned : dict
+        Function -> the type that its variant was declared to return, or that its original was found to.
+    definitions : dict
+        def functions by name, after the analysis.
+    docs : dict
+        Docstrings of all functions.
+    """
+
+    text: CellText
+    known: Mapping[str, Any]
+    declared: dict[str, Any] = field(default_factory=dict)
+    returned: dict[str, Any] = field(default_factory=dict)
+    definitions: dict[str, Any] = field(default_factory=dict)
+    docs: dict[str, str] = field(default_factory=dict)
+    _numeric: list[str] = field(default_factory=list)
+
+    def add(self, tree: Any) -> Any:
+        """A stage of Cython's pipeline, behind the parser."""
+        if not isinstance(tree.body, Nodes.StatListNode):  # a module of one statement
+            tree.body = Nodes.StatListNode(tree.body.pos, stats=[tree.body])
+        for node in tuple(tree.body.stats):
+            if isinstance(node, Nodes.FuncDefNode) and node.doc:
+                name = node.name if isinstance(node, Nodes.DefNode) else node.declarator.declared_name()
+                self.docs[str(name)] = str(node.doc)
+            if not isinstance(node, Nodes.DefNode):
+                continue
+            arrays = bool(self.text.annotation(node.pos[1]))
+            if not _is_numeric_def(node, arrays=arrays):
+                continue
+            self._numeric.append(node.name)
+            returns = self.known.get(node.name) or _guess(node, tree, void=arrays)
+            if returns is None:
+                continue
+            variant = copy.deepcopy(node).as_cfunction(
+                overridable=False, except_val=(None, True), has_explicit_exc_clause=True
+            )
+            variant.declarator.base.name = EncodedString(PREFIX + node.name)
+            variant.base_type = Nodes.CAnalysedBaseTypeNode(node.pos, type=returns)
+            variant.doc, variant.decorators = None, copy.deepcopy(node.decorators)
+            self.declared[node.name] = returns
+            tree.body.stats.append(variant)
+        return tree
+
+    def note_returns(self, tree: Any) -> Any:
+        """A stage of Cython's pipeline, behind the analysis."""
+        definitions = _Definitions()
+        definitions.visit(tree)
+        self.definitions = definitions.nodes
+        for name in self._numeric:
+            node = self.definitions.get(name)
+            if node is None or any(arg.type.is_fused for arg in node.args):
+                continue
+            if not all(is_number(arg.type) or arg.type.is_memoryviewslice for arg in node.args):
+                continue
+            values = _Returns()
+            values.visitchildren(node, ["body"])
+            if not values.types and self.text.annotation(node.pos[1]):
+                self.returned[name] = PyrexTypes.c_void_type
+            if not values.types or None in values.types or not node.body.is_terminator:
+                continue
+            joined = functools.reduce(PyrexTypes.spanning_type, values.types)
+            if is_number(joined):
+                self.returned[name] = joined
+        return tree
 
 
 def _is_numeric_def(node: Any, *, arrays: bool) -> bool:
@@ -72,8 +124,8 @@ def _is_numeric_def(node: Any, *, arrays: bool) -> bool:
 
 def _is_annotated(arg: Any) -> bool:
     """``x: cython.double``, or ``x: float``, which Cython takes for one."""
-    said = str(getattr(getattr(arg.annotation, "string", None), "value", ""))
-    return said.startswith("cython.") or said == "float"
+    annotation = str(getattr(getattr(arg.annotation, "string", None), "value", ""))
+    return annotation.startswith("cython.") or annotation == "float"
 
 
 def _is_directive(decorator: Any) -> bool:
@@ -98,16 +150,16 @@ class _Returns(TreeVisitor):  # type: ignore[misc]
         value = node.value
         while isinstance(value, ExprNodes.CoerceToTempNode | ExprNodes.TypecastNode) and value.type.is_pyobject:
             value = getattr(value, "arg", None) or value.operand
-        found = value.arg.type if isinstance(value, ExprNodes.CoerceToPyTypeNode) else None
+        kind = value.arg.type if isinstance(value, ExprNodes.CoerceToPyTypeNode) else None
         if isinstance(value, ExprNodes.BoolNode):
-            found = PyrexTypes.c_bint_type
+            kind = PyrexTypes.c_bint_type
         elif isinstance(value, ExprNodes.IntNode):
-            found = PyrexTypes.c_long_type
+            kind = PyrexTypes.c_long_type
         elif isinstance(value, ExprNodes.FloatNode):
-            found = PyrexTypes.c_double_type
-        if found is PyrexTypes.soft_complex_type:  # x ** 0.5: a double, or TypeError where it is complex
-            found = PyrexTypes.c_double_type
-        self.types.append(found if found is not None and is_number(found) else None)
+            kind = PyrexTypes.c_double_type
+        if kind is PyrexTypes.soft_complex_type:  # x ** 0.5: a double, or TypeError where it is complex
+            kind = PyrexTypes.c_double_type
+        self.types.append(kind if kind is not None and is_number(kind) else None)
 
     def visit_FuncDefNode(self, node: Any) -> None:
         """What an inner function returns is its own."""
@@ -123,19 +175,19 @@ class _Definitions(TreeVisitor):  # type: ignore[misc]
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: dict[str, Any] = {}
+        self.nodes: dict[str, Any] = {}
 
     def visit_Node(self, node: Any) -> None:
         self.visitchildren(node)
 
     def visit_DefNode(self, node: Any) -> None:
         if not node.entry.scope.is_c_class_scope and not node.is_generator:
-            self.found[node.name] = node
+            self.nodes[node.name] = node
 
     def visit_FusedCFuncDefNode(self, node: Any) -> None:
         """Of a ``def`` with fused types the function as written, not its dispatcher and copies."""
         if isinstance(node.node, Nodes.DefNode):
-            self.found[node.node.name] = node.node
+            self.nodes[node.node.name] = node.node
 
     def visit_CFuncDefNode(self, node: Any) -> None:
         """Its wrapper is no function of the user's."""
@@ -143,25 +195,133 @@ class _Definitions(TreeVisitor):  # type: ignore[misc]
     visit_ClassDefNode = visit_LambdaNode = visit_CFuncDefNode
 
 
-def note_returns(run: Run, tree: Any) -> Any:
-    definitions = _Definitions()
-    definitions.visit(tree)
-    run.definitions = definitions.found
-    for name in run.defs:
-        node = definitions.found.get(name)
-        if node is None or any(arg.type.is_fused for arg in node.args):
-            continue
-        if not all(is_number(arg.type) or arg.type.is_memoryviewslice for arg in node.args):
-            continue
-        seen = _Returns()
-        seen.visitchildren(node, ["body"])
-        if not seen.types and run.text.annotation(node.pos[1]):
-            run.returned[name] = PyrexTypes.c_void_type
-        if not seen.types or None in seen.types or not node.body.is_terminator:
-            continue
-        joined = seen.types[0]
-        for other in seen.types[1:]:
-            joined = PyrexTypes.spanning_type(joined, other)
-        if is_number(joined):
-            run.returned[name] = joined
-    return tree
+# ------------------------------------------------------------------------ a guess, before the analysis
+
+_LONG, _DOUBLE, _BINT = PyrexTypes.c_long_type, PyrexTypes.c_double_type, PyrexTypes.c_bint_type
+#: What libc.math has returns double, but for the names that end as float's and long double's do.
+_MATH = frozenset(
+    "sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh exp exp2 expm1 log log2 log10 log1p pow sqrt "
+    "cbrt hypot floor ceil round trunc fabs fmod fmin fmax erf erfc tgamma lgamma copysign".split()
+)
+
+
+class _Body(TreeVisitor):  # type: ignore[misc]
+    """Declared locals, what is assigned to the others, and the values returned."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.declared: dict[str, Any] = {}
+        self.assigned: dict[str, list[Any]] = {}
+        self.returned: list[Any] = []
+
+    def visit_Node(self, node: Any) -> None:
+        self.visitchildren(node)
+
+    def visit_CVarDefNode(self, node: Any) -> None:
+        for declarator in node.declarators:
+            if isinstance(declarator, Nodes.CNameDeclaratorNode):
+                self.declared[declarator.name] = _declared(node.base_type)
+
+    def visit_SingleAssignmentNode(self, node: Any) -> None:
+        if isinstance(node.lhs, ExprNodes.NameNode):
+            self.assigned.setdefault(node.lhs.name, []).append(node.rhs)
+
+    def visit_InPlaceAssignmentNode(self, node: Any) -> None:
+        if isinstance(node.lhs, ExprNodes.NameNode):
+            self.assigned.setdefault(node.lhs.name, []).append(node)
+
+    def visit_ForInStatNode(self, node: Any) -> None:
+        if isinstance(node.target, ExprNodes.NameNode):
+            self.declared.setdefault(node.target.name, _LONG)
+        self.visitchildren(node, ["body", "else_clause"])
+
+    def visit_ReturnStatNode(self, node: Any) -> None:
+        self.returned.append(node.value)
+
+
+def _guess(node: Any, tree: Any, *, void: bool) -> Any:
+    """The type that the ``def`` of ``node`` returns, as a Cython type, or None where the text does not say it.
+
+    With ``void``, one that returns nothing returns C's void.
+    """
+    functions = _c_functions(tree)
+    body = _Body()
+    body.visit(node.body)
+    names = {a.declarator.declared_name(): _declared(a.base_type) for a in node.args} | body.declared
+    pending: set[str] = set()
+
+    def of(value: Any) -> Any:
+        match value:
+            case ExprNodes.IntNode():
+                return _LONG
+            case ExprNodes.FloatNode():
+                return _DOUBLE
+            case ExprNodes.BoolNode() | ExprNodes.PrimaryCmpNode() | ExprNodes.NotNode():
+                return _BINT
+            case ExprNodes.NameNode():
+                return named(value.name)
+            case ExprNodes.UnaryMinusNode() | ExprNodes.UnaryPlusNode():
+                return of(value.operand)
+            case ExprNodes.CondExprNode():
+                return _join(of(value.true_val), of(value.false_val))
+            case ExprNodes.DivNode() if value.operator == "/":
+                joined = _join(of(value.operand1), of(value.operand2))
+                return _DOUBLE if joined is not None and joined.is_int else joined
+            case ExprNodes.PowNode():
+                return None  # depends on the exponent and on a directive
+            case ExprNodes.NumBinopNode() | Nodes.InPlaceAssignmentNode():
+                parts = (value.lhs, value.rhs) if hasattr(value, "lhs") else (value.operand1, value.operand2)
+                joined = _join(of(parts[0]), of(parts[1]))
+                division = value.operator == "/" and joined is not None and joined.is_int
+                return _DOUBLE if division else joined
+            case ExprNodes.TypecastNode():
+                return _declared(value.base_type) if value.base_type else None
+            case ExprNodes.SimpleCallNode() if isinstance(value.function, ExprNodes.NameNode):
+                return functions(value.function.name)
+        return None
+
+    def named(name: str) -> Any:
+        if name in names:
+            return names[name]
+        if name in pending or name not in body.assigned:
+            return None
+        pending.add(name)
+        # What comes back to the name itself says nothing new.
+        types = [t for t in map(of, body.assigned[name]) if t is not None]
+        pending.discard(name)
+        return _joined(types)
+
+    if void and not any(body.returned):
+        return PyrexTypes.c_void_type
+    return _joined([of(value) for value in body.returned if value is not None] or [None])
+
+
+def _declared(base: Any) -> Any:
+    if not isinstance(base, Nodes.CSimpleBaseTypeNode) or not base.is_basic_c_type:
+        return None
+    kind = PyrexTypes.simple_c_type(base.signed, base.longness, base.name)
+    return kind if kind is not None and kind.is_numeric else None
+
+
+def _c_functions(tree: Any) -> Callable[[str], Any]:
+    """What a function of the cell, or of libc.math, returns."""
+    own = {
+        node.declarator.declared_name(): _declared(node.base_type)
+        for node in tree.body.stats
+        if isinstance(node, Nodes.CFuncDefNode)
+    }
+    return lambda name: own.get(name, _DOUBLE if name in _MATH else None)
+
+
+def _joined(kinds: list[Any]) -> Any:
+    return functools.reduce(_join, kinds) if kinds else None
+
+
+def _join(a: Any, b: Any) -> Any:
+    if a is None or b is None:
+        return None
+    if a is b:
+        return a
+    # Arithmetic of two small integers is C's int, or what is wider.
+    joined = PyrexTypes.widest_numeric_type(a, b)
+    return joined if joined.is_numeric else None

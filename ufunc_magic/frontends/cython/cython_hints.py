@@ -1,18 +1,18 @@
-"""What Cython's words about a line of a cell mean, and what to do about it."""
+"""What Cython's words about a line of a cell mean, what an unknown name may be, and what to do about it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
 
-from .cython_vocabulary import directive_like, type_like
-from .syntax_hints import SYNTAX, Place, Reading, depth_of, habit
-from .unknown_names import no_member, no_module, not_cimported, undeclared
+from ._private import DIRECTIVES, INCLUDES
+from .cdef_variant import PREFIX
+from .syntax_hints import SYNTAX, Place, Reading, depth_of, syntax_hint
 
 __all__ = ["read"]
-
-#: How Cython is made to call a function that stands beside a def function: no name of the user's.
-TWIN = "__ufm_def_"
 
 _Advice = Callable[[re.Match[str], Place], "str | Reading"]
 
@@ -34,39 +34,33 @@ def read(message: str, *, line: int, column: int, cell: str) -> Reading:
     """
     lines = cell.split("\n")
     place = Place(line, column, lines[line - 1] if 0 < line <= len(lines) else "", cell)
-    message = message.strip().replace(TWIN, "").removesuffix(".")
-    made = Reading(message, line, column, "")
-    if line and re.search(SYNTAX, message) and (said := habit(place, message)):
-        return said if isinstance(said, Reading) else Reading(message, line, column, said)
+    message = message.strip().replace(PREFIX, "").removesuffix(".")
+    hint: str | Reading = syntax_hint(place, message) if line and re.search(SYNTAX, message) else ""
     for pattern, advice in _ADVICE:
-        if found := re.search(pattern, message):
-            said = advice if isinstance(advice, str) else advice(found, place)
-            if isinstance(said, Reading):
-                return said
-            if said:
-                return Reading(message, line, column, said)
-    return made
+        if not hint and (match := re.search(pattern, message)):
+            hint = advice if isinstance(advice, str) else advice(match, place)
+    return hint if isinstance(hint, Reading) else Reading(message, line, column, hint)
 
 
-def _needs_gil(found: re.Match[str], place: Place) -> str:
+def _needs_gil(match: re.Match[str], place: Place) -> str:
     called = re.findall(r"(\w+)\s*$", place.text[: max(place.column - 1, 0)])
     name = called[0] if called else ""
     if name and (head := re.search(rf"^\s*((?:cdef|cpdef)\b[^\n=]*\b{name}\s*\(.*\).*?)\s*:\s*$", place.cell, re.M)):
         return f"Declare that {name} needs no GIL: {head[1]} nogil:"
     if name == "print":
         return "print needs the GIL: put it under 'with gil:', or call C's printf (from libc.stdio cimport printf)."
-    return _python_without_gil(found, place)
+    return _python_without_gil(match, place)
 
 
-def _python_without_gil(found: re.Match[str], place: Place) -> str:
+def _python_without_gil(match: re.Match[str], place: Place) -> str:
     return "This line works with Python objects: give it C types, put it under 'with gil:', or take nogil away."
 
 
 _INTEGERS = ("int", "long", "short", "char", "size_t", "unsigned int", "long long", "Py_ssize_t", "bint")
 
 
-def _assigned(found: re.Match[str], place: Place) -> str:
-    source, target = found[1], found[2]
+def _assigned(match: re.Match[str], place: Place) -> str:
+    source, target = match[1], match[2]
     if target == "void" and "except" in place.text:
         return "A void function has no value to tell an error by: write except *"
     if "[:" in source and target.endswith("*"):
@@ -91,24 +85,24 @@ def _assigned(found: re.Match[str], place: Place) -> str:
     return ""
 
 
-def _to_python(found: re.Match[str], place: Place) -> str:
-    if found[1].endswith("*"):
+def _to_python(match: re.Match[str], place: Place) -> str:
+    if match[1].endswith("*"):
         return "Python knows no pointers: give back the value, p[0], or declare the variable or the function with cdef."
     return "Python cannot hold this C type: give back its parts, or declare the variable or the function with cdef."
 
 
-def _decorated(found: re.Match[str], place: Place) -> str:
+def _decorated(match: re.Match[str], place: Place) -> str:
     if "cython." in place.text and not re.search(r"^\s*c?import\s+cython\b|^\s*from\s+cython\b", place.cell, re.M):
         return "Add 'cimport cython' at the top of the cell."
     return "Take the decorator away, or make the function def; cdef functions take those of the module cython only."
 
 
-def _directive(found: re.Match[str], place: Place) -> str:
-    like = directive_like(found[1])
-    return f"Did you mean {like}?" if like else f"The module cython has no {found[1]}."
+def _directive(match: re.Match[str], place: Place) -> str:
+    like = _directive_like(match[1])
+    return f"Did you mean {like}?" if like else f"The module cython has no {match[1]}."
 
 
-def _misplaced(found: re.Match[str], place: Place) -> str:
+def _misplaced(match: re.Match[str], place: Place) -> str:
     number = place.line
     lines = place.cell.split("\n")
     while number > 1 and depth_of(lines[number - 1]) >= depth_of(place.text):
@@ -118,17 +112,230 @@ def _misplaced(found: re.Match[str], place: Place) -> str:
     return "Move the cdef to the start of the function, above the block; the assignment may stay."
 
 
+# ------------------------------------------------------------------------------------- unknown names
+
+
+def _undeclared(match: re.Match[str], place: Place) -> str | Reading:
+    name, message = match[1], match.string
+    if hint := _foreign_word(name, message, place):
+        return hint
+    if module := _cimport_of(name, cplus=_wants_cplus(place.cell)):
+        hint = f"Add this line at the top of the cell: from {module} cimport {name}"
+        return f"{hint}; and compile the cell as C++ with -+" if module.startswith("libcpp") else hint
+    type_wanted = "type identifier" in message
+    if like := _type_like(name, place.cell) if type_wanted else _close_to(name, _names(place.cell)):
+        return f"Did you mean {like}?"
+    if "type identifier" in message:
+        return f"Declare {name} with ctypedef, cdef struct or cdef class above this line, or cimport it."
+    if "not a constant, variable" in message:
+        return f"{name} is a module or a type here, not a value."
+    return f"Define {name} in the cell, or pass it as a parameter: a cell does not see the notebook's names."
+
+
+#: Words of Python 2, C and other languages -> what they are here.
+_WORDS = {
+    "np": "Add 'import numpy as np' to the cell for its functions, 'cimport numpy as np' for its types.",
+    "numpy": "Add 'import numpy' to the cell for its functions, 'cimport numpy' for its types.",
+    "cnp": "Add 'cimport numpy as cnp' at the top of the cell.",
+    "math": "Add 'from libc cimport math' at the top of the cell: math.exp is then C's own, and fast.",
+    "cython": "Add 'cimport cython' at the top of the cell.",
+    "prange": "Add 'from cython.parallel cimport prange' at the top of the cell.",
+    "parallel": "Add 'from cython.parallel cimport parallel' at the top of the cell.",
+    "true": "Write True.",
+    "false": "Write False.",
+    "null": "Write NULL.",
+    "nullptr": "Write NULL.",
+    "None_": "Write None.",
+    "long": "Python 3 has only int.",
+    "unicode": "Python 3 has only str.",
+    "xrange": "Python 3 has only range.",
+    "raw_input": "Python 3 has only input.",
+    "self": "Only methods of a class have self.",
+    "bool": "Write bint for a C truth value.",
+    "boolean": "Write bint for a C truth value.",
+    "_Bool": "Write bint for a C truth value.",
+    "byte": "Write signed char or unsigned char.",
+    "uint": "Write unsigned int.",
+    "ulong": "Write unsigned long.",
+    "real": "Write double, or ctypedef double real.",
+    "float64": "Write double.",
+    "float32": "Write float.",
+    "int64": "Write long long, or add 'cimport numpy as np' and write np.int64_t.",
+    "int32": "Write int, or add 'cimport numpy as np' and write np.int32_t.",
+    "uint8": "Write unsigned char, or add 'cimport numpy as np' and write np.uint8_t.",
+    "complex128": "Write double complex.",
+    "complex64": "Write float complex.",
+    "ndarray": "Write a memoryview, double[:], or add 'cimport numpy as np' and write np.ndarray.",
+    "T": "Name T at the top of the cell: ctypedef fused T: with 'float' and 'double' in lines of their own.",
+    "auto": "Leave the type away: Cython finds it from the value.",
+    "var": "Leave the word away, or write cdef and the type.",
+    "string": "Write str for Python's, or for C++: from libcpp.string cimport string, and -+",
+}
+
+
+def _foreign_word(name: str, message: str, place: Place) -> str:
+    if re.search(rf"^\s*#\s*define\s+{name}\b", place.cell, re.M):
+        return f"To Cython '#define' is a comment: write {name} = ... or, for C, cdef enum: {name} = ..."
+    if name in ("np", "cnp", "numpy") and "not declared" in message:
+        return f"Add 'cimport numpy{'' if name == 'numpy' else f' as {name}'}' at the top of the cell."
+    called = re.search(rf"\b{name}\.(\w+)\s*\(", place.text) if name in ("np", "numpy") else None
+    if called and _cimport_of(called[1], cplus=False) == "libc.math":
+        module = "numpy as np" if name == "np" else "numpy"
+        return f"For numbers write: from libc.math cimport {called[1]}; for arrays 'import {module}' in the cell."
+    if name in ("float32_t", "float64_t", "complex64_t", "complex128_t", "npy_intp"):
+        return f"Add 'cimport numpy as np' at the top of the cell and write np.{name}"
+    if name == "string" and _wants_cplus(place.cell):
+        return ""
+    return _WORDS.get(name, "")
+
+
+def _not_cimported(match: re.Match[str], place: Place) -> str:
+    module = re.search(rf"^\s*import\s+([\w.]+)(?:\s+as\s+{match[1]})?\s*$", place.cell, re.M)
+    real = module[1] if module else "numpy" if match[1] == "np" else match[1]
+    alias = "" if real == match[1] else f" as {match[1]}"
+    return f"Types come by cimport; add: cimport {real}{alias}"
+
+
+def _no_member(match: re.Match[str], place: Place) -> str:
+    alias = re.findall(r"(\w+)\s*$", place.text[: max(place.column - 1, 0)])
+    if not alias:
+        return ""
+    module = re.search(rf"^\s*cimport\s+([\w.]+)\s+as\s+{alias[0]}\b", place.cell, re.M)
+    parent = re.search(rf"^\s*from\s+([\w.]+)\s+cimport\b[^\n]*\b{alias[0]}\b", place.cell, re.M)
+    full = module[1] if module else f"{parent[1]}.{alias[0]}" if parent else alias[0]
+    like = _members_like(full, match[1])
+    return f"Did you mean {alias[0]}.{like}?" if like else f"Look into {full}.pxd for what it declares."
+
+
+def _names(cell: str) -> set[str]:
+    """Words that the cell binds somewhere."""
+    words = set(re.findall(r"\b(?:def|class|import|cimport|as|for)\s+(\w+)", cell))
+    words |= set(re.findall(r"\b(\w+)\s*(?=[=,):\[(])", cell))
+    return {w for w in words if not w.isdigit()}
+
+
+def _wants_cplus(cell: str) -> bool:
+    return bool(re.search(r"\blibcpp\b|language\s*=\s*c\+\+|\bcppclass\b|\bexcept\s*\+", cell))
+
+
+def _no_module(match: re.Match[str], place: Place) -> str | Reading:
+    wanted = re.sub(r"[/\\]", ".", match[1])
+    parent, _, last = wanted.rpartition(".")
+    asked = re.search(r"from\s+([\w.]+)\s+cimport\s+(.*)", place.text)
+    if asked and asked[1] == parent:
+        # Had the module itself not been found, that would have been said first.
+        like = _members_like(parent, last)
+        hint = f"Did you mean {like}?" if like else f"Look into {parent}.pxd for what it declares."
+        column = place.text.find(last, asked.start(2)) + 1
+        return Reading(f"'{parent}' has no '{last}'", place.line, column, hint)
+    if like := _module_like(wanted):
+        return f"What C declares is in {like}." if like.endswith(f".{wanted}") else f"Did you mean {like}?"
+    return (
+        f"cimport reads C declarations from {match[1]}.pxd: say where it is with -I FOLDER. "
+        f"For a Python module write import."
+    )
+
+
+# ------------------------------------------------------------------------------- what Cython ships
+
+#: Where a name of several headers is looked for first.
+_FIRST = ("libc.math", "libc.stdlib", "libc.stdio", "libc.stdint", "libc.string", "libc.float", "libc.limits")
+_FIRST_CPLUS = ("libcpp.vector", "libcpp.string", "libcpp.map", "libcpp.set", "libcpp.algorithm", "libcpp.cmath")
+_TYPES = (
+    "double float int long short char void bint size_t Py_ssize_t unsigned signed object complex str bytes list dict "
+    "tuple set const struct enum union inline public api readonly ndarray"
+).split()
+
+
+def _cimport_of(name: str, *, cplus: bool) -> str:
+    """The module to cimport ``name`` from, ``"libc.math"``, or ``""``."""
+    if cplus and (module := _table("libcpp", _FIRST_CPLUS).get(name)):
+        return module
+    return _table("libc", _FIRST).get(name) or _table("libcpp", _FIRST_CPLUS).get(name, "")
+
+
+def _close_to(name: str, words: Iterable[str], *, cutoff: float = 0.75) -> str:
+    """The one of ``words`` that ``name`` may be a slip of, or ``""``."""
+    near = get_close_matches(name, sorted(set(words) - {name}), n=1, cutoff=cutoff)
+    return near[0] if near and len(name) > 2 else ""
+
+
+def _type_like(name: str, cell: str) -> str:
+    """The C type, or type of the cell, that ``name`` may be a slip of, or ``""``."""
+    own = re.findall(r"\b(?:ctypedef\s+[\w\s*]*?|(?:class|struct|enum|union|fused)\s+)(\w+)\s*(?::|$)", cell, re.M)
+    return _close_to(name, [*_TYPES, *own])
+
+
+def _directive_like(name: str) -> str:
+    """The name in the module ``cython`` that ``name`` may be a slip of, or ``""``."""
+    known = [*DIRECTIVES, *"inline locals returns ufunc cclass cfunc ccall nogil".split()]
+    return f"cython.{like}" if (like := _close_to(name, known)) else ""
+
+
+def _members_like(module: str, name: str) -> str:
+    """The name in a module of Cython's that ``name`` may be a slip of, or ``""``."""
+    folder = INCLUDES.joinpath(*module.split("."))
+    path = next((p for p in (folder.with_suffix(".pxd"), folder / "__init__.pxd") if p.exists()), None)
+    return _close_to(name, _declared(path), cutoff=0.66) if path else ""
+
+
+def _module_like(name: str) -> str:
+    """The module of Cython's that ``name`` may be a slip of, or ``""``."""
+    own = [module for module in _modules() if module.endswith(f".{name}")]
+    return own[0] if own else _close_to(name, _modules())
+
+
+@cache
+def _modules() -> tuple[str, ...]:
+    parts = (path.relative_to(INCLUDES).with_suffix("").parts for path in sorted(INCLUDES.rglob("*.pxd")))
+    return tuple(".".join(p for p in names if p != "__init__") for names in parts)
+
+
+@cache
+def _table(package: str, first: tuple[str, ...]) -> dict[str, str]:
+    """Name -> module that declares it."""
+    table: dict[str, str] = {}
+    modules = [m for m in _modules() if m.startswith(f"{package}.")]
+    for module in sorted(modules, key=lambda m: (first.index(m) if m in first else len(first), m)):
+        path = INCLUDES.joinpath(*module.split(".")).with_suffix(".pxd")
+        for name in _declared(path):
+            table.setdefault(name, module)
+    return table
+
+
+@cache
+def _declared(path: Path) -> frozenset[str]:
+    """Names that a declaration file declares at its own level, as far as its lines show."""
+    names: set[str] = set()
+    for line in path.read_text(encoding="utf-8").splitlines():
+        line = line.partition("#")[0].rstrip()
+        if not re.match(r" {0,4}\S", line) or re.match(r"\s*(?:from|cimport|import)\b", line):
+            continue
+        if match := next((m for pattern in _DECLARATIONS if (m := re.match(pattern, line))), None):
+            names.add(match[1])
+    return frozenset(names)
+
+
+_DECLARATIONS = (
+    r"\s*(?:cdef\s+)?(?:cppclass|struct|union|enum|class|ctypedef\s+struct)\s+(\w+)",
+    r"[\w\s*&<>,.\[\]]*?\b(\w+)\s*(?:\[[^\]]*\])?\s*(?:\"[^\"]*\")?\s*\(",
+    r"\s+(?:ctypedef |const |enum: ?)?(?:[\w*]+ +)*[*]*(\w+)(?:\s*\"[^\"]*\")?$",
+)
+
+
+# ------------------------------------------------------------------------------------------ advice
+
 _ADVICE: tuple[tuple[str, _Advice | str], ...] = (
-    (r"undeclared name not builtin: (\w+)", undeclared),
-    (r"'(\w+)' is not a type identifier", undeclared),
-    (r"'(\w+)' is not declared", undeclared),
-    (r"'(\w+)' is not a constant, variable or function identifier", undeclared),
+    (r"undeclared name not builtin: (\w+)", _undeclared),
+    (r"'(\w+)' is not a type identifier", _undeclared),
+    (r"'(\w+)' is not declared", _undeclared),
+    (r"'(\w+)' is not a constant, variable or function identifier", _undeclared),
     (r"unknown type in template argument()", "Declare the type in the brackets, or cimport it."),
-    (r"'(\w+)' is not a cimported module", not_cimported),
-    (r"'([\w/\\.]+)\.pxd' not found", no_module),
-    (r"cimported module has no attribute '(\w+)'", no_member),
+    (r"'(\w+)' is not a cimported module", _not_cimported),
+    (r"'([\w/\\.]+)\.pxd' not found", _no_module),
+    (r"cimported module has no attribute '(\w+)'", _no_member),
     (r"Unknown type declaration 'cython\.(\w+)'",
-     lambda m, place: f"Did you mean cython.{like}?" if (like := type_like(m[1], "")) else ""),
+     lambda m, place: f"Did you mean cython.{like}?" if (like := _type_like(m[1], "")) else ""),
     (r"directive takes one compile-time boolean", "Write True or False."),
     (r"starred expression is not allowed", "A pointer's value is p[0]; a product has a factor on both sides."),
     (r"Invalid operand types for '\^'", "^ is exclusive or of integers: write x**2."),

@@ -1,26 +1,32 @@
-"""What a Cython cell is to be compiled with: its comment lines and the magic's options as one value.
+"""What a Cython cell is compiled and linked with, from its comment lines and the magic's options.
 
 Cython is not imported: the settings are part of the cache key, and a cell found in the cache must not pay
-for Cython.
+for Cython.  Neither is torch, which takes seconds.
+
+Most of the C that Cython writes is the module's machinery, which gains nothing from optimisation but takes it: with
+gcc it is compiled with ``-O1``, and the cell's own functions and our loops, between pragmas, with ``-O3``.
 """
 
 from __future__ import annotations
 
 import difflib
 import functools
+import importlib.util
 import re
-from collections.abc import Iterator, Sequence
+import sys
+import sysconfig
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from ... import model
-from ...model import OptionError, Options
-from ...toolchain import library_flags
-from . import dependencies, libtorch
+from ...model import OptionError, Options, ToolchainError
+from ...toolchain import Toolchain, base_flags, base_link, library_flags
+from ..frontend import flags_of
+from . import dependencies
 
-__all__ = ["Settings", "check", "read", "search_folders"]
+__all__ = ["Settings", "compiler_flags", "hot_options", "linker_flags", "python_include", "read"]
 
 #: Keys of ``# distutils:`` that hold lists.
 _LISTS = tuple(
@@ -34,7 +40,6 @@ _INHERITED = frozenset(
 #: ``name`` is the magic's own business; ``np_pythran`` needs another compiler.
 _KEYS = (*_LISTS, "language", "name", "np_pythran")
 
-_DIRECTIVE = re.compile(r"#\s*cython\s*:\s*([\w.]+\s*=.*)$")
 _STRING = r"(?:\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*')"
 _DISTUTILS = re.compile(r"#\s*(distutils|cython):(.*)$")
 
@@ -59,8 +64,6 @@ class Settings:
         What ``link`` was made of: a library of the user's may be built anew under the same name.
     folders : tuple of Path
         Where headers of the user's and .pxd, .pxi files are looked for, besides the current folder.
-    directives : tuple of (str, str)
-        ``# cython:`` lines as written, for who wants to know; Cython reads them itself.
     uses_numpy, uses_openmp : bool
     preload : tuple of str
         Modules to import before the compiled one is opened.
@@ -76,7 +79,6 @@ class Settings:
     libraries: tuple[str, ...] = ()
     library_dirs: tuple[str, ...] = ()
     folders: tuple[Path, ...] = ()
-    directives: tuple[tuple[str, str], ...] = ()
     uses_numpy: bool = False
     uses_openmp: bool = False
     preload: tuple[str, ...] = ()
@@ -93,7 +95,6 @@ class _Comments:
 
     lists: dict[str, tuple[str, ...]] = field(default_factory=dict)
     language: str = ""
-    directives: tuple[tuple[str, str], ...] = ()
 
     def get(self, key: str) -> tuple[str, ...]:
         return self.lists.get(key, ())
@@ -103,22 +104,7 @@ class _Comments:
         lists = dict(self.lists)
         for key in _INHERITED & other.lists.keys():
             lists[key] = tuple(dict.fromkeys((*self.get(key), *other.get(key))))
-        return _Comments(lists, self.language or other.language, self.directives)
-
-
-def check(options: Options) -> None:
-    """Refuse options that mean nothing for a Cython cell.
-
-    Raises
-    ------
-    OptionError
-    """
-    model.refuse(options, language="cython")
-
-
-def search_folders(options: Options) -> tuple[Path, ...]:
-    """The folders of ``-I``."""
-    return tuple(Path(folder).expanduser().absolute() for folder in options.include)
+        return _Comments(lists, self.language or other.language)
 
 
 def read(source: str, *, options: Options | None = None, module: str = "") -> Settings:
@@ -141,7 +127,7 @@ def read(source: str, *, options: Options | None = None, module: str = "") -> Se
         With ``torch`` where torch is not installed.
     """
     options = options or Options()
-    folders = search_folders(options)
+    folders = _absolute(options.include)
     drawn = dependencies.cython_files(source, folders=folders, module=module)
     comments = _comments(source)
     texts = [source, *(text for _, text in drawn)]
@@ -150,7 +136,7 @@ def read(source: str, *, options: Options | None = None, module: str = "") -> Se
     libraries = (*options.lib, *comments.get("libraries"))
     library_dirs = (*options.library_dirs, *comments.get("library_dirs"))
     used = [dependencies.names(text) for text in texts]
-    torch = libtorch.find() if options.torch else None
+    torch = find_torch() if options.torch else None
     language = "c++" if options.cplus or torch else comments.language
     uses_numpy = any(names.numpy for names in used)
     # A header beside a cimported .pxd is found, as if the .pxd's folder had been given with -I.
@@ -162,7 +148,8 @@ def read(source: str, *, options: Options | None = None, module: str = "") -> Se
             *(f"-I{place}" for place in places),
             *([f"-I{np.get_include()}"] if uses_numpy else []),
             *(torch.flags if torch else ()),
-            *_macros(comments),
+            *(f"-D{macro}" for macro in comments.get("define_macros")),
+            *(f"-U{macro}" for macro in comments.get("undef_macros")),
             *comments.get("extra_compile_args"),
             *options.compile_args,
         ),
@@ -178,7 +165,6 @@ def read(source: str, *, options: Options | None = None, module: str = "") -> Se
         libraries=libraries,
         library_dirs=library_dirs,
         folders=tuple(places),
-        directives=comments.directives,
         uses_numpy=uses_numpy,
         uses_openmp=any(names.openmp for names in used),
         preload=("torch",) if torch else (),
@@ -187,13 +173,6 @@ def read(source: str, *, options: Options | None = None, module: str = "") -> Se
             *([f"torch {torch.version}"] if torch else []),
         ),
     )
-
-
-def _macros(comments: _Comments) -> Iterator[str]:
-    for macro in comments.get("define_macros"):
-        yield f"-D{macro}"
-    for macro in comments.get("undef_macros"):
-        yield f"-U{macro}"
 
 
 def _absolute(folders: Sequence[str]) -> list[Path]:
@@ -212,10 +191,9 @@ def _comments(text: str) -> _Comments:
     """The ``# distutils:`` and ``# cython:`` lines among the comments that open ``text``."""
     lists: dict[str, tuple[str, ...]] = {}
     language = ""
-    directives: list[tuple[str, str]] = []
-    for line in _opening(text):
-        if found := _DIRECTIVE.match(line):
-            directives += _directives(found[1])
+    for line in map(str.strip, text.removeprefix("\ufeff").splitlines()):
+        if line and line[0] != "#":
+            break  # the first line of code
         match = _DISTUTILS.match(line)
         if not match:
             continue
@@ -227,24 +205,7 @@ def _comments(text: str) -> _Comments:
             lists[key] = _words(value)
         elif key == "language":
             language = _language(value, line)
-    return _Comments(lists, language, tuple(directives))
-
-
-def _opening(text: str) -> Iterator[str]:
-    """The comment lines before the first line of code."""
-    for line in text.removeprefix("\ufeff").splitlines():
-        line = line.strip()
-        if line and line[0] != "#":
-            return
-        if line:
-            yield line
-
-
-def _directives(text: str) -> Iterator[tuple[str, str]]:
-    for item in text.split(","):
-        name, equals, value = (part.strip() for part in item.partition("="))
-        if equals:
-            yield name, value
+    return _Comments(lists, language)
 
 
 def _check_key(key: str, line: str) -> None:
@@ -269,11 +230,132 @@ def _words(value: str) -> tuple[str, ...]:
     """``a b c`` or ``[a, "b c"]`` -> words; spaces and commas inside of quotes do not part words."""
     listed = re.match(rf"\[((?:{_STRING}|[^\]])*)\]", value)
     # What is quoted stays whole; a quote that nothing closes is a letter like others.
-    found = re.findall(rf"(?:{_STRING}|[^,])+" if listed else rf"(?:{_STRING}|\S)+", listed[1] if listed else value)
-    words = [word.strip() for word in found if word.strip()]
+    parts = re.findall(rf"(?:{_STRING}|[^,])+" if listed else rf"(?:{_STRING}|\S)+", listed[1] if listed else value)
+    words = [word.strip() for word in parts if word.strip()]
     comment = next((n for n, word in enumerate(words) if word.startswith("#")), len(words))
     return tuple(_unquoted(word) for word in words[: len(words) if listed else comment])
 
 
 def _unquoted(word: str) -> str:
     return word[1:-1] if re.fullmatch(_STRING, word) else word
+
+
+# ----------------------------------------------------------------------------------------- torch
+
+#: Those of a CPU build that code outside of torch calls into; GPU builds have more, which these load.
+_TORCH_LIBRARIES = ("torch", "torch_cpu", "torch_python", "c10")
+
+
+@dataclass(frozen=True)
+class LibTorch:
+    """The installed torch package for a C++ compiler and the linker; ``version`` is ``""`` where it does not say."""
+
+    version: str
+    flags: tuple[str, ...]
+    link: tuple[str, ...]
+
+
+def find_torch() -> LibTorch:
+    """Find torch.
+
+    Raises
+    ------
+    ToolchainError
+        Where it is not installed, or has no headers.
+    """
+    spec = importlib.util.find_spec("torch")
+    if spec is None or not spec.submodule_search_locations:
+        raise ToolchainError(
+            f"torch is not installed for {sys.executable}, and --torch needs its headers and libraries.",
+            remedy="pip install torch",
+        )
+    folder = Path(spec.submodule_search_locations[0])
+    if not (folder / "include" / "torch" / "csrc").is_dir():
+        raise ToolchainError(
+            f"The torch in {folder} comes without its C++ headers.", remedy="Install torch from PyPI: pip install torch"
+        )
+    return _torch_at(folder)
+
+
+@functools.cache
+def _torch_at(folder: Path) -> LibTorch:
+    include, library, about = folder / "include", folder / "lib", folder / "version.py"
+    flags = (
+        f"-isystem{include}",
+        f"-isystem{include / 'torch' / 'csrc' / 'api' / 'include'}",
+        f"-D_GLIBCXX_USE_CXX11_ABI={_abi(library)}",
+    )
+    rpath = [f"-Wl,-rpath,{library}"] if sys.platform != "win32" else []
+    link = (f"-L{library}", *rpath, *(f"-l{name}" for name in _TORCH_LIBRARIES))
+    text = about.read_text(encoding="utf-8") if about.is_file() else ""
+    version = re.search(r"^__version__\s*=\s*['\"](.*)['\"]", text, re.M)
+    return LibTorch(version[1] if version else "", flags, link)
+
+
+def _abi(library: Path) -> int:
+    """Which of libstdc++'s two std::string types torch was built with.
+
+    torch.compiled_with_cxx11_abi() would say so too, three seconds later.  The newer one's names lie in
+    the inline namespace ``__cxx11`` (https://gcc.gnu.org/onlinedocs/libstdc++/manual/using_dual_abi.html).
+    """
+    for name in ("libc10.so", "libc10.dylib"):
+        path = library / name
+        if path.is_file():
+            return int(b"7__cxx11" in path.read_bytes())
+    return 1
+
+
+# ----------------------------------------------------------------------------------------- flags
+
+
+@functools.cache
+def python_include() -> str:
+    """The folder of ``Python.h``."""
+    return sysconfig.get_path("include")
+
+
+@functools.cache
+def _python_folders() -> tuple[str, ...]:
+    # Asking takes 0.2 ms, a third of what the same cell again takes.
+    return tuple(dict.fromkeys(f"-I{sysconfig.get_path(word)}" for word in ("include", "platinclude")))
+
+
+def compiler_flags(tool: Toolchain, options: Options, settings: Settings) -> tuple[str, ...]:
+    """Everything the unit is compiled with, before its text is looked at."""
+    base = [f for f in base_flags(tool) if f != "-Wall"]
+    if tool.kind == "gcc" and not _asks_level(settings.flags):
+        base = ["-O1" if f == "-O3" else f for f in base]
+    macros = ("-DNDEBUG", "-DCYTHON_CLINE_IN_TRACEBACK=0")
+    return (*base, *flags_of(tool, options), *macros, *_python_folders(), *settings.flags)
+
+
+def linker_flags(tool: Toolchain, options: Options, settings: Settings) -> tuple[str, ...]:
+    """What stands behind the unit on the linker's line.
+
+    Python's own symbols are found in the process, so the linker cannot be asked to find them all.
+    """
+    base = [f for f in base_link(tool) if f != "-Wl,-z,defs"]
+    if sys.platform == "darwin":
+        base += ["-Wl,-undefined,dynamic_lookup"]
+    if sys.platform == "win32":
+        version = "".join(map(str, sys.version_info[:2]))
+        base += [f"-L{sys.base_prefix}/libs", f"-lpython{version}"]
+    return (*settings.link, *base)
+
+
+def hot_options(flags: Sequence[str]) -> str:
+    """The words of ``#pragma GCC optimize`` for what is worth it, ``""`` where the whole unit has one level.
+
+    The pragma starts from the level's defaults, so that options given otherwise are said again.
+    """
+    if "-O1" not in flags or _asks_level([f for f in flags if f != "-O1"]):
+        return ""
+    again = [f[2:] for f in flags if re.fullmatch(r"-f(?:no-)?(?:math-errno|trapping-math|wrapv|strict-aliasing)", f)]
+    again += [
+        f[2:] for f in flags if f in ("-ffast-math", "-frounding-math") or f.startswith(("-ffp-", "-fno-builtin-"))
+    ]
+    return ", ".join(f'"{word}"' for word in ("O3", *again))
+
+
+def _asks_level(flags: Sequence[str]) -> bool:
+    return any(re.fullmatch(r"-O\w*", f) for f in flags)

@@ -3,26 +3,42 @@
 from __future__ import annotations
 
 import functools
+import re
 import shlex
 import sysconfig
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from Cython.Compiler.Version import version as cython_version
 
-from ... import codegen, runtime, store, toolchain
-from ...model import Diagnostic, ObjectCode, Options, ToolchainError, required_glibc
-from ...python_form import cython
-from .. import native
+from ... import codegen, store, toolchain
+from ...model import (
+    MOST_TIMED,
+    CellFunction,
+    CompiledCell,
+    Diagnostic,
+    Function,
+    NumberType,
+    ObjectCode,
+    Operand,
+    Options,
+    Parameter,
+    ReportData,
+    Signature,
+    ToolchainError,
+    number_type,
+)
+from ...python_form import cython as python_form
+from .. import function_entries, native
 from . import annotate, cython_settings, nogil_clone, pgo, requirements
-from .cell_text import Text
-from .cython_entries import function_entries, wanted_forms
-from .cython_flags import compiler_flags, hot_options, include, linker_flags
-from .cython_kernels import Kernels, kernels
+from ._private import version as cython_version
+from .cython_frontend import module_name
+from .cython_function import CellText, CType, CyFunction
+from .cython_loops import Loops, loops
+from .cython_settings import Settings
 from .translate import Translated, translate
 
 __all__ = ["compile"]
@@ -32,139 +48,159 @@ _LOOPS = codegen.template("interface.h").partition("\n")[0]
 
 
 @dataclass(frozen=True)
+class _Cell:
+    """A cell that is being compiled: its text and name, the module's name, and what it is compiled with."""
+
+    source: str
+    name: str
+    module: str
+    folder: Path
+    options: Options
+    settings: Settings
+    tool: toolchain.Toolchain
+
+
+@dataclass(frozen=True)
 class _Unit:
     """A translation unit with everything it is compiled with."""
 
-    tool: toolchain.Toolchain
     text: str
     #: The loops, where they are a unit of their own; else they stand behind the module in ``text``.
     loops: str
     flags: tuple[str, ...]
     link: tuple[str, ...]
-    sources: tuple[str, ...]
     translation: codegen.Translation
     notes: tuple[str, ...]
 
 
-def compile(source: str, *, options: Options, name: str, folder: Path, module: str) -> ObjectCode:
-    """Compile a cell in the private ``folder`` to the extension module ``module``.
+def compile(source: str, *, options: Options, name: str, folder: Path) -> CompiledCell:
+    """Compile a cell in the private ``folder``.
 
     Raises
     ------
     CompileError, LinkError, SignatureError, ToolchainError, OptionError
     """
-    found = cython_settings.read(source, options=options, module=module)
-    options = replace(options, cplus=options.cplus or found.cplus)
+    module = module_name(source, options=options)
+    settings = cython_settings.read(source, options=options, module=module)
+    options = replace(options, cplus=options.cplus or settings.cplus)
     tool = toolchain.find(cplus=options.cplus)
-    _check(found)
-    made = _translated(source, options, found, name=name, folder=folder, module=module)
-    # One unit where steps of the compiler's own part it already, or where a profile is kept by its name.
-    whole = options.fast_math or options.pgo or bool(found.sources)
-    planned = _planned(made, source, options, name=name, module=module, whole=whole)
-    unit = _unit(made, planned, source, options, found, tool, name=name)
+    cell = _Cell(source, name, module, folder, options, settings, tool)
+    _check_headers(settings)
+
+    translated = _translated(cell)
+    planned = _planned(cell, translated)
+    unit = _unit(cell, translated, planned)
     library = folder / "cell.so"
-    with ThreadPoolExecutor(1, thread_name_prefix="ufunc_magic-baseline") as pool:
+    with ThreadPoolExecutor(1, thread_name_prefix="ufunc_magic-python-form") as pool:
         # The compiler is a process of its own, so the Python forms cost nothing meanwhile.
-        written = pool.submit(cython.write, source, wanted_forms(planned), cplus=options.cplus)
-        warned = _compiled(unit, source, options, found, library=library, name=name, module=module)
+        written = pool.submit(python_form.write, source, _wanted_forms(planned), cplus=options.cplus)
+        warnings = _compiled(cell, unit, library)
         forms = written.result()
     code = library.read_bytes()
     page = ""
-    if made.annotated:
-        page = annotate.read(made.annotated, name=name, complete=made.c if options.annotate_fullc else "").to_json()
-    level = "native: " + " ".join(runtime.cpu_features()) if options.arch == "native" else "baseline"
-    python = str(sysconfig.get_config_var("SOABI") or "")
-    return ObjectCode(
+    if translated.annotated:
+        complete = translated.c if options.annotate_fullc else ""
+        page = annotate.read(translated.annotated, name=name, complete=complete).to_json()
+    hidden = [f"{r.function.name} (it {r.reason})" for r in planned.rest if r.function.kind == "cdef"]
+    notes = [f"only the cell itself can call {', '.join(hidden)}; cpdef makes a Python function"] if hidden else []
+    functions = tuple(_entries(planned, codegen.read_types(code, unit.translation), forms, CellText(source)))
+    object_code = ObjectCode(
         code=code,
-        target=replace(runtime.here(), libc=required_glibc(code), level=level, python=python),
-        functions=tuple(function_entries(planned, codegen.read_types(code, unit.translation), forms, Text(source))),
+        target=native.target(code, options, python=str(sysconfig.get_config_var("SOABI") or "")),
+        functions=tuple(f.function_code for f in functions),
         language="cython",
         toolchain=f"Cython {cython_version}, {native.described(tool).version}",
         source=source,
         name=name,
         threads=bool(options.parallel),
-        command=shlex.join([*tool.command, *unit.flags, "-", *unit.sources, *unit.link]),
-        diagnostics=(*made.diagnostics, *warned),
-        notes=(*unit.notes, *_inside(planned)),
         module=module,
-        preload=found.preload,
+        preload=settings.preload,
+    )
+    report_data = ReportData(
+        functions=functions,
+        diagnostics=(*translated.diagnostics, *warnings),
+        notes=(*unit.notes, *notes),
+        command=shlex.join([*tool.command, *unit.flags, "-", *settings.sources, *unit.link]),
         annotated=page,
     )
+    return CompiledCell(object_code, report_data)
 
 
-def _inside(planned: Kernels) -> tuple[str, ...]:
-    """A word on functions that nothing outside of the cell can reach."""
-    hidden = [f"{r.function.name} (it {r.reason})" for r in planned.rest if r.function.kind == "cdef"]
-    return (f"only the cell itself can call {', '.join(hidden)}; cpdef makes a Python function",) if hidden else ()
+def _check_headers(settings: Settings) -> None:
+    fault = requirements.missing_headers(Path(cython_settings.python_include()))
+    if fault is None and settings.uses_numpy:
+        fault = requirements.missing_numpy_headers(Path(np.get_include()))
+    if fault:
+        raise fault
 
 
-def _check(found: cython_settings.Settings) -> None:
-    absent = requirements.missing_headers(Path(include()))
-    if absent is None and found.uses_numpy:
-        absent = requirements.missing_numpy_headers(Path(np.get_include()))
-    if absent:
-        raise absent
+# ------------------------------------------------------------------------------ the module and its loops
 
 
-def _translated(
-    source: str, options: Options, found: cython_settings.Settings, *, name: str, folder: Path, module: str
-) -> Translated:
-    path = store.Cache.write_scratch(folder / f"{module.rpartition('.')[2]}.pyx", f"{source}\n")
+def _translated(cell: _Cell) -> Translated:
+    path = store.Cache.write_scratch(cell.folder / f"{cell.module.rpartition('.')[2]}.pyx", f"{cell.source}\n")
     return translate(
-        source,
+        cell.source,
         path=path,
-        module=module,
-        name=name,
-        cplus=options.cplus,
-        language_level=options.language_level or 3,
-        folders=[str(Path.cwd()), *map(str, found.folders)],
-        annotate="default" if options.annotate else "",
+        module=cell.module,
+        name=cell.name,
+        cplus=cell.options.cplus,
+        language_level=cell.options.language_level or 3,
+        folders=[str(Path.cwd()), *map(str, cell.settings.folders)],
+        annotate="default" if cell.options.annotate else "",
     )
 
 
-def _planned(made: Translated, source: str, options: Options, *, name: str, module: str, whole: bool) -> Kernels:
-    defined = nogil_clone.definitions(made.c, name=name)
-    wanted = [f.cname for f in made.functions if f.cname and not f.name.startswith("_")]
-    # Copies have lost the lines that whoever debugs wants.
-    wanted = [] if "-g" in options.compile_args else wanted
-    copied = nogil_clone.copies(defined, wanted, free=made.free, module=module)
-    return kernels(made.functions, defined=defined, copied=copied, text=Text(source), options=options, whole=whole)
+def _planned(cell: _Cell, translated: Translated) -> Loops:
+    options = cell.options
+    defined = nogil_clone.definitions(translated.c, name=cell.name)
+    names = [f.cname for f in translated.functions if f.cname and not f.name.startswith("_")]
+    # Clones have lost the lines that whoever debugs wants.
+    names = [] if "-g" in options.compile_args else names
+    return loops(
+        translated.functions,
+        defined=defined,
+        cloned=nogil_clone.clones(defined, names, free=translated.free, module=cell.module),
+        text=CellText(cell.source),
+        options=options,
+        # One unit where steps of the compiler's own part it already, or where a profile is kept by its name.
+        whole=bool(options.fast_math or options.pgo or cell.settings.sources),
+    )
 
 
-def _unit(
-    made: Translated,
-    planned: Kernels,
-    source: str,
-    options: Options,
-    found: cython_settings.Settings,
-    tool: toolchain.Toolchain,
-    *,
-    name: str,
-) -> _Unit:
-    told = native.described(tool)
-    plan = _plan(planned, made, source, options, told, tool)
-    openmp = ("-fopenmp",) if found.uses_openmp and told.openmp else ()
-    flags = (*compiler_flags(tool, options, found), *plan.flags, *openmp)
-    hot = hot_options(flags)
+def _unit(cell: _Cell, translated: Translated, planned: Loops) -> _Unit:
+    description = native.described(cell.tool)
+    plan = native.plan(
+        planned.calls | ({"errno"} if "libc.errno" in cell.source else set()),
+        fenv="fenv.h" in cell.source,
+        own={f.cname for f in translated.functions},
+        floats=cell.options.cplus,
+        options=cell.options,
+        description=description,
+        tool=cell.tool,
+    )
+    openmp = ("-fopenmp",) if cell.settings.uses_openmp and description.openmp else ()
+    flags = (*cython_settings.compiler_flags(cell.tool, cell.options, cell.settings), *plan.flags, *openmp)
+    link = (*cython_settings.linker_flags(cell.tool, cell.options, cell.settings), *plan.link)
+    hot = cython_settings.hot_options(flags)
     cold = planned.apart and not planned.rest and not any(i.python for i in planned.instances)
-    c = made.c if cold else _hot(made.c, *nogil_clone.user_part(made.c, name=name), words=hot)
+    c = translated.c
+    if not cold:
+        c = _hot(c, *nogil_clone.user_part(c, name=cell.name), words=hot)
     translation = codegen.append(
         "" if planned.apart else c,
         planned.text,
         planned.instances,
-        options=options,
+        options=cell.options,
         simd=plan.simd,
         judge=plan.judge,
-        seed=source,
+        seed=cell.source,
     )
-    link = (*linker_flags(tool, options, found), *plan.link)
     if planned.apart:
-        return _Unit(
-            tool, f"{c}\n{planned.real}\n", translation.text, flags, link, found.sources, translation, plan.notes
-        )
-    at = translation.text.index(_LOOPS, len(c))
-    text = _hot(translation.text, at, len(translation.text), words=hot)
-    return _Unit(tool, text, "", flags, link, found.sources, translation, plan.notes)
+        return _Unit(f"{c}\n{planned.real}\n", translation.text, flags, link, translation, plan.notes)
+    text = translation.text
+    text = _hot(text, text.index(_LOOPS, len(c)), len(text), words=hot)
+    return _Unit(text, "", flags, link, translation, plan.notes)
 
 
 def _hot(c: str, start: int, end: int, *, words: str) -> str:
@@ -175,90 +211,178 @@ def _hot(c: str, start: int, end: int, *, words: str) -> str:
     return f"{c[:start]}{head}{c[start:end]}\n#pragma GCC pop_options\n{c[end:]}"
 
 
-def _plan(
-    planned: Kernels,
-    made: Translated,
-    source: str,
-    options: Options,
-    told: toolchain.Description,
-    tool: toolchain.Toolchain,
-) -> native.Plan:
-    errno = {"errno"} if "libc.errno" in source else set()
-    return native.plan(
-        planned.calls | errno,
-        fenv="fenv.h" in source,
-        own={f.cname for f in made.functions},
-        floats=options.cplus,
-        options=options,
-        told=told,
-        tool=tool,
-    )
-
-
 # ------------------------------------------------------------------------------------ the compiler
 
 
-def _compiled(
-    unit: _Unit,
-    source: str,
-    options: Options,
-    found: cython_settings.Settings,
-    *,
-    library: Path,
-    name: str,
-    module: str,
-) -> tuple[Diagnostic, ...]:
-    """Compile and link ``unit``, with a profile where it was asked for."""
-    folder = library.parent
-    extra = [native.driver(unit.tool, parallel=bool(options.parallel), folder=folder), *map(Path, unit.sources)]
-    places = toolchain.places(unit.text, module=module, name=name, cell=source)
+def _compiled(cell: _Cell, unit: _Unit, library: Path) -> tuple[Diagnostic, ...]:
+    """Compile and link ``unit``, with a profile where the user asks for one."""
+    tool, options = cell.tool, cell.options
+    driver = native.driver(tool, parallel=bool(options.parallel), folder=cell.folder)
+    extra = [driver, *map(Path, cell.settings.sources)]
+    places = toolchain.places(unit.text, module=cell.module, name=cell.name, cell=cell.source)
     if "-g" in options.compile_args:  # whoever debugs wants lines of the cell
-        unit = replace(unit, text=toolchain.with_lines(unit.text, places, name=name))
+        unit = replace(unit, text=toolchain.with_lines(unit.text, places, name=cell.name))
         places = [0] * (unit.text.count("\n") + 1)
+    about: dict[str, Any] = {"name": cell.name, "cell": cell.source, "storage": native.storage()}
+    whole = functools.partial(toolchain.compile_shared, tool, unit.text, output=library, link=unit.link)
 
-    told: dict[str, Any] = {"name": name, "cell": source, "storage": native.storage()}
-    whole = functools.partial(toolchain.compile_shared, unit.tool, unit.text, output=library, link=unit.link)
-
-    def make(more: Sequence[str]) -> tuple[Diagnostic, ...]:
+    def build(more: Sequence[str]) -> tuple[Diagnostic, ...]:
         flags = [*unit.flags, *more]
         if not unit.loops:
-            return whole(flags=flags, extra_sources=extra, places=places, **told)
+            return whole(flags=flags, extra_sources=extra, places=places, **about)
         # Module and loops at once, on two cores: neither needs to see the other.
         fast = ["-O3" if f == "-O1" else f for f in flags]
-        parts = [folder / "module.o", folder / "loops.o"]
-        with ThreadPoolExecutor(1, thread_name_prefix="ufunc_magic-loops") as pool, toolchain.together(folder):
-            loops = pool.submit(toolchain.compile_object, unit.tool, unit.loops, output=parts[1], flags=fast, **told)
-            warned = toolchain.compile_object(unit.tool, unit.text, output=parts[0], flags=flags, places=places, **told)
-            loops.result()
-        toolchain.link_shared(unit.tool, [*parts, *extra], output=library, flags=flags, link=unit.link, **told)
-        return warned
+        parts = [cell.folder / "module.o", cell.folder / "loops.o"]
+        with ThreadPoolExecutor(1, thread_name_prefix="ufunc_magic-loops") as pool, toolchain.together(cell.folder):
+            beside = pool.submit(toolchain.compile_object, tool, unit.loops, output=parts[1], flags=fast, **about)
+            warnings = toolchain.compile_object(tool, unit.text, output=parts[0], flags=flags, places=places, **about)
+            beside.result()
+        toolchain.link_shared(tool, [*parts, *extra], output=library, flags=flags, link=unit.link, **about)
+        return warnings
 
     if not options.pgo:
-        return make(())
-    counted = folder / "profile"
-    _train(make, unit.tool, library, folder=counted, module=module, preload=found.preload)
-    return make(pgo.flags("use", folder=counted, toolchain=unit.tool))
+        return build(())
+    profile = cell.folder / "profile"
+    build(pgo.flags("gen", folder=profile, toolchain=tool))
+    _train(cell, library, profile)
+    return build(pgo.flags("use", folder=profile, toolchain=tool))
 
 
-def _train(
-    make: Callable[[Sequence[str]], object],
-    tool: toolchain.Toolchain,
-    library: Path,
-    *,
-    folder: Path,
-    module: str,
-    preload: Sequence[str],
-) -> None:
-    """Compile with counters, import the module in another process, and leave the profile in ``folder``."""
-    make(pgo.flags("gen", folder=folder, toolchain=tool))
-    status, said = toolchain.run_python(pgo.run_module_text(library, module=module, preload=preload))
-    if status or not pgo.is_written(folder):
-        last = said.strip().rpartition("\n")[2]
+def _train(cell: _Cell, library: Path, profile: Path) -> None:
+    """Import the module, compiled with counters, in another process, which leaves the profile in a folder."""
+    program = pgo.run_module_text(library, module=cell.module, preload=cell.settings.preload)
+    status, printed = toolchain.run_python(program)
+    if status or not pgo.is_written(profile):
+        last = printed.strip().rpartition("\n")[2]
         how = f"was ended by signal {-status}" if status < 0 else "failed" if status else "left no profile"
         raise ToolchainError(
             f"--pgo: the run that makes the profile {how}{f': {last}' if last else ''}.",
             remedy="The cell's own statements are what runs: they must end without an error.",
         )
-    merge = pgo.merge_command(folder, toolchain=tool)
-    if merge:
+    if merge := pgo.merge_command(profile, toolchain=cell.tool):
         toolchain.run(merge)
+
+
+# ---------------------------------------------------------------------- what the object code says of them
+
+
+def _entries(
+    planned: Loops, types: Sequence[tuple[int, ...]], forms: Mapping[str, Any], text: CellText
+) -> list[CellFunction]:
+    """One entry for each name, in the order of the cell."""
+    number = "Use an integer, floating-point or complex type of C."
+    by_name = function_entries.loops_by_name(planned.instances, types, remedy=number)
+    entries = []
+    for k in _representatives(planned):
+        signature, function = planned.instances[k].signature, planned.functions[k]
+        name, called, form = signature.name, signature.function, forms.get(signature.name)
+        # Without a Python form that only calculates, nobody knows what a call would do.
+        written = form if isinstance(form, python_form.Form) else None
+        harmless = written.pure if written else called.pure
+        notes = [*native.narrow(name, by_name[name], nin=signature.nin, core=signature.core)]
+        if not harmless:
+            notes.append(f"{function.name} may do more than calculate, so it was not called to be timed.")
+        entries.append(
+            function_entries.ufunc_entry(
+                signature,
+                by_name[name],
+                form=form,
+                timed=types[k] if harmless else (),
+                cautious=not written or (written.loops and not signature.core) or not called.pure,
+                notes=notes,
+            )
+        )
+    for rest in planned.rest:
+        function = rest.function
+        if function.kind == "cdef":
+            continue
+        form = forms.get(function.name)
+        described = Function(
+            name=function.name,
+            returns="",
+            parameters=tuple(Parameter(p.name, "") for p in function.parameters),
+            line=function.line,
+            text=text.definition(function.line),
+            doc=function.doc or text.comment(function.line),
+        )
+        samples = _samples(function) if isinstance(form, python_form.Form) and form.pure else ()
+        entries.append(function_entries.python_entry(described, reason=rest.reason, samples=samples, form=form))
+    return sorted(entries, key=lambda entry: entry.line)
+
+
+def _representatives(planned: Loops) -> list[int]:
+    """The loop that stands for each name: of a fused function the one for double, or else the last."""
+    signatures = [instance.signature for instance in planned.instances]
+    positions = {id(signature): k for k, signature in enumerate(signatures)}
+    return [positions[id(signature)] for signature in function_entries.representatives(signatures)]
+
+
+def _wanted_forms(planned: Loops) -> list[python_form.Wanted]:
+    """The functions to be written as Python."""
+    wanted = [
+        _wanted_ufunc(planned.instances[k].signature, planned.functions[k])
+        for k in _representatives(planned)[:MOST_TIMED]
+    ]
+    for rest in planned.rest:
+        if _samples(rest.function) and len(wanted) < MOST_TIMED:
+            wanted.append(python_form.Wanted(rest.function.name, rest.function.line))
+    return wanted
+
+
+def _wanted_ufunc(signature: Signature, function: CyFunction) -> python_form.Wanted:
+    return python_form.Wanted(
+        name=function.name,
+        line=function.line,
+        inputs=_numbers(signature.inputs),
+        outputs=_numbers(signature.outputs),
+        core=signature.core,
+        outs=tuple(o.index for o in signature.outputs if 0 <= o.index < len(function.parameters)),
+        fused=dict(function.fused),
+    )
+
+
+#: C types that are spelled otherwise than in the type table, or that mean something else to NumPy.
+_SPELLINGS = {
+    "float": "f",
+    "char": "b",
+    "Py_ssize_t": "q",
+    "ptrdiff_t": "q",
+    "size_t": "Q",
+    "bool": "?",
+    "__pyx_t_float_complex": "F",
+    "__pyx_t_double_complex": "D",
+    "__pyx_t_long_double_complex": "G",
+}
+
+
+def _kind(spelled: str) -> NumberType | None:
+    """The type that a C spelling means, as far as the spelling says."""
+    spelled = re.sub(r"^__pyx_t_5numpy_(\w+)_t$|^(u?int\d+)_t$", lambda m: m[1] or m[2], spelled)
+    return number_type(_SPELLINGS.get(spelled, spelled))
+
+
+def _numbers(operands: Sequence[Operand]) -> tuple[int, ...]:
+    """NumPy's type numbers for the Python forms; a typedef that nothing is known of counts as the usual one."""
+    kinds = ((o.type, _kind(o.type)) for o in operands)
+    return tuple(
+        kind.number if kind else 12 if re.search("float|double|real", spelled) else 9 for spelled, kind in kinds
+    )
+
+
+def _samples(function: CyFunction) -> tuple[str, ...]:
+    """What each parameter of a function takes, if it is numbers and arrays; else ``()``."""
+    if function.varargs or not any(_is_array(p.type) for p in function.parameters):
+        return ()
+    letters = [_sample(p.type) for p in function.parameters if not p.default]
+    return tuple(letters) if all(letters) else ()
+
+
+def _is_array(kind: CType) -> bool:
+    return kind.kind == "array" or kind.shown.startswith(("ndarray", "np.ndarray", "numpy.ndarray"))
+
+
+def _sample(kind: CType) -> str:
+    if kind.kind == "object" and _is_array(kind) and not kind.ndim:
+        return "O1"
+    known = _kind(kind.c) if kind.c else None
+    return f"{known.char}{kind.ndim}" if known else ""

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ...toolchain import header_digests
 
-__all__ = ["Names", "code", "cython_files", "digests", "local_files", "names"]
+__all__ = ["Names", "code", "cython_files", "digests", "names"]
 
 #: Come with Cython, whose version stands for them, or with NumPy.
 _KNOWN = frozenset({"cython", "libc", "libcpp", "cpython", "posix", "openmp", "numpy"})
@@ -130,8 +130,10 @@ def _listed(text: str) -> Iterator[str]:
             yield word[1]
 
 
-def local_files(source: str, *, folders: Sequence[Path] = (), cwd: Path | None = None, module: str = "") -> list[Path]:
-    """Every .pxd, .pxi and directly named header that ``source`` draws in, through others too.
+def cython_files(
+    source: str, *, folders: Sequence[Path] = (), cwd: Path | None = None, module: str = ""
+) -> list[tuple[Path, str]]:
+    """Every .pxd and .pxi file that ``source`` draws in, through others too, with its text.
 
     Parameters
     ----------
@@ -144,43 +146,27 @@ def local_files(source: str, *, folders: Sequence[Path] = (), cwd: Path | None =
     module : str
         The module's name: Cython reads ``<module>.pxd`` unasked.
     """
-    cwd = cwd or Path.cwd()
-    drawn = _drawn(source, folders, cwd, module)
-    texts = [(cwd, names(source)), *((path.parent, names(text)) for path, text in drawn)]
-    headers = [
-        place / header for folder, found in texts for header in found.headers for place in (folder, cwd, *folders)
-    ]
-    return [*dict.fromkeys([path for path, _ in drawn] + [Path(os.path.abspath(h)) for h in headers if h.is_file()])]
-
-
-def cython_files(
-    source: str, *, folders: Sequence[Path] = (), cwd: Path | None = None, module: str = ""
-) -> list[tuple[Path, str]]:
-    """The .pxd and .pxi files of `local_files` with their texts."""
-    return _drawn(source, folders, cwd or Path.cwd(), module)
-
-
-def _drawn(source: str, folders: Sequence[Path], cwd: Path, module: str) -> list[tuple[Path, str]]:
-    found = names(source)
-    if not (found.modules or found.includes or module):
+    top = names(source)
+    if not (top.modules or top.includes or module):
         return []
-    seen: dict[str, str] = {}
+    cwd = cwd or Path.cwd()
+    texts: dict[str, str] = {}
     places = [os.fspath(place) for place in (cwd, *folders)]
     # A module may be cimported from the folder that the interpreter imports from.
     roots = [*places, *(entry for entry in sys.path if entry)]
-    waiting = [(os.fspath(cwd), found)]
+    waiting = [(os.fspath(cwd), top)]
     paths = [os.path.join(root, f"{module}.pxd") for root in roots] if module else []
     while True:
         for path in paths:
             path = os.path.abspath(path)
-            if path not in seen and (text := _read(path)) is not None:
-                seen[path] = text
+            if path not in texts and (text := _read(path)) is not None:
+                texts[path] = text
                 waiting.append((os.path.dirname(path), names(text)))
         if not waiting:
-            return [(Path(path), text) for path, text in seen.items()]
-        folder, found = waiting.pop()
-        paths = [os.path.join(place, name) for name in found.includes for place in dict.fromkeys((folder, *places))]
-        paths += [path for name in found.modules for path in _candidates(name, folder, roots)]
+            return [(Path(path), text) for path, text in texts.items()]
+        folder, inner = waiting.pop()
+        paths = [os.path.join(place, name) for name in inner.includes for place in dict.fromkeys((folder, *places))]
+        paths += [path for name in inner.modules for path in _candidates(name, folder, roots)]
 
 
 def _candidates(name: str, folder: str, roots: Sequence[str]) -> Iterator[str]:
@@ -221,7 +207,7 @@ def digests(
     Parameters
     ----------
     source, folders, cwd, module
-        As for `local_files`; ``folders`` are also searched for C headers.
+        As for `cython_files`; ``folders`` are also searched for C headers.
     files : sequence of Path
         Sources and objects that are compiled and linked along, and files named as dependencies.
 
@@ -231,20 +217,19 @@ def digests(
         Sorted by path; None if a header's name is computed by a macro: then the result must not be cached.
     """
     cwd = cwd or Path.cwd()
-    drawn = _drawn(source, folders, cwd, module)
+    drawn = cython_files(source, folders=folders, cwd=cwd, module=module)
     texts = [(cwd, names(source)), *((path.parent, names(text)) for path, text in drawn)]
-    found = {os.fspath(p): hashlib.sha256(t.encode(errors="surrogateescape")).hexdigest() for p, t in drawn}
-    made = [path for path in files if path.suffix in _BINARY]
-    found |= {os.fspath(p): hashlib.sha256(p.read_bytes()).hexdigest() for p in made if p.is_file()}
-    read = [path for path in files if path not in made]
+    digests = {os.fspath(p): hashlib.sha256(t.encode(errors="surrogateescape")).hexdigest() for p, t in drawn}
+    binary = [path for path in files if path.suffix in _BINARY]
+    digests |= {os.fspath(p): hashlib.sha256(p.read_bytes()).hexdigest() for p in binary if p.is_file()}
+    unread = [path for path in files if path not in binary]
     for folder, named in texts:
-        lines = [f'#include "{header}"' for header in named.headers]
-        c_text = "\n".join((*lines, *named.verbatim))
-        if not c_text and not read:
+        c_text = "\n".join((*(f'#include "{header}"' for header in named.headers), *named.verbatim))
+        if not c_text and not unread:
             continue
-        headers = header_digests(c_text, folders=(folder, *folders), cwd=cwd, files=read)
-        read = []
+        headers = header_digests(c_text, folders=(folder, *folders), cwd=cwd, files=unread)
+        unread = []
         if headers is None:
             return None
-        found.update(headers)
-    return tuple(sorted(found.items()))
+        digests.update(headers)
+    return tuple(sorted(digests.items()))

@@ -1,9 +1,9 @@
-"""Copies of the cell's C functions that need no Python: what the vectorized loops call.
+"""Clones of the cell's C functions that need no Python and no GIL: what the vectorized loops call.
 
-In the C that Cython writes, most functions of numbers touch Python only where they raise.  A copy has, in the
+In the C that Cython writes, most functions of numbers touch Python only where they raise.  A clone has, in the
 place of each such block, a flag that it sets; the loop computes a block of elements without the GIL, and
 where the flag is set the block is computed once more by the function itself, which then raises.  Only a text
-in which every call is known to be harmless is copied; the rest runs with the GIL.  Pure text.
+in which every call is known to be harmless is cloned; the rest runs with the GIL.  Pure text.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
 
-__all__ = ["Copy", "Definition", "copies", "definitions", "user_part"]
+from ._private import CODE_SECTION, TYPES_SECTION, unknown_cython
 
-#: Name of the parameter that a copy sets where it would raise.
+__all__ = ["Clone", "Definition", "clones", "definitions", "user_part"]
+
+#: Name of the parameter that a clone sets where it would raise.
 _FAULT = "__ufm_fault"
 
 _HEAD = re.compile(r"^static (?P<head>[^\n;{}=]*?)(?P<name>__pyx_\w+)\((?P<params>[^\n]*)\) \{\n", re.M)
@@ -27,7 +29,7 @@ _AFTER_CALL = re.compile(
     r"if \(unlikely\([^;{}]*?(?:PyErr_Occurred|__Pyx_ErrOccurredWithGIL)\(\)\)+ __PYX_ERR\(\d+, \d+, (__pyx_L\w+)\)"
 )
 _ERROR_EXIT = re.compile(r"__pyx_L1_error:;(?P<code>.*?)(?P<end>__pyx_L0:;|\Z)", re.S)
-#: Declarations and marks that serve only what a copy has not.
+#: Declarations and marks that serve only what a clone has not.
 _IDLE = re.compile(
     r"^[ \t]*(?:PyObject \*__pyx_\w+ = NULL;|int __pyx_(?:lineno|clineno) = 0;|const char \*__pyx_filename = NULL;|"
     r"PyGILState_STATE __pyx_gilstate_save;|__Pyx_RefNanny\w+(?:\([^;]*\))?;?|__Pyx_TraceDeclarations\w*|"
@@ -63,8 +65,8 @@ class Definition:
 
 
 @dataclass(frozen=True)
-class Copy:
-    """One copy.
+class Clone:
+    """One clone.
 
     Attributes
     ----------
@@ -94,44 +96,48 @@ class Copy:
 
 def user_part(c: str, *, name: str) -> tuple[int, int]:
     """Where in Cython's C the code of the cell ``name`` stands: from its first function to the last."""
-    start = c.index("/* #### Code section: module_code ### */")
-    end = c.index("/* #### Code section: module_exttypes ### */", start)
+    start = c.find(CODE_SECTION)
+    end = c.find(TYPES_SECTION, start)
+    if start < 0 or end < 0:
+        raise unknown_cython("its C has no section of the module's code")
     first = c.find(f'/* "{name}":', start, end)
     return (first, end) if first >= 0 else (end, end)
 
 
 def definitions(c: str, *, name: str) -> dict[str, Definition]:
     """The functions of the cell by C name."""
-    start, end = user_part(c, name=name)
-    found = {}
-    for m in _HEAD.finditer(c, start, end):
+    defined = {}
+    for m in _HEAD.finditer(c, *user_part(c, name=name)):
         returns = re.sub(r"\b(?:CYTHON_INLINE|CYTHON_UNUSED|inline)\b", "", m["head"]).strip()
-        body = _COMMENT.sub("", c[m.end() : _end(c, m.end())])
-        found[m["name"]] = Definition(m["name"], returns, m["params"], body)
-    return found
+        body = _COMMENT.sub("", c[m.end() : _closing(c, m.end() - 2)])
+        defined[m["name"]] = Definition(m["name"], returns, m["params"], body)
+    return defined
 
 
-def _end(c: str, start: int) -> int:
-    """Where the body that begins at ``start`` ends; a brace at the start of a line may be an inner one's."""
-    depth, at = 1, start
-    for m in re.finditer(r'/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|[{}]', c[start:], re.S):
-        depth += {"{": 1, "}": -1}.get(m[0], 0)
-        at = start + m.start()
+_TEXT = r'/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|'
+_BRACKETS = {"{": re.compile(_TEXT + "[{}]", re.S), "(": re.compile(_TEXT + "[()]", re.S)}
+
+
+def _closing(text: str, start: int) -> int:
+    """Where the bracket at ``start`` is closed; those in comments and strings do not count."""
+    depth = 0
+    for m in _BRACKETS[text[start]].finditer(text, start):
+        depth += {"{": 1, "(": 1, "}": -1, ")": -1}.get(m[0], 0)
         if depth == 0:
-            break
-    return at
+            return m.start()
+    return len(text)
 
 
-def copies(
-    defined: Mapping[str, Definition], wanted: Iterable[str], *, free: frozenset[str], module: str
-) -> dict[str, Copy]:
-    """A copy of each function of ``wanted`` that can have one, and of the functions that those call.
+def clones(
+    defined: Mapping[str, Definition], names: Iterable[str], *, free: frozenset[str], module: str
+) -> dict[str, Clone]:
+    """A clone of each function of ``names`` that can have one, and of the functions that those call.
 
     Parameters
     ----------
     defined : mapping
         What `definitions` found.
-    wanted : iterable of str
+    names : iterable of str
         C names.
     free : frozenset of str
         C functions that may be called without the GIL.
@@ -143,36 +149,38 @@ def copies(
     dict
         In an order in which none calls a later one.
     """
-    made: dict[str, Copy] = {}
+    cloned: dict[str, Clone] = {}
     refused: set[str] = set()
     written_to = re.compile(rf"\b__pyx_v_\d+{re.escape(module)}_\w+(?:\.\w+|\[[^\]]*\])*\s*=[^=]")
 
     def make(name: str, above: tuple[str, ...]) -> bool:
-        if name in made:
+        if name in cloned:
             return True
         if name in refused or name in above or name not in defined:
             return False
-        copy = _copy(defined[name], lambda other: make(other, (*above, name)), made, defined.keys(), free, written_to)
-        if copy is None:
+        clone = _clone(
+            defined[name], lambda other: make(other, (*above, name)), cloned, defined.keys(), free, written_to
+        )
+        if clone is None:
             refused.add(name)
             return False
-        made[name] = copy
+        cloned[name] = clone
         return True
 
-    for name in wanted:
+    for name in names:
         make(name, ())
-    return made
+    return cloned
 
 
-def _copy(
+def _clone(
     definition: Definition,
     make: Callable[[str], bool],
-    made: Mapping[str, Copy],
+    cloned: Mapping[str, Clone],
     defined: Set[str],
     free: frozenset[str],
     written_to: re.Pattern[str],
-) -> Copy | None:
-    """The copy of one function, or None where it needs Python."""
+) -> Clone | None:
+    """The clone of one function, or None where it needs Python."""
     body = _IDLE.sub("", _NO_ASSERT.sub("", definition.body))
     # What is gone already, an index into the arguments of an exception, say, is no obstacle.
     past = _may_go_past(definition, _without_raising(body, past=False))
@@ -187,17 +195,17 @@ def _copy(
     own.discard(definition.name)
     if strange or not all(make(name) for name in sorted(own)):
         return None
-    callees = {name: made[name] for name in own}
+    callees = {name: cloned[name] for name in own}
     fails = _FAULT in body or any(c.fails for c in callees.values())
-    name = definition.name.replace("__pyx_", "__ufm_copy_", 1)
-    for called_name, copy in callees.items():
-        body = _renamed_call(body, called_name, copy.name, fails=copy.fails)
+    name = definition.name.replace("__pyx_", "__ufm_clone_", 1)
+    for called_name, callee in callees.items():
+        body = _renamed_call(body, called_name, callee.name, fails=callee.fails)
     if itself:
         body = _renamed_call(body, definition.name, name, fails=fails)
     if fails:
         parameters = f"{parameters}, int *{_FAULT}" if parameters != "void" else f"int *{_FAULT}"
     inner = re.compile(r"\b(?:for|while) \(")
-    return Copy(
+    return Clone(
         name=name,
         text=f"static inline {definition.returns} {name}({parameters})\n{{\n{body}}}\n",
         fails=fails,
@@ -210,27 +218,17 @@ def _copy(
 
 
 def _renamed_call(body: str, name: str, by: str, *, fails: bool) -> str:
-    """Calls of a copy in place of its original, with the flag handed on."""
+    """Calls of a clone in place of its original, with the flag handed on."""
     parts, at = [], 0
     for m in re.finditer(rf"\b{name}\(", body):
         if m.start() < at:
             continue
         end = _closing(body, m.end() - 1)
         inner = _renamed_call(body[m.end() : end], name, by, fails=fails)
-        given = ", ".join(filter(None, (inner, _FAULT if fails else "")))
-        parts += [body[at : m.start()], f"{by}({given})"]
+        arguments = ", ".join(filter(None, (inner, _FAULT if fails else "")))
+        parts += [body[at : m.start()], f"{by}({arguments})"]
         at = end + 1
     return "".join([*parts, body[at:]])
-
-
-def _closing(text: str, start: int) -> int:
-    """Where the parenthesis at ``start`` is closed."""
-    depth = 0
-    for at in range(start, len(text)):
-        depth += {"(": 1, ")": -1}.get(text[at], 0)
-        if depth == 0:
-            return at
-    return len(text)
 
 
 # ------------------------------------------------------------------------------ in place of raising
@@ -257,10 +255,10 @@ def _blocks(body: str, *, past: bool) -> str:
     for m in re.finditer(r"\{", body):
         if m.start() < at:
             continue
-        end = _brace(body, m.start())
+        end = _closing(body, m.start())
         inside = body[m.end() : end]
-        found = _UNCONDITIONAL.search(inside)
-        label = found[1] if found else ""
+        jump = _UNCONDITIONAL.search(inside)
+        label = jump[1] if jump else ""
         if _GIL_BLOCK.match(inside) and "__PYX_ERR" in inside:
             label = "__pyx_L1_error"
         # Any other label is that of a `try` of the cell's own.
@@ -271,15 +269,6 @@ def _blocks(body: str, *, past: bool) -> str:
         parts += [body[at : m.end()], inner, "}"]
         at = end + 1
     return "".join([*parts, body[at:]])
-
-
-def _brace(text: str, start: int) -> int:
-    depth = 0
-    for at in range(start, len(text)):
-        depth += {"{": 1, "}": -1}.get(text[at], 0)
-        if depth == 0:
-            return at
-    return len(text)
 
 
 def _may_go_past(definition: Definition, body: str) -> bool:
@@ -294,7 +283,7 @@ def _may_go_past(definition: Definition, body: str) -> bool:
     ):
         return False
     types = set(re.findall(r"^[ \t]*([A-Za-z_][\w ]*?) \**__pyx_[vr]_?\w*(?: = [^;]*)?;", body, re.M))
-    given = [p.replace("CYTHON_UNUSED ", "") for p in definition.parameters.split(", ")]
+    parameters = [p.replace("CYTHON_UNUSED ", "") for p in definition.parameters.split(", ")]
     # What Cython adds to the parameters of a cpdef function.
-    types |= {p.rsplit(" ", 1)[0] for p in given if " " in p and p != "int __pyx_skip_dispatch"}
+    types |= {p.rsplit(" ", 1)[0] for p in parameters if " " in p and p != "int __pyx_skip_dispatch"}
     return types <= {"double", "float", "long double", "return"}

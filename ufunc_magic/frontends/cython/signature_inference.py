@@ -9,15 +9,14 @@ from typing import Literal
 
 from ...model import Function, Options, Parameter, Signature, SignatureError, Unit
 from .. import operands
-from .cell_text import Text
+from .cython_function import CellText, CType, CyFunction
 from .nogil_clone import Definition
-from .symbol_table import CType, CyFunction
 
-__all__ = ["Rest", "Role", "c_type", "planned"]
+__all__ = ["Candidate", "NoUfunc", "c_type", "infer"]
 
 
 @dataclass(frozen=True)
-class Rest:
+class NoUfunc:
     """A function that stays what it is to Python, and why: ``reason`` completes "The function ..."."""
 
     function: CyFunction
@@ -25,11 +24,11 @@ class Rest:
 
 
 @dataclass(frozen=True)
-class Role:
+class Candidate:
     """A function with what the cell's text and its C say of it."""
 
     function: CyFunction
-    text: Text
+    text: CellText
     definition: Definition | None
     cplus: bool
     #: Outputs that a ctuple holds stand behind the parameters, as pointers.
@@ -44,40 +43,47 @@ class Role:
         return f"{self.function.name} (line {self.function.line})"
 
 
-def planned(role: Role, options: Options, defined: Mapping[str, Definition]) -> Signature | Rest:
-    function = role.function
-    annotation = role.text.annotation(function.line)
+def infer(candidate: Candidate, options: Options, defined: Mapping[str, Definition]) -> Signature | NoUfunc:
+    """The ufunc that a function can be, or why it can be none.
+
+    Raises
+    ------
+    SignatureError
+        If its comment asks for what it cannot be.
+    """
+    function = candidate.function
+    annotation = candidate.text.annotation(function.line)
     reason = _reason(function)
     if reason:
         if annotation:
             raise SignatureError(
-                f"{role.place}: '# ufunc: {annotation}' asks for a ufunc, but the function {reason}.",
+                f"{candidate.place}: '# ufunc: {annotation}' asks for a ufunc, but the function {reason}.",
                 remedy="Give it typed parameters and a typed result, or take the comment away.",
             )
-        return Rest(function, reason)
+        return NoUfunc(function, reason)
     described = Function(
         name=function.name,
         returns="void"
-        if role.outputs or function.returns.kind == "void"
-        else c_type(function.returns, cplus=role.cplus),
+        if candidate.outputs or function.returns.kind == "void"
+        else c_type(function.returns, cplus=candidate.cplus),
         parameters=(
-            *(_parameter(p.name, p.type, role, line=function.line) for p in function.parameters),
+            *(_parameter(p.name, p.type, candidate, line=function.line) for p in function.parameters),
             *(
-                Parameter(f"out{n}", c_type(t, cplus=role.cplus), pointer=1, access="write")
-                for n, t in enumerate(role.outputs, 1)
+                Parameter(f"out{n}", c_type(t, cplus=candidate.cplus), pointer=1, access="write")
+                for n, t in enumerate(candidate.outputs, 1)
             ),
         ),
         line=function.line,
-        text=role.text.definition(function.line),
-        doc=function.doc or role.text.comment(function.line),
+        text=candidate.text.definition(function.line),
+        doc=function.doc or candidate.text.comment(function.line),
         annotation=annotation or _evident(function),
     )
-    taken = [p.name for p in function.parameters if p.type.kind == "array"]
-    if taken and _wants_owner(function.cname, defined):
-        return Rest(function, f"uses the array '{taken[0]}' as a Python object")
-    if taken and not (annotation or _evident(function)):
-        return Rest(
-            function, f"takes the array '{taken[0]}', and no # ufunc: (n)->() above it says its core dimensions"
+    arrays = [p.name for p in function.parameters if p.type.kind == "array"]
+    if arrays and _wants_owner(function.cname, defined):
+        return NoUfunc(function, f"uses the array '{arrays[0]}' as a Python object")
+    if arrays and not (annotation or _evident(function)):
+        return NoUfunc(
+            function, f"takes the array '{arrays[0]}', and no # ufunc: (n)->() above it says its core dimensions"
         )
     try:
         signatures, plains = operands.plan(
@@ -89,23 +95,23 @@ def planned(role: Role, options: Options, defined: Mapping[str, Definition]) -> 
         why = plains[0]
         speaks_of_it = why.reason.split(" ", 1)[0] in ("gives", "takes", "has", "returns")
         reason = why.reason if speaks_of_it else f"has a parameter that cannot be an operand: {why.reason}"
-        return Rest(function, _cython(f"{reason}{f' ({why.remedy})' if why.remedy else ''}"))
-    _check_ranks(signatures[0], role)
+        return NoUfunc(function, _cython(f"{reason}{f' ({why.remedy})' if why.remedy else ''}"))
+    _check_ranks(signatures[0], candidate)
     # A memoryview knows its size.
     pointers = any(p.type.kind == "pointer" for p in function.parameters)
     notes = tuple(n for n in signatures[0].notes if pointers or not n.startswith("No integer parameter"))
     return replace(signatures[0], notes=notes)
 
 
-def _wants_owner(cname: str, defined: Mapping[str, Definition], seen: frozenset[str] = frozenset()) -> bool:
+def _wants_owner(cname: str, defined: Mapping[str, Definition], callers: frozenset[str] = frozenset()) -> bool:
     """Whether C asks for the object behind a memoryview, which the loops' memoryviews do not have."""
-    if cname not in defined or cname in seen:
+    if cname not in defined or cname in callers:
         return False
     body = defined[cname].body
     if re.search(r"__pyx_memoryview_(?!slice_memviewslice)|__pyx_memview_slice|\.memview\)? ?->", body):
         return True
     called = set(re.findall(r"\b(__pyx_(?:f|fuse)_\w+)\(", body)) & defined.keys()
-    return any(_wants_owner(name, defined, seen | {cname}) for name in called)
+    return any(_wants_owner(name, defined, callers | {cname}) for name in called)
 
 
 def _cython(message: str) -> str:
@@ -151,11 +157,11 @@ def c_type(kind: CType, *, cplus: bool) -> str:
     return kind.c
 
 
-def _parameter(name: str, kind: CType, role: Role, *, line: int) -> Parameter:
-    c = c_type(kind, cplus=role.cplus)
+def _parameter(name: str, kind: CType, candidate: Candidate, *, line: int) -> Parameter:
+    c = c_type(kind, cplus=candidate.cplus)
     if kind.kind == "number":
         return Parameter(name, c, line=line)
-    access, indexed = _access(name, role.definition.body if role.definition else "")
+    access, indexed = _access(name, candidate.definition.body if candidate.definition else "")
     array = kind.kind == "array"
     return Parameter(name, c, const=kind.const, pointer=1, access=access, indexed=indexed or array, line=line)
 
@@ -188,15 +194,16 @@ def _access(name: str, body: str) -> tuple[_Access, bool]:
     return ("read" if reads else "none"), indexed
 
 
-def _check_ranks(signature: Signature, role: Role) -> None:
+def _check_ranks(signature: Signature, candidate: Candidate) -> None:
     """A typed memoryview has the number of dimensions that it is declared with."""
     for operand in (*signature.inputs, *signature.outputs):
-        if not 0 <= operand.index < len(role.function.parameters):
+        if not 0 <= operand.index < len(candidate.function.parameters):
             continue
-        kind = role.function.parameters[operand.index].type
+        kind = candidate.function.parameters[operand.index].type
         if kind.kind == "array" and len(operand.core) != kind.ndim:
+            annotation = candidate.text.annotation(candidate.function.line)
             raise SignatureError(
-                f"{role.place}: '# ufunc: {role.text.annotation(role.function.line)}' gives '{operand.name}' "
+                f"{candidate.place}: '# ufunc: {annotation}' gives '{operand.name}' "
                 f"{len(operand.core)} dimensions, and {kind.shown} has {kind.ndim}.",
                 remedy=f"Write ({','.join('klmn'[-kind.ndim :])}) for it.",
             )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["SYNTAX", "Place", "Reading", "bare", "depth_of", "habit"]
+__all__ = ["SYNTAX", "Place", "Reading", "depth_of", "syntax_hint"]
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Place:
         """The last line above that holds code, and its number; 0 if there is none."""
         lines = self.cell.split("\n")[: max(self.line - 1, 0)]
         for number in range(len(lines), 0, -1):
-            if bare(lines[number - 1]).strip():
+            if _bare(lines[number - 1]).strip():
                 return number, lines[number - 1]
         return 0, ""
 
@@ -46,7 +46,7 @@ _C_TYPE = (
 )
 
 
-def bare(line: str) -> str:
+def _bare(line: str) -> str:
     """``line`` without its comment and with its strings emptied."""
     line = re.sub(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'", lambda m: m[0][0] + " " * (len(m[0]) - 2) + m[0][0], line)
     return line.partition("#")[0]
@@ -59,8 +59,8 @@ SYNTAX = (
 
 _BRACES = "This is C: use %%c_ufunc for it. In Cython the line ends with a colon and the body is indented."
 
-#: Pattern in the line that Cython points at -> what it is a habit of.
-_HABITS: tuple[tuple[str, str], ...] = (
+#: Pattern in the line that Cython points at -> what to write instead.
+_SLIPS: tuple[tuple[str, str], ...] = (
     (r"^\s*%%?\w+", "A magic stands in the first line of its cell: take this line away, or make it the first."),
     (r"^\s*(?:static\s+|inline\s+|const\s+)*\w[\w\s*]*\([^()]*\)\s*\{", _BRACES),
     (rf"^\s*(?:static\s+|inline\s+|const\s+)*{_C_TYPE}[\s*]+\w+\s*\(.*\).*:\s*$",
@@ -106,9 +106,9 @@ _HABITS: tuple[tuple[str, str], ...] = (
 )  # fmt: skip
 
 
-def habit(place: Place, message: str) -> Reading | str:
+def syntax_hint(place: Place, message: str) -> Reading | str:
     """What to say for a ``message`` of Cython's parser; only a hint where its own words will do."""
-    code = bare(place.text)
+    code = _bare(place.text)
     if message.startswith("Unrecognized character"):
         return _character(place)
     if message.startswith("Unexpected token"):
@@ -119,11 +119,11 @@ def habit(place: Place, message: str) -> Reading | str:
         return _colon(place.line, code)
     number, above = place.before
     if number and _opens_block(above) and message.startswith(_AFTER_A_HEAD):
-        if bare(above).rstrip().endswith("{"):
-            return Reading("Expected ':', found '{'", number, bare(above).rindex("{") + 1, _BRACES)
+        if _bare(above).rstrip().endswith("{"):
+            return Reading("Expected ':', found '{'", number, _bare(above).rindex("{") + 1, _BRACES)
         if depth_of(place.text) > depth_of(above) and not _unclosed(place):
-            return _colon(number, bare(above))
-    if hint := next((hint for pattern, hint in _HABITS if re.search(pattern, code)), ""):
+            return _colon(number, _bare(above))
+    if hint := next((hint for pattern, hint in _SLIPS if re.search(pattern, code)), ""):
         return hint
     if (extra := _unopened(code)) and message.startswith(("Syntax error", "Expected")):
         return Reading(f"'{code[extra - 1]}' closes nothing", place.line, extra, "")
@@ -143,7 +143,7 @@ def _colon(line: int, code: str) -> Reading:
 
 def _opens_block(line: str) -> bool:
     """Whether a line without a colon at its end is the head of a block all the same."""
-    head = bare(line).rstrip()
+    head = _bare(line).rstrip()
     function = r"(?:cdef|cpdef)\b[^=]*\)\s*(?:except\b[^()]*|noexcept|nogil|with\s+gil|\s)*\{?$"
     block = r"(?:def|if|elif|else|for|while|with|try|class|cdef\s+(?:class|struct|union|enum|extern))\b"
     plain_c = r"\w[\w\s*]*\([^()]*\)\s*\{$"
@@ -151,7 +151,7 @@ def _opens_block(line: str) -> bool:
 
 
 def _by_words(place: Place, message: str, number: int, above: str) -> Reading | str:
-    if message.startswith("Expected an id") and not bare(place.text[place.column - 1 :]).strip():
+    if message.startswith("Expected an id") and not _bare(place.text[place.column - 1 :]).strip():
         return "The line ends where a value or a name should stand."
     if message.startswith("Expected an increase in indentation"):
         return f"The block that line {number} opens is indented, or holds 'pass'." if number else ""
@@ -160,7 +160,7 @@ def _by_words(place: Place, message: str, number: int, above: str) -> Reading | 
     if re.match("Inconsistent indentation", message):
         hint = "Start this line in the same column as another of its block."
         return Reading("Inconsistent indentation", place.line, depth_of(place.text) + 1, hint)
-    deeper = number and depth_of(place.text) > depth_of(above) and not bare(above).rstrip().endswith(":")
+    deeper = number and depth_of(place.text) > depth_of(above) and not _bare(above).rstrip().endswith(":")
     if re.match("Expected an id|Possible inc", message) and deeper:
         hint = f"Line {number} opens no block: indent this line like it."
         return Reading("Unexpected indentation", place.line, depth_of(place.text) + 1, hint)
@@ -186,10 +186,10 @@ def _character(place: Place) -> Reading:
 def _unclosed_text(place: Place) -> Reading | str:
     """The last three quotes that open a text, where one is open to the end of the cell."""
     opened = None
-    for found in re.finditer(r"#[^\n]*|\"\"\"|'''|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'", place.cell):
-        if opened is None and len(found[0]) == 3 and found[0] in ('"""', "'''"):
-            opened = found
-        elif opened is not None and found[0] == opened[0]:
+    for match in re.finditer(r"#[^\n]*|\"\"\"|'''|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'", place.cell):
+        if opened is None and match[0] in ('"""', "'''"):
+            opened = match
+        elif opened is not None and match[0] == opened[0]:
             opened = None
     if opened is None:
         return ""
@@ -216,7 +216,7 @@ def _unclosed(place: Place) -> tuple[int, int] | None:
     opened: list[tuple[int, int]] = []
     lines = place.cell.split("\n")
     for number, line in enumerate(lines[: place.line], 1):
-        code = bare(line)
+        code = _bare(line)
         for column, character in enumerate(code, 1):
             if character in "([{":
                 opened.append((number, column))

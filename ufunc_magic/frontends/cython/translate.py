@@ -6,21 +6,16 @@ symbol table after its analysis.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from Cython.Compiler import Main, Options, Pipeline
-from Cython.Compiler.ParseTreeTransforms import AnalyseExpressionsTransform
-from Cython.Compiler.StringEncoding import EncodedString
-
-from ...model import CompileError, Diagnostic
+from ...model import Diagnostic
 from . import cython_errors
-from .cdef_variant import add_twins, note_returns
-from .cell_text import Text
-from .cython_run import Run
-from .symbol_table import CyFunction, free_functions, functions
+from ._private import AnalyseExpressionsTransform, EncodedString, Main, Options, Pipeline, PyrexTypes
+from .cdef_variant import PREFIX, Variants, is_number
+from .cython_function import CellText, CType, CyFunction, CyParameter
 
 __all__ = ["Translated", "translate"]
 
@@ -69,82 +64,196 @@ def translate(
     CompileError
         With Cython's errors on the cell's lines.
     """
-    wanted: dict[str, Any] = {}
+    known: dict[str, Any] = {}
+    c_file = path.with_suffix(".cpp" if cplus else ".c")
     for _ in range(3):
-        heard, run = _run(path, module, name, cplus, language_level, folders, annotate, wanted, Text(source))
-        if heard.errors:
-            raise _compile_error(heard, name=name, cell=source)
-        missing = {k: t for k, t in run.returned.items() if run.twins.get(k) != t}
-        if not missing:
+        options = Main.CompilationOptions(
+            Options.default_options,
+            language_level=language_level,
+            output_file=str(c_file),
+            include_path=list(folders),
+            cplus=cplus,
+            annotate=annotate or False,
+        )
+        options.configure_language_defaults("pyx")
+        desc = Main.FileSourceDescriptor(str(path), name)
+        desc.file_path = name  # what tracebacks say
+        with cython_errors.Listening(path) as listening:
+            context = Main.Context.from_options(options)
+            compilation = Main.CompilationSource(desc, EncodedString(module), str(path.parent))
+            result = Main.create_default_resultobj(compilation, options)
+            run = _Run(desc, context, Variants(CellText(source), known))
+            stages = Pipeline.create_pyx_pipeline(context, options, result)
+            Pipeline.run_pipeline(run.stages(stages), compilation)
+        if listening.errors:
+            # A variant repeats the complaints about its original.
+            errors = [c for n, c in enumerate(listening.errors) if c not in listening.errors[:n]]
+            raise cython_errors.compile_error(errors, name=name, cell=source)
+        variants = run.variants
+        if all(variants.declared.get(name) == kind for name, kind in variants.returned.items()):
             break
         # The guess was wrong, or there was none: now Cython has said what they return.
-        wanted = dict(run.returned)
-    diagnostics = cython_errors.warnings(heard.warnings, name=name, cell=source)
+        known = variants.returned
     page = path.with_suffix(".html")
     return Translated(
-        c=run.c_file.read_text(encoding="utf-8"),
-        functions=tuple(functions(run)),
-        free=free_functions(run),
-        diagnostics=diagnostics,
+        c=c_file.read_text(encoding="utf-8"),
+        functions=tuple(_functions(run)),
+        free=_free_functions(run),
+        diagnostics=cython_errors.warnings(listening.warnings, name=name, cell=source),
         annotated=page if annotate and page.exists() else None,
     )
 
 
-def _compile_error(heard: cython_errors.Listening, *, name: str, cell: str) -> CompileError:
-    # A twin repeats the complaints about its original.
-    said = [c for n, c in enumerate(heard.errors) if c not in heard.errors[:n]]
-    return cython_errors.compile_error(said, name=name, cell=cell)
+@dataclass(eq=False)
+class _Run:
+    """One run of Cython's pipeline: the cell's descriptor, Cython's context, the tree once it is analysed."""
 
+    desc: Any
+    context: Any
+    variants: Variants
+    tree: Any = field(default=None)
 
-# ------------------------------------------------------------------------------------- the pipeline
+    def stages(self, stages: Sequence[Any]) -> list[Callable[[Any], Any]]:
+        """The pipeline with three looks at the tree: after parsing, after the analysis, before C is written."""
+        looking = [stages[0], self.variants.add]
+        for stage in stages[1:-1]:
+            looking.append(stage)
+            if isinstance(stage, AnalyseExpressionsTransform):
+                looking.append(self.variants.note_returns)
+        return [*looking, self._use_all, stages[-1]]
 
-
-def _run(
-    path: Path,
-    module: str,
-    name: str,
-    cplus: bool,
-    language_level: int,
-    folders: Sequence[str],
-    annotate: str,
-    wanted: Mapping[str, Any],
-    text: Text,
-) -> tuple[cython_errors.Listening, Run]:
-    c_file = path.with_suffix(".cpp" if cplus else ".c")
-    options = Main.CompilationOptions(
-        Options.default_options,
-        language_level=language_level,
-        output_file=str(c_file),
-        include_path=list(folders),
-        cplus=cplus,
-        annotate=annotate or False,
-    )
-    options.configure_language_defaults("pyx")
-    listening = cython_errors.Listening(path)
-    desc = Main.FileSourceDescriptor(str(path), name)
-    desc.file_path = name  # what tracebacks say
-    with listening:
-        context = Main.Context.from_options(options)
-        source = Main.CompilationSource(desc, EncodedString(module), str(path.parent))
-        result = Main.create_default_resultobj(source, options)
-        run = Run(desc, context, c_file, wanted, text)
-        Pipeline.run_pipeline(_stages(run, Pipeline.create_pyx_pipeline(context, options, result)), source)
-    return listening, run
-
-
-def _stages(run: Run, stages: Sequence[Any]) -> list[Any]:
-    """The pipeline with three looks at the tree: after parsing, after the analysis, before C is written."""
-    looking = [stages[0], lambda tree: add_twins(run, tree)]
-    for stage in stages[1:-1]:
-        looking.append(stage)
-        if isinstance(stage, AnalyseExpressionsTransform):
-            looking.append(lambda tree: note_returns(run, tree))
-
-    def keep(tree: Any) -> Any:
-        run.tree = tree
+    def _use_all(self, tree: Any) -> Any:
+        self.tree = tree
         for entry in tree.scope.cfunc_entries:
-            if entry.pos is not None and entry.pos[0] is run.desc:
+            if entry.pos is not None and entry.pos[0] is self.desc:
                 entry.used = True  # or C has no specialisation of a fused function that nobody calls
         return tree
 
-    return [*looking, keep, stages[-1]]
+
+# -------------------------------------------------------------------------------- Cython's symbol table
+
+
+def _ctype(kind: Any) -> CType:
+    shown = str(kind)
+    const = bool(getattr(kind, "is_const", False))
+    if getattr(kind, "is_cv_qualified", False):
+        kind = kind.cv_base_type
+    if kind.is_void:
+        return CType("void", shown=shown)
+    if kind.is_pyobject:
+        if getattr(kind, "is_buffer", False) and kind.dtype.is_numeric:
+            element = _ctype(kind.dtype)
+            return CType("object", element.c, ndim=kind.ndim, shown=f"numpy.ndarray of {kind.dtype}")
+        return CType("object", shown="numpy.ndarray" if "ndarray" in shown else shown)
+    if kind.is_memoryviewslice:
+        element = _ctype(kind.dtype)
+        direct = all(access == "direct" for access, _ in kind.axes)
+        if element.kind != "number" or not direct:
+            return CType("other", shown=shown)
+        return CType("array", element.c, element.const, len(kind.axes), shown=shown)
+    if kind.is_ptr and not kind.base_type.is_cfunction:
+        element = _ctype(kind.base_type)
+        if element.kind != "number" or kind.base_type is PyrexTypes.c_char_type:
+            return CType("other", shown=shown)
+        return CType("pointer", element.c, element.const, shown=shown)
+    if getattr(kind, "is_ctuple", False):
+        fields = tuple(_ctype(component) for component in kind.components)
+        return CType("tuple" if all(f.kind == "number" for f in fields) else "other", fields=fields, shown=shown)
+    if is_number(kind) and not kind.is_fused:
+        bint = kind is PyrexTypes.c_bint_type
+        return CType("number", "bint" if bint else kind.empty_declaration_code(), const, shown=shown)
+    return CType("other", shown=shown)
+
+
+def _functions(run: _Run) -> list[CyFunction]:
+    """The functions of the cell, from Cython's symbol table."""
+    c_functions: dict[str, CyFunction] = {}  # by C name
+    for entry in run.tree.scope.cfunc_entries:
+        if entry.pos is None or entry.pos[0] is not run.desc or entry.visibility == "extern":
+            continue
+        if entry.type.is_cfunction and entry.func_cname and not entry.type.is_fused:
+            c_functions.setdefault(entry.func_cname, _c_function(entry, run))
+    variants = {f.name.removeprefix(PREFIX): f for f in c_functions.values() if f.name.startswith(PREFIX)}
+    functions = [f for f in c_functions.values() if not f.name.startswith(PREFIX)]
+    known = {function.name for function in functions}
+    for name, node in run.variants.definitions.items():
+        if name not in known and node.pos[0] is run.desc:
+            variant = variants.get(name) if name in run.variants.returned else None
+            functions.append(_def_function(node, variant, doc=run.variants.docs.get(name, "")))
+    return sorted(functions, key=lambda f: f.line)
+
+
+def _c_function(entry: Any, run: _Run) -> CyFunction:
+    kind, name = entry.type, str(entry.name).partition("[")[0]
+    optional = len(kind.args) - kind.optional_arg_count
+    parameters = [
+        CyParameter(str(arg.name or f"x{n}"), _ctype(arg.type), n >= optional) for n, arg in enumerate(kind.args)
+    ]
+    value = kind.exception_value
+    return CyFunction(
+        name=name,
+        kind="cpdef" if kind.is_overridable else "cdef",
+        line=entry.pos[1],
+        cname=entry.func_cname,
+        parameters=tuple(parameters),
+        returns=_ctype(kind.return_type),
+        skip_dispatch=bool(kind.is_overridable),
+        value="" if value is None else str(value),
+        raises=bool(kind.exception_check) or value is not None,
+        nogil=bool(kind.nogil),
+        varargs=bool(kind.has_varargs),
+        fused=_specialization(run.tree.scope.entries.get(name), kind),
+        doc=run.variants.docs.get(name, ""),
+    )
+
+
+def _specialization(general: Any, specific: Any) -> dict[str, str]:
+    """What each fused type stands for in one specialisation of a function: ``{"number": "double"}``.
+
+    Cython remembers this in the scope of the copied tree only, so it is found again by specialising.
+    """
+    kind = getattr(general, "type", None)
+    if kind is None or not kind.is_fused or not kind.is_cfunction or len(kind.args) != len(specific.args):
+        return {}
+    for _, chosen in kind.get_all_specialized_permutations():
+        types = [arg.type.specialize(chosen) if arg.type.is_fused else arg.type for arg in kind.args]
+        if all(one.same_as(arg.type) for one, arg in zip(types, specific.args, strict=True)):
+            return {fused.name: str(t) for fused, t in chosen.items()}
+    return {}
+
+
+def _def_function(node: Any, variant: CyFunction | None, *, doc: str) -> CyFunction:
+    fused = CType("other", shown="fused type, of which only cdef and cpdef make loops")
+    types = [fused if a.type.is_fused else _ctype(a.type) for a in node.args]
+    function = CyFunction(
+        name=str(node.name),
+        kind="def",
+        line=node.pos[1],
+        cname="",
+        parameters=tuple(CyParameter(str(a.name), t, bool(a.default)) for a, t in zip(node.args, types, strict=True)),
+        returns=CType("object", shown="object"),
+        varargs=bool(node.star_arg or node.starstar_arg or any(a.kw_only for a in node.args)),
+        doc=doc,
+    )
+    if variant is None:
+        return function
+    return replace(function, cname=variant.cname, parameters=variant.parameters, returns=variant.returns)
+
+
+def _free_functions(run: _Run) -> frozenset[str]:
+    """C names of everything that was declared nogil, in the cell and in what it cimports."""
+    names: set[str] = set()
+    visited, waiting = set(), [run.tree.scope, *run.context.modules.values()]
+    while waiting:
+        scope = waiting.pop()
+        if id(scope) in visited or not hasattr(scope, "entries"):
+            continue
+        visited.add(id(scope))
+        for entry in list(scope.entries.values()):
+            waiting.extend(filter(None, (entry.as_module, getattr(entry.type, "scope", None))))
+            if entry.is_cfunction and entry.type.is_cfunction and entry.type.nogil:
+                names.update({str(entry.func_cname or ""), str(entry.cname)})
+            for other in entry.overloaded_alternatives:
+                if getattr(other.type, "nogil", False):
+                    names.add(str(other.func_cname or other.cname))
+    return frozenset(names - {""})

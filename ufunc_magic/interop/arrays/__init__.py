@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from ...lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .pointers import asarray as asarray
+    from .pointers import asarray as asarray, ascapsule as ascapsule, pointer as pointer
 else:
     __getattr__ = lazy_names(
         __name__,
         {
-            "pointers": "asarray",
+            "pointers": "asarray ascapsule pointer",
         },
     )

@@ -7,13 +7,19 @@ from typing import TYPE_CHECKING
 from ...lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .c_address import address as address, leaf_address as leaf_address
+    from .c_address import (
+        address as address,
+        ctypes_function as ctypes_function,
+        leaf_address as leaf_address,
+        lowlevel as lowlevel,
+        prototype as prototype,
+    )
     from .c_header import get_include as get_include, write_header as write_header
 else:
     __getattr__ = lazy_names(
         __name__,
         {
-            "c_address": "address leaf_address",
+            "c_address": "address ctypes_function leaf_address lowlevel prototype",
             "c_header": "get_include write_header",
         },
     )

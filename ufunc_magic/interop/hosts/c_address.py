@@ -16,7 +16,7 @@ import numpy as np
 
 from ... import runtime
 from ...model import TYPES, FunctionCode, LoopCode, ObjectCode, SignatureError
-from ...runtime import Library, object_code_of
+from ...runtime import Library, origin_of
 from ..arrays import asarray
 
 __all__ = ["address", "ctypes_function", "leaf_address", "lowlevel", "prototype"]
@@ -170,9 +170,9 @@ def _found(function: Any) -> tuple[FunctionCode, ObjectCode]:
     SignatureError
         If it is none.
     """
-    found = object_code_of(function)
-    code = None if found is None else next((f for f in found[0].functions if f.name == found[1]), None)
-    if found is None or code is None or code.kind not in ("ufunc", "plain"):
+    origin = origin_of(function)
+    code = None if origin is None else origin.function_code
+    if origin is None or code is None or code.kind not in ("ufunc", "plain"):
         raise SignatureError(
             f"{function!r:.80} is no C function of ufunc_magic's.",
             remedy="Give a ufunc or a plain C function of a cell, of compile_c() or c_ufunc().",
@@ -182,7 +182,7 @@ def _found(function: Any) -> tuple[FunctionCode, ObjectCode]:
             f"{code.name} works on arrays, {code.core}, so it has no scalar form.",
             remedy="Give it a last parameter void *data: then it stays a plain C function, which has an address.",
         )
-    return code, found[0]
+    return code, origin.object_code
 
 
 def _library(code: FunctionCode, object_code: ObjectCode) -> Library:
@@ -193,8 +193,8 @@ def _library(code: FunctionCode, object_code: ObjectCode) -> Library:
     SignatureError
         If there is no machine code of the function for C in this process.
     """
-    made = runtime.held(object_code)
-    library = None if made is None else made.library
+    build = runtime.loaded(object_code)
+    library = None if build is None else build.loaded.library
     if object_code.options.get("sandbox"):
         raise SignatureError(
             f"{code.name} runs in a sandbox: it has no address in this process.", remedy="Leave --sandbox out."

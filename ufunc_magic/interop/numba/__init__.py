@@ -9,11 +9,13 @@ from ...lazy import lazy_names
 if TYPE_CHECKING:
     from .from_numba import object_code as object_code
     from .numba_extension import install as install
+    from .ufunc_typing import restored_link as restored_link
 else:
     __getattr__ = lazy_names(
         __name__,
         {
             "from_numba": "object_code",
             "numba_extension": "install",
+            "ufunc_typing": "restored_link",
         },
     )

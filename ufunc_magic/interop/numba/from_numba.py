@@ -1,24 +1,29 @@
-"""Numba functions as object code that needs no Numba: the door of ``from_numba`` and of ``dumps(numba_function)``."""
+"""Numba functions as object code that needs no Numba: the door of ``from_numba`` and of ``dumps(numba_function)``.
+
+What Numba compiled (`numba_functions`) becomes kernels in assembly (`numba_kernels`); the C written here stands between
+those and the driver: plans, tables, the loop that raises.
+"""
 
 from __future__ import annotations
 
-import shlex
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from pathlib import Path
+from string import Template
 from typing import TYPE_CHECKING, Any
 
-from ... import frontends, runtime, store, toolchain
-from ...model import FunctionCode, LoopCode, ObjectCode, ToolchainError, required_glibc
-from ...runtime import PRELOAD
-from . import numba_unit
-from .numba_functions import NumbaFunction, is_numba, read
+import numpy as np
+
+from ... import codegen, frontends, runtime, store, toolchain
+from ...model import TYPES, FunctionCode, LoopCode, ObjectCode, ToolchainError, required_glibc
+from .numba_functions import NumbaFunction, Overload, read
 
 if TYPE_CHECKING:
-    from .numba_kernels import Emitted
+    from .numba_kernels import Kernels
 
-__all__ = ["is_numba", "object_code"]
+__all__ = ["object_code"]
 
 
 def object_code(func: Any, *, signatures: Sequence[str] | None = None, folder: Path, name: str = "") -> ObjectCode:
@@ -45,76 +50,15 @@ def object_code(func: Any, *, signatures: Sequence[str] | None = None, folder: P
     SignatureError
         If it has no compiled signature of numbers, or needs Numba at run time.
     CompileError, ToolchainError
-        If the C compiler that links it does not work.
+        If the C compiler that links it does not work, or Numba is of a version that this cannot read.
     """
     function = read(func, signatures=signatures, name=name)
-    from .numba_kernels import emit, emit_relocatable, versions  # they import Numba and llvmlite
+    from . import numba_kernels  # it imports Numba and llvmlite
 
-    told = versions()
-    command = libc = ""
-    preload: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    try:
-        tool = toolchain.find()
-    except ToolchainError:
-        if toolchain.find_all():  # CC names none: an error, as everywhere
-            raise
-        code, preload, notes = emit_relocatable(function), PRELOAD, (_NO_LINKER,)
-    else:
-        compiler = frontends.described(tool)
-        emitted = emit(function, libmvec=compiler.libmvec)
-        code, command = _linked(function, emitted, tool, folder=folder)
-        told, libc = f"{told}, {compiler.version}", required_glibc(code)
-    return ObjectCode(
-        code=code,
-        target=replace(runtime.here(), libc=libc),
-        functions=(_entry(function),),
-        language="numba",
-        toolchain=told,
-        source=function.source,
-        name=function.name,
-        command=command,
-        preload=preload,
-        notes=notes,
-    )
-
-
-_NO_LINKER = "no C compiler was found to link with: a process that loads this needs llvmlite"
-
-
-def _linked(function: NumbaFunction, emitted: Emitted, tool: toolchain.Toolchain, *, folder: Path) -> tuple[bytes, str]:
-    """A shared library of the kernels, the driver and the unit between them; the command."""
-    compiled = store.Cache.write_scratch(folder / "kernels.s", emitted.assembly)
-    library = folder / "kernels.so"
-    flags, link = toolchain.base_flags(tool), (*_link(tool, emitted), *toolchain.base_link(tool))
-    toolchain.compile_shared(
-        tool,
-        numba_unit.text(function, emitted),
-        output=library,
-        flags=flags,
-        link=link,
-        extra_sources=[compiled, frontends.driver(tool, parallel=False, folder=folder)],
-        name=function.name,
-        cell=function.source,
-        storage=frontends.storage(),
-    )
-    return library.read_bytes(), shlex.join([*tool.command, *flags, "-", compiled.name, *link])
-
-
-def _link(tool: toolchain.Toolchain, emitted: Emitted) -> tuple[str, ...]:
-    """No symbol table, no padding, and libmvec where the compiler does not link it with libm."""
-    if not sys.platform.startswith("linux"):
-        return ()
-    library = toolchain.libmvec_path() if emitted.simd and tool.kind != "gcc" else ""
-    # base_link says so to gcc; zig's linker does not know it.
-    small = ("-Wl,-s", "-Wl,-z,noseparate-code") if tool.kind == "clang" else ("-Wl,-s",)
-    return (*small, library) if library else small
-
-
-def _entry(function: NumbaFunction) -> FunctionCode:
+    versions = numba_kernels.versions()
     results = ("out",) if function.nout == 1 else tuple(f"out{n}" for n in range(1, function.nout + 1))
     loops = tuple(LoopCode(k, overload.types) for k, overload in enumerate(function.overloads))
-    return FunctionCode(
+    entry = FunctionCode(
         name=function.name,
         kind="ufunc",
         nin=function.nin,
@@ -126,5 +70,131 @@ def _entry(function: NumbaFunction) -> FunctionCode:
         doc=function.doc,
         source=function.source,
         line=function.line,
-        notes=(*function.notes, *frontends.narrow(function.name, loops, remedy=", or compile it for f8")),
+    )
+    common: dict[str, Any] = {
+        "functions": (entry,),
+        "language": "numba",
+        "source": function.source,
+        "name": function.name,
+    }
+    try:
+        tool = toolchain.find()
+    except ToolchainError:
+        if toolchain.find_all():  # CC names none: an error, as everywhere
+            raise
+        # A process that loads this needs llvmlite.
+        return ObjectCode(
+            code=numba_kernels.emit_relocatable(function),
+            target=replace(runtime.here(), libc=""),
+            toolchain=versions,
+            preload=runtime.PRELOAD,
+            **common,
+        )
+    compiler = frontends.described(tool)
+    kernels = numba_kernels.emit(function, libmvec=compiler.libmvec)
+    code = _linked(function, kernels, tool, folder=folder)
+    return ObjectCode(
+        code=code,
+        target=replace(runtime.here(), libc=required_glibc(code)),
+        toolchain=f"{versions}, {compiler.version}",
+        **common,
+    )
+
+
+def _linked(function: NumbaFunction, kernels: Kernels, tool: toolchain.Toolchain, *, folder: Path) -> bytes:
+    """A shared library of the kernels, the driver and the unit between them."""
+    assembly = store.Cache.write_scratch(folder / "kernels.s", kernels.assembly)
+    library = folder / "kernels.so"
+    flags, link = toolchain.base_flags(tool), toolchain.base_link(tool)
+    if sys.platform.startswith("linux"):
+        # No symbol table, no padding (base_link says so to gcc; zig's linker does not know it), and libmvec where
+        # the compiler does not link it with libm.
+        padding = ("-Wl,-z,noseparate-code",) if tool.kind == "clang" else ()
+        libmvec = toolchain.libmvec_path() if kernels.simd and tool.kind != "gcc" else ""
+        link = ("-Wl,-s", *padding, *([libmvec] if libmvec else []), *link)
+    toolchain.compile_shared(
+        tool,
+        _unit(function, kernels),
+        output=library,
+        flags=flags,
+        link=link,
+        extra_sources=[assembly, frontends.driver(tool, parallel=False, folder=folder)],
+        name=function.name,
+        cell=function.source,
+        storage=frontends.storage(),
+    )
+    return library.read_bytes()
+
+
+# ---------------------------------------------------------------------------------------- the unit in C
+
+
+def _unit(function: NumbaFunction, kernels: Kernels) -> str:
+    """The translation unit that is linked with the kernels and the driver."""
+    needs = sorted(name for name in kernels.undefined if name.startswith(("NRT_", "Py", "numba_")))
+    parts = [f"#define __UFM_WANT_{name} 1" for name in needs]
+    if any(kernels.raises):
+        parts.append("#define __UFM_RAISES 1")
+    numbers = [str(t) for overload in function.overloads for t in overload.types]
+    parts += [
+        codegen.template("interface.h"),
+        codegen.template("numba.c"),
+        *_vector_math(kernels.simd),
+        f"static const __ufm_byte __ufm_types[] = {{{', '.join(numbers)}}};",
+    ]
+    offset = 0
+    for k, overload in enumerate(function.overloads):
+        parts.append(_loop(k, function, overload, kernels, offset=offset))
+        offset += len(overload.types)
+    loops = ", ".join(f"__ufm_loop_{k}" for k in range(len(function.overloads)))
+    kind = "void (*const __ufm_loops[])(__ufm_char **, const __ufm_intp *, const __ufm_intp *, void *)"
+    return "\n".join([*parts, f"extern __UFM_EXPORT {kind};\n{kind} = {{{loops}}};\n"])
+
+
+def _vector_math(functions: Set[str]) -> list[str]:
+    """Our own vector versions, where they beat libmvec's; made visible, for Numba's code is another object."""
+    text = codegen.template("simdmath.h")
+    ours = sorted(name for name in functions if f"__UFM_WANT_{name}\n" in text)
+    if not ours:
+        return []
+    symbols = [n for n in re.findall(r'__asm__\("(_ZGV\w+)"\)', text) if n.rpartition("_")[2] in ours]
+    return [
+        *(f"#define __UFM_WANT_{name} 1" for name in ours),
+        text,
+        "#if !defined __clang__ && __GNUC__ >= 11 && defined __x86_64__ && defined __ELF__",
+        *(f'__asm__(".globl {name}\\n\\t.hidden {name}");' for name in symbols),
+        "#endif",
+    ]
+
+
+def _loop(k: int, function: NumbaFunction, overload: Overload, kernels: Kernels, *, offset: int) -> str:
+    sizes = [np.dtype(TYPES[t].char).itemsize for t in overload.types]
+    nin, count = len(overload.inputs), len(sizes)
+    versions = range(len(kernels.levels or ("",)))
+    place = "__ufm_p[{n}] + j * __ufm_s[{n}]"
+    copy = "__builtin_memcpy({to}, {source}, {size});"
+    loads = [copy.format(to=f"at[{n}]", source=place.format(n=n), size=sizes[n]) for n in range(nin)]
+    stores = [copy.format(to=place.format(n=n), source=f"at[{n}]", size=sizes[n]) for n in range(nin, count)]
+    raises = kernels.raises[k]
+    return Template(
+        codegen.template("numbaloop.c")
+    ).substitute(
+        k=k,
+        name=function.name if function.name.isidentifier() else "a function",  # it stands in a comment
+        declarations="\n".join(f"int __ufm_compiled_{k}_{n}(__ufm_intp, __ufm_char **);" for n in versions),
+        dispatch="\n    ".join(
+            f"if (__UFM_LEVEL_{n}) return __ufm_compiled_{k}_{n}(__ufm_m, __ufm_p);" for n in reversed(versions[1:])
+        ),
+        sizes=", ".join(map(str, sizes)),
+        all=count,
+        loads=" ".join(loads),
+        stores=" ".join(stores),
+        **{"raise": "if (status) { __ufm_raise(status, said); return 1; }" if raises else "(void)status; (void)said;"},
+        offset=offset,
+        nin=nin,
+        nout=count - nin,
+        # 16 elements of four bytes and more fill whole vectors of every width; narrow ones take 64.
+        pad=1 if not kernels.simd else 16 if min(sizes) >= 4 else 64,
+        judge=0 if function.fast_math else 1,
+        python=int(raises),
     )

@@ -16,12 +16,12 @@ import llvmlite.binding as llvm
 from ... import store, toolchain
 from ...frontends import compiler_flags
 from ...model import TYPES, ObjectCode, UfuncMagicError, make_options
-from ...runtime import object_code_of
+from ...runtime import origin_of
 
 if TYPE_CHECKING:
-    from .loop_symbols import Linked
+    from .ufunc_typing import Link
 
-__all__ = ["library"]
+__all__ = ["inline_function"]
 
 #: Options that change no number; a cell with others is called, not inlined.
 _HARMLESS = frozenset(
@@ -39,34 +39,37 @@ _PURE = frozenset(
     ).split()
     for suffix in ("", "f")
 )
+#: What keeps something from one call to the next, or is not what it seems.
+_STATEFUL = re.compile(r"(?m)^@.*? = .*?\b(?:global|thread_local|alias|ifunc)\b|strictfp| asm |volatile")
 _LLVM = {"?": "i8", "b": "i8", "B": "i8", "h": "i16", "H": "i16", "f": "float", "d": "double"}
 
 
 @cache
-def library(link: Linked, place: int, codegen: Any) -> Any:
-    """Numba's code library with the function of a loop as ``link.inline(place)``; None where it cannot be had.
+def inline_function(link: Link, place: int, codegen: Any) -> Any:
+    """Numba's code library with the function of a loop, under the library's own name; None where it cannot be had.
 
     Parameters
     ----------
-    link : Linked
+    link : Link
     place : int
-        Of a loop in ``link.scalars``.
+        Of a loop whose function can be called by itself.
     codegen : numba.core.codegen.CPUCodegen
         For which it is made.
     """
-    found = object_code_of(link.ufunc)
-    if found is None or link.code.nout != 1 or not _certain(found[0]):
+    origin = origin_of(link.ufunc)
+    if origin is None or link.code.nout != 1 or not _certain(origin.object_code):
         return None
+    symbol = f"{link.prefix}.inline{place}"
     letters = [TYPES[number].char for number in link.code.loops[place].types]
     for compiler in toolchain.find_all():
-        code = _bitcode(found[0], compiler) if compiler.kind in ("clang", "zig") else b""
-        text = _text(code, found[1], letters, link.inline(place)) if code else ""
+        code = _bitcode(origin.object_code, compiler) if compiler.kind in ("clang", "zig") else b""
+        text = _assembly(code, origin.name, letters, symbol) if code else ""
         if text:
             module = llvm.parse_assembly(text)
-            module.triple, module.data_layout = llvm.get_process_triple(), codegen._data_layout
-            made = codegen.create_library(link.inline(place))
-            made.add_llvm_module(module)
-            return made
+            module.triple, module.data_layout = llvm.get_process_triple(), str(codegen.target_data)
+            library = codegen.create_library(symbol)
+            library.add_llvm_module(module)
+            return library
     return None
 
 
@@ -88,9 +91,9 @@ def _bitcode(object_code: ObjectCode, compiler: toolchain.Toolchain) -> bytes:
         return b""
     flags = (*flags, "-emit-llvm", "-g0", "-ffp-contract=off", "-fno-math-errno", "-w")
     key = store.key(["llvm", object_code.source, repr(compiler.identity()), repr(flags)])
-    kept = store.default().get(key)
-    if kept is not None:
-        return kept.code
+    entry = store.default().get(key)
+    if entry is not None:
+        return entry.code
     with store.default().scratch() as folder:
         output = folder / "cell.bc"
         try:
@@ -104,19 +107,19 @@ def _bitcode(object_code: ObjectCode, compiler: toolchain.Toolchain) -> bytes:
     return code
 
 
-def _text(code: bytes, name: str, letters: list[str], symbol: str) -> str:
+def _assembly(code: bytes, name: str, letters: list[str], symbol: str) -> str:
     """LLVM assembly of one function of ``code``, named ``symbol``; empty where it may not or cannot be taken."""
     try:
         module = llvm.parse_bitcode(code)
-        wanted = module.get_function(name)
+        function = module.get_function(name)
     except (RuntimeError, NameError):  # of another LLVM; or the function's name in C is another
         return ""
-    if wanted.is_declaration or wanted.linkage != llvm.Linkage.external:
+    if function.is_declaration or function.linkage != llvm.Linkage.external:
         return ""
     for defined in (*module.functions, *module.global_variables):
         if not defined.is_declaration and defined.name != name:
             defined.linkage = "internal"
-    wanted.name, wanted.visibility = symbol, "default"
+    function.name, function.visibility = symbol, "default"
     passes = llvm.create_new_module_pass_manager()
     passes.add_global_dead_code_eliminate_pass()
     machine = llvm.Target.from_default_triple().create_target_machine()
@@ -124,26 +127,14 @@ def _text(code: bytes, name: str, letters: list[str], symbol: str) -> str:
     text = re.sub(r"(?m)^!(llvm\.(module\.flags|ident|dbg\.cu|errno\.tbaa)) = .*$", "", str(module))
     # For the CPU that Numba compiles for, and inlined like any other.
     text = re.sub(r"(?m)^(attributes #\d+) = \{.*\}$", r"\1 = { nounwind }", text)
-    return text if _stateless(module, text) and _of_type(text, symbol, letters) else ""
+    callees = [f.name for f in module.functions if f.is_declaration]
+    pure = all(callee in _PURE or callee.startswith("llvm.") for callee in callees) and not _STATEFUL.search(text)
+    return text if pure and _has_types(text, symbol, letters) else ""
 
 
-def _stateless(module: Any, text: str) -> bool:
-    """Nothing is kept from one call to the next, and nothing is called but libm."""
-    called = [f.name for f in module.functions if f.is_declaration]
-    return (
-        not re.search(r"(?m)^@.*? = .*?\b(global|thread_local|alias|ifunc)\b", text)
-        and "strictfp" not in text
-        and " asm " not in text
-        and "volatile" not in text
-        and all(name in _PURE or name.startswith("llvm.") for name in called)
-    )
-
-
-def _of_type(text: str, symbol: str, letters: list[str]) -> bool:
+def _has_types(text: str, symbol: str, letters: list[str]) -> bool:
     """The function has exactly the loop's types, in its order."""
-    found = re.search(rf'(?m)^define [^@\n]*?(\S+) @"?{re.escape(symbol)}"?\(([^)\n]*)\)', text)
-    if not found:
-        return False
+    header = re.search(rf'(?m)^define [^@\n]*?(\S+) @"?{re.escape(symbol)}"?\(([^)\n]*)\)', text)
     kinds = [_LLVM.get(letter, "i64" if letter in "lLqQ" else "i32") for letter in letters]
-    given = [argument.split()[0] for argument in found[2].split(",")]
-    return [*given, found[1]] == kinds and "?" not in letters
+    parameters = [argument.split()[0] for argument in header[2].split(",")] if header else []
+    return header is not None and [*parameters, header[1]] == kinds and "?" not in letters

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from ...model import MAX_OPERANDS, TYPES, SignatureError, loop_order
+from . import _private
 
-__all__ = ["NumbaFunction", "Overload", "is_numba", "read"]
+__all__ = ["NumbaFunction", "Overload", "read"]
 
 
 @dataclass(frozen=True)
@@ -57,11 +58,6 @@ class NumbaFunction:
         return len(self.overloads[0].outputs)
 
 
-def is_numba(func: object) -> bool:
-    """Whether `read` may know it: asked without importing Numba."""
-    return type(func).__module__.partition(".")[0] == "numba"
-
-
 def read(func: Any, *, signatures: Sequence[str] | None = None, name: str = "") -> NumbaFunction:
     """Read an ``@njit`` or ``@vectorize`` function.
 
@@ -80,49 +76,45 @@ def read(func: Any, *, signatures: Sequence[str] | None = None, name: str = "") 
         If it is none of Numba's functions of numbers, or has no such signature.
     """
     dispatcher, identity = _dispatcher(func)
-    title = name or dispatcher.py_func.__name__
-    results = _results(func, dispatcher, signatures, title)
-    judged = [_overload(result) for result in results]
-    overloads = [o for o in judged if isinstance(o, Overload)]
-    refused = [o for o in judged if isinstance(o, str)]
+    function = dispatcher.py_func
+    name = name or function.__name__
+    overloads: list[Overload] = []
+    refusals: list[str] = []
+    for result in _compile_results(func, dispatcher, signatures, name):
+        overload = _overload(result)
+        if isinstance(overload, str):
+            refusals.append(overload)
+        else:
+            overloads.append(overload)
     if not overloads:
         raise SignatureError(
-            f"{title} has no compiled signature of numbers{f': {refused[0]}' if refused else ''}.",
+            f"{name} has no compiled signature of numbers{f': {refusals[0]}' if refusals else ''}.",
             remedy='Call it once, or say which: signatures=["f8(f8)"].',
         )
-    if signatures is not None and refused:
-        raise SignatureError(f"{title}: {refused[0]}.", remedy="Give signatures of numbers.")
-    counts = {(len(o.inputs), len(o.outputs)) for o in overloads}
-    if len(counts) > 1:
+    if signatures is not None and refusals:
+        raise SignatureError(f"{name}: {refusals[0]}.", remedy="Give signatures of numbers.")
+    if len({(len(o.inputs), len(o.outputs)) for o in overloads}) > 1:
         raise SignatureError(
-            f"{title} is compiled for different numbers of arguments or results.",
+            f"{name} is compiled for different numbers of arguments or results.",
             remedy='Say which to take: signatures=["f8(f8)"].',
         )
-    return _described(dispatcher, title, overloads, identity, refused)
-
-
-def _described(
-    dispatcher: Any, title: str, overloads: Sequence[Overload], identity: int | str | None, refused: Sequence[str]
-) -> NumbaFunction:
-    function = dispatcher.py_func
-    ordered = {o.types[: len(o.inputs)]: o for o in sorted(overloads, key=lambda o: loop_order(o.types))}
-    first = overloads[0]
     try:
         source = inspect.getsource(function)
     except (OSError, TypeError):  # made by exec, or in a plain interactive session
         source = ""
+    nin = len(overloads[0].inputs)
     names = [n for n, p in inspect.signature(function).parameters.items() if p.kind != p.VAR_POSITIONAL]
-    parameters = [names[n] if n < len(names) else f"x{n + 1}" for n in range(len(first.inputs))]
+    by_inputs = {o.types[:nin]: o for o in sorted(overloads, key=lambda o: loop_order(o.types))}
     return NumbaFunction(
-        name=title,
-        overloads=tuple(ordered.values()),
-        parameters=tuple(parameters),
+        name=name,
+        overloads=tuple(by_inputs.values()),
+        parameters=tuple(names[n] if n < len(names) else f"x{n + 1}" for n in range(nin)),
         identity=identity,
         doc=inspect.cleandoc(function.__doc__ or ""),
         source=source,
         line=function.__code__.co_firstlineno,
         fast_math=bool(dispatcher.targetoptions.get("fastmath")),
-        notes=tuple(f"left out: {reason}" for reason in refused),
+        notes=tuple(f"left out: {reason}" for reason in refusals),
     )
 
 
@@ -132,93 +124,82 @@ def _dispatcher(func: Any) -> tuple[Any, int | str | None]:
     from numba.np.ufunc.dufunc import DUFunc
     from numba.np.ufunc.gufunc import GUFunc
 
+    remedy = "Give a function decorated with @njit or @vectorize."
     if isinstance(func, DUFunc):
         identity = func.identity
-        return func._dispatcher, identity if identity is not None or not func.reorderable else "reorderable"
+        identity = identity if identity is not None or not func.reorderable else "reorderable"
+        return _private.dispatcher_of(func), identity
     if isinstance(func, CPUDispatcher):
         return func, None
     if isinstance(func, GUFunc):
-        raise SignatureError(f"{func.__name__} is made by @guvectorize: its arrays need Numba.", remedy=_REMEDY)
+        raise SignatureError(f"{func.__name__} is made by @guvectorize: its arrays need Numba.", remedy=remedy)
     if isinstance(func, np.ufunc):
         raise SignatureError(
             f"{func.__name__} is a ufunc whose machine code cannot be asked for.",
             remedy='Give one that @vectorize made, without target="parallel".',
         )
-    raise SignatureError(f"{func!r} is no compiled function of Numba's.", remedy=_REMEDY)
+    raise SignatureError(f"{func!r} is no compiled function of Numba's.", remedy=remedy)
 
 
-_REMEDY = "Give a function decorated with @njit or @vectorize."
-
-
-def _results(func: Any, dispatcher: Any, signatures: Sequence[str] | None, title: str) -> list[Any]:
+def _compile_results(func: Any, dispatcher: Any, signatures: Sequence[str] | None, name: str) -> list[Any]:
     """What Numba compiled: everything, or what ``signatures`` name, compiled now if need be."""
     from numba.core.errors import NumbaError
 
+    results = dispatcher.overloads
     if signatures is None:
-        return list(dispatcher.overloads.values())
-    found = []
-    for words in signatures:
-        arguments, returned = _numba_signature(words)
-        if arguments not in _compiled(dispatcher):
+        return list(results.values())
+    for signature in signatures:
+        arguments, returned = _numba_signature(signature)
+        # Numba's own keys of @vectorize functions are whole signatures.
+        if arguments not in (tuple(r.signature.args) for r in results.values()):
             compile_: Callable[[Any], object] = func.add if func is not dispatcher else dispatcher.compile
             try:
                 compile_(arguments if returned is None else returned(*arguments))
             except NumbaError as fault:
-                raise SignatureError(f"{title} does not compile for {words}: {fault}") from fault
+                raise SignatureError(f"{name} does not compile for {signature}: {fault}") from fault
             except (RuntimeError, TypeError) as fault:  # explicit signatures forbid new ones
-                known = ", ".join(str(r.signature) for r in dispatcher.overloads.values())
+                known = ", ".join(str(r.signature) for r in results.values())
                 raise SignatureError(
-                    f"{title} is compiled for {known} only, not for {words}.", remedy="Add it to the decorator."
+                    f"{name} is compiled for {known} only, not for {signature}.", remedy="Add it to the decorator."
                 ) from fault
-        found.append(_compiled(dispatcher)[arguments])
-    return found
+    by_arguments = {tuple(r.signature.args): r for r in results.values()}
+    return [by_arguments[_numba_signature(signature)[0]] for signature in signatures]
 
 
-def _compiled(dispatcher: Any) -> dict[tuple[Any, ...], Any]:
-    """What is compiled, by types of arguments; Numba's own keys of ``@vectorize`` functions are whole signatures."""
-    return {tuple(result.signature.args): result for result in dispatcher.overloads.values()}
-
-
-def _numba_signature(words: str) -> tuple[tuple[Any, ...], Any]:
+def _numba_signature(signature: str) -> tuple[tuple[Any, ...], Any]:
     from numba import from_dtype
     from numba.core import sigutils
 
     try:
-        if "->" not in words:
-            arguments, returned = sigutils.normalize_signature(words)
+        if "->" not in signature:
+            arguments, returned = sigutils.normalize_signature(signature)
             return tuple(arguments), returned
-        inputs, _, outputs = words.partition("->")
-        made = [[from_dtype(np.dtype(c)) for c in letters.strip()] for letters in (inputs, outputs)]
-        return tuple(made[0]), made[1][0] if len(made[1]) == 1 else None
+        inputs, outputs = ([from_dtype(np.dtype(c)) for c in part.strip()] for part in signature.split("->", 1))
+        return tuple(inputs), outputs[0] if len(outputs) == 1 else None
     except (TypeError, NameError, SyntaxError, AttributeError, NotImplementedError) as fault:
-        raise SignatureError(f"{words!r} is no signature: {fault}.", remedy='Write "f8(f8, i8)" or "dl->d".') from fault
+        raise SignatureError(
+            f"{signature!r} is no signature: {fault}.", remedy='Write "f8(f8, i8)" or "dl->d".'
+        ) from fault
 
 
 def _overload(result: Any) -> Overload | str:
     """The overload, or why it is no loop."""
     from numba.core import types
+    from numba.np.numpy_support import as_dtype
 
     signature = result.signature
     if result.objectmode:
         return f"{signature} runs as Python objects"
     returned = signature.return_type
+    inputs = tuple(signature.args)
     outputs = tuple(returned.types) if isinstance(returned, types.BaseTuple) else (returned,)
     numbers = []
-    for kind in (*signature.args, *outputs):
-        number = _type_number(kind)
-        if number is None:
+    for kind in (*inputs, *outputs):
+        is_number = isinstance(kind, types.Boolean | types.Number) and not isinstance(kind, types.Literal)
+        number = int(as_dtype(kind).num) if is_number else None
+        if number not in TYPES:
             return f"{signature}: {kind} is not a number"
         numbers.append(number)
-    if not 0 < len(signature.args) <= len(numbers) - 1 or len(numbers) > MAX_OPERANDS:
+    if not inputs or not outputs or len(numbers) > MAX_OPERANDS:
         return f"{signature}: a ufunc has inputs and outputs, {MAX_OPERANDS} at most"
-    return Overload(tuple(signature.args), outputs, tuple(numbers), result)
-
-
-def _type_number(kind: Any) -> int | None:
-    from numba.core import types
-    from numba.np.numpy_support import as_dtype
-
-    if not isinstance(kind, types.Boolean | types.Number) or isinstance(kind, types.Literal):
-        return None
-    number = int(as_dtype(kind).num)
-    return number if number in TYPES else None
+    return Overload(inputs, outputs, tuple(numbers), result)

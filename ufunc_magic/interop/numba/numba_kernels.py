@@ -1,38 +1,45 @@
-"""Numba's LLVM code to assembly: kernels that inline the compiled function over whole arrays.
+"""Numba's LLVM code to machine code: kernels that inline the compiled function over whole arrays.
 
-For each overload ``k`` two functions are written around the compiled one (`numbaloops`), linked with Numba's LLVM
-code, optimised together and written as position-independent assembly:
+For each overload ``k`` two functions are written around the compiled one, linked with Numba's LLVM code, optimised
+together and written as position-independent assembly:
 
 * ``int __ufm_compiled_<k>_<level>(intptr count, char **operands)``, the kernel of a plan, once per CPU level;
 * ``int __ufm_one_<k>(char **operands, void **said)``, one element, which says what was raised.
+
+Where there is no linker, NumPy's inner loop itself is written, ``__ufm_loop_<k>``, with templates/numba.ll.
+
+The compiled function is ``i32 f(T *result, excinfo **, arguments...)`` by Numba's data models and calling convention
+(``numba/core/callconv.py``).
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
 import llvmlite
 import llvmlite.binding as llvm
 import numba
+from llvmlite import ir
+from numba.core import cgutils, serialize, types
 from numba.core.compiler_lock import global_compiler_lock
 
 from ... import codegen
 from ...model import SignatureError, ToolchainError
-from . import numba_loops, numba_math
-from .numba_errors import with_texts
-from .numba_functions import NumbaFunction
+from . import _private
+from .numba_functions import NumbaFunction, Overload
 
-__all__ = ["LEVELS", "Emitted", "emit", "emit_relocatable", "versions"]
+__all__ = ["LEVELS", "Kernels", "emit", "emit_relocatable", "versions"]
 
 #: CPU levels of the x86-64 psABI that kernels are made for, the one for every CPU first.
 LEVELS = ("x86-64", "x86-64-v3", "x86-64-v4")
 
 
 @dataclass(frozen=True)
-class Emitted:
+class Kernels:
     """Machine code and what the unit around it must know.
 
     Attributes
@@ -45,7 +52,7 @@ class Emitted:
         For each overload whether it may raise.
     simd : frozenset of str
         Functions of libm that kernels may call for whole vectors.
-    wanted : frozenset of str
+    undefined : frozenset of str
         Symbols that the object takes from elsewhere.
     """
 
@@ -53,7 +60,7 @@ class Emitted:
     levels: tuple[str, ...]
     raises: tuple[bool, ...]
     simd: frozenset[str]
-    wanted: frozenset[str]
+    undefined: frozenset[str]
 
 
 def versions() -> str:
@@ -61,7 +68,7 @@ def versions() -> str:
     return f"numba {numba.__version__}, llvmlite {llvmlite.__version__}"
 
 
-def emit(function: NumbaFunction, *, libmvec: Set[str] = frozenset()) -> Emitted:
+def emit(function: NumbaFunction, *, libmvec: Set[str] = frozenset()) -> Kernels:
     """Machine code for every overload.
 
     Parameters
@@ -79,16 +86,16 @@ def emit(function: NumbaFunction, *, libmvec: Set[str] = frozenset()) -> Emitted
         machine = _machine()
         levels = LEVELS if machine.triple.startswith("x86_64") else ()
         libraries = _libraries(function)
-        simd = numba_math.used("".join(libraries), libmvec if levels else frozenset())
-        parts = [
-            (library, numba_loops.kernels(o, k, levels, allocates="@NRT_Allocate" in library, even=bool(simd)))
+        simd = _libm_calls("".join(libraries)) & libmvec if levels else frozenset()
+        loops = [
+            _kernels(o, k, levels, allocates="@NRT_Allocate" in library, even=bool(simd))
             for k, (o, library) in enumerate(zip(function.overloads, libraries, strict=True))
         ]
-        of = {f"__ufm_compiled_{k}_{n}": level for k in range(len(parts)) for n, level in enumerate(levels)}
-        whole = _optimized(_marked(_linked(parts), of, simd, levels), machine)
-        wanted = _checked(whole, function.name, offered=OFFERED)
-        raises = tuple(_fails(whole.get_function(f"__ufm_one_{k}")) for k in range(len(parts)))
-        return Emitted(machine.emit_assembly(whole), levels, raises, simd, wanted)
+        of_levels = {f"__ufm_compiled_{k}_{n}": level for k in range(len(loops)) for n, level in enumerate(levels)}
+        whole = _optimized(_marked(_linked(loops, libraries), of_levels, simd, levels), machine)
+        undefined = _checked(whole, function.name, offered=_OFFERED)
+        raises = tuple(_fails(whole.get_function(f"__ufm_one_{k}")) for k in range(len(loops)))
+        return Kernels(machine.emit_assembly(whole), levels, raises, simd, undefined)
 
 
 def emit_relocatable(function: NumbaFunction) -> bytes:
@@ -101,22 +108,22 @@ def emit_relocatable(function: NumbaFunction) -> bytes:
     """
     with global_compiler_lock:
         machine = _machine()
-        parts = [
-            (library, numba_loops.whole_loop(o, k, allocates="@NRT_Allocate" in library))
-            for k, (o, library) in enumerate(zip(function.overloads, _libraries(function), strict=True))
+        libraries = _libraries(function)
+        loops = [
+            _whole_loop(o, k, allocates="@NRT_Allocate" in library)
+            for k, (o, library) in enumerate(zip(function.overloads, libraries, strict=True))
         ]
-        whole = _linked(parts)
+        whole = _linked(loops, libraries)
         whole.link_in(llvm.parse_assembly(codegen.template("numba.ll")))
         whole = _optimized(_marked(whole, {}, frozenset(), ()), machine)
-        _checked(whole, function.name, offered=numba_loops.OFFERED)
+        _checked(whole, function.name, offered=_OFFERED_RELOCATABLE)
         code: bytes = machine.emit_object(whole)
         return code
 
 
 def _libraries(function: NumbaFunction) -> list[str]:
     """LLVM assembly of each overload and what it calls."""
-    # get_llvm_str() is empty for what Numba took from its cache; what other functions link with is not.
-    return [with_texts(str(o.result.library._get_module_for_linking())) for o in function.overloads]
+    return [_with_texts(str(_private.linkable_module(o.result.library))) for o in function.overloads]
 
 
 def _machine() -> Any:
@@ -130,19 +137,23 @@ def _machine() -> Any:
         raise ToolchainError(f"llvmlite makes no code for {triple}: {fault}.") from fault
 
 
-def _linked(parts: Sequence[tuple[str, str]]) -> Any:
-    """One module of each overload's code and the loops around it."""
-    whole = None
-    for library, loops in parts:
-        made, module = llvm.parse_assembly(loops), llvm.parse_assembly(library)
+def _linked(loops: Sequence[str], libraries: Sequence[str]) -> Any:
+    """One module of each overload's code and the loops around it, which alone are seen from outside."""
+    whole = llvm.parse_assembly(loops[0])
+    for text in (*loops[1:], *libraries):
+        module = llvm.parse_assembly(text)
         # Each has its own words for the machine; all are of this process.
-        module.triple, module.data_layout = made.triple, made.data_layout
-        made.link_in(module)
-        if whole is None:
-            whole = made
-        else:
-            whole.link_in(made)
-    _internalize(whole)
+        module.triple, module.data_layout = whole.triple, whole.data_layout
+        whole.link_in(module)
+    for function in whole.functions:
+        if not function.is_declaration:
+            ours = function.name.startswith(("__ufm_compiled_", "__ufm_one_", "__ufm_loop_"))
+            function.linkage = "external" if ours else "internal"
+            if ours and not function.name.startswith("__ufm_loop_"):
+                function.visibility = "hidden"
+    for variable in whole.global_variables:
+        if not variable.is_declaration and not variable.name.startswith("llvm."):
+            variable.linkage = "internal"
     return whole
 
 
@@ -152,21 +163,7 @@ def _marked(module: Any, kernels: Mapping[str, str], simd: Set[str], levels: Seq
     passes = llvm.create_new_module_pass_manager()
     passes.add_always_inliner_pass()
     passes.run(module, builder)
-    text = numba_math.marked(str(module), simd, kernels)
-    return llvm.parse_assembly(text + numba_math.declarations(simd, levels))
-
-
-def _internalize(module: Any) -> None:
-    """Nothing but our own functions is seen from outside; what they do not use goes away."""
-    for function in module.functions:
-        if not function.is_declaration:
-            ours = function.name.startswith(("__ufm_compiled_", "__ufm_one_", "__ufm_loop_"))
-            function.linkage = "external" if ours else "internal"
-            if ours and not function.name.startswith("__ufm_loop_"):
-                function.visibility = "hidden"
-    for variable in module.global_variables:
-        if not variable.is_declaration and not variable.name.startswith("llvm."):
-            variable.linkage = "internal"
+    return llvm.parse_assembly(_marked_calls(str(module), simd, kernels) + _variant_declarations(simd, levels))
 
 
 def _optimized(module: Any, machine: Any) -> Any:
@@ -184,12 +181,7 @@ def _fails(function: Any) -> bool:
     return any(i.opcode == "ret" and str(i).split(",")[0].strip() != "ret i32 0" for i in last)
 
 
-def _undefined(module: Any) -> list[str]:
-    symbols = (*module.functions, *module.global_variables)
-    return [s.name for s in symbols if s.is_declaration and not s.name.startswith("llvm.")]
-
-
-#: A pointer that is a number.  Small ones are marks, such as that of an environment (`numbaerrors`).
+#: A pointer that is a number.  Small ones are marks, such as that of an environment (`_with_texts`).
 _ADDRESS = re.compile(r"inttoptr \(i64 -?\d{4,} to")
 #: What Numba's symbols are for, by how they begin.
 _RUNTIME = {
@@ -206,32 +198,369 @@ _RUNTIME = {
     "get_num_threads": "parallel=True",
 }
 #: What the unit brings along: templates/numba.c.
-OFFERED = frozenset(
+_OFFERED = frozenset(
     "NRT_Allocate NRT_Free __ufm_forget PyFloat_FromDouble PyLong_FromLongLong PyLong_FromUnsignedLongLong "
     "PyBool_FromLong PyComplex_FromDoubles PyTuple_Pack PyLong_FromLong PyLong_FromSsize_t numba_frexp numba_frexpf "
     "numba_ldexp numba_ldexpf numba_cpow numba_cpowf numba_gamma numba_gammaf numba_nextafter numba_nextafterf".split()
 )
 
 
+#: Symbols that templates/numba.ll defines or uses itself, and boxes of numbers: the process has them.
+_OFFERED_RELOCATABLE = frozenset(
+    "PyGILState_Ensure PyGILState_Release PyErr_Occurred PyErr_SetObject PyErr_SetString PyImport_ImportModule "
+    "PyObject_CallMethod PyObject_Type Py_DecRef PyExc_SystemError PyFloat_FromDouble PyLong_FromLongLong "
+    "PyLong_FromUnsignedLongLong PyBool_FromLong PyComplex_FromDoubles PyTuple_Pack PyLong_FromLong "
+    "PyLong_FromSsize_t".split()
+)
+
+
 def _checked(module: Any, name: str, *, offered: Set[str]) -> frozenset[str]:
     """The symbols that ``module`` takes from elsewhere, if none of them is of Numba's."""
-    wanted = frozenset(_undefined(module))
+    symbols = (*module.functions, *module.global_variables)
+    undefined = frozenset(s.name for s in symbols if s.is_declaration and not s.name.startswith("llvm."))
     if _ADDRESS.search(str(module)):
         raise SignatureError(
             f"{name} uses an address of this very process: a function called through ctypes or cffi, or a large array.",
             remedy="Keep to numbers in what is to run without Numba.",
         )
-    ufuncs = sorted({symbol.split(".")[2] for symbol in wanted if symbol.startswith("ufunc_magic.")})
+    ufuncs = sorted({symbol.split(".")[2] for symbol in undefined if symbol.startswith("ufunc_magic.")})
     if ufuncs:
         raise SignatureError(
             f"{name} calls {', '.join(ufuncs)} of a cell, whose machine code is another object.",
             remedy="Write it in that cell too, or send both and call them from Python.",
         )
     for prefix, reason in _RUNTIME.items():
-        found = sorted(s for s in wanted - offered if s.startswith(prefix))
-        if found:
+        needed = sorted(s for s in undefined - offered if s.startswith(prefix))
+        if needed:
             raise SignatureError(
-                f"{name} needs Numba's runtime ({found[0]}): {reason}.",
+                f"{name} needs Numba's runtime ({needed[0]}): {reason}.",
                 remedy="Keep to numbers in what is to run without Numba.",
             )
-    return wanted
+    return undefined
+
+
+# --------------------------------------------------------------------------------------------- loops around a function
+
+_FLAG, _BYTE = ir.IntType(32), ir.IntType(8).as_pointer()
+
+
+def _kernels(overload: Overload, k: int, levels: Sequence[str], *, allocates: bool, even: bool) -> str:
+    """The kernels and the function of one element: ``__ufm_compiled_<k>_<level>`` and ``__ufm_one_<k>``.
+
+    Parameters
+    ----------
+    levels : sequence of str
+        CPU levels to make a kernel for; one for every CPU if there are none.
+    allocates : bool
+        Its exceptions have arguments of run time.
+    even : bool
+        Every element is to go through a vector of the same kind: counts are multiples of 16 or 64 then, and a
+        loop that is not interleaved leaves no remainder.
+    """
+    context = overload.result.target_context
+    module = context.create_module(f"ufunc_magic {k}")
+    body = _body(overload, k, module, allocates=allocates)
+    for n, _ in enumerate(levels or ("",)):
+        _kernel(overload, f"__ufm_compiled_{k}_{n}", body, module)
+    _one(overload, f"__ufm_one_{k}", module)
+    text = str(module)
+    if even:  # the loop of the body, the last to go back to its condition, is not interleaved
+        before, back, after = text.rpartition('br label %"for.cond"')
+        note = '!90 = distinct !{!90, !91}\n!91 = !{!"llvm.loop.interleave.count", i32 1}\n'
+        text = f"{before}{back}, !llvm.loop !90{after}\n{note}"
+    for n, level in enumerate(levels):
+        head = re.compile(rf'^(define i32 @"?__ufm_compiled_{k}_{n}"?\(.*\))', re.M)
+        # LLVM keeps to 256 bits on AVX-512; libmvec's functions and ours gain from 512.
+        width = ' "prefer-vector-width"="512"' if even and level == levels[-1] else ""
+        text = head.sub(rf'\1 "target-cpu"="{level}"{width}', text)
+    return text
+
+
+def _function(module: Any, name: str, result: Any, arguments: Sequence[Any]) -> Any:
+    """A function of templates/numba.c or numba.ll."""
+    return cgutils.get_or_insert_function(module, ir.FunctionType(result, arguments), name)
+
+
+def _operands(overload: Overload) -> list[Any]:
+    """Pointer types of the operands."""
+    context = overload.result.target_context
+    return [context.get_data_type(t).as_pointer() for t in (*overload.inputs, *overload.outputs)]
+
+
+def _call(overload: Overload, module: Any, builder: Any, pointers: Sequence[Any]) -> tuple[Any, list[Any]]:
+    """Call the function on what the input pointers point at: its status and results."""
+    result = overload.result
+    context, signature = result.target_context, result.signature
+    callee = context.declare_function(module, result.fndesc)
+    inputs = zip(overload.inputs, pointers, strict=False)
+    arguments = [context.unpack_value(builder, kind, pointer) for kind, pointer in inputs]
+    status, returned = context.call_conv.call_function(
+        builder, callee, signature.return_type, signature.args, arguments, attrs=("alwaysinline",)
+    )
+    if isinstance(signature.return_type, types.BaseTuple):
+        return status, cgutils.unpack_tuple(builder, returned, len(overload.outputs))
+    return status, [returned]
+
+
+def _store(overload: Overload, builder: Any, values: Sequence[Any], pointers: Sequence[Any]) -> None:
+    context = overload.result.target_context
+    for kind, value, pointer in zip(overload.outputs, values, pointers[len(overload.inputs) :], strict=True):
+        context.pack_value(builder, kind, value, pointer)
+
+
+def _body(overload: Overload, k: int, module: Any, *, allocates: bool) -> Any:
+    """``int (intptr count, T *operand...)``: the loop, over operands that do not overlap."""
+    count_type = overload.result.target_context.get_value_type(types.intp)
+    body = ir.Function(module, ir.FunctionType(_FLAG, [count_type, *_operands(overload)]), f"__ufm_body_{k}")
+    body.linkage = "internal"
+    body.attributes.add("alwaysinline")
+    for pointer in body.args[1:]:
+        pointer.add_attribute("noalias")
+    builder = ir.IRBuilder(body.append_basic_block())
+    failed = cgutils.alloca_once_value(builder, _FLAG(0))
+    with cgutils.for_range(builder, body.args[0], intp=count_type) as loop:
+        pointers = [builder.gep(pointer, [loop.index]) for pointer in body.args[1:]]
+        status, values = _call(overload, module, builder, pointers)
+        if allocates:  # no loop to vectorize: leave it at once, and give back what describes the exception
+            with builder.if_then(status.is_error, likely=False):
+                forget = _function(module, "__ufm_forget", ir.VoidType(), [_BYTE])  # frees that
+                builder.call(forget, [builder.bitcast(status.excinfoptr, _BYTE)])
+                builder.ret(_FLAG(1))
+        else:
+            builder.store(builder.or_(builder.load(failed), builder.zext(status.is_error, _FLAG)), failed)
+        _store(overload, builder, values, pointers)
+    builder.ret(builder.load(failed))
+    return body
+
+
+def _kernel(overload: Overload, name: str, body: Any, module: Any) -> None:
+    """``int name(intptr count, char **operands)`` around the body."""
+    function = ir.Function(module, ir.FunctionType(_FLAG, [body.args[0].type, _BYTE.as_pointer()]), name)
+    builder = ir.IRBuilder(function.append_basic_block())
+    builder.ret(builder.call(body, [function.args[0], *_pointers(overload, builder, function.args[1])]))
+
+
+def _one(overload: Overload, name: str, module: Any) -> None:
+    """``int name(char **operands, void **said)``: one element, and the exception's description where it raised."""
+    function = ir.Function(module, ir.FunctionType(_FLAG, [_BYTE.as_pointer(), _BYTE.as_pointer()]), name)
+    builder = ir.IRBuilder(function.append_basic_block())
+    pointers = _pointers(overload, builder, function.args[0])
+    status, values = _call(overload, module, builder, pointers)
+    with builder.if_then(status.is_error, likely=False):
+        builder.store(builder.bitcast(status.excinfoptr, _BYTE), function.args[1])
+        builder.ret(status.code)
+    _store(overload, builder, values, pointers)
+    builder.ret(_FLAG(0))
+
+
+def _pointers(overload: Overload, builder: Any, table: Any) -> list[Any]:
+    """The operands' pointers out of a ``char **``, typed."""
+    places = [builder.load(builder.gep(table, [_FLAG(n)])) for n in range(len(overload.types))]
+    return [builder.bitcast(place, kind) for place, kind in zip(places, _operands(overload), strict=True)]
+
+
+def _whole_loop(overload: Overload, k: int, *, allocates: bool) -> str:
+    """NumPy's inner loop itself, ``__ufm_loop_<k>``, for where there is no linker.
+
+    Contiguous arrays that do not overlap go through the kernel, all others and those with an element that failed
+    through a loop that calls the function for one element after the other.
+    """
+    context = overload.result.target_context
+    module = context.create_module(f"ufunc_magic {k}")
+    body = _body(overload, k, module, allocates=allocates)
+    count_type = body.args[0].type
+    numbers = count_type.as_pointer()
+    kind = ir.FunctionType(ir.VoidType(), [_BYTE.as_pointer(), numbers, numbers, _BYTE])
+    function = ir.Function(module, kind, f"__ufm_loop_{k}")
+    builder = ir.IRBuilder(function.append_basic_block())
+    args, dimensions, steps, _ = function.args
+    count = builder.load(dimensions)
+    operands = range(len(overload.types))
+    starts = [builder.load(builder.gep(args, [_FLAG(n)])) for n in operands]
+    strides = [builder.load(builder.gep(steps, [_FLAG(n)])) for n in operands]
+    doomed = builder.call(_function(module, "__ufm_doomed", _FLAG, []), [])
+    with builder.if_then(builder.icmp_signed("!=", doomed, _FLAG(0)), likely=False):
+        builder.ret_void()
+    with builder.if_then(_is_plain(overload, builder, count, starts, strides)):
+        typed = [builder.bitcast(s, t) for s, t in zip(starts, _operands(overload), strict=True)]
+        failed = builder.call(body, [count, *typed])
+        with builder.if_then(builder.icmp_signed("==", failed, _FLAG(0))):
+            builder.ret_void()
+    with cgutils.for_range(builder, count, intp=count_type) as loop:
+        places = [builder.gep(s, [builder.mul(t, loop.index)]) for s, t in zip(starts, strides, strict=True)]
+        pointers = [builder.bitcast(p, t) for p, t in zip(places, _operands(overload), strict=True)]
+        status, values = _call(overload, module, builder, pointers)
+        with builder.if_then(status.is_error, likely=False):
+            raise_ = _function(module, "__ufm_raise", ir.VoidType(), [_FLAG, _BYTE])
+            builder.call(raise_, [status.code, builder.bitcast(status.excinfoptr, _BYTE)])
+            builder.ret_void()
+        _store(overload, builder, values, pointers)
+    builder.ret_void()
+    return str(module)
+
+
+def _is_plain(overload: Overload, builder: Any, count: Any, starts: Sequence[Any], strides: Sequence[Any]) -> Any:
+    """Whether every operand is contiguous and no output meets an input or another output."""
+    context = overload.result.target_context
+    sizes = [context.get_abi_sizeof(context.get_data_type(t)) for t in (*overload.inputs, *overload.outputs)]
+    lows = [builder.ptrtoint(s, count.type) for s in starts]
+    highs = [builder.add(low, builder.mul(count, count.type(z))) for low, z in zip(lows, sizes, strict=True)]
+    plain = ir.Constant(ir.IntType(1), 1)
+    for stride, size in zip(strides, sizes, strict=True):
+        plain = builder.and_(plain, builder.icmp_signed("==", stride, count.type(size)))
+    for o in range(len(overload.inputs), len(sizes)):
+        for n in range(o):
+            before = builder.icmp_unsigned("<=", highs[o], lows[n])
+            after = builder.icmp_unsigned("<=", highs[n], lows[o])
+            plain = builder.and_(plain, builder.or_(before, after))
+    return plain
+
+
+# ------------------------------------------------------------------------------------------------------- calls of libm
+
+# LLVM vectorizes a call that names its vector variants (attribute ``vector-function-abi-variant``), as gcc does one
+# declared with ``simd``; libmvec has them.  A variant's vector type must be legal in the function that calls it, or it
+# is passed in other registers, so each CPU level is given its own.
+
+#: Functions of two arguments; the others take one.
+_TWO = frozenset({"atan2", "hypot", "pow"})
+#: libm functions without vector variants whose calls LLVM knows as instructions once they are known to be pure.
+_INSTRUCTIONS = frozenset("sqrt floor ceil trunc rint nearbyint fabs copysign fmin fmax fma round".split())
+#: Letter of the vector ABI and bytes of its registers, by CPU level.
+_ABI = {"x86-64": (("b", 16),), "x86-64-v3": (("b", 16), ("d", 32)), "x86-64-v4": (("b", 16), ("d", 32), ("e", 64))}
+
+_CALL = re.compile(
+    r"\bcall (?P<flags>[a-z ]*?)(?P<type>double|float) @(?P<callee>[\w.]+)(?P<arguments>\([^()]*\))(?P<rest>.*)$", re.M
+)
+_DEFINE = re.compile(r'^define [^\n]*@"?(?P<name>\w+)"?\([^\n]*\{\n(?:.*\n)*?\}\n', re.M)
+
+
+def _libm_calls(assembly: str) -> frozenset[str]:
+    """libm's names of what ``assembly`` calls."""
+    return frozenset(_libm_name(call["callee"], call["type"]) for call in _CALL.finditer(assembly))
+
+
+def _variants(function: str, level: str) -> Iterator[tuple[str, int]]:
+    """Names of its vector variants for a CPU level, and their elements: https://sourceware.org/glibc/wiki/libmvec."""
+    kind, base = _kind(function)
+    for letter, size in _ABI.get(level, ()):
+        count = size // (8 if kind == "double" else 4)
+        yield f"_ZGV{letter}N{count}{'vv' if base in _TWO else 'v'}_{function}", count
+
+
+def _variant_declarations(functions: Set[str], levels: Sequence[str]) -> str:
+    """The vector variants, kept until the vectorizer runs."""
+    names, lines = [], []
+    for function in sorted(functions):
+        kind, base = _kind(function)
+        for name, count in _variants(function, levels[-1]):
+            vector = f"<{count} x {kind}>"
+            lines.append(f"declare {vector} @{name}({', '.join([vector] * (2 if base in _TWO else 1))})")
+            names.append(f"ptr @{name}")
+    if names:
+        array = f"[{len(names)} x ptr] [{', '.join(names)}]"
+        lines.append(f'@llvm.compiler.used = appending global {array}, section "llvm.metadata"')
+    return "\n".join(lines) + "\n"
+
+
+def _marked_calls(assembly: str, functions: Set[str], kernels: Mapping[str, str]) -> str:
+    """``assembly`` with the calls of libm marked.
+
+    Parameters
+    ----------
+    functions : set of str
+        Those with vector variants.
+    kernels : mapping
+        CPU level of each function that is made for one.
+    """
+
+    def mark(call: re.Match[str], level: str) -> str:
+        callee, function = call["callee"], _libm_name(call["callee"], call["type"])
+        variants = list(_variants(function, level)) if function in functions else []
+        base = _kind(function)[1]
+        if not variants and base not in _INSTRUCTIONS:
+            return call[0]
+        attributes = "nounwind willreturn memory(none)"
+        if variants:
+            kinds = "vv" if base in _TWO else "v"
+            names = ",".join(f"_ZGV_LLVM_N{count}{kinds}_{callee}({name})" for name, count in variants)
+            attributes += f' "vector-function-abi-variant"="{names}"'
+        return f"call {call['flags']}{call['type']} @{callee}{call['arguments']} {attributes}{call['rest']}"
+
+    def mark_all(definition: re.Match[str]) -> str:
+        level = kernels.get(definition["name"], "")
+        return _CALL.sub(lambda call: mark(call, level), definition[0])
+
+    return _DEFINE.sub(mark_all, assembly)
+
+
+def _libm_name(callee: str, kind: str) -> str:
+    """libm's name of what is called: ``llvm.exp.f32`` is ``expf``."""
+    if not callee.startswith("llvm."):
+        return callee
+    base = callee.removeprefix("llvm.").rpartition(".f")[0]
+    return f"{base}f" if kind == "float" else base
+
+
+def _kind(function: str) -> tuple[str, str]:
+    """The type it works on and its name without the letter for that: ``erf`` is one on double."""
+    if function.endswith("f") and function != "erf":
+        return "float", function[:-1]
+    return "double", function
+
+
+# ---------------------------------------------------------------------------------------------------------- exceptions
+
+# Numba's ``excinfo`` points at a pickled ``(class, arguments, place)``.  The pickle may need Numba, llvmlite or Numba's
+# own cloudpickle, so it is replaced by JSON, which any Python raises without Numba: the class and its bases by name,
+# the arguments by value, ``{"given": n}`` for one that is known only when it is raised (`runtime.exception_codec`).
+
+_PICKLE = re.compile(r'^(@\S*const\.pickledata\.(?!\S*sha1)\S+ = .*?constant )\[\d+ x i8\] c"([^"]*)"', re.M)
+_ENVIRONMENT = re.compile(r"^(@_ZN08NumbaEnv\S+ = )(?:[a-z_]+ )*global ptr null(, align \d+)?", re.M)
+
+
+def _with_texts(assembly: str) -> str:
+    """LLVM assembly with its pickled exceptions as NUL-terminated JSON.
+
+    An "environment" holds the constants of functions that box Python objects.  Ours box numbers, which only
+    look whether there is one; what would read it calls functions that are refused later.
+    """
+    return _PICKLE.sub(_as_json, _ENVIRONMENT.sub(r"\1internal constant ptr inttoptr (i64 1 to ptr)", assembly))
+
+
+def _as_json(constant: re.Match[str]) -> str:
+    # LLVM writes a backslash as two.
+    escapes = re.compile(rb"\\(\\|[0-9A-F]{2})")
+    data = escapes.sub(lambda m: m[1] if m[1] == b"\\" else bytes([int(m[1], 16)]), constant[2].encode("latin-1"))
+    exception = serialize.loads(data)
+    match exception:
+        case (None, *_):  # a bare "raise" where there is nothing to raise again
+            exception = (RuntimeError, ("No active exception to reraise",))
+        case (type(), *_):
+            pass
+        case _:  # of "with objmode", which is refused later
+            return constant[0]
+    kind, arguments = exception[0], exception[1] or ()
+    bases = [[base.__module__, base.__qualname__] for base in kind.__mro__ if issubclass(base, BaseException)]
+    places = iter(range(len(arguments)))
+    record = {"class": bases, "arguments": [_json_value(a, places) for a in arguments]}
+    text = json.dumps(record).encode("ascii") + b"\0"
+    escaped = "".join(chr(c) if 32 <= c < 127 and c not in b'"\\' else f"\\{c:02X}" for c in text)
+    return f'{constant[1]}[{len(text)} x i8] c"{escaped}"'
+
+
+def _json_value(value: Any, places: Iterator[int]) -> Any:
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case complex():
+            return {"complex": [value.real, value.imag]}
+        case bytes():
+            return {"bytes": value.decode("latin-1")}
+        case tuple():
+            return {"tuple": [_json_value(v, places) for v in value]}
+        case ir.Value():
+            return {"given": next(places)}
+        case _:
+            item = getattr(value, "item", None)  # NumPy's scalars
+            return _json_value(item(), places) if item else repr(value)

@@ -1,4 +1,4 @@
-"""Calls of our ufuncs in LLVM code: one element by its function, arrays by the ufunc's own loops."""
+"""Calls of our ufuncs in LLVM code: numbers by the C function, arrays by the ufunc's loops, cores through Python."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.core.callconv import RETCODE_EXC
-from numba.np import npyimpl
-from numba.np.numpy_support import _ufunc_loop_sig
+from numba.core.imputils import impl_ret_new_ref
 
-from .inline_bitcode import library
-from .loop_symbols import Linked, loop_types
-from .ufunc_typing import choose
+from . import _private
+from .inline_bitcode import inline_function
+from .ufunc_typing import Link, chosen_loop, loop_types
 
 __all__ = ["lowering"]
 
@@ -22,21 +20,50 @@ _INTP = ir.IntType(64)
 _BYTES = ir.IntType(8).as_pointer()
 
 
-def lowering(link: Linked) -> Callable[..., Any]:
+def lowering(link: Link) -> Callable[..., Any]:
     """What writes a call of the ufunc, in the form of Numba's registries."""
 
     def lowered(context: Any, builder: Any, sig: Any, args: Sequence[Any]) -> Any:
-        kinds = [a.dtype if isinstance(a, types.ArrayCompatible) else a for a in sig.args]
-        place = choose(link, sig.args, kinds)
-        assert place is not None  # typing has found it
+        place = chosen_loop(link, sig.args)
+        assert place is not None  # typing has been here
         if context.environment is not None and not any(c is link for c in context.environment.consts):
             context.environment.consts.append(link)
         call = _Call(link, place, context, builder)
         if any(isinstance(a, types.ArrayCompatible) for a in sig.args):
-            return _arrays(call, sig, args)
-        inner = loop_types(link.code.loops[place])[: link.code.nin]
-        values = call.one([context.cast(builder, v, a, b) for v, a, b in zip(args, sig.args, inner, strict=True)])
-        return values[0] if len(values) == 1 else context.make_tuple(builder, sig.return_type, values)
+            return _on_arrays(call, sig, args)
+        kinds = call.types[: call.nin]
+        results = call.one([context.cast(builder, v, a, b) for v, a, b in zip(args, sig.args, kinds, strict=True)])
+        return results[0] if len(results) == 1 else context.make_tuple(builder, sig.return_type, results)
+
+    return _through_python(link) if link.code.core else lowered
+
+
+def _through_python(link: Link) -> Callable[..., Any]:
+    """A ufunc with core dimensions is called as Python calls it, on boxed arrays, holding the GIL."""
+
+    def lowered(context: Any, builder: Any, sig: Any, args: Sequence[Any]) -> Any:
+        api = context.get_python_api(builder)
+        state = api.gil_ensure()
+        environment = context.get_env_manager(builder)
+        function = environment.read_const(environment.add_const(link.ufunc))
+        boxed = []
+        for kind, value in zip(sig.args, args, strict=True):
+            context.nrt.incref(builder, kind, value)  # boxing takes a reference
+            boxed.append(api.from_native_value(kind, value, environment))
+        result = api.call_function_objargs(function, boxed)
+        for one in boxed:
+            api.decref(one)
+        with cgutils.if_unlikely(builder, cgutils.is_null(builder, result)):
+            api.gil_release(state)
+            context.call_conv.return_exc(builder)
+        native = api.to_native_value(sig.return_type, result)
+        if native.cleanup is not None:
+            native.cleanup()
+        api.decref(result)
+        api.gil_release(state)
+        with cgutils.if_unlikely(builder, native.is_error):
+            context.call_conv.return_exc(builder)
+        return native.value
 
     return lowered
 
@@ -45,7 +72,7 @@ def lowering(link: Linked) -> Callable[..., Any]:
 class _Call:
     """A loop of a ufunc, to be called in ``builder``'s code."""
 
-    link: Linked
+    link: Link
     place: int
     context: Any
     builder: Any
@@ -60,7 +87,7 @@ class _Call:
 
     def one(self, values: Sequence[Any]) -> list[Any]:
         """Results for one element: of the function where it can be called by itself, else of the loop."""
-        if self.place in self.link.scalars:
+        if self.link.symbol("scalar", self.place):
             return self._function(values)
         models = [self.context.data_model_manager[kind] for kind in self.types]
         rooms = [cgutils.alloca_once(self.builder, model.get_data_type()) for model in models]
@@ -74,24 +101,25 @@ class _Call:
     def _function(self, values: Sequence[Any]) -> list[Any]:
         """Call ``double f(double, double)``, or with several outputs ``void f(double, double *, double *)``."""
         builder, models = self.builder, [self.context.data_model_manager[kind] for kind in self.types]
-        given = [model.as_data(builder, value) for model, value in zip(models, values, strict=False)]
+        inputs = [model.as_data(builder, value) for model, value in zip(models, values, strict=False)]
         outputs = models[self.nin :]
         rooms = [cgutils.alloca_once(builder, m.get_data_type()) for m in outputs] if len(outputs) > 1 else []
         returned = ir.VoidType() if rooms else outputs[0].get_data_type()
-        shape = ir.FunctionType(returned, [value.type for value in (*given, *rooms)])
-        inline = library(self.link, self.place, self.context.codegen())
+        shape = ir.FunctionType(returned, [value.type for value in (*inputs, *rooms)])
+        inline, leaf = inline_function(self.link, self.place, self.context.codegen()), ""
         if inline is not None:
             self.context.active_code_library.add_linking_library(inline)
-        leaf = inline is None and self.place in self.link.leaves
-        named = self.link.inline if inline is not None else self.link.leaf if leaf else self.link.scalar
-        function = cgutils.get_or_insert_function(builder.module, shape, named(self.place))
+        else:
+            leaf = self.link.symbol("leaf", self.place)
+        symbol = inline.name if inline is not None else leaf or self.link.symbol("scalar", self.place)
+        function = cgutils.get_or_insert_function(builder.module, shape, symbol)
         function.calling_convention = convention = "win64cc" if leaf else ""
         for kind, argument in zip(self.types, function.args[: self.nin], strict=False):
             _extend(kind, argument)
         if not rooms:
             _extend(self.types[-1], function.return_value)
         function.attributes.add("nounwind")
-        result = builder.call(function, [*given, *rooms], cconv=convention)
+        result = builder.call(function, [*inputs, *rooms], cconv=convention)
         if not rooms:
             return [outputs[0].from_data(builder, result)]
         return [m.load_from_data_pointer(builder, room) for m, room in zip(outputs, rooms, strict=True)]
@@ -101,8 +129,8 @@ class _Call:
         builder = self.builder
         pointers = _array(builder, _BYTES, [builder.bitcast(operand, _BYTES) for operand in operands])
         shape = ir.FunctionType(ir.VoidType(), [_BYTES.as_pointer(), _INTP.as_pointer(), _INTP.as_pointer(), _BYTES])
-        function = cgutils.get_or_insert_function(builder.module, shape, self.link.loop(self.place))
-        name = self.link.data(self.place)
+        function = cgutils.get_or_insert_function(builder.module, shape, self.link.symbol("loop", self.place))
+        name = self.link.symbol("data", self.place)
         data = ir.Constant(_BYTES, None)
         if name:
             known = builder.module.globals.get(name) or ir.GlobalVariable(builder.module, ir.IntType(8), name)
@@ -116,7 +144,7 @@ class _Call:
         occurred = cgutils.is_not_null(builder, api.err_occurred())
         api.gil_release(state)
         with cgutils.if_unlikely(builder, occurred):
-            self.context.call_conv._return_errcode_raw(builder, RETCODE_EXC)
+            self.context.call_conv.return_exc(builder)
 
 
 def _extend(kind: Any, value: Any) -> None:
@@ -133,27 +161,23 @@ def _array(builder: Any, kind: Any, values: Sequence[Any]) -> Any:
     return room
 
 
-def _arrays(call: _Call, sig: Any, args: Sequence[Any]) -> Any:
+def _on_arrays(call: _Call, sig: Any, args: Sequence[Any]) -> Any:
     """A call with arrays: NumPy's broadcasting, new outputs where none are given."""
     context, builder = call.context, call.builder
-    operands = [npyimpl._prepare_argument(context, builder, v, t) for v, t in zip(args, sig.args, strict=True)]
+    operands = [_private.operand(context, builder, v, t) for v, t in zip(args, sig.args, strict=True)]
     results = [sig.return_type] if call.link.code.nout == 1 else list(sig.return_type)
     for n, kind in enumerate(results, start=call.nin):
         if n >= len(operands):
-            operands.append(npyimpl._build_array(context, builder, kind, sig.args, operands))
+            operands.append(_private.broadcast_output(context, builder, kind, sig.args, operands))
         elif context.enable_nrt:
             context.nrt.incref(builder, kind, args[n])
     _check_shapes(call, operands)
-    exact = all(o.base_type == t for o, t in zip(operands, call.types, strict=True) if _is_array(o))
+    exact = all(o.base_type == t for o, t in zip(operands, call.types, strict=True) if _private.is_array_operand(o))
     (_by_loop if exact else _one_by_one)(call, operands)
     call.pass_exception_on()
     returned = [o.return_val for o in operands[call.nin :]]
     whole = returned[0] if len(returned) == 1 else context.make_tuple(builder, sig.return_type, returned)
-    return npyimpl.impl_ret_new_ref(context, builder, sig.return_type, whole)
-
-
-def _is_array(operand: Any) -> bool:
-    return isinstance(operand, npyimpl._ArrayHelper)
+    return impl_ret_new_ref(context, builder, sig.return_type, whole)
 
 
 def _check_shapes(call: _Call, operands: Sequence[Any]) -> None:
@@ -161,7 +185,7 @@ def _check_shapes(call: _Call, operands: Sequence[Any]) -> None:
     builder, whole = call.builder, operands[call.nin].shape
     wrong = ir.Constant(ir.IntType(1), 0)
     for n, operand in enumerate(operands):
-        if not _is_array(operand):
+        if not _private.is_array_operand(operand):
             continue
         for size, full in zip(reversed(operand.shape), reversed(whole), strict=False):
             other = builder.icmp_signed("!=", size, full)
@@ -171,14 +195,14 @@ def _check_shapes(call: _Call, operands: Sequence[Any]) -> None:
         if len(operand.shape) != len(whole) and (n >= call.nin or len(operand.shape) > len(whole)):
             wrong = ir.Constant(ir.IntType(1), 1)
     with cgutils.if_unlikely(builder, wrong):
-        said = f"{call.link.ufunc.__name__}: the operands cannot be broadcast to the shape of the output"
-        call.context.call_conv.return_user_exc(builder, ValueError, (said,))
+        message = f"{call.link.code.name}: the operands cannot be broadcast to the shape of the output"
+        call.context.call_conv.return_user_exc(builder, ValueError, (message,))
 
 
 def _by_loop(call: _Call, operands: Sequence[Any]) -> None:
     """Rows, or everything at once where it lies in one piece, through the ufunc's loop."""
     builder, whole = call.builder, operands[call.nin].shape
-    arrays = [operand for operand in operands if _is_array(operand)]
+    arrays = [operand for operand in operands if _private.is_array_operand(operand)]
     layouts = {operand.layout for operand in arrays}
     strides = [_strides(call, n, operand, len(whole)) for n, operand in enumerate(operands)]
     starts = [_start(call, n, operand) for n, operand in enumerate(operands)]
@@ -217,13 +241,13 @@ def _by_loop(call: _Call, operands: Sequence[Any]) -> None:
 def _item(call: _Call, n: int, operand: Any) -> Any:
     """Bytes from one element to the next where they lie in one piece."""
     kind = call.context.get_data_type(call.types[n])
-    return ir.Constant(_INTP, call.context.get_abi_sizeof(kind) if _is_array(operand) else 0)
+    return ir.Constant(_INTP, call.context.get_abi_sizeof(kind) if _private.is_array_operand(operand) else 0)
 
 
 def _strides(call: _Call, n: int, operand: Any, ndim: int) -> list[Any]:
     """Bytes per step along each axis of the whole: 0 where the operand is repeated."""
     zero = ir.Constant(_INTP, 0)
-    if not _is_array(operand):
+    if not _private.is_array_operand(operand):
         return [zero] * ndim
     single = [call.builder.icmp_signed("==", size, ir.Constant(_INTP, 1)) for size in operand.shape]
     own = [call.builder.select(one, zero, step) for one, step in zip(single, operand.strides, strict=True)]
@@ -233,7 +257,7 @@ def _strides(call: _Call, n: int, operand: Any, ndim: int) -> list[Any]:
 def _start(call: _Call, n: int, operand: Any) -> Any:
     """Where the operand's elements are; a scalar is put on the stack in the loop's type."""
     builder, context = call.builder, call.context
-    if _is_array(operand):
+    if _private.is_array_operand(operand):
         return builder.bitcast(operand.data, _BYTES)
     model = context.data_model_manager[call.types[n]]
     room = cgutils.alloca_once(builder, model.get_data_type())
@@ -244,14 +268,13 @@ def _start(call: _Call, n: int, operand: Any) -> Any:
 
 def _one_by_one(call: _Call, operands: Sequence[Any]) -> None:
     """Elements whose types the loop does not have, each converted."""
-    builder, inputs, outputs = call.builder, operands[: call.nin], operands[call.nin :]
-    outer = _ufunc_loop_sig([o.base_type for o in outputs], [o.base_type for o in inputs])
-    kernel = npyimpl._Kernel(call.context, builder, outer)
+    context, builder, inputs, outputs = call.context, call.builder, operands[: call.nin], operands[call.nin :]
     indices = [operand.create_iter_indices() for operand in inputs]
     with cgutils.loop_nest(builder, outputs[0].shape, intp=_INTP) as places:
         values = []
         for n, (index, operand) in enumerate(zip(indices, inputs, strict=True)):
             index.update_indices(places, n)
-            values.append(kernel.cast(operand.load_data(index.as_values()), operand.base_type, call.types[n]))
+            value = operand.load_data(index.as_values())
+            values.append(_private.cast(context, builder, value, operand.base_type, call.types[n]))
         for n, (value, operand) in enumerate(zip(call.one(values), outputs, strict=True), start=call.nin):
-            operand.store_data(places, kernel.cast(value, call.types[n], operand.base_type))
+            operand.store_data(places, _private.cast(context, builder, value, call.types[n], operand.base_type))

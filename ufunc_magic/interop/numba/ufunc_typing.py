@@ -1,100 +1,209 @@
-"""Which loop a ufunc of ours takes in compiled code, and what it gives back."""
+"""What compiled code knows a ufunc of ours by: its type, the loop it takes for arguments, the symbols of its loops."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
+import llvmlite.binding as llvm
 import numpy as np
 from numba.core import types
 from numba.core.datamodel.models import OpaqueModel
-from numba.core.errors import NumbaTypeError
+from numba.core.errors import NumbaNotImplementedError, NumbaTypeError
+from numba.core.typing import signature
 from numba.core.typing.npydecl import Numpy_rules_ufunc
 from numba.extending import NativeValue, register_model, unbox
-from numba.np.numpy_support import _ufunc_loop_sig, as_dtype
+from numba.np.numpy_support import as_dtype, from_dtype
 
-from ...model import TYPES
-from .core_calls import result_types
-from .loop_symbols import Linked, loop_types
+from ...model import TYPES, FunctionCode, LoopCode, SignatureError
+from ...runtime import letters, loops_of, origin_of
+from ..hosts import address, leaf_address
+from . import _private
 
-__all__ = ["Rules", "Ufunc", "choose"]
-
-
-class Ufunc(types.Function):  # type: ignore[misc]
-    """A ufunc of ours, as a global of compiled code or given to it."""
+__all__ = ["Link", "UfuncType", "chosen_loop", "link_of", "loop_types", "restored_link"]
 
 
-register_model(Ufunc)(OpaqueModel)
+@dataclass(frozen=True, eq=False)
+class Link:
+    """A ufunc whose loops compiled code can name.
+
+    Numba keeps it among the constants of each function that calls the ufunc, and so in its cache: loading one of
+    those brings the machine code along and makes the symbols again.
+
+    Attributes
+    ----------
+    ufunc : numpy.ufunc
+    code : FunctionCode
+    prefix : str
+        What its symbols begin with: they name the machine code, not the function's place in this process.
+    entries : frozenset of str
+        What there is of each loop, by its place: ``loop0`` itself; ``data0``, its last argument, where that is not
+        NULL; ``scalar0``, its function, where that can be called by itself and raises nothing; ``leaf0``, a form
+        of that in Microsoft's convention.
+    """
+
+    ufunc: np.ufunc
+    code: FunctionCode = field(repr=False)
+    prefix: str
+    entries: frozenset[str]
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return restored_link, (self.ufunc, self.prefix)
+
+    def symbol(self, entry: str, place: int) -> str:
+        """The symbol of an entry of a loop; ``""`` where it has none."""
+        return f"{self.prefix}.{entry}{place}" if f"{entry}{place}" in self.entries else ""
 
 
-@unbox(Ufunc)  # type: ignore[untyped-decorator]
-def _given(kind: Any, function: Any, context: Any) -> Any:
-    # Which ufunc it is, its type says.
-    return NativeValue(context.context.get_dummy_value())
+@cache
+def link_of(ufunc: np.ufunc) -> Link:
+    """What compiled code names the loops of a ufunc of ours by.
+
+    Raises
+    ------
+    SignatureError
+        If the ufunc is another's.
+    """
+    origin = origin_of(ufunc)
+    if origin is None:
+        raise SignatureError(f"{ufunc!r} was not made by ufunc_magic.", remedy="Give a ufunc of a cell.")
+    return restored_link(ufunc, f"ufunc_magic.{origin.object_code.digest[:40]}.{origin.name}")
 
 
-class Rules(Numpy_rules_ufunc):  # type: ignore[misc]
-    """The typing rules of one ufunc; Numba makes an object of it for each call that it types."""
-
-    link: Linked
-
-    def generic(self, args: Sequence[Any], kws: Any) -> Any:
-        name = self.link.ufunc.__name__
-        if kws:
-            raise NumbaTypeError(f"{name}: compiled code takes no {', '.join(kws)}=. Give out by position.")
-        plain = [types.unliteral(a.type if isinstance(a, types.Optional) else a) for a in args]
-        if self.link.code.core:
-            return self._with_cores(plain)
-        kinds, given, ndim, layout = self._handle_inputs(self.link.ufunc, plain, kws)
-        loop = choose(self.link, plain, kinds)
-        if loop is None:
-            raise self._refusal(plain)
-        results = loop_types(self.link.code.loops[loop])[self.link.code.nin + len(given) :]
-        if ndim:
-            results = tuple(types.Array(dtype=kind, ndim=ndim, layout=layout) for kind in results)
-        return _ufunc_loop_sig([*given, *results], plain)
-
-    def _with_cores(self, plain: Sequence[Any]) -> Any:
-        if len(plain) != self.link.code.nin:
-            raise NumbaTypeError(
-                f"{self.link.ufunc.__name__} takes {self.link.code.nin} arguments, not {len(plain)}. "
-                "Where it has core dimensions, compiled code cannot give outputs."
-            )
-        kinds = [a.dtype if isinstance(a, types.ArrayCompatible) else a for a in plain]
-        loop = choose(self.link, plain, kinds)
-        if loop is None:
-            raise self._refusal(plain)
-        return _ufunc_loop_sig(result_types(self.link, plain, loop), plain)
-
-    def _refusal(self, plain: Sequence[Any]) -> NumbaTypeError:
-        given, loops = ", ".join(map(str, plain)), ", ".join(self.link.ufunc.types)
-        return NumbaTypeError(f"{self.link.ufunc.__name__} has no loop for ({given}). Its loops: {loops}.")
+#: Types that are passed in registers as they are, NumPy's letters.
+_PASSED = frozenset("?bBhHiIlLqQfd")
+#: Those that fill a register, or half of one: Microsoft's convention says nothing of the upper bits of others.
+_WHOLE = frozenset("iIlLqQfd")
 
 
-def choose(link: Linked, arguments: Sequence[Any], kinds: Sequence[Any]) -> int | None:
-    """The place of the loop for arguments of these Numba types, ``kinds`` the types of their elements.
+def restored_link(ufunc: np.ufunc, prefix: str) -> Link:
+    """The link under the names that code in Numba's cache has, whatever this process calls the ufunc by."""
+    origin, loops = origin_of(ufunc), loops_of(ufunc)
+    code = origin.function_code if origin else None
+    assert origin
+    assert loops
+    assert code
+    addresses: dict[str, int] = {}
+    for place, loop in enumerate(code.loops):
+        addresses[f"loop{place}"] = loops.functions[place] or 0
+        if data := loops.data[place]:
+            addresses[f"data{place}"] = data
+        spelled = letters(loop.types, code.nin)
+        operands = set(spelled) - {*"->"}
+        # C++ may throw, and nothing catches that in compiled code.
+        if origin.object_code.language != "c++" and operands <= _PASSED:
+            with contextlib.suppress(SignatureError):
+                addresses[f"scalar{place}"] = address(ufunc, spelled)
+                if operands <= _WHOLE and (leaf := leaf_address(ufunc, spelled)):
+                    addresses[f"leaf{place}"] = leaf
+    for entry, value in addresses.items():
+        llvm.add_symbol(f"{prefix}.{entry}", value)
+    return Link(ufunc, code, prefix, frozenset(addresses))
+
+
+# Numba's caches on disk name it so.
+restored_link.__module__ = __package__
+
+
+@cache
+def loop_types(loop: LoopCode) -> tuple[Any, ...]:
+    """Numba's types of a loop's operands; empty where it lacks one (long double)."""
+    try:
+        return tuple(from_dtype(np.dtype(TYPES[number].char)) for number in loop.types)
+    except NumbaNotImplementedError:
+        return ()
+
+
+def chosen_loop(link: Link, arguments: Sequence[Any]) -> int | None:
+    """The place of the loop for arguments of these Numba types.
 
     The first to which every input casts safely; else the first that takes scalars by kind, as NumPy takes Python's
     numbers (compiled code knows those only as int64 and float64), and integers of any size.
     """
-    inputs = list(zip(arguments, kinds, strict=True))[: link.code.nin]
-    if not all(isinstance(kind, types.Number | types.Boolean) for _, kind in inputs):
+    inputs = arguments[: link.code.nin]
+    scalars = [not isinstance(a, types.ArrayCompatible) for a in inputs]
+    kinds = [a if scalar else a.dtype for a, scalar in zip(inputs, scalars, strict=True)]
+    if not all(isinstance(kind, types.Number | types.Boolean) for kind in kinds):
         return None
+    dtypes = [as_dtype(kind) for kind in kinds]
     for lenient in (False, True):
         for place, loop in enumerate(link.code.loops):
-            if not loop_types(loop):
-                continue
-            wanted = [np.dtype(TYPES[number].char) for number in loop.types]
-            if all(
-                np.can_cast(as_dtype(kind), dtype)
-                or (lenient and _takes(dtype.kind, as_dtype(kind).kind, scalar=argument is kind))
-                for (argument, kind), dtype in zip(inputs, wanted, strict=False)
+            loops = [np.dtype(TYPES[number].char) for number in loop.types]
+            if loop_types(loop) and all(
+                np.can_cast(dtype, to) or (lenient and _takes(to.kind, dtype.kind, scalar=scalar))
+                for dtype, to, scalar in zip(dtypes, loops, scalars, strict=False)
             ):
                 return place
     return None
 
 
-def _takes(kind: str, given: str, *, scalar: bool) -> bool:
-    if given in "iu":
+def _takes(kind: str, argument: str, *, scalar: bool) -> bool:
+    if argument in "iu":
         return kind in ("iufc" if scalar else "iu")
-    return scalar and kind in {"f": "fc", "c": "c"}.get(given, "")
+    return scalar and kind in {"f": "fc", "c": "c"}.get(argument, "")
+
+
+class UfuncType(types.Function):  # type: ignore[misc]
+    """A ufunc of ours, as a global of compiled code or given to it."""
+
+    def __init__(self, link: Link) -> None:
+        super().__init__(type(f"Typing_{link.code.name}", (_Rules,), {"key": link.prefix, "link": link}))
+
+
+register_model(UfuncType)(OpaqueModel)
+
+
+@unbox(UfuncType)  # type: ignore[untyped-decorator]
+def _unboxed(kind: Any, function: Any, context: Any) -> Any:
+    # Which ufunc it is, its type says.
+    return NativeValue(context.context.get_dummy_value())
+
+
+class _Rules(Numpy_rules_ufunc):  # type: ignore[misc]
+    """The typing rules of one ufunc; Numba makes an object of it for each call that it types."""
+
+    link: Link
+
+    def generic(self, args: Sequence[Any], kws: Any) -> Any:
+        code, ufunc = self.link.code, self.link.ufunc
+        if kws:
+            raise NumbaTypeError(f"{code.name}: compiled code takes no {', '.join(kws)}=. Give out by position.")
+        plain = [types.unliteral(a.type if isinstance(a, types.Optional) else a) for a in args]
+        outputs: Sequence[Any] = ()
+        if not code.core:
+            outputs, ndim, layout = _private.array_inputs(self, ufunc, plain)
+        elif len(plain) != code.nin:
+            raise NumbaTypeError(
+                f"{code.name} takes {code.nin} arguments, not {len(plain)}. "
+                "Where it has core dimensions, compiled code cannot give outputs."
+            )
+        place = chosen_loop(self.link, plain)
+        if place is None:
+            raise NumbaTypeError(
+                f"{code.name} has no loop for ({', '.join(map(str, plain))}). Its loops: {', '.join(ufunc.types)}."
+            )
+        if code.core:
+            dimensions, layout = self._result_dimensions(plain), "A"
+        else:
+            dimensions = [ndim] * (code.nout - len(outputs))
+        kinds = loop_types(code.loops[place])[code.nin + len(outputs) :]
+        new = [types.Array(k, n, layout) if n else k for k, n in zip(kinds, dimensions, strict=True)]
+        results = [*outputs, *new]
+        return signature(results[0] if len(results) == 1 else types.Tuple(results), *plain)
+
+    def _result_dimensions(self, arguments: Sequence[Any]) -> list[int]:
+        """Dimensions of each result: those of the broadcast and its core's."""
+        code = self.link.code
+        cores = [len(core) for core in code.cores]
+        dimensions = [a.ndim if isinstance(a, types.ArrayCompatible) else 0 for a in arguments]
+        outer = [ndim - core for ndim, core in zip(dimensions, cores, strict=False)]
+        if min(outer) < 0:
+            short = outer.index(min(outer))
+            raise NumbaTypeError(
+                f"{code.name}, {code.core}: argument {short + 1} has {dimensions[short]} dimensions. "
+                "Give it all of its core dimensions."
+            )
+        return [max(outer) + core for core in cores[code.nin :]]

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from ...model import FunctionCode, ObjectCode
-from ...runtime import OWNER
+from ...runtime import loops_of
 from ...toolchain.nvrtc import Shim, shims
 
-__all__ = ["Form", "Given", "choose", "code_of", "forms", "operand", "refusal", "words"]
+__all__ = ["Form", "ValueType", "choose", "code_of", "forms", "mismatch", "refusal", "type_of_word"]
 
 
 @dataclass(frozen=True)
-class Given:
+class ValueType:
     """What a kernel passes, or a form takes: a number, or a pointer to numbers of that dtype."""
 
     dtype: np.dtype[Any]
@@ -33,10 +33,8 @@ class Form:
 
     Attributes
     ----------
-    takes : tuple of Given
-        The arguments, in the order of the call.
-    gives : tuple of Given
-        The results that the call has.
+    arguments, results : tuple of ValueType
+        In the order of the call.
     slots : tuple of int
         For each of both the operand it is: inputs first, then outputs.  An argument that is an output is where it
         goes.
@@ -44,8 +42,8 @@ class Form:
         What is called: by value, with all outputs as results.
     """
 
-    takes: tuple[Given, ...]
-    gives: tuple[Given, ...]
+    arguments: tuple[ValueType, ...]
+    results: tuple[ValueType, ...]
     slots: tuple[int, ...]
     shim: Shim
 
@@ -57,9 +55,8 @@ class Form:
 
 def code_of(function: Any) -> tuple[FunctionCode, ObjectCode] | None:
     """What a function of ours was made of, None for all else."""
-    object_code = getattr(function, "object_code", None)
-    if isinstance(function, np.ufunc):
-        object_code = function.__dict__.get(OWNER)
+    loops = loops_of(function)
+    object_code = loops.owner.object_code if loops else getattr(function, "object_code", None)
     if not isinstance(object_code, ObjectCode):
         return None
     name = getattr(function, "__name__", "")
@@ -70,14 +67,15 @@ def forms(code: FunctionCode, object_code: ObjectCode) -> tuple[Form, ...]:
     """Every form of ``code``, overloads narrow to wide; empty where `refusal` has the reason."""
     if refusal(code, object_code):
         return ()
-    found: list[Form] = []
+    result: list[Form] = []
     for shim in shims(object_code):
         if shim.function == code.name:
-            takes, gives = tuple(map(operand, shim.inputs)), tuple(map(operand, shim.outputs))
-            found.append(Form(takes, gives, tuple(range(len(takes) + len(gives))), shim))
+            arguments, results = tuple(map(type_of_word, shim.inputs)), tuple(map(type_of_word, shim.outputs))
+            by_value = Form(arguments, results, tuple(range(len(arguments) + len(results))), shim)
+            result.append(by_value)
             if code.kind == "ufunc":
-                found += _as_in_c(found[-1], code.calls[shim.loop])
-    return tuple(found)
+                result += _as_in_c(by_value, code.calls[shim.loop])
+    return tuple(result)
 
 
 def refusal(code: FunctionCode, object_code: ObjectCode) -> str:
@@ -99,31 +97,30 @@ def refusal(code: FunctionCode, object_code: ObjectCode) -> str:
     return ""
 
 
-def choose(offered: Sequence[Form], given: Sequence[Given]) -> Form | None:
-    """The form that takes ``given``: exactly, else without loss, else as C converts numbers; None where none does.
+def choose(offered: Sequence[Form], types: Sequence[ValueType]) -> Form | None:
+    """The form that takes ``types``: exactly, else without loss, else as C converts numbers; None where none does.
 
     A float is never cut to an integer, nor a complex number to a real one.
     """
-    fitting = [f for f in offered if len(f.takes) == len(given) and all(map(_points_alike, given, f.takes))]
+    fitting = [f for f in offered if len(f.arguments) == len(types) and all(map(_points_alike, types, f.arguments))]
     for suits in (_is_same, _is_safe):
         for form in fitting:
-            if all(map(suits, given, form.takes)):
+            if all(map(suits, types, form.arguments)):
                 return form
-    lossy = [form for form in fitting if all(map(_is_possible, given, form.takes))]
+    lossy = [form for form in fitting if all(map(_is_possible, types, form.arguments))]
     return lossy[-1] if lossy else None
 
 
-def words(name: str, offered: Sequence[Form], given: Sequence[Given]) -> str:
+def mismatch(name: str, offered: Sequence[Form], types: Sequence[ValueType]) -> str:
     """What a kernel reads that called ``name`` with something else."""
-    asked = ", ".join(map(str, given))
-    known = dict.fromkeys(f"{name}({', '.join(map(str, form.takes))})" for form in offered)
-    return f"{name}({asked}) fits no signature of the cell. There is {'; '.join(known)}."
+    known = dict.fromkeys(f"{name}({', '.join(map(str, form.arguments))})" for form in offered)
+    return f"{name}({', '.join(map(str, types))}) fits no signature of the cell. There is {'; '.join(known)}."
 
 
-def operand(word: str) -> Given:
-    """The operand of a typestring: ``"f4"``, ``"const f4*"``."""
+def type_of_word(word: str) -> ValueType:
+    """The type of a typestring: ``"f4"``, ``"const f4*"``."""
     bare = word.removeprefix("const ").rstrip("*")
-    return Given(np.dtype("V") if bare == "void" else np.dtype(bare), "*" in word)
+    return ValueType(np.dtype("V") if bare == "void" else np.dtype(bare), "*" in word)
 
 
 def _as_in_c(by_value: Form, call: str) -> list[Form]:
@@ -135,28 +132,28 @@ def _as_in_c(by_value: Form, call: str) -> list[Form]:
     if not any(address for address, _, _ in operands):
         return []
     nin = by_value.nin
-    kinds = (*by_value.takes, *by_value.gives)
+    types = (*by_value.arguments, *by_value.results)
     places = [int(n) + (nin if role == "out" else 0) for _, role, n in operands]
-    takes = tuple(Given(kinds[p].dtype, p >= nin) for p in places)
-    left = [n for n in range(nin, len(kinds)) if n not in places]
-    return [Form(takes, tuple(kinds[n] for n in left), (*places, *left), by_value.shim)]
+    rest = [n for n in range(nin, len(types)) if n not in places]
+    passed = tuple(ValueType(types[p].dtype, p >= nin) for p in places)
+    return [Form(passed, tuple(types[n] for n in rest), (*places, *rest), by_value.shim)]
 
 
-def _points_alike(given: Given, wanted: Given) -> bool:
-    if given.pointer != wanted.pointer:
+def _points_alike(argument: ValueType, parameter: ValueType) -> bool:
+    if argument.pointer != parameter.pointer:
         return False
-    return not given.pointer or wanted.dtype.kind == "V" or given.dtype == wanted.dtype
+    return not argument.pointer or parameter.dtype.kind == "V" or argument.dtype == parameter.dtype
 
 
-def _is_same(given: Given, wanted: Given) -> bool:
-    return given.pointer or given.dtype == wanted.dtype
+def _is_same(argument: ValueType, parameter: ValueType) -> bool:
+    return argument.pointer or argument.dtype == parameter.dtype
 
 
-def _is_safe(given: Given, wanted: Given) -> bool:
-    return given.pointer or np.can_cast(given.dtype, wanted.dtype, "safe")
+def _is_safe(argument: ValueType, parameter: ValueType) -> bool:
+    return argument.pointer or np.can_cast(argument.dtype, parameter.dtype, "safe")
 
 
-def _is_possible(given: Given, wanted: Given) -> bool:
+def _is_possible(argument: ValueType, parameter: ValueType) -> bool:
     order = "biufc"
-    kinds = order.index(given.dtype.kind), order.index(wanted.dtype.kind)
-    return given.pointer or kinds[0] <= kinds[1] or set(kinds) <= {1, 2}
+    ranks = order.index(argument.dtype.kind), order.index(parameter.dtype.kind)
+    return argument.pointer or ranks[0] <= ranks[1] or set(ranks) <= {1, 2}

@@ -5,30 +5,26 @@
 
 from __future__ import annotations
 
-import importlib
 import warnings
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache, partial
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
-from ...model import ObjectCode
+from ...model import ObjectCode, UfuncMagicError
+from ...runtime import PlainFunction
+from ...runtime.device import CudaFunction, Kernel
+from ...toolchain import nvrtc
 from ..import_hooks import when_imported
-from .device_calls import Form, code_of, operand
-from .device_link import install_linking, linked_library
-from .device_typing import Vocabulary, register
+from . import _private
+from .device_calls import Form, ValueType, choose, code_of, forms, mismatch, refusal, type_of_word
 
 __all__ = ["attach", "install"]
 
 
-_NUMBA_CUDA = Vocabulary("numba.cuda")
-#: What compiles the source that ``cuda.declare_device`` is given in the simulator.
-_compile: Callable[..., Any] | None = None
-
-
-def attach(compile_cuda: Callable[..., Any] | None = None) -> None:
+def attach(compile_cuda: Callable[..., Mapping[str, Any]] | None = None) -> None:
     """Let kernels call functions of CUDA cells, now or as soon as Numba's CUDA target is imported.
 
     Parameters
@@ -36,97 +32,178 @@ def attach(compile_cuda: Callable[..., Any] | None = None) -> None:
     compile_cuda : callable
         `ufunc_magic.compile_cuda`, for code that ``cuda.declare_device`` is given to link in the simulator.
     """
-    global _compile
-    _compile = compile_cuda or _compile
-    for name, register_with in _TARGETS.items():
-        when_imported(name, register_with)
+    when_imported("numba.cuda", partial(install, compile_cuda))
+
+
+def install(compile_cuda: Callable[..., Mapping[str, Any]] | None = None) -> None:
+    """Register with the ``numba.cuda`` of this process: its compiler, or its simulator.
+
+    Where a version has not what that needs, it is a warning: kernels that do not call us must go on.
+    """
+    simulation = _register()
+    if simulation is not None and compile_cuda is not None:
+        simulation.declare_with(compile_cuda)
 
 
 @cache
-def install() -> None:
-    """Register with the ``numba.cuda`` of this process: its compiler, or its simulator."""
+def _register() -> Any:
+    """Register once; returns the simulation where Numba simulates."""
     from numba import cuda
     from numba.core import config
 
-    if config.ENABLE_CUDASIM:
-        _safely("numba", _install_in_simulator)
-    elif getattr(cuda, "implementation", "") == "NVIDIA":
-        _safely("numba-cuda", _install)
-    else:
-        _safely("numba", _refuse_built_in)
-
-
-def _install_in_simulator() -> None:
-    from . import simulator
-
-    simulator.install(_compile)
-
-
-def _install() -> None:
-    _import_arrays()
-    register(_NUMBA_CUDA, _lower)
-    install_linking()
-
-
-@cache
-def _install_mlir() -> None:
-    from . import mlir_extension
-
-    _safely("numba-cuda-mlir", mlir_extension.install)
-
-
-#: Modules to wait for, and what registers with each.
-_TARGETS: dict[str, Callable[[], None]] = {"numba.cuda": install, "numba_cuda_mlir.cuda": _install_mlir}
-
-
-def _safely(package: str, register_with: Callable[[], None]) -> None:
-    """Register; where a version has not what that needs, kernels that do not call us must go on."""
+    nvidia = getattr(cuda, "implementation", "") == "NVIDIA"
     try:
-        register_with()
+        if config.ENABLE_CUDASIM:
+            from .simulator import Simulation
+
+            return Simulation.started()
+        if nvidia:
+            _register_with_compiler()
+        else:
+            _private.when_typed_by_numba(_refuse_built_in)
     except (ImportError, AttributeError) as fault:
+        package = "numba-cuda" if nvidia and not config.ENABLE_CUDASIM else "numba"
         warnings.warn(
             f"Kernels cannot call functions of %%cuda_device cells: {package} {version(package)} lacks what that needs "
             f"({fault}). Install a version that this ufunc_magic knows: pip install 'ufunc_magic[cuda-numba]'.",
-            stacklevel=2,
+            stacklevel=3,
+        )
+    return None
+
+
+def _register_with_compiler() -> None:
+    _private.import_arrays()
+    from numba.cuda.extending import typeof_impl
+
+    general = typeof_impl.dispatch(object)
+    for kind in (np.ufunc, PlainFunction, CudaFunction, Kernel):
+        typeof_impl.register(kind)(partial(_typed, general))
+    _private.when_linked(lambda code, lto: code if lto or not isinstance(code, _cell_code()) else code.as_called())
+    _private.before_caching(_refuse_caching)
+
+
+def _refuse_built_in(value: Any) -> None:
+    """Numba's own CUDA target links no code in memory: say what does."""
+    if pair := code_of(value):
+        raise ValueError(
+            f"{pair[0].name} is CUDA C++, and the CUDA target inside of numba {version('numba')} cannot link it. "
+            "Install NVIDIA's: pip install 'numba-cuda[cu13]', and restart the kernel."
         )
 
 
-def _lower(key: str, offered: tuple[Form, ...], object_code: ObjectCode) -> None:
-    from numba.cuda.descriptor import cuda_target
-
-    anything = (_NUMBA_CUDA.types.VarArg(_NUMBA_CUDA.types.Any),)
-    cuda_target.target_context.insert_func_defn([(_lowering(offered, object_code), key, anything)])
+# ---------------------------------------------------------------------------------------- typing
 
 
-def _import_arrays() -> None:
-    """Import what numba-cuda 0.30 cannot import with NumPy 2.5, which has no ``row_stack`` any more."""
-    if hasattr(np, "row_stack"):
-        return
-    np.row_stack = np.vstack
-    try:
-        importlib.import_module("numba.cuda.np.arrayobj")
-    finally:
-        del np.row_stack
+def _typed(general: Callable[[Any, Any], Any], value: Any, context: Any) -> Any:
+    """Numba's type of a function of ours, and of what else is of its class."""
+    pair = code_of(value)
+    if pair is None:
+        return general(value, context)
+    code, object_code = pair
+    if reason := refusal(code, object_code):
+        raise _fault(f"{code.name} {reason}.")
+    return _function_type(code.name, object_code)
+
+
+@cache
+def _function_type(name: str, object_code: ObjectCode) -> Any:
+    """The type of a function, with its lowering: made when a kernel first names it."""
+    from numba.cuda import types
+    from numba.cuda.extending import lower_builtin
+    from numba.cuda.typing.templates import AbstractTemplate
+
+    offered = forms(next(code for code in object_code.functions if code.name == name), object_code)
+    key = f"{name} of {object_code.name} ({object_code.digest[:12]})"
+
+    def generic(self: Any, args: Sequence[Any], kws: Any) -> Any:
+        if kws:
+            raise _fault(f"{name}() takes no arguments by name in a kernel. Give them in their order.")
+        values = [value for kind in args if (value := _value_type(kind)) is not None]
+        if len(values) < len(args):
+            raise _fault(_no_number(name, args))
+        form = choose(offered, values)
+        if form is None:
+            raise _fault(mismatch(name, offered, values))
+        return _signature(form, args)
+
+    lower_builtin(key, types.VarArg(types.Any))(_lowering(offered, object_code))
+    return types.Function(type(f"CudaCell_{name}", (AbstractTemplate,), {"key": key, "generic": generic}))
+
+
+def _fault(text: str) -> Exception:
+    """What type inference reports with the kernel's line."""
+    from numba.cuda.core.errors import TypingError
+
+    fault: Exception = TypingError(text)
+    return fault
+
+
+def _no_number(name: str, args: Sequence[Any]) -> str:
+    from numba.cuda import types
+
+    call = f"{name}({', '.join(map(str, args))})"
+    if any(isinstance(kind, types.Array) for kind in args):
+        return (
+            f"{call} is given an array. "
+            f"Call it with elements, {name}(x[i], ...), or with ffi.from_buffer(x) where C takes a pointer."
+        )
+    return f"{call} is given something that is no number."
+
+
+def _value_type(kind: Any) -> ValueType | None:
+    """What an argument of Numba's type ``kind`` is to us, None for what is no number and no pointer to some."""
+    from numba.cuda import types
+    from numba.cuda.np.numpy_support import as_dtype
+
+    kind = types.unliteral(kind)
+    pointer = isinstance(kind, types.CPointer)
+    item = kind.dtype if pointer else kind
+    return ValueType(np.dtype(as_dtype(item)), pointer) if isinstance(item, types.Boolean | types.Number) else None
+
+
+def _numba_type(value: ValueType) -> Any:
+    from numba.cuda import types
+    from numba.cuda.np.numpy_support import from_dtype
+
+    kind = from_dtype(value.dtype)
+    return types.CPointer(kind) if value.pointer else kind
+
+
+def _signature(form: Form, args: Sequence[Any]) -> Any:
+    """The signature of a call of ``form`` with arguments of the types ``args``."""
+    from numba.cuda import types
+    from numba.cuda.typing.templates import signature
+
+    results = [_numba_type(r) for r in form.results]
+    returned = types.none if not results else results[0] if len(results) == 1 else types.Tuple(results)
+    # Pointers to void take what they are given.
+    return signature(
+        returned, *(k if v.dtype.kind == "V" else _numba_type(v) for k, v in zip(args, form.arguments, strict=True))
+    )
+
+
+# -------------------------------------------------------------------------------------- lowering
 
 
 def _lowering(offered: tuple[Form, ...], object_code: ObjectCode) -> Any:
     """What writes a call: of the shim, by value; then results go where the kernel has pointers for them."""
 
     def lowered(context: Any, builder: Any, sig: Any, args: Sequence[Any]) -> Any:
-        form = _NUMBA_CUDA.form(offered, sig.args)
-        context.active_code_library.add_linking_library(linked_library(object_code))
+        form = choose(offered, [value for kind in sig.args if (value := _value_type(kind)) is not None])
+        assert form is not None  # type inference has accepted it
+        context.active_code_library.add_linking_file(_linked(object_code))
         operands = dict(zip(form.slots, zip(sig.args, args, strict=True), strict=False))
-        outputs = [_NUMBA_CUDA.type_of(operand(word)) for word in form.shim.outputs]
+        outputs = [_numba_type(type_of_word(word)) for word in form.shim.outputs]
         results = _call(context, builder, form.shim.symbol, [operands[n] for n in range(form.nin)], outputs)
-        left = []
+        returned = []
         for n, (kind, value) in enumerate(zip(outputs, results, strict=True), start=form.nin):
             if n in operands:
                 builder.store(context.data_model_manager[kind].as_data(builder, value), operands[n][1])
             else:
-                left.append(value)
-        if not left:
+                returned.append(value)
+        if not returned:
             return context.get_dummy_value()
-        return left[0] if len(left) == 1 else context.make_tuple(builder, sig.return_type, left)
+        return returned[0] if len(returned) == 1 else context.make_tuple(builder, sig.return_type, returned)
 
     return lowered
 
@@ -143,27 +220,44 @@ def _call(context: Any, builder: Any, symbol: str, operands: Sequence[tuple[Any,
     place = cgutils.alloca_once(builder, whole)
     arguments = [place]
     for kind, value in operands:
-        given = models[kind].as_argument(builder, value)
-        arguments += given if isinstance(given, tuple) else [given]  # a complex number is two
+        argument = models[kind].as_argument(builder, value)
+        arguments += argument if isinstance(argument, tuple) else [argument]  # a complex number is two
     shape = ir.FunctionType(ir.IntType(32), [argument.type for argument in arguments])
     builder.call(cgutils.get_or_insert_function(builder.module, shape, symbol), arguments)
     places = [place] if len(kinds) == 1 else [cgutils.gep_inbounds(builder, place, 0, n) for n in range(len(kinds))]
     return [models[kind].from_data(builder, builder.load(p)) for kind, p in zip(outputs, places, strict=True)]
 
 
-def _refuse_built_in() -> None:
-    """Numba's own CUDA target links no code in memory: say what does."""
-    from numba.cuda.target import CUDATypingContext
+# --------------------------------------------------------------------------------------- linking
 
-    resolve = CUDATypingContext.resolve_value_type
 
-    def resolve_value_type(self: Any, value: Any) -> Any:
-        found = code_of(value)
-        if found is None:
-            return resolve(self, value)
-        raise ValueError(
-            f"{found[0].name} is CUDA C++, and the CUDA target inside of numba {version('numba')} cannot link it. "
-            "Install NVIDIA's: pip install 'numba-cuda[cu13]', and restart the kernel."
+@cache
+def _cell_code() -> Any:
+    from numba import cuda
+
+    class CellCode(cuda.LTOIR):  # type: ignore[misc, name-defined, unused-ignore]
+        """A cell's code, inlined where the kernel is linked with ``lto``, called where it is not."""
+
+        def __init__(self, object_code: ObjectCode) -> None:
+            super().__init__(nvrtc.linkable(object_code), name=object_code.name)
+            self.object_code = object_code
+
+        def as_called(self) -> Any:
+            return cuda.PTXSource(nvrtc.linkable(self.object_code, output="ptx"), name=self.name)
+
+    return CellCode
+
+
+@cache
+def _linked(object_code: ObjectCode) -> Any:
+    """What numba-cuda adds to a kernel that calls functions of the cell: one object, so that it is linked once."""
+    return _cell_code()(object_code)
+
+
+def _refuse_caching(kernel: str, linked: Collection[Any]) -> None:
+    if cells := sorted({code.name for code in linked if isinstance(code, _cell_code())}):
+        raise UfuncMagicError(
+            f"{kernel} calls functions of {', '.join(cells)}, and Numba's cache would not notice when a cell "
+            "changes: the kernel cannot be cached.",
+            remedy="Leave cache=True out; the cell's own code is in ufunc_magic's cache.",
         )
-
-    CUDATypingContext.resolve_value_type = resolve_value_type

@@ -1,24 +1,103 @@
-"""Functions of CUDA cells inside Numba's CUDA simulator: kernels run unchanged, and call the cell's C natively."""
+"""Functions of CUDA cells inside Numba's CUDA simulator: kernels run unchanged, and call the cell's C++ natively.
+
+While a simulated function runs, the names of its globals and closure that are functions of ours, declared functions or
+``cffi.FFI`` stand for what simulated threads can call; the emulated C++ is lent each thread's place and its barrier.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import functools
+import os
 import threading
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import CellType, FunctionType
 from typing import Any
 
 import numpy as np
 
 from ... import runtime
-from ...model import FunctionCode, ObjectCode
-from ...runtime import Library
-from . import borrowed_threads, simulated_declare
-from .device_calls import Form, Given, choose, code_of, forms, refusal, words
-from .swapped_names import exchanged, is_exchanged
+from ...model import FunctionCode, ObjectCode, SignatureError
+from ...runtime import Library, PlainFunction
+from ...runtime.device import CudaFunction, Kernel
+from . import _private
+from .device_calls import Form, ValueType, choose, code_of, forms, mismatch, refusal
 
-__all__ = ["install"]
+__all__ = ["Exchange", "Simulation"]
+
+_Three = ctypes.c_uint * 3
+
+
+# ------------------------------------------------------------------------- names while a kernel runs
+
+
+@dataclass
+class _Space:
+    """One namespace with other names in it: how many calls need it, and what puts back what was there."""
+
+    restore: Callable[[], None]
+    users: int = 0
+
+
+@dataclass
+class Exchange:
+    """Names of Python functions that stand for something else while those run, on however many threads.
+
+    Attributes
+    ----------
+    substitute : callable
+        What a value is replaced with; None to leave it.
+    """
+
+    substitute: Callable[[Any], Any]
+    _spaces: dict[int, _Space] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __bool__(self) -> bool:
+        """Whether any function is running with other names."""
+        return bool(self._spaces)
+
+    @contextlib.contextmanager
+    def inside(self, function: FunctionType) -> Iterator[None]:
+        """Inside, the function's globals and closure have the substitutes."""
+        namespaces: list[dict[str, Any] | CellType] = [function.__globals__, *(function.__closure__ or ())]
+        with self._lock:
+            for namespace in namespaces:
+                space = self._spaces.get(id(namespace))
+                if space is None:
+                    space = self._spaces[id(namespace)] = _Space(self._replace(namespace))
+                space.users += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                for namespace in namespaces:
+                    space = self._spaces[id(namespace)]
+                    space.users -= 1
+                    if not space.users:
+                        del self._spaces[id(namespace)]
+                        space.restore()
+
+    def _replace(self, namespace: dict[str, Any] | CellType) -> Callable[[], None]:
+        """Put substitutes into a namespace; returns what undoes it."""
+        if isinstance(namespace, dict):
+            before = dict(namespace)
+            after = {name: other for name, v in before.items() if (other := self.substitute(v)) is not None}
+            namespace.update(after)
+            return functools.partial(namespace.update, {name: before[name] for name in after})
+        with contextlib.suppress(ValueError):  # not bound yet
+            content = namespace.cell_contents
+            if (other := self.substitute(content)) is not None:
+                namespace.cell_contents = other
+                return functools.partial(setattr, namespace, "cell_contents", content)
+        return lambda: None
+
+
+# ----------------------------------------------------------------------- what simulated threads call
 
 
 @dataclass(frozen=True)
@@ -26,11 +105,6 @@ class Pointer:
     """What ``ffi.from_buffer(array)`` is in a simulated kernel."""
 
     array: np.ndarray[Any, Any]
-
-    @property
-    def first(self) -> np.ndarray[Any, Any]:
-        """The elements in a row."""
-        return self.array.reshape(-1)
 
 
 class SimulatedFFI:
@@ -41,7 +115,7 @@ class SimulatedFFI:
 
     def from_buffer(self, array: Any) -> Pointer:
         """As Numba compiles it: arrays in C's order only."""
-        plain = _plain(array)
+        plain = _private.plain_array(array)
         if not isinstance(plain, np.ndarray):
             raise TypeError(f"from_buffer() takes an array, not {type(array).__name__}.")
         if not plain.flags.c_contiguous:
@@ -55,11 +129,12 @@ class SimulatedFFI:
 class SimulatedFunction:
     """A function of a CUDA cell as simulated threads call it."""
 
-    def __init__(self, function: Any, code: FunctionCode, object_code: ObjectCode) -> None:
-        made = runtime.held(object_code)
-        self._library = made.library if made is not None and isinstance(made.library, Library) else None
+    def __init__(self, function: Any, code: FunctionCode, object_code: ObjectCode, simulation: Simulation) -> None:
+        build = runtime.loaded(object_code)
+        library = None if build is None else build.loaded.library
+        self._library = library if isinstance(library, Library) else None
+        self._simulation = simulation
         self._code = code
-        self._name = code.name
         self._forms = forms(code, object_code)
         self._chosen: dict[tuple[Any, ...], Form] = {}
         self._reason = refusal(code, object_code)
@@ -70,133 +145,236 @@ class SimulatedFunction:
         # What a value's type does not say does not matter: most calls are like an earlier one.
         kinds = tuple(value.array.dtype if isinstance(value, Pointer) else type(value) for value in args)
         form = self._chosen.get(kinds) or self._choose(kinds, args)
-        self._arrive()
+        if self._library is not None:
+            self._simulation.arrive(self._library)
         return self._call_plain(form, args) if self._ufunc is None else self._call_ufunc(self._ufunc, form, args)
 
     def _choose(self, kinds: tuple[Any, ...], args: tuple[Any, ...]) -> Form:
+        name = self._code.name
         if self._reason:
-            raise TypeError(f"{self._name} {self._reason}.")
-        given = [self._given(value) for value in args]
-        form = choose(self._forms, given)
+            raise TypeError(f"{name} {self._reason}.")
+        types = [self._type_of(value) for value in args]
+        form = choose(self._forms, types)
         if form is None:
-            raise TypeError(words(self._name, self._forms, given))
+            raise TypeError(mismatch(name, self._forms, types))
         self._chosen[kinds] = form
         return form
 
-    def _given(self, value: Any) -> Given:
+    def _type_of(self, value: Any) -> ValueType:
+        name = self._code.name
         if isinstance(value, Pointer):
-            return Given(value.array.dtype, pointer=True)
+            return ValueType(value.array.dtype, pointer=True)
         if isinstance(value, bool | int | float | complex | np.generic):
-            return Given(np.asarray(value).dtype)
-        if isinstance(_plain(value), np.ndarray):
+            return ValueType(np.asarray(value).dtype)
+        if isinstance(_private.plain_array(value), np.ndarray):
             raise TypeError(
-                f"{self._name}() is given an array. Call it with elements, {self._name}(x[i], ...), "
+                f"{name}() is given an array. Call it with elements, {name}(x[i], ...), "
                 "or with ffi.from_buffer(x) where C takes a pointer."
             )
-        raise TypeError(f"{self._name}() is given a {type(value).__name__}, which is no number.")
+        raise TypeError(f"{name}() is given a {type(value).__name__}, which is no number.")
 
     def _call_ufunc(self, ufunc: Any, form: Form, args: tuple[Any, ...]) -> Any:
         operands: list[Any] = [None] * len(form.slots)
-        for slot, value, wanted in zip(form.slots, args, form.takes, strict=False):
-            operands[slot] = value if isinstance(value, Pointer) else _as(value, wanted)
-        results = ufunc(*operands[: ufunc.nin])
-        for place, result in zip(operands[ufunc.nin :], results if ufunc.nout > 1 else (results,), strict=True):
+        for slot, value, parameter in zip(form.slots, args, form.arguments, strict=False):
+            operands[slot] = value if isinstance(value, Pointer) else _converted(value, parameter)
+        outputs = ufunc(*operands[: ufunc.nin])
+        outputs = outputs if ufunc.nout > 1 else (outputs,)
+        for place, output in zip(operands[ufunc.nin :], outputs, strict=True):
             if place is not None:
-                place.first[0] = result
-        left = [results[s - ufunc.nin] if ufunc.nout > 1 else results for s in form.slots[len(form.takes) :]]
-        return None if not left else left[0] if len(left) == 1 else tuple(left)
+                place.array.reshape(-1)[0] = output
+        returned = [outputs[s - ufunc.nin] for s in form.slots[len(form.arguments) :]]
+        return None if not returned else returned[0] if len(returned) == 1 else tuple(returned)
 
     @functools.cached_property
     def _plain(self) -> Callable[..., Any]:
-        """The C function, called through its address."""
+        """The C function, called through its address; pointers are given as addresses.
+
+        Its thread keeps the GIL, so that what the emulation does for an atomic operation is one.
+        """
         if self._library is None:
-            raise TypeError(f"{self._name} has no emulation: no C++ compiler was found when its cell was run.")
+            raise TypeError(f"{self._code.name} has no emulation: no C++ compiler was found when its cell was run.")
         try:
-            return borrowed_threads.call_holding_gil(self._library.functions[self._code.index], self._code.prototype)
+            result, *kinds = map(_ctype, self._code.prototype)
         except NotImplementedError as fault:
             raise TypeError(
-                f"{self._name} takes or returns numbers that the simulator cannot pass: {fault}."
+                f"{self._code.name} takes or returns numbers that the simulator cannot pass: {fault}."
             ) from fault
+        function: Callable[..., Any] = ctypes.PYFUNCTYPE(result, *kinds)(self._library.functions[self._code.index])
+        return function
 
     def _call_plain(self, form: Form, args: tuple[Any, ...]) -> Any:
-        numbers = zip(args, form.takes, strict=True)
-        result = self._plain(*(a.array.ctypes.data if isinstance(a, Pointer) else _as(a, w).item() for a, w in numbers))
-        return form.gives[0].dtype.type(result) if form.gives else None
-
-    def _arrive(self) -> None:
-        """Tell the C code where this thread stands, when it first comes there."""
-        thread: Any = threading.current_thread()
-        if self._library is None or not hasattr(thread, "blockIdx"):
-            return
-        told = thread.__dict__.setdefault("_ufunc_magic_told", set())
-        if id(self._library) in told:
-            return
-        told.add(id(self._library))
-        dimensions = (thread._manager._block_dim, thread._manager._grid_dim)
-        borrowed_threads.lend_geometry(self._library, thread.threadIdx, thread.blockIdx, *map(_three, dimensions))
-        borrowed_threads.lend_barrier(self._library, _wait)
+        pairs = zip(args, form.arguments, strict=True)
+        result = self._plain(
+            *(a.array.ctypes.data if isinstance(a, Pointer) else _converted(a, p).item() for a, p in pairs)
+        )
+        return form.results[0].dtype.type(result) if form.results else None
 
 
-def install(compile_cuda: Callable[..., Any] | None = None) -> None:
-    """Let simulated kernels call functions of CUDA cells.
+def _ctype(word: str) -> Any:
+    if word == "void":
+        return None
+    return ctypes.c_void_p if "*" in word else np.ctypeslib.as_ctypes_type(np.dtype(word.removeprefix("const ")))
 
-    Parameters
-    ----------
-    compile_cuda : callable
-        What compiles the code that ``cuda.declare_device`` is given to link; without it, that is left to Numba.
-    """
-    from numba.cuda.simulator import kernel
 
-    swapped = kernel.swapped_cuda_module
+def _converted(value: Any, parameter: ValueType) -> Any:
+    return value if type(value) is parameter.dtype.type else np.asarray(value).astype(parameter.dtype)[()]
+
+
+# -------------------------------------------------------------------- cuda.declare_device by hand
+
+
+@dataclass(eq=False)
+class Declared:
+    """A function that was declared by hand, and the one of the linked source that it is."""
+
+    name: str
+    abi: str = "numba"
+    function: Any = None
+
+    def link(self, text: str, compile_cuda: Callable[..., Mapping[str, Any]]) -> None:
+        """Compile the source, and be the function of that name."""
+        build = compile_cuda(text, abi=self.abi, name=f"<source of {self.name}>")
+        if self.name not in build:
+            raise SignatureError(
+                f"{self.name} is declared, and the linked source has no such function.",
+                remedy=f"It has {', '.join(build)}.",
+            )
+        self.function = build[self.name]
+
+    def __call__(self, *args: Any) -> Any:
+        if self.function is None:
+            raise SignatureError(
+                f"{self.name} is declared, but no source is linked that the simulator could compile.",
+                remedy="Give it: cuda.declare_device(..., link=cuda.CUSource(text)), or link='file.cu'.",
+            )
+        return self.function(*args)
+
+
+@dataclass(frozen=True)
+class Source:
+    """CUDA C++ in memory, for a simulator that has no class of this kind."""
+
+    data: Any
+    name: str = "<source>"
+
+
+def _source_text(link: Any) -> str:
+    """The CUDA C++ among what is given to link."""
+    texts = []
+    for code in link if isinstance(link, list | tuple | set) else [link]:
+        if isinstance(code, str | os.PathLike):
+            path = Path(code)
+            texts += [path.read_text(encoding="utf-8")] if path.suffix == ".cu" else []
+        elif type(code).__name__ in ("CUSource", "Source"):
+            text = code.data.getvalue() if hasattr(code.data, "getvalue") else code.data
+            texts.append(text.decode() if isinstance(text, bytes) else str(text))
+    return "\n".join(texts)
+
+
+# ---------------------------------------------------------------------------------- the simulation
+
+
+class Simulation:
+    """Numba's simulator of this process, with functions of CUDA cells in its kernels."""
+
+    def __init__(self) -> None:
+        self._declares = False
+        self._exchange = Exchange(self._substitute)
+        self._functions: dict[Any, SimulatedFunction | None] = {}
+        #: The callbacks that C has, by the library's id; the library with it, so that no other gets its id.
+        self._barriers: dict[int, tuple[Any, Library]] = {}
+        #: The libraries that know where a thread stands.
+        self._arrived: weakref.WeakKeyDictionary[threading.Thread, set[int]] = weakref.WeakKeyDictionary()
+
+    @classmethod
+    def started(cls) -> Simulation:
+        """A simulation whose functions run in Numba's from now on."""
+        simulation = cls()
+        _private.when_run(simulation.around)
+        return simulation
 
     @contextlib.contextmanager
-    def swapped_with_ours(function: Any, fake: Any) -> Iterator[None]:
+    def around(self, function: Any) -> Iterator[None]:
+        """What a simulated function runs in."""
         try:
-            with swapped(function, fake), exchanged(function, _simulated):
+            with self._exchange.inside(function):
                 yield
         finally:
-            if not is_exchanged():
-                borrowed_threads.take_back_barriers()
+            if not self._exchange:
+                while self._barriers:  # emulations wait in their own way again
+                    _, (_, library) = self._barriers.popitem()
+                    if hook := _barrier_hook(library):
+                        hook.value = None
 
-    kernel.swapped_cuda_module = swapped_with_ours
-    if compile_cuda is not None:
-        simulated_declare.install(compile_cuda)
+    def arrive(self, library: Library) -> None:
+        """Tell the C++ code where this thread stands and how it waits, when it first comes there."""
+        thread: Any = threading.current_thread()
+        if not hasattr(thread, "blockIdx"):
+            return
+        libraries = self._arrived.setdefault(thread, set())
+        if id(library) in libraries:
+            return
+        libraries.add(id(library))
+        with contextlib.suppress(AttributeError):  # a cell that asks for no place has no such function
+            places = (thread.threadIdx, thread.blockIdx, *_private.simulated_dimensions(thread))
+            library.handle["__ufm_set_geometry"](*(_Three(*(*place, 1, 1)[:3]) for place in places))
+        hook = _barrier_hook(library)
+        if hook is not None and id(library) not in self._barriers:
+            callback = ctypes.CFUNCTYPE(None)(_wait)
+            self._barriers[id(library)] = callback, library
+            hook.value = ctypes.cast(callback, ctypes.c_void_p).value
+
+    def _substitute(self, value: Any) -> Any:
+        """What a simulated kernel sees in the place of a name's value, None for most."""
+        if type(value).__name__ in ("FFI", "CompiledFFI") and hasattr(value, "from_buffer"):
+            return SimulatedFFI(value)
+        if isinstance(value, Declared):
+            return None if value.function is None else self._simulated(value.function)
+        # Other objects are not asked for attributes: some answer to any.
+        return self._simulated(value) if isinstance(value, np.ufunc | PlainFunction | CudaFunction | Kernel) else None
+
+    def _simulated(self, function: Any) -> SimulatedFunction | None:
+        if function not in self._functions:
+            pair = code_of(function)
+            self._functions[function] = None if pair is None else SimulatedFunction(function, *pair, self)
+        return self._functions[function]
+
+    def declare_with(self, compile_cuda: Callable[..., Mapping[str, Any]]) -> None:
+        """Have the simulator's ``cuda.declare_device`` and ``cuda.jit`` take source to link, from the first call on."""
+        if self._declares:
+            return
+        self._declares = True
+        from numba import cuda
+
+        unlinked: dict[str, Declared] = {}
+        jit = cuda.jit
+
+        def declare_device(
+            name: str, sig: Any, link: Any = None, use_cooperative: bool = False, abi: str = "numba"
+        ) -> Any:
+            declared = Declared(name, abi)
+            if text := _source_text(link):
+                declared.link(text, compile_cuda)
+            else:
+                unlinked[name] = declared
+            return declared
+
+        @functools.wraps(jit)
+        def jit_and_link(*args: Any, link: Any = None, **kwargs: Any) -> Any:
+            text = _source_text(link)
+            for name in [name for name in unlinked if name in text]:
+                unlinked.pop(name).link(text, compile_cuda)
+            return jit(*args, **kwargs)
+
+        source = getattr(cuda, "CUSource", Source)
+        _private.replace_in_simulator(declare_device=declare_device, jit=jit_and_link, CUSource=source)
 
 
-def _simulated(value: Any) -> Any:
-    """What a simulated kernel sees in the place of a name's value, None for most."""
-    if type(value).__name__ in ("FFI", "CompiledFFI") and hasattr(value, "from_buffer"):
-        return SimulatedFFI(value)
-    if isinstance(value, simulated_declare.Declared):
-        return _of_ours(value.function) if value.is_linked else None
-    # Other objects are not asked for attributes: some answer to any.
-    # Reports and Builds, which a notebook keeps in its names too, are no functions.
-    is_ours = isinstance(value, np.ufunc) or str(type(value).__module__).startswith(_FUNCTIONS)
-    return _of_ours(value) if is_ours else None
-
-
-_FUNCTIONS = tuple(f"{__name__.partition('.')[0]}.{name}" for name in ("device.", "foreign"))
-
-
-@functools.cache
-def _of_ours(function: Any) -> SimulatedFunction | None:
-    found = code_of(function)
-    return None if found is None else SimulatedFunction(function, *found)
-
-
-def _plain(array: Any) -> Any:
-    """The NumPy array behind one of the simulator's."""
-    item = getattr(array, "_item", array) if not isinstance(array, np.ndarray) else array
-    return getattr(item, "_ary", item) if not isinstance(item, np.ndarray) else item
-
-
-def _as(value: Any, wanted: Given) -> Any:
-    return value if type(value) is wanted.dtype.type else np.asarray(value).astype(wanted.dtype)[()]
-
-
-def _three(dimensions: Any) -> tuple[int, int, int]:
-    made = (*dimensions, 1, 1, 1)
-    return made[0], made[1], made[2]
+def _barrier_hook(library: Library) -> ctypes.c_void_p | None:
+    try:
+        return ctypes.c_void_p.in_dll(library.handle, "__ufm_barrier")
+    except ValueError:
+        return None
 
 
 def _wait() -> None:

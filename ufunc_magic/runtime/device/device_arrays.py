@@ -130,7 +130,7 @@ def give(array: Any, like: Any) -> Any:
         return array
     if root == "torch":
         return sys.modules["torch"].from_dlpack(array)
-    if ".cudadrv" in module:  # numba.cuda.cudadrv.devicearray, and the same of numba-cuda-mlir
+    if ".cudadrv" in module:  # numba.cuda.cudadrv.devicearray
         return sys.modules[module.partition(".cudadrv")[0]].as_cuda_array(array)
     namespace = getattr(like, "__array_namespace__", None)
     taken = getattr(namespace(), "from_dlpack", None) if namespace is not None else None

@@ -1,4 +1,13 @@
-"""NVIDIA's run-time compiler: CUDA C++ to PTX, LTO-IR or machine code, with no driver and no GPU."""
+"""NVIDIA's run-time compiler: CUDA C++ to PTX, LTO-IR or machine code, with no driver and no GPU.
+
+In comes a text with a ``#line`` of the cell; out goes code, and diagnostics on the cell's lines.
+
+``nvrtc_discovery``  where the compiler and its headers are, and what it makes code for.
+``device_headers``   what a cell may include: CUDA's headers, and those written here that NVRTC lacks.
+``nvrtc_program``    one compilation, its result in the cache, and the types that the compiler knows.
+``nvrtc_log``        its log as diagnostics; ``nvrtc_hints`` has the advice.
+``linkable_code``    a cell as LTO-IR or PTX for other kernels, with shims in Numba's calling convention.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +17,15 @@ from ...lazy import lazy_names
 
 if TYPE_CHECKING:
     from .device_headers import include_folder as include_folder, prelude as prelude
-    from .device_types import TYPE_MACRO as TYPE_MACRO, types as types
-    from .gpu_code import cubin as cubin
-    from .lto_ir import carry_ltoir as carry_ltoir, ltoir as ltoir, unit_text as unit_text
-    from .numba_shims import Shim as Shim, shims as shims, symbol as symbol
+    from .linkable_code import (
+        Shim as Shim,
+        carry_ltoir as carry_ltoir,
+        linkable as linkable,
+        ltoir as ltoir,
+        prefix as prefix,
+        shims as shims,
+        unit_text as unit_text,
+    )
     from .nvrtc_discovery import (
         Nvrtc as Nvrtc,
         architecture as architecture,
@@ -20,18 +34,22 @@ if TYPE_CHECKING:
         reason as reason,
     )
     from .nvrtc_hints import advise as advise
-    from .nvrtc_program import Compiled as Compiled, compile as compile, flags as flags
+    from .nvrtc_program import (
+        TYPE_MACRO as TYPE_MACRO,
+        Compiled as Compiled,
+        compile as compile,
+        cubin as cubin,
+        flags as flags,
+        types as types,
+    )
 else:
     __getattr__ = lazy_names(
         __name__,
         {
             "device_headers": "include_folder prelude",
-            "device_types": "TYPE_MACRO types",
-            "gpu_code": "cubin",
-            "lto_ir": "carry_ltoir ltoir unit_text",
-            "numba_shims": "Shim shims symbol",
+            "linkable_code": "Shim carry_ltoir linkable ltoir prefix shims unit_text",
             "nvrtc_discovery": "Nvrtc architecture find identity reason",
             "nvrtc_hints": "advise",
-            "nvrtc_program": "Compiled compile flags",
+            "nvrtc_program": "TYPE_MACRO Compiled compile cubin flags types",
         },
     )

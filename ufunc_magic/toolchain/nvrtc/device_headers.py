@@ -91,9 +91,9 @@ def folders(nvrtc: Nvrtc) -> list[str]:
     Installed ones serve where both are there: ``cuda_fp16.h`` includes some of CCCL's.  NVRTC unpacks its own
     into a folder of the cache where it carries them.
     """
-    found = installed_headers()
+    installed = installed_headers()
     here = f"-I{os.getcwd()}"
-    if nvrtc.bundles_headers and len(found) < 2:
+    if nvrtc.bundles_headers and len(installed) < 2:
         unpacked = store.default().storage(f"nvrtc-{nvrtc.version[0]}.{nvrtc.version[1]}")
         return [f"--use-bundled-headers={unpacked}", here]
-    return [*(f"-I{folder}" for folder in found.values()), here]
+    return [*(f"-I{folder}" for folder in installed.values()), here]

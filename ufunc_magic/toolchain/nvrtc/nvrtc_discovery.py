@@ -20,9 +20,6 @@ OLDEST = 75
 #: Wheels whose versions stand for the compiler and its headers.
 _WHEELS = ("cuda-bindings", "nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12", "nvidia-cuda-runtime", "nvidia-cuda-cccl")
 
-_found: Nvrtc | None = None
-_missing = ""
-
 
 @dataclass(frozen=True)
 class Nvrtc:
@@ -50,18 +47,23 @@ class Nvrtc:
 
 def find() -> Nvrtc | None:
     """The compiler, or None where it is not installed; `reason` then says what is missing."""
-    global _found, _missing
-    if _found is None:
-        try:
-            _found = _probe()
-        except (ImportError, RuntimeError, OSError) as fault:
-            _missing = _why(fault)
-    return _found
+    try:
+        return _probe()
+    except (ImportError, RuntimeError, OSError):
+        return None
 
 
 def reason() -> str:
-    """Why `find` has returned None, with what to install; ``""`` if it has not."""
-    return "" if _found else _missing
+    """Why `find` returns None, with what to install; ``""`` if it does not."""
+    try:
+        _probe()
+    except ImportError as fault:
+        missing = isinstance(fault, ModuleNotFoundError) and (fault.name or "").partition(".")[0] == "cuda"
+        return f"NVRTC is not installed here ({'cuda.bindings is missing' if missing else fault}): {REMEDY}"
+    except (RuntimeError, OSError) as fault:
+        first = str(fault).strip().partition("\n")[0]
+        return f"NVRTC is not installed here (cuda.bindings cannot open it: {first}): {REMEDY}"
+    return ""
 
 
 def architecture(nvrtc: Nvrtc, capability: tuple[int, int] | None = None) -> str:
@@ -81,10 +83,10 @@ def architecture(nvrtc: Nvrtc, capability: tuple[int, int] | None = None) -> str
     """
     if capability is None:
         return f"compute_{max(OLDEST, nvrtc.architectures[0])}"
-    wanted = 10 * capability[0] + capability[1]
-    if wanted in nvrtc.architectures:
-        return f"sm_{wanted}"
-    return f"compute_{max((a for a in nvrtc.architectures if a < wanted), default=nvrtc.architectures[0])}"
+    number = 10 * capability[0] + capability[1]
+    if number in nvrtc.architectures:
+        return f"sm_{number}"
+    return f"compute_{max((a for a in nvrtc.architectures if a < number), default=nvrtc.architectures[0])}"
 
 
 @functools.cache
@@ -104,8 +106,8 @@ def installed_headers() -> dict[str, str]:
         from cuda import pathfinder
     except ImportError:
         return {}
-    found = {name: pathfinder.find_nvidia_header_directory(name) for name in ("cudart", "cccl")}
-    return {name: folder for name, folder in found.items() if folder and Path(folder).is_dir()}
+    folders = {name: pathfinder.find_nvidia_header_directory(name) for name in ("cudart", "cccl")}
+    return {name: folder for name, folder in folders.items() if folder and Path(folder).is_dir()}
 
 
 def bindings() -> Any:
@@ -115,20 +117,13 @@ def bindings() -> Any:
     return nvrtc
 
 
+@functools.cache  # what fails is tried again: it may be installed meanwhile
 def _probe() -> Nvrtc:
     status, major, minor = bindings().nvrtcVersion()
     if status:
         raise RuntimeError(f"nvrtcVersion returned {status}")
     _, known = bindings().nvrtcGetSupportedArchs()
     return Nvrtc((major, minor), tuple(sorted(known)))
-
-
-def _why(fault: Exception) -> str:
-    if isinstance(fault, ImportError):
-        missing = isinstance(fault, ModuleNotFoundError) and (fault.name or "").partition(".")[0] == "cuda"
-        return f"NVRTC is not installed here ({'cuda.bindings is missing' if missing else fault}): {REMEDY}"
-    first = str(fault).strip().partition("\n")[0]
-    return f"NVRTC is not installed here (cuda.bindings cannot open it: {first}): {REMEDY}"
 
 
 def _version(wheel: str) -> str:

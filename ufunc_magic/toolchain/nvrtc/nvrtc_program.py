@@ -1,22 +1,31 @@
-"""One compilation by NVRTC."""
+"""Compilations by NVRTC: one of a unit, its result found again in the cache, and what it knows of a cell's types.
+
+NVRTC is called through ``cuda.bindings.nvrtc``: ``cuda.core.Program`` (1.2) takes no headers in memory, which device
+code needs for ``<cmath>`` and ``<cstdint>``, and asks a driver before it makes PTX, from which types are read here.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from ...codegen import c_string
-from ...model import CompileError, Diagnostic, ToolchainError
+from ... import store
+from ...codegen import c_string, template
+from ...model import CompileError, Diagnostic, SignatureError, ToolchainError
 from ..diagnostics import GENERATED
 from . import device_headers
-from .nvrtc_discovery import REMEDY, Nvrtc, bindings, find, reason
+from .nvrtc_discovery import REMEDY, Nvrtc, architecture, bindings, find, identity, reason
 from .nvrtc_log import read_log
 
-__all__ = ["Compiled", "Output", "compile", "flags"]
+__all__ = ["TYPE_MACRO", "Compiled", "Output", "cached", "compile", "cubin", "flags", "types"]
 
 Output = Literal["ptx", "ltoir", "cubin"]
+
+#: ``__UFM_TYPE(T)`` in an expression: NumPy's type number of T, 255 where it has none.
+TYPE_MACRO = "__UFM_TYPE"
+_TABLE = r"\.global \.align \d+ \.b8 __ufm_types\[(?P<size>\d+)\](?: = \{(?P<bytes>[^}]*)\})?;"
 
 #: What ``-minimal`` leaves out; a third of a small cell's time goes into declaring it.
 _MORE_THAN_MINIMAL = r"\bcuda[A-Z]\w*|\btex|\bsurf|<<<|#[ \t]*include|\bCUDA_VERSION|\b(?:CU|NV)[A-Z]?\w*"
@@ -50,12 +59,10 @@ def flags(options: Mapping[str, Any]) -> tuple[str, ...]:
     Of ``compile_args`` what both compilers understand goes to NVRTC: ``-D``, ``-U``, ``-I``, ``-std=``; and what
     only NVRTC does, two dashes first: ``--maxrregcount=32``.
     """
-    made = ["--use_fast_math"] if options.get("fast_math") else []
-    if options.get("strict"):
-        made.append("--fmad=false")
-    made += [f"-I{folder}" for folder in options.get("include", ())]
+    words = ["--use_fast_math"] * bool(options.get("fast_math")) + ["--fmad=false"] * bool(options.get("strict"))
+    words += [f"-I{folder}" for folder in options.get("include", ())]
     known = r"-[DUI]\S|-std=c\+\+|--(?:use_fast_math|fmad|ftz|prec-|maxrregcount|extra-device-vec|diag-|device-as)"
-    return (*made, *(word for word in options.get("compile_args", ()) if re.match(known, word)))
+    return (*words, *(word for word in options.get("compile_args", ()) if re.match(known, word)))
 
 
 def compile(
@@ -107,17 +114,18 @@ def compile(
         before += f"#line 1 {c_string(name)}\n"
     status, log, code = _run(before + source, words, provided, output)
     nvrtc_result = bindings().nvrtcResult
-    found = read_log(log, name=name, cell=cell or source)
+    diagnostics = read_log(log, name=name, cell=cell or source)
     if status == nvrtc_result.NVRTC_SUCCESS:
-        return Compiled(code, output, arch, found)
+        return Compiled(code, output, arch, diagnostics)
     if "--gpu-architecture" in log:
         known = ", ".join(f"sm_{a}" for a in nvrtc.architectures)
         raise ToolchainError(f"{arch!r} is nothing that {nvrtc} compiles for.", remedy=f"It knows {known}.")
     if status in (nvrtc_result.NVRTC_ERROR_COMPILATION, nvrtc_result.NVRTC_ERROR_INVALID_OPTION):
-        errors = sum(d.severity == "error" for d in found)
+        errors = sum(d.severity == "error" for d in diagnostics)
         count = "1 error" if errors == 1 else f"{errors or 'some'} errors"
-        told = found if errors else (*found, Diagnostic("error", log.strip() or status.name))
-        raise CompileError(f"{name} does not compile for the GPU: {count}.", diagnostics=told, output=log)
+        if not errors:
+            diagnostics = (*diagnostics, Diagnostic("error", log.strip() or status.name))
+        raise CompileError(f"{name} does not compile for the GPU: {count}.", diagnostics=diagnostics, output=log)
     fault = f"{nvrtc} failed on {name}: {status.name}. {log.strip()[-500:]}"
     raise ToolchainError(fault.rstrip(), remedy="Simplify the cell.")
 
@@ -167,3 +175,104 @@ def _read(program: Any, size_of: Any, get: Any) -> bytes:
     filled = bytes(max(size, 2))
     get(program, filled)
     return filled[:size]
+
+
+# ------------------------------------------------------------------------------------- the cache
+
+
+def cached(kind: str, source: str, *, arch: str, options: Sequence[str], make: Callable[[], bytes]) -> bytes:
+    """The bytes that ``make`` has made of ``source`` in any process, or makes now.
+
+    Parameters
+    ----------
+    kind : str
+        What is made, with a version.
+    source, arch, options
+        All that ``make`` depends on, but for headers and the compiler.
+    """
+    included = device_headers.digests(source, options)
+    if included is None:
+        return make()
+    cache = store.default()
+    key = store.key([kind, identity(), arch, repr(tuple(options)), *included, source])
+    if entry := cache.get(key):
+        return entry.code
+    return cache.publish(key, record=b"", code=make()).code
+
+
+def cubin(
+    source: str, *, name: str, cell: str, arch: str, options: Mapping[str, Any], nvrtc: Nvrtc | None = None
+) -> bytes:
+    """A unit of kernels as machine code, which the driver then loads: ``cupy.cuda.Module().load(...)``.
+
+    Parameters
+    ----------
+    source, name, cell
+        As for `compile`.
+    arch : str
+        ``"sm_90"``; of a device that is newer than NVRTC it becomes PTX, which the driver translates.
+    options : mapping
+        The cell's, as for `flags`.
+
+    Raises
+    ------
+    CompileError, ToolchainError
+        As `compile`.
+    """
+    nvrtc = nvrtc or find()
+    if nvrtc is not None and arch.startswith("sm_"):
+        arch = architecture(nvrtc, divmod(int(arch.removeprefix("sm_")), 10))
+    words = ("-rdc=false", *flags(options))
+    output: Output = "cubin" if arch.startswith("sm_") else "ptx"
+
+    def make() -> bytes:
+        return compile(source, name=name, cell=cell, output=output, arch=arch, options=words, nvrtc=nvrtc).code
+
+    return cached("cubin 1", source, arch=arch, options=words, make=make)
+
+
+# ------------------------------------------------------------------------------------- the types
+
+
+def types(
+    source: str,
+    expressions: Sequence[str],
+    *,
+    name: str,
+    cell: str = "",
+    before: str = "",
+    arch: str = "compute_75",
+    options: Sequence[str] = (),
+    nvrtc: Nvrtc | None = None,
+) -> tuple[int, ...]:
+    """Numbers that the compiler works out, such as types of functions and parameters.
+
+    They are read from the PTX of a table that is appended to the cell.
+
+    Parameters
+    ----------
+    source, name, cell, arch, options, nvrtc
+        As for `compile`.
+    expressions : sequence of str
+        Constant expressions of 0 to 2**32 - 1 behind the cell: ``"__UFM_TYPE(decltype(f(1.0f)))"``,
+        ``"sizeof(point)"``.
+    before : str
+        C++ to stand behind `TYPE_MACRO`'s definition and before the table: templates of the caller's.
+
+    Raises
+    ------
+    CompileError, ToolchainError
+        As `compile`; the cell's device functions are checked whether anything uses them or not.
+    """
+    # The sentinel: PTX says nothing of a table of zeros.
+    values = ", ".join([*(f"(unsigned int)({e})" for e in expressions), "1u"])
+    table = f'extern "C" __device__ const unsigned int __ufm_types[] = {{{values}}};'
+    placed = source if cell and cell != source else f"#line 1 {c_string(name)}\n{source}"
+    unit = "\n".join([placed, '#line 1 "<ufunc_magic>"', template("nvrtc/types.hpp"), before, table])
+    words = ["-rdc=false", *options]
+    ptx = compile(unit, name=name, cell=cell or source, arch=arch, options=words, nvrtc=nvrtc).text
+    match = re.search(_TABLE, ptx)
+    if not match or int(match["size"]) != 4 * len(expressions) + 4:
+        raise SignatureError("The PTX holds no table of types.", remedy="Report it, with the cell.")
+    data = bytes(int(word) for word in (match["bytes"] or "").split(",") if word.strip())
+    return tuple(int.from_bytes(data[4 * n : 4 * n + 4], "little") for n in range(len(expressions)))

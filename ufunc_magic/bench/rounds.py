@@ -1,4 +1,4 @@
-"""Interleaved rounds of timed calls against a clock that is handed in.
+"""Interleaved rounds of timed calls, and the rows that come of them.  The only module of the room with a clock.
 
 Calls take turns (A B C A B C), so that a machine that slows down slows all of them down; the median of the
 rounds is the figure, and the distance of the quartiles its spread.  A call is repeated within a round
@@ -14,14 +14,20 @@ import gc
 import itertools
 import math
 import statistics
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from typing import Any
 
-__all__ = ["Call", "Clock", "Stopped", "Timing", "affordable", "collected", "measure", "once"]
+from ..render import Agreement, Kind, Row, agrees
+
+__all__ = ["CLOCK", "Call", "Clock", "Entry", "Stopped", "Timing", "affordable", "faster", "judged", "measure", "once"]
 
 Clock = Callable[[], float]
+
+#: Seconds, from any moment on.
+CLOCK: Clock = time.perf_counter
 
 #: A sample lasts at least this long, in seconds, if nothing else is asked for.
 SAMPLE = 100e-6
@@ -30,7 +36,7 @@ ROUNDS = 15
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """Something to time: ``function(*arguments)``, within ``context()`` where there is one.
+    """Something to time: ``function(*arguments)``, within ``context()``.
 
     The context is entered outside the timed part.  ``spoils`` says that a call changes the arguments and
     the context restores them, so that no sample may hold two calls.
@@ -38,7 +44,7 @@ class Call:
 
     function: Callable[..., Any]
     arguments: Sequence[Any] = ()
-    context: Callable[[], Any] | None = None
+    context: Callable[[], Any] = nullcontext
     spoils: bool = False
 
 
@@ -60,7 +66,7 @@ class Stopped(KeyboardInterrupt):
 
 
 @contextmanager
-def collected() -> Iterator[None]:
+def _no_collection() -> Iterator[None]:
     """Garbage collection off, and back as it was afterwards."""
     enabled = gc.isenabled()
     gc.disable()
@@ -73,7 +79,7 @@ def collected() -> Iterator[None]:
 
 def once(call: Call, *, clock: Clock) -> tuple[float, Any]:
     """Seconds of one call, and its result."""
-    with _entered(call):
+    with call.context():
         start = clock()
         result = call.function(*call.arguments)
         return max(0.0, clock() - start), result
@@ -89,7 +95,7 @@ def measure(
     precision: float = 0.0,
     warmup: float = 0.0,
     sample: float = SAMPLE,
-    tell: Callable[[float], object] | None = None,
+    progress: Callable[[float], object] | None = None,
 ) -> list[Timing]:
     """Time the calls in turns.
 
@@ -108,8 +114,8 @@ def measure(
         Seconds of rounds before the first one that counts.
     sample : float
         Seconds that calls are repeated for within a round.
-    tell : callable
-        Told between rounds what share of them is done at least.
+    progress : callable
+        Called between rounds with the share of them that is done at least.
 
     Returns
     -------
@@ -122,7 +128,7 @@ def measure(
         For an interrupt after the first round.
     """
     samples: list[list[float]] = [[] for _ in calls]
-    with collected():
+    with _no_collection():
         repeats = [_repeats(call, clock, sample) for call in calls]
         overheads = {n: _overhead(n, clock) for n in set(repeats)}
         _warm(calls, repeats, clock, until=min(clock() + warmup, deadline))
@@ -131,8 +137,8 @@ def measure(
             for done in range(1, most + 1):
                 for call, repeat, taken in zip(calls, repeats, samples, strict=True):
                     taken.append(max(0.0, _sample(call, repeat, clock) - overheads[repeat]) / repeat)
-                if tell is not None:
-                    tell(done / most)
+                if progress is not None:
+                    progress(done / most)
                 now = clock()
                 mean = (now - start) / done
                 if now + mean > deadline and (done >= least or now + mean * (least - done) > deadline):
@@ -178,7 +184,7 @@ def _repeats(call: Call, clock: Clock, sample: float) -> int:
 
 def _sample(call: Call, repeat: int, clock: Clock) -> float:
     turns = itertools.repeat(None, repeat)
-    with _entered(call):
+    with call.context():
         start = clock()
         _take_turns(turns, call.function, call.arguments)
         return clock() - start
@@ -213,15 +219,6 @@ def _overhead(repeat: int, clock: Clock) -> float:
     return max(0.0, min(costs))
 
 
-@contextmanager
-def _entered(call: Call) -> Iterator[None]:
-    if call.context is None:
-        yield
-    else:
-        with call.context():
-            yield
-
-
 def _timing(samples: Sequence[float]) -> Timing:
     median = statistics.median(samples)
     if len(samples) < 2 or not median:
@@ -231,9 +228,9 @@ def _timing(samples: Sequence[float]) -> Timing:
 
 
 def affordable(run: Callable[[int], object], *, most: int, seconds: float, clock: Clock) -> int:
-    """How many elements ``run`` computes in about ``seconds``; between 1 and ``most``.
+    """How many elements ``run`` computes in about ``seconds``, between 1 and ``most``.
 
-    Found by running on a growing number of elements, which takes up to another half of that time.
+    It is run on a growing number of elements, which takes up to another half of that time.
     """
 
     def timed() -> float:
@@ -250,3 +247,66 @@ def affordable(run: Callable[[int], object], *, most: int, seconds: float, clock
             break
         number = min(most, number * 8)
     return most if taken <= 0 else max(1, min(most, int(seconds * number / taken)))
+
+
+# -- rows
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """A row before it is timed: ``call`` computes ``measured`` of the elements and moves ``nbytes``, 0 to
+    leave the bandwidth out."""
+
+    label: str
+    kind: Kind
+    call: Call
+    measured: int
+    agreement: Agreement | None = None
+    nbytes: int = 0
+    note: str = ""
+    compile_seconds: float | None = None
+
+
+def judged(
+    entries: Sequence[Entry],
+    timings: Sequence[Timing],
+    *,
+    elements: int,
+    baseline: str = "",
+    bandwidth: float | None = None,
+) -> tuple[Row, ...]:
+    """Rows over ``elements`` elements, with how many times faster they are than the baseline.
+
+    The baseline is the entry of that label; without one, the first Python loop, else the first entry.  No row has a
+    speed-up if the baseline disagrees, or where it has no label, if the compiled function does: the expectation then
+    stands against the function itself.
+    """
+    rows = []
+    for entry, timing in zip(entries, timings, strict=True):
+        share = entry.nbytes / timing.seconds / bandwidth if bandwidth and entry.nbytes and timing.seconds else None
+        rows.append(
+            Row(
+                label=entry.label,
+                kind=entry.kind,
+                elements=elements,
+                measured=entry.measured,
+                seconds=timing.seconds * (elements / entry.measured if entry.measured else 1.0),
+                spread=timing.spread,
+                agreement=entry.agreement,
+                bandwidth=share,
+                note=entry.note,
+                compile_seconds=entry.compile_seconds,
+            )
+        )
+    if baseline:
+        base = next((row for row in rows if row.label == baseline), None)
+        decisive = [base] if base else []
+    else:
+        base = next((row for row in rows if row.kind in ("python", "scalar")), rows[0])
+        decisive = [row for row in rows if row is base or row.kind in ("ufunc", "parallel", "compiled")]
+    return faster(rows, base.seconds) if base and agrees(decisive) else tuple(rows)
+
+
+def faster(rows: Sequence[Row], seconds: float) -> tuple[Row, ...]:
+    """The rows with their speed-ups over so many seconds, but for those that disagree."""
+    return tuple(replace(row, speedup=seconds / row.seconds) if row.ok and row.seconds else row for row in rows)

@@ -1,0 +1,537 @@
+"""Expected results, and whether other results agree with them.  No clock.
+
+A ufunc's are expected at some elements, from a function of scalars or of arrays; a Python function's are whatever it
+returns and leaves in its arguments.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..render import Agreement, count
+from .agreement import SAME_TYPE, Explain, agreement, disagreeing, outputs
+from .samples import edge_inputs
+
+__all__ = [
+    "FAULTS",
+    "Expected",
+    "Guarded",
+    "Outcome",
+    "at_edges",
+    "at_places",
+    "changed",
+    "columns",
+    "everywhere",
+    "fresh",
+    "gather",
+    "judge",
+    "judge_outcomes",
+    "leaves",
+    "loop",
+    "outcome",
+    "rounding",
+    "same_loop",
+    "survivors",
+    "suspects",
+    "takes_arrays",
+]
+
+#: What the user's functions may raise, and what becomes of them, is the user's choice: anything but an interrupt.
+FAULTS = (Exception,)
+
+#: Places where two compiled versions differ that are looked at with the slow one.
+SUSPECTS = 200
+
+#: Changes of the inputs that are tried where a difference may be due to rounding, and their size in ulp.
+DRAWS, STEPS = 16, 4
+
+#: Tuples up to this length are outputs of a call, each by itself; longer ones are sequences like lists.
+OUTPUTS = 16
+
+Arrays = tuple[NDArray[Any], ...]
+
+
+# -- a function of scalars, element by element
+
+
+def columns(inputs: Sequence[NDArray[Any]]) -> tuple[list[Any], ...]:
+    """The arrays as lists of Python numbers, cores as nested lists."""
+    # tolist() leaves long double as NumPy scalars, which Python's math takes but slowly.
+    narrow = {"g": np.float64, "G": np.complex128}
+    return tuple(array.astype(narrow.get(array.dtype.char, array.dtype), copy=False).tolist() for array in inputs)
+
+
+def loop(function: Callable[..., Any], columns: Sequence[list[Any]]) -> list[Any]:
+    """What a person would write: one call for each element, results in a list."""
+    match columns:
+        case [xs]:
+            return [function(x) for x in xs]
+        case [xs, ys]:
+            return [function(x, y) for x, y in zip(xs, ys, strict=True)]
+        case [xs, ys, zs]:
+            return [function(x, y, z) for x, y, z in zip(xs, ys, zs, strict=True)]
+        case _:
+            return [function(*row) for row in zip(*columns, strict=True)]
+
+
+def survivors(function: Callable[..., Any], columns: Sequence[list[Any]]) -> tuple[list[Any], NDArray[np.bool_]]:
+    """Results of the elements on which ``function`` raises nothing, and which elements those are."""
+    results: list[Any] = []
+    passed = np.zeros(len(columns[0]), dtype=np.bool_)
+    for position, row in enumerate(zip(*columns, strict=True)):
+        try:
+            results.append(function(*row))
+        except FAULTS:
+            continue
+        passed[position] = True
+    return results, passed
+
+
+def gather(results: Sequence[Any], nout: int) -> Any:
+    """A list of results as an array, or as a tuple of ``nout`` arrays."""
+    if nout == 1:
+        return np.asarray(results)
+    return tuple(np.asarray(column) for column in zip(*results, strict=True))
+
+
+def takes_arrays(function: Callable[..., Any], inputs: Sequence[NDArray[Any]], nout: int) -> bool:
+    """Whether ``function`` gives for arrays what it gives element by element, seen on a few elements."""
+    few = [array[:4] for array in inputs]
+    try:
+        whole = function(*few)
+        parts = gather(loop(function, columns(few)), nout)
+        whole, parts = (result if isinstance(result, tuple) else (result,) for result in (whole, parts))
+        pairs = list(zip(whole, parts, strict=True))
+        return all(np.shape(a) == np.shape(b) and np.allclose(a, b, rtol=1e-3, equal_nan=True) for a, b in pairs)
+    except FAULTS:
+        return False
+
+
+# -- what a ufunc should give
+
+
+@dataclass(frozen=True, eq=False)
+class Expected:
+    """Expected outputs at some elements.
+
+    ``places`` are their positions in the timed inputs, None for the edges of the domain, which are not
+    timed; ``inputs`` are the elements themselves.  ``again`` computes expectations at other inputs, NaN
+    where it cannot; ``unrounded`` does so in double where ``again`` rounds to float at every step.
+    """
+
+    inputs: Arrays
+    results: Arrays
+    places: NDArray[np.intp] | None
+    again: Callable[[Arrays], Arrays]
+    unrounded: Callable[[Arrays], Arrays] | None = None
+
+
+def everywhere(function: Callable[..., Any], inputs: Arrays) -> Expected:
+    """What a function of arrays expects at every element."""
+
+    def again(arrays: Arrays) -> Arrays:
+        return tuple(map(np.asarray, outputs(function(*arrays))))
+
+    return Expected(inputs, again(inputs), np.arange(len(inputs[0])), again)
+
+
+def at_places(
+    function: Callable[..., Any],
+    inputs: Arrays,
+    places: NDArray[np.intp],
+    *,
+    nout: int,
+    unrounded: Callable[..., Any] | None = None,
+) -> Expected | None:
+    """What a function of scalars expects at ``places``, those left out where it raises; None if it always does."""
+    return _expected(function, tuple(array[places] for array in inputs), nout, places, unrounded)
+
+
+def at_edges(
+    function: Callable[..., Any], types: str, *, nout: int, unrounded: Callable[..., Any] | None = None
+) -> Expected | None:
+    """The same at zeros, units, infinities and NaN."""
+    return _expected(function, edge_inputs(types), nout, None, unrounded)
+
+
+def _expected(
+    function: Callable[..., Any],
+    inputs: Arrays,
+    nout: int,
+    places: NDArray[np.intp] | None,
+    unrounded: Callable[..., Any] | None,
+) -> Expected | None:
+    results, passed = survivors(function, columns(inputs))
+    if not results:
+        return None
+    inputs = tuple(array[passed] for array in inputs)
+    where = places if places is None else places[passed]
+    doubles = None if unrounded is None else functools.partial(_again, unrounded, nout)
+    return Expected(inputs, outputs(gather(results, nout)), where, functools.partial(_again, function, nout), doubles)
+
+
+def _again(function: Callable[..., Any], nout: int, arrays: Arrays) -> Arrays:
+    """Results of a function of scalars; NaN where it raises."""
+    values, ran = survivors(function, columns(arrays))
+    if not values:
+        return tuple(np.full(len(ran), np.nan) for _ in range(nout))
+    whole = []
+    for part in outputs(gather(values, nout)):
+        full = np.full((len(ran), *part.shape[1:]), np.nan, np.result_type(part, np.float64))
+        full[ran] = part
+        whole.append(full)
+    return tuple(whole)
+
+
+def judge(
+    expected: Sequence[Expected],
+    results: Any,
+    *,
+    ufunc: Callable[..., Any] | None = None,
+    tolerance: float | None = None,
+) -> Agreement | None:
+    """Compare with everything expected.
+
+    Parameters
+    ----------
+    expected : sequence of Expected
+    results : array or tuple of arrays
+        For the timed inputs, or for the first elements of them.
+    ufunc : callable
+        Computes the results at the edges; without it they are left out.
+    tolerance : float
+        As in ``agreement``.
+
+    Returns
+    -------
+    Agreement or None
+        None where nothing was expected at elements that ``results`` has.
+    """
+    arrays = [np.asarray(result) for result in outputs(results)]
+    parts, actual = [], []
+    for part in expected:
+        if part.places is not None:
+            part = _cut(part, len(arrays[0]))
+            actual.append(tuple(array[part.places] for array in arrays))
+        elif ufunc is not None:
+            actual.append(tuple(map(np.asarray, outputs(ufunc(*part.inputs)))))
+        else:
+            continue
+        parts.append(part)
+    if not any(len(part.inputs[0]) for part in parts):
+        return None
+    return agreement(
+        _joined([part.results for part in parts]),
+        _joined(actual),
+        tolerance=tolerance,
+        inputs=_joined([part.inputs for part in parts]),
+        explain=functools.partial(_spreads, parts),
+    )
+
+
+def rounding(function: Callable[..., Any], arguments: Sequence[Any], *, patience: Callable[[], bool]) -> Explain:
+    """How far each output of ``function`` moves with the last bits of its arguments, for ``agreement``.
+
+    Parameters
+    ----------
+    function : callable
+        Any function of arrays and numbers; results may have any shape.
+    arguments : sequence
+    patience : callable
+        Asked before each further call after the first two; false ends the search.
+    """
+
+    def explain(rows: NDArray[np.intp]) -> Arrays:
+        rng = np.random.default_rng(0)
+        known, again = (_numbers(function(*arguments)) for _ in range(2))
+        spreads = tuple(np.zeros(array.shape) for array in known)
+        for draw in range(DRAWS):
+            if draw >= 2 and not patience():
+                break
+            try:
+                moved = _numbers(function(*(_moved_argument(argument, rng) for argument in arguments)))
+                spreads = tuple(np.fmax(s, np.abs(m - k)) for s, m, k in zip(spreads, moved, known, strict=True))
+            except FAULTS:
+                continue
+        # What differs by itself, as random numbers do, is not explained by its arguments.
+        spreads = tuple(np.where(_same(k, a), s, np.nan) for s, k, a in zip(spreads, known, again, strict=True))
+        return tuple(np.take(spread, rows, axis=0, mode="clip") for spread in spreads)
+
+    return explain
+
+
+def _same(some: NDArray[Any], others: NDArray[Any]) -> Any:
+    return some.shape == others.shape and ((some == others) | (np.isnan(some) & np.isnan(others)))
+
+
+def _numbers(results: Any) -> Arrays:
+    arrays = (np.atleast_1d(np.asarray(result)) for result in outputs(results))
+    return tuple(a.astype(np.result_type(a, np.float64) if a.dtype.kind in "biufc" else np.float64) for a in arrays)
+
+
+def _moved_argument(argument: Any, rng: np.random.Generator) -> Any:
+    if isinstance(argument, np.ma.MaskedArray):
+        return np.ma.array(_moved(argument.data, rng), mask=argument.mask)
+    if isinstance(argument, np.ndarray):
+        return _moved(argument, rng)
+    return _moved(np.asarray(argument), rng).item() if isinstance(argument, (float, complex)) else argument
+
+
+def _cut(part: Expected, number: int) -> Expected:
+    """``part`` without what lies behind the first ``number`` elements."""
+    assert part.places is not None
+    inside = part.places < number
+    if inside.all():
+        return part
+    inputs, results = (tuple(array[inside] for array in arrays) for arrays in (part.inputs, part.results))
+    return replace(part, inputs=inputs, results=results, places=part.places[inside])
+
+
+def _spreads(parts: Sequence[Expected], rows: NDArray[np.intp]) -> Arrays:
+    """How far expectations move at ``rows`` of the joined parts, in the parts' order."""
+    spreads, start = [], 0
+    for part in parts:
+        stop = start + len(part.inputs[0])
+        here = rows[(rows >= start) & (rows < stop)] - start
+        if here.size:
+            spreads.append(_spread(part, here))
+        start = stop
+    return _joined(spreads)
+
+
+def _spread(part: Expected, rows: NDArray[np.intp]) -> Arrays:
+    """Changes of the results over ``DRAWS`` random changes of the inputs' last bits.
+
+    The largest change.  At the edges the lower quartile: an edge may lie on a branch of the function, and
+    the jump on one of its sides must not explain the wrong side.  Where float and double can be had, what
+    sets them apart in the neighbourhood counts too.
+    """
+    rng = np.random.default_rng(0)
+    inputs = tuple(array[rows] for array in part.inputs)
+    known = tuple(result[rows] for result in part.results)
+    changes = [_apart(part.again(tuple(_moved(array, rng) for array in inputs)), known) for _ in range(DRAWS)]
+    if part.places is None:
+        spread = [np.quantile(np.stack(draws), 0.25, axis=0, method="lower") for draws in zip(*changes, strict=True)]
+    else:
+        spread = [np.fmax.reduce(draws) for draws in zip(*changes, strict=True)]
+    for _ in range(DRAWS if part.unrounded is not None else 0):
+        near = tuple(_nearby(array, rng) for array in inputs)
+        noise = _apart(part.unrounded(near), part.again(near))  # type: ignore[misc]
+        spread = [np.fmax(a, b) for a, b in zip(spread, noise, strict=True)]
+    return tuple(spread)
+
+
+def _nearby(array: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
+    """Up to a thousandth away: far enough for other roundings, near enough for as much of them."""
+    if array.dtype.kind not in "fc":
+        return array
+    return (array * (1 + rng.uniform(-1e-3, 1e-3, array.shape))).astype(array.dtype)
+
+
+def _apart(some: Arrays, others: Arrays) -> Arrays:
+    return tuple(np.abs(a - b.astype(a.dtype)) for a, b in zip(some, others, strict=True))
+
+
+def _moved(array: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
+    """Every finite number but 0 up to ``STEPS`` ulp away; integers and booleans as they are."""
+    if array.dtype.kind == "c":
+        moved = array.copy()
+        moved.real, moved.imag = _moved(array.real, rng), _moved(array.imag, rng)
+        return moved
+    if array.dtype.kind != "f":
+        return array
+    signs = rng.choice((-1, 1), size=array.shape)
+    steps = (signs * rng.integers(1, STEPS, size=array.shape, endpoint=True)).astype(array.dtype)
+    with np.errstate(all="ignore"):
+        return np.where(np.isfinite(array) & (array != 0), array + steps * np.spacing(np.abs(array)), array)
+
+
+def _joined(parts: Sequence[Arrays]) -> Arrays:
+    return tuple(np.concatenate(column) for column in zip(*parts, strict=True))
+
+
+def suspects(results: Any, others: Any) -> NDArray[np.intp]:
+    """Places where two results of the same function are further apart than usual rounding explains: the
+    ``SUSPECTS`` that are furthest apart."""
+    length = min(len(result) for result in (*outputs(results), *outputs(others)))
+    first, second = (tuple(np.asarray(result)[:length] for result in outputs(side)) for side in (results, others))
+    places = disagreeing(first, second)
+    if not places.size:
+        return places
+    apart = np.zeros(len(places))
+    with np.errstate(all="ignore"):
+        for a, b in zip(first, second, strict=True):
+            difference = np.abs(a[places].astype(complex) - b[places]).reshape(len(places), -1)
+            apart = np.maximum(apart, np.nan_to_num(difference.max(axis=1, initial=0.0), nan=np.inf))
+    return np.sort(places[np.argsort(-apart)[:SUSPECTS]])
+
+
+def same_loop(function: Callable[..., Any], lists: Sequence[list[Any]], expected: Expected, *, dtypes: str) -> bool:
+    """Whether the loop that is to be timed computes what is expected, in the types that C returns."""
+    results = outputs(gather(loop(function, lists), len(dtypes)))
+    typed = tuple(result.astype(char) for result, char in zip(results, dtypes, strict=True))
+    verdict = judge([expected], typed)
+    return verdict is None or verdict.ok
+
+
+# -- what a Python function should give
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What one call returned, as ``leaves``, and its arguments as it left them."""
+
+    returned: Arrays | None
+    arguments: tuple[Any, ...]
+
+    def outputs(self, positions: Sequence[int]) -> Arrays:
+        """The results and the arguments at ``positions``, which the function changed."""
+        return (*(self.returned or ()), *(self.arguments[position] for position in positions))
+
+
+class Guarded(np.ndarray[Any, Any]):
+    """An array whose elements have no negative indices: where C does not wrap around, they are other memory."""
+
+    def __getitem__(self, index: Any) -> Any:
+        return super().__getitem__(_not_negative(index))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        super().__setitem__(_not_negative(index), value)
+
+
+def _not_negative(index: Any) -> Any:
+    for one in index if isinstance(index, tuple) else (index,):
+        if isinstance(one, (int, np.integer)) and one < 0:
+            raise IndexError(f"index {one} would be before the array's start")
+    return index
+
+
+def outcome(function: Callable[..., Any], arguments: Sequence[Any]) -> Outcome:
+    """Call ``function`` on copies of the arguments."""
+    own = fresh(arguments)
+    return Outcome(leaves(function(*own)), own)
+
+
+def fresh(arguments: Sequence[Any]) -> tuple[Any, ...]:
+    """The arguments with arrays copied."""
+    return tuple(a.copy() if isinstance(a, np.ndarray) else a for a in arguments)
+
+
+def changed(arguments: Sequence[Any], after: Sequence[Any]) -> tuple[int, ...]:
+    """Positions of the arrays that are not what they were."""
+    pairs = enumerate(zip(arguments, after, strict=True))
+    # By their bytes: a NaN that stayed is no change.
+    return tuple(i for i, (a, b) in pairs if isinstance(a, np.ndarray) and a.tobytes() != b.tobytes())
+
+
+def leaves(value: Any) -> Arrays | None:
+    """The numbers in a result as arrays; None where it holds something that is not made of numbers."""
+    match value:
+        case None:
+            return ()
+        case str():
+            return (np.frombuffer(value.encode(), np.uint8),)
+        case bytes() | bytearray():
+            return (np.frombuffer(bytes(value), np.uint8),)
+        case bool() | int() | float() | complex() | np.generic():
+            return _numeric(value)
+        case dict():
+            pairs = _sorted(value.items())
+            return _leaves_of([[key for key, _ in pairs], [item for _, item in pairs]])
+        case set() | frozenset():
+            return leaves(_sorted(value))
+        case tuple() if len(value) <= OUTPUTS:
+            return _leaves_of(value)
+        case list() | tuple() | range():
+            return _numeric(value) or _leaves_of(value)
+    return _numeric(value)  # arrays, and memoryviews of Cython's
+
+
+def _numeric(value: Any) -> Arrays | None:
+    """``value`` as one array of numbers, or None."""
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError, OverflowError, RuntimeError, BufferError):
+        return None  # ragged, or something that refuses to be an array
+    if array.dtype.kind in "?biufc":
+        return (array,)
+    # Python integers wider than every type of NumPy's
+    whole = array.dtype.kind == "O" and all(isinstance(item, int) for item in array.flat)
+    return (array,) if whole else None
+
+
+def _leaves_of(values: Sequence[Any]) -> Arrays | None:
+    parts = [leaves(value) for value in values]
+    return None if any(part is None for part in parts) else tuple(leaf for part in parts for leaf in part or ())
+
+
+def _sorted(values: Any) -> list[Any]:
+    """In an order of their own: C++'s containers and Python's have different ones."""
+    try:
+        return sorted(values)
+    except TypeError:
+        return list(values)
+
+
+def judge_outcomes(
+    expected: Outcome,
+    result: Outcome,
+    *,
+    before: tuple[Sequence[Any], Sequence[Any]],
+    again: Callable[..., Any],
+    patience: Callable[[], bool],
+) -> Agreement | None:
+    """Compare what was returned and what was changed; None where that is nothing, or not made of numbers.
+
+    Sums may be taken in another order, or in float where Python has double: each step rounds by itself, so
+    that sums of ``n`` numbers differ by about ``sqrt(n)`` times as much as single results.
+
+    Parameters
+    ----------
+    expected, result : Outcome
+    before : pair of sequences
+        The arguments of each, as they were.
+    again : callable
+        The function of ``expected``, for other arguments; see `rounding`.
+    patience : callable
+    """
+    if expected.returned is None or result.returned is None:
+        return None
+    sides = zip(before, (expected.arguments, result.arguments), strict=True)
+    positions = sorted({position for were, are in sides for position in changed(were, are)})
+    right, actual = expected.outputs(positions), result.outputs(positions)
+    if len(right) != len(actual):
+        return agreement(right, actual)
+    if not right:
+        return None  # nothing returned, nothing changed
+    for position, (e, a) in enumerate(zip(right, actual, strict=True)):
+        if e.shape != a.shape:
+            detail = f"output {position + 1} has shape {a.shape} where {e.shape} was expected"
+            return Agreement(False, math.inf, detail=detail)
+    actual = tuple(map(_narrowed, right, actual))
+    strict = agreement(right, actual)
+    if strict.ok:
+        return strict
+    terms = max((max(a.shape) for a in before[0] if isinstance(a, np.ndarray) and a.size), default=1)
+    tolerance = SAME_TYPE * math.sqrt(terms)
+    summed = agreement(right, actual, tolerance=tolerance)
+    if summed.ok and not summed.detail:
+        return replace(summed, detail=f"to {count(math.ceil(summed.max_ulp))} ulp, as sums in another order do")
+    explain = rounding(lambda *moved: outcome(again, moved).outputs(positions), before[0], patience=patience)
+    return agreement(right, actual, tolerance=tolerance, explain=explain)
+
+
+def _narrowed(expected: NDArray[Any], result: NDArray[Any]) -> NDArray[Any]:
+    """``result`` as float where it was computed so: Python has a double for each float of C's."""
+    if expected.dtype.kind != "f" or result.dtype != np.float64:
+        return result
+    single = result.astype(np.float32)
+    was_single = ((single == result) | np.isnan(result)).all() and not (expected.astype(np.float32) == expected).all()
+    return single if was_single else result

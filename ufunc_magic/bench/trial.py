@@ -1,0 +1,660 @@
+"""One compiled function beside its Python form, NumPy, the user's reference and other libraries: its table.
+
+A `Request` says what to compare.  For a ufunc, samples are drawn along one axis and every way of computing gets as
+many of them as it can take; for a function that stays a Python function, arguments are looked for that it and its
+Python form accept and agree on.  Both give entries with their verdicts, which are timed in turns and judged.
+
+Shares of the budget for a ufunc: sampling 0.1, finding the sizes and the expected results about 0.35, the rest for
+the rounds.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..model import ComparisonError, OptionError
+from ..render import Agreement, Comparison, Kind, Row, count
+from .agreement import outputs
+from .candidates import Candidate, described, numeric
+from .expectation import (
+    FAULTS,
+    Expected,
+    Guarded,
+    Outcome,
+    at_edges,
+    at_places,
+    changed,
+    columns,
+    everywhere,
+    fresh,
+    judge,
+    judge_outcomes,
+    loop,
+    outcome,
+    same_loop,
+    survivors,
+    suspects,
+    takes_arrays,
+)
+from .rounds import CLOCK, Call, Clock, Entry, affordable, faster, judged, measure, once
+from .samples import PROBES, sample_arguments, sample_inputs
+
+__all__ = ["STAND_IN", "Request", "compare_function"]
+
+#: Elements where nothing speaks for fewer, and bytes that all inputs together may take.
+ELEMENTS, BYTES = 1_000_000, 32 << 20
+
+#: Shares of the budget.
+SAMPLING, UFUNC_CALL, EXPECTED, PYTHON_PASS, VECTOR_PASS = 0.1, 0.04, 0.15, 0.03, 0.05
+
+#: Distinct elements screened one by one, at most; fewer for a slow Python version.
+POOL = 1 << 14
+
+#: For a Python function, numbers along each axis: the first trial's, which is more than the integers of
+#: ``sample_arguments``, and the most.
+SMALL, MOST = 20, 100_000
+
+_LADDER = [n * 10**k for k in range(1, 5) for n in (1, 2, 3, 5) if n * 10**k > SMALL] + [MOST]
+
+#: Share of the budget that one call of the slowest form of a Python function may take.
+FORM_PASS = 0.06
+
+#: Element types to try where a Python function takes any, or one that it does not show.
+KINDS = ("float64", "int64", "float32", "int32", "uint8", "complex128", "int16", "uint32", "uint64", "bool")
+
+STAND_IN = "Python loop calling the compiled function"
+
+#: A note on the form that stands in where Python's operators and C's differ.
+_C_RULES = "with C's rules checked at every step"
+
+Arrays = tuple[NDArray[Any], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """A compiled function, and what it is compared with.
+
+    Attributes
+    ----------
+    function : callable
+    name : str
+    types : str
+        The loop of a ufunc to time, ``"dd->d"``; ``""`` for a function that stays a Python function.
+    cores : sequence of sequence of int or str
+        Core dimensions of each input.
+    samples : sequence of str
+        What each parameter of a Python function takes: NumPy's type letter and the number of dimensions, ``"d1"``,
+        ``"l0"``; ``"O1"`` for an array of an unknown type, for which the first is taken that the function and its
+        Python form both accept and agree on.
+    parameters : sequence of str
+        Names of a Python function's parameters.
+    inputs : sequence of ndarray
+        What to time a ufunc on, elements along the first axis; made by ``sample_inputs`` if omitted.
+    python, checked : callable
+        The function in Python (on scalars, nested lists for cores): the one that is timed, and the one with C's answers
+        where Python has others, whose results are expected; each stands in for the other.  Without both the loop that
+        calls a ufunc per element is timed, and nothing can be checked.
+    reference : callable
+        The user's own expectation, on arrays or on scalars.  On scalars it also takes the place of ``python``.
+    rivals : sequence of Candidate
+        The NumPy expression and other libraries' versions, on arrays, a row each.
+    label : str
+        What the rows of a ufunc are called.
+    gpu : callable
+        Makes further rows of the arrays that the others were timed on.
+    threads : callable
+        ``with threads(n):`` sets the threads of a parallel ufunc; ``max_threads`` is the most to show.
+    cautious : bool
+        See ``sample_inputs``.
+    edges : bool
+        Check zeros, infinities and NaN as well, where the inputs are scalars and ``cautious`` is false.
+    unwrapped : bool
+        A Python function may have been compiled so that negative indices reach before an array: it is not called
+        where its Python form has any.
+    tolerance : float
+        As in ``agreement``.
+    size : int
+        Elements to time; 0 for as many as the budget allows, at most a million, or 100,000 for a Python function.
+    budget : float
+        Seconds for everything.
+    bandwidth : float
+        Bytes per second that the machine streams; without it no row has a share of it.
+    clock : callable
+    """
+
+    function: Callable[..., Any]
+    name: str
+    types: str = ""
+    cores: Sequence[Sequence[int | str]] = ()
+    samples: Sequence[str] = ()
+    parameters: Sequence[str] = ()
+    inputs: Sequence[NDArray[Any]] | None = None
+    python: Callable[..., Any] | None = None
+    checked: Callable[..., Any] | None = None
+    reference: Callable[..., Any] | None = None
+    reference_label: str = "reference"
+    rivals: Sequence[Candidate] = ()
+    label: str = "ufunc"
+    gpu: Callable[[Sequence[NDArray[Any]]], Sequence[Row]] | None = None
+    threads: Callable[[int], AbstractContextManager[Any]] | None = None
+    max_threads: int = 1
+    cautious: bool = False
+    edges: bool = True
+    unwrapped: bool = False
+    tolerance: float | None = None
+    size: int = 0
+    budget: float = 0.8
+    bandwidth: float | None = None
+    clock: Clock = CLOCK
+
+    @property
+    def out(self) -> str:
+        """Types of a ufunc's outputs."""
+        return self.types.partition("->")[2]
+
+    @property
+    def exact(self) -> Callable[..., Any] | None:
+        """The form whose results are expected."""
+        return self.checked or self.python
+
+    @property
+    def unrounded(self) -> Callable[..., Any] | None:
+        """The Python version in double, where the exact one rounds to something narrower."""
+        narrow = self.python is not self.exact and self.reference is None and set(self.types) & set("efF")
+        return self.python if narrow else None
+
+    def call(self, arrays: Sequence[Any], *, threads: int = 1) -> Call:
+        """The ufunc on arrays, on so many threads."""
+        return Call(self.function, arrays, functools.partial(self.threads, threads) if self.threads else nullcontext)
+
+    def fitting(self, run: Callable[[int], object], share: float, *, most: int) -> int:
+        """Elements that ``run`` computes in a share of the budget."""
+        return affordable(run, most=most, seconds=share * self.budget, clock=self.clock)
+
+
+@dataclass(frozen=True, eq=False)
+class _Prepared:
+    """Everything verified and ready to be timed, in the order of the report, and what there is to note."""
+
+    entries: Sequence[Entry]
+    notes: Sequence[str]
+    arguments: tuple[Any, ...]
+    elements: int
+    signature: str
+
+
+def compare_function(request: Request) -> Comparison:
+    """Check one function against the forms that the request names and time all of them.
+
+    Raises
+    ------
+    ComparisonError
+        If a Python function refuses all sample arguments.
+    OptionError
+        If the reference gives something else than the outputs' numbers.
+    Exception
+        Whatever a ufunc raises on its sample inputs.
+    """
+    deadline = request.clock() + request.budget
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        # The Python form is not the user's own text; what it warns of is nothing to act on.
+        warnings.simplefilter("ignore")
+        prepared = _prepared_ufunc(request) if request.types else _prepared_function(request, deadline)
+        timings = measure([entry.call for entry in prepared.entries], clock=request.clock, deadline=deadline)
+        rows = judged(prepared.entries, timings, elements=prepared.elements, bandwidth=request.bandwidth)
+        if len(rows) == 1:
+            rows = (replace(rows[0], speedup=None),)
+        if request.gpu is not None:
+            gpu = tuple(request.gpu(prepared.arguments))
+            rows += gpu if rows[0].speedup is None else faster(gpu, rows[0].seconds)
+    return Comparison(request.name, rows, prepared.signature, tuple(prepared.notes))
+
+
+# -- a ufunc
+
+
+def _prepared_ufunc(request: Request) -> _Prepared:
+    arrays = _inputs(request)
+    number, nout = len(arrays[0]), len(request.out)
+    results = once(request.call(arrays), clock=request.clock)[1]
+    reference = request.reference
+    whole = reference is not None and takes_arrays(reference, arrays, nout)
+    expected = [everywhere(reference, arrays)] if whole and reference else _expected(request, arrays)
+    tried = [(rival, _on_arrays(request, rival, arrays)) for rival in request.rivals]
+    expected += [
+        part
+        for rival, run in tried
+        if rival.kind == "numpy" and isinstance(run, tuple)
+        for part in _suspects(request, arrays, results, run[1], expected)
+    ]
+    verdict = judge(expected, results, ufunc=request.function, tolerance=request.tolerance)
+    entries = [_baseline(request, arrays, expected, None if whole else reference)]
+    notes = []
+    if whole and reference is not None:
+        call = Call(reference, arrays)
+        entries.append(Entry(request.reference_label, "other", call, number, note="expected results"))
+    for rival, run in tried:
+        if isinstance(run, str):
+            notes += [run] if run else []
+            continue
+        call, values = run
+        check = judge(expected, values)
+        part = len(call.arguments[0])
+        entries.append(
+            Entry(rival.label, rival.kind, call, part, check, note=rival.note, compile_seconds=rival.compile_seconds)
+        )
+    nbytes = sum(array.nbytes for array in (*arrays, *map(np.asarray, outputs(results))))
+    entries.append(Entry(f"{request.label}, 1 thread", "ufunc", request.call(arrays), number, verdict, nbytes))
+    if request.threads is not None and request.max_threads > 1:
+        call = request.call(arrays, threads=request.max_threads)
+        known = Expected(arrays, outputs(results), np.arange(number), lambda moved: outputs(request.function(*moved)))
+        same = judge([known], once(call, clock=request.clock)[1])
+        entries.append(Entry(f"{request.label}, {request.max_threads} threads", "parallel", call, number, same, nbytes))
+    if verdict is None:
+        notes.append(_why_unchecked(request, arrays))
+    return _Prepared(entries, notes, arrays, number, request.types)
+
+
+def _inputs(request: Request) -> Arrays:
+    """The request's arrays, or samples; as many elements as one call can take in its share of the budget."""
+    arrays = _sampled(request) if request.inputs is None else tuple(request.inputs)
+    most = min(map(len, arrays))
+    if request.size:
+        return _cut(arrays, min(request.size, most))
+
+    def run(number: int) -> None:
+        once(request.call(_cut(arrays, number)), clock=request.clock)
+
+    return _cut(arrays, request.fitting(run, UFUNC_CALL, most=most))
+
+
+def _cut(arrays: Arrays, number: int) -> Arrays:
+    return tuple(array[:number] for array in arrays)
+
+
+def _sampled(request: Request) -> Arrays:
+    exact, clock = request.exact, request.clock
+    few = sample_inputs(request.types, size=4, cores=request.cores, cautious=True)
+
+    def screen(*arrays: NDArray[Any]) -> NDArray[np.bool_]:
+        return survivors(exact, columns(arrays))[1] if exact else np.ones(len(arrays[0]), np.bool_)
+
+    def run(number: int) -> None:
+        arrays = _cut(few, number)
+        passed = screen(*arrays)
+        once(request.call(tuple(array[passed] for array in arrays)), clock=clock)
+
+    run(1)  # whatever happens only once
+    start = clock()
+    run(4)
+    each = max(1e-9, (clock() - start) / 4)
+    # From here: in a new session what happens only once may take all of the time, and samples that nobody has looked at
+    # are those on which plain Python raises where C has a NaN.
+    deadline = clock() + SAMPLING * request.budget
+    each_bytes = sum(array.nbytes for array in few) // 4
+    return sample_inputs(
+        request.types,
+        size=request.size or max(1, min(ELEMENTS, BYTES // max(1, each_bytes))),
+        probe=request.function,
+        screen=screen if exact else None,
+        cores=request.cores,
+        cautious=request.cautious,
+        patience=lambda: clock() < deadline,
+        probes=max(4, min(PROBES, int(0.01 * request.budget / each))),
+        pool=max(64, min(POOL, int(SAMPLING * request.budget / each))),
+    )
+
+
+def _expected(request: Request, arrays: Arrays) -> list[Expected]:
+    """What a function of scalars expects on a part: the reference, or the exact Python version."""
+    reference, nout = request.reference, len(request.out)
+    function = reference or request.exact
+    if function is None:
+        return []
+    if reference is not None:
+        _check_reference(request, reference, arrays)
+
+    def run(number: int) -> None:
+        survivors(function, columns(_cut(arrays, number)))
+
+    part = request.fitting(run, EXPECTED, most=len(arrays[0]))
+    parts = [at_places(function, arrays, np.arange(part), nout=nout, unrounded=request.unrounded)]
+    if request.edges and not request.cautious and not any(request.cores) and reference is None:
+        parts.append(at_edges(function, request.types, nout=nout, unrounded=request.unrounded))
+    return [part for part in parts if part is not None]
+
+
+def _check_reference(request: Request, reference: Callable[..., Any], arrays: Arrays) -> None:
+    """Refuse a reference that gives something else than the outputs' numbers."""
+    nout = len(request.out)
+    for result in survivors(reference, columns(_cut(arrays, 1)))[0]:
+        wrong = [part for part in outputs(result) if not numeric(part)]
+        if wrong:
+            fault = f"returns {described(wrong[0])}, not {'a number' if nout == 1 else 'numbers'}"
+        elif len(outputs(result)) != nout:
+            fault = f"returns {count(len(outputs(result)), 'output')} where the function has {nout}"
+        else:
+            continue
+        remedy = "Give a function whose results are the expected ones."
+        raise OptionError(f"--ref {request.reference_label!r} {fault}.", remedy=remedy)
+
+
+def _suspects(
+    request: Request, arrays: Arrays, results: Any, others: Any, expected: Sequence[Expected]
+) -> list[Expected]:
+    """Beyond the part that Python has computed, NumPy's expression shows where to look."""
+    if request.exact is None or request.reference is not None or not expected:
+        return []
+    places = suspects(results, others)
+    known = expected[0].places
+    places = places if known is None else np.setdiff1d(places, known)
+    if not places.size:
+        return []
+    part = at_places(request.exact, arrays, places, nout=len(request.out), unrounded=request.unrounded)
+    return [] if part is None else [part]
+
+
+def _on_arrays(request: Request, rival: Candidate, arrays: Arrays) -> tuple[Call, Any] | str:
+    """A function of arrays on as many elements as it can take, and its results; or what to note where it fails."""
+    try:
+        part = request.fitting(lambda n: rival.function(*_cut(arrays, n)), VECTOR_PASS, most=len(arrays[0]))
+        call = Call(rival.function, _cut(arrays, part))
+        results = outputs(once(call, clock=request.clock)[1])
+        if any(result is argument for result in results for argument in call.arguments):
+            return ""  # nothing is computed: there is nothing to time
+        # A result that does not depend on the inputs is one number.
+        full = tuple(np.broadcast_to(r, (part,)) if r.ndim == 0 else r for r in map(np.asarray, results))
+    except FAULTS as error:
+        return _failure(rival, error)
+    return call, full if len(request.out) > 1 else full[0]
+
+
+def _failure(rival: Candidate, error: Exception) -> str:
+    return f"{'the ' * (rival.kind == 'numpy')}{rival.label} failed: {type(error).__name__}: {error}"
+
+
+def _baseline(
+    request: Request, arrays: Arrays, expected: Sequence[Expected], reference: Callable[..., Any] | None
+) -> Entry:
+    """The Python loop: the user's reference on scalars, the Python version, or the compiled scalar.
+
+    The version that is timed must compute what is expected; where it raises or differs (its operators
+    are Python's, not C's), the exact version is timed in its place.
+    """
+    most = len(arrays[0])
+    forms: list[tuple[str, Callable[..., Any] | None, str]] = [
+        ("Python loop", request.python, ""),
+        ("Python loop", request.exact, _C_RULES if request.python else ""),
+    ]
+    for label, function, note in [(f"Python loop of {request.reference_label}", reference, "")] if reference else forms:
+        if function is None:
+            continue
+        try:
+            part = request.fitting(
+                lambda n, function=function: loop(function, columns(_cut(arrays, n))),  # type: ignore[misc]
+                PYTHON_PASS,
+                most=most,
+            )
+            lists = columns(_cut(arrays, part))
+            trusted = function in (request.exact, reference) or not expected
+            if trusted or same_loop(function, lists, expected[0], dtypes=request.out):
+                return Entry(label, "python", Call(loop, (function, lists)), part, note=note)
+        except FAULTS:
+            continue
+
+    # NumPy's numbers, not Python's: a ufunc of float32 alone takes no float64.
+    def lists_of(number: int) -> list[list[Any]]:
+        return [list(array) for array in _cut(arrays, number)]
+
+    part = request.fitting(lambda n: loop(request.function, lists_of(n)), PYTHON_PASS, most=most)
+    return Entry(STAND_IN, "scalar", Call(loop, (request.function, lists_of(part))), part)
+
+
+def _why_unchecked(request: Request, arrays: Arrays) -> str:
+    nothing = "nothing to check the results against"
+    if request.reference is None:
+        return f"{nothing}; --ref gives an expectation"
+    fault = "raises on every sample"
+    try:
+        request.reference(*(column[0] for column in columns(_cut(arrays, 1))))
+    except FAULTS as error:
+        fault = f"raises {type(error).__name__}: {error}"
+    return f"{nothing}: --ref {request.reference_label!r} {fault}"
+
+
+# -- a function that stays a Python function
+
+
+@dataclass(frozen=True, eq=False)
+class _Form:
+    """A function in Python and what it is called with."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class _Accepted:
+    """The compiled function called once, beside a form of it in Python where there is one."""
+
+    arguments: tuple[Any, ...]
+    outcome: Outcome
+    form: _Form | None = None
+    expected: Outcome | None = None
+    verdict: Agreement | None = None
+
+    @property
+    def ok(self) -> bool:
+        return self.verdict is None or self.verdict.ok
+
+
+class _RefusedError(Exception):
+    """A call raised."""
+
+    def __init__(self, fault: Exception, *, by: str = "") -> None:
+        super().__init__(f"refused{by} ({type(fault).__name__}: {fault})")
+
+
+def _prepared_function(request: Request, deadline: float) -> _Prepared:
+    accepted = _accepted(request, deadline)
+    arguments = accepted.arguments
+    elements = max((a.size for a in arguments if isinstance(a, np.ndarray)), default=0)
+    spoils = bool(changed(arguments, accepted.outcome.arguments))
+    entries: list[Entry] = []
+    notes: list[str] = []
+
+    def add(label: str, kind: Kind, form: _Form, verdict: Agreement | None = None) -> None:
+        call = _restoring(form) if spoils else Call(form.function, form.arguments)
+        entries.append(Entry(label, kind, call, elements, verdict, note=form.note))
+
+    truth: tuple[_Form, Outcome] | None = None
+    if accepted.form is not None and accepted.expected is not None:
+        truth = accepted.form, accepted.expected
+        add("Python loop", "python", accepted.form)
+    if request.reference is not None:
+        form = _Form(request.reference, arguments, "expected results")
+        try:
+            truth = form, outcome(form.function, arguments)
+            add(request.reference_label, "other", form)
+        except FAULTS as fault:
+            notes.append(f"{request.reference_label} refused these arguments ({type(fault).__name__}: {fault})")
+    verdict = None
+    if truth is not None:
+        for rival in request.rivals:
+            try:
+                check = _verdict(request, deadline, truth, arguments, outcome(rival.function, arguments))
+            except FAULTS as fault:
+                notes.append(_failure(rival, fault))
+                continue
+            if check is not None and check.ok:  # nobody wrote one that disagrees
+                add(rival.label, rival.kind, _Form(rival.function, arguments), check)
+        verdict = _verdict(request, deadline, truth, arguments, accepted.outcome)
+    add("compiled function", "compiled", _Form(request.function, arguments), verdict)
+    if spoils:
+        notes.append("it changes its arguments; every call had fresh ones")
+    words = map(_argument_word, itertools.chain(request.parameters, itertools.repeat("")), arguments)
+    return _Prepared(entries, notes, arguments, elements, ", ".join(words))
+
+
+def _restoring(form: _Form) -> Call:
+    """A call on fresh arguments."""
+    own = fresh(form.arguments)
+
+    @contextmanager
+    def restored() -> Iterator[None]:
+        for here, before in zip(own, form.arguments, strict=True):
+            if isinstance(here, np.ndarray):
+                here[...] = before
+        yield
+
+    return Call(form.function, own, restored, spoils=True)
+
+
+def _argument_word(parameter: str, argument: Any) -> str:
+    """``array: float64``, ``A: float64[200, 200]``, ``n=10``."""
+    if not isinstance(argument, np.ndarray):
+        return f"{parameter}={argument!r}" if parameter else repr(argument)
+    shape = f"[{', '.join(map(str, argument.shape))}]" if argument.ndim != 1 else ""
+    return f"{parameter}: {argument.dtype}{shape}" if parameter else f"{argument.dtype}{shape}"
+
+
+def _verdict(
+    request: Request, deadline: float, truth: tuple[_Form, Outcome], arguments: tuple[Any, ...], result: Outcome
+) -> Agreement | None:
+    """What another function did with ``arguments`` against what a form did."""
+    form, expected = truth
+    return judge_outcomes(
+        expected,
+        result,
+        before=(form.arguments, arguments),
+        again=form.function,
+        patience=lambda: request.clock() < deadline,
+    )
+
+
+def _accepted(request: Request, deadline: float) -> _Accepted:
+    """The first arguments on which everybody agrees; else the first that were accepted."""
+    any_type = any(sample.startswith("O") for sample in request.samples)
+    refusals: list[str] = []
+    first: _Accepted | None = None
+    for kind in KINDS if any_type else KINDS[:1]:
+        try:
+            accepted = _accepted_of(request, deadline, kind)
+        except _RefusedError as fault:
+            refusals.append(str(fault))
+            continue
+        if accepted.ok:
+            return accepted
+        first = first or accepted
+    if first is None:
+        who = "every sample array was" if any_type else "its sample arguments were"
+        raise ComparisonError(f"{who} {refusals[0]}")
+    return first
+
+
+def _accepted_of(request: Request, deadline: float, kind: str) -> _Accepted:
+    """Small arguments first: what fails there needs no large ones."""
+    dimensions = max((int(sample[1:]) for sample in request.samples), default=0)
+    along = SMALL if not request.size else max(1, round(request.size ** (1 / max(1, dimensions))))
+    accepted = _verified(request, deadline, sample_arguments(request.samples, along=along, kind=kind))
+    if request.size or not dimensions or not accepted.ok:
+        return accepted
+    function = accepted.form.function if accepted.form else request.function
+    along = _affordable_along(request, function, dimensions, kind)
+    if along == SMALL:
+        return accepted
+    return _verified(request, deadline, sample_arguments(request.samples, along=along, kind=kind))
+
+
+def _affordable_along(request: Request, function: Callable[..., Any], dimensions: int, kind: str) -> int:
+    """Numbers along each axis, a round one, with which a call of the slowest form keeps to its share."""
+    limit, along, taken, before = FORM_PASS * request.budget, SMALL, 0.0, 0.0
+
+    def seconds(along: int) -> float:
+        arguments = sample_arguments(request.samples, along=along, kind=kind)
+        return once(Call(function, arguments), clock=request.clock)[0]
+
+    def too_long(growth: float) -> bool:
+        # Where time grew by more than the elements did, the function is not linear; short times say nothing.
+        return taken > limit / 100 and taken * max(growth, taken / before if before else 0.0) > limit
+
+    try:
+        for further in _LADDER:
+            growth = (further / along) ** dimensions
+            if further**dimensions > MOST:
+                break
+            if too_long(growth):
+                taken = min(taken, seconds(along))  # it may have been interrupted
+                if too_long(growth):
+                    break
+            before, taken = taken, seconds(further)
+            if taken > limit:
+                break
+            along = further
+    except FAULTS:
+        return along  # it takes no more
+    return along
+
+
+def _verified(request: Request, deadline: float, arguments: tuple[Any, ...]) -> _Accepted:
+    """Called after a form in Python got through: what raises there, an index past the end, may crash in C."""
+    result: Outcome | None = None
+    first: _Accepted | None = None
+    refusal: Exception | None = None
+    for form in _forms(request, arguments):
+        try:
+            if request.unwrapped and result is None:
+                guarded = [a.view(Guarded) if isinstance(a, np.ndarray) else a for a in form.arguments]
+                outcome(form.function, guarded)
+            expected = outcome(form.function, form.arguments)
+        except FAULTS as fault:
+            refusal = refusal or fault
+            continue
+        result = result or _compiled_outcome(request, arguments)
+        verdict = _verdict(request, deadline, (form, expected), arguments, result)
+        accepted = _Accepted(arguments, result, form, expected, verdict)
+        if accepted.ok:
+            return accepted
+        first = first or accepted
+    if first is not None:
+        return first
+    if refusal is not None:
+        raise _RefusedError(refusal, by=" by its Python form")
+    return _Accepted(arguments, _compiled_outcome(request, arguments))
+
+
+def _compiled_outcome(request: Request, arguments: tuple[Any, ...]) -> Outcome:
+    try:
+        return outcome(request.function, arguments)
+    except FAULTS as fault:
+        raise _RefusedError(fault) from fault
+
+
+def _forms(request: Request, arguments: tuple[Any, ...]) -> Iterator[_Form]:
+    """Ways to compute what is expected, the plainest first."""
+    if request.python is not None:
+        yield _Form(request.python, arguments)
+        wide = tuple(map(_widened, arguments))
+        if any(a is not b for a, b in zip(arguments, wide, strict=True)):
+            # Elements of narrow arrays keep their type in Python's sums, which C's variables do not.
+            yield _Form(request.python, wide, "on arrays widened to 64 bits")
+    if request.checked is not None:
+        yield _Form(request.checked, arguments, _C_RULES if request.python else "")
+
+
+def _widened(argument: Any) -> Any:
+    if not isinstance(argument, np.ndarray) or argument.dtype.kind not in "iufc":
+        return argument
+    wide = np.result_type(argument.dtype, {"c": np.complex128, "f": np.float64}.get(argument.dtype.kind, np.int64))
+    # uint64 and int64 have only float64 in common.
+    return argument if wide == argument.dtype or argument.dtype == np.uint64 else argument.astype(wide)

@@ -1,0 +1,74 @@
+"""Cython's private names, all in one place.  Tried with Cython 3.1, 3.2 and 3.3.
+
+Cython promises none of them.  Where one is gone, or Cython is absent or too old, importing this file is a
+`ToolchainError` that says so: no Cython cell can be compiled then, and everything else goes on working.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ...model import ToolchainError
+from . import requirements
+
+__all__ = [
+    "CODE_SECTION",
+    "DIRECTIVES",
+    "INCLUDES",
+    "TYPES_SECTION",
+    "AnalyseExpressionsTransform",
+    "EncodedString",
+    "Errors",
+    "ExprNodes",
+    "Main",
+    "Nodes",
+    "Options",
+    "Pipeline",
+    "PyrexTypes",
+    "TreeVisitor",
+    "unknown_cython",
+    "version",
+    "watermark",
+]
+
+requirements.need_cython()
+
+
+def unknown_cython(what: object) -> ToolchainError:
+    """The error of a Cython whose insides are not those that this package knows."""
+    return ToolchainError(
+        f"This version of Cython has other insides than the ones that Cython cells need: {what}.",
+        remedy='Install one that is known: pip install "cython>=3.1,<3.4"',
+    )
+
+
+try:
+    import Cython
+    from Cython.Compiler import Errors, ExprNodes, Main, Nodes, Options, Pipeline, PyrexTypes
+    from Cython.Compiler.ParseTreeTransforms import AnalyseExpressionsTransform
+    from Cython.Compiler.StringEncoding import EncodedString
+    from Cython.Compiler.Version import version, watermark
+    from Cython.Compiler.Visitor import TreeVisitor
+except ImportError as error:
+    raise unknown_cython(error) from error
+
+_USED: dict[Any, str] = {
+    Errors: "threadlocal init_thread CompileError CompilerCrash",
+    Main: "CompilationOptions CompilationSource Context FileSourceDescriptor create_default_resultobj",
+    Options: "default_options _directive_defaults",
+    Pipeline: "create_pyx_pipeline run_pipeline",
+    PyrexTypes: "c_bint_type c_long_type c_double_type c_void_type simple_c_type spanning_type widest_numeric_type",
+}
+for _module, _names in _USED.items():
+    for _name in _names.split():
+        if not hasattr(_module, _name):
+            raise unknown_cython(f"{_module.__name__} has no {_name}")
+
+#: Names of directives, ``boundscheck`` and the like.
+DIRECTIVES: tuple[str, ...] = tuple(Options._directive_defaults)
+#: The .pxd files that come with Cython.
+INCLUDES = Path(Cython.__file__).parent / "Includes"
+#: Between these comments of its C stands what was made of the cell's functions.
+CODE_SECTION = "/* #### Code section: module_code ### */"
+TYPES_SECTION = "/* #### Code section: module_exttypes ### */"

@@ -1,0 +1,142 @@
+"""A function of a Cython cell as values: its types and parameters, and the cell's text around it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+__all__ = ["CType", "CellText", "CyFunction", "CyParameter"]
+
+
+@dataclass(frozen=True)
+class CType:
+    """A type as C sees it.
+
+    Attributes
+    ----------
+    kind : {"number", "array", "pointer", "tuple", "void", "object", "other"}
+    c : str
+        For numbers, and the elements of arrays and pointers: C's spelling.
+    const : bool
+        Elements cannot be written to.
+    ndim : int
+        Of an array (a typed memoryview).
+    fields : tuple of CType
+        Of a ctuple.
+    shown : str
+        As Cython spells it.
+    """
+
+    kind: str
+    c: str = ""
+    const: bool = False
+    ndim: int = 0
+    fields: tuple[CType, ...] = ()
+    shown: str = ""
+
+
+@dataclass(frozen=True)
+class CyParameter:
+    """One parameter; ``default`` if it may be left out."""
+
+    name: str
+    type: CType
+    default: bool = False
+
+
+@dataclass(frozen=True)
+class CyFunction:
+    """One function of the module, or one specialisation of it.
+
+    Attributes
+    ----------
+    name : str
+    kind : {"cdef", "cpdef", "def"}
+    line : int
+        Of its ``def``, in the cell.
+    cname : str
+        The C function to call, ``""`` if there is none.
+    parameters : tuple of CyParameter
+    returns : CType
+    skip_dispatch : bool
+        C's last parameter is the ``int`` that every cpdef function has.
+    value : str
+        The C constant that it returns beside an exception, ``""`` if any value may be one.
+    raises : bool
+        It may set an exception at all.
+    nogil : bool
+        Declared so.
+    varargs : bool
+        It takes ``*args``, ``**kwargs`` or keyword-only parameters.
+    fused : dict
+        Fused type -> the type chosen here.
+    doc : str
+    """
+
+    name: str
+    kind: str
+    line: int
+    cname: str
+    parameters: tuple[CyParameter, ...]
+    returns: CType
+    skip_dispatch: bool = False
+    value: str = ""
+    raises: bool = True
+    nogil: bool = False
+    varargs: bool = False
+    fused: Mapping[str, str] = field(default_factory=dict)
+    doc: str = ""
+
+
+_UFUNC = re.compile(r"^#+\s*ufunc:\s*(.*)$")
+
+
+@dataclass(frozen=True)
+class CellText:
+    """A cell's text, asked by 1-based lines."""
+
+    source: str
+
+    @cached_property
+    def lines(self) -> list[str]:
+        return self.source.replace("\r\n", "\n").split("\n")
+
+    def _above(self, line: int) -> list[str]:
+        """The comment lines just above a function and its decorators, top to bottom, without indentation."""
+        at = self._first(line) - 2
+        lines: list[str] = []
+        while at >= 0 and self.lines[at].lstrip().startswith("#"):
+            lines.append(self.lines[at].strip())
+            at -= 1
+        return lines[::-1]
+
+    def _first(self, line: int) -> int:
+        """The line of the first decorator, or ``line``."""
+        while line >= 2 and self.lines[line - 2].lstrip().startswith("@"):
+            line -= 1
+        return line
+
+    def annotation(self, line: int) -> str:
+        """What follows ``# ufunc:`` above the function of ``line``."""
+        return next((m[1].strip() for text in self._above(line) if (m := _UFUNC.match(text))), "")
+
+    def comment(self, line: int) -> str:
+        """The comment above it, without its marks and directives."""
+        words = [text.lstrip("#").strip() for text in self._above(line) if not _UFUNC.match(text)]
+        return "\n".join(text for text in words if not re.match(r"(?:distutils|cython)\s*:", text)).strip()
+
+    def definition(self, line: int) -> str:
+        """Its text, decorators included."""
+        head = self.lines[line - 1]
+        indent = len(head) - len(head.lstrip())
+        end, depth = line, 0
+        for at, text in enumerate(self.lines[line - 1 :], line):
+            inside = depth > 0
+            depth += sum(text.count(c) for c in "([{") - sum(text.count(c) for c in ")]}")
+            bare = text.strip()
+            if at > line and bare and not inside and len(text) - len(text.lstrip()) <= indent:
+                break
+            end = at if bare else end
+        return "\n".join(self.lines[self._first(line) - 1 : end])

@@ -1,0 +1,281 @@
+"""The functions of a Cython module as loops: what is appended to its C.
+
+For each loop two C functions are written.  ``__ufm_call_<k>`` calls the clone that needs no Python; ``__ufm_real_<k>``
+calls the function itself, holding the GIL, and says whether it has raised.  Arrays come as pointers with
+their sizes and are made typed memoryviews of.  Pure text and values.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ...codegen import INSTRUCTIONS, Instance
+from ...model import Options, Parameter, Signature
+from .cython_function import CellText, CyFunction
+from .nogil_clone import Clone, Definition
+from .signature_inference import Candidate, NoUfunc, c_type, infer
+
+__all__ = ["Loops", "loops"]
+
+
+@dataclass(frozen=True)
+class Loops:
+    """Everything that is appended to a module.
+
+    Attributes
+    ----------
+    instances : tuple of Instance
+    functions : tuple of CyFunction
+        What each instance calls.
+    text : str
+        C functions that the loops call.
+    real : str
+        Of those, the ones that call the functions themselves and so must stand in the module's unit; ``text`` is
+        without them if `apart`.
+    apart : bool
+        ``text`` names nothing of the module: it may be compiled beside it.
+    rest : tuple of NoUfunc
+    """
+
+    instances: tuple[Instance, ...] = ()
+    functions: tuple[CyFunction, ...] = ()
+    text: str = ""
+    real: str = ""
+    apart: bool = False
+    rest: tuple[NoUfunc, ...] = ()
+
+    @property
+    def calls(self) -> frozenset[str]:
+        return frozenset().union(*(instance.calls for instance in self.instances))
+
+
+def loops(
+    functions: Sequence[CyFunction],
+    *,
+    defined: Mapping[str, Definition],
+    cloned: Mapping[str, Clone],
+    text: CellText,
+    options: Options,
+    whole: bool = False,
+) -> Loops:
+    """Decide what becomes a ufunc, and write what its loops call.
+
+    Parameters
+    ----------
+    functions : sequence of CyFunction
+        As translated; several of one name are the specialisations of a fused function.
+    defined, cloned : mapping
+        The C of each function, and the clones that need no Python, by C name.
+    text : CellText
+        The cell, for comments and source.
+    options : Options
+    whole : bool
+        Everything must stand in the module's unit.
+
+    Raises
+    ------
+    SignatureError
+        If a comment asks for what its function cannot be.
+    """
+    instances: list[Instance] = []
+    looped: list[CyFunction] = []
+    parts: list[str] = []
+    real: list[str] = []
+    rest: dict[str, NoUfunc] = {}
+    for function in functions:
+        if function.name.startswith("_"):
+            continue
+        candidate = Candidate(function, text, defined.get(function.cname), cplus=options.cplus)
+        signature = infer(candidate, options, defined)
+        if isinstance(signature, NoUfunc):
+            rest.setdefault(function.name, signature)
+            continue
+        k = len(instances)
+        clone = cloned.get(function.cname)
+        called, dims = _with_sizes(signature, k, clone)
+        instances.append(
+            Instance(
+                called,
+                calls=clone.calls | {f"{name}f" for name in clone.calls} if clone else frozenset(),
+                loops=clone.loops if clone else True,
+                leaf=clone is not None and clone.calls <= INSTRUCTIONS,
+                fails=bool(clone and clone.fails),
+                checked="" if clone and not clone.fails else f"__ufm_real_{k}",
+                python=clone is None,
+            )
+        )
+        looped.append(function)
+        if clone:
+            parts.append(_wrapper(f"__ufm_call_{k}", candidate, signature, dims, clone=clone))
+        if not clone or clone.fails:
+            real.append(_wrapper(f"__ufm_real_{k}", candidate, signature, dims, clone=None))
+    bound = {instance.signature.name for instance in instances}
+    arrays = any(p.type.kind == "array" for f in looped for p in f.parameters)
+    code = "\n".join([*_clone_texts(cloned), *parts])
+    apart = not (whole or options.cplus or arrays) and _stands_alone(code, cloned.values(), instances)
+    if apart:
+        heads = [part.partition("\n{")[0] + ";" for part in real]
+        code = "\n".join([_PRELUDE, *(h.replace("static inline", _HIDDEN) for h in heads), code])
+        real = [part.replace("static inline", _HIDDEN, 1) for part in real]
+    else:
+        code = "\n".join([*([_SLICE] if arrays else []), *real, code])
+    return Loops(
+        tuple(instances),
+        tuple(looped),
+        code,
+        "\n".join(real) if apart else "",
+        apart,
+        tuple(r for name, r in rest.items() if name not in bound),
+    )
+
+
+_HIDDEN = '__attribute__((__visibility__("hidden")))'
+#: What a clone needs of what stands before it in the module.
+_PRELUDE = """
+#include <math.h>
+#include <stdlib.h>
+typedef __ufm_intp Py_ssize_t;
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+"""
+#: Types that mean the same without the module's declarations, and locals of Cython's.
+_C_TYPES = frozenset(
+    "char;signed char;unsigned char;short;unsigned short;int;unsigned int;long;unsigned long;long long;"
+    "unsigned long long;float;double;long double;Py_ssize_t;size_t;_Bool;void".split(";")
+)
+_C_WORDS = frozenset(
+    "if else for while do switch case default break continue goto return sizeof static inline const void int long "
+    "short char unsigned signed float double size_t Py_ssize_t _Bool likely unlikely".split()
+)
+_LOCAL = re.compile(r"__pyx_(?:v_[A-Za-z_]\w*|t_\d+|r|L\w+|skip_dispatch)")
+_LIBM = re.compile(
+    r"(?:a?(?:sin|cos|tan)h?|atan2|exp|exp2|expm1|log|log2|log10|log1p|logb|ilogb|pow|sqrt|cbrt|hypot|floor|ceil|round|"
+    r"l?l?r(?:ound|int)|nearbyint|trunc|f(?:abs|mod|min|max|dim|ma)|remainder|erfc?|[tl]gamma|j[01n]|y[01n]|copysign|"
+    r"nextafter|ldexp|scalbl?n)[fl]?|l?l?abs"
+)
+
+
+def _stands_alone(text: str, cloned: Iterable[Clone], instances: Sequence[Instance]) -> bool:
+    """Whether ``text`` is C that needs nothing of the module's declarations."""
+    own = {clone.name for clone in cloned}
+    called = set().union(*(clone.calls for clone in cloned))
+    if not all(_LIBM.fullmatch(name) or name.startswith(("__pyx_f_", "__pyx_fuse_")) for name in called):
+        return False
+    types = {o.type for i in instances for o in (*i.signature.inputs, *i.signature.outputs)}
+    words = set(re.findall(r"\b[A-Za-z_]\w*", text)) - _C_WORDS - own
+    known = all(_LOCAL.fullmatch(w) or _LIBM.fullmatch(w) or w.startswith("__ufm_") for w in words)
+    return known and types <= _C_TYPES
+
+
+def _clone_texts(cloned: Mapping[str, Clone]) -> list[str]:
+    """The clones, prototypes first: a recursive one calls itself."""
+    heads = [clone.text.partition("\n{")[0] + ";" for clone in cloned.values()]
+    return [*heads, *(clone.text for clone in cloned.values())]
+
+
+# ------------------------------------------------------------------- between a loop and a function
+
+_CONSTANT = re.compile(r"-?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?[uUlLfF]*")
+
+
+def _with_sizes(signature: Signature, k: int, clone: Clone | None) -> tuple[Signature, tuple[str, ...]]:
+    """The signature of ``__ufm_call_<k>``, which is handed every named core dimension after its own parameters."""
+    function = signature.function
+    dims = tuple(
+        dict.fromkeys(d for o in (*signature.inputs, *signature.outputs) for d in o.core if isinstance(d, str))
+    )
+    count = len(function.parameters)
+    parameters = (*function.parameters, *(Parameter(f"__ufm_{d}", "__ufm_intp") for d in dims))
+    called = replace(
+        function,
+        name=f"__ufm_call_{k}",
+        parameters=parameters,
+        loops=clone.loops if clone else True,
+        pure=clone.pure if clone else False,
+        size=clone.size if clone else 0,
+        recursive=clone.recursive if clone else False,
+    )
+    sizes = {**signature.sizes, **{count + n: d for n, d in enumerate(dims)}}
+    return replace(signature, function=called, sizes=sizes), dims
+
+
+def _wrapper(name: str, candidate: Candidate, signature: Signature, dims: Sequence[str], *, clone: Clone | None) -> str:
+    """One of the two functions that a loop calls."""
+    function, cplus = candidate.function, candidate.cplus
+    cores = {o.index: o.core for o in (*signature.inputs, *signature.outputs)}
+    parameters, arguments, shapes = [], [], []
+    for n, parameter in enumerate(function.parameters):
+        kind = parameter.type
+        parameters.append(f"{c_type(kind, cplus=cplus)} {'*' if kind.kind != 'number' else ''}__ufm_a{n}")
+        if kind.kind != "array":
+            arguments.append(f"__ufm_a{n}")
+            continue
+        shape = ", ".join(str(d) if isinstance(d, int) else f"__ufm_d_{d}" for d in cores[n])
+        shapes.append(f"const __ufm_intp __ufm_n{n}[] = {{{shape}}};")
+        arguments.append(f"__ufm_slice((char *)__ufm_a{n}, sizeof(*__ufm_a{n}), {kind.ndim}, __ufm_n{n})")
+    parameters += [f"{c_type(t, cplus=cplus)} *__ufm_r{n}" for n, t in enumerate(candidate.outputs)]
+    parameters += [f"__ufm_intp __ufm_d_{d}" for d in dims]
+    if clone is None or clone.fails:
+        parameters.append("int *__ufm_fault")
+    arguments += ["1"] if function.skip_dispatch else []
+    arguments += ["__ufm_fault"] if clone and clone.fails else []
+    call = f"{clone.name if clone else function.cname}({', '.join(arguments)})"
+    returns = signature.function.returns
+    head = f"static inline {returns} {name}({', '.join(parameters)})"
+    unused = "".join(f" (void)__ufm_d_{d};" for d in dims)
+    lines = [*shapes, unused.strip()]
+    result = ""
+    if candidate.outputs:
+        lines.append(f"{candidate.definition.returns if candidate.definition else ''} __ufm_t = {call};")
+        lines += [f"*__ufm_r{n} = __ufm_t.f{n};" for n in range(len(candidate.outputs))]
+    elif returns == "void":
+        lines.append(f"{call};")
+    else:
+        # In the function's own type, in which its error value is.
+        own = candidate.definition.returns if candidate.definition else returns
+        lines.append(f"{own} __ufm_t = {call};")
+        result = "return __ufm_t;"
+    if clone is None:
+        lines.append(_raised(function))
+    body = "\n    ".join(filter(None, [*lines, result]))
+    return f"{head}\n{{\n    {body}\n}}"
+
+
+def _raised(function: CyFunction) -> str:
+    """Has the call set an exception?  Only an error value, where there is one, asks Python."""
+    if not function.raises:
+        # A function that is "noexcept" and got an exception has printed and cleared it.
+        return "*__ufm_fault = 0;"
+    if _CONSTANT.fullmatch(function.value) and function.returns.kind == "number":
+        return f"*__ufm_fault = __ufm_t == ({function.value}) && PyErr_Occurred();"
+    return "*__ufm_fault = PyErr_Occurred() != NULL;"
+
+
+#: A typed memoryview over memory that no Python object owns.  What it says to be its owner is counted and
+#: never asked, and has a count that no function can bring to nothing.
+_SLICE = """
+static struct __pyx_memoryview_obj __ufm_owner;
+__attribute__((constructor)) static void __ufm_own(void)
+{
+    struct __pyx_memoryview_obj *__ufm_p = &__ufm_owner;
+    (void)__pyx_add_acquisition_count(__ufm_p);
+}
+static inline __Pyx_memviewslice __ufm_slice(
+    char *__ufm_data, __ufm_intp __ufm_step, int __ufm_ndim, const __ufm_intp *__ufm_shape)
+{
+    __Pyx_memviewslice __ufm_v;
+    int __ufm_d;
+    memset(&__ufm_v, 0, sizeof __ufm_v);
+    __ufm_v.memview = &__ufm_owner;
+    __ufm_v.data = __ufm_data;
+    for (__ufm_d = __ufm_ndim - 1; __ufm_d >= 0; __ufm_d--) {
+        __ufm_v.shape[__ufm_d] = __ufm_shape[__ufm_d];
+        __ufm_v.strides[__ufm_d] = __ufm_step;
+        __ufm_v.suboffsets[__ufm_d] = -1;
+        __ufm_step *= __ufm_shape[__ufm_d];
+    }
+    return __ufm_v;
+}
+"""

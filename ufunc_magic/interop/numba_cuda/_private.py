@@ -1,0 +1,116 @@
+"""What is used of Numba that is not its public interface, and nothing else.
+
+Tried with numba-cuda 0.30.4 (its linker, cache and simulator) and with Numba 0.66 to 0.68 (its own simulator and CUDA
+target).  Where a version lacks one of these names, the ImportError or AttributeError ends in a warning of
+`numba_cuda_extension.install`, and kernels that call no cell go on as before.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    "before_caching",
+    "import_arrays",
+    "plain_array",
+    "replace_in_simulator",
+    "simulated_dimensions",
+    "when_linked",
+    "when_run",
+    "when_typed_by_numba",
+]
+
+
+def import_arrays() -> None:
+    """Import what numba-cuda 0.30 cannot import with NumPy 2.5, which has no ``row_stack`` any more."""
+    if hasattr(np, "row_stack"):
+        return
+    np.row_stack = np.vstack
+    try:
+        importlib.import_module("numba.cuda.np.arrayobj")
+    finally:
+        del np.row_stack
+
+
+def when_linked(replace: Callable[[Any, bool], Any]) -> None:
+    """Link ``replace(code, lto)`` for each piece of code that numba-cuda links: only its linker knows of ``lto``."""
+    from numba.cuda.cudadrv.driver import _Linker
+
+    add = _Linker.add_file_guess_ext
+
+    @functools.wraps(add)
+    def add_replaced(self: Any, code: Any, *args: Any, **kwargs: Any) -> Any:
+        return add(self, replace(code, self.lto), *args, **kwargs)
+
+    _Linker.add_file_guess_ext = add_replaced
+
+
+def before_caching(check: Callable[[str, Collection[Any]], None]) -> None:
+    """Call ``check(name of the kernel, its linked code)`` before numba-cuda writes a kernel into its cache."""
+    from numba.cuda.codegen import CUDACodeLibrary
+
+    reduced = CUDACodeLibrary._reduce_states
+
+    @functools.wraps(reduced)
+    def reduce_states(self: Any) -> Any:
+        check(self.name, self._linking_files)
+        return reduced(self)
+
+    CUDACodeLibrary._reduce_states = reduce_states
+
+
+def when_typed_by_numba(check: Callable[[Any], None]) -> None:
+    """Call ``check`` with each value that a kernel of the CUDA target inside of Numba names."""
+    from numba.cuda.target import CUDATypingContext
+
+    resolve = CUDATypingContext.resolve_value_type
+
+    @functools.wraps(resolve)
+    def resolve_value_type(self: Any, value: Any) -> Any:
+        check(value)
+        return resolve(self, value)
+
+    CUDATypingContext.resolve_value_type = resolve_value_type
+
+
+def when_run(around: Callable[[Any], AbstractContextManager[None]]) -> None:
+    """Run each function of the simulator, kernels and device functions, inside of ``around(function)``."""
+    import contextlib
+
+    from numba.cuda.simulator import kernel
+
+    swapped = kernel.swapped_cuda_module
+
+    @contextlib.contextmanager
+    def swapped_inside(function: Any, module: Any) -> Any:
+        with around(function), swapped(function, module):
+            yield
+
+    kernel.swapped_cuda_module = swapped_inside
+
+
+def replace_in_simulator(**functions: Any) -> None:
+    """Replace functions of the simulator's ``numba.cuda``."""
+    from numba import cuda
+    from numba.cuda.simulator import api
+
+    for place in (cuda, api):
+        for name, function in functions.items():
+            setattr(place, name, function)
+
+
+def simulated_dimensions(thread: Any) -> tuple[Any, Any]:
+    """``blockDim`` and ``gridDim`` of a simulated thread."""
+    return thread._manager._block_dim, thread._manager._grid_dim
+
+
+def plain_array(array: Any) -> Any:
+    """The NumPy array behind one of the simulator's."""
+    item = array if isinstance(array, np.ndarray) else getattr(array, "_item", array)
+    return item if isinstance(item, np.ndarray) else getattr(item, "_ary", item)

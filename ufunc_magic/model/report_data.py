@@ -1,0 +1,133 @@
+"""What only the report of a cell shows, beside its object code: never needed to run it, and never sent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from .errors import Diagnostic
+from .object_code import FunctionCode, ObjectCode
+
+__all__ = ["CellFunction", "CompiledCell", "ReportData"]
+
+
+@dataclass(frozen=True)
+class CellFunction(FunctionCode):
+    """A function as the front end knows it: what must travel, and what its report shows.
+
+    Attributes
+    ----------
+    notes : tuple of str
+    python, checked, vector : str
+        The function ``python_name`` as plain Python, as Python with C's answers where Python raises, and as
+        a NumPy expression; ``""`` where it cannot be said so.
+    python_reason : str
+        Why not.
+    timed : tuple of int
+        Types of the loop that the Python form stands for; empty for a function that must not be called to be timed.
+    cautious : bool
+        It may loop long, recurse, or index a table: not to be called on just any value.
+    samples : tuple of str
+        For "python" functions that may be called to be timed: what each parameter takes, NumPy's type letter and
+        the number of dimensions (``"d1"``, ``"l0"``; ``"O1"`` for an array of any type); else empty.
+    effects : tuple of str
+        What it calls that does more than calculate (``"printf"``, ``"fopen"``).
+    """
+
+    notes: tuple[str, ...] = ()
+    python: str = ""
+    checked: str = ""
+    vector: str = ""
+    python_name: str = ""
+    python_reason: str = ""
+    timed: tuple[int, ...] = ()
+    cautious: bool = False
+    samples: tuple[str, ...] = ()
+    effects: tuple[str, ...] = ()
+
+    @property
+    def function_code(self) -> FunctionCode:
+        """What of it must travel."""
+        return FunctionCode(**{f.name: getattr(self, f.name) for f in fields(FunctionCode)})
+
+
+_REPORTED = tuple(f.name for f in fields(CellFunction))[len(fields(FunctionCode)) :]
+
+
+@dataclass(frozen=True)
+class ReportData:
+    """What a report shows of a cell, and the object code need not hold.
+
+    ``functions`` are those of the object code, in its order; ``command`` is the compiler's; ``annotated`` the view of
+    ``--annotate``, as JSON.
+    """
+
+    functions: tuple[CellFunction, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    notes: tuple[str, ...] = ()
+    command: str = ""
+    annotated: str = ""
+
+    @property
+    def all_notes(self) -> tuple[str, ...]:
+        """The cell's notes, then its functions', each of which says whose it is."""
+        owned = ((f.name, note) for f in self.functions for note in f.notes)
+        return (*self.notes, *(note if note.startswith(name) else f"{name}: {note}" for name, note in owned))
+
+    def renamed(self, old: str, new: str) -> tuple[Diagnostic, ...]:
+        """The diagnostics under the name that the cell has now."""
+        return tuple(replace(d, file=new) if d.file == old else d for d in self.diagnostics)
+
+    def to_bytes(self) -> bytes:
+        """One line of JSON."""
+        functions = [{name: getattr(f, name) for name in _REPORTED} for f in self.functions]
+        values = {**vars(self), "functions": functions, "diagnostics": [vars(d) for d in self.diagnostics]}
+        return json.dumps(values, ensure_ascii=False).encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes, functions: Sequence[FunctionCode]) -> ReportData:
+        """Read what `to_bytes` wrote of a cell with these functions."""
+        values: dict[str, Any] = json.loads(data)
+        reported = zip(functions, values["functions"], strict=True)
+        return cls(
+            functions=tuple(CellFunction(**vars(f), **_tuples(more)) for f, more in reported),
+            diagnostics=tuple(Diagnostic(**d) for d in values["diagnostics"]),
+            notes=tuple(values["notes"]),
+            command=values["command"],
+            annotated=values["annotated"],
+        )
+
+
+def _tuples(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+
+
+@dataclass(frozen=True)
+class CompiledCell:
+    """What a front end makes of a cell: its object code and, beside it, what its report shows."""
+
+    object_code: ObjectCode
+    report_data: ReportData = field(repr=False)
+
+    def noted(self, *notes: str) -> CompiledCell:
+        """The same with more notes."""
+        return replace(self, report_data=replace(self.report_data, notes=(*self.report_data.notes, *notes)))
+
+    def to_record(self) -> bytes:
+        """Everything but the machine code, for the cache: two lines of JSON."""
+        return self.object_code.header + b"\n" + self.report_data.to_bytes()
+
+    @classmethod
+    def from_record(cls, record: bytes, code: bytes, *, code_digest: str) -> CompiledCell:
+        """Read what `to_record` wrote.
+
+        Raises
+        ------
+        TargetError
+            If it is not that.
+        """
+        header, _, reported = record.partition(b"\n")
+        object_code = ObjectCode.from_parts(header, code, code_digest=code_digest)
+        return cls(object_code, ReportData.from_bytes(reported, object_code.functions))

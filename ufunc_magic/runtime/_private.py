@@ -1,0 +1,74 @@
+"""What this room uses of NumPy and ctypes beside their documented interfaces.
+
+Tried with NumPy 2.2, 2.3 and 2.4 and with Python 3.11 to 3.14.
+
+* ``_multiarray_umath._UFUNC_API``: the capsule that NumPy's own headers read in ``import_umath()``; a table of
+  pointers whose order NumPy keeps (``numpy/_core/code_generators/numpy_api.py``).  Without it there are no ufuncs:
+  the import of this module fails, and says so.
+* ``_multiarray_umath.__cpu_features__``: NumPy's detection of this CPU, which asks CPUID and the system.  Without it
+  no instruction sets are known, and code for ``arch="native"`` of another CPU is refused.
+* names of NumPy's DTypes of Python's own numbers, which promotion passes; under others they are not recognised, and
+  promotion takes NumPy's own way.
+* ``_ctypes.dlopen`` and the attributes of a CDLL: opening a library without the class that ``ctypes.CDLL`` makes for
+  each one's functions, a fifth of the time.  Without them it is ``ctypes.CDLL``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+__all__ = ["PROMOTER_NAME", "PYTHON_NUMBERS", "cpu_features", "open_library", "prepare", "python_api", "ufunc_api"]
+
+_umath: Any = importlib.import_module("numpy._core._multiarray_umath")
+
+#: NumPy's abstract types of Python's own numbers, and the kinds of C types that take them.
+PYTHON_NUMBERS = {"_PyLongDType": "iufc", "_PyFloatDType": "fc", "_PyComplexDType": "c"}
+#: What NumPy names the capsule of a promoter; it keeps the pointer.
+PROMOTER_NAME = b"numpy._ufunc_promoter"
+
+#: What ctypes opens libraries with; None on Windows.
+_dlopen: Callable[[str, int], int] | None = getattr(importlib.import_module("_ctypes"), "dlopen", None)
+
+
+def python_api(name: str, result: Any, *arguments: Any) -> Any:
+    """A function of Python's C API, with a prototype of our own: ``ctypes.pythonapi``'s is the whole process's."""
+    return ctypes.PYFUNCTYPE(result, *arguments)((name, ctypes.pythonapi))
+
+
+def ufunc_api(slot: int) -> int:
+    """Address of a function in NumPy's table."""
+    get = python_api("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
+    table: int = get(_umath._UFUNC_API, None)
+    address = ctypes.c_void_p.from_address(table + slot * ctypes.sizeof(ctypes.c_void_p)).value
+    assert address
+    return address
+
+
+def cpu_features() -> tuple[str, ...]:
+    """Instruction sets of this CPU as NumPy found them, ``("avx", "avx2", ...)``, sorted."""
+    features: dict[str, bool] = getattr(_umath, "__cpu_features__", {})
+    return tuple(sorted(name.lower() for name, here in features.items() if here))
+
+
+def open_library(path: str, mode: int) -> ctypes.CDLL:
+    """``ctypes.CDLL(path, mode)``."""
+    if _dlopen is None:
+        return ctypes.CDLL(path, mode=mode)
+    library = ctypes.CDLL.__new__(ctypes.CDLL)
+    vars(library).update(_any_library(), _name=path, _handle=_dlopen(path, mode))
+    return library
+
+
+def prepare() -> None:
+    """Ask now for what is asked once."""
+    _any_library()
+
+
+@cache
+def _any_library() -> dict[str, Any]:
+    """What every CDLL has, beside its name and handle."""
+    return {} if _dlopen is None else dict(vars(ctypes.CDLL(None)))

@@ -1,0 +1,254 @@
+"""A cell as code that a linker puts into other kernels: its device functions, and shims around them for Numba.
+
+Numba calls ``extern "C" __device__ int symbol(T *result, arguments...)`` and reads status 0 as success
+(numba-cuda, *Writing CUDA-Python*, "Calling foreign functions").  Several results are one struct; a bool
+argument is a byte, a half two bytes, a complex number its two parts.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from ...codegen import c_string
+from ...model import TYPES, CompileError, FunctionCode, ObjectCode, ToolchainError
+from ...runtime import carried, carry
+from .nvrtc_discovery import Nvrtc, architecture, find
+from .nvrtc_program import cached, compile, flags
+
+__all__ = ["Shim", "carry_ltoir", "linkable", "ltoir", "prefix", "shims", "unit_text"]
+
+#: What shims need before them: the status of a call that returns one, 0 for one that returns nothing.
+SUPPORT = """struct __ufm_done {};
+template <class T> static inline __device__ int operator,(const T &, __ufm_done) { return 0; }
+static inline __device__ int operator,(int status, __ufm_done) { return status; }
+static inline __device__ int __ufm_status(int status) { return status; }
+static inline __device__ int __ufm_status(__ufm_done) { return 0; }
+template <bool> struct __ufm_only {};
+template <> struct __ufm_only<true> { typedef int type; };
+template <int N, bool S> struct __ufm_address {
+    const void *at;
+    template <class T, typename __ufm_only<sizeof(T) == N && ((T)-1 < (T)0) == S && (T)0.5f == (T)0>::type = 0>
+    __device__ operator T *() const { return (T *)at; }
+};
+"""
+
+#: Types that C++ has two of (long and long long, char and signed char): pointers to them are the parameter's own.
+_TWINS = {"i8": "8, true", "u8": "8, false", "i1": "1, true"}
+#: What NumPy's long double is has no counterpart on a GPU.
+_HOST_ONLY = frozenset({13, 16})
+_C = {
+    "void": "void", "b1": "bool", "f2": "__half", "f4": "float", "f8": "double", "i1": "signed char", "i2": "short",
+    "i4": "int", "i8": "long long", "u1": "unsigned char", "u2": "unsigned short", "u4": "unsigned int",
+    "u8": "unsigned long long", "c8": "::cuda::std::complex<float>", "c16": "::cuda::std::complex<double>",
+}  # fmt: skip
+#: Values that Numba passes in another form: the parameters that take it, and the value they make.
+_PACKED = {
+    "b1": ("unsigned char a#", "(a# != 0)"),
+    "f2": ("unsigned short a#", "(reinterpret_cast<const __half &>(a#))"),
+    "c8": ("float a#, float b#", f"({_C['c8']}(a#, b#))"),
+    "c16": ("double a#, double b#", f"({_C['c16']}(a#, b#))"),
+}
+_DIRECTIVE = r"^[ \t]*#[ \t]*(?:include|define|undef|if|ifdef|ifndef|elif|else|endif)\b(?:[^\n]*\\\r?\n)*[^\n]*"
+
+
+@dataclass(frozen=True)
+class Shim:
+    """One function that Numba can call.
+
+    Attributes
+    ----------
+    function : str
+        Name of the cell's function.
+    loop : int
+        Which of its loops; -1 for a plain function.
+    symbol : str
+    inputs, outputs : tuple of str
+        NumPy's typestrings without byte order (``"f4"``, ``"b1"``); for plain functions as in
+        `FunctionCode.prototype` (``"const f4*"``).  No output stands for a function that returns nothing,
+        several for a tuple.
+    text : str
+        Its definition.
+    """
+
+    function: str
+    loop: int
+    symbol: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    text: str = field(repr=False)
+
+
+def prefix(object_code: ObjectCode) -> str:
+    """What makes names of one cell differ from another's; as in the LTO-IR that the object carries, if it does."""
+    if carried := object_code.device.get("symbols"):
+        return str(carried)
+    parts = [object_code.source, str(object_code.device.get("unit", "")), str(sorted(object_code.options.items()))]
+    parts += [repr((f.name, f.loops, f.calls, f.prototype)) for f in object_code.functions]
+    return f"__ufm_{hashlib.sha256('|'.join(parts).encode(errors='replace')).hexdigest()[:10]}"
+
+
+def shims(object_code: ObjectCode) -> tuple[Shim, ...]:
+    """A shim for every loop and every plain function that can be called from a kernel."""
+    result: list[Shim] = []
+    for code in object_code.functions:
+        name = f"{prefix(object_code)}_{code.name}"
+        if code.kind == "ufunc" and not code.core:
+            for k, (loop, call) in enumerate(zip(code.loops, code.calls, strict=False)):
+                if not _HOST_ONLY & set(loop.types):
+                    result.append(_loop_shim(f"{name}_{k}", code, k, loop.types, call))
+        elif code.kind == "plain" and code.prototype and not any(p.startswith("V") for p in code.prototype):
+            result.append(_plain_shim(name, code))
+    return tuple(result)
+
+
+def _loop_shim(symbol: str, code: FunctionCode, k: int, types: Sequence[int], call: str) -> Shim:
+    words = [np.dtype(TYPES[t].char).str[1:] for t in types]
+    # By their own types in C, since the cell may take pointers to them; long and long long are one word.
+    spelled = [_C[w] if w in _PACKED else TYPES[t].c for t, w in zip(types, words, strict=True)]
+    inputs, outputs, results = words[: code.nin], words[code.nin :], spelled[code.nin :]
+    if len(outputs) == 1:
+        before, result, places = "", results[0], {"out0": "(*r)"}
+    else:
+        fields = " ".join(f"{kind} o{n};" for n, kind in enumerate(results))
+        before, result = f"struct {symbol}_result {{ {fields} }};\n", f"{symbol}_result"
+        places = {f"out{n}": f"(r->o{n})" for n in range(len(outputs))}
+    text = before + _definition(symbol, result, inputs, spelled, call, places)
+    return Shim(code.name, k, symbol, tuple(inputs), tuple(outputs), text)
+
+
+def _plain_shim(symbol: str, code: FunctionCode) -> Shim:
+    """A function with pointers: as it is declared, or as ``calls[0]`` says with ``{in0}`` ... and ``{out0}``."""
+    returned, *inputs = code.prototype
+    places = ", ".join(f"{{in{n}}}" for n in range(len(inputs)))
+    call = code.calls[0] if code.calls else f"{'{out0} = ' * (returned != 'void')}{code.name}({places})"
+    text = _definition(symbol, _pointer(returned), inputs, list(map(_pointer, inputs)), call, {"out0": "(*r)"})
+    return Shim(code.name, -1, symbol, tuple(inputs), () if returned == "void" else (returned,), text)
+
+
+def _definition(
+    symbol: str, result: str, inputs: Sequence[str], spelled: Sequence[str], call: str, places: dict[str, str]
+) -> str:
+    """A shim's text: parameters as Numba passes them, the call, and the status."""
+    parameters = [f"{result} *r"]
+    for n, (word, kind) in enumerate(zip(inputs, spelled, strict=False)):
+        passed, value = _PACKED.get(word, (f"{kind} a#", "a#"))
+        if word.count("*") == 1 and (twin := _TWINS.get(word.removeprefix("const ")[:-1])):
+            value = f"(__ufm_address<{twin}>{{a#}})"
+        parameters.append(passed.replace("#", str(n)))
+        places[f"in{n}"] = value.replace("#", str(n))
+    call = call.rstrip("; \n")
+    returns_status = not call.startswith("{out0} =")
+    # Braces of C++'s own are left alone.
+    for place, value in places.items():
+        call = call.replace(f"{{{place}}}", value)
+    body = f"return __ufm_status(({call}, __ufm_done()));" if returns_status else f"{call};\n    return 0;"
+    return f'extern "C" __device__ int {symbol}({", ".join(parameters)}) {{\n    {body}\n}}\n'
+
+
+def _pointer(word: str) -> str:
+    """``"const f4*"`` as C++."""
+    bare = word.removeprefix("const ")
+    return f"{'const ' * (bare != word)}{_C[bare.rstrip('*')]} {'*' * word.count('*')}".rstrip()
+
+
+# ---------------------------------------------------------------------------------- what is linked
+
+
+def linkable(object_code: ObjectCode, *, output: Literal["ltoir", "ptx"] = "ltoir") -> bytes:
+    """A cell with its shims for the oldest GPU that its code allows.
+
+    Parameters
+    ----------
+    object_code : ObjectCode
+        Of a CUDA cell.
+    output : {"ltoir", "ptx"}
+        LTO-IR is inlined into kernels that are linked with ``lto``, Numba's default; PTX is called.
+
+    Raises
+    ------
+    CompileError, ToolchainError
+        As `compile`.
+    """
+    compiler, made_for = find(), str(object_code.device.get("arch", ""))
+    if compiler is None or (made_for and re.search(r"__CUDA_ARCH__|#\s*include", object_code.source)):
+        arch = made_for or "compute_75"
+    else:
+        arch = architecture(compiler)
+    return ltoir(object_code, arch) if output == "ltoir" else _compiled(object_code, "ptx", arch).rstrip(b"\0")
+
+
+def ltoir(object_code: ObjectCode, arch: str = "compute_75", *, nvrtc: Nvrtc | None = None) -> bytes:
+    """LTO-IR of a cell's device functions and of their shims.
+
+    Parameters
+    ----------
+    arch : str
+        What it is linked for must not be older.
+
+    Notes
+    -----
+    The object's own is returned where it carries one.
+    """
+    carried, made_for = object_code.device.get("ltoir", ""), str(object_code.device.get("arch", ""))
+    digits = [re.search(r"\d+", text) for text in (made_for, arch)]
+    if carried and digits[0] and digits[1] and int(digits[0][0]) <= int(digits[1][0]):
+        return base64.b64decode(carried)
+    code = _compiled(object_code, "ltoir", arch, nvrtc=nvrtc)
+    if not carried(object_code).get("ltoir"):
+        carry(object_code, arch=arch, ltoir=base64.b64encode(code).decode(), symbols=prefix(object_code))
+    return code
+
+
+def carry_ltoir(object_code: ObjectCode) -> None:
+    """Have what travels hold LTO-IR for every GPU, where NVRTC is here to make it and takes the cell."""
+    compiler = find()
+    if compiler is None or carried(object_code).get("ltoir") or not shims(object_code):
+        return
+    with contextlib.suppress(CompileError, ToolchainError):
+        ltoir(object_code, architecture(compiler), nvrtc=compiler)
+
+
+def unit_text(object_code: ObjectCode, *, apart: bool) -> str:
+    """The translation unit: the cell, then the shims.
+
+    With ``apart`` the cell stands in a namespace of its own: two cells may define helpers of one name, and LTO would
+    take either for both.
+    """
+    cell = str(object_code.device.get("unit", "")) or f"#line 1 {c_string(object_code.name)}\n{object_code.source}"
+    behind = '#line 1 "<ufunc_magic>"\n' + SUPPORT + "\n".join(shim.text for shim in shims(object_code))
+    if not apart:
+        return f"{cell}\n{behind}"
+    own = prefix(object_code)
+    # Headers are included outside; where they are included again inside, their guards leave nothing of them.
+    directives = "\n".join(re.findall(_DIRECTIVE, cell, re.M))
+    renamed = ""
+    if re.search(r'extern\s*"C"', cell):
+        renamed = "".join(f"#define {f.name} {own}_{f.name}_c\n" for f in object_code.functions if f.kind != "python")
+    return f"{directives}\n{renamed}inline namespace {own} {{\n{cell}\n}}\n{behind}"
+
+
+def _compiled(
+    object_code: ObjectCode, output: Literal["ltoir", "ptx"], arch: str, *, nvrtc: Nvrtc | None = None
+) -> bytes:
+    """The unit, in the cache; in a namespace of its own where the cell fits into one: a guard around it may not."""
+    words = flags(object_code.options)
+
+    def one(text: str) -> bytes:
+        name, cell = object_code.name, object_code.source
+        return compile(text, name=name, cell=cell, output=output, arch=arch, options=words, nvrtc=nvrtc).code
+
+    def either() -> bytes:
+        with contextlib.suppress(CompileError):
+            return one(apart)
+        return one(unit_text(object_code, apart=False))
+
+    apart = unit_text(object_code, apart=True)
+    return cached(f"{output} 1", apart, arch=arch, options=words, make=either)
