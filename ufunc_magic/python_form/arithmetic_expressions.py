@@ -81,7 +81,7 @@ class Arithmetic:
         self.needs = cell
         self.checked = checked
 
-    def stop(self, reason: str, node: Any = None) -> Stop:
+    def stop(self, reason: str, node: Any) -> Stop:
         """The exception for what has no Python form, at ``node`` of the reader's tree."""
         raise NotImplementedError
 

@@ -150,13 +150,14 @@ class Body(Expressions):
         return [*lines, ast.If(test.node, suite, other)]
 
     def _while(self, node: Node, test: Node | None, update: Lines, body: Node) -> Lines:
-        first, condition = [], ast.Constant(True)
+        first: Lines = []
+        condition: ast.expr = ast.Constant(True)
         if test is not None:
             first, e = self._tested(node, lambda: self.condition(test))
             if first:
                 first.append(ast.If(negation(e), [ast.Break()], []))
             elif not e.value:
-                condition = e.node  # type: ignore[assignment]
+                condition = e.node
         lines = self._looped(update, lambda: self._suite(body))
         if isinstance(lines[0], ast.Pass) and (first or update):
             lines = []

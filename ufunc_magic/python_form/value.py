@@ -184,7 +184,7 @@ class Spelled(int):
 
 def number(value: complex) -> ast.expr:
     """A number; below zero it is an operation, which binds as one."""
-    if not isinstance(value, complex) and math.copysign(1.0, value) < 0:
+    if isinstance(value, int | float) and math.copysign(1.0, value) < 0:
         return ast.UnaryOp(ast.USub(), ast.Constant(-value))
     return ast.Constant(value)
 
@@ -196,7 +196,7 @@ def _node(part: Part) -> ast.expr:
         case ast.expr():
             return part
         case str():
-            return ast.Name(part) if part.isidentifier() else _template(part, "eval", 0).body  # type: ignore[no-any-return]
+            return ast.Name(part) if part.isidentifier() else python(part)
     return number(part)
 
 

@@ -257,7 +257,7 @@ class Calls(Values):
 
     def vector_statement(self, node: Any) -> ast.stmt | None:
         """``v.assign(n, x)`` or ``v.resize(n)``, which give all elements anew."""
-        function = getattr(node, "function", None)
+        function: Any = getattr(node, "function", None)
         name = str(function.attribute) if kind(function) == "AttributeNode" else ""
         if kind(node) != "SimpleCallNode" or name not in ("assign", "resize") or len(node.args) not in (1, 2):
             return None

@@ -153,12 +153,12 @@ def _module(cell: Cell, wanted: Wanted, *, checked: bool) -> str:
     imports = [ast.parse(text).body[0] for text in sorted(set(cell.imported.values()))]
     helpers = [OWN_HELPERS[name] for name in OWN_HELPERS if name in cell.helpers]
     head = [line for at in sorted(constants) for line in constants[at]]
-    blocks = [[functions[line]] for line in sorted(functions)]
+    blocks: list[Lines] = [[functions[line]] for line in sorted(functions)]
     # Constants that are computed by functions of the cell come after them.
     called = {
         n.func.id for line in head for n in ast.walk(line) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)
     }
-    late = bool(called & {block.name for (block,) in blocks})
+    late = bool(called & {function.name for function in functions.values()})
     return text_of_module([imports, *helpers, *([*blocks, head] if late else [head, *blocks])])
 
 

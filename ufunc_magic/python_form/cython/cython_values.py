@@ -642,13 +642,13 @@ class Values(Arithmetic):
     # -- comprehensions ---------------------------------------------------------------------------
 
     def _ComprehensionNode(self, node: Any) -> Expr:
+        of: Any = {"list": ast.ListComp, "set": ast.SetComp, "dict": ast.DictComp}[node.type.py_type_name()]
         elements, clauses = self._comprehended(node.loop)
-        types = {"list": ast.ListComp, "set": ast.SetComp, "dict": ast.DictComp}
-        return Expr(types[node.type.py_type_name()](*elements, clauses), OBJECT)
+        return Expr(of(*elements, clauses), OBJECT)
 
     def _GeneratorExpressionNode(self, node: Any) -> Expr:
-        elements, clauses = self._comprehended(node.loop)
-        return Expr(ast.GeneratorExp(*elements, clauses), OBJECT)
+        (element,), clauses = self._comprehended(node.loop)
+        return Expr(ast.GeneratorExp(element, clauses), OBJECT)
 
     def _comprehended(self, node: Any) -> tuple[list[ast.expr], list[ast.comprehension]]:
         clauses: list[ast.comprehension] = []
