@@ -13,7 +13,6 @@ import ast
 import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 import tree_sitter
 import tree_sitter_c
@@ -27,8 +26,8 @@ from .c_body import COUNTER, Body
 from .c_cell import Cell, Parameter, Routine, python_name
 from .c_tree import assigned_first, changed, child, declared_name, parameters_of, stop, text_of, walk
 from .c_values import evaluate
-from .c_vector import VectorFunction
 from .math_names import HELPERS
+from .numpy_writer import FunctionTypes, numpy_text
 from .value import Expr, Form, NotPython, Stop, Variable, assign, define, number, python, result, text_of_module
 
 __all__ = ["write"]
@@ -67,11 +66,7 @@ def write(
         return NotPython(f"could not be written as Python ({error.msg})", signature.function.line)
     except (RecursionError, MemoryError):  # the latter is what Python's own parser says of it
         return NotPython("is nested too deeply for Python", signature.function.line)
-    try:
-        vector = _vector(cell, main, signature)
-    except (Stop, RecursionError):
-        vector = ""
-    return Form(source, checked, vector, cell.main_name)
+    return Form(source, checked, _vector(cell, main, signature, checked), cell.main_name)
 
 
 # -- text to tree -------------------------------------------------------------------------------
@@ -216,48 +211,32 @@ def _module(cell: Cell, main: Routine, signature: Signature, *, checked: bool) -
     """The whole text: helpers, constants, called functions in the cell's order, the function itself."""
     cell.forget()
     last = _main(cell, main, signature, checked=checked)
-    functions = _requested(cell, lambda routine: _called(cell, routine, checked=checked))
+    functions: dict[str, ast.FunctionDef] = {}
+    while missing := [routine for key, routine in cell.requested.items() if key not in functions]:
+        functions |= {routine.key: _called(cell, routine, checked=checked) for routine in missing}
     order = sorted(functions, key=lambda key: cell.requested[key].node.start_byte)
     helpers = [HELPERS[name] for name in HELPERS if name in cell.helpers]
     constants = [line for line, _ in cell.constants.values()]
     return text_of_module([*helpers, constants, *([functions[key]] for key in order), [last]])
 
 
-def _requested(cell: Cell, write: Callable[[Routine], ast.FunctionDef]) -> dict[str, ast.FunctionDef]:
-    """The functions that the texts written so far call, and those that these call."""
-    written: dict[str, ast.FunctionDef] = {}
-    while missing := [routine for key, routine in cell.requested.items() if key not in written]:
-        written |= {routine.key: write(routine) for routine in missing}
-    return written
-
-
-def _vector(cell: Cell, main: Routine, signature: Signature) -> str:
-    """The NumPy text, functions of the cell it calls included."""
-    if signature.core:
-        raise stop("has core dimensions")
-    cell.forget()
-    order = [main.parameters[o.index].name if o.index >= 0 else "" for o in signature.outputs]
-    names = [python_name(main.parameters[o.index].name) for o in signature.inputs]
-    last = VectorFunction(cell, main, order=order).write(cell.main_name, names)
-
-    def called(routine: Routine) -> ast.FunctionDef:
-        if any(p.cell for p in routine.parameters) or routine.name == main.name:
-            raise stop("calls a function with pointers, or itself")
-        names = [python_name(p.name) for p in routine.parameters]
-        return VectorFunction(cell, replace(routine, main=False), order=[""]).write(python_name(routine.name), names)
-
-    written = _requested(cell, called)
-    order_of = [name for name in cell.functions if name in written]
-    calls = {
-        n: {node.id for node in ast.walk(written[n]) if isinstance(node, ast.Name)} & set(map(python_name, order_of))
-        for n in order_of
+def _vector(cell: Cell, main: Routine, signature: Signature, checked: str) -> str:
+    """The NumPy text, of the checked one, which says what C does; ``cell`` has just written that."""
+    types = {
+        python_name(routine.key): FunctionTypes(
+            tuple(p.type for p in routine.parameters if p.reads and not p.null), routine.returns
+        )
+        for routine in cell.requested.values()
     }
-    while free := [n for n in calls if not calls[n] & set(map(python_name, calls))]:
-        calls = {n: inner for n, inner in calls.items() if n not in free}
-    if calls:
-        raise stop("calls itself")
-    constants = [line for line, _ in cell.constants.values()]
-    return text_of_module([constants, *([written[n]] for n in order_of), [last]]).replace("math.", "np.")
+    inputs = [_element(main.parameters[o.index].type) for o in signature.inputs]
+    types[cell.main_name] = FunctionTypes(tuple(inputs))
+    outputs = [main.returns if o.index < 0 else _element(main.parameters[o.index].type) for o in signature.outputs]
+    if signature.core and len({t.bits for t in (*inputs, *outputs) if t.kind in "fc"}) > 1:
+        return ""  # NumPy would add floats up in float where C does in double
+    dimensions = [len(o.core) for o in signature.inputs]
+    return numpy_text(
+        ast.parse(checked), cell.main_name, dimensions=dimensions, stacked=bool(signature.core), types=types
+    )
 
 
 # -- functions ----------------------------------------------------------------------------------

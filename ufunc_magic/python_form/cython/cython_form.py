@@ -14,14 +14,14 @@ from typing import Any
 
 from ..arithmetic_expressions import array, length, zero
 from ..c_arithmetic import CType, from_number
+from ..dataflow import effects
+from ..numpy_writer import numpy_text
 from ..value import Form, NotPython, Stop, assign, define, number, operation, python, result, text_of_module
 from .cython_body import Body, Lines
 from .cython_cell import Cell, Routine
 from .cython_tree import dotted, kind, parse, stop
 from .cython_types import OBJECT
 from .cython_values import OWN_HELPERS
-from .python_effects import effects
-from .vectorize import vector_text
 
 __all__ = ["Form", "NotPython", "Wanted", "write"]
 
@@ -29,6 +29,9 @@ __all__ = ["Form", "NotPython", "Wanted", "write"]
 # cell that compiles must not fail for want of a baseline.
 _STRANGE = (AttributeError, LookupError, TypeError, ValueError)
 _UNREAD = "uses something that this version of Cython reads in an unknown way"
+
+#: Integers narrower than C's int, which C calculates in int and NumPy does not.
+_NARROW = frozenset((0, 1, 2, 3, 4))
 
 
 @dataclass(frozen=True)
@@ -106,8 +109,10 @@ def _form(cell: Cell, wanted: Wanted) -> Form | NotPython:
     except _STRANGE:
         return NotPython(_UNREAD, wanted.line)
     does = effects(text)
-    shapes = _array_dimensions(cell, wanted)
-    vector = "" if truncates else vector_text(text, wanted, dimensions=shapes)
+    shapes = [count for at, count in enumerate(_array_dimensions(cell, wanted)) if at not in wanted.outs]
+    vector = ""
+    if not (truncates or _NARROW & {*wanted.inputs}):
+        vector = numpy_text(ast.parse(text), wanted.name, dimensions=shapes, stacked=bool(wanted.core))
     return Form(text, checked, vector, wanted.name, does.pure, does.loops)
 
 

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from .dataflow import accumulated, assigned, is_name
-from .elements import ArrayValues
-from .whole_arrays import Loop, NoVector, Val, called, chained
+from .numpy_values import ArrayValues, Loop, NoVector, Val, called, chained
 
 __all__ = ["Reductions"]
 
@@ -69,7 +68,7 @@ class Reductions(ArrayValues):
 
     def _bounds(self, node: ast.expr, variable: str) -> tuple[Loop, Val | None]:
         if isinstance(node, ast.Name) and self.dimensions.get(node.id) == 1 and node.id not in self.blank:
-            length = self._extent(node.id, 0).node
+            length = self.extent(node.id, 0).node
             return Loop(variable, length=length), Val(node, axes=(variable,), batch=True, stored=((variable,), node))
         if not (isinstance(node, ast.Call) and ast.unparse(node.func) == "range") or len(node.args) > 2:
             raise NoVector
@@ -141,7 +140,7 @@ class Reductions(ArrayValues):
             self.values[name] = replace(e, depth=len(self.loops))
             return
         self.lines.append(ast.Assign([ast.Name(name)], e.node))
-        self.values[name] = replace(e, node=ast.Name(name), factors=None, stored=None, depth=len(self.loops))
+        self.values[name] = e.named(name, depth=len(self.loops))
 
     # -- reductions -------------------------------------------------------------------------------
 
@@ -166,7 +165,7 @@ class Reductions(ArrayValues):
             self.hidden = kept
         self.starts[name] = None
         self.lines.append(ast.Assign([ast.Name(name)], made.node))
-        self.values[name] = replace(made, node=ast.Name(name), factors=None, stored=None, depth=start.depth)
+        self.values[name] = made.named(name, depth=start.depth)
 
     def _reduced(self, word: str, e: Val, over: Sequence[str]) -> Val:
         if not over or not set(over) <= set(e.axes):
@@ -243,7 +242,7 @@ class Reductions(ArrayValues):
             made = replace(made, node=pair)
         self.lines.append(ast.Assign([ast.Name(name)], made.node))
         self.starts[name] = None
-        self.values[name] = replace(made, node=ast.Name(name), depth=start.depth)
+        self.values[name] = made.named(name, depth=start.depth)
 
     def _first_of(self, name: str, value: ast.expr) -> bool:
         """Whether ``name`` began with the element before those of the loop."""
@@ -287,4 +286,4 @@ class Reductions(ArrayValues):
             return
         self.lines.append(ast.Assign([ast.Name(name)], e.node))
         self.stores[name] = Val(ast.Name(name), batch=True)
-        self.values[name] = replace(e, node=ast.Name(name), factors=None, stored=None)
+        self.values[name] = e.named(name)

@@ -1,132 +1,141 @@
-"""A function's Python text as one on whole arrays: branches as ``np.where``, loops as sums, products, extremes."""
+"""The one writer of NumPy: a function's Python form as a function of whole arrays.
+
+Branches become ``np.where``, loops over core dimensions sums, products, extremes and element-wise results.  What
+comes in is the ``ast`` of a module of plain Python, whether it was C, C++, CUDA or Cython; with C's types (the
+checked form, which says where integers wrap and where division is C's) the text gives C's results.
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
-from .aliases import without_aliases
-from .dataflow import alive, ends, gives_back, seen_dimensions
-from .elements import ArrayValues
-from .reductions import Reductions
-from .whole_arrays import NoVector, Val
+from .dataflow import alive, ends, gives_back, loaded, names_assigned, seen_dimensions, without_aliases
+from .math_names import HELPERS
+from .numpy_reductions import Reductions
+from .numpy_values import ArrayValues, FunctionTypes, NoVector, Val
 
-if TYPE_CHECKING:
-    from .cython_form import Wanted
-
-__all__ = ["vector_text"]
+__all__ = ["FunctionTypes", "numpy_text"]
 
 #: A longer text is no expression that anybody would write.
-_LINES, _CHARACTERS = 30, 2000
-
-#: Integers narrower than C's int, which C calculates in int and NumPy does not.
-_NARROW = frozenset((0, 1, 2, 3, 4))
+_LINES, _CHARACTERS = 40, 4000
 
 
-def vector_text(text: str, wanted: Wanted, *, dimensions: Sequence[int]) -> str:
-    """The NumPy text of ``wanted.name``, or ``""``.
+def numpy_text(
+    tree: ast.Module,
+    name: str,
+    *,
+    dimensions: Sequence[int],
+    stacked: bool = False,
+    types: Mapping[str, FunctionTypes] | None = None,
+) -> str:
+    """The NumPy text of a function, or ``""`` where there is none.
 
     Parameters
     ----------
-    text : str
-        Its Python text, with the functions it calls.
-    wanted : Wanted
+    tree : ast.Module
+        Its Python form with the constants and the functions it needs.  It is changed.
+    name : str
     dimensions : sequence of int
-        Of each parameter of the cell's function: 0 a number, -1 not known.
+        Of each of its parameters: 0 a number, -1 not known.
+    stacked : bool
+        It is a generalized ufunc, whose arrays have broadcast dimensions before the core ones.
+    types : mapping
+        C's types of all functions in ``tree``; without them its numbers are what the arrays are.
     """
-    tree = without_aliases(ast.parse(text))
-    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-    if any(node.decorator_list for node in functions.values()) or _NARROW & {*wanted.inputs}:
+    without_aliases(tree)
+    functions = {
+        node.name: node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name not in HELPERS
+    }
+    if any(node.decorator_list for node in functions.values()):
         return ""
+    constants = [node for node in tree.body if isinstance(node, ast.Assign)]
     try:
-        done = _Written(tree, wanted, dimensions)
-        made = done.module()
-    except NoVector:
+        text = _module(name, functions, constants, dimensions, stacked, types or {})
+    except (NoVector, RecursionError):
         return ""
-    return made if len(made.splitlines()) <= _LINES and len(made) <= _CHARACTERS else ""
+    return text if len(text.splitlines()) <= _LINES and len(text) <= _CHARACTERS else ""
 
 
-class _Written:
-    """One text being written: constants, the functions that are called, the function itself."""
-
-    def __init__(self, tree: ast.Module, wanted: Wanted, dimensions: Sequence[int]) -> None:
-        self.wanted = wanted
-        self.functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-        self.constants = [node for node in tree.body if isinstance(node, ast.Assign)]
-        self.imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
-        self.dimensions = dimensions
-
-    def module(self) -> str:
-        main = self.functions[self.wanted.name]
-        order = self._order(main.name, ())
-        known: set[str] = set()
-        blocks = []
-        for name in order:
-            written = _Function(self.functions[name], self._dimensions(name), self._stacked(name), frozenset(known))
-            written.constants({t.id for node in self.constants for t in node.targets if isinstance(t, ast.Name)})
-            blocks.append(written.text())
-            known.add(name)
-        head = [self._constant(node) for node in self.constants if any(self._used(node, block) for block in blocks)]
-        return "\n\n\n".join([*(["\n".join(head)] if head else []), *blocks]) + "\n"
-
-    def _order(self, name: str, above: tuple[str, ...]) -> list[str]:
-        """The functions that ``name`` calls, then itself."""
-        if name in above:
+def _module(
+    main: str,
+    functions: Mapping[str, ast.FunctionDef],
+    constants: Sequence[ast.Assign],
+    dimensions: Sequence[int],
+    stacked: bool,
+    types: Mapping[str, FunctionTypes],
+) -> str:
+    values: dict[str, Val] = {}
+    head: list[ast.Assign] = []
+    for constant in constants:
+        try:
+            value = ArrayValues({}, False, frozenset(), types, values=values).value(constant.value)
+        except NoVector:  # a table, or a call
+            continue
+        values = values | {name: value.named(name) for name in names_assigned(constant)}
+        head.append(ast.Assign(constant.targets, value.node))
+    known: list[str] = []
+    blocks: list[ast.stmt] = []
+    for name in _order(main, functions, ()):
+        node = functions[name]
+        parameters = [a.arg for a in node.args.args]
+        if name == main and (len(parameters) != len(dimensions) or node.args.kwonlyargs):
             raise NoVector
-        found: list[str] = []
-        for node in ast.walk(self.functions[name]):
-            if isinstance(node, ast.Name) and node.id in self.functions:
-                found += [n for n in self._order(node.id, (*above, name)) if n not in found]
-        return [*found, name]
-
-    def _stacked(self, name: str) -> bool:
-        return bool(self.wanted.core) and name == self.wanted.name
-
-    def _dimensions(self, name: str) -> dict[str, int]:
-        node = self.functions[name]
-        names = [a.arg for a in node.args.args]
-        if name != self.wanted.name:
-            return dict.fromkeys(names, 0)
-        given = [d for at, d in enumerate(self.dimensions) if at not in self.wanted.outs]
-        if len(names) != len(given) or node.args.kwonlyargs:
-            raise NoVector
-        found = dict(zip(names, given, strict=True))
-        return {n: seen_dimensions(node, n) if d == -1 else d for n, d in found.items()}
-
-    def _constant(self, node: ast.Assign) -> str:
-        e = ArrayValues({}, False, frozenset(), values=_names(self.constants))
-        return ast.unparse(ast.fix_missing_locations(ast.Assign(node.targets, e.value(node.value).node)))
-
-    def _used(self, node: ast.Assign, block: str) -> bool:
-        names = {t.id for t in node.targets if isinstance(t, ast.Name)}
-        return any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(ast.parse(block)))
+        counts = dimensions if name == main else [0] * len(parameters)
+        found = {p: seen_dimensions(node, p) if d == -1 else d for p, d in zip(parameters, counts, strict=True)}
+        writer = _Function(node, found, stacked and name == main, frozenset(known), types, main=name == main)
+        writer.values = values | writer.values
+        blocks.append(writer.function())
+        known.append(name)
+    used = set().union(*map(loaded, blocks))
+    lines: list[str] = []
+    for constant in reversed(head):
+        if names_assigned(constant) & used:
+            used |= loaded(constant.value)
+            lines.insert(0, _unparsed(constant))
+    return "\n\n\n".join([*(["\n".join(lines)] if lines else []), *map(_unparsed, blocks)]) + "\n"
 
 
-def _names(constants: Sequence[ast.Assign]) -> dict[str, Val]:
-    names = [t.id for node in constants for t in node.targets if isinstance(t, ast.Name)]
-    return {name: Val(ast.Name(name), constant=True) for name in names}
+def _unparsed(node: ast.stmt) -> str:
+    return ast.unparse(ast.fix_missing_locations(node))
+
+
+def _order(name: str, functions: Mapping[str, ast.FunctionDef], above: tuple[str, ...]) -> list[str]:
+    """The functions that ``name`` calls, then itself."""
+    if name in above:  # np.where calculates both branches: a recursion would never end
+        raise NoVector
+    found: list[str] = []
+    for node in ast.walk(functions[name]):
+        if isinstance(node, ast.Name) and node.id in functions:
+            found += [n for n in _order(node.id, functions, (*above, name)) if n not in found]
+    return [*found, name]
 
 
 class _Function(Reductions):
     """Writes one function."""
 
-    def __init__(self, node: ast.FunctionDef, dimensions: dict[str, int], stacked: bool, known: frozenset[str]) -> None:
-        arrays = any(dimensions.values())
-        super().__init__(dict(dimensions), stacked, known)
-        self.function = node
-        self.batch = stacked or not arrays
-        for name, count in dimensions.items():
+    def __init__(
+        self,
+        node: ast.FunctionDef,
+        dimensions: Mapping[str, int],
+        stacked: bool,
+        known: frozenset[str],
+        types: Mapping[str, FunctionTypes],
+        *,
+        main: bool,
+    ) -> None:
+        super().__init__(dict(dimensions), stacked, known, types, main=main)
+        self.node = node
+        self.batch = stacked or not any(dimensions.values())
+        given = types[node.name].parameters if types else (None,) * len(dimensions)
+        for (name, count), t in zip(dimensions.items(), given, strict=True):
             if count == 0:
-                self.values[name] = Val(ast.Name(name), batch=self.batch)
+                self.values[name] = Val(ast.Name(name), batch=self.batch).of_type(t)
+            elif t is not None:
+                self.elements[name] = t
 
-    def constants(self, names: set[str]) -> None:
-        for name in names:
-            self.values.setdefault(name, Val(ast.Name(name), constant=True))
-
-    def text(self) -> str:
-        results = self.returned(self.function.body, branch=False)
+    def function(self) -> ast.FunctionDef:
+        results = self.returned(self.node.body, branch=False)
         if not results and not self.stores:
             raise NoVector
         last: list[ast.stmt] = []
@@ -134,12 +143,13 @@ class _Function(Reductions):
             nodes = [e.node for e in results]
             last = [ast.Return(nodes[0] if len(nodes) == 1 else ast.Tuple(nodes))]
         body = [*alive([*self.lines, *last])]
-        names = [a.arg for a in self.function.args.args]
-        args = ast.arguments([], [ast.arg(n) for n in names], None, [], [], None, self.function.args.defaults)
-        made = ast.FunctionDef(self.function.name, args, body, [], None)
+        args = ast.arguments(
+            [], [ast.arg(a.arg) for a in self.node.args.args], None, [], [], None, self.node.args.defaults
+        )
+        made = ast.FunctionDef(self.node.name, args, body, [], None)
         if hasattr(made, "type_params"):
             made.type_params = []
-        return ast.unparse(ast.fix_missing_locations(made))
+        return made
 
     def returned(self, body: Sequence[ast.stmt], *, branch: bool) -> list[Val]:
         """The results of these statements; in a ``branch`` nothing may be written before it."""
@@ -178,7 +188,8 @@ class _Function(Reductions):
                 node = inner
         if isinstance(node, ast.Name) and node.id in self.stores:
             return self.stores[node.id]
-        e = self.value(node)
+        own = self.types.get(self.node.name)
+        e = self.as_type(self.value(node), None if own is None or self.main else own.result)
         if e.axes or e.zeros:
             raise NoVector
         return e
@@ -199,10 +210,29 @@ class _Function(Reductions):
         hidden = dict(self.values)
         left = self.returned(node.body, branch=True)
         self.values = hidden
+        position = len(self.lines)
         right = self.returned([*node.orelse, *rest], branch=branch or bool(node.orelse))
         if len(left) != len(right):
             raise NoVector
+        test, *left = self._before(position, (test, *left))
         return [self.where(test, a, b) for a, b in zip(left, right, strict=True)]
+
+    def _before(self, position: int, values: Sequence[Val]) -> list[Val]:
+        """The values, put aside there where the lines that follow assign what they read."""
+        changed = set().union(*map(names_assigned, self.lines[position:]))
+        result = []
+        for e in values:
+            if loaded(e.node) & changed:
+                name = self._fresh("mask" if e.boolean else "early")
+                self.lines.insert(position, ast.Assign([ast.Name(name)], e.node))
+                e = e.named(name)
+            result.append(e)
+        return result
+
+    def _fresh(self, name: str) -> str:
+        used = {n.id for n in ast.walk(self.node) if isinstance(n, ast.Name)}.union(*map(loaded, self.lines))
+        number = next(n for n in range(1, 1000) if (f"{name}{n}" if n > 1 else name) not in used)
+        return f"{name}{number}" if number > 1 else name
 
     def _assigned(self, node: ast.If, *, branch: bool) -> None:
         """``if`` whose branches only assign: one ``np.where`` per variable."""
@@ -217,8 +247,9 @@ class _Function(Reductions):
         self.values = dict(start)
         names = [n for n in dict.fromkeys([*found[0], *found[1]]) if any(b.get(n) is not start.get(n) for b in found)]
         if len(names) > 1 and not branch:
-            self.lines.append(ast.Assign([ast.Name("mask")], test.node))
-            test = replace(test, node=ast.Name("mask"))
+            mask = self._fresh("mask")
+            self.lines.append(ast.Assign([ast.Name(mask)], test.node))
+            test = test.named(mask)
         made = {}
         for name in names:
             yes, no = (b.get(name) for b in found)
@@ -230,7 +261,7 @@ class _Function(Reductions):
         if len(names) > 1 and not branch and read & set(names):
             targets: list[ast.expr] = [ast.Name(n) for n in names]
             self.lines.append(ast.Assign([ast.Tuple(targets)], ast.Tuple([e.node for e in made.values()])))
-            self.values |= {n: replace(e, node=ast.Name(n), factors=None) for n, e in made.items()}
+            self.values |= {n: e.named(n) for n, e in made.items()}
             return
         for name, e in made.items():
             self._keep(name, e, branch=branch)
@@ -264,7 +295,7 @@ class _Function(Reductions):
                 if not branch:
                     nodes = [e.node for e in found]
                     self.lines.append(ast.Assign([ast.Tuple(list(targets))], ast.Tuple(nodes)))
-                    found = [replace(e, node=ast.Name(n)) for n, e in zip(names, found, strict=True)]
+                    found = [e.named(n) for n, e in zip(names, found, strict=True)]
                 self.values |= dict(zip(names, found, strict=True))
             case _:
                 raise NoVector
@@ -273,7 +304,7 @@ class _Function(Reductions):
         for axis, target in enumerate(targets):
             if not isinstance(target, ast.Name):
                 raise NoVector
-            self._keep(target.id, self._extent(array, axis), branch=False)
+            self._keep(target.id, self.extent(array, axis), branch=False)
 
     def _keep(self, name: str, e: Val, *, branch: bool) -> None:
         """A variable's new value: by name, or in a branch in its own words."""
@@ -285,4 +316,4 @@ class _Function(Reductions):
         self.lines.append(ast.Assign([ast.Name(name)], e.node))
         start = e.node if e.constant and isinstance(e.node, ast.Constant) else None
         self.starts[name] = start
-        self.values[name] = replace(e, node=ast.Name(name), factors=None, stored=None, depth=len(self.loops))
+        self.values[name] = e.named(name, depth=len(self.loops))

@@ -1,0 +1,264 @@
+"""What statements of a Python text read, change and do: values that loops carry on, effects beside calculating."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+__all__ = [
+    "Effects",
+    "accumulated",
+    "alive",
+    "assigned",
+    "effects",
+    "ends",
+    "gives_back",
+    "is_name",
+    "loaded",
+    "names_assigned",
+    "seen_dimensions",
+    "without_aliases",
+]
+
+
+def gives_back(node: ast.stmt) -> bool:
+    return any(isinstance(n, ast.Return) for n in ast.walk(node))
+
+
+def ends(body: Sequence[ast.stmt]) -> bool:
+    if not body:
+        return False
+    last = body[-1]
+    if isinstance(last, ast.If):
+        return ends(last.body) and ends(last.orelse)
+    return isinstance(last, ast.Return | ast.Raise)
+
+
+def alive(lines: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """The lines without assignments that nothing reads; ``s = v.sum()`` just before ``return s`` is one line."""
+    kept = list(lines)
+    while True:
+        read: set[str] = set()
+        alive: list[ast.stmt] = []
+        for node in reversed(kept):
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                    if name not in read:
+                        continue
+                    read.discard(name)
+                    read |= loaded(value)
+                case ast.Assign(targets=[ast.Tuple(elts=targets)], value=value):
+                    names = {t.id for t in targets if isinstance(t, ast.Name)}
+                    if not names & read:
+                        continue
+                    read = (read - names) | loaded(value)
+                case _:
+                    read |= loaded(node)
+            alive.append(node)
+        alive.reverse()
+        if len(alive) == len(kept):
+            break
+        kept = alive
+    match kept:
+        case [*first, ast.Assign(targets=[ast.Name(id=name)], value=value), ast.Return(value=ast.Name(id=last))]:
+            if name == last:
+                kept = [*first, ast.Return(value)]
+    yield from kept
+
+
+def loaded(node: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+def names_assigned(node: ast.stmt) -> set[str]:
+    targets = node.targets if isinstance(node, ast.Assign) else []
+    return set().union(*map(loaded, targets))
+
+
+def is_name(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def assigned(node: ast.stmt) -> set[str]:
+    """Names that a statement of a loop's body gives a new value, those of inner loops' sums left out."""
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            return set() if mentions(value, name) else {name}
+        case ast.For(target=ast.Name(id=name), body=body):
+            return {name}.union(*map(assigned, body))
+        case ast.If(body=body, orelse=orelse):
+            # `if e > m: m = e` keeps m from one turn to the next
+            return (
+                set().union(*map(assigned, orelse))
+                if len(body) == 1 and _extremal(node)
+                else set().union(*map(assigned, [*body, *orelse]))
+            )
+    return set()
+
+
+def _extremal(node: ast.If) -> bool:
+    match node.body[0]:
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            return mentions(node.test, name)
+    return False
+
+
+def accumulated(node: ast.stmt) -> set[str]:
+    """Names that a statement changes from what they were before it."""
+    match node:
+        case ast.AugAssign(target=ast.Name(id=name)):
+            return {name}
+        case ast.Assign(targets=[ast.Name(id=name)], value=value) if mentions(value, name):
+            return {name}
+        case ast.For(body=body):
+            return set().union(*map(accumulated, body))
+        case ast.If(body=body, orelse=orelse):
+            found = set().union(*map(accumulated, [*body, *orelse]))
+            match body:
+                case [ast.Assign(targets=[ast.Name(id=name)])] if _extremal(node):
+                    found.add(name)
+            return found
+    return set()
+
+
+def mentions(node: ast.AST, name: str) -> bool:
+    return any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node))
+
+
+def seen_dimensions(function: ast.FunctionDef, name: str) -> int:
+    """How many indices an array of unknown type is used with."""
+    most = 0
+    for node in ast.walk(function):
+        depth, base = 0, node
+        while isinstance(base, ast.Subscript):
+            depth += len(base.slice.elts) if isinstance(base.slice, ast.Tuple) else 1
+            base = base.value
+        if isinstance(base, ast.Name) and base.id == name:
+            most = max(most, depth)
+        if isinstance(node, ast.For) and isinstance(node.iter, ast.Name) and node.iter.id == name:
+            most = max(most, 1)
+    return most
+
+
+def without_aliases(tree: ast.Module) -> ast.Module:
+    """``tree`` with each name that is bound once, at the top of its function, to a parameter replaced by it."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            _replace(node)
+    return tree
+
+
+def _replace(function: ast.FunctionDef) -> None:
+    parameters = {arg.arg for arg in function.args.args}
+    stored = [n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    found: dict[str, str] = {}
+    kept: list[ast.stmt] = []
+    for statement in function.body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Name(id=of)) if (
+                of in parameters and of not in stored and stored.count(name) == 1 and name not in parameters
+            ):
+                found[name] = of
+            case _:
+                kept.append(statement)
+    function.body = kept or function.body
+    for inner in ast.walk(function):
+        if isinstance(inner, ast.Name):
+            inner.id = found.get(inner.id, inner.id)
+
+
+# -- effects ------------------------------------------------------------------------------------
+
+_MODULES = frozenset(("math", "cmath", "numpy", "itertools", "functools", "operator", "cython"))
+_BUILTINS = frozenset(
+    "abs min max sum len range int float bool complex round pow divmod enumerate zip sorted reversed list tuple dict "
+    "set frozenset any all map filter isinstance str repr ord chr slice iter next hash bytes SimpleNamespace "
+    "_truncate _fdiv _cdiv _cpow _cabs _fmin _fmax _fdim _float32 _floor _ceil _trunc _rint vars".split()
+)
+#: Attributes that are looked at, and methods that calculate or change only what they are called on.
+_ATTRIBUTES = frozenset("shape size ndim real imag T dtype nbytes itemsize flat".split())
+_METHODS = frozenset(
+    "sum mean min max std var prod copy dot astype conjugate conj ravel reshape flatten tolist item fill cumsum "
+    "cumprod argmin argmax argsort sort clip round all any nonzero transpose squeeze take trace append pop extend "
+    "insert remove index count clear keys values items get setdefault update add discard bit_length bit_count "
+    "is_integer as_integer_ratio hex format join split strip startswith endswith upper lower replace find "
+    "__index__ popleft appendleft union intersection difference".split()
+)
+#: Parts of NumPy that do more than calculate.
+_NUMPY_IMPURE = frozenset(
+    "random save savez savez_compressed savetxt load loadtxt genfromtxt fromfile memmap seterr seterrcall errstate "
+    "set_printoptions printoptions ctypeslib f2py testing lib show_config setbufsize".split()
+)
+
+
+@dataclass(frozen=True)
+class Effects:
+    """``pure``: nothing but calculating; ``loops``: a loop, a comprehension or a recursion is in it."""
+
+    pure: bool
+    loops: bool
+
+
+def effects(text: str) -> Effects:
+    """Read a module text that holds one function, what it calls, and their constants."""
+    tree = ast.parse(text)
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    modules: dict[str, str] = {"math": "math", "cmath": "cmath"}
+    pure = True
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            modules |= {a.asname or a.name.partition(".")[0]: a.name for a in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            modules |= {a.asname or a.name: f"{node.module}.{a.name}" for a in node.names}
+    pure = all(name.partition(".")[0] in _MODULES for name in modules.values())
+    inner = {node.name: "" for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    known = {**modules, **inner}
+    structures = "SimpleNamespace" in text
+    pure = pure and all(_harmless(node, known, structures) for node in ast.walk(tree))
+    return Effects(pure, _loops(functions))
+
+
+def _harmless(node: ast.AST, known: dict[str, str], structures: bool) -> bool:
+    match node:
+        case ast.Global() | ast.Nonlocal() | ast.With() | ast.Yield() | ast.YieldFrom() | ast.Await():
+            return False
+        case ast.Call(func=ast.Name(id=name)):
+            return name in _BUILTINS or name in known or name.endswith(("Error", "Exception", "Iteration"))
+        case ast.Call(func=ast.Attribute()):
+            return True  # its attribute is looked at by itself
+        case ast.Call():
+            return False
+        case ast.Attribute(value=value, attr=name):
+            root = _root(node)
+            if known.get(root):
+                return not (known[root].startswith("numpy") and any(p in _NUMPY_IMPURE for p in _path(node)))
+            return name in _ATTRIBUTES or name in _METHODS or (structures and isinstance(value, ast.Name))
+    return True
+
+
+def _path(node: ast.expr) -> Iterator[str]:
+    while isinstance(node, ast.Attribute):
+        yield node.attr
+        node = node.value
+
+
+def _root(node: ast.expr) -> str:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+_LOOPS = (ast.For, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def _loops(functions: dict[str, ast.FunctionDef]) -> bool:
+    calls: dict[str, set[str]] = {}
+    for name, function in functions.items():
+        nodes = list(ast.walk(function))
+        if any(isinstance(node, _LOOPS) for node in nodes):
+            return True
+        calls[name] = {node.id for node in nodes if isinstance(node, ast.Name) and node.id in functions}
+    while free := [name for name, inner in calls.items() if not inner & calls.keys()]:
+        calls = {name: inner for name, inner in calls.items() if name not in free}
+    return bool(calls)
