@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model import MOST_TIMED, TYPES, CellFunction, ComparisonError, ObjectCode, OptionError, Options, UfuncMagicError
+from ..model import MOST_TIMED, CellFunction, ComparisonError, ObjectCode, OptionError, Options, UfuncMagicError
 from ..render import BoundPlain, BoundUfunc, Comparison, Report, Row
-from ..runtime import Build, device
+from ..runtime import Build, device, letters
 from ..toolchain import nvrtc
 from .agreement import agreement
 from .candidates import CandidateLike, evaluated
@@ -76,7 +76,14 @@ def report(
     return Report(
         name=build.name,
         functions=tuple(
-            BoundUfunc(code.name, _loops(code), code.doc.partition("\n")[0], code.core, _call(code)) for code in ufuncs
+            BoundUfunc(
+                code.name,
+                tuple(letters(loop.types, code.nin) for loop in code.loops),
+                code.doc.partition("\n")[0],
+                code.core,
+                _call(code),
+            )
+            for code in ufuncs
         ),
         plain=tuple(_plain(code) for code in codes if code.kind != "ufunc"),
         comparisons=tuple(comparisons),
@@ -109,15 +116,6 @@ def _word(name: str, value: Any) -> str:
 
 def _call(code: CellFunction) -> str:
     return f"{code.name}({', '.join(code.parameters)})"
-
-
-def _loops(code: CellFunction) -> tuple[str, ...]:
-    return tuple(_letters(loop.types, code.nin) for loop in code.loops)
-
-
-def _letters(types: Sequence[int], nin: int) -> str:
-    letters = "".join(TYPES[t].char for t in types)
-    return f"{letters[:nin]}->{letters[nin:]}"
 
 
 # -- comparisons
@@ -186,7 +184,7 @@ class _Cell:
                 function=function,
                 label=label,
                 gpu=gpu,
-                types=_letters(code.timed, code.nin),
+                types=letters(code.timed, code.nin),
                 cores=[[int(d) if d.isdecimal() else d for d in core] for core in code.cores[: code.nin]],
                 rivals=(*python.expression, *(one for one in others if one.kind != "numpy")),
                 threads=self.build.threads if object_code.threads else None,
@@ -222,7 +220,7 @@ class _Cell:
             return survivors(checked, columns(arrays))[1]  # type: ignore[arg-type]
 
         arguments = sample_inputs(
-            _letters(code.timed, code.nin),
+            letters(code.timed, code.nin),
             size=min(SAMPLED, self.sizes[-1]),
             probe=function,
             screen=passes if checked else None,

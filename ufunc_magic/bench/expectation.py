@@ -17,23 +17,19 @@ from numpy.typing import NDArray
 
 from ..render import Agreement, count
 from .agreement import SAME_TYPE, Explain, agreement, disagreeing, outputs
-from .samples import edge_inputs
 
 __all__ = [
     "FAULTS",
     "Expected",
     "Guarded",
     "Outcome",
-    "at_edges",
     "at_places",
     "changed",
     "columns",
     "everywhere",
     "fresh",
-    "gather",
     "judge",
     "judge_outcomes",
-    "leaves",
     "loop",
     "outcome",
     "rounding",
@@ -145,36 +141,24 @@ def everywhere(function: Callable[..., Any], inputs: Arrays) -> Expected:
 def at_places(
     function: Callable[..., Any],
     inputs: Arrays,
-    places: NDArray[np.intp],
+    places: NDArray[np.intp] | None,
     *,
     nout: int,
     unrounded: Callable[..., Any] | None = None,
 ) -> Expected | None:
-    """What a function of scalars expects at ``places``, those left out where it raises; None if it always does."""
-    return _expected(function, tuple(array[places] for array in inputs), nout, places, unrounded)
+    """What a function of scalars expects, those left out where it raises; None if it always does.
 
-
-def at_edges(
-    function: Callable[..., Any], types: str, *, nout: int, unrounded: Callable[..., Any] | None = None
-) -> Expected | None:
-    """The same at zeros, units, infinities and NaN."""
-    return _expected(function, edge_inputs(types), nout, None, unrounded)
-
-
-def _expected(
-    function: Callable[..., Any],
-    inputs: Arrays,
-    nout: int,
-    places: NDArray[np.intp] | None,
-    unrounded: Callable[..., Any] | None,
-) -> Expected | None:
+    At ``places`` of the timed inputs; None for inputs that are not timed, the edges of the domain.
+    """
+    inputs = inputs if places is None else tuple(array[places] for array in inputs)
     results, passed = survivors(function, columns(inputs))
     if not results:
         return None
     inputs = tuple(array[passed] for array in inputs)
-    where = places if places is None else places[passed]
+    places = places if places is None else places[passed]
+    again = functools.partial(_again, function, nout)
     doubles = None if unrounded is None else functools.partial(_again, unrounded, nout)
-    return Expected(inputs, outputs(gather(results, nout)), where, functools.partial(_again, function, nout), doubles)
+    return Expected(inputs, outputs(gather(results, nout)), places, again, doubles)
 
 
 def _again(function: Callable[..., Any], nout: int, arrays: Arrays) -> Arrays:

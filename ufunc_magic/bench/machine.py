@@ -25,8 +25,6 @@ from ..render import Level, percent
 from .rounds import CLOCK, Call, Clock, measure, once
 
 __all__ = [
-    "CALLS",
-    "STREAM",
     "Limits",
     "Work",
     "bandwidth",
@@ -35,8 +33,6 @@ __all__ = [
     "limits",
     "loop_line",
     "machine_name",
-    "measure_bandwidth",
-    "measure_limits",
     "ufunc_work",
     "verdict",
 ]
@@ -75,11 +71,6 @@ class Limits:
         """What can be moved where ``nbytes`` are touched in all."""
         sets, rates = zip(*self.moved, strict=True)
         return float(np.interp(np.log(max(1, nbytes)), np.log(sets), rates))
-
-    @property
-    def stream(self) -> float:
-        """Bytes per second past the caches."""
-        return self.moved[-1][1]
 
     def to_text(self) -> str:
         """As kept in the cache."""

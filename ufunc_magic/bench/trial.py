@@ -23,32 +23,14 @@ from numpy.typing import NDArray
 
 from ..model import ComparisonError, OptionError
 from ..render import Agreement, Comparison, Kind, Row, count
+from . import expectation
 from .agreement import outputs
 from .candidates import Candidate, described, numeric
-from .expectation import (
-    FAULTS,
-    Expected,
-    Guarded,
-    Outcome,
-    at_edges,
-    at_places,
-    changed,
-    columns,
-    everywhere,
-    fresh,
-    judge,
-    judge_outcomes,
-    loop,
-    outcome,
-    same_loop,
-    survivors,
-    suspects,
-    takes_arrays,
-)
+from .expectation import FAULTS, Expected, Outcome, columns
 from .rounds import CLOCK, Call, Clock, Entry, affordable, faster, judged, measure, once
-from .samples import PROBES, sample_arguments, sample_inputs
+from .samples import PROBES, edge_inputs, sample_arguments, sample_inputs
 
-__all__ = ["STAND_IN", "Request", "compare_function"]
+__all__ = ["Request", "compare_function"]
 
 #: Elements where nothing speaks for fewer, and bytes that all inputs together may take.
 ELEMENTS, BYTES = 1_000_000, 32 << 20
@@ -227,8 +209,8 @@ def _prepared_ufunc(request: Request) -> _Prepared:
     number, nout = len(arrays[0]), len(request.out)
     results = once(request.call(arrays), clock=request.clock)[1]
     reference = request.reference
-    whole = reference is not None and takes_arrays(reference, arrays, nout)
-    expected = [everywhere(reference, arrays)] if whole and reference else _expected(request, arrays)
+    whole = reference is not None and expectation.takes_arrays(reference, arrays, nout)
+    expected = [expectation.everywhere(reference, arrays)] if whole and reference else _expected(request, arrays)
     tried = [(rival, _on_arrays(request, rival, arrays)) for rival in request.rivals]
     expected += [
         part
@@ -236,7 +218,7 @@ def _prepared_ufunc(request: Request) -> _Prepared:
         if rival.kind == "numpy" and isinstance(run, tuple)
         for part in _suspects(request, arrays, results, run[1], expected)
     ]
-    verdict = judge(expected, results, ufunc=request.function, tolerance=request.tolerance)
+    verdict = expectation.judge(expected, results, ufunc=request.function, tolerance=request.tolerance)
     entries = [_baseline(request, arrays, expected, None if whole else reference)]
     notes = []
     if whole and reference is not None:
@@ -247,7 +229,7 @@ def _prepared_ufunc(request: Request) -> _Prepared:
             notes += [run] if run else []
             continue
         call, values = run
-        check = judge(expected, values)
+        check = expectation.judge(expected, values)
         part = len(call.arguments[0])
         entries.append(
             Entry(rival.label, rival.kind, call, part, check, note=rival.note, compile_seconds=rival.compile_seconds)
@@ -257,7 +239,7 @@ def _prepared_ufunc(request: Request) -> _Prepared:
     if request.threads is not None and request.max_threads > 1:
         call = request.call(arrays, threads=request.max_threads)
         known = Expected(arrays, outputs(results), np.arange(number), lambda moved: outputs(request.function(*moved)))
-        same = judge([known], once(call, clock=request.clock)[1])
+        same = expectation.judge([known], once(call, clock=request.clock)[1])
         entries.append(Entry(f"{request.label}, {request.max_threads} threads", "parallel", call, number, same, nbytes))
     if verdict is None:
         notes.append(_why_unchecked(request, arrays))
@@ -286,7 +268,7 @@ def _sampled(request: Request) -> Arrays:
     few = sample_inputs(request.types, size=4, cores=request.cores, cautious=True)
 
     def screen(*arrays: NDArray[Any]) -> NDArray[np.bool_]:
-        return survivors(exact, columns(arrays))[1] if exact else np.ones(len(arrays[0]), np.bool_)
+        return expectation.survivors(exact, columns(arrays))[1] if exact else np.ones(len(arrays[0]), np.bool_)
 
     def run(number: int) -> None:
         arrays = _cut(few, number)
@@ -324,19 +306,21 @@ def _expected(request: Request, arrays: Arrays) -> list[Expected]:
         _check_reference(request, reference, arrays)
 
     def run(number: int) -> None:
-        survivors(function, columns(_cut(arrays, number)))
+        expectation.survivors(function, columns(_cut(arrays, number)))
 
     part = request.fitting(run, EXPECTED, most=len(arrays[0]))
-    parts = [at_places(function, arrays, np.arange(part), nout=nout, unrounded=request.unrounded)]
+    parts = [expectation.at_places(function, arrays, np.arange(part), nout=nout, unrounded=request.unrounded)]
     if request.edges and not request.cautious and not any(request.cores) and reference is None:
-        parts.append(at_edges(function, request.types, nout=nout, unrounded=request.unrounded))
+        parts.append(
+            expectation.at_places(function, edge_inputs(request.types), None, nout=nout, unrounded=request.unrounded)
+        )
     return [part for part in parts if part is not None]
 
 
 def _check_reference(request: Request, reference: Callable[..., Any], arrays: Arrays) -> None:
     """Refuse a reference that gives something else than the outputs' numbers."""
     nout = len(request.out)
-    for result in survivors(reference, columns(_cut(arrays, 1)))[0]:
+    for result in expectation.survivors(reference, columns(_cut(arrays, 1)))[0]:
         wrong = [part for part in outputs(result) if not numeric(part)]
         if wrong:
             fault = f"returns {described(wrong[0])}, not {'a number' if nout == 1 else 'numbers'}"
@@ -354,12 +338,12 @@ def _suspects(
     """Beyond the part that Python has computed, NumPy's expression shows where to look."""
     if request.exact is None or request.reference is not None or not expected:
         return []
-    places = suspects(results, others)
+    places = expectation.suspects(results, others)
     known = expected[0].places
     places = places if known is None else np.setdiff1d(places, known)
     if not places.size:
         return []
-    part = at_places(request.exact, arrays, places, nout=len(request.out), unrounded=request.unrounded)
+    part = expectation.at_places(request.exact, arrays, places, nout=len(request.out), unrounded=request.unrounded)
     return [] if part is None else [part]
 
 
@@ -400,14 +384,14 @@ def _baseline(
             continue
         try:
             part = request.fitting(
-                lambda n, function=function: loop(function, columns(_cut(arrays, n))),  # type: ignore[misc]
+                lambda n, function=function: expectation.loop(function, columns(_cut(arrays, n))),  # type: ignore[misc]
                 PYTHON_PASS,
                 most=most,
             )
             lists = columns(_cut(arrays, part))
             trusted = function in (request.exact, reference) or not expected
-            if trusted or same_loop(function, lists, expected[0], dtypes=request.out):
-                return Entry(label, "python", Call(loop, (function, lists)), part, note=note)
+            if trusted or expectation.same_loop(function, lists, expected[0], dtypes=request.out):
+                return Entry(label, "python", Call(expectation.loop, (function, lists)), part, note=note)
         except FAULTS:
             continue
 
@@ -415,8 +399,8 @@ def _baseline(
     def lists_of(number: int) -> list[list[Any]]:
         return [list(array) for array in _cut(arrays, number)]
 
-    part = request.fitting(lambda n: loop(request.function, lists_of(n)), PYTHON_PASS, most=most)
-    return Entry(STAND_IN, "scalar", Call(loop, (request.function, lists_of(part))), part)
+    part = request.fitting(lambda n: expectation.loop(request.function, lists_of(n)), PYTHON_PASS, most=most)
+    return Entry(STAND_IN, "scalar", Call(expectation.loop, (request.function, lists_of(part))), part)
 
 
 def _why_unchecked(request: Request, arrays: Arrays) -> str:
@@ -469,7 +453,7 @@ def _prepared_function(request: Request, deadline: float) -> _Prepared:
     accepted = _accepted(request, deadline)
     arguments = accepted.arguments
     elements = max((a.size for a in arguments if isinstance(a, np.ndarray)), default=0)
-    spoils = bool(changed(arguments, accepted.outcome.arguments))
+    spoils = bool(expectation.changed(arguments, accepted.outcome.arguments))
     entries: list[Entry] = []
     notes: list[str] = []
 
@@ -484,7 +468,7 @@ def _prepared_function(request: Request, deadline: float) -> _Prepared:
     if request.reference is not None:
         form = _Form(request.reference, arguments, "expected results")
         try:
-            truth = form, outcome(form.function, arguments)
+            truth = form, expectation.outcome(form.function, arguments)
             add(request.reference_label, "other", form)
         except FAULTS as fault:
             notes.append(f"{request.reference_label} refused these arguments ({type(fault).__name__}: {fault})")
@@ -492,7 +476,7 @@ def _prepared_function(request: Request, deadline: float) -> _Prepared:
     if truth is not None:
         for rival in request.rivals:
             try:
-                check = _verdict(request, deadline, truth, arguments, outcome(rival.function, arguments))
+                check = _verdict(request, deadline, truth, arguments, expectation.outcome(rival.function, arguments))
             except FAULTS as fault:
                 notes.append(_failure(rival, fault))
                 continue
@@ -508,7 +492,7 @@ def _prepared_function(request: Request, deadline: float) -> _Prepared:
 
 def _restoring(form: _Form) -> Call:
     """A call on fresh arguments."""
-    own = fresh(form.arguments)
+    own = expectation.fresh(form.arguments)
 
     @contextmanager
     def restored() -> Iterator[None]:
@@ -533,7 +517,7 @@ def _verdict(
 ) -> Agreement | None:
     """What another function did with ``arguments`` against what a form did."""
     form, expected = truth
-    return judge_outcomes(
+    return expectation.judge_outcomes(
         expected,
         result,
         before=(form.arguments, arguments),
@@ -614,9 +598,9 @@ def _verified(request: Request, deadline: float, arguments: tuple[Any, ...]) -> 
     for form in _forms(request, arguments):
         try:
             if request.unwrapped and result is None:
-                guarded = [a.view(Guarded) if isinstance(a, np.ndarray) else a for a in form.arguments]
-                outcome(form.function, guarded)
-            expected = outcome(form.function, form.arguments)
+                guarded = [a.view(expectation.Guarded) if isinstance(a, np.ndarray) else a for a in form.arguments]
+                expectation.outcome(form.function, guarded)
+            expected = expectation.outcome(form.function, form.arguments)
         except FAULTS as fault:
             refusal = refusal or fault
             continue
@@ -635,7 +619,7 @@ def _verified(request: Request, deadline: float, arguments: tuple[Any, ...]) -> 
 
 def _compiled_outcome(request: Request, arguments: tuple[Any, ...]) -> Outcome:
     try:
-        return outcome(request.function, arguments)
+        return expectation.outcome(request.function, arguments)
     except FAULTS as fault:
         raise _RefusedError(fault) from fault
 

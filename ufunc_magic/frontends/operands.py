@@ -68,15 +68,15 @@ def plan(unit: Unit, *, options: Options) -> tuple[tuple[Signature, ...], tuple[
     named: dict[str, list[Signature]] = {}
     plains: list[Plain] = []
     for function in offered:
-        said = ufunc_comment.read(function.annotation, of=place_of(function))
-        if said.inputs is None and options.signature:
+        note = ufunc_comment.read(function.annotation, of=place_of(function))
+        if note.inputs is None and options.signature:
             layout = ufunc_comment.read(options.signature, of=place_of(function))
-            said = replace(said, text=layout.text, inputs=layout.inputs, outputs=layout.outputs)
-        name = said.name or (f"{function.name}_" if keyword.iskeyword(function.name) else function.name)
+            note = replace(note, text=layout.text, inputs=layout.inputs, outputs=layout.outputs)
+        name = note.name or (f"{function.name}_" if keyword.iskeyword(function.name) else function.name)
         try:
-            signature = _signature(function, said, unit, name=name, identity=options.identity)
+            signature = _signature(function, note, unit, name=name, identity=options.identity)
         except NotUfuncError as error:
-            if said.inputs is not None:
+            if note.inputs is not None:
                 raise SignatureError(f"{place_of(function)}: {error.reason}.", remedy=error.remedy) from None
             plains.append(Plain(name, function, error.reason, error.remedy))
             continue
@@ -109,10 +109,10 @@ def _types(function: Function) -> tuple[object, ...]:
     return tuple((p.type, p.pointer, p.shape) for p in function.parameters)
 
 
-def _signature(function: Function, said: Annotation, unit: Unit, *, name: str, identity: str) -> Signature:
-    _check_types(function, unit.typedefs, strings=said.inputs is not None)
+def _signature(function: Function, note: Annotation, unit: Unit, *, name: str, identity: str) -> Signature:
+    _check_types(function, unit.typedefs, strings=note.inputs is not None)
     layout = (
-        annotated(function, said, unit.typedefs) if said.inputs is not None else guessed(function, said, unit.typedefs)
+        annotated(function, note, unit.typedefs) if note.inputs is not None else guessed(function, note, unit.typedefs)
     )
     inputs, outputs = _operands(function, layout)
     if not outputs:
@@ -128,9 +128,9 @@ def _signature(function: Function, said: Annotation, unit: Unit, *, name: str, i
             "Pass several of them as one array, or split the function.",
         )
     binary = (len(inputs), len(outputs)) == (2, 1)
-    if said.identity and not binary:
+    if note.identity and not binary:
         raise SignatureError(
-            f"{place_of(function)}: identity={said.identity} is for functions of 2 inputs and 1 output; this one has "
+            f"{place_of(function)}: identity={note.identity} is for functions of 2 inputs and 1 output; this one has "
             f"{len(inputs)} and {len(outputs)}.",
             remedy="Take identity= out of the comment.",
         )
@@ -141,7 +141,7 @@ def _signature(function: Function, said: Annotation, unit: Unit, *, name: str, i
         outputs=outputs,
         sizes=layout.sizes,
         core=ufunc_comment.core_text(tuple(o.core for o in inputs), tuple(o.core for o in outputs)),
-        identity=ufunc_comment.IDENTITIES[said.identity or identity or "none"] if binary else None,
+        identity=ufunc_comment.IDENTITIES[note.identity or identity or "none"] if binary else None,
         notes=layout.notes,
     )
 

@@ -63,14 +63,14 @@ def _is_integer(parameter: Parameter, typedefs: Mapping[str, str]) -> bool:
 # -- without an annotation
 
 
-def guessed(function: Function, said: Annotation, typedefs: Mapping[str, str]) -> Layout:
+def guessed(function: Function, note: Annotation, typedefs: Mapping[str, str]) -> Layout:
     """The layout that the declaration and the body speak of."""
-    forced = _forced(function, said)
-    asked = {dim for parameter in function.parameters for dim in parameter.shape if isinstance(dim, str)}
+    forced = _forced(function, note)
+    dims = {dim for parameter in function.parameters for dim in parameter.shape if isinstance(dim, str)}
     sizes = {
         index: parameter.name
         for index, parameter in enumerate(function.parameters)
-        if parameter.name in asked and _is_integer(parameter, typedefs)
+        if parameter.name in dims and _is_integer(parameter, typedefs)
     }
     roles: dict[int, _Role] = {}
     notes: list[str] = []
@@ -85,10 +85,10 @@ def guessed(function: Function, said: Annotation, typedefs: Mapping[str, str]) -
         elif role == "input" and parameter.pointer:
             notes.append(f"'{parameter.name}' is only read, so it is an input.")
     cores = {index: function.parameters[index].shape for index in roles}
-    given = {dim for index, role in roles.items() if role != "output" for dim in cores[index]}
+    known = {dim for index, role in roles.items() if role != "output" for dim in cores[index]}
     for index, core in cores.items():
         for dim in core:
-            if isinstance(dim, str) and dim not in given:
+            if isinstance(dim, str) and dim not in known:
                 raise NotUfuncError(
                     f"the size {dim} of '{function.parameters[index].name}' is fixed by no input",
                     "Give the output a fixed size, or add an input of that size.",
@@ -149,10 +149,10 @@ _COSTS: dict[str, dict[_Role, int]] = {
 _ORDER: tuple[_Role, ...] = ("input", "output", "inout")
 
 
-def _forced(function: Function, said: Annotation) -> set[int]:
+def _forced(function: Function, note: Annotation) -> set[int]:
     """Positions of the parameters that ``inout=`` names."""
     positions = {p.name: index for index, p in enumerate(function.parameters)}
-    for name in said.inout:
+    for name in note.inout:
         parameter = function.parameters[positions[name]] if name in positions else None
         if parameter is None or parameter.const or not (parameter.pointer or parameter.shape):
             fault = "is no parameter" if parameter is None else "is not a pointer that can be written to"
@@ -161,23 +161,23 @@ def _forced(function: Function, said: Annotation) -> set[int]:
                 f"{place_of(function)}: inout={name} {fault}.",
                 remedy=f"It can name: {can}." if can else "Leave it out.",
             )
-    return {positions[name] for name in said.inout}
+    return {positions[name] for name in note.inout}
 
 
-def annotated(function: Function, said: Annotation, typedefs: Mapping[str, str]) -> Layout:
+def annotated(function: Function, note: Annotation, typedefs: Mapping[str, str]) -> Layout:
     """The layout that the annotation asks for, checked against the declaration."""
-    inputs, outputs = list(said.inputs or ()), list(said.outputs or ())
+    inputs, outputs = list(note.inputs or ()), list(note.outputs or ())
     sizes = {
         index: parameter.name
         for index, parameter in enumerate(function.parameters)
-        if parameter.name in said.dims and _is_integer(parameter, typedefs)
+        if parameter.name in note.dims and _is_integer(parameter, typedefs)
     }
     returns = function.returns != "void"
     if unfixed := [d for core in outputs for d in core if isinstance(d, str) and not any(d in c for c in inputs)]:
-        _refuse(function, said, f"gives the outputs a size {unfixed[0]} that no input has", "Use a fixed size there.")
-    roles = _roles(function, said, sizes, wanted=(len(inputs), len(outputs) - returns))
+        _refuse(function, note, f"gives the outputs a size {unfixed[0]} that no input has", "Use a fixed size there.")
+    roles = _roles(function, note, sizes, counts=(len(inputs), len(outputs) - returns))
     if returns and outputs.pop(0):
-        _refuse(function, said, "gives the return value core dimensions", "Its place is the first output, ().")
+        _refuse(function, note, "gives the return value core dimensions", "Its place is the first output, ().")
     cores: dict[int, Core] = {}
     for index, role in roles.items():
         name = function.parameters[index].name
@@ -185,30 +185,30 @@ def annotated(function: Function, said: Annotation, typedefs: Mapping[str, str])
         if role == "inout" and (other := outputs.pop(0)) != core:
             _refuse(
                 function,
-                said,
+                note,
                 f"gives '{name}', which is read and written, two layouts: {_shown(core)} and {_shown(other)}",
                 "An inout operand stands in the inputs and in the outputs with the same dimensions.",
             )
-        _check_core(function, said, function.parameters[index], core)
+        _check_core(function, note, function.parameters[index], core)
         cores[index] = core
-    return Layout(roles, cores, sizes, _notes(function, said, sizes))
+    return Layout(roles, cores, sizes, _notes(function, note, sizes))
 
 
-def _notes(function: Function, said: Annotation, sizes: Mapping[int, str]) -> tuple[str, ...]:
-    unheard = sorted(said.dims - set(sizes.values()))
+def _notes(function: Function, note: Annotation, sizes: Mapping[int, str]) -> tuple[str, ...]:
+    unheard = sorted(note.dims - set(sizes.values()))
     if not unheard or not any(p.pointer or p.shape for p in function.parameters):
         return ()
     return tuple(f"No integer parameter named {dim} receives that size." for dim in unheard)
 
 
 def _roles(
-    function: Function, said: Annotation, sizes: Mapping[int, str], *, wanted: tuple[int, int]
+    function: Function, note: Annotation, sizes: Mapping[int, str], *, counts: tuple[int, int]
 ) -> dict[int, _Role]:
-    """The roles nearest to what the body does that make ``wanted`` inputs and outputs.
+    """The roles nearest to what the body does that make ``counts`` inputs and outputs.
 
     Counts reached so far -> (cost, roles); ties go to the reading with inputs first.
     """
-    forced = _forced(function, said)
+    forced = _forced(function, note)
     free = [index for index in range(len(function.parameters)) if index not in sizes]
     reached: dict[tuple[int, int], tuple[int, tuple[int, ...]]] = {(0, 0): (0, ())}
     for index in free:
@@ -216,14 +216,14 @@ def _roles(
         after: dict[tuple[int, int], tuple[int, tuple[int, ...]]] = {}
         for (nin, nout), (cost, chosen) in reached.items():
             for role, extra in costs.items():
-                counts = (nin + (role != "output"), nout + (role != "input"))
+                now = (nin + (role != "output"), nout + (role != "input"))
                 option = (cost + extra, (*chosen, _ORDER.index(role)))
-                if counts[0] <= wanted[0] and counts[1] <= wanted[1]:
-                    after[counts] = min(after.get(counts, option), option)
+                if now[0] <= counts[0] and now[1] <= counts[1]:
+                    after[now] = min(after.get(now, option), option)
         reached = after
-    if wanted not in reached:
-        _refuse(function, said, *_miscounted(function, said, free, forced))
-    return {index: _ORDER[role] for index, role in zip(free, reached[wanted][1], strict=True)}
+    if counts not in reached:
+        _refuse(function, note, *_miscounted(function, note, free, forced))
+    return {index: _ORDER[role] for index, role in zip(free, reached[counts][1], strict=True)}
 
 
 def _choices(parameter: Parameter, *, forced: bool) -> dict[_Role, int]:
@@ -234,7 +234,7 @@ def _choices(parameter: Parameter, *, forced: bool) -> dict[_Role, int]:
     return _COSTS[parameter.access]
 
 
-def _miscounted(function: Function, said: Annotation, free: list[int], forced: set[int]) -> tuple[str, str]:
+def _miscounted(function: Function, note: Annotation, free: list[int], forced: set[int]) -> tuple[str, str]:
     """The fault and the remedy where the counts of a signature fit no reading of the function."""
     roles = {index: "inout" if index in forced else _role(function.parameters[index]) for index in free}
     names = [p.name or f"parameter {index + 1}" for index, p in enumerate(function.parameters)]
@@ -242,7 +242,7 @@ def _miscounted(function: Function, said: Annotation, free: list[int], forced: s
     outs = [names[index] for index, role in roles.items() if role != "input"]
     outs = outs if function.returns == "void" else ["the return value", *outs]
     fault = (
-        f"has {len(said.inputs or ())} inputs and {len(said.outputs or ())} outputs; the function seems to have "
+        f"has {len(note.inputs or ())} inputs and {len(note.outputs or ())} outputs; the function seems to have "
         f"inputs: {', '.join(ins) or 'none'}; outputs: {', '.join(outs) or 'none'}"
     )
     idle = [p.name for p in function.parameters if not p.pointer and re.search(r"\bint\b|long|size_t", p.type)]
@@ -252,13 +252,13 @@ def _miscounted(function: Function, said: Annotation, free: list[int], forced: s
     return fault, f"Write one group per operand, e.g. // ufunc: {_example(function)}.{about_sizes}"
 
 
-def _check_core(function: Function, said: Annotation, parameter: Parameter, core: Core) -> None:
+def _check_core(function: Function, note: Annotation, parameter: Parameter, core: Core) -> None:
     """Whether a parameter, as it is declared, can hold the core dimensions it is given."""
     declared: Core = parameter.shape
     if not (parameter.pointer or declared) or isinstance(parameter, Reference):
         if core:
             fault = f"gives '{parameter.name}' the dimensions {_shown(core)}, but it is one value"
-            _refuse(function, said, fault, "Give it (), or make it a pointer.")
+            _refuse(function, note, fault, "Give it (), or make it a pointer.")
         return
     fixed = [dim for dim in (*declared, *core) if isinstance(dim, int)]
     if not parameter.pointer and len(fixed) == len(declared) + len(core):
@@ -273,12 +273,12 @@ def _check_core(function: Function, said: Annotation, parameter: Parameter, core
         shape = ("[]" if parameter.pointer else "") + "".join(f"[{dim}]" for dim in declared)
         right = ",".join(map(str, (*(["n"] if parameter.pointer else []), *declared)))
         fault = f"gives '{parameter.name}{shape}' the dimensions {_shown(core)}"
-        _refuse(function, said, fault, f"Write ({right}) for it.")
+        _refuse(function, note, fault, f"Write ({right}) for it.")
 
 
 def _shown(core: Core) -> str:
     return f"({','.join(map(str, core))})"
 
 
-def _refuse(function: Function, said: Annotation, fault: str, remedy: str) -> NoReturn:
-    raise SignatureError(f"{place_of(function)}: 'ufunc: {said.text}' {fault}.", remedy=remedy)
+def _refuse(function: Function, note: Annotation, fault: str, remedy: str) -> NoReturn:
+    raise SignatureError(f"{place_of(function)}: 'ufunc: {note.text}' {fault}.", remedy=remedy)

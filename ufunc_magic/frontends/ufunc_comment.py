@@ -74,10 +74,9 @@ def read(text: str, *, of: str) -> Annotation:
         raise SignatureError(f"{of}: 'ufunc: {text}' {fault}.", remedy=remedy)
 
     rest, inputs, outputs = text, None, None
-    found = _SIGNATURE.search(text)
-    if found:
-        inputs, outputs = (_cores(side or "") for side in found.groups())
-        rest = f"{text[: found.start()]} {text[found.end() :]}"
+    if match := _SIGNATURE.search(text):
+        inputs, outputs = (_cores(side or "") for side in match.groups())
+        rest = f"{text[: match.start()]} {text[match.end() :]}"
         if not inputs or not outputs:
             refuse(f"has no {'outputs' if inputs else 'inputs'}")
         for dim in (dim for core in (*inputs, *outputs) for dim in core):
@@ -85,7 +84,7 @@ def read(text: str, *, of: str) -> Annotation:
                 refuse(
                     f"has the core dimension {dim!r}", "A core dimension is a name or a positive size: (n), (3), (m,n)."
                 )
-    said: dict[str, str] = {}
+    values: dict[str, str] = {}
     for word in re.sub(r"\s*([,=])\s*", r"\1", rest).split():
         key, equals, value = word.partition("=")
         if not equals or not value or "(" in word or "->" in word:
@@ -93,14 +92,14 @@ def read(text: str, *, of: str) -> Annotation:
         if key not in _WORDS:
             near = difflib.get_close_matches(key, _WORDS, n=1)
             refuse(f"has the unknown word {key!r}", f"Did you mean {near[0]}=?" if near else _EXAMPLE)
-        said[key] = value
-    identity, name = said.get("identity", ""), said.get("name", "")
+        values[key] = value
+    identity, name = values.get("identity", ""), values.get("name", "")
     if identity and identity not in IDENTITIES:
         refuse(f"has identity={identity}", f"An identity is one of {', '.join(IDENTITIES)}.")
     if name and (not name.isidentifier() or keyword.iskeyword(name)):
         refuse(f"has name={name}, which Python cannot use as a name", "Choose letters, digits and _.")
-    inout = tuple(filter(None, said.get("inout", "").split(",")))
-    return Annotation(text, inputs, outputs, identity, name, inout, said.get("types", ""))
+    inout = tuple(filter(None, values.get("inout", "").split(",")))
+    return Annotation(text, inputs, outputs, identity, name, inout, values.get("types", ""))
 
 
 def _cores(side: str) -> tuple[Core, ...]:

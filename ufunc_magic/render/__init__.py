@@ -19,12 +19,7 @@ from ..lazy import lazy_names
 if TYPE_CHECKING:
     from .comparison import Comparison as Comparison, installed as installed, needed as needed
     from .progress import Notebook as Notebook, Progress as Progress, Surface as Surface, Terminal as Terminal
-    from .report import (
-        BoundPlain as BoundPlain,
-        BoundUfunc as BoundUfunc,
-        Report as Report,
-        contents as contents,
-    )
+    from .report import BoundPlain as BoundPlain, BoundUfunc as BoundUfunc, Report as Report, contents as contents
     from .source_views import View as View, ViewName as ViewName, views as views
     from .tables import (
         Agreement as Agreement,

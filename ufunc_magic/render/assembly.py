@@ -6,10 +6,11 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..model import TYPES, CellFunction, CompiledCell, ObjectCode
+from ..model import CellFunction, CompiledCell, ObjectCode
+from ..runtime import letters
 from .tables import count
 
-__all__ = ["HotLoop", "Instruction", "ListedFunction", "Listing", "Placed", "called", "clone_of", "hot_loops", "read"]
+__all__ = ["HotLoop", "Listing", "Placed", "hot_loops", "read"]
 
 _FILE = re.compile(r'\s*\.file\s+(\d+)\s+"([^"]*)"(?:\s+"([^"]*)")?')
 _LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)")
@@ -277,8 +278,7 @@ def _hot_loop(
         Placed(i.text, i.line if i.file == object_code.name else 0, inner, called(i.target) if i.calls else "")
         for i, inner in chosen
     )
-    letters = "".join(TYPES[t].char for t in loop.types)
-    return HotLoop(code.name, f"{letters[: code.nin]}->{letters[code.nin :]}", clone, _vectors(placed), placed)
+    return HotLoop(code.name, letters(loop.types, code.nin), clone, _vectors(placed), placed)
 
 
 def clone_of(index: int, functions: Listing, features: Collection[str]) -> tuple[ListedFunction | None, str]:

@@ -39,20 +39,7 @@ from .tables import (
     wrapped,
 )
 
-__all__ = [
-    "FORMAT",
-    "Change",
-    "Comparison",
-    "Difference",
-    "bundle",
-    "drawing",
-    "html_page",
-    "installed",
-    "json_value",
-    "load",
-    "needed",
-    "text_block",
-]
+__all__ = ["FORMAT", "Comparison", "bundle", "drawing", "html_page", "installed", "json_value", "needed", "text_block"]
 
 #: Version of the JSON form.
 FORMAT = 1

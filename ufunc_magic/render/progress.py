@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Protocol
 
-__all__ = ["AFTER", "Bar", "Notebook", "Progress", "Surface", "Terminal"]
+__all__ = ["Notebook", "Progress", "Surface", "Terminal"]
 
 #: Seconds before anything is shown, and between two looks of the same line.
 AFTER = 1.0

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from ..model import TYPES, Diagnostic, FunctionCode, ObjectCode
+from ..model import Diagnostic, FunctionCode, ObjectCode
+from ..runtime import letters
 from .comparison import FORMAT, Comparison, Title, bundle, drawing, html_page, json_value, text_block
 from .figure import stacked
 from .tables import Row, duration, wrapped
@@ -106,10 +107,6 @@ class Report:
         blocks += [[*tail, self._origin()]]
         blocks += [[view.to_text()] for view in self._views()]
         return "\n\n".join("\n".join(block) for block in blocks)
-
-    def with_notes(self, notes: Sequence[str]) -> Report:
-        """The same report with further notes."""
-        return replace(self, notes=(*self.notes, *notes))
 
     def __str__(self) -> str:
         return self.text()
@@ -233,6 +230,5 @@ def _function(code: FunctionCode) -> str:
     if code.kind != "ufunc":
         kinds = {"plain": "a C function", "kernel": "a kernel"}
         return f"{called}  {kinds.get(code.kind, 'a Python function')}"
-    letters = ["".join(TYPES[t].char for t in loop.types) for loop in code.loops]
-    loops = ", ".join(f"{w[: code.nin]}->{w[code.nin :]}" for w in letters)
+    loops = ", ".join(letters(loop.types, code.nin) for loop in code.loops)
     return "  ".join(filter(None, (called, code.core, loops)))

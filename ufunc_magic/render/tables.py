@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 __all__ = [
-    "HEADS",
     "WIDTH",
     "Agreement",
     "Cells",
@@ -33,7 +32,6 @@ __all__ = [
     "percent",
     "ratio",
     "remark",
-    "significant",
     "text_group",
     "text_table",
     "verdict",

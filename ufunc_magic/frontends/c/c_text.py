@@ -1,4 +1,4 @@
-"""C text below the grammar: what is comment, directive or code, and what a constant expression is worth.
+"""C text: its tree; below that what is comment, directive or code, and what a constant expression is worth.
 
 Offsets are in bytes of the UTF-8 text, as tree-sitter counts them.
 """
@@ -12,7 +12,17 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["KEYWORDS", "Text", "called", "constant", "read", "words"]
+import tree_sitter_c
+import tree_sitter_cuda
+from tree_sitter import Language, Node, Parser
+
+__all__ = ["KEYWORDS", "Text", "called", "constant", "read", "tree", "words"]
+
+_PARSERS = {
+    False: Parser(Language(tree_sitter_c.language())),
+    # A superset of C++, so that one grammar serves both.
+    True: Parser(Language(tree_sitter_cuda.language())),
+}
 
 _BLANK = bytes(c if c in b"\n" else 32 for c in range(256))
 
@@ -84,9 +94,9 @@ class Text:
                 break
             lines[:0] = _unmarked(self.raw[first:last].decode(errors="replace"))
             start = first
-        notes = [found[1].strip() for line in lines if (found := _UFUNC.match(line.strip()))]
-        kept = [line for line in lines if not _UFUNC.match(line.strip())]
-        return _dedented(kept), " ".join(filter(None, notes))
+        notes = [note[1].strip() for line in lines if (note := _UFUNC.match(line.strip()))]
+        comment = [line for line in lines if not _UFUNC.match(line.strip())]
+        return _dedented(comment), " ".join(filter(None, notes))
 
     def comment_between(self, start: int, end: int) -> str:
         """The comments inside a span of bytes, as one text."""
@@ -102,6 +112,11 @@ class Text:
         for _ in range(line - 1):
             start = self.raw.find(b"\n", start) + 1
         return start + len(self.raw[start:]) - len(self.raw[start:].lstrip(b" \t"))
+
+
+def tree(code: bytes, *, cplus: bool = False) -> Node:
+    """The root of a text's syntax tree, whatever its faults."""
+    return _PARSERS[cplus].parse(code).root_node
 
 
 def read(text: str, *, cplus: bool = False) -> Text:
@@ -144,8 +159,8 @@ class _Conditions:
     def take(self, directive: bytes) -> list[str]:
         """Follow one directive; the headers it includes."""
         plain = _COMMENTS.sub(lambda m: m[1] or b" ", directive.replace(b"\\\n", b" "))
-        found = _DIRECTIVE.match(plain)
-        word, rest = (part.decode(errors="replace") for part in found.groups()) if found else ("", "")
+        match = _DIRECTIVE.match(plain)
+        word, rest = (part.decode(errors="replace") for part in match.groups()) if match else ("", "")
         if word in ("if", "ifdef", "ifndef"):
             true = self.active and self._true(word, rest)
             self.stack.append((self.active, true))
@@ -167,10 +182,10 @@ class _Conditions:
     def _true(self, word: str, rest: str) -> bool:
         if word != "if":
             return ("".join(rest.split()[:1]) in self.macros) is (word == "ifdef")
-        asked = re.sub(
+        condition = re.sub(
             r"\bdefined\s*(?:\(\s*(\w+)\s*\)|(\w+))", lambda m: str(int((m[1] or m[2]) in self.macros)), rest
         )
-        return bool(constant(asked, self.macros, missing=0))
+        return bool(constant(condition, self.macros, missing=0))
 
 
 def words(text: str) -> frozenset[str]:
@@ -200,36 +215,29 @@ def _dedented(lines: list[str]) -> str:
     return text.strip("\n").rstrip()
 
 
-_SYMBOL = re.compile(
-    r"\s*(?:(0[xX][0-9a-fA-F]+|0[bB][01]+|0[0-7]*|[1-9][0-9]*)[uUlL]*(?![\w.])"
-    r"|([^\W\d]\w*)"
-    r"|(<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^~!<>()]))"
-)
-
-
 def _quotient(a: int, b: int) -> int:
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
-_BINARY: dict[str, tuple[int, Callable[[int, int], int]]] = {
-    "||": (1, lambda a, b: int(bool(a or b))),
-    "&&": (2, lambda a, b: int(bool(a and b))),
-    "|": (3, operator.or_),
-    "^": (4, operator.xor),
-    "&": (5, operator.and_),
-    "==": (6, operator.eq),
-    "!=": (6, operator.ne),
-    "<": (7, operator.lt),
-    ">": (7, operator.gt),
-    "<=": (7, operator.le),
-    ">=": (7, operator.ge),
-    "<<": (8, lambda a, b: a << min(b, 63)),
-    ">>": (8, operator.rshift),
-    "+": (9, operator.add),
-    "-": (9, operator.sub),
-    "*": (10, operator.mul),
-    "/": (10, _quotient),
-    "%": (10, lambda a, b: a - b * _quotient(a, b)),
+_BINARY: dict[str, Callable[[int, int], int]] = {
+    "||": lambda a, b: int(bool(a or b)),
+    "&&": lambda a, b: int(bool(a and b)),
+    "|": operator.or_,
+    "^": operator.xor,
+    "&": operator.and_,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    ">": operator.gt,
+    "<=": operator.le,
+    ">=": operator.ge,
+    "<<": lambda a, b: a << min(b, 63),
+    ">>": operator.rshift,
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": _quotient,
+    "%": lambda a, b: a - b * _quotient(a, b),
 }
 _UNARY: dict[str, Callable[[int], int]] = {
     "-": operator.neg,
@@ -251,57 +259,42 @@ def constant(text: str, names: Mapping[str, str], *, missing: int | None = None)
     missing : int, optional
         Value of names that ``names`` lacks; without it they make the expression no constant.
     """
-    return _constant(text, names, missing, {})
+    known: dict[str, int | None] = {}
 
-
-def _constant(text: str, names: Mapping[str, str], missing: int | None, known: dict[str, int | None]) -> int | None:
-    symbols: list[int | str] = []
-    position, end = 0, len(text.rstrip())
-    if end > 200:
-        return None
-    while position < end:
-        found = _SYMBOL.match(text, position)
-        if not found:
+    def of_text(text: str) -> int | None:
+        if len(text) > 200:
             return None
-        literal, name, symbol = found.groups()
-        if name:
-            if name not in known:
-                known[name] = None  # while it is being worked out: a name may not need itself
-                known[name] = _constant(names[name], names, missing, known) if name in names else missing
-            value = known[name]
-            if value is None:
-                return None
-            symbols.append(value)
-        else:
-            symbols.append(_integer(literal) if literal else symbol)
-        position = found.end()
-    symbols.reverse()
-    try:
-        value = _climb(symbols, 0)
-    except (IndexError, KeyError, ValueError, ZeroDivisionError):  # no expression, or none of 64 bits
-        return None
-    return None if symbols else value
+        root = tree(f"int x = ({text});".encode())
+        declarator = root.named_children[0].child_by_field_name("declarator") if root.named_child_count == 1 else None
+        value = declarator.child_by_field_name("value") if declarator else None
+        if value is None or root.has_error:
+            return None
+        try:
+            return of_node(value)
+        except (KeyError, ValueError, ZeroDivisionError):  # no expression, or none of 64 bits
+            return None
 
+    def of_node(node: Node) -> int:
+        word = (node.text or b"").decode(errors="replace")
+        match node.type, node.children:
+            case "parenthesized_expression", [_, inner, _]:
+                return of_node(inner)
+            case "number_literal", _:
+                digits = re.sub(r"(?<=[0-9a-fA-F])[uUlL]+$", "", word)
+                return int(digits, 8 if re.fullmatch(r"[-+]?0[0-9]+", digits) else 0)
+            case "identifier", _:
+                if word not in known:
+                    known[word] = None  # while it is being worked out: a name may not need itself
+                    known[word] = of_text(names[word]) if word in names else missing
+                value = known[word]
+            case "unary_expression", [sign, operand]:
+                value = _UNARY[sign.type](of_node(operand))
+            case "binary_expression", [left, sign, right]:
+                value = int(_BINARY[sign.type](of_node(left), of_node(right)))
+            case _:
+                value = None
+        if value is None or abs(value) >> 64:
+            raise ValueError("no constant, or wider than any C integer")
+        return value
 
-def _integer(literal: str) -> int:
-    return int(literal, 8 if literal.isdigit() and literal[0] == "0" else 0)
-
-
-def _climb(symbols: list[int | str], level: int) -> int:
-    """Value of the expression that ``symbols`` (last first) begins with, operators above ``level`` only."""
-    first = symbols.pop()
-    if isinstance(first, int):
-        value = first
-    elif first == "(":
-        value = _climb(symbols, 0)
-        if symbols.pop() != ")":
-            raise ValueError("unbalanced")
-    else:
-        value = _UNARY[first](_climb(symbols, 10))
-    while symbols and isinstance(symbols[-1], str) and symbols[-1] in _BINARY and _BINARY[symbols[-1]][0] > level:
-        rank, apply = _BINARY[symbols[-1]]
-        symbols.pop()
-        value = int(apply(value, _climb(symbols, rank)))
-        if abs(value) >> 64:
-            raise ValueError("wider than any C integer")
-    return value
+    return of_text(text)

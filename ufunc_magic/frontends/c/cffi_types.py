@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import re
 
-import tree_sitter_c
-from tree_sitter import Language, Parser
-
 from . import c_text
 
 __all__ = ["type_definitions"]
@@ -20,16 +17,14 @@ def type_definitions(text: str) -> str:
     Sizes that are object-like macros with a number are written as that number, since cffi knows no
     preprocessor.
     """
-    taken = c_text.read(text)
-    found = []
-    for node in Parser(Language(tree_sitter_c.language())).parse(taken.code).root_node.named_children:
+    cell = c_text.read(text)
+    nodes = []
+    for node in c_text.tree(cell.code).named_children:
         kind = node.child_by_field_name("type")
         if node.type == "type_definition" or (node.type in _TAGGED and node.child_by_field_name("body")):
-            found.append(node)
+            nodes.append(node)
         elif kind is not None and kind.type in _TAGGED and kind.child_by_field_name("body"):
-            found.append(kind)  # struct point { ... } origin;
-    lines = [" ".join((node.text or b"").decode(errors="replace").split()).rstrip(";") + ";" for node in found]
-    numbers = {
-        n: value for n, body in taken.macros.items() if (value := c_text.constant(body, taken.macros)) is not None
-    }
+            nodes.append(kind)  # struct point { ... } origin;
+    lines = [" ".join((node.text or b"").decode(errors="replace").split()).rstrip(";") + ";" for node in nodes]
+    numbers = {n: value for n, body in cell.macros.items() if (value := c_text.constant(body, cell.macros)) is not None}
     return "\n".join(re.sub(r"\b[A-Za-z_]\w*\b", lambda m: str(numbers.get(m[0], m[0])), line) for line in lines)

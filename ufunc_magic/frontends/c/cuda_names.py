@@ -40,34 +40,24 @@ _NAMED = """
 TYPES = frozenset([*VECTORS, *_NAMED.split()])
 
 #: Functions of CUDA -> those of libm whose vector form they run on in the emulation.
-_FAST = {
-    "__expf": ("expf",),
-    "__exp10f": ("exp10f",),
-    "__logf": ("logf",),
-    "__log2f": ("log2f",),
-    "__log10f": ("log10f",),
-    "__sinf": ("sinf",),
-    "__cosf": ("cosf",),
-    "__tanf": ("tanf",),
-    "__tanhf": ("tanhf",),
-    "__powf": ("powf",),
+_FAST: dict[str, tuple[str, ...]] = {
+    **{f"__{name}": (name,) for name in "expf exp10f logf log2f log10f sinf cosf tanf tanhf powf".split()},
     "__sincosf": ("sinf", "cosf"),
-    "rcbrtf": ("cbrtf",),
-    "rcbrt": ("cbrt",),
-    "normcdff": ("erfcf",),
-    "normcdf": ("erfc",),
-    "sincos": ("sin", "cos"),
-    "sincosf": ("sinf", "cosf"),
-    "erfcx": ("exp", "erfc"),
-    "erfcxf": ("expf", "erfcf"),
-    **dict.fromkeys(("sinpi", "cospi", "sincospi"), ("sin",)),
-    **dict.fromkeys(("sinpif", "cospif", "sincospif"), ("sinf",)),
-    **dict.fromkeys(("erfinv", "erfcinv", "normcdfinv"), ("log",)),
-    **dict.fromkeys(("erfinvf", "erfcinvf", "normcdfinvf"), ("logf",)),
-    **{f"cyl_bessel_i{n}": ("exp",) for n in "01"},
-    **{f"cyl_bessel_i{n}f": ("expf",) for n in "01"},
-    "rhypot": ("hypot",),
-    "rhypotf": ("hypotf",),
+    **{
+        f"{name}{f}": tuple(f"{word}{f}" for word in behind.split())
+        for f in ("", "f")
+        for names, behind in {
+            "rcbrt": "cbrt",
+            "rhypot": "hypot",
+            "normcdf": "erfc",
+            "sincos": "sin cos",
+            "erfcx": "exp erfc",
+            "sinpi cospi sincospi": "sin",
+            "erfinv erfcinv normcdfinv": "log",
+            "cyl_bessel_i0 cyl_bessel_i1": "exp",
+        }.items()
+        for name in names.split()
+    },
     **{
         f"{h}{name}": (f"{name}f",)
         for h in ("h", "h2")

@@ -133,8 +133,8 @@ def _marks(node: Node) -> tuple[str, tuple[Mark, ...]]:
             size = node.child_by_field_name("size")
             marks.append(Mark("[", "" if size is None or size.type == "*" else text_of(size)))
         elif "function_declarator" in kind:
-            given = node.child_by_field_name("parameters")
-            marks.append(Mark("(", " ".join(text_of(given).split()) if given else "()", node))
+            listed = node.child_by_field_name("parameters")
+            marks.append(Mark("(", " ".join(text_of(listed).split()) if listed else "()", node))
         elif not kind.endswith("declarator"):
             return "".join(text_of(node).split()), tuple(reversed(marks))
         inner = node.child_by_field_name("declarator")
@@ -146,12 +146,12 @@ def _marks(node: Node) -> tuple[str, tuple[Mark, ...]]:
 def declared_by(node: Node) -> list[tuple[Declared, str]]:
     """Everything a declaration, parameter, typedef or function definition declares, with initial values as text."""
     base, const, storage = _specifiers(node)
-    found = []
+    everything = []
     for declarator in node.children_by_field_name("declarator"):
         value = declarator.child_by_field_name("value") if declarator.type == "init_declarator" else None
         name, marks = _marks(declarator)
-        found.append((Declared(name, base, const, marks, storage), text_of(value) if value else ""))
-    return found or [(Declared("", base, const, (), storage), "")]
+        everything.append((Declared(name, base, const, marks, storage), text_of(value) if value else ""))
+    return everything or [(Declared("", base, const, (), storage), "")]
 
 
 def end_of_declarator(definition: Node) -> int:
@@ -242,15 +242,15 @@ class Types:
         if node.type == "alias_declaration":
             name = node.child_by_field_name("name")
             target = declared_by(specifier)[0][0] if specifier and name else None
-            found = [replace(target, name=text_of(name))] if target and name else []
+            everything = [replace(target, name=text_of(name))] if target and name else []
         else:
-            found = [declared for declared, _ in declared_by(node) if declared.name]
-        for declared in found:
+            everything = [declared for declared, _ in declared_by(node) if declared.name]
+        for declared in everything:
             if declared.base in ("struct", "union", "enum"):  # no tag: the name itself will do
                 declared = replace(declared, base=f"{declared.base} {declared.name}")
             self.typedefs[declared.name] = declared
         tags = self.tag(specifier) if specifier else []
-        return [*tags, *(declared.name for declared in found)]
+        return [*tags, *(declared.name for declared in everything)]
 
     def tag(self, node: Node) -> list[str]:
         """Take a type specifier in; the tag and the enumerators that it declares, if it does."""
@@ -285,23 +285,23 @@ class Types:
         template : collection of str
             Type names that are the template's.
         """
-        given = mark.node.child_by_field_name("parameters") if mark.node else None
+        listed = mark.node.child_by_field_name("parameters") if mark.node else None
         old = {d.name: d for child in node.named_children if child.type == "declaration" for d, _ in declared_by(child)}
-        found, variadic = [], False
-        for one in given.children if given else ():
+        parameters, variadic = [], False
+        for one in listed.children if listed else ():
             line = one.start_point[0] + 1
             if one.type == "identifier":
                 name = text_of(one)
-                found.append(self.parameter(old.get(name, Declared(name, "int")), line=line))
+                parameters.append(self.parameter(old.get(name, Declared(name, "int")), line=line))
             elif one.type in ("parameter_declaration", "optional_parameter_declaration"):
                 declared = declared_by(one)[0][0]
                 if not declared.name and not declared.marks and self._is_name(declared.base):
                     declared = old.get(declared.base, Declared(declared.base, "int"))  # K&R, read as a type
-                found.append(self.parameter(declared, line=line))
+                parameters.append(self.parameter(declared, line=line))
             variadic = variadic or one.type in ("...", "variadic_parameter", "variadic_parameter_declaration")
-        if [(p.type, p.pointer, p.shape, p.name) for p in found] == [("void", 0, (), "")]:
-            found = []
-        return tuple(found), variadic
+        if [(p.type, p.pointer, p.shape, p.name) for p in parameters] == [("void", 0, (), "")]:
+            parameters = []
+        return tuple(parameters), variadic
 
     def _is_name(self, word: str) -> bool:
         """Whether what stands where C wants a type is the name of a K&R parameter."""
@@ -309,8 +309,8 @@ class Types:
 
     def parameter(self, declared: Declared, *, line: int) -> Parameter:
         """A parameter as a caller sees it, typedefs of arrays and pointers seen through."""
-        seen = self._seen_through(declared)
-        marks, base, const, name = list(seen.marks), seen.base, seen.const, seen.name
+        plain = self._without_typedefs(declared)
+        marks, base, const, name = list(plain.marks), plain.base, plain.const, plain.name
         if any(mark.kind == "(" for mark in marks):
             # A parameter that is a function is a pointer to one.
             pointer = () if marks[0].kind != "(" else (Mark("*"),)
@@ -341,7 +341,7 @@ class Types:
             return value if 0 < value < 2**31 else None
         return text or None
 
-    def _seen_through(self, declared: Declared) -> Declared:
+    def _without_typedefs(self, declared: Declared) -> Declared:
         result = current = declared
         for _ in range(32):
             target = self.typedefs.get(current.base)

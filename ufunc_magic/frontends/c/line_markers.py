@@ -54,29 +54,29 @@ def typedefs_of(text: str, used: Collection[str]) -> list[str]:
     """Statements of ``text`` that define types named in ``used``, or needed by those, in order."""
     statements: list[str] = []
     by_name: dict[str, list[int]] = {}
-    for found in _TYPEDEF.finditer(text):
-        statement = found[0] + _rest(text, found.end())
+    for match in _TYPEDEF.finditer(text):
+        statement = match[0] + _rest(text, match.end())
         alias = _USING.match(statement)
         for name in [alias[1]] if alias else _NAMES.findall(_without_bodies(statement)):
             by_name.setdefault(name, []).append(len(statements))
         statements.append(" ".join(statement.split()) + ";")
-    wanted: set[int] = set()
-    asked, done = set(used), set[str]()
-    while asked:
-        done |= asked
-        new = {index for name in asked for index in by_name.get(name, ())} - wanted
-        wanted |= new
-        asked = {name for index in new for name in words(statements[index])} - done
-    return [statements[index] for index in sorted(wanted)]
+    needed: set[int] = set()
+    names, done = set(used), set[str]()
+    while names:
+        done |= names
+        new = {index for name in names for index in by_name.get(name, ())} - needed
+        needed |= new
+        names = {name for index in new for name in words(statements[index])} - done
+    return [statements[index] for index in sorted(needed)]
 
 
 def _rest(text: str, start: int) -> str:
     """From ``start`` to the next semicolon outside braces."""
     level = 0
-    for found in re.compile(r"[{};]").finditer(text, start):
-        level += {"{": 1, "}": -1, ";": 0}[found[0]]
-        if level < 0 or (level == 0 and found[0] == ";"):
-            return text[start : found.start()]
+    for match in re.compile(r"[{};]").finditer(text, start):
+        level += {"{": 1, "}": -1, ";": 0}[match[0]]
+        if level < 0 or (level == 0 and match[0] == ";"):
+            return text[start : match.start()]
     return text[start:]
 
 

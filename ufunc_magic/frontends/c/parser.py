@@ -6,26 +6,18 @@ Text that is not C is no error here: what can be read is returned, and the compi
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-import tree_sitter_c
-import tree_sitter_cuda
-from tree_sitter import Language, Node, Parser
+from tree_sitter import Node
 
 from ...model import Function, Unit
 from . import c_text, declarations, line_markers
 from .declarations import Reference
-from .function_bodies import Subject, scan
-from .side_effects import Scanned, effects, pure, reached
+from .side_effects import Scanned, Subject, effects, pure, reached, scan
 
 __all__ = ["Reference", "parse", "parse_preprocessed"]
-
-_PARSERS = {
-    False: Parser(Language(tree_sitter_c.language())),
-    # A superset of C++, so that one grammar serves both.
-    True: Parser(Language(tree_sitter_cuda.language())),
-}
 
 #: Line of the text that is parsed -> file and line it stands for.
 _Origin = Callable[[int], tuple[str, int]]
@@ -76,7 +68,7 @@ def parse_preprocessed(text: str, *, cell_name: str, cell_text: str, cplus: bool
     own = "\n".join(line.text for line in lines)
     types = declarations.Types(cplus)
     known = "\n".join(line_markers.typedefs_of(system, c_text.words(own))).encode()
-    for node in _PARSERS[cplus].parse(declarations.readable(known)).root_node.named_children:
+    for node in c_text.tree(declarations.readable(known), cplus=cplus).named_children:
         if node.type in _TYPES:
             types.define(node)
 
@@ -100,23 +92,14 @@ def _as_typed(function: Function, typed: Unit, text: c_text.Text) -> Function:
     """A preprocessed function with its own words and comment, where the cell holds them."""
     if function.file:
         return function
-    same = (f for f in typed.functions if f.name == function.name and f.line == function.line)
-    found = next(same, None)
+    same = next((f for f in typed.functions if f.name == function.name and f.line == function.line), None)
     doc, annotation = text.comment_above(text.offset(function.line))
     return replace(
         function,
-        text=found.text if found else function.text,
+        text=same.text if same else function.text,
         doc=doc or function.doc,
         annotation=annotation or function.annotation,
     )
-
-
-@dataclass
-class _Draft:
-    """A function while calls are still to be followed."""
-
-    function: Function
-    scanned: Scanned
 
 
 @dataclass
@@ -139,7 +122,8 @@ class _Cell:
     text: c_text.Text
     types: declarations.Types
     origin: _Origin
-    drafts: list[_Draft] = field(default_factory=list)
+    #: Functions, whose calls are still to be followed, with their bodies.
+    drafts: list[tuple[Function, Scanned]] = field(default_factory=list)
     #: File-scope variables -> whether they can change.
     variables: dict[str, bool] = field(default_factory=dict)
     names: dict[str, None] = field(default_factory=dict)
@@ -149,8 +133,7 @@ class _Cell:
 def _unit(text: c_text.Text, *, types: declarations.Types, origin: _Origin) -> Unit:
     cell = _Cell(text, types, origin)
     types.constants.update(text.macros)
-    tree = _PARSERS[types.cplus].parse(declarations.readable(text.code))
-    nodes = [(tree.root_node, _Place())]
+    nodes = [(c_text.tree(declarations.readable(text.code), cplus=types.cplus), _Place())]
     while nodes:
         node, place = nodes.pop()
         nodes += reversed(_read(cell, node, place))
@@ -160,7 +143,7 @@ def _unit(text: c_text.Text, *, types: declarations.Types, origin: _Origin) -> U
         functions=_finished(cell),
         typedefs={name: declared.spelled() for name, declared in cell.types.typedefs.items()},
         names=tuple(cell.names),
-        calls=frozenset().union(*(draft.function.calls for draft in cell.drafts), c_text.called(bodies)),
+        calls=frozenset().union(*(function.calls for function, _ in cell.drafts), c_text.called(bodies)),
         identifiers=c_text.words(code) | c_text.words(bodies) | text.macros.keys(),
         macros=tuple(text.macros),
         includes=text.includes,
@@ -251,8 +234,8 @@ def _read_function(cell: _Cell, node: Node, place: _Place) -> None:
         else None
         for p in parameters
     )
-    found = scan(body, subjects=[s for s in subjects if s])
-    scanned = Scanned(name, found, subjects, frozenset(i for i, p in enumerate(parameters) if p.shape))
+    deeds = scan(body, subjects=[s for s in subjects if s])
+    scanned = Scanned(name, deeds, subjects, frozenset(i for i, p in enumerate(parameters) if p.shape))
     returned = declared.returned()
     for word in (returned.base, *(p.type for p in parameters)):
         cell.interface.update(dict.fromkeys(declarations.type_words(word, without=place.template)))
@@ -272,10 +255,10 @@ def _read_function(cell: _Cell, node: Node, place: _Place) -> None:
         template=place.template,
         scope=(*place.scope, *outer),
         qualifiers=declarations.qualifiers(node) | ({'extern "C"'} if place.c_linkage else set()),
-        calls=frozenset(found.calls),
-        loops=found.loops,
+        calls=frozenset(deeds.calls),
+        loops=deeds.loops,
     )
-    cell.drafts.append(_Draft(function, scanned))
+    cell.drafts.append((function, scanned))
     specifier = node.child_by_field_name("type")
     _name(cell, cell.types.tag(specifier) if specifier else [], place)
     _name(cell, [name], place)
@@ -283,18 +266,16 @@ def _read_function(cell: _Cell, node: Node, place: _Place) -> None:
 
 def _finished(cell: _Cell) -> tuple[Function, ...]:
     """The functions with everything that needs all of them."""
-    scanned = [draft.scanned for draft in cell.drafts]
+    scanned = [body for _, body in cell.drafts]
     touched, calls = effects(scanned), reached(scanned)
     changing = {name for name, changes in cell.variables.items() if changes}
-    types = cell.types.typedefs.keys() | {name for draft in cell.drafts for name in draft.function.template}
+    types = cell.types.typedefs.keys() | {name for function, _ in cell.drafts for name in function.template}
     clean = pure(scanned, changing=changing, types=types, macros=cell.text.macros)
-    sizes: dict[str, int] = {}
+    sizes: Counter[str] = Counter()
     for one in scanned:
-        sizes[one.name] = sizes.get(one.name, 0) + one.body.size
+        sizes[one.name] += one.body.size
     functions = []
-    for draft, effect in zip(cell.drafts, touched, strict=True):
-        function = draft.function
-        own = draft.scanned.body.size
+    for (function, own), effect in zip(cell.drafts, touched, strict=True):
         parameters = tuple(
             replace(p, access=effect[p.name][0], indexed=effect[p.name][1]) if p.name in effect else p
             for p in function.parameters
@@ -304,7 +285,7 @@ def _finished(cell: _Cell) -> tuple[Function, ...]:
                 function,
                 parameters=parameters,
                 pure=function.name in clean,
-                size=own + sum(sizes[name] for name in calls[function.name] - {function.name}),
+                size=own.body.size + sum(sizes[name] for name in calls[function.name] - {function.name}),
                 recursive=function.name in calls[function.name],
             )
         )

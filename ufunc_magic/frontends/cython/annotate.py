@@ -137,18 +137,18 @@ class Annotated:
     def to_json(self) -> str:
         """The view as JSON, for `from_json`."""
         lines = [[n.number, n.source, n.score, [[p.kind, p.text] for p in n.pieces]] for n in self.lines]
-        made = {"name": self.name, "lines": lines, "complete": self.complete}
-        return json.dumps(made, ensure_ascii=False, separators=(",", ":"))
+        fields = {"name": self.name, "lines": lines, "complete": self.complete}
+        return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> Annotated:
         """Read what `to_json` wrote."""
-        made = json.loads(text)
+        fields = json.loads(text)
         lines = tuple(
             Line(number, source, score, tuple(Piece(kind, code) for kind, code in pieces))
-            for number, source, score, pieces in made["lines"]
+            for number, source, score, pieces in fields["lines"]
         )
-        return cls(lines, made["name"], made["complete"])
+        return cls(lines, fields["name"], fields["complete"])
 
     def __str__(self) -> str:
         return self.to_text()
@@ -226,10 +226,10 @@ def parse(page: str, *, name: str = "", complete: str = "") -> Annotated:
     lines: list[Line] = []
     for _, kind, classes, body in _PRE.findall(page):
         if kind == "line":
-            found = _LINE.fullmatch(html.unescape(_TAG.sub("", body)))
+            text = _LINE.fullmatch(html.unescape(_TAG.sub("", body)))
             score = _SCORE.search(classes)
-            if found and score:
-                lines.append(Line(int(found[1]), found[2], int(score[1])))
+            if text and score:
+                lines.append(Line(int(text[1]), text[2], int(score[1])))
         elif lines and _SCORE.search(classes):
             last = lines.pop()
             lines.append(Line(last.number, last.source, last.score, tuple(_pieces(body))))

@@ -219,17 +219,17 @@ def _wants_cplus(cell: str) -> bool:
 
 
 def _no_module(match: re.Match[str], place: Place) -> str | Reading:
-    wanted = re.sub(r"[/\\]", ".", match[1])
-    parent, _, last = wanted.rpartition(".")
-    asked = re.search(r"from\s+([\w.]+)\s+cimport\s+(.*)", place.text)
-    if asked and asked[1] == parent:
+    name = re.sub(r"[/\\]", ".", match[1])
+    parent, _, last = name.rpartition(".")
+    cimport = re.search(r"from\s+([\w.]+)\s+cimport\s+(.*)", place.text)
+    if cimport and cimport[1] == parent:
         # Had the module itself not been found, that would have been said first.
         like = _members_like(parent, last)
         hint = f"Did you mean {like}?" if like else f"Look into {parent}.pxd for what it declares."
-        column = place.text.find(last, asked.start(2)) + 1
+        column = place.text.find(last, cimport.start(2)) + 1
         return Reading(f"'{parent}' has no '{last}'", place.line, column, hint)
-    if like := _module_like(wanted):
-        return f"What C declares is in {like}." if like.endswith(f".{wanted}") else f"Did you mean {like}?"
+    if like := _module_like(name):
+        return f"What C declares is in {like}." if like.endswith(f".{name}") else f"Did you mean {like}?"
     return (
         f"cimport reads C declarations from {match[1]}.pxd: say where it is with -I FOLDER. "
         f"For a Python module write import."

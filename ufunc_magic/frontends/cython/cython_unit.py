@@ -319,14 +319,14 @@ def _representatives(planned: Loops) -> list[int]:
 
 def _wanted_forms(planned: Loops) -> list[python_form.Wanted]:
     """The functions to be written as Python."""
-    wanted = [
+    forms = [
         _wanted_ufunc(planned.instances[k].signature, planned.functions[k])
         for k in _representatives(planned)[:MOST_TIMED]
     ]
     for rest in planned.rest:
-        if _samples(rest.function) and len(wanted) < MOST_TIMED:
-            wanted.append(python_form.Wanted(rest.function.name, rest.function.line))
-    return wanted
+        if _samples(rest.function) and len(forms) < MOST_TIMED:
+            forms.append(python_form.Wanted(rest.function.name, rest.function.line))
+    return forms
 
 
 def _wanted_ufunc(signature: Signature, function: CyFunction) -> python_form.Wanted:

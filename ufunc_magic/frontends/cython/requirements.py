@@ -106,8 +106,8 @@ def python_headers_remedy(include: Path, *, release: str | None = None) -> str:
         return _WINDOWS
     if made_by := _whole_python(str(include)):
         return f"{made_by} brings its headers along: this one is damaged or cut down; install Python anew with it."
-    said = _os_release() if release is None else release
-    names = dict(re.findall(r'^(\w+)="?([^"\n]*)"?$', said, re.M))
+    text = _os_release() if release is None else release
+    names = dict(re.findall(r'^(\w+)="?([^"\n]*)"?$', text, re.M))
     family = f"{names.get('ID', '')} {names.get('ID_LIKE', '')}".split()
     major, minor = sys.version_info[:2]
     words = {
