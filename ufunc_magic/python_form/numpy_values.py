@@ -18,7 +18,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from .c_arithmetic import CType
-from .math_names import KNOWN
 
 __all__ = ["ArrayValues", "FunctionTypes", "Loop", "NoVector", "Val", "called", "chained", "result_range"]
 
@@ -100,12 +99,19 @@ class FunctionTypes:
     result: CType | None = None
 
 
+_SAME = (
+    "exp exp2 expm1 log log2 log10 log1p sqrt cbrt sin cos tan sinh cosh tanh fmod hypot copysign nextafter ldexp floor "
+    "ceil trunc isnan isinf isfinite radians degrees gcd lcm fabs"
+)
+#: Python's functions, and those that only written Python has -> NumPy's.
 _FUNCTIONS = {
-    **{entry.call: entry.vector for entry in KNOWN.values() if entry.call.startswith(("math.", "cmath."))},
-    **{f"math.{name}": f"np.{name}" for name in ("radians", "degrees", "gcd", "lcm", "fabs", "isnan", "isinf")},
+    **{f"math.{name}": f"np.{name}" for name in _SAME.split()},
+    **{f"cmath.{name}": f"np.{name}" for name in "exp log sqrt sin cos tan sinh cosh tanh".split()},
+    **{f"{m}.a{name}": f"np.arc{name}" for m in ("math", "cmath") for name in "sin cos tan sinh cosh tanh".split()},
     **{f"_{name}": f"np.{name}" for name in ("fmin", "fmax", "floor", "ceil", "trunc", "rint")},
+    "math.atan2": "np.arctan2",
+    "cmath.phase": "np.angle",
     "_cabs": "np.abs",
-    "math.pow": "",
 }
 _CONSTANTS = {f"math.{name}": f"np.{name}" for name in ("pi", "e", "inf", "nan")} | {"math.tau": "(2 * np.pi)"}
 _BOOLEAN = frozenset(("np.isnan", "np.isinf", "np.isfinite", "np.signbit"))
