@@ -19,7 +19,7 @@ from ufunc_magic.render import Report, assembly, source_views as show
 from ufunc_magic.render.assembly import HotLoop, Placed
 from ufunc_magic.render.progress import Bar, Notebook, Progress, Terminal
 from ufunc_magic.render.source_views import AnnotatedCell, Assembly, generated, plain_words, read_remarks
-from ufunc_magic.runtime import Build
+from ufunc_magic.runtime import Build, LoadedObject
 from ufunc_magic.toolchain import discovery as compilers, texts_of
 
 needs_listing = pytest.mark.skipif(
@@ -324,7 +324,8 @@ def test_zig_is_refused_with_a_word_on_what_would_do(tmp_path: Path, monkeypatch
 def _report(language: str, monkeypatch: pytest.MonkeyPatch, **options: object) -> Report:
     """Of a build of nothing, whose second compilation fails the test."""
     monkeypatch.setattr("ufunc_magic.toolchain.texts_of", lambda *_, **__: pytest.fail("compiled"))
-    build = Build({}, ObjectCode(b"", Target("elf", "linux", "x86_64"), (), language), "In[3]", False, {})
+    object_code = ObjectCode(b"", Target("elf", "linux", "x86_64"), (), language)
+    build = Build(LoadedObject(object_code), "In[3]")
     return pipeline.report(build, options=make_options(dict(options)))
 
 
