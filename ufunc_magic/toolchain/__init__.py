@@ -5,8 +5,8 @@ In comes a translation unit with options; out comes a library, or a `CompileErro
 ``discovery`` finds compilers and says which options they need; ``description`` asks one what it is and can;
 ``toolchain`` compiles and links, through ``processes``, where programs are started.  ``diagnostics`` reads what
 compilers and linkers say, ``hints`` knows what to do about it, ``line_map`` puts messages about C of Cython's back on
-the lines of its cell.  ``includes`` says which headers a text may read, for the cache's key; ``doctor`` shows all of
-it; ``nvrtc`` is the room of NVIDIA's compiler.
+the lines of its cell; ``compiler_texts`` are the assembly and the remarks for ``--show``.  ``includes`` says which
+headers a text may read, for the cache's key; ``doctor`` shows all of it; ``nvrtc`` is the room of NVIDIA's compiler.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from ..lazy import lazy_names
 
 if TYPE_CHECKING:
+    from .compiler_texts import CompilerTexts as CompilerTexts, texts_of as texts_of
     from .description import Description as Description, describe as describe, libmvec_path as libmvec_path
     from .diagnostics import (
         GENERATED as GENERATED,
@@ -50,6 +51,7 @@ else:
     __getattr__ = lazy_names(
         __name__,
         {
+            "compiler_texts": "CompilerTexts texts_of",
             "description": "Description describe libmvec_path",
             "diagnostics": "GENERATED read_linker shorten source_line",
             "discovery": "FAST_MATH Toolchain base_flags base_link find find_all library_flags",
