@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .cffi_types import type_definitions as type_definitions
     from .cuda_names import PACKED as PACKED, TYPES as TYPES, VECTORS as VECTORS, stand_for as stand_for
     from .declarations import Reference as Reference
-    from .line_markers import own_lines as own_lines, with_letters as with_letters
+    from .line_markers import own_lines as own_lines
     from .parser import parse as parse, parse_preprocessed as parse_preprocessed
 else:
     __getattr__ = lazy_names(
@@ -25,7 +25,7 @@ else:
             "cffi_types": "type_definitions",
             "cuda_names": "PACKED TYPES VECTORS stand_for",
             "declarations": "Reference",
-            "line_markers": "own_lines with_letters",
+            "line_markers": "own_lines",
             "parser": "parse parse_preprocessed",
         },
     )
