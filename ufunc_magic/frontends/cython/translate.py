@@ -6,6 +6,7 @@ symbol table after its analysis.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -184,7 +185,8 @@ def _functions(run: _Run) -> list[CyFunction]:
 
 
 def _c_function(entry: Any, run: _Run) -> CyFunction:
-    kind, name = entry.type, str(entry.name).partition("[")[0]
+    # Specialisations are called mean[double], and by Cython 3.1 and 3.2 __pyx_fuse_1mean.
+    kind, name = entry.type, re.sub(r"^__pyx_fuse_\d+|\[.*", "", str(entry.name))
     optional = len(kind.args) - kind.optional_arg_count
     parameters = [
         CyParameter(str(arg.name or f"x{n}"), _ctype(arg.type), n >= optional) for n, arg in enumerate(kind.args)
