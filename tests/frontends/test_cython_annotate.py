@@ -12,7 +12,6 @@ import ufunc_magic as um
 from ufunc_magic.frontends.cython import annotate
 from ufunc_magic.frontends.cython.annotate import Annotated, Line, Piece
 from ufunc_magic.model.errors import ToolchainError
-from ufunc_magic.model.object_code import ObjectCode
 
 CELL = '''\
 # cython: language_level=3
@@ -72,11 +71,10 @@ def test_view_of_a_real_cell_survives_json(view: Annotated) -> None:
 
 
 @pytest.mark.cython
-def test_object_code_carries_the_view() -> None:
+def test_report_data_carries_the_view() -> None:
     pytest.importorskip("Cython")
     new = um.compile_cython(CELL, annotate=True, annotate_fullc=True)
-    code = ObjectCode.from_bytes(new.object_code.to_bytes())
-    view = Annotated.from_json(code.annotated)
+    view = Annotated.from_json(new.report_data.annotated)
     assert [line.source for line in view.lines[:12]] == CELL.rstrip("\n").split("\n")
     assert "__pyx_f_" in view.complete
 
