@@ -10,6 +10,7 @@ from .runtime import (
     load as load,
     loads as loads,
     realize as realize,
+    rebuild as _after,  # noqa: F401 - its name in pickles
     sandbox_with,
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import math
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,6 @@ import pytest
 
 from ufunc_magic.bench import compare, machine, report
 from ufunc_magic.bench.candidates import Candidate
-from ufunc_magic.bench.dialects import cython_text, numexpr_text
 from ufunc_magic.bench.machine import (
     Limits,
     Work,
@@ -27,6 +27,7 @@ from ufunc_magic.bench.rivals import chosen, forms, rivals
 from ufunc_magic.model import CellFunction, ObjectCode, ReportData, Target
 from ufunc_magic.model.errors import ComparisonError
 from ufunc_magic.model.options import Options
+from ufunc_magic.python_form import cython_text, numexpr_text
 from ufunc_magic.render import Comparison
 from ufunc_magic.runtime.registry import Build, LoadedObject
 
@@ -265,10 +266,15 @@ def test_numba_computes_the_same_and_tells_what_compiling_cost() -> None:
 
 
 def test_numexpr_gets_one_expression() -> None:
-    text = numexpr_text(VECTOR, name="f")
+    text = numexpr_text(ast.parse(VECTOR), name="f")
     assert text == ("where(a < 0.5, 4 * a + exp(-a), a * a + 3.5)", ("a",))
     numexpr = pytest.importorskip("numexpr", reason="numexpr is not installed")
     assert numexpr.evaluate(text[0], {"a": np.array([2.0])}).tolist() == [7.5]
+
+
+def test_a_function_called_twice_is_written_with_both_arguments() -> None:
+    twice = "def sq(x):\n    return x * x\n\n\ndef f(a, b):\n    return sq(a) - sq(b)\n"
+    assert numexpr_text(ast.parse(twice), name="f") == ("a * a - b * b", ("a", "b"))
 
 
 @pytest.mark.parametrize(
@@ -276,11 +282,11 @@ def test_numexpr_gets_one_expression() -> None:
     ["np.hypot(a, 1.0)", "a[0]", "a % 2", "b", "1 < a < 2", "f(a)", "np.where(a < 1, a, out=a)", "(lambda: a)()"],
 )
 def test_what_numexpr_has_no_words_for_is_not_said(body: str) -> None:
-    assert numexpr_text(f"def f(a):\n    return {body}\n", name="f") is None
+    assert numexpr_text(ast.parse(f"def f(a):\n    return {body}\n"), name="f") is None
 
 
 def test_cython_gets_types() -> None:
-    assert cython_text(PYTHON, name="f", letters="dd", nin=1) == (
+    assert cython_text(ast.parse(PYTHON), name="f", letters="dd", nin=1) == (
         "# cython: infer_types=True, cdivision=True\ncimport cython\nfrom libc.math cimport exp\ncdef double K = 3.5\n"
         "cdef double sq(double x) noexcept:\n    return x * x\n@cython.ufunc\ncdef double f(double a):\n"
         "    return 4 * a + exp(-a) if a < 0.5 else sq(a) + K\n"
@@ -296,7 +302,7 @@ def test_cython_gets_types() -> None:
     ],
 )
 def test_what_cython_would_not_say_the_same_way_is_not_said(letters: str, text: str) -> None:
-    assert cython_text(text, name="f", letters=letters, nin=1) is None
+    assert cython_text(ast.parse(text), name="f", letters=letters, nin=1) is None
 
 
 def test_cython_is_compiled_by_whoever_can() -> None:

@@ -21,7 +21,12 @@ from ufunc_magic.model.errors import SignatureError, ToolchainError
 from ufunc_magic.runtime import exception_codec as raising, loader, numpy_ufunc as ufunc, relocatable
 
 numba = pytest.importorskip("numba", reason="Numba is not installed")
-pytestmark = [pytest.mark.numba, pytest.mark.filterwarnings("ignore::numba.NumbaWarning")]
+llvm = pytest.importorskip("llvmlite.binding")
+pytestmark = [
+    pytest.mark.numba,
+    pytest.mark.filterwarnings("ignore::numba.NumbaWarning"),
+    pytest.mark.skipif(llvm.llvm_version_info < (17,), reason="Numba's LLVM is too old for from_numba"),
+]
 
 ROOT = Path(__file__).parents[2]
 
@@ -505,6 +510,12 @@ def test_a_process_without_numba_and_compiler_runs_it(tmp_path: Path, func: Any,
     )
     assert done.stderr == ""
     assert done.stdout.splitlines() == said
+
+
+def test_an_old_llvm_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("llvmlite.binding.llvm_version_info", (15, 0, 7))
+    with pytest.raises(ToolchainError, match=r"has LLVM 15.0.7, whose code.*\n.*pip install 'numba>=0.62'"):
+        numbacode.object_code(reciprocal, folder=tmp_path)
 
 
 def test_a_numba_that_cannot_be_read_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

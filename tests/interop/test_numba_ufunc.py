@@ -19,6 +19,7 @@ from ufunc_magic.interop.numba import install
 from ufunc_magic.toolchain import discovery as compilers
 
 numba = pytest.importorskip("numba", reason="Numba is not installed")
+llvm = pytest.importorskip("llvmlite.binding")
 TypingError = numba.core.errors.TypingError
 from ufunc_magic.interop.numba import inline_bitcode, ufunc_calls  # noqa: E402  (they import Numba)
 from ufunc_magic.interop.numba.ufunc_typing import link_of  # noqa: E402
@@ -397,6 +398,8 @@ def test_so_have_cythons(cached: None) -> None:
 def test_a_compiled_function_that_calls_a_cells_does_not_travel_alone(
     cached: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if llvm.llvm_version_info < (17,):
+        pytest.skip("Numba's LLVM is too old for from_numba")
     monkeypatch.setattr(ufunc_calls, "inline_function", lambda *_: None)
     poly = um.compile_c(LEAVES)["poly"]
     with pytest.raises(um.SignatureError, match=r"calls poly of a cell.*\nWrite it in that cell too"):

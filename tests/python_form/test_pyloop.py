@@ -725,3 +725,24 @@ def test_verifying_math_gives_annex_f_values(name: str, arguments: tuple[float, 
 
 def test_timing_uses_pythons_own_math() -> None:
     assert namespace("timing")["math"] is math
+
+
+@pytest.mark.parametrize(
+    ("words", "c", "vector"),
+    [
+        # Python's integers have no end; NumPy's must be as wide as what C calculates in.
+        ("i i -> q", "return (long long)a * b;", "return a.astype(np.int64) * b.astype(np.int64)"),
+        ("h h -> i", "return a * b;", "return a.astype(np.int32) * b.astype(np.int32)"),
+        ("I I -> I", "return a * b;", "return a * b"),
+        ("i i -> d", "return (double)a * (double)b;", "return a.astype(np.float64) * b"),
+        ("i i -> i", "return a / b;", ""),
+        ("d d -> d", "if (a < 0) return -a; a = a*a; return a + b;", "return np.where(mask, early, a + b)"),
+        ("d d -> d", "return round(a) + b;", "return _round(a) + b"),
+    ],
+)
+def test_numpys_numbers_are_cs(words: str, c: str, vector: str) -> None:
+    left, right = words.split(" -> ")[0].split()
+    spelled = {"i": "int", "q": "long long", "h": "short", "I": "unsigned", "d": "double"}
+    code = f"{spelled[words[-1]]} f({spelled[left]} a, {spelled[right]} b) {{ {c} }}"
+    made = written(Case("f", f"{left} {right} -> {words[-1]}", code))
+    assert made.vector.rstrip().rpartition("\n")[2].strip() == vector

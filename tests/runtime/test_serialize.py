@@ -27,7 +27,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 import ufunc_magic as um
-from ufunc_magic import __main__
+from ufunc_magic import __main__, serialize as door
 from ufunc_magic.model.errors import OptionError, SignatureError, TargetError
 from ufunc_magic.model.object_code import FORMAT_VERSION, ObjectCode, pack, unpack
 from ufunc_magic.render import contents
@@ -773,6 +773,23 @@ def test_a_writer_need_not_know_what_reports_want() -> None:
     for name in "annotated command diagnostics notes".split():
         del header[name]
     assert um.loads(sealed(json.dumps({**header, "entry": "twice"}).encode(), found.code)) is built().twice
+
+
+def test_what_earlier_releases_wrote_for_reports_is_read_over() -> None:
+    found = built().object_code
+    header = json.loads(found.header)
+    for function in header["functions"]:
+        function |= {"timed": [12], "cautious": False, "samples": [], "effects": ["puts"], "python_name": "f"}
+        function |= dict.fromkeys(("python", "checked", "vector", "python_reason"), "") | {"notes": ["a word"]}
+    header |= {"notes": ["a word"], "command": "cc", "annotated": "{}", "diagnostics": [{"severity": "warning"}]}
+    read = unpack(sealed(json.dumps({**header, "entry": "twice"}).encode(), found.code))
+    assert (read[0].functions, read[1]) == (found.functions, "twice")
+
+
+def test_paths_in_pickles_are_those_of_the_first_release() -> None:
+    assert b"ufunc_magic.serialize" in pickle.dumps(built().twice)
+    assert (door.realize.__module__, door.realize.__qualname__) == ("ufunc_magic.serialize", "realize")
+    assert (door._after.__module__, door._after.__qualname__) == ("ufunc_magic.serialize", "_after")
 
 
 def test_a_name_that_the_object_does_not_have_is_refused() -> None:

@@ -5,6 +5,7 @@ All are made from the Python form of the function.  One that cannot be made is n
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,10 +13,9 @@ from typing import Any
 import numpy as np
 
 from ..model import TYPES, CellFunction, ComparisonError, UfuncMagicError
-from ..python_form import namespace
+from ..python_form import cython_text, namespace, numexpr_text
 from ..render import installed
 from .candidates import Candidate, numexpr_function
-from .dialects import cython_text, numexpr_text
 from .expectation import FAULTS
 from .rounds import CLOCK, Clock
 
@@ -159,7 +159,7 @@ def _numba(code: CellFunction, clock: Clock) -> Candidate:
 def _numexpr(code: CellFunction, clock: Clock) -> Candidate:
     if installed("numexpr") is None:
         raise _Missing("numexpr is not installed (pip install numexpr)")
-    text = numexpr_text(code.vector, name=code.python_name) if code.vector and code.nout == 1 else None
+    text = numexpr_text(ast.parse(code.vector), name=code.python_name) if code.vector and code.nout == 1 else None
     if text is None:
         raise _Missing("the function cannot be said as an expression of numexpr's")
     expression, order = text
@@ -176,7 +176,7 @@ def _numexpr(code: CellFunction, clock: Clock) -> Candidate:
 def _cython(code: CellFunction, compile_cython: CompileCython | None, clock: Clock) -> Candidate:
     if compile_cython is None or installed("Cython") is None:
         raise _Missing("Cython is not installed (pip install cython)")
-    text = cython_text(code.python, name=code.python_name, letters=_letters(code), nin=code.nin)
+    text = cython_text(ast.parse(code.python), name=code.python_name, letters=_letters(code), nin=code.nin)
     if text is None:
         raise _Missing("the function cannot be written as typed Cython")
     start = clock()

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 from .. import codegen, toolchain
-from ..model import CompileError, Diagnostic, Options, ParseError, Unit
+from ..model import CompileError, Options, ParseError, Unit
 from ..toolchain import GENERATED
 from . import c, ufunc_comment
 from .native import storage
 
 __all__ = [
+    "blaming_the_cell",
     "bodies_need_preprocessor",
-    "compiled",
     "fault_alone",
     "nothing_to_bind",
     "preprocessed",
@@ -106,48 +107,31 @@ def nothing_to_bind(unit: Unit, name: str) -> ParseError:
     return ParseError(f"{name} defines no C function.", remedy="Write one, such as: double f(double x) { return 2*x; }")
 
 
-def compiled(
+@contextlib.contextmanager
+def blaming_the_cell(
     tool: toolchain.Toolchain,
-    translation: codegen.Translation,
+    source: str,
     *,
-    output: Path,
     flags: Sequence[str],
-    link: Sequence[str],
-    extra_sources: Sequence[str | Path],
     options: Options,
     name: str,
-    cell: str,
+    folder: Path,
     before: str = "",
-) -> tuple[Diagnostic, ...]:
-    """Compile the unit of a cell; where only generated code is refused, say what is wrong with the cell alone.
+) -> Iterator[None]:
+    """Around the compilation of a unit: where only generated code is refused, say what is wrong with the cell alone.
 
     Parameters
     ----------
     before : str
         What stands before the cell in its unit and is needed to compile it alone.
-
-    Raises
-    ------
-    CompileError, LinkError, ToolchainError
     """
     try:
-        return toolchain.compile_shared(
-            tool,
-            translation.text,
-            output=output,
-            flags=flags,
-            link=link,
-            extra_sources=extra_sources,
-            name=name,
-            cell=cell,
-            storage=storage(),
-        )
+        yield
     except CompileError as fault:
         if any(d.severity == "error" and d.file != GENERATED for d in fault.diagnostics):
             raise
         # An open brace of the cell shows first in what follows it.
-        folder = output.parent
-        alone = fault_alone(tool, cell, flags=flags, options=options, name=name, folder=folder, before=before)
+        alone = fault_alone(tool, source, flags=flags, options=options, name=name, folder=folder, before=before)
         raise (alone or fault) from None
 
 

@@ -1,4 +1,8 @@
-"""The values that all rooms speak of: options, signatures, object code, diagnostics, errors.  Imports no room."""
+"""The values that all rooms speak of; frozen, of text and numbers.  Imports no room.
+
+``options`` what the user asked for, ``signature`` what a function looks like to NumPy, ``object_code`` what is
+compiled and travels, ``report_data`` what stands beside it for the report, ``errors`` diagnostics and exceptions.
+"""
 
 from __future__ import annotations
 

@@ -226,9 +226,8 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         # Whatever goes wrong from here on, this cell's earlier functions must not stay behind.
         self.names.forget(cell, cell_id=self._cell_id)
         options = self._options(line, language)
-        return None if options is None else self._run(cell, options, language)
-
-    def _run(self, cell: str, options: Options, language: Language) -> Report | None:
+        if options is None:
+            return None
         from .. import pipeline
 
         assert self.shell is not None

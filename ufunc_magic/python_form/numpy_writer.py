@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
+from .c_arithmetic import DOUBLE
 from .dataflow import alive, ends, gives_back, loaded, names_assigned, seen_dimensions, without_aliases
 from .math_names import HELPERS
 from .numpy_reductions import Reductions
@@ -44,9 +45,10 @@ def numpy_text(
         C's types of all functions in ``tree``; without them its numbers are what the arrays are.
     """
     without_aliases(tree)
-    functions = {
-        node.name: node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name not in HELPERS
-    }
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    functions = {name: node for name, node in functions.items() if name not in HELPERS or name == "_round"}
+    if types:
+        types = {**types, "_round": FunctionTypes((DOUBLE,), DOUBLE)}
     if any(node.decorator_list for node in functions.values()):
         return ""
     constants = [node for node in tree.body if isinstance(node, ast.Assign)]

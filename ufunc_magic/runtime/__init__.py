@@ -1,4 +1,11 @@
-"""Object code to ufuncs and back to bytes: all that a worker needs; it reaches no compiler."""
+"""Object code to ufuncs and back to bytes: all that a worker needs; it reaches no compiler.
+
+In goes ObjectCode, or its bytes; out come NumPy ufuncs and functions, as a `Build`.  ``registry`` opens object code
+once (`load`, `loaded`), with ``loader`` for libraries and modules, ``relocatable`` where there was no linker,
+``numpy_ufunc`` and ``cffi_function`` for the functions, ``device`` for those of the GPU; ``pickling`` is pickles,
+`dumps` and `loads`; ``exception_codec`` and ``c_library`` are for code that runs.  A ufunc carries its `UfuncLoops`
+(`loops_of`), which keep the `LoadedObject`; `origin_of` says where any function of ours comes from.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +29,7 @@ if TYPE_CHECKING:
         loads as loads,
         origin_of as origin_of,
         realize as realize,
+        rebuild as rebuild,
         secret as secret,
     )
     from .registry import (
@@ -41,7 +49,7 @@ else:
             "exception_codec": "exception",
             "loader": "Library cpu_features here memory_file",
             "numpy_ufunc": "letters loops_of",
-            "pickling": "Origin adopt carried carry dumps function_of loads origin_of realize secret",
+            "pickling": "Origin adopt carried carry dumps function_of loads origin_of realize rebuild secret",
             "registry": "Build LoadedObject load loaded sandbox_with",
             "relocatable": "PRELOAD",
         },

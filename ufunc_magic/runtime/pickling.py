@@ -24,7 +24,19 @@ from .cffi_function import PlainFunction
 from .numpy_ufunc import loops_of
 from .registry import Build, LoadedObject, load
 
-__all__ = ["Origin", "adopt", "carried", "carry", "dumps", "function_of", "loads", "origin_of", "realize", "secret"]
+__all__ = [
+    "Origin",
+    "adopt",
+    "carried",
+    "carry",
+    "dumps",
+    "function_of",
+    "loads",
+    "origin_of",
+    "realize",
+    "rebuild",
+    "secret",
+]
 
 _Reduced = str | tuple[Any, ...]
 
@@ -102,10 +114,6 @@ def _remember(data: bytes, key: bytes, object_code: ObjectCode, entry: str) -> t
         _known.clear()
     _known[data[-32:]] = (data, key, object_code, entry)
     return object_code, entry
-
-
-# Pickles name the door that never moves, not this file.
-realize.__module__ = f"{__name__.partition('.')[0]}.serialize"
 
 
 @dataclass(frozen=True)
@@ -283,13 +291,13 @@ def _instance_reducer(previous: Callable[[Any], _Reduced] | None) -> Callable[[A
         parts = (reduced[0], *reduced[1])
         places = tuple(n for n, value in enumerate(parts) if value is kind)
         make, *arguments = (None if n in places else value for n, value in enumerate(parts))
-        return _after, (build, make, tuple(arguments), name, places), *reduced[2:]
+        return rebuild, (build, make, tuple(arguments), name, places), *reduced[2:]
 
     return reduce
 
 
-def _after(build: Build, make: Any, arguments: tuple[Any, ...], name: str = "", places: tuple[int, ...] = ()) -> Any:
-    """What pickles of objects call, with the Build that has their class; the path of this function never changes.
+def rebuild(build: Build, make: Any, arguments: tuple[Any, ...], name: str = "", places: tuple[int, ...] = ()) -> Any:
+    """What pickles of objects call, with the Build that has their class; the path in pickles never changes.
 
     ``name`` is the class's in the Build; at ``places`` among the callable (0) and its arguments, it is meant.
     """
@@ -297,6 +305,11 @@ def _after(build: Build, make: Any, arguments: tuple[Any, ...], name: str = "", 
     make, *values = (kind if n in places else value for n, value in enumerate((make, *arguments)))
     return make(*values)
 
+
+# Pickles name the door that never moves, and there the names of the first release.
+_DOOR = f"{__name__.partition('.')[0]}.serialize"
+realize.__module__ = _DOOR
+rebuild.__module__, rebuild.__qualname__ = _DOOR, "_after"
 
 copyreg.pickle(np.ufunc, _reducer(copyreg.dispatch_table.get(np.ufunc)))
 copyreg.pickle(Build, _reducer(None))

@@ -92,17 +92,18 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
     with ThreadPoolExecutor(1, thread_name_prefix="ufunc_magic-python-form") as pool:
         # The compiler is a process of its own, so the Python forms cost nothing meanwhile.
         forms = pool.submit(python_forms)
-        diagnostics = cell_settings.compiled(
-            tool,
-            translation,
-            output=library,
-            flags=flags,
-            link=link,
-            extra_sources=[driver, *options.src],
-            options=options,
-            name=name,
-            cell=source,
-        )
+        with cell_settings.blaming_the_cell(tool, source, flags=flags, options=options, name=name, folder=folder):
+            diagnostics = toolchain.compile_shared(
+                tool,
+                translation.text,
+                output=library,
+                flags=flags,
+                link=link,
+                extra_sources=[driver, *options.src],
+                name=name,
+                cell=source,
+                storage=native.storage(),
+            )
     code = library.read_bytes()
 
     # What the object code says of them.

@@ -69,18 +69,20 @@ def _compiled(source: str, *, options: Options, name: str, folder: Path, tool: t
         written = pool.submit(python_forms, reading.text, shown, unit, options)
         checked = pool.submit(nvrtc_check.check, source, unit=unit, options=options, name=name)
         library = folder / "cell.so"
-        diagnostics = cell_settings.compiled(
-            tool,
-            translation,
-            output=library,
-            flags=flags,
-            link=link,
-            extra_sources=[native.driver(tool, parallel=bool(options.parallel), folder=folder), *options.src],
-            options=options,
-            name=name,
-            cell=source,
-            before=shim,
-        )
+        with cell_settings.blaming_the_cell(
+            tool, source, flags=flags, options=options, name=name, folder=folder, before=shim
+        ):
+            diagnostics = toolchain.compile_shared(
+                tool,
+                translation.text,
+                output=library,
+                flags=flags,
+                link=link,
+                extra_sources=[native.driver(tool, parallel=bool(options.parallel), folder=folder), *options.src],
+                name=name,
+                cell=source,
+                storage=native.storage(),
+            )
         python, verdict = written.result(), checked.result()
     code = library.read_bytes()
     functions, notes = entries(

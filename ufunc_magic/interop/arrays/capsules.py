@@ -1,21 +1,20 @@
 """PyCapsules: plain pointers with an owner, and the tensors of the DLPack standard.
 
-The layouts are those of ``dlpack.h`` 1.0 (https://dmlc.github.io/dlpack/latest/c_api.html).
+The layouts are those of ``dlpack.h`` 1.0 (https://dmlc.github.io/dlpack/latest/c_api.html).  NumPy's own
+``from_dlpack`` makes every tensor of the first version read-only, and takes one before its shape can be refused.
 """
 
 from __future__ import annotations
 
 import ctypes
-import importlib
 import sys
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ...model import ArgumentError
 
-__all__ = ["Tensor", "address_of", "is_capsule", "make", "name_of", "plain", "tensor"]
+__all__ = ["Tensor", "address_of", "is_capsule", "name_of", "plain_pointer", "pointer_capsule"]
 
 
 def _python_api(name: str, result: Any, *arguments: Any) -> Any:
@@ -26,14 +25,11 @@ _get_name = _python_api("PyCapsule_GetName", ctypes.c_char_p, ctypes.py_object)
 _set_name = _python_api("PyCapsule_SetName", ctypes.c_int, ctypes.py_object, ctypes.c_char_p)
 _get_pointer = _python_api("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
 _new = _python_api("PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
-_keep = _python_api("Py_IncRef", None, ctypes.py_object)
-_PyCapsule = type(importlib.import_module("numpy._core._multiarray_umath")._UFUNC_API)
+_incref = _python_api("Py_IncRef", None, ctypes.py_object)
+_PyCapsule = type(_new(1, None, None))
 
 #: Capsules whose pointer is no memory of elements: Arrow's structures.
 _STRUCTURES = ("arrow_schema", "arrow_array", "arrow_array_stream", "arrow_device_array", "arrow_device_array_stream")
-#: What the standard calls a tensor's capsule, and what it becomes when somebody has taken the tensor.  The capsule
-#: keeps a pointer to its name.
-_TAKEN = {"dltensor": b"used_dltensor", "dltensor_versioned": b"used_dltensor_versioned"}
 
 
 def is_capsule(value: object) -> bool:
@@ -41,7 +37,7 @@ def is_capsule(value: object) -> bool:
     return type(value) is _PyCapsule
 
 
-def plain(value: object) -> int | None:
+def plain_pointer(value: object) -> int | None:
     """The pointer in a capsule that has no name; None for all else."""
     if type(value) is not _PyCapsule:
         return None
@@ -85,27 +81,25 @@ def address_of(capsule: object, name: str) -> int:
     return address
 
 
-# ------------------------------------------------------------------------- capsules of our own
-
-#: What the capsules that we made keep alive, by their own address.
-_owned: dict[int, object] = {}
+#: What our capsules keep alive, by their own address: a capsule's context would do, and cost twice the time.
+_owners: dict[int, object] = {}
 
 
-def _forget(capsule: int) -> None:
-    _owned.pop(capsule, None)
+def _release(capsule: int) -> None:
+    _owners.pop(capsule, None)
 
 
-_release = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(_forget)
+_destructor = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(_release)
 # The last capsules die when the modules are gone.
-_keep(_release)
-_RELEASE = ctypes.cast(_release, ctypes.c_void_p).value
+_incref(_destructor)
+_DESTRUCTOR = ctypes.cast(_destructor, ctypes.c_void_p).value
 
 
-def make(address: int, *, owner: object) -> Any:
+def pointer_capsule(address: int, *, owner: object) -> Any:
     """A capsule without a name that holds ``address`` and keeps ``owner`` alive."""
-    made = _new(address, None, _RELEASE)
-    _owned[id(made)] = owner
-    return made
+    capsule = _new(address, None, _DESTRUCTOR)
+    _owners[id(capsule)] = owner
+    return capsule
 
 
 # ------------------------------------------------------------------------------------- DLPack
@@ -126,9 +120,6 @@ class _DLTensor(ctypes.Structure):
     )
 
 
-_Deleter = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
-
-
 class _Managed(ctypes.Structure):
     _fields_ = (("tensor", _DLTensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p))
 
@@ -144,74 +135,62 @@ class _Versioned(ctypes.Structure):
     )
 
 
+_Deleter = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
 #: kDLInt, kDLUInt, kDLFloat, kDLComplex, kDLBool.
 _CODES = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}
-_CPU, _GPU = (1, 3, 11), (2, 13)
+_DEVICES = {**dict.fromkeys((1, 3, 11), "cpu"), **dict.fromkeys((2, 13), "cuda")}
 
 
-class _Taken:
-    """A tensor that is ours now; its deleter is called with the last reference."""
-
-    def __init__(self, address: int, deleter: int | None) -> None:
-        self._address = address
-        self._delete = _Deleter(deleter) if deleter else None
-
-    def __del__(self) -> None:
-        if self._delete is not None:
-            self._delete(self._address)
+#: What a capsule becomes when somebody has taken its tensor: it keeps a pointer to its name.
+_USED = {"dltensor": b"used_dltensor", "dltensor_versioned": b"used_dltensor_versioned"}
 
 
-@dataclass(frozen=True)
 class Tensor:
-    """What a capsule of DLPack says of its tensor; strides in bytes."""
+    """What a capsule of DLPack says of its tensor, which stays in it until `take`; strides in bytes.
 
-    capsule: Any
-    name: str
-    address: int
-    shape: tuple[int, ...]
-    strides: tuple[int, ...] | None
-    dtype: np.dtype[Any]
-    readonly: bool
-    device: str
-    device_id: int
-
-    def take(self) -> object:
-        """Become its owner: what is returned gives the memory back when it dies."""
-        at = address_of(self.capsule, self.name)
-        managed = _kind(self.name).from_address(at)
-        taken = _Taken(at, managed.deleter)
-        _set_name(self.capsule, _TAKEN[self.name])
-        return taken
-
-
-def tensor(capsule: object, name: str) -> Tensor:
-    """Read a capsule of the name "dltensor" or "dltensor_versioned", which stays as it is.
+    Parameters
+    ----------
+    capsule : PyCapsule
+    name : {"dltensor", "dltensor_versioned"}
+        Its name.
 
     Raises
     ------
     ArgumentError
         If it is of a version or a type that is not known here.
     """
-    managed = _kind(name).from_address(address_of(capsule, name))
-    if isinstance(managed, _Versioned) and managed.major != 1:
-        raise ArgumentError(
-            f"The capsule holds a tensor of DLPack {managed.major}.{managed.minor}; version 1 is read here.",
-            remedy="Ask its library with max_version=(1, 0).",
-        )
-    t = managed.tensor
-    letter = _CODES.get(t.code)
-    if letter is None or t.lanes != 1 or t.bits % 8:
-        raise ArgumentError(
-            f"The tensor is of DLPack's type {t.code} with {t.bits} bits and {t.lanes} lanes, which NumPy has not.",
-            remedy="Convert it with its own library first.",
-        )
-    dtype = np.dtype(f"{letter}{t.bits // 8}")
-    shape = tuple(t.shape[: t.ndim]) if t.ndim else ()
-    strides = tuple(s * dtype.itemsize for s in t.strides[: t.ndim]) if t.strides and t.ndim else None
-    device = "cpu" if t.device_type in _CPU else "cuda" if t.device_type in _GPU else f"DLPack device {t.device_type}"
-    readonly = isinstance(managed, _Versioned) and bool(managed.flags & 1)
-    return Tensor(capsule, name, t.data + t.byte_offset, shape, strides, dtype, readonly, device, t.device_id)
 
+    _delete: Any = None
 
-def _kind(name: str) -> Any:
-    return _Managed if name == "dltensor" else _Versioned
+    def __init__(self, capsule: Any, name: str) -> None:
+        self._capsule, self._name, self._at = capsule, name, address_of(capsule, name)
+        managed = (_Managed if name == "dltensor" else _Versioned).from_address(self._at)
+        if isinstance(managed, _Versioned) and managed.major != 1:
+            raise ArgumentError(
+                f"The capsule holds a tensor of DLPack {managed.major}.{managed.minor}; version 1 is read here.",
+                remedy="Ask its library with max_version=(1, 0).",
+            )
+        self._deleter = managed.deleter
+        t = managed.tensor
+        letter = _CODES.get(t.code)
+        if letter is None or t.lanes != 1 or t.bits % 8:
+            raise ArgumentError(
+                f"The tensor is of DLPack's type {t.code} with {t.bits} bits and {t.lanes} lanes, which NumPy has not.",
+                remedy="Convert it with its own library first.",
+            )
+        self.dtype = np.dtype(f"{letter}{t.bits // 8}")
+        self.shape = tuple(t.shape[: t.ndim]) if t.ndim else ()
+        steps = t.strides[: t.ndim] if t.strides and t.ndim else None
+        self.strides = None if steps is None else tuple(step * self.dtype.itemsize for step in steps)
+        self.address = t.data + t.byte_offset
+        self.readonly = isinstance(managed, _Versioned) and bool(managed.flags & 1)
+        self.device, self.device_id = _DEVICES.get(t.device_type, f"DLPack device {t.device_type}"), t.device_id
+
+    def take(self) -> None:
+        """Become the tensor's owner: its deleter is called when this object dies."""
+        self._delete = _Deleter(self._deleter) if self._deleter else None
+        _set_name(self._capsule, _USED[self._name])
+
+    def __del__(self) -> None:
+        if self._delete is not None:
+            self._delete(self._at)

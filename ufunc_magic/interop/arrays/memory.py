@@ -15,32 +15,6 @@ from . import capsules
 
 __all__ = ["Memory", "describe", "on_gpu"]
 
-#: C's names of numbers, as cffi spells them.
-_C_TYPES = {
-    "float": "f",
-    "double": "d",
-    "long double": "g",
-    "_Bool": "?",
-    "signed char": "b",
-    "unsigned char": "B",
-    "short": "h",
-    "unsigned short": "H",
-    "int": "i",
-    "unsigned int": "I",
-    "long": "l",
-    "unsigned long": "L",
-    "long long": "q",
-    "unsigned long long": "Q",
-    "size_t": "N",
-    "ssize_t": "n",
-    "ptrdiff_t": "n",
-    "intptr_t": "n",
-    "uintptr_t": "N",
-    "_cffi_float_complex_t": "F",
-    "_cffi_double_complex_t": "D",
-    **{f"{sign}int{bits}_t": f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
-}
-
 
 @dataclass(frozen=True)
 class Memory:
@@ -72,6 +46,12 @@ class Memory:
     device_id: int | None = None
     array: Any = None
 
+    def claim(self, owner: object) -> object:
+        """Everything that an array over it keeps alive, beside ``owner``; the tensor of a capsule is taken now."""
+        if isinstance(self.owner, capsules.Tensor):
+            self.owner.take()
+        return self.owner if owner is None else owner if self.owner is None else (self.owner, owner)
+
 
 def describe(value: Any) -> Memory:
     """See what ``value`` is.
@@ -86,14 +66,16 @@ def describe(value: Any) -> Memory:
     if capsules.is_capsule(value):
         return _of_capsule(value)
     if isinstance(value, ctypes._Pointer | ctypes.c_void_p | ctypes.c_char_p):
-        return Memory(ctypes.cast(value, ctypes.c_void_p).value or 0, value, dtype=_of_ctypes(value))
+        return Memory(ctypes.cast(value, ctypes.c_void_p).value or 0, value, dtype=_ctypes_dtype(value))
     if type(value).__module__ == "_cffi_backend" and hasattr(sys.modules.get("_cffi_backend"), "typeof"):
         return _of_cffi(value)
     if on_gpu(value):
         return _of_gpu(value)
     if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__"):
-        return _of_capsule(_lent(value))
-    return _of_array(value, _host_array(value))
+        return _of_capsule(_dlpack_capsule(value))
+    array = _host_array(value)
+    address, readonly = array.__array_interface__["data"]
+    return Memory(address, array, array.shape, array.strides, array.dtype, readonly, "cpu", None, array)
 
 
 def on_gpu(value: Any) -> bool:
@@ -115,16 +97,8 @@ def _of_capsule(capsule: Any) -> Memory:
     name = capsules.name_of(capsule)
     if name not in ("dltensor", "dltensor_versioned"):
         return Memory(capsules.address_of(capsule, name), capsule)
-    seen = capsules.tensor(capsule, name)
-    return Memory(seen.address, seen, seen.shape, seen.strides, seen.dtype, seen.readonly, seen.device, seen.device_id)
-
-
-def _of_array(value: Any, array: np.ndarray[Any, Any]) -> Memory:
-    address = array.__array_interface__["data"][0]
-    owner = value if array is value else array
-    return Memory(
-        address, owner, array.shape, array.strides, array.dtype, not array.flags.writeable, "cpu", None, array
-    )
+    t = capsules.Tensor(capsule, name)
+    return Memory(t.address, t, t.shape, t.strides, t.dtype, t.readonly, t.device, t.device_id)
 
 
 def _host_array(value: Any) -> np.ndarray[Any, Any]:
@@ -151,7 +125,7 @@ def _host_array(value: Any) -> np.ndarray[Any, Any]:
     )
 
 
-def _lent(value: Any) -> Any:
+def _dlpack_capsule(value: Any) -> Any:
     """The capsule of an array in the host's memory."""
     try:
         try:
@@ -170,22 +144,17 @@ def _of_gpu(value: Any) -> Memory:
     if _is_cupys(value):
         place = value.device.id
         return Memory(value.data.ptr, value, value.shape, value.strides, value.dtype, False, "cuda", place, value)
-    told = getattr(value, "__cuda_array_interface__", None)
-    if told is None:
+    interface = getattr(value, "__cuda_array_interface__", None)
+    if interface is None:
         return Memory(0, value, device="cuda")  # DLPack alone: CuPy asks for it
-    strides = told.get("strides")
+    (address, readonly), strides = interface["data"], interface.get("strides")
+    strides = None if strides is None else tuple(strides)
     return Memory(
-        told["data"][0],
-        value,
-        tuple(told["shape"]),
-        None if strides is None else tuple(strides),
-        np.dtype(told["typestr"]),
-        bool(told["data"][1]),
-        "cuda",
+        address, value, tuple(interface["shape"]), strides, np.dtype(interface["typestr"]), bool(readonly), "cuda"
     )
 
 
-def _of_ctypes(value: Any) -> np.dtype[Any] | None:
+def _ctypes_dtype(value: Any) -> np.dtype[Any] | None:
     kind = getattr(type(value), "_type_", None)
     simple = isinstance(kind, type) and issubclass(kind, ctypes._SimpleCData) and not issubclass(kind, ctypes._Pointer)
     try:
@@ -202,18 +171,26 @@ def _of_cffi(value: Any) -> Memory:
             f"A cffi value of the type {kind.cname!r} is no pointer.", remedy="Give ffi.addressof(x), or an array."
         )
     address = int(backend.cast(backend.new_primitive_type("uintptr_t"), value))
-    shape: tuple[int, ...] = ()
-    item, first = kind, True
+    if kind.kind == "pointer":
+        return Memory(address, value, dtype=_cffi_dtype(backend, kind.item))
+    # Only the outermost may be open, and then the value itself knows.
+    shape, item = [len(value)], kind.item
     while item.kind == "array":
-        # Only the outermost may be open, and then the value itself knows.
-        shape += (len(value) if first else item.length,)
-        item, first = item.item, False
-    dtype = _number(item if kind.kind == "array" else kind.item)
-    if kind.kind == "pointer" or dtype is None:
-        return Memory(address, value, dtype=dtype)
-    return Memory(address, value, shape, None, dtype, device="cpu")
+        shape.append(item.length)
+        item = item.item
+    dtype = _cffi_dtype(backend, item)
+    if dtype is None:
+        return Memory(address, value)
+    return Memory(address, value, tuple(shape), None, dtype, device="cpu")
 
 
-def _number(kind: Any) -> np.dtype[Any] | None:
-    letter = _C_TYPES.get(kind.cname) if kind.kind == "primitive" else None
-    return None if letter is None else np.dtype(letter)
+def _cffi_dtype(backend: Any, kind: Any) -> np.dtype[Any] | None:
+    """NumPy's type of C's numbers; characters are none."""
+    name = kind.cname
+    if kind.kind != "primitive" or name in ("char", "wchar_t", "char16_t", "char32_t"):
+        return None
+    if name == "_Bool":
+        return np.dtype(bool)
+    real = "float" in name or "double" in name
+    letter = "c" if "complex" in name else "f" if real else "i" if int(backend.cast(kind, -1)) < 0 else "u"
+    return np.dtype(f"{letter}{backend.sizeof(kind)}")

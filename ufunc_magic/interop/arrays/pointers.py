@@ -9,6 +9,8 @@ import ctypes
 import math
 import sys
 from collections.abc import Sequence
+from functools import lru_cache
+from operator import index
 from typing import Any, Literal
 
 import numpy as np
@@ -17,7 +19,6 @@ from ...model import ArgumentError, ToolchainError
 from ...runtime import device as gpu
 from . import capsules
 from .memory import Memory, describe, on_gpu
-from .memory_layout import TOP, Element, as_it_is, asked_for, check_address, check_alignment, element, fitted
 
 __all__ = ["asarray", "ascapsule", "pointer"]
 
@@ -25,6 +26,7 @@ __all__ = ["asarray", "ascapsule", "pointer"]
 #: ``numpy/ndarraytypes.h``, which compiled extensions read in place, too.
 _DATA = object.__basicsize__
 _field = ctypes.c_size_t.from_address
+_PLACES = {"cpu": "the CPU", "cuda": "a GPU"}
 
 
 class _Lent(ctypes.Array[ctypes.c_char]):
@@ -84,28 +86,29 @@ def asarray(
         of something else or used up.
     """
     if device == "cpu":  # first what a host calls for each of its frames
-        address = obj if type(obj) is int else capsules.plain(obj)
+        address = obj if type(obj) is int else capsules.plain_pointer(obj)
         if address is not None:
-            sizes, kind, steps = asked_for(shape, dtype, strides)
+            sizes, kind, steps = _layout(shape, dtype, strides)
             if address is not obj:
                 owner = obj if owner is None else (obj, owner)
             return _on_cpu(address, sizes, kind, steps, readonly=False, owner=owner)
-    if device not in ("cpu", "cuda"):
+    if device not in _PLACES:
         raise ArgumentError(f"device={device!r} is no place for an array.", remedy="Write 'cpu' or 'cuda'.")
-    seen = describe(obj)
-    if seen.device not in ("", device):
+    memory = describe(obj)
+    if memory.device not in ("", device):
+        known = memory.device in _PLACES
         raise ArgumentError(
-            f"The {type(obj).__name__} holds memory of {_place(seen.device)}, not of {_place(device)}.",
-            remedy=f"Write device={seen.device!r}." if seen.device in ("cpu", "cuda") else "Copy it to the CPU first.",
+            f"The {type(obj).__name__} holds memory of {_PLACES.get(memory.device, memory.device)}, "
+            f"not of {_PLACES[device]}.",
+            remedy=f"Write device={memory.device!r}." if known else "Copy it to the CPU first.",
         )
     if device == "cuda":
-        return _of_gpu(seen, shape, dtype, strides, owner, device_id)
-    if seen.array is not None and owner is None and strides is None and as_it_is(seen, shape, dtype):
-        check_alignment(seen.address, seen.array.strides, element(seen.array.dtype))
-        return seen.array
-    sizes, kind, steps = fitted(seen, shape, dtype, strides)
-    kept = _kept(seen, owner)
-    return _on_cpu(seen.address, sizes, kind, steps, readonly=seen.readonly, owner=kept)
+        return _of_gpu(memory, shape, dtype, strides, owner, device_id)
+    if owner is None and strides is None and _fits(memory, shape, dtype):
+        _check_alignment(memory.address, memory.array.strides, _dtype(memory.array.dtype))
+        return memory.array
+    sizes, kind, steps = _layout_over(memory, shape, dtype, strides)
+    return _on_cpu(memory.address, sizes, kind, steps, readonly=memory.readonly, owner=memory.claim(owner))
 
 
 def ascapsule(array: Any, *, kind: Literal["dlpack", "pointer"] = "dlpack") -> Any:
@@ -129,7 +132,7 @@ def ascapsule(array: Any, *, kind: Literal["dlpack", "pointer"] = "dlpack") -> A
         address = pointer(array)
         if not address or not getattr(array, "size", 1):
             raise ArgumentError("An empty array has no first element to point to.", remedy="Use kind='dlpack'.")
-        return capsules.make(address, owner=array)
+        return capsules.pointer_capsule(address, owner=array)
     if kind != "dlpack":
         raise ArgumentError(f"kind={kind!r} is no kind of capsule.", remedy="Write 'dlpack' or 'pointer'.")
     try:
@@ -160,13 +163,13 @@ def pointer(array: Any) -> int:
         return int(on_device)
     if hasattr(array, "data_ptr"):  # torch
         return int(array.data_ptr())
-    told = getattr(array, "__cuda_array_interface__" if on_gpu(array) else "__array_interface__", None)
-    if told is None:
+    interface = getattr(array, "__cuda_array_interface__" if on_gpu(array) else "__array_interface__", None)
+    if interface is None:
         raise ArgumentError(
             f"{type(array).__name__} is no array whose address could be asked for.",
             remedy="Give an array of NumPy, CuPy or torch.",
         )
-    return int(told["data"][0])
+    return int(interface["data"][0])
 
 
 # ----------------------------------------------------------------------------------- the arrays
@@ -175,58 +178,196 @@ def pointer(array: Any) -> int:
 def _on_cpu(
     address: int,
     shape: tuple[int, ...],
-    kind: Element,
+    kind: np.dtype[Any],
     strides: tuple[int, ...] | None,
     *,
     readonly: bool,
     owner: object,
 ) -> np.ndarray[Any, Any]:
-    taken, first = kind.size * math.prod(shape), 0
-    if not taken or not 0 < address <= TOP - taken or strides is not None or address % kind.alignment:
-        first, last = check_address(address, shape, kind, strides)
+    total, first = kind.itemsize * math.prod(shape), 0
+    if not total or not 0 < address <= _TOP - total or strides is not None or address % kind.alignment:
+        first, last = _checked_extent(address, shape, kind, strides)
         if first == last:  # the address of nothing may be null, which NumPy takes for a wish to allocate
-            return np.empty(shape, kind.dtype)
+            return np.empty(shape, kind)
     lent = _Lent.from_address(address + first)
     lent.owner = owner
     buffer: Any = memoryview(lent).toreadonly() if readonly else lent
-    return np.ndarray(shape, kind.dtype, buffer, -first, strides)
+    return np.ndarray(shape, kind, buffer, -first, strides)
 
 
-def _of_gpu(seen: Memory, shape: Any, dtype: Any, strides: Any, owner: object, device_id: int) -> Any:
+def _of_gpu(memory: Memory, shape: Any, dtype: Any, strides: Any, owner: object, device_id: int) -> Any:
     try:
-        gpu.cupy()
+        cupy = gpu.cupy()
     except ImportError as fault:
         # What can be done about it is in the reason.
         what, _, remedy = gpu.missing().partition(": ")
         raise ToolchainError(f"An array on a GPU is CuPy's: {what}.", remedy=f"{remedy or 'Repair CuPy'}.") from fault
-    if seen.readonly:
+    if memory.readonly:
         raise ArgumentError(
             "The memory on the GPU is read-only, and CuPy has no read-only arrays.", remedy="Copy it on its own side."
         )
-    if seen.array is not None and owner is None and strides is None and as_it_is(seen, shape, dtype):
-        return seen.array
-    if seen.device == "cuda" and seen.array is None and not isinstance(seen.owner, capsules.Tensor):
-        given: Any = gpu.cupy().from_dlpack(seen.owner) if seen.shape is None else seen.owner
+    if owner is None and strides is None and _fits(memory, shape, dtype):
+        return memory.array
+    if memory.device == "cuda" and memory.array is None and not isinstance(memory.owner, capsules.Tensor):
+        array: Any = cupy.from_dlpack(memory.owner) if memory.shape is None else memory.owner
         if owner is None and shape is None and dtype is None and strides is None:
             # CuPy's own: it waits for the stream of the array's library.
-            return gpu.cupy().asarray(given)
-        if seen.shape is None:
-            seen = Memory(pointer(given), given, given.shape, given.strides, given.dtype, device="cuda")
-    sizes, kind, steps = fitted(seen, shape, dtype, strides)
-    first, last = check_address(seen.address, sizes, kind, steps)
-    module = gpu.cupy()
-    number = device_id if seen.device_id is None else seen.device_id
-    held = _kept(seen, owner)
-    memory = module.cuda.UnownedMemory(seen.address + first, last - first, held, number)
-    start = module.cuda.MemoryPointer(memory, -first)
-    return module.ndarray(sizes, kind.dtype, memptr=start, strides=steps)
+            return cupy.asarray(array)
+        if memory.shape is None:
+            memory = Memory(pointer(array), array, array.shape, array.strides, array.dtype, device="cuda")
+    sizes, kind, steps = _layout_over(memory, shape, dtype, strides)
+    first, last = _checked_extent(memory.address, sizes, kind, steps)
+    number = device_id if memory.device_id is None else memory.device_id
+    unowned = cupy.cuda.UnownedMemory(memory.address + first, last - first, memory.claim(owner), number)
+    start = cupy.cuda.MemoryPointer(unowned, -first)
+    return cupy.ndarray(sizes, kind, memptr=start, strides=steps)
 
 
-def _kept(seen: Memory, owner: object) -> object:
-    """Everything that the array keeps alive; the tensor of a capsule is taken now."""
-    own = seen.owner.take() if isinstance(seen.owner, capsules.Tensor) else seen.owner
-    return own if owner is None else owner if own is None else (own, owner)
+# ------------------------------------------------------------------------------------------ layouts
+
+#: One more than the last address.
+_TOP = 2 * (sys.maxsize + 1)
 
 
-def _place(device: str) -> str:
-    return {"cpu": "the CPU", "cuda": "a GPU"}.get(device, device)
+@lru_cache(maxsize=256)
+def _dtype(spelled: Any) -> np.dtype[Any]:
+    dtype: np.dtype[Any] = np.dtype(spelled)
+    if dtype.hasobject:
+        raise ArgumentError(
+            f"dtype {dtype} holds Python objects, which foreign memory has not.", remedy="Give a type of numbers."
+        )
+    return dtype
+
+
+_Layout = tuple[tuple[int, ...], np.dtype[Any], tuple[int, ...] | None]
+
+
+def _layout(shape: Any, dtype: Any, strides: Any) -> _Layout:
+    """Shape, dtype and strides as NumPy spells them.
+
+    Raises
+    ------
+    ArgumentError
+        If something lacks, or is no shape, dtype or stride.
+    """
+    if shape is None or dtype is None:
+        lacking = "shape and dtype" if shape is None and dtype is None else "shape" if shape is None else "dtype"
+        raise ArgumentError(f"An address alone says nothing of its {lacking}.", remedy="Give shape and dtype.")
+    try:
+        # Records may be spelled as lists.
+        kind = _dtype(dtype if dtype.__hash__ else np.dtype(dtype))
+        sizes = shape if type(shape) is tuple else tuple(shape) if np.iterable(shape) else (shape,)
+        for size in sizes:
+            if type(size) is not int:  # NumPy's are as good
+                sizes = tuple(map(index, sizes))
+            if size < 0:
+                raise ArgumentError(f"shape={shape!r} has a negative size.", remedy="Give the number of elements.")
+        steps = None if strides is None else tuple(map(index, strides))
+    except ArgumentError:
+        raise
+    except TypeError as fault:
+        raise ArgumentError(
+            f"shape={shape!r}, dtype={dtype!r}, strides={strides!r}: {fault}.", remedy="Give whole numbers and a dtype."
+        ) from fault
+    if steps is not None and len(steps) != len(sizes):
+        raise ArgumentError(
+            f"strides={strides!r} has {len(steps)} of the {len(sizes)} steps that an array of this shape takes.",
+            remedy="Give one for each axis, in bytes.",
+        )
+    return sizes, kind, steps
+
+
+def _fits(memory: Memory, shape: Any, dtype: Any) -> bool:
+    """Whether there is an array already, of this shape and dtype."""
+    if memory.array is None or (dtype is not None and np.dtype(dtype) != memory.dtype):
+        return False
+    return shape is None or (tuple(shape) if np.iterable(shape) else (shape,)) == memory.shape
+
+
+def _layout_over(memory: Memory, shape: Any, dtype: Any, strides: Any) -> _Layout:
+    """Shape, dtype and strides over memory that may know its own.
+
+    Raises
+    ------
+    ArgumentError
+        If the memory is of another type or size.
+    """
+    own = memory.dtype
+    sizes, kind, steps = _layout(memory.shape if shape is None else shape, own if dtype is None else dtype, strides)
+    if own is not None and kind != own and not (own.itemsize == 1 and own.kind in "iuSV"):
+        raise ArgumentError(
+            f"The memory holds {own}, not {kind}.",
+            remedy=f"Leave dtype out, and write .view({str(kind)!r}) after it.",
+        )
+    if memory.shape is None:
+        return sizes, kind, steps
+    assert own is not None
+    if sizes == memory.shape and kind == own and steps is None:
+        return sizes, kind, memory.strides
+    if memory.strides is not None and not _contiguous(memory.shape, memory.strides, own.itemsize):
+        raise ArgumentError(
+            f"The memory has the shape {memory.shape} and the strides {memory.strides}: no other can be laid over it.",
+            remedy="Leave shape, dtype and strides out, and reshape what comes back.",
+        )
+    total = math.prod(memory.shape) * own.itemsize
+    first, last = _extent(sizes, kind.itemsize, steps)
+    if first < 0 or last > total or (steps is None and last != total):
+        raise ArgumentError(
+            f"shape={sizes} of {kind}{'' if steps is None else f' with strides={steps}'} takes"
+            f" {last - first} bytes{f', from {first} on' if first < 0 else ''}; the memory has {total}.",
+            remedy="Give the shape that it has.",
+        )
+    return sizes, kind, steps
+
+
+def _contiguous(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
+    step = itemsize
+    for size, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if size > 1 and stride != step:
+            return False
+        step *= size
+    return True
+
+
+def _extent(shape: tuple[int, ...], itemsize: int, strides: tuple[int, ...] | None) -> tuple[int, int]:
+    """First byte and the one after the last, counted from the element whose indices are all 0."""
+    if strides is None:
+        return 0, math.prod(shape) * itemsize
+    if 0 in shape:
+        return 0, 0
+    first, last = 0, itemsize
+    for size, stride in zip(shape, strides, strict=True):
+        if stride < 0:
+            first += (size - 1) * stride
+        else:
+            last += (size - 1) * stride
+    return first, last
+
+
+def _check_alignment(address: int, strides: tuple[int, ...] | None, dtype: np.dtype[Any]) -> None:
+    unit = dtype.alignment
+    if address % unit:
+        raise ArgumentError(
+            f"The address {address:#x} is not aligned for {dtype}, which needs a multiple of {unit}.",
+            remedy="Give the address of an element, or a dtype of packed records.",
+        )
+    if strides is not None and any(stride % unit for stride in strides):
+        raise ArgumentError(
+            f"The strides {strides} are not multiples of {unit}, as {dtype} needs them.",
+            remedy="Strides count bytes: multiply steps in elements by the item size.",
+        )
+
+
+def _checked_extent(
+    address: int, shape: tuple[int, ...], kind: np.dtype[Any], strides: tuple[int, ...] | None
+) -> tuple[int, int]:
+    first, last = _extent(shape, kind.itemsize, strides)
+    if not address and first != last:
+        raise ArgumentError("The pointer is null.", remedy="Give the address of the first element.")
+    if address + first < 0 or address + last > _TOP:
+        raise ArgumentError(
+            f"{last - first} bytes at {address:#x} are no range of memory.", remedy="Look at the address and the shape."
+        )
+    if address % kind.alignment or strides is not None:
+        _check_alignment(address, strides, kind)
+    return first, last

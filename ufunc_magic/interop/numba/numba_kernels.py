@@ -128,6 +128,12 @@ def _libraries(function: NumbaFunction) -> list[str]:
 
 def _machine() -> Any:
     """A target machine for every CPU of this architecture."""
+    if llvm.llvm_version_info[0] < 17:  # it writes pointers with the types that they point at
+        release = ".".join(map(str, llvm.llvm_version_info))
+        raise ToolchainError(
+            f"numba {numba.__version__} has LLVM {release}, whose code cannot be read here.",
+            remedy="Install a newer one: pip install 'numba>=0.62'.",
+        )
     triple = llvm.get_process_triple()
     cpu = LEVELS[0] if triple.startswith("x86_64") else ""
     try:
