@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from .c_text import words
 
-__all__ = ["Line", "own_lines", "typedefs_of", "with_letters"]
+__all__ = ["OwnLine", "own_lines", "typedefs_of", "with_letters"]
 
 _MARKER = re.compile(r'#(?:line)?[ \t]+(\d+)[ \t]+"((?:[^"\\]|\\.)*)"((?:[ \t]+\d)*)')
 _TYPEDEF = re.compile(r"\btypedef\b[^;{}]*|\busing\s+\w+\s*=[^;{}]*")
@@ -17,7 +17,7 @@ _CODE_POINT = re.compile(r"\\U([0-9a-fA-F]{8})")
 _USING = re.compile(r"using\s+(\w+)")
 
 
-class Line(NamedTuple):
+class OwnLine(NamedTuple):
     """A line of the user's: its text and where it was written (``file`` is ``""`` for the cell)."""
 
     text: str
@@ -25,7 +25,7 @@ class Line(NamedTuple):
     number: int
 
 
-def own_lines(text: str, *, cell_name: str) -> tuple[list[Line], str]:
+def own_lines(text: str, *, cell_name: str) -> tuple[list[OwnLine], str]:
     """Lines of the cell and of local headers, and the text of system headers.
 
     The markers are those of https://gcc.gnu.org/onlinedocs/cpp/Preprocessor-Output.html: flag 3 is a
@@ -44,7 +44,7 @@ def own_lines(text: str, *, cell_name: str) -> tuple[list[Line], str]:
             own = file in own_files
             continue
         if own:
-            mine.append(Line(line, "" if file == cell_name else file, number))
+            mine.append(OwnLine(line, "" if file == cell_name else file, number))
         elif line:
             system.append(line)
         number += 1

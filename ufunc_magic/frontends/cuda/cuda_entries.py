@@ -82,10 +82,9 @@ def _calls(loops: Sequence[LoopCode], translation: codegen.Translation) -> tuple
 
 def _own_types(reading: Reading) -> str:
     """Definitions of the cell's own types for cffi, where C++ needs no struct in front of their names."""
-    text = reading.source
-    if reading.text is not text:  # structs of local headers, too
-        text = "\n".join(line.text for line in c.own_lines(reading.text, cell_name=reading.name)[0])
-    lines = c.type_definitions(text).splitlines() if reading.exports else []
+    if not reading.exports:
+        return ""
+    lines = c.type_definitions(reading.source, reading.text, name=reading.name).splitlines()
     tags = [re.match(r"((?:struct|union|enum) (\w+)) \{", line) for line in lines]
     return "\n".join([*lines, *(f"typedef {tag[1]} {tag[2]};" for tag in tags if tag)])
 

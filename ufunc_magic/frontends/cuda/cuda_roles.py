@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from ...model import Function, Operand, Options, Signature, Unit
 from .. import c, operands
-from ..c import Reference
+from ..c import ReferenceParameter
 from ..operands import Plain
 
 __all__ = ["Roles", "assign", "device_call", "in_numbas_form", "plain_call", "prepared"]
@@ -148,7 +148,7 @@ def plain_call(callee: str, function: Function, prototype: Sequence[str], *, sta
     With ``status``, the first is ``&{out0}`` and none of them.
     """
     parameters = function.parameters[1:] if status else function.parameters
-    given = [f"{'*' * isinstance(p, Reference)}{{in{n}}}" for n, p in enumerate(parameters)]
+    given = [f"{'*' * isinstance(p, ReferenceParameter)}{{in{n}}}" for n, p in enumerate(parameters)]
     if status:
         return f"{callee}({', '.join(['&{out0}', *given])})"
     return f"{'{out0} = ' * (prototype[0] != 'void')}{callee}({', '.join(given)})"

@@ -112,7 +112,7 @@ def _compiled(source: str, *, options: Options, name: str, folder: Path, tool: t
     return CompiledCell(object_code, report_data)
 
 
-def _translated(reading: Reading, plan: native.Plan) -> tuple[codegen.Translation, str, bytes]:
+def _translated(reading: Reading, plan: native.UnitPlan) -> tuple[codegen.Translation, str, bytes]:
     """The unit, what stands before the cell in it, and the mark of the exports' types."""
     hosted, dynamic = _with_dynamic_memory(host_code.without(reading.source, unit=reading.unit))
     shim = _shim(reading.unit, dynamic)
@@ -153,7 +153,9 @@ def _with_dynamic_memory(source: str) -> tuple[str, Sequence[str]]:
     return _DYNAMIC.sub(r"\1__dynshm__\2", source), tuple(names)
 
 
-def _plan(unit: Unit, options: Options, description: toolchain.Description, tool: toolchain.Toolchain) -> native.Plan:
+def _plan(
+    unit: Unit, options: Options, description: toolchain.Description, tool: toolchain.Toolchain
+) -> native.UnitPlan:
     words = unit.identifiers | unit.calls
     return native.plan(
         words | c.stand_for(words) | ({"errno"} if "<errno.h>" in unit.includes else set()),
