@@ -68,8 +68,7 @@ def build(source: str, *, language: Language, options: Options, name: str) -> Bu
         if guarded:
             with _timed(seconds, "guard"):
                 again = _again(front_end, source, options=options, name=name)
-                trial = guard.tried(cell, again=again, sanitize=options.sanitize, lenient=options.sandbox)
-            cell, printed = trial.cell, trial.printed
+                cell, printed = guard.try_out(cell, again=again, sanitize=options.sanitize, lenient=options.sandbox)
         else:
             cell = cell.noted(guard.untried(options))
         record, code = cell.to_record(), cell.object_code.code
@@ -211,19 +210,22 @@ def _rival_of_cython(source: str) -> Mapping[str, Any]:
 
 def _views(built: Build, names: Sequence[str], *, options: Options) -> tuple[View, ...]:
     """Other ways of looking at the cell, from one further compilation."""
-    from . import render
+    from . import render, toolchain
 
     code = built.object_code
-    front_end = _front_end("cuda" if code.language == "cuda" else "cython" if code.language == "cython" else "c")
+    if code.language == "cython":
+        # With line numbers the copies that its loops call are not made: what would be shown is not what runs.
+        raise OptionError("--show is for cells of C and CUDA.", remedy="Write -a, which shows the C of each line.")
+    front_end = _front_end("cuda" if code.language == "cuda" else "c")
     with store.default().scratch() as folder:
 
         def again(more: Sequence[str]) -> CompiledCell:
             arguments = replace(options, compile_args=(*options.compile_args, *more))
-            # By the name it was compiled under: its lines are found by it.
+            # By the name it was compiled under: its lines are known by it.
             return front_end.compile(code.source, options=arguments, name=code.name, folder=folder)
 
-        cell = CompiledCell(code, built.report_data)
-        views = render.views(cell, names, again=again, folder=folder)  # type: ignore[arg-type]
+        texts = toolchain.texts_of(folder, cplus=code.language == "c++", compile_again=again)
+    views = render.views(CompiledCell(code, built.report_data), names, texts)  # type: ignore[arg-type]
     return tuple(replace(view, name=built.name) for view in views)  # type: ignore[type-var]
 
 

@@ -85,7 +85,6 @@ def test_limits_survive_as_text() -> None:
 def test_what_can_be_moved_depends_on_how_much_is_touched() -> None:
     assert [LIMITS.bytes_per_second(n) for n in (1, 1 << 15, 48 << 20, 1 << 40)] == [80e9, 80e9, 10e9, 10e9]
     assert 10e9 < LIMITS.bytes_per_second(1 << 20) < 80e9
-    assert LIMITS.stream == 10e9
 
 
 def test_limits_of_a_clock_that_jumps_are_finite_numbers() -> None:

@@ -19,9 +19,9 @@ from IPython.core.interactiveshell import InteractiveShell
 
 import ufunc_magic as um
 from ufunc_magic.guard import guard_process as process, trial_inputs as inputs
-from ufunc_magic.guard.helper.crash_record import Record
 from ufunc_magic.guard.helper.helper_process import Helper, Ready
-from ufunc_magic.guard.rerun import may_run_twice
+from ufunc_magic.guard.helper.probe_memory import Record
+from ufunc_magic.guard.trial import may_run_twice
 
 pytestmark = pytest.mark.skipif(not process.available(), reason="the guard needs fork() and socket.send_fds()")
 
@@ -393,10 +393,10 @@ def one_after_the_other(at_work: Ready, link: socket.socket) -> None:
     link.send(b"go")
     link.recv(4)
     assert at_work.record.under_way()[0] == 2
-    assert not at_work.held_at(first)
+    assert not at_work.stopped_at(first)
     link.send(b"go")
     assert link.recv(4) == b"here", "it was let go on"
-    assert at_work.held_at(at_work.record.under_way())
+    assert at_work.stopped_at(at_work.record.under_way())
 
 
 @FORKS

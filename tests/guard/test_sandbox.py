@@ -18,7 +18,7 @@ import pytest
 
 import ufunc_magic as um
 from ufunc_magic.guard import guard_process as process
-from ufunc_magic.guard.operand_layout import Operand, copy, laid_out
+from ufunc_magic.guard.sandbox import OperandMemory, copy, laid_out
 
 pytestmark = pytest.mark.skipif(
     not process.available() or not hasattr(os, "memfd_create"), reason="the sandbox needs fork() and files in memory"
@@ -277,9 +277,9 @@ def test_pickled_function_stays_in_its_sandbox(made: Any) -> None:
 # ------------------------------------------------------------------------------------------------- operands
 
 
-def operand(array: Any, *, read: bool = True) -> Operand:
+def operand(array: Any, *, read: bool = True) -> OperandMemory:
     address = array.__array_interface__["data"][0]
-    return Operand(address, array.itemsize, array.shape, array.strides, read)
+    return OperandMemory(address, array.itemsize, array.shape, array.strides, read)
 
 
 def test_operands_that_overlap_keep_their_distance() -> None:

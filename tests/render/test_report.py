@@ -245,11 +245,6 @@ def test_json_has_every_row_and_only_numbers_that_json_knows() -> None:
     assert read["comparisons"][1]["rows"][1]["agreement"]["worst"] == [[0.5, 2.0], 1.5, "nan"]
 
 
-def test_with_notes_leaves_the_report_as_it_was() -> None:
-    assert REPORT.with_notes(["more"]).notes == (*REPORT.notes, "more")
-    assert len(REPORT.notes) == 1
-
-
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [

@@ -10,15 +10,17 @@ from pathlib import Path
 
 import pytest
 
+from ufunc_magic import pipeline
 from ufunc_magic.frontends import c
-from ufunc_magic.model import CompiledCell, ObjectCode, ReportData, Target
+from ufunc_magic.model import CompiledCell, ObjectCode, Target
 from ufunc_magic.model.errors import CompileError, OptionError, ToolchainError
 from ufunc_magic.model.options import make_options
-from ufunc_magic.render import assembly, source_views as show
+from ufunc_magic.render import Report, assembly, source_views as show
 from ufunc_magic.render.assembly import HotLoop, Placed
 from ufunc_magic.render.progress import Bar, Notebook, Progress, Terminal
 from ufunc_magic.render.source_views import AnnotatedCell, Assembly, generated, plain_words, read_remarks
-from ufunc_magic.toolchain import discovery as compilers
+from ufunc_magic.runtime import Build, LoadedObject
+from ufunc_magic.toolchain import discovery as compilers, texts_of
 
 needs_listing = pytest.mark.skipif(
     compilers.find().kind == "zig", reason="zig keeps no assembly: gcc or clang is needed for --show"
@@ -254,7 +256,8 @@ def _views(tmp_path: Path, *wanted: show.ViewName, cell: str = CELL, **options: 
     def again(more: tuple[str, ...]) -> CompiledCell:
         return c.compile(cell, options=replace(asked, compile_args=tuple(more)), name="In[3]", folder=second)
 
-    return show.views(compiled, wanted, again=again, folder=second)
+    texts = texts_of(second, cplus=bool(options.get("cplus")), compile_again=again)
+    return show.views(compiled, wanted, texts)
 
 
 @needs_listing
@@ -311,22 +314,24 @@ def test_sums_under_fast_math_become_vectors(tmp_path: Path) -> None:
     assert all("bit vectors" in loop.vectors for loop in asm.loops if loop.name == "total")
 
 
-def _cell(language: str) -> CompiledCell:
-    return CompiledCell(ObjectCode(b"", Target("elf", "linux", "x86_64"), (), language), ReportData())
-
-
 def test_zig_is_refused_with_a_word_on_what_would_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tool = compilers.Toolchain("zig", ("zig", "cc"), False, "/zig", 1, 1, "CC")
-    monkeypatch.setattr(show, "find", lambda **_: tool)
-    code = _cell("c")
+    monkeypatch.setattr("ufunc_magic.toolchain.compiler_texts.find", lambda **_: tool)
     with pytest.raises(ToolchainError, match="zig keeps no assembly to show"):
-        show.views(code, ["asm"], again=lambda more: pytest.fail("compiled"), folder=tmp_path)
+        texts_of(tmp_path, cplus=False, compile_again=lambda more: pytest.fail("compiled"))
 
 
-def test_a_cython_cell_is_told_of_its_own_view(tmp_path: Path) -> None:
-    code = _cell("cython")
+def _report(language: str, monkeypatch: pytest.MonkeyPatch, **options: object) -> Report:
+    """Of a build of nothing, whose second compilation fails the test."""
+    monkeypatch.setattr("ufunc_magic.toolchain.texts_of", lambda *_, **__: pytest.fail("compiled"))
+    object_code = ObjectCode(b"", Target("elf", "linux", "x86_64"), (), language)
+    build = Build(LoadedObject(object_code), "In[3]")
+    return pipeline.report(build, options=make_options(dict(options)))
+
+
+def test_a_cython_cell_is_told_of_its_own_view(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(OptionError, match="Write -a"):
-        show.views(code, ["asm"], again=lambda more: pytest.fail("compiled"), folder=tmp_path)
+        _report("cython", monkeypatch, show="asm")
 
 
 @needs_listing
@@ -341,9 +346,8 @@ def test_a_function_without_a_loop_has_no_remark_on_one(tmp_path: Path) -> None:
     assert vec.to_text().count("\n") == 1
 
 
-def test_nothing_asked_for_compiles_nothing(tmp_path: Path) -> None:
-    code = _cell("c")
-    assert show.views(code, [], again=lambda more: pytest.fail("compiled"), folder=tmp_path) == ()
+def test_nothing_asked_for_compiles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _report("c", monkeypatch).views == ()
 
 
 @pytest.mark.skipif(shutil.which("clang") is None, reason="clang is not installed")
@@ -360,9 +364,8 @@ def test_a_fault_of_the_second_compilation_is_the_compiler_s_own(tmp_path: Path)
     def broken(more: object) -> CompiledCell:
         raise CompileError("In[3] does not compile: 1 error.")
 
-    code = _cell("c")
     with pytest.raises(CompileError, match="1 error"):
-        show.views(code, ["asm"], again=broken, folder=tmp_path)
+        texts_of(tmp_path, cplus=False, compile_again=broken)
 
 
 # ------------------------------------------------------------------------------------- progress

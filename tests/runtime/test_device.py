@@ -28,17 +28,15 @@ from ufunc_magic import gpucheck
 from ufunc_magic.gpucheck import __main__ as command, cells, checks
 from ufunc_magic.model.errors import ArgumentError, ToolchainError
 from ufunc_magic.model.object_code import FunctionCode, LoopCode, ObjectCode
+from ufunc_magic.runtime import device
 from ufunc_magic.runtime.device import (
-    cuda_object as device,
-    device_reduce as reduce,
+    cuda_function as loops,
     device_timing as timing,
     driver,
-    geometry,
+    element_loops as geometry,
     kernel_source as source,
-    kernel_symbols as symbols,
-    loop_choice as loops,
 )
-from ufunc_magic.runtime.device.geometry import View
+from ufunc_magic.runtime.device.element_loops import View
 from ufunc_magic.runtime.loader import here
 
 TEMPLATES = Path(um.__file__).parent / "templates"
@@ -230,7 +228,7 @@ def code_of(name: str, cell: str, types: Sequence[str], call: str, **fields: Any
 
 def function_of(name: str, cell: str, types: Sequence[str], call: str, *, emulated: Any = None, **fields: Any) -> Any:
     made, object_code = code_of(name, cell, types, call, **fields)
-    return device.make(made, object_code, emulated=emulated)
+    return device.CudaFunction(made, object_code, emulated=emulated)
 
 
 @pytest.fixture
@@ -642,7 +640,7 @@ def test_functions_that_have_no_element_wise_form_refuse(gpu: Device) -> None:
     wide = replace(code, core="", loops=(LoopCode(0, (13, 13)),), calls=("{out0} = f({in0})",))
     for refused, word in ((code, r"\(n\)->\(\)"), (plain, "may be an array"), (wide, "types that a GPU")):
         with pytest.raises(um.SignatureError, match=word):
-            device.make(refused, object_code, emulated=None)(sample(3))
+            device.CudaFunction(refused, object_code, emulated=None)(sample(3))
 
 
 @pytest.mark.parametrize("count", [0, 1, 4])
@@ -672,7 +670,7 @@ def kernel_of(name: str, cell: str, prototype: Sequence[str], *, emulated: bool 
     )
     run = compiled(cell, name) if emulated else None
     address = ctypes.cast(run, ctypes.c_void_p).value if run else 0
-    return device.make_kernel(code, object_code, address=address or 0, owner=run)
+    return device.Kernel(code, object_code, address=address or 0, owner=run, emulated=not device.on_gpu(object_code))
 
 
 @pytest.fixture
@@ -829,8 +827,8 @@ def test_axes_that_all_views_step_through_evenly_become_one() -> None:
 
 
 def test_extents_reach_backwards() -> None:
-    assert geometry.extent(View(100, (5,), (-4,), 4)) == (84, 104)
-    assert geometry.extent(View(100, (0, 5), (4, 4), 4)) == (100, 100)
+    assert View(100, (5,), (-4,), 4).extent() == (84, 104)
+    assert View(100, (0, 5), (4, 4), 4).extent() == (100, 100)
 
 
 @pytest.mark.parametrize(
@@ -839,12 +837,12 @@ def test_extents_reach_backwards() -> None:
 )
 def test_kernels_are_found_under_their_mangled_names(mangled: str, name: str) -> None:
     code = b"\0.text.other\0.text." + mangled.encode() + b"\0"
-    assert symbols.symbol(code, name) == mangled
+    assert driver.symbol(code, name) == mangled
 
 
 def test_kernel_that_is_not_in_the_code_is_an_error() -> None:
     with pytest.raises(um.LinkError, match="no kernel 'k', only j"):
-        symbols.symbol(b".visible .entry j(", "k")
+        driver.symbol(b".visible .entry j(", "k")
 
 
 def test_loop_is_numpys_choice_wherever_there_is_a_ufunc_to_ask() -> None:
@@ -870,7 +868,7 @@ def test_without_a_gpu_and_an_emulation_a_call_says_what_is_missing(monkeypatch:
     monkeypatch.setattr(driver, "missing", lambda: "there is no GPU")
     code, object_code = code_of("mul", MUL, ["ff->f"], "{out0} = mul({in0}, {in1})")
     with pytest.raises(ToolchainError, match=r"^mul cannot run here: there is no GPU\.\npip install ziglang"):
-        device.make(code, object_code, emulated=None)(1.0, 2.0)
+        device.CudaFunction(code, object_code, emulated=None)(1.0, 2.0)
     kernel = device.Kernel(
         replace(code, kind="kernel", prototype=("void",)), object_code, address=0, owner=None, emulated=False
     )
@@ -977,13 +975,13 @@ def test_generated_kernels_inline_the_function_and_load_16_bytes(for_hopper: Any
 def test_every_form_of_kernel_compiles_for_the_device(for_hopper: Any, form: Any, stored: str) -> None:
     plan = replace(PLAN, stored_inputs=stored.replace("e", "b"), masked=form["ndim"] == 4)
     code = for_hopper(source.unit(MUL, "In[3]", source.elements(plan, **form)), "cubin").code
-    assert symbols.symbol(code, source.ENTRY) == source.ENTRY
+    assert driver.symbol(code, source.ENTRY) == source.ENTRY
 
 
 @pytest.mark.nvrtc
 def test_reductions_and_raw_types_compile_for_the_device(for_hopper: Any) -> None:
-    text = reduce.text("{out0} = add({in0}, {in1})", "fff", "i", kept=2, gone=1, has_start=True)
-    assert symbols.symbol(for_hopper(source.unit(ADD, "In[3]", text), "cubin").code, source.ENTRY)
+    text = source.reduction("{out0} = add({in0}, {in1})", "fff", "i", outer=2, inner=1, has_start=True)
+    assert driver.symbol(for_hopper(source.unit(ADD, "In[3]", text), "cubin").code, source.ENTRY)
     cell = """#include <cuda_fp16.h>
     #include <cuComplex.h>
     __device__ void both(__half x, cuDoubleComplex y, __half *a, cuDoubleComplex *b)
@@ -1009,7 +1007,7 @@ def test_cupy_compiles_where_nothing_else_is_known(for_hopper: Any, monkeypatch:
     monkeypatch.setattr(compiler, "_get_arch_for_options_for_nvrtc", lambda arch: (f"-arch=sm_{arch}", "cubin"))
     told = {"name": "In[3]", "cell": MUL, "arch": "sm_90", "options": {"fast_math": True}}
     code = driver._compiled_by_cupy(source.unit(MUL, "In[3]", source.elements(PLAN, ndim=0)), **told)
-    assert symbols.symbol(code, source.ENTRY) == source.ENTRY
+    assert driver.symbol(code, source.ENTRY) == source.ENTRY
     with pytest.raises(um.CompileError, match=r"In\[3\]\(1\): error"):
         driver._compiled_by_cupy(source.unit("__device__ int f(x);", "In[3]", ""), **told)
 

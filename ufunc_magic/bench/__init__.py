@@ -23,5 +23,8 @@ if TYPE_CHECKING:
     from .candidates import evaluated as evaluated
     from .cell_report import report as report
     from .comparing import compare as compare
+    from .rounds import CLOCK as CLOCK
 else:
-    __getattr__ = lazy_names(__name__, {"candidates": "evaluated", "cell_report": "report", "comparing": "compare"})
+    __getattr__ = lazy_names(
+        __name__, {"candidates": "evaluated", "cell_report": "report", "comparing": "compare", "rounds": "CLOCK"}
+    )

@@ -72,11 +72,6 @@ class Limits:
         sets, rates = zip(*self.moved, strict=True)
         return float(np.interp(np.log(max(1, nbytes)), np.log(sets), rates))
 
-    @property
-    def stream(self) -> float:
-        """Bytes per second past the caches."""
-        return self.moved[-1][1]
-
     def to_text(self) -> str:
         """As kept in the cache."""
         return " ".join([repr(self.arithmetic), *(f"{nbytes}:{rate!r}" for nbytes, rate in self.moved)])

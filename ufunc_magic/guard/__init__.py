@@ -1,4 +1,12 @@
-"""New code runs in another process first (trial); code that is not trusted always does (sandbox)."""
+"""New code runs in another process first (trial); code that is not trusted always does (sandbox).
+
+In comes a `CompiledCell`, just compiled; out comes the same with notes, or a `CellCrashed`.
+
+``trial`` has every loop run in the helper process; ``trial_inputs`` says on which values; ``messages`` puts what
+happened into words and decides what is an error and what a note; ``sanitize`` does it again in a build with sanitizers.
+``sandbox`` calls a process for every call of a function, and says what that costs.  ``guard_process`` starts the helper
+and talks to it; ``helper/`` is the helper, a program of its own.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +17,8 @@ from ..lazy import lazy_names
 if TYPE_CHECKING:
     from .guard_process import available as available
     from .sandbox import Sandbox as Sandbox
-    from .trial import begin as begin, tried as tried, untried as untried
+    from .trial import begin as begin, try_out as try_out, untried as untried
 else:
     __getattr__ = lazy_names(
-        __name__,
-        {
-            "guard_process": "available",
-            "sandbox": "Sandbox",
-            "trial": "begin tried untried",
-        },
+        __name__, {"guard_process": "available", "sandbox": "Sandbox", "trial": "begin try_out untried"}
     )

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import marshal
 import os
 import socket
-import struct
 import subprocess
 import sys
 import threading
@@ -16,18 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-__all__ = ["HOST", "Helper", "ask", "available", "shared", "start", "stop"]
+from .. import codegen, store, toolchain
+from .helper.wire import receive, send
 
-#: ``__ufm_host`` of templates/driver.c: functions of Python's by name, pointers behind ``*``.
-HOST = (
-    "PyGILState_Ensure",
-    "PyGILState_Release",
-    "PyErr_SetString",
-    "PyErr_Occurred",
-    "*PyExc_RuntimeError",
-    "*PyExc_MemoryError",
-)
-#: Its modules are found as "guard"; afterwards nothing of that is left that a cell could import by mistake.
+__all__ = ["GuardProcess", "ask", "available", "shared", "stop", "watch_library"]
+
+#: What runs in it.  Of its modules nothing is left that a cell could import by mistake.
 _PROGRAM = """
 import sys
 sys.path.append(sys.argv[1])
@@ -46,7 +38,7 @@ def available() -> bool:
 
 
 @dataclass
-class Helper:
+class GuardProcess:
     """A running helper process.
 
     Attributes
@@ -60,7 +52,7 @@ class Helper:
     owner: int = field(default_factory=os.getpid)
 
     @classmethod
-    def begin(cls, *, watch: str = "", environment: dict[str, str] | None = None) -> Helper:
+    def begin(cls, *, watch: str = "", environment: dict[str, str] | None = None) -> GuardProcess:
         """Start one; it is ready some 30 ms later, and needs not be waited for.
 
         With ``watch``, the library that trials need, it prepares processes for them right away.
@@ -87,21 +79,11 @@ class Helper:
         OSError
             If the helper is gone.
         """
-        data = marshal.dumps(request)
-        socket.send_fds(self.link, [struct.pack("<Q", len(data))], list(descriptors))
-        self.link.sendall(data)
-        length = struct.unpack("<Q", self._read(8))[0]
-        answer: dict[str, Any] = marshal.loads(self._read(length))
-        return answer
-
-    def _read(self, length: int) -> bytes:
-        data = bytearray()
-        while len(data) < length:
-            more = self.link.recv(min(1 << 20, length - len(data)))
-            if not more:
-                raise ConnectionResetError("the helper process ended")
-            data += more
-        return bytes(data)
+        send(self.link, request, descriptors)
+        message = receive(self.link)
+        if message is None:
+            raise ConnectionResetError("the helper process ended")
+        return message[0]
 
     def end(self) -> None:
         """End it with all it has started; also in the middle of a request."""
@@ -116,23 +98,17 @@ class Helper:
 
 
 _lock = threading.RLock()
-_helper: Helper | None = None
+_helper: GuardProcess | None = None
 
 
-def start(watch: str) -> None:
-    """Have the helper started for trials, so that it is ready when the compiler is."""
-    with _lock:
-        shared(watch)
-
-
-def shared(watch: str = "") -> Helper:
+def shared(watch: str = "") -> GuardProcess:
     """This process's helper."""
     global _helper
     with _lock:
         if _helper is not None and (_helper.owner != os.getpid() or _helper.process.poll() is not None):
             stop()
         if _helper is None:
-            _helper = Helper.begin(watch=watch)
+            _helper = GuardProcess.begin(watch=watch)
         return _helper
 
 
@@ -142,18 +118,15 @@ def ask(request: dict[str, Any], descriptors: Sequence[int]) -> dict[str, Any]:
     An interrupt ends the helper, and with it the code that is being tried out.
     """
     with _lock:
-        for last in (False, True):
-            helper = shared(request.get("watch", ""))
+        try:
             try:
-                return helper.ask(request, descriptors)
+                return shared(request.get("watch", "")).ask(request, descriptors)
             except OSError:
                 stop()
-                if last:
-                    raise
-            except BaseException:
-                stop()
-                raise
-    raise AssertionError
+                return shared(request.get("watch", "")).ask(request, descriptors)
+        except BaseException:
+            stop()
+            raise
 
 
 def stop() -> None:
@@ -180,3 +153,27 @@ def _forked() -> None:
 atexit.register(stop)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forked)
+
+
+def watch_library() -> Path:
+    """The file of the library that notes signals in a probe; compiled if this compiler has not made it yet.
+
+    Raises
+    ------
+    ToolchainError
+        If there is no compiler.
+    """
+    tool = toolchain.find()
+    text = codegen.template("watch.c")
+    flags = [*toolchain.base_flags(tool), "-w"]
+    key = store.key(["watch", text, repr(tool.identity()), repr(flags)])
+    cache = store.default()
+    entry = cache.get(key)
+    if entry is None:
+        with cache.scratch() as folder:
+            output = folder / "watch.so"
+            toolchain.compile_shared(
+                tool, text, output=output, flags=flags, name="watch.c", cell=text, storage=cache.storage("zig")
+            )
+            entry = cache.publish(key, record=b"", code=output)
+    return entry.library

@@ -1,7 +1,11 @@
-"""What happened to a probe, in words: one sentence for an error, one for a note."""
+"""A crash in words: what a trial met as one sentence, for the error or for the note, and the line of the cell.
+
+`Fault.fatal` decides which of the two it is.
+"""
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 from collections.abc import Sequence
@@ -11,7 +15,7 @@ from typing import Any
 from ..model import ObjectCode
 from .trial_inputs import Case
 
-__all__ = ["Fault", "fault_of", "fault_text", "printed_text", "warning_text"]
+__all__ = ["Fault", "fault_of", "fault_text", "line_of", "printed_text", "warning_text"]
 
 #: Of what the code prints while it is tried out, which it does for every value.
 _MOST_LINES = 10
@@ -57,7 +61,7 @@ class Fault:
         return case.kind == "huge" and self.kind == "endless"
 
 
-def fault_of(answer: dict[str, Any], asked: Sequence[Case]) -> Fault | None:
+def fault_of(answer: dict[str, Any], cases: Sequence[Case]) -> Fault | None:
     """What ended the probe, or what it wrote outside of its operands; None if all went well."""
     at = answer["number"] - 1
     touched = answer["answer"].get("touched")
@@ -65,20 +69,20 @@ def fault_of(answer: dict[str, Any], asked: Sequence[Case]) -> Fault | None:
         if not touched:
             return None
         number, operand, side = touched[0]
-        where = f"{'behind' if side > 0 else 'before'} {_operand(asked[number], operand)}"
+        where = f"{'behind' if side > 0 else 'before'} {_operand(cases[number], operand)}"
         return Fault(number, "stray", f"writes {where}", writes=True)
     number = answer["signal"] or (os.WTERMSIG(answer["status"]) if os.WIFSIGNALED(answer["status"]) else 0)
     if answer["hung"]:
         if at < 0:
             return Fault(at, "endless", "does not end")
-        return Fault(at, "endless", f"was still running at its time limit of {asked[at].message()['seconds']:g} s")
+        return Fault(at, "endless", f"was still running at its time limit of {cases[at].message()['seconds']:g} s")
     if answer["overflow"]:
         return Fault(at, "stack", "makes a stack overflow (endless recursion, or a huge local array)", number)
     if answer["memory"] and number:
         return Fault(at, "memory", "reaches the memory limit of 1 GiB", number)
     if number:
-        said = _died(number, answer, asked[at] if at >= 0 else None)
-        return Fault(at, signal.Signals(number).name, said, number, writes=answer["access"] == 2)
+        what = _died(number, answer, cases[at] if at >= 0 else None)
+        return Fault(at, signal.Signals(number).name, what, number, writes=answer["access"] == 2)
     return Fault(at, "exit", f"ends the whole process: exit({os.WEXITSTATUS(answer['status'])})")
 
 
@@ -94,8 +98,8 @@ def _died(number: int, answer: dict[str, Any], case: Case | None) -> str:
         case "SIGILL" | "SIGTRAP":
             return f"runs into an instruction that stands for undefined behaviour ({name})"
         case "SIGABRT":
-            said = answer["printed"].decode(errors="replace").strip().rpartition("\n")[2]
-            return f"calls abort() ({name}){f': {said}' if said else ''}"
+            last = answer["printed"].decode(errors="replace").strip().rpartition("\n")[2]
+            return f"calls abort() ({name}){f': {last}' if last else ''}"
     return f"is ended by {name}"
 
 
@@ -140,16 +144,16 @@ def fault_text(fault: Fault, case: Case | None, object_code: ObjectCode, *, line
     return f"{case.call()} {fault.what}{where}"
 
 
-def warning_text(found: Sequence[tuple[Fault, Case]], *, sandbox: bool = False) -> str:
+def warning_text(faults: Sequence[tuple[Fault, Case]], *, sandbox: bool = False) -> str:
     """One note for all bad inputs of a function."""
     groups: dict[str, list[str]] = {}
-    for fault, case in found:
+    for fault, case in faults:
         groups.setdefault(fault.what, []).append(case.call())
-    said = [f"{', '.join(dict.fromkeys(calls))}: {what}." for what, calls in groups.items()]
+    text = " ".join(f"{', '.join(dict.fromkeys(calls))}: {what}." for what, calls in groups.items())
     if sandbox:
-        return f"{' '.join(said)} Such a call is an exception here, in the sandbox."
-    endless = all(fault.kind == "endless" for fault, _ in found)
-    return f"{' '.join(said)} Such a call would {'never come back' if endless else 'end Python'}."
+        return f"{text} Such a call is an exception here, in the sandbox."
+    endless = all(fault.kind == "endless" for fault, _ in faults)
+    return f"{text} Such a call would {'never come back' if endless else 'end Python'}."
 
 
 def printed_text(data: bytes, total: int) -> str:
@@ -160,3 +164,52 @@ def printed_text(data: bytes, total: int) -> str:
         return ""
     more = f"\n... ({total:,} bytes in all)" if len(lines) > _MOST_LINES or total > len(data) else ""
     return f"While it was tried out in the helper process, the cell printed:\n{shown}{more}\n"
+
+
+# -- the line of the cell, by the debug information of a second build
+
+
+def line_of(code: bytes, addresses: Sequence[int], *, name: str) -> int:
+    """The line of the cell that the innermost of some calls stands on, or 0.
+
+    Parameters
+    ----------
+    code : bytes
+        An ELF library with DWARF line tables.
+    addresses : sequence of int
+        Innermost first, counted from where the library was mapped.
+    name : str
+        What ``#line`` calls the cell.
+    """
+    from elftools.common.exceptions import DWARFError, ELFError  # only a crash needs it
+    from elftools.elf.elffile import ELFFile
+
+    try:
+        file = ELFFile(io.BytesIO(code))
+        if not file.has_dwarf_info():
+            return 0
+        rows = [row for unit in file.get_dwarf_info().iter_CUs() for row in _rows(file, unit, name)]
+    except (ELFError, DWARFError, KeyError, ValueError):
+        return 0
+    lines = (line for address in addresses for start, stop, line in rows if start <= address < stop)
+    return next(filter(None, lines), 0)
+
+
+def _rows(file: Any, unit: Any, name: str) -> list[tuple[int, int, int]]:
+    """Ranges of addresses that belong to the cell, with their lines."""
+    program = file.get_dwarf_info().line_program_for_CU(unit)
+    if program is None:
+        return []
+    first = 0 if program.header.version >= 5 else 1
+    entries = program.header["file_entry"]
+    ours = {n + first for n, entry in enumerate(entries) if entry.name.decode(errors="replace").endswith(name)}
+    rows: list[tuple[int, int, int]] = []
+    before = None
+    for entry in program.get_entries():
+        state = entry.state
+        if state is None:
+            continue
+        if before is not None and before.file in ours and state.address > before.address:
+            rows.append((before.address, state.address, before.line))
+        before = None if state.end_sequence else state
+    return rows

@@ -9,24 +9,26 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import marshal
+import math
 import mmap
 import os
 import signal
 import socket
-import struct
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from .. import runtime, store
-from ..model import CellCrashed, FunctionCode, ObjectCode
-from . import guard_process
-from .operand_layout import Operand, copy, laid_out, operands
+import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["Sandbox"]
+from .. import runtime, store
+from ..model import TYPES, CellCrashed, FunctionCode, ObjectCode
+from . import guard_process
+from .helper.wire import receive, send
+
+__all__ = ["OperandMemory", "Sandbox", "copy", "laid_out"]
 
 #: Bytes that pass through shared memory at a time, where a call may be cut.
 _ROOM = 32 << 20
@@ -74,7 +76,7 @@ class Sandbox:
     _server: _Server | None = field(default=None, repr=False)
     _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
     _calls: list[_Call] = field(default_factory=list, repr=False)
-    _said: bytes = field(default=b"", repr=False)
+    _text: bytes = field(default=b"", repr=False)
 
     def loops(self, code: FunctionCode) -> tuple[dict[int, int], dict[int, int]]:
         """By loop index, the addresses to give NumPy and the data to give with them."""
@@ -88,13 +90,14 @@ class Sandbox:
 
     def _remote(self, code: FunctionCode, types: Sequence[int], call: _Call) -> Callable[..., int | None]:
         """What the loop calls; text for an exception, which cannot leave a callback by itself."""
-        cores = code.cores
 
         def remote(index: int, args: Any, dimensions: Any, steps: Any) -> int | None:
             fault: BaseException
             try:
                 with self._lock:
-                    call.flags = self._run(code, operands(types, code.nin, cores, args, dimensions, steps), index)
+                    call.flags = self._run(
+                        code, operands_of(types, code.nin, code.cores, args, dimensions, steps), index
+                    )
                 return None
             except (CellCrashed, RuntimeError, MemoryError) as raised:
                 fault = raised
@@ -102,48 +105,52 @@ class Sandbox:
                 self.end()
                 fault = raised
             call.kind = id(type(fault))
-            self._said = str(fault).encode() + b"\0"
-            return ctypes.cast(ctypes.c_char_p(self._said), ctypes.c_void_p).value
+            self._text = str(fault).encode() + b"\0"
+            return ctypes.cast(ctypes.c_char_p(self._text), ctypes.c_void_p).value
 
         return remote
 
-    def _run(self, code: FunctionCode, given: Sequence[Operand], index: int) -> int:
+    def _run(self, code: FunctionCode, operands: Sequence[OperandMemory], index: int) -> int:
         """One call, in pieces where operands do not overlap; the FP flags that it raised."""
-        count = given[0].shape[0]
-        places, needed, overlap = laid_out(given)
-        piece = count if overlap else max(1, count * _ROOM // max(needed, _ROOM))
+        count = operands[0].shape[0]
+        places, size, overlap = laid_out(operands)
+        piece = count if overlap else max(1, count * _ROOM // max(size, _ROOM))
         flags = 0
         for start in range(0, count, piece):
-            part = [operand.part(start, min(piece, count - start)) for operand in given]
-            if part != list(given):
-                places, needed, _ = laid_out(part)
-            server = self._ready(needed)
-            there = [place.based(server.address) for place in places]
+            part = [operand.part(start, min(piece, count - start)) for operand in operands]
+            if piece < count:
+                places, size, _ = laid_out(part)
+            server = self._ready(size)
+            there = [replace(place, address=place.address + server.address) for place in places]
             for operand, place in zip(part, there, strict=True):
                 if operand.read or overlap:
                     copy(operand, to=place)
-            flags |= self._ask(server, code, index, there, [p.address - server.address for p in there])
+            flags |= self._ask(server, code, index, places)
             for operand, place in zip(part, there, strict=True):
                 if not operand.read:
                     copy(place, to=operand)
         return flags
 
-    def _ask(self, server: _Server, code: FunctionCode, index: int, there: Sequence[Operand], places: list[int]) -> int:
+    def _ask(self, server: _Server, code: FunctionCode, index: int, places: Sequence[OperandMemory]) -> int:
         sizes: dict[str, int] = {}
-        for operand, core in zip(there, code.cores, strict=True):
-            sizes |= dict(zip(core, operand.shape[1:], strict=True))
-        message = {
+        for place, core in zip(places, code.cores, strict=True):
+            sizes |= dict(zip(core, place.shape[1:], strict=True))
+        request = {
             "loop": index,
-            "places": places,
-            "dimensions": [there[0].shape[0], *sizes.values()],
-            "steps": [*(o.strides[0] for o in there), *(s for o in there for s in o.strides[1:])],
+            "places": [place.address for place in places],
+            "dimensions": [places[0].shape[0], *sizes.values()],
+            "steps": [*(p.strides[0] for p in places), *(s for p in places for s in p.strides[1:])],
         }
-        answer = _exchange(server, message)
-        if not answer:
+        message = None
+        with contextlib.suppress(OSError):
+            send(server.link, request)
+            message = receive(server.link)
+        if message is None:
             how = self.end()
             raise CellCrashed(
                 f"{code.name} {how} in its sandbox.\nNothing else is lost: the next call starts a new one."
             )
+        answer, _ = message
         if answer["printed"]:
             sys.stdout.write(answer["printed"].decode(errors="replace"))
         if answer["raised"]:
@@ -170,24 +177,23 @@ class Sandbox:
     def _ping(self) -> None:
         """A call for one element in which nothing is computed."""
         code = next(code for code in self.object_code.functions if code.loops)
-        cores = code.cores
-        kinds = code.loops[0].types
+        cores, kinds = code.cores, code.loops[0].types
         memory = (ctypes.c_longdouble * (2 * len(kinds)))()  # room for the largest type that there is
         width = 2 * ctypes.sizeof(ctypes.c_longdouble)
         args = [ctypes.addressof(memory) + k * width for k in range(len(kinds))]
         ones, steps = [1] * (1 + sum(map(len, cores))), [0] * (len(kinds) + sum(map(len, cores)))
         with self._lock:
-            self._run(code, operands(kinds, code.nin, cores, args, ones, steps), -1)
+            self._run(code, operands_of(kinds, code.nin, cores, args, ones, steps), -1)
 
     # ---------------------------------------------------------------------------------- the server
 
-    def _ready(self, needed: int) -> _Server:
+    def _ready(self, size: int) -> _Server:
         server = self._server
-        if server is not None and (server.owner != os.getpid() or len(server.memory) < needed):
+        if server is not None and (server.owner != os.getpid() or len(server.memory) < size):
             self.end()
             server = None
         if server is None:
-            server = self._server = self._begin(max(needed, _LEAST))
+            server = self._server = self._begin(max(size, _LEAST))
         return server
 
     def _begin(self, size: int) -> _Server:
@@ -199,7 +205,7 @@ class Sandbox:
             os.ftruncate(descriptor, size)
             memory = mmap.mmap(descriptor, size)
             loops = max(loop.index for f in self.object_code.functions for loop in f.loops) + 1
-            request = {"task": "serve", "loops": loops, "host": list(guard_process.HOST), "size": size}
+            request = {"task": "serve", "loops": loops, "size": size}
             with runtime.memory_file(self.object_code.code) as library:
                 answer = guard_process.ask(request, [library, descriptor, theirs.fileno()])
         os.close(descriptor)
@@ -223,20 +229,6 @@ class Sandbox:
         return "was lost with the helper process"
 
 
-def _exchange(server: _Server, message: dict[str, Any]) -> dict[str, Any]:
-    """Send a call and wait for its answer; ``{}`` where the process has ended."""
-    data = marshal.dumps(message)
-    try:
-        server.link.sendall(struct.pack("<Q", len(data)) + data)
-        head = server.link.recv(8, socket.MSG_WAITALL)
-        if len(head) < 8:
-            return {}
-        answer: dict[str, Any] = marshal.loads(server.link.recv(struct.unpack("<Q", head)[0], socket.MSG_WAITALL))
-    except OSError:
-        return {}
-    return answer
-
-
 _ENDINGS: dict[signal.Signals, str] = {
     signal.SIGSEGV: "touched memory that is not its own (SIGSEGV)",
     signal.SIGBUS: "touched memory that is not its own (SIGBUS)",
@@ -244,3 +236,121 @@ _ENDINGS: dict[signal.Signals, str] = {
     signal.SIGABRT: "called abort() (SIGABRT)",
     signal.SIGILL: "ran into an instruction that stands for undefined behaviour (SIGILL)",
 }
+
+
+# ----------------------------------------------------------------------------------------- the operands
+
+_ALIGNED = 64
+#: Types that only carry bytes.
+_CARRIERS = {1: "|u1", 2: "<u2", 4: "<u4", 8: "<u8", 16: "<c16"}
+
+
+@dataclass(frozen=True)
+class OperandMemory:
+    """Memory with a shape: the outer dimension first, then the core's; strides in bytes.
+
+    ``read`` says that it is an input.
+    """
+
+    address: int
+    size: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    read: bool
+
+    def part(self, start: int, count: int) -> OperandMemory:
+        """``count`` elements of the outer dimension."""
+        return replace(self, address=self.address + start * self.strides[0], shape=(count, *self.shape[1:]))
+
+    def reach(self) -> tuple[int, int]:
+        """The lowest address, and the one behind the highest byte."""
+        low = high = self.address
+        if 0 in self.shape:
+            return low, high
+        for step, number in zip(self.strides, self.shape, strict=True):
+            span = step * (number - 1)
+            low, high = low + min(span, 0), high + max(span, 0)
+        return low, high + self.size
+
+
+def operands_of(
+    types: Sequence[int], nin: int, cores: Sequence[Sequence[str]], args: Any, dimensions: Any, steps: Any
+) -> list[OperandMemory]:
+    """What NumPy calls a loop with, as values.
+
+    Parameters
+    ----------
+    types : sequence of int
+        NumPy's type numbers.
+    nin : int
+    cores : sequence of sequence of str
+        Core dimensions of each operand, by name or fixed size.
+    args, dimensions, steps : pointers
+        As the loop gets them.
+    """
+    number = {name: n for n, name in enumerate(dict.fromkeys(d for core in cores for d in core), 1)}
+    operands, next_step = [], len(types)
+    for k, kind in enumerate(types):
+        core = cores[k]
+        shape = (dimensions[0], *(dimensions[number[d]] for d in core))
+        strides = (steps[k], *(steps[next_step + j] for j in range(len(core))))
+        next_step += len(core)
+        operands.append(OperandMemory(args[k] or 0, np.dtype(TYPES[kind].char).itemsize, shape, strides, k < nin))
+    return operands
+
+
+def laid_out(operands: Sequence[OperandMemory]) -> tuple[list[OperandMemory], int, bool]:
+    """Where operands may stand in memory of their own, counted from 0; its size; whether any two overlap.
+
+    Those that overlap keep their strides and their distance, so that reductions and calls in place mean the same.
+    """
+    groups: list[tuple[int, int, list[int]]] = []
+    for k in sorted(range(len(operands)), key=lambda k: operands[k].reach()):
+        low, high = operands[k].reach()
+        if groups and low < groups[-1][1]:
+            first, last, members = groups[-1]
+            groups[-1] = (first, max(last, high), [*members, k])
+        else:
+            groups.append((low, high, [k]))
+    places = list(operands)
+    at = 0
+    for low, high, members in groups:
+        if len(members) > 1:
+            for k in members:
+                places[k] = replace(operands[k], address=at + operands[k].address - low)
+            at += high - low
+        else:
+            operand = operands[members[0]]
+            constant = operand.strides[0] == 0  # an input for all elements, a running result
+            shape = (1, *operand.shape[1:]) if constant else operand.shape
+            strides = tuple(operand.size * math.prod(shape[d + 1 :]) for d in range(len(shape)))
+            places[members[0]] = replace(operand, address=at, strides=(0, *strides[1:]) if constant else strides)
+            at += operand.size * math.prod(shape)
+        at = -(-at // _ALIGNED) * _ALIGNED
+    return places, at, any(len(members) > 1 for _, _, members in groups)
+
+
+def copy(operand: OperandMemory, *, to: OperandMemory) -> None:
+    """Copy every element."""
+    if 0 not in operand.shape:
+        _view(to)[...] = _view(operand)
+
+
+class _Memory:
+    """What NumPy makes an array of without copying: https://numpy.org/doc/stable/reference/arrays.interface.html"""
+
+    def __init__(self, operand: OperandMemory) -> None:
+        shape, strides = operand.shape, operand.strides
+        if strides[0] == 0:
+            shape, strides = (1, *shape[1:]), (operand.size, *strides[1:])
+        self.__array_interface__ = {
+            "data": (operand.address, False),
+            "typestr": _CARRIERS.get(operand.size, f"|V{operand.size}"),
+            "shape": shape,
+            "strides": strides,
+            "version": 3,
+        }
+
+
+def _view(operand: OperandMemory) -> NDArray[Any]:
+    return np.asarray(_Memory(operand))

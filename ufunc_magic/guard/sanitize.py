@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import toolchain
 from ..model import TYPES, CellCrashed, CompiledCell, Diagnostic, ObjectCode, ToolchainError
-from .guard_process import Helper
+from .guard_process import GuardProcess
 from .trial_inputs import Case, singly
 
 __all__ = ["FLAGS", "sanitized"]
@@ -58,7 +58,7 @@ _MOST = 12
 #: Two things that outputs may hold before a call.
 _STARTS = (0, 0x41)
 
-#: Sends cases to a helper; more words go into the request.
+#: Sends cases to a process; more words go into the request.
 Ask = Callable[..., dict[str, Any]]
 
 
@@ -83,7 +83,7 @@ def preload() -> str:
 
 
 def sanitized(
-    cell: CompiledCell, wanted: Sequence[Case], *, again: Callable[[Sequence[str]], CompiledCell], ask: Ask
+    cell: CompiledCell, trial_cases: Sequence[Case], *, again: Callable[[Sequence[str]], CompiledCell], ask: Ask
 ) -> CompiledCell:
     """``cell`` with what the sanitized build reported among its diagnostics.
 
@@ -99,89 +99,83 @@ def sanitized(
     second = compiled.object_code
     loops = {(f.name, loop.types): (f, loop) for f in compiled.report_data.functions for loop in f.loops}
     cases = []
-    for case in wanted:
+    for case in trial_cases:
         function, loop = loops[case.function.name, case.loop.types]
         cases += singly(replace(case, function=function, loop=loop))
-    found: dict[tuple[int, str], tuple[Diagnostic, bool]] = {}
-    helper = Helper.begin(environment=environment)
-    usual = [case for case in cases if case.kind == "ordinary"]
+    ordinary = [case for case in cases if case.kind == "ordinary"]
+    # By line and kind of fault; whether it is wrong whatever the inputs mean.
+    reports: dict[tuple[int, str], tuple[Diagnostic, bool]] = {}
+    # The sanitizer has handlers, limits and red zones of its own.
+    process = GuardProcess.begin(environment=environment)
+    own: dict[str, Any] = {"process": process, "watched": False, "memory": 0, "malloc": True}
     try:
-        while cases and len(found) < _MOST:
-            answer = ask(second, cases, helper, marks=True)
-            reached = len(cases) if answer["done"] else max(answer["number"], 1)
+        while cases and len(reports) < _MOST:
+            answer = ask(second, cases, marks=True, **own)
             for case, text in _by_case(answer, cases):
                 for diagnostic, always in _read(text, case, object_code):
-                    found.setdefault((diagnostic.line, diagnostic.message.partition(",")[0]), (diagnostic, always))
-            del cases[:reached]
-        outputs = [ask(second, usual, helper, results=True, start=start)["answer"].get("results") for start in _STARTS]
+                    reports.setdefault((diagnostic.line, diagnostic.message.partition(",")[0]), (diagnostic, always))
+            del cases[: len(cases) if answer["done"] else max(answer["number"], 1)]
+        outputs = [
+            ask(second, ordinary, results=True, start=start, **own)["answer"].get("results") for start in _STARTS
+        ]
     finally:
-        helper.end()
-    for diagnostic in _unset(usual, outputs[0], outputs[1], object_code):
-        found.setdefault((diagnostic.line, diagnostic.message), (diagnostic, False))
-    stray = [d for d, always in found.values() if always]
+        process.end()
+    for diagnostic in _unset(ordinary, outputs, object_code):
+        reports.setdefault((diagnostic.line, diagnostic.message), (diagnostic, False))
+    stray = [d for d, always in reports.values() if always]
     if stray:
-        said = "\n".join(map(str, stray))
+        text = "\n".join(map(str, stray))
         raise CellCrashed(
-            f"{object_code.name} touches memory that it must not touch:\n{said}", remedy="Nothing was bound."
+            f"{object_code.name} touches memory that it must not touch:\n{text}", remedy="Nothing was bound."
         )
-    diagnostics = (*cell.report_data.diagnostics, *(d for d, _ in found.values()))
+    diagnostics = (*cell.report_data.diagnostics, *(d for d, _ in reports.values()))
     return replace(cell, report_data=replace(cell.report_data, diagnostics=diagnostics))
 
 
 def _by_case(answer: dict[str, Any], cases: Sequence[Case]) -> list[tuple[Case, str]]:
-    """What was reported in each case."""
-    text = answer["printed"].decode(errors="replace")
-    marks = [(int(m[1]), m.start(), m.end()) for m in re.finditer(r"^\x1e(\d+)\n", text, re.M)]
-    found = []
-    for n, (number, _, start) in enumerate(marks):
-        stop = marks[n + 1][1] if n + 1 < len(marks) else len(text)
-        if text[start:stop].strip():
-            found.append((cases[number - 1], text[start:stop]))
-    return found
+    """What was reported in each case: behind a mark with its number."""
+    _, *parts = re.split(r"^\x1e(\d+)\n", answer["printed"].decode(errors="replace"), flags=re.M)
+    return [(cases[int(n) - 1], text) for n, text in zip(parts[::2], parts[1::2], strict=True) if text.strip()]
 
 
 def _read(text: str, case: Case, object_code: ObjectCode) -> list[tuple[Diagnostic, bool]]:
     lines = object_code.source.split("\n")
-    found = []
 
-    def said(what: str, line: int, column: int = 0) -> Diagnostic:
+    def diagnostic(what: str, line: int, column: int = 0) -> Diagnostic:
         shown = lines[line - 1] if 0 < line <= len(lines) else ""
         return Diagnostic("warning", f"{what}, for {case.call()}", object_code.name, line, column, "--sanitize", shown)
 
     ours = (m for m in _UNDEFINED.finditer(text) if m["file"].endswith(object_code.name))
-    found += [(said(m["what"], int(m["line"]), int(m["column"] or 0)), False) for m in ours]
+    reports = [(diagnostic(m["what"], int(m["line"]), int(m["column"] or 0)), False) for m in ours]
     for m in _ADDRESS.finditer(text):
-        place = re.search(rf"(?:in |/){_any_folder(object_code.name)}:(\d+)", m["rest"])
+        place = re.search(rf"(?:in |/)[^\n]*?{re.escape(object_code.name)}:(\d+)", m["rest"])
         line = int(place[1]) if place else case.function.line
-        found.append((said(_WORDS.get(m["kind"], m["kind"]), line), m["kind"] in _ALWAYS and case.kind != "empty"))
-    return found
+        always = m["kind"] in _ALWAYS and case.kind != "empty"
+        reports.append((diagnostic(_WORDS.get(m["kind"], m["kind"]), line), always))
+    return reports
 
 
 def _unset(
-    cases: Sequence[Case],
-    first: Sequence[tuple[int, bytes]] | None,
-    second: Sequence[tuple[int, bytes]] | None,
-    object_code: ObjectCode,
+    cases: Sequence[Case], outputs: Sequence[Sequence[tuple[int, bytes]] | None], object_code: ObjectCode
 ) -> list[Diagnostic]:
     """Outputs that a call leaves as they were, or reads before it writes them: by what they held before."""
-    found: dict[str, Diagnostic] = {}
-    for (number, zeros), (_, others) in zip(first or (), second or (), strict=False):
+    unset: dict[str, Diagnostic] = {}
+    for (number, zeros), (_, others) in zip(*(results or () for results in outputs), strict=False):
         case = cases[number]
-        sizes = [len(data) for data, _ in case.message()["operands"][case.function.nin :]]
-        for k, (name, size) in enumerate(zip(case.function.results, sizes, strict=True)):
-            start = sum(sizes[:k])
-            was, now = zeros[start : start + size], others[start : start + size]
-            if was == now or name in found:
+        start = 0
+        for k, name in enumerate(case.function.results, start=case.function.nin):
+            size = len(case.message()["operands"][k][0])
+            before, after = zeros[start : start + size], others[start : start + size]
+            start += size
+            if before == after or name in unset:
                 continue
-            item = np.dtype(TYPES[case.loop.types[case.function.nin + k]].char).itemsize
-            parts = [now[n : n + item] for n in range(0, size, item)]
-            untouched = bytes([_STARTS[1]]) * item in parts
+            item = np.dtype(TYPES[case.loop.types[k]].char).itemsize
+            untouched = bytes([_STARTS[1]]) * item in [after[n : n + item] for n in range(0, size, item)]
             what = f"{name} is not written" if untouched else f"{name} is read before it is written"
-            remedy = "it is 0 then"
             line, text = _mention(name, case, object_code)
-            message = f"output {what}, for {case.call()}; {remedy}"
-            found[name] = Diagnostic("warning", message, object_code.name, line, 0, "--sanitize", text)
-    return list(found.values())
+            message = f"output {what}, for {case.call()}; it is 0 then"
+            unset[name] = Diagnostic("warning", message, object_code.name, line, 0, "--sanitize", text)
+    return list(unset.values())
 
 
 def _mention(name: str, case: Case, object_code: ObjectCode) -> tuple[int, str]:
@@ -193,7 +187,3 @@ def _mention(name: str, case: Case, object_code: ObjectCode) -> tuple[int, str]:
     named = (n for n in range(body + 1, last + 1) if re.search(rf"\b{re.escape(name)}\b", lines[n - 1]))
     line = next(named, first)
     return line, lines[line - 1] if 0 < line <= len(lines) else ""
-
-
-def _any_folder(name: str) -> str:
-    return rf"[^\n]*?{re.escape(name)}"

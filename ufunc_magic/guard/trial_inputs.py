@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..model import TYPES, CellFunction, LoopCode
 
-__all__ = ["Case", "cases", "singly"]
+__all__ = ["Case", "cases_of", "singly"]
 
 #: "ordinary" values must work; "edge" values may have no answer; "huge" ones may take for ever; "empty" has no core.
 Kind = Literal["ordinary", "edge", "huge", "empty"]
@@ -101,7 +101,7 @@ class Case:
         return f"{self.function.name}({', '.join(arguments)}) with {', '.join(filter(None, (sizes, filled)))}".strip()
 
 
-def cases(code: CellFunction) -> Iterator[Case]:
+def cases_of(code: CellFunction) -> Iterator[Case]:
     """Every case of every loop of a ufunc."""
     for loop in code.loops:
         yield from _generalized(code, loop) if code.core else _elementwise(code, loop)
@@ -173,11 +173,11 @@ def _ordinary_rows(kinds: Sequence[str]) -> tuple[Row, ...]:
 
 def _rows(special: Sequence[Sequence[Any]], usual: Row) -> tuple[Row, ...]:
     """Each special value in all inputs, then in one at a time."""
-    found = [tuple(v[min(n, len(v) - 1)] for v in special) for n in range(max(map(len, special), default=0))]
+    rows = [tuple(v[min(n, len(v) - 1)] for v in special) for n in range(max(map(len, special), default=0))]
     if len(special) > 1:
         for k, values in enumerate(special):
-            found += [(*usual[:k], value, *usual[k + 1 :]) for value in values]
-    return tuple({repr(row): row for row in found}.values())
+            rows += [(*usual[:k], value, *usual[k + 1 :]) for value in values]
+    return tuple({repr(row): row for row in rows}.values())
 
 
 # ---------------------------------------------------------------------------------------------- the values
@@ -224,8 +224,8 @@ def _size(dimension: str, sizes: dict[str, int]) -> int:
 
 def _filled(values: Sequence[Any], kind: np.dtype[Any], items: int) -> bytes:
     with np.errstate(all="ignore"):
-        made: NDArray[Any] = np.array(values).astype(kind) if kind.kind not in "iu" else np.array(values, dtype=kind)
-    return np.repeat(made, items).tobytes()
+        row: NDArray[Any] = np.array(values).astype(kind) if kind.kind not in "iu" else np.array(values, dtype=kind)
+    return np.repeat(row, items).tobytes()
 
 
 def _typed(value: Any) -> str:

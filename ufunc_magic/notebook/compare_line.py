@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import difflib
 import shlex
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..bench import compare, evaluated
+from ..bench import CLOCK, compare, evaluated
 from ..model import OptionError
 from ..render import Comparison, Progress, Surface, needed
 from .option_line import COMPARE_FLAGS as _FLAGS
@@ -140,7 +139,7 @@ def compared(line: str, *, names: Mapping[str, Any], surface: Surface) -> Compar
     parsed = parse_line(line)
     if parsed.help:
         return HELP
-    with Progress(surface, time.perf_counter) as progress:
+    with Progress(surface, CLOCK) as progress:
         comparison = compare_line(parsed, names=names, progress=progress)
     if parsed.plot:
         comparison.plot()

@@ -108,10 +108,6 @@ class Report:
         blocks += [[view.to_text()] for view in self._views()]
         return "\n\n".join("\n".join(block) for block in blocks)
 
-    def with_notes(self, notes: Sequence[str]) -> Report:
-        """The same report with further notes."""
-        return replace(self, notes=(*self.notes, *notes))
-
     def __str__(self) -> str:
         return self.text()
 

@@ -1,7 +1,6 @@
 """What became of a cell: its hot loops' assembly, the compiler's vectorization remarks, the C around it, by its lines.
 
-A build keeps machine code only, so the cell is compiled once more, with line numbers, and the compiler leaves the
-assembly and its remarks in a folder; nothing is disassembled and no further tool is needed.
+Pure: reads the texts that ``toolchain.compiler_texts`` has the compiler leave.
 
 Styles are inline, for JupyterLab drops style sheets; a tint is never all that is said, for the share stands beside it.
 """
@@ -9,14 +8,13 @@ Styles are inline, for JupyterLab drops style sheets; a tint is never all that i
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
-from ..model import CompiledCell, ObjectCode, OptionError, ToolchainError
+from ..model import CompiledCell, ObjectCode
 from ..runtime import cpu_features
-from ..toolchain import GENERATED, Toolchain, find
+from ..toolchain import GENERATED, CompilerTexts
 from .assembly import HotLoop, Listing, Placed, hot_loops, read
 from .tables import count, escape
 
@@ -44,42 +42,23 @@ class View:
         return {"text/plain": self.to_text(), "text/html": self.to_html()}
 
 
-def views(
-    cell: CompiledCell, names: Sequence[ViewName], *, again: Callable[[Sequence[str]], object], folder: Path
-) -> tuple[View, ...]:
-    """The views of these names, in that order, from one further compilation.
+def views(cell: CompiledCell, names: Sequence[ViewName], texts: CompilerTexts) -> tuple[View, ...]:
+    """The views of these names, in that order.
 
     Parameters
     ----------
     cell : CompiledCell
         Of C, C++ or CUDA for the CPU.
     names : sequence of {"asm", "vec", "c", "annotate"}
-    again : callable
-        Compiles the same cell in ``folder`` with further options of the compiler.
-    folder : pathlib.Path
-        Private and empty.
+    texts : CompilerTexts
+        What the compiler left of the same cell.
 
     Returns
     -------
     tuple of View
-
-    Raises
-    ------
-    OptionError
-        For a cell of Cython.
-    ToolchainError
-        If the compiler leaves no assembly.
     """
-    if not names:
-        return ()
     object_code = cell.object_code
-    if object_code.language == "cython":
-        # With line numbers the copies that its loops call are not made: what would be shown is not what runs.
-        raise OptionError("--show is for cells of C and CUDA.", remedy="Write -a, which shows the C of each line.")
-    tool = find(cplus=object_code.language == "c++")
-    remarks = folder / "remarks"
-    again(_options(tool, remarks))
-    listing = read(_text_left(folder, tool, "assembly", "*.s"))
+    listing = read(texts.assembly)
     loops = hot_loops(cell, listing, features=cpu_features())
 
     def view(name: ViewName) -> View:
@@ -87,44 +66,13 @@ def views(
             case "asm":
                 return Assembly(object_code.name, _lines(object_code), loops, object_code.toolchain)
             case "vec":
-                text = remarks.read_text(encoding="utf-8", errors="replace") if remarks.exists() else ""
-                return vectorization(object_code, listing, text, loops)
+                return vectorization(object_code, listing, texts.remarks, loops)
             case "c":
-                return generated(_text_left(folder, tool, "preprocessed unit", "*.i", "*.ii"), name=object_code.name)
+                return generated(texts.unit, name=object_code.name)
             case "annotate":
                 return AnnotatedCell(object_code.name, _lines(object_code), loops)
 
     return tuple(map(view, dict.fromkeys(names)))
-
-
-def _options(tool: Toolchain, remarks: Path) -> tuple[str, ...]:
-    match tool.kind:
-        case "gcc":
-            # -fdirectives-only: macros of the unit stay as they are written.  -fno-ipa-icf: functions that do the same
-            # have their instructions each, and not one a jump to the other.
-            listing = "-g", "-save-temps=obj", "-fdirectives-only", "-fno-ipa-icf"
-            return (*listing, f"-fopt-info-vec-optimized-missed={remarks}")
-        case "clang":
-            passes = "-foptimization-record-passes=loop-vectorize"
-            return (
-                "-g",
-                "-save-temps=obj",
-                "-fsave-optimization-record",
-                passes,
-                f"-foptimization-record-file={remarks}",
-            )
-    raise ToolchainError(
-        f"{tool.kind} keeps no assembly to show.", remedy="Install gcc or clang, or set CC to one of them."
-    )
-
-
-def _text_left(folder: Path, tool: Toolchain, what: str, *patterns: str) -> str:
-    """A text of the unit that the compiler has left, and not that of a further source of the user's."""
-    for path in sorted(path for pattern in patterns for path in folder.glob(pattern)):
-        text = path.read_text(encoding="utf-8", errors="replace")
-        if "__ufm_loops" in text:
-            return text
-    raise ToolchainError(f"{tool} left no {what} of the cell.", remedy="Leave --show and --annotate out.")
 
 
 def _lines(object_code: ObjectCode) -> tuple[str, ...]:

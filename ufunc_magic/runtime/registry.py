@@ -303,9 +303,10 @@ def _device_function(code: FunctionCode, opened: LoadedObject, emulated: Any) ->
     library = opened.library
     if code.kind == "kernel":
         address = library.functions[code.index] if isinstance(library, loader.Library) else 0
-        return device.make_kernel(code, opened.object_code, address=address, owner=library)
+        on_gpu = device.on_gpu(opened.object_code)
+        return device.Kernel(code, opened.object_code, address=address, owner=library, emulated=not on_gpu)
     if library is None or device.on_gpu(opened.object_code):
-        return device.make(code, opened.object_code, emulated=emulated)
+        return device.CudaFunction(code, opened.object_code, emulated=emulated)
     return emulated
 
 

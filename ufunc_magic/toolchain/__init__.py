@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ..lazy import lazy_names
 
 if TYPE_CHECKING:
+    from .compiler_texts import CompilerTexts as CompilerTexts, texts_of as texts_of
     from .description import Description as Description, fact_name as fact_name, libmvec_path as libmvec_path
     from .diagnostics import (
         GENERATED as GENERATED,
@@ -45,6 +46,7 @@ else:
     __getattr__ = lazy_names(
         __name__,
         {
+            "compiler_texts": "CompilerTexts texts_of",
             "description": "Description fact_name libmvec_path",
             "diagnostics": "GENERATED read_linker shorten source_line",
             "discovery": "FAST_MATH Toolchain base_flags base_link find find_all library_flags",

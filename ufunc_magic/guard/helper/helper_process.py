@@ -1,28 +1,25 @@
 """The helper process: keeps forked processes ready, has one of them run each request, tells what came of it.
 
-Run by ``python -I -S`` with nothing but the standard library; of this package it has the modules beside it that say so.
-Requests and answers are marshalled, each behind its length; the library to open comes as a file descriptor.
+Run by ``python -I -S`` with nothing but the standard library and the modules beside it.  The library to open comes as a
+file descriptor.
 """
 
 from __future__ import annotations
 
 import contextlib
 import gc
-import marshal
 import os
 import select
 import signal
 import socket
-import struct
 import sys
 import time
 from dataclasses import dataclass
 from typing import Any
 
 from . import probe
-from .crash_record import Record
-from .guarded_memory import called, libc
-from .sandbox_server import KEPT, serve
+from .probe_memory import Record, libc, rename_process
+from .wire import receive, send
 
 __all__ = ["main"]
 
@@ -60,11 +57,11 @@ class Ready:
     def gone(self) -> bool:
         """Whether it has ended by itself."""
         if self.status is None:
-            found, status = os.waitpid(self.process, os.WNOHANG)
-            self.status = status if found else None
+            ended, status = os.waitpid(self.process, os.WNOHANG)
+            self.status = status if ended else None
         return self.status is not None
 
-    def held_at(self, under_way: tuple[int, float]) -> bool:
+    def stopped_at(self, under_way: tuple[int, float]) -> bool:
         """Hold it where it is, if it is still at that case; else let it go on."""
         os.kill(self.process, signal.SIGSTOP)
         status = os.waitpid(self.process, os.WUNTRACED)[1]
@@ -87,7 +84,7 @@ class Ready:
     def printed(self) -> dict[str, Any]:
         try:
             total = os.fstat(self.output).st_size
-            return {"printed": os.pread(self.output, KEPT, 0), "total": total}
+            return {"printed": os.pread(self.output, probe.PRINTED, 0), "total": total}
         except OSError:
             return {"printed": b"", "total": 0}
 
@@ -102,7 +99,7 @@ class Helper:
     watch : str
         The library of templates/watch.c that was asked for last; ``""`` where there are only sandboxes.
     preloaded : tuple
-        The search path and the modules that the last request for a module wanted.
+        The search path and the modules of the last request for a module.
     ready : list of Ready
     servers : set of int
         Processes that serve a sandbox.
@@ -120,30 +117,30 @@ class Helper:
         parent = os.getppid()
         while True:
             # A process forked off the kernel may hold the other end for long after the kernel was killed.
-            wanting = bool(self.watch) and len(self.ready) < READY
-            if not select.select([self.link], [], [], 0.0 if wanting else 2.0)[0]:
+            lacking = bool(self.watch) and len(self.ready) < READY
+            if not select.select([self.link], [], [], 0.0 if lacking else 2.0)[0]:
                 if os.getppid() != parent:
                     return
-                if wanting:
+                if lacking:
                     self.ready.append(self.fork())
                 continue
-            asked = probe.received(self.link)
-            if asked is None:
+            message = receive(self.link)
+            if message is None:
                 return
-            used = None
-            match (request := marshal.loads(asked[0]))["task"]:
+            request, descriptors = message
+            worker = None
+            match request["task"]:
                 case "serve":
-                    answer = self.begin_server(request, asked[1])
+                    answer = self.begin_server(request, descriptors)
                 case "end":
                     answer = self.end_server(request)
                 case _:
-                    used, answer = self.attempt(request, *asked)
-            data = marshal.dumps(answer)
-            for descriptor in asked[1]:
+                    worker, answer = self.attempt(request, descriptors)
+            for descriptor in descriptors:
                 os.close(descriptor)
-            self.link.sendall(struct.pack("<Q", len(data)) + data)
-            if used:  # nobody has to wait for its end
-                used.close()
+            send(self.link, answer)
+            if worker:  # nobody has to wait for its end
+                worker.close()
                 self.end_strays()
 
     # ------------------------------------------------------------------------------------- trials
@@ -175,9 +172,9 @@ class Helper:
         """See to it that the next processes have what the request needs; those that wait without it are ended."""
         stale = request["watch"] != self.watch
         self.watch = request["watch"]
-        wanted = request["search"], request["preload"]
-        if request["module"] and wanted != self.preloaded:
-            self.preloaded, stale = wanted, True
+        modules = request["search"], request["preload"]
+        if request["module"] and modules != self.preloaded:
+            self.preloaded, stale = modules, True
             sys.path[:] = request["search"]
             for name in request["preload"]:
                 with contextlib.suppress(ImportError):
@@ -186,42 +183,41 @@ class Helper:
             self.ready.remove(other)
             other.close()
 
-    def attempt(self, request: dict[str, Any], data: bytes, descriptors: list[int]) -> tuple[Ready, dict[str, Any]]:
+    def attempt(self, request: dict[str, Any], descriptors: list[int]) -> tuple[Ready, dict[str, Any]]:
         """Have a process run the request within the limits; the process, to be closed, and what came of it."""
-        began = time.monotonic()
+        start = time.monotonic()
         self.prepare(request)
-        used = self.ready.pop(0) if self.ready else self.fork()
+        worker = self.ready.pop(0) if self.ready else self.fork()
         with contextlib.suppress(OSError):  # it was killed from outside
-            socket.send_fds(used.link, [struct.pack("<Q", len(data))], descriptors)
-            used.link.sendall(data)
-        hung = self.wait(used, [case["seconds"] for case in request["cases"]], request["opening"])
-        status = 0 if used.record.done() else used.stop()
-        made = {"status": status, "hung": hung, **used.record.read(), **used.printed()}
-        return used, {**made, "seconds": time.monotonic() - began}
+            send(worker.link, request, descriptors)
+        hung = self.wait(worker, [case["seconds"] for case in request["cases"]], request["opening"])
+        status = 0 if worker.record.done() else worker.stop()
+        answer = {"status": status, "hung": hung, **worker.record.read(), **worker.printed()}
+        return worker, {**answer, "seconds": time.monotonic() - start}
 
-    def wait(self, used: Ready, limits: list[float], opening: float) -> bool:
+    def wait(self, worker: Ready, limits: list[float], opening: float) -> bool:
         """Wait until it is done or has ended; True where a case took longer than it may, and it is held there.
 
         Who has waited for a processor half of the time has four times as long.
         """
-        seen, waited = (-1, 0.0), 0.0
+        last, waited = (-1, 0.0), 0.0
         while True:
-            number, started = under_way = used.record.under_way()
-            if under_way != seen:
-                seen, waited = under_way, used.waited()
+            number, started = under_way = worker.record.under_way()
+            if under_way != last:
+                last, waited = under_way, worker.waited()
             limit = limits[number - 1] if number else opening
             now = time.monotonic()
             past = now - (started or now)
-            late = past >= limit and (past >= 4 * limit or used.waited() - waited < limit / 2)
-            if late and used.held_at(under_way):
+            late = past >= limit and (past >= 4 * limit or worker.waited() - waited < limit / 2)
+            if late and worker.stopped_at(under_way):
                 return True
             # The next case may have less time; and who is forked off may keep the link open.
             left = min(max(limit - past, 0.001), 0.005)
-            ready = select.select([used.link, self.link], [], [], left)[0]
-            if used.link in ready or used.gone():
+            news = select.select([worker.link, self.link], [], [], left)[0]
+            if worker.link in news or worker.gone():
                 return False
-            if ready and not self.link.recv(1, socket.MSG_PEEK):
-                used.stop()
+            if news and not self.link.recv(1, socket.MSG_PEEK):
+                worker.stop()
                 os._exit(0)  # nobody is left to tell
 
     def end_strays(self) -> None:
@@ -242,7 +238,7 @@ class Helper:
         if not process:
             try:
                 self.leave()
-                serve(request, *descriptors)
+                probe.serve(request, *descriptors)
             finally:
                 os._exit(0)
         self.servers.add(process)
@@ -254,8 +250,8 @@ class Helper:
         self.servers.discard(process)
         try:
             for _ in range(50):
-                found, status = os.waitpid(process, os.WNOHANG)
-                if found:
+                ended, status = os.waitpid(process, os.WNOHANG)
+                if ended:
                     return {"status": status}
                 time.sleep(0.002)
             os.killpg(process, signal.SIGKILL)
@@ -266,7 +262,7 @@ class Helper:
 
 def main(link: int, watch: str) -> None:
     """Serve the kernel at the other end of a socket."""
-    called("ufunc-helper")
+    rename_process("ufunc-helper")
     gc.disable()  # a collection in a forked process would copy its memory
     with contextlib.suppress(AttributeError, OSError):
         libc.prctl(36, 1)  # PR_SET_CHILD_SUBREAPER: strays become ours

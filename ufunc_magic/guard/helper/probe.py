@@ -1,4 +1,4 @@
-"""The process that runs new code: forked ahead of it, made ready while the compiler is at work.
+"""What runs in the processes that the helper forks: a trial of new code, or the serving of a sandbox's calls.
 
 Only the standard library: the helper imports it.
 """
@@ -9,21 +9,32 @@ import _locale
 import contextlib
 import ctypes
 import marshal
+import mmap
 import os
 import resource
 import signal
 import socket
-import struct
 import sys
 import time
 from dataclasses import dataclass
 from typing import Any
 
-from .crash_record import Record, Spot
-from .guarded_memory import PAGE, Rooms, called, libc, malloced, release, touched
+from .probe_memory import PAGE, Record, Rooms, Spot, libc, malloced, rename_process, touched
+from .wire import receive, send
 
-__all__ = ["call", "confine", "expendable", "lend", "received", "wait", "watcher"]
+__all__ = ["PRINTED", "serve", "wait"]
 
+#: ``__ufm_host`` of templates/driver.c: functions of Python's by name, pointers behind ``*``.
+HOST = (
+    "PyGILState_Ensure",
+    "PyGILState_Release",
+    "PyErr_SetString",
+    "PyErr_Occurred",
+    "*PyExc_RuntimeError",
+    "*PyExc_MemoryError",
+)
+#: Bytes that are passed on of what the code prints.
+PRINTED = 1 << 15
 Loop = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 #: Libraries of templates/watch.c that this process and those that it forks have open.
 watchers: dict[str, ctypes.CDLL] = {}
@@ -31,28 +42,28 @@ watchers: dict[str, ctypes.CDLL] = {}
 
 def wait(link: socket.socket, record: Record, output: int, watch: str) -> None:
     """Prepare all that does not depend on the code, wait for a request, run it."""
-    confine(output)
-    called("ufunc-ready")
+    _confine(output)
+    rename_process("ufunc-ready")
     rooms = Rooms()
     if watch:
         with contextlib.suppress(OSError):
-            _rehearse(watcher(watch), rooms)
-    asked = received(link)
-    if asked is None:
+            _rehearse(_watcher(watch), rooms)
+    message = receive(link)
+    if message is None:
         return
-    called("ufunc-trial")
-    expendable()
-    data, descriptors = asked
-    run(marshal.loads(data), descriptors[0] if descriptors else -1, record, rooms)
+    rename_process("ufunc-trial")
+    _expendable()
+    request, descriptors = message
+    _run(request, descriptors[0] if descriptors else -1, record, rooms)
     with contextlib.suppress(OSError):
         link.send(b"\n")
 
 
-def run(request: dict[str, Any], library: int, record: Record, rooms: Rooms) -> None:
+def _run(request: dict[str, Any], library: int, record: Record, rooms: Rooms) -> None:
     """Open the library and run every case; what ends this process is noted in shared memory."""
     memory = _limited(request["memory"])
     try:
-        watch = watcher(request["watch"])
+        watch = _watcher(request["watch"])
     except OSError as fault:
         record.answer({"refused": str(fault)})
         return
@@ -69,10 +80,9 @@ def run(request: dict[str, Any], library: int, record: Record, rooms: Rooms) -> 
         # What cannot be opened is no crash: whoever opens it after us says so better.
         record.answer({"refused": str(fault)})
         return
-    lend(handle, request["host"])
+    loops = _loops(handle, request["loops"])
     if request["start"]:
         ctypes.c_ubyte.in_dll(handle, "__ufm_start").value = request["start"]
-    loops = (ctypes.c_void_p * request["loops"]).in_dll(handle, "__ufm_loops")
     base = _base(next(filter(None, loops), 0))
     record.mapped(base, base + request["size"] + 16 * PAGE)
     answer: dict[str, Any] = {"changed": [], "touched": [], "results": [], "ran": 0}
@@ -88,13 +98,15 @@ def run(request: dict[str, Any], library: int, record: Record, rooms: Rooms) -> 
             for k, (data, at_end) in enumerate(case["operands"])
         ]
         record.begin(number + 1, spots)
-        call(loops[case["loop"]] or 0, case, [place for _, place, _, _ in spots])
+        with contextlib.suppress(Exception):  # a function may raise: that is no crash
+            _call(loops[case["loop"]], case, [place for _, place, _, _ in spots])
         answer["touched"] += [(number, operand, side) for operand, side in touched(spots)]
         if request["results"]:
             written = (ctypes.string_at(place, size) for _, place, size, _ in spots[case["nin"] :])
             answer["results"].append((number, b"".join(written)))
         if request["malloc"]:
-            release(spots)
+            for start, _, _, _ in spots:
+                libc.free(start)
         after = _State.now(watch)
         if after != before:
             answer["changed"].append((number, after.unlike(before)))
@@ -103,25 +115,43 @@ def run(request: dict[str, Any], library: int, record: Record, rooms: Rooms) -> 
     record.answer({**answer, "threads": _tasks() - tasks})
 
 
-def received(link: socket.socket) -> tuple[bytes, list[int]] | None:
-    """A message and the descriptors of files that came with it; None at the end."""
-    head, descriptors, _, _ = socket.recv_fds(link, 8, 3)
-    if len(head) < 8:
-        return None
-    length = struct.unpack("<Q", head)[0]
-    data = bytearray()
-    while len(data) < length:
-        more = link.recv(min(1 << 20, length - len(data)))
-        if not more:
-            return None
-        data += more
-    return bytes(data), list(descriptors)
+def serve(request: dict[str, Any], library: int, memory: int, descriptor: int) -> None:
+    """Answer calls whose operands lie in shared memory, until the other end of the link is closed."""
+    output = os.memfd_create("output")
+    _confine(output)
+    rename_process("ufunc-sandbox")
+    _expendable()
+    shared = mmap.mmap(memory, request["size"])
+    here = ctypes.addressof(ctypes.c_char.from_buffer(shared))
+    link = socket.socket(fileno=descriptor)
+    handle = ctypes.CDLL(f"/proc/self/fd/{library}", mode=os.RTLD_NOW | os.RTLD_LOCAL)
+    loops = _loops(handle, request["loops"])
+    raised_flags = getattr(libc, "fetestexcept", None) if os.uname().machine == "x86_64" else None
+    while message := receive(link):
+        case, _ = message
+        if case["loop"] < 0:  # a ping
+            send(link, {"raised": None, "flags": 0, "printed": b""})
+            continue
+        if raised_flags:
+            libc.feclearexcept(61)
+        raised = None
+        try:
+            _call(loops[case["loop"]], case, [here + place for place in case["places"]])
+        except (RuntimeError, MemoryError) as fault:
+            raised = (type(fault).__name__, str(fault))
+        flags = raised_flags(61) if raised_flags and not raised else 0
+        libc.fflush(None)
+        printed = os.pread(output, PRINTED, 0)
+        if printed:
+            os.ftruncate(output, 0)
+            os.lseek(output, 0, 0)
+        send(link, {"raised": raised, "flags": flags, "printed": printed})
 
 
 # ------------------------------------------------------------------------------------------ the process
 
 
-def confine(output: int) -> None:
+def _confine(output: int) -> None:
     """Take from this process what it must not have."""
     os.setsid()
     with contextlib.suppress(AttributeError, OSError):
@@ -134,7 +164,7 @@ def confine(output: int) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 24, 1 << 24))
 
 
-def expendable() -> None:
+def _expendable() -> None:
     """Let this process be the one that is ended where the machine has no memory left."""
     # An address space without end takes the machine's memory before a limit of time is reached.
     with contextlib.suppress(OSError):
@@ -165,14 +195,14 @@ def _rehearse(watch: ctypes.CDLL, rooms: Rooms) -> None:
     """Do once what will be timed: the first time, every page that is written to is copied."""
     case = {"dimensions": [1, 1], "steps": [8, 8]}
     spots = [rooms.place(k, bytes(8), True) for k in range(2)]
-    call(ctypes.cast(watch.nothing, ctypes.c_void_p).value or 0, case, [spot[1] for spot in spots])
+    _call(ctypes.cast(watch.nothing, ctypes.c_void_p).value, case, [spot[1] for spot in spots])
     touched(spots)
     _State.now(watch).unlike(_State.now(watch))
     _tasks()
     marshal.loads(marshal.dumps(case))
 
 
-def watcher(path: str) -> ctypes.CDLL:
+def _watcher(path: str) -> ctypes.CDLL:
     """The library that notes signals."""
     if path not in watchers:
         watchers[path] = ctypes.CDLL(path)
@@ -244,40 +274,28 @@ def _import(name: str, path: str) -> None:
         raise OSError(str(fault)) from fault
 
 
-def lend(handle: ctypes.CDLL, names: list[str]) -> None:
-    """Fill in ``__ufm_host``, as the loader does: functions by name, ``*`` before pointers."""
-    table = (ctypes.c_void_p * len(names)).in_dll(handle, "__ufm_host")
-    for n, name in enumerate(names):
+def _loops(handle: ctypes.CDLL, count: int) -> ctypes.Array[ctypes.c_void_p]:
+    """The addresses of the loops, with ``__ufm_host`` filled in, as the loader does."""
+    table = (ctypes.c_void_p * len(HOST)).in_dll(handle, "__ufm_host")
+    for n, name in enumerate(HOST):
         if name.startswith("*"):
             table[n] = ctypes.c_void_p.in_dll(ctypes.pythonapi, name[1:]).value
         else:
             table[n] = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
+    return (ctypes.c_void_p * count).in_dll(handle, "__ufm_loops")
 
 
-def call(loop: int, case: dict[str, Any], places: list[int], *, passing: bool = False) -> None:
-    """Call a loop once; what it raises is passed on only where that is asked for."""
+def _call(loop: int | None, case: dict[str, Any], places: list[int]) -> None:
+    """Call a loop once."""
     arguments = (ctypes.c_void_p * len(places))(*places)
     dimensions = (ctypes.c_ssize_t * len(case["dimensions"]))(*case["dimensions"])
     steps = (ctypes.c_ssize_t * len(case["steps"]))(*case["steps"])
-    # A function may raise: that is no crash.
-    with contextlib.nullcontext() if passing else contextlib.suppress(Exception):
-        Loop(loop)(ctypes.addressof(arguments), ctypes.addressof(dimensions), ctypes.addressof(steps), None)
-
-
-class _Info(ctypes.Structure):
-    """``Dl_info`` of dladdr(3)."""
-
-    _fields_ = (
-        ("file", ctypes.c_char_p),
-        ("base", ctypes.c_void_p),
-        ("name", ctypes.c_char_p),
-        ("at", ctypes.c_void_p),
-    )
+    Loop(loop or 0)(ctypes.addressof(arguments), ctypes.addressof(dimensions), ctypes.addressof(steps), None)
 
 
 def _base(address: int) -> int:
     """Where the library that ``address`` is in was mapped; 0 where that cannot be known."""
-    info = _Info()
+    info = (ctypes.c_void_p * 4)()  # Dl_info of dladdr(3): file, base, name, address
     with contextlib.suppress(AttributeError):
-        libc.dladdr(ctypes.c_void_p(address), ctypes.byref(info))
-    return info.base or 0
+        libc.dladdr(ctypes.c_void_p(address), info)
+    return info[1] or 0

@@ -14,30 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from ... import runtime
-from ...model import TYPES, FunctionCode, LoopCode, ObjectCode, SignatureError
-from ...runtime import Library, origin_of
-from ..arrays import asarray
+from ...model import TYPES, FunctionCode, LoopCode, SignatureError
+from ...runtime import Library, Origin, origin_of
 
 __all__ = ["address", "ctypes_function", "leaf_address", "lowlevel", "prototype"]
 
-#: NumPy's letters of the types that ctypes has.
-_CTYPES: dict[str, Any] = {
-    "?": ctypes.c_bool,
-    "b": ctypes.c_byte,
-    "B": ctypes.c_ubyte,
-    "h": ctypes.c_short,
-    "H": ctypes.c_ushort,
-    "i": ctypes.c_int,
-    "I": ctypes.c_uint,
-    "l": ctypes.c_long,
-    "L": ctypes.c_ulong,
-    "q": ctypes.c_longlong,
-    "Q": ctypes.c_ulonglong,
-    "f": ctypes.c_float,
-    "d": ctypes.c_double,
-    "g": ctypes.c_longdouble,
-}
 #: System V's ABI for x86-64 passes a class with one, as the standard library's is, in memory.
 _COMPLEX_LONG_DOUBLE = 16
 
@@ -64,24 +45,40 @@ def address(function: Any, signature: str = "") -> int:
         If the function has no such loop, or no form that C can call: one on arrays, one that needs Python or may raise
         one of its exceptions, one of Numba's, one in a sandbox.
     """
-    code, object_code = _found(function)
-    library = _library(code, object_code)
-    if code.kind == "plain":
-        _no_loops(code, signature)
+    origin, code, loop = _resolved(function, signature)
+    library = _library(origin, code)
+    if loop is None:
         return library.functions[code.index]
-    loop = _loop(code, signature)
-    if object_code.language != "c" and _COMPLEX_LONG_DOUBLE in loop.types:
+    if origin.object_code.language != "c" and _COMPLEX_LONG_DOUBLE in loop.types:
         raise SignatureError(
             f"{code.name} has operands of std::complex<long double>, which C++ passes in another way than C.",
             remedy="Write it in a cell of C.",
         )
-    entry = _scalar(library, loop.index)
+    try:
+        entry = _table_entry(library, "__ufm_scalars", loop.index)
+    except AttributeError as fault:
+        raise SignatureError(
+            "The object code was made by an older ufunc_magic, which exports no scalar functions.",
+            remedy="Compile it again.",
+        ) from fault
     if not entry:
         raise SignatureError(
             f"{code.name} needs Python, or may raise a Python exception, so C cannot call it alone.",
             remedy="In Cython write noexcept nogil, and cdivision=True where it divides.",
         )
     return entry
+
+
+def leaf_address(function: Any, signature: str) -> int:
+    """The address of the form of a scalar function that compiled callers take, in Microsoft's x64 convention; or 0.
+
+    It leaves ten vector registers alone, of which System V's saves none, so a loop's sum stays in its own.
+    """
+    origin, code, loop = _resolved(function, signature)
+    try:
+        return _table_entry(_library(origin, code), "__ufm_leaves", loop.index) if loop else 0
+    except AttributeError:
+        return 0
 
 
 def prototype(function: Any, signature: str = "") -> str:
@@ -92,14 +89,14 @@ def prototype(function: Any, signature: str = "") -> str:
     SignatureError
         As `address`.
     """
-    code, _ = _found(function)
-    if code.kind == "plain":
-        _no_loops(code, signature)
+    _, code, loop = _resolved(function, signature)
+    if loop is None:
         return code.declaration.rpartition("\n")[2]
-    names = [TYPES[t].c for t in _loop(code, signature).types]
-    outputs = names[code.nin :]
-    pointers = [] if len(outputs) == 1 else [f"{name} *" for name in outputs]
-    return f"{outputs[0] if len(outputs) == 1 else 'void'} (*)({', '.join([*names[: code.nin], *pointers])})"
+    names = [TYPES[t].c for t in loop.types]
+    inputs, outputs = names[: code.nin], names[code.nin :]
+    if len(outputs) == 1:
+        return f"{outputs[0]} (*)({', '.join(inputs)})"
+    return f"void (*)({', '.join([*inputs, *(f'{name} *' for name in outputs)])})"
 
 
 def ctypes_function(function: Any, signature: str = "") -> Any:
@@ -110,23 +107,24 @@ def ctypes_function(function: Any, signature: str = "") -> Any:
     SignatureError
         As `address`, for types that ctypes has not, and for plain functions, whose types only their text says.
     """
-    code, _ = _found(function)
-    if code.kind == "plain":
+    _, code, loop = _resolved(function, signature)
+    if loop is None:
         raise SignatureError(
             f"{code.name} is a plain C function, {prototype(function)}.",
             remedy="Write ctypes.CFUNCTYPE(result, ...)(um.address(f)).",
         )
-    letters = [TYPES[t].char for t in _loop(code, signature).types]
-    lacking = next((c for c in letters if c not in _CTYPES), None)
-    if lacking is not None:
-        kind = next(t.c for t in TYPES.values() if t.char == lacking)
-        raise SignatureError(f"{code.name}: ctypes has no {kind}.", remedy="Call it through cffi, or from C.")
-    kinds = [_CTYPES[c] for c in letters]
-    outputs = kinds[code.nin :]
+    kinds = []
+    for letter in (TYPES[t].char for t in loop.types):
+        try:
+            kinds.append(ctypes.c_longdouble if letter == "g" else np.ctypeslib.as_ctypes_type(letter))
+        except NotImplementedError:
+            kind = next(t.c for t in TYPES.values() if t.char == letter)
+            raise SignatureError(
+                f"{code.name}: ctypes has no {kind}.", remedy="Call it through cffi, or from C."
+            ) from None
+    inputs, outputs = kinds[: code.nin], kinds[code.nin :]
     one = len(outputs) == 1
-    form = ctypes.CFUNCTYPE(
-        outputs[0] if one else None, *kinds[: code.nin], *([] if one else map(ctypes.POINTER, outputs))
-    )
+    form = ctypes.CFUNCTYPE(outputs[0] if one else None, *inputs, *([] if one else map(ctypes.POINTER, outputs)))
     return form(address(function, signature))
 
 
@@ -149,26 +147,24 @@ def lowlevel(function: Any, signature: str = "", *, user_data: Any = None) -> An
     SignatureError
         As `address`.
     """
-    code, _ = _found(function)
     scipy: Any = importlib.import_module("scipy")
-    if code.kind != "plain":
+    _, _, loop = _resolved(function, signature)
+    if loop is not None:
         return scipy.LowLevelCallable(ctypes_function(function, signature), user_data)
     form = prototype(function, signature)
     # SciPy compares text, and has one name for the integers of a pointer's width.
-    spelled = re.sub(
-        r"\b(?:ptrdiff_t|ssize_t|Py_ssize_t)\b", "intptr_t", re.sub(r"\bconst ", "", form.replace("(*)", ""))
-    )
-    pointer = function.ffi.cast(form, address(function))
-    return scipy.LowLevelCallable(pointer, user_data, spelled)
+    spelled = re.sub(r"\bconst ", "", form.replace("(*)", ""))
+    spelled = re.sub(r"\b(?:ptrdiff_t|ssize_t|Py_ssize_t)\b", "intptr_t", spelled)
+    return scipy.LowLevelCallable(function.ffi.cast(form, address(function)), user_data, spelled)
 
 
-def _found(function: Any) -> tuple[FunctionCode, ObjectCode]:
-    """What the object code says of a function of ours that C may call.
+def _resolved(function: Any, signature: str) -> tuple[Origin, FunctionCode, LoopCode | None]:
+    """A function of ours that C may call, and its loop; a plain function has none.
 
     Raises
     ------
     SignatureError
-        If it is none.
+        If it is none, or has no such loop.
     """
     origin = origin_of(function)
     code = None if origin is None else origin.function_code
@@ -182,46 +178,19 @@ def _found(function: Any) -> tuple[FunctionCode, ObjectCode]:
             f"{code.name} works on arrays, {code.core}, so it has no scalar form.",
             remedy="Give it a last parameter void *data: then it stays a plain C function, which has an address.",
         )
-    return code, origin.object_code
-
-
-def _library(code: FunctionCode, object_code: ObjectCode) -> Library:
-    """The opened library.
-
-    Raises
-    ------
-    SignatureError
-        If there is no machine code of the function for C in this process.
-    """
-    build = runtime.loaded(object_code)
-    library = None if build is None else build.loaded.library
-    if object_code.options.get("sandbox"):
-        raise SignatureError(
-            f"{code.name} runs in a sandbox: it has no address in this process.", remedy="Leave --sandbox out."
-        )
-    if object_code.language == "numba":
-        raise SignatureError(
-            f"{code.name} is a function of Numba's, of which only the loops were kept.",
-            remedy="Numba's own cfunc gives an address.",
-        )
-    if not isinstance(library, Library):
-        raise SignatureError(
-            f"{code.name} has no code for this machine's CPU.", remedy="Install a C++ compiler, and compile it again."
-        )
-    return library
-
-
-def _no_loops(code: FunctionCode, signature: str) -> None:
+    if code.kind != "plain":
+        return origin, code, _loop(code, signature)
     if signature:
         raise SignatureError(
             f"{code.name} is a plain C function and has no loop {signature!r}.", remedy="Leave the signature out."
         )
+    return origin, code, None
 
 
 def _loop(code: FunctionCode, signature: str) -> LoopCode:
-    """The loop of that signature; types of one width are the same."""
+    """The loop of that signature; types of one width are the same to C's callers, as ``long`` and ``long long``."""
     spelled = ["".join(TYPES[t].char for t in loop.types) for loop in code.loops]
-    shown = ", ".join(f"{w[: code.nin]}->{w[code.nin :]}" for w in spelled)
+    shown = ", ".join(f"{letters[: code.nin]}->{letters[code.nin :]}" for letters in spelled)
     if not signature:
         if len(code.loops) == 1:
             return code.loops[0]
@@ -230,44 +199,43 @@ def _loop(code: FunctionCode, signature: str) -> LoopCode:
         )
     inputs, arrow, outputs = signature.replace(" ", "").partition("->")
     if arrow and (len(inputs), len(outputs)) == (code.nin, code.nout):
-        wanted = inputs + outputs
-        for same in (False, True):
+        for alike in (str.__eq__, _same_dtypes):
             for letters, loop in zip(spelled, code.loops, strict=True):
-                if letters == wanted or (same and _alike(letters, wanted)):
+                if alike(letters, inputs + outputs):
                     return loop
     raise SignatureError(f"{code.name} has no loop {signature!r}; it has {shown}.", remedy="Give one of these.")
 
 
-def _alike(letters: str, wanted: str) -> bool:
-    """``long`` and ``long long`` of one width are the same to C's callers."""
+def _same_dtypes(letters: str, others: str) -> bool:
     try:
-        return all(np.dtype(a) == np.dtype(b) for a, b in zip(letters, wanted, strict=True))
+        return all(np.dtype(a) == np.dtype(b) for a, b in zip(letters, others, strict=True))
     except TypeError:
         return False
 
 
-def leaf_address(function: Any, signature: str) -> int:
-    """The address of the form of a scalar function that compiled callers take, in Microsoft's x64 convention; or 0.
+def _library(origin: Origin, code: FunctionCode) -> Library:
+    """The opened library.
 
-    It leaves ten vector registers alone, of which System V's saves none, so a loop's sum stays in its own.
+    Raises
+    ------
+    SignatureError
+        If there is no machine code of the function for C in this process.
     """
-    code, object_code = _found(function)
-    try:
-        return _entry(_library(code, object_code), "__ufm_leaves", _loop(code, signature).index)
-    except AttributeError:
-        return 0
-
-
-def _scalar(library: Library, index: int) -> int:
-    """An entry of the object's table of scalar functions; 0 where the function has no such form."""
-    try:
-        return _entry(library, "__ufm_scalars", index)
-    except AttributeError as fault:
+    if origin.object_code.options.get("sandbox"):
         raise SignatureError(
-            "The object code was made by an older ufunc_magic, which exports no scalar functions.",
-            remedy="Compile it again.",
-        ) from fault
+            f"{code.name} runs in a sandbox: it has no address in this process.", remedy="Leave --sandbox out."
+        )
+    if origin.object_code.language == "numba":
+        raise SignatureError(
+            f"{code.name} is a function of Numba's, of which only the loops were kept.",
+            remedy="Numba's own cfunc gives an address.",
+        )
+    if not isinstance(origin.loaded.library, Library):
+        raise SignatureError(
+            f"{code.name} has no code for this machine's CPU.", remedy="Install a C++ compiler, and compile it again."
+        )
+    return origin.loaded.library
 
 
-def _entry(library: Library, table: str, index: int) -> int:
-    return int(asarray(library.symbol(table), (index + 1,), np.uintp)[index])
+def _table_entry(library: Library, table: str, index: int) -> int:
+    return ctypes.c_size_t.from_address(library.symbol(table) + index * ctypes.sizeof(ctypes.c_size_t)).value

@@ -1,15 +1,36 @@
-"""What C and C++ programs need of us: the folder of our headers, and compiled functions as a library with a header."""
+"""What C and C++ programs need of us: the folder of our headers, and compiled functions as a library with a header.
+
+The header has inline functions that call the library's tables; see docs/object-code.md.
+"""
 
 from __future__ import annotations
 
 import pathlib
 import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from ...model import ObjectCode, SignatureError, TargetError
+from ...model import TYPES, FunctionCode, LoopCode, ObjectCode, SignatureError, TargetError
 from ...runtime import Build
-from . import elf_names, prototypes
+from . import elf_names
 
 __all__ = ["get_include", "write_header"]
+
+_WORDS = frozenset(
+    "alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t class "
+    "co_await co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype "
+    "default delete do double dynamic_cast else enum explicit export extern false float for friend goto if inline int "
+    "long mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public register "
+    "reinterpret_cast requires restrict return short signed sizeof static static_assert static_cast struct switch "
+    "template this thread_local throw true try typedef typeid typename typeof union unsigned using virtual void "
+    "volatile wchar_t while xor xor_eq".split()
+)
+#: Types that the header has of itself.
+_KNOWN = re.compile(
+    r"_Bool|_Complex|size_t|ptrdiff_t|u?int(?:_least|_fast)?(?:8|16|32|64)_t|u?int(?:ptr|max)_t|wchar_t"
+)
+#: What C++ writes in the declarations of its functions and structs, and C does not.
+_CPLUS = re.compile(r"::|[&<~]|\w\s*\((?!\s*\*)")
 
 
 def get_include() -> str:
@@ -52,8 +73,8 @@ def write_header(build: Build, path: str | pathlib.Path, *, prefix: str = "") ->
     object_code = build.object_code
     ours = [symbol for symbol in elf_names.exported(object_code.code) if symbol.startswith("__ufm_")]
     # Two libraries of one program would otherwise share the tables of the first.
-    code, names = elf_names.renamed(object_code.code, ours, seed=header.stem + object_code.code_digest)
-    text = prototypes.header_text(object_code, name=header.stem, tables=names, prefix=prefix)
+    code, tables = elf_names.renamed(object_code.code, ours, seed=header.stem + object_code.code_digest)
+    text = _Header(object_code, tables, prefix).text(header.stem)
     library = header.with_name(f"lib{header.stem}.so")
     # Beside and renamed: a program that runs has the old library mapped.
     fresh = library.with_name(f"{library.name}.new")
@@ -77,3 +98,236 @@ def _check(object_code: ObjectCode, stem: str, prefix: str) -> None:
     for word in (stem, f"{prefix}x"):
         if not re.fullmatch(r"[A-Za-z_]\w*", word, re.ASCII):
             raise SignatureError(f"{word!r} is no C name.", remedy="Use letters, digits and underscores.")
+
+
+@dataclass(frozen=True)
+class _Header:
+    """The header of a library.
+
+    Attributes
+    ----------
+    object_code : ObjectCode
+    tables : mapping
+        Names of our tables, ``"__ufm_loops"`` and so on, to those in the library.
+    prefix : str
+        Before every function's name.
+    """
+
+    object_code: ObjectCode
+    tables: Mapping[str, str]
+    prefix: str
+
+    def text(self, name: str) -> str:
+        """All of it; ``name`` is the library's, without ``lib`` and ``.so``.
+
+        Raises
+        ------
+        SignatureError
+            If the library has no function for C.
+        """
+        object_code, tables = self.object_code, self.tables
+        functions: list[str] = []
+        overloads: list[str] = []
+        types: list[str] = []
+        for function in object_code.functions:
+            if function.kind == "ufunc":
+                functions += _comment(function)
+                for loop in function.loops:
+                    functions += self._loop(function, loop)
+                overloads += self._overloads(function)
+            elif function.kind == "plain":
+                declarations, _, prototype = function.declaration.rpartition("\n")
+                in_c = self._is_c(function)
+                if in_c and declarations not in types:
+                    types.append(declarations)
+                functions += [*_comment(function), *self._plain(function, prototype, in_c=in_c)]
+        if not functions:
+            raise SignatureError(f"{object_code.name} has no function that C can call.")
+        guard = f"UFM_{name.upper()}_H"
+        externs = []
+        if loops := tables.get("__ufm_loops"):
+            externs.append(f"void (*const {loops}[])(char **, const ptrdiff_t *, const ptrdiff_t *, void *)")
+        # Exported as pointers to void, which ISO C does not convert to functions.
+        others = (tables.get("__ufm_functions"), tables.get("__ufm_scalars"))
+        externs += [f"void (*const {table}[])(void)" for table in others if table]
+        lines = [
+            f"/* Functions of {object_code.name}, compiled by ufunc_magic for {object_code.target}.",
+            f"   Link with: -L<this folder> -l{name} -Wl,-rpath,<this folder> */",
+            f"#ifndef {guard}",
+            f"#define {guard}",
+            "#include <stdbool.h>",
+            "#include <stddef.h>",
+            "#include <stdint.h>",
+            *self._includes(),
+            *filter(None, types),
+            "#ifdef __cplusplus",
+            'extern "C" {',
+            "#endif",
+            *(f"extern {table};" for table in externs),
+            *functions,
+            "#ifdef __cplusplus",
+            "}",
+            *overloads,
+            "#endif",
+            "#endif",
+        ]
+        return "\n".join(lines) + "\n"
+
+    def _is_c(self, function: FunctionCode) -> bool:
+        return self.object_code.language == "c" or not _CPLUS.search(function.declaration)
+
+    def _includes(self) -> list[str]:
+        """The cell's includes, where its plain functions name types that only those know (``FILE``, ``struct tm``)."""
+        plain = [f.declaration for f in self.object_code.functions if f.kind == "plain" and self._is_c(f)]
+        words = {word for declaration in plain for word in re.findall(r"[A-Za-z_]\w*", declaration.rpartition("\n")[2])}
+        types = "\n".join(declaration.rpartition("\n")[0] for declaration in plain)
+        words = {w for w in words if w not in _WORDS and not _KNOWN.fullmatch(w) and not re.search(rf"\b{w}\b", types)}
+        return re.findall(r"(?m)^[ \t]*(#[ \t]*include[ \t]*<[^>\n]+\.h>)", self.object_code.source) if words else []
+
+    def _loop(self, function: FunctionCode, loop: LoopCode) -> Iterator[str]:
+        """A loop as a function of one item, and for element-wise ones as a function of arrays."""
+        name = f"{self.prefix}{function.name}{_suffix(function, loop)}"
+        nin, cores = function.nin, function.cores
+        # In NumPy's order, that of their first appearance.
+        dims = list(dict.fromkeys(word for core in cores for word in core))
+        sizes = [word for word in dims if not word.isdigit()]
+        names = _operands(function, sizes)
+        types = _c_types(loop)
+        returns = function.nout == 1 and not cores[-1]
+        inputs = [f"const {t} *{n}" if c else f"{t} {n}" for t, n, c in zip(types, names, cores, strict=True)][:nin]
+        outputs = [] if returns else [f"{t} *{n}" for t, n in zip(types[nin:], names[nin:], strict=True)]
+        parameters = ", ".join([*inputs, *(f"ptrdiff_t {size}" for size in sizes), *outputs]) or "void"
+        result = types[-1] if returns else "void"
+        yield f"static inline {result} {name}({parameters})"
+        yield "{"
+        scalars = self.tables.get("__ufm_scalars")
+        # C++ returns a complex long double in another way than C.
+        if scalars and not function.core and not (self.object_code.language != "c" and 16 in loop.types):
+            pointers = [] if returns else [f"{t} *" for t in types[nin:]]
+            form = f"{result} (*)({', '.join([*types[:nin], *pointers]) or 'void'})"
+            call = f"(({form}){scalars}[{loop.index}])({', '.join(names[:nin] if returns else names)})"
+            yield f"    if ({scalars}[{loop.index}])"
+            yield f"        return {call};" if returns else f"        {{ {call}; return; }}"
+        if returns:
+            yield f"    {types[-1]} {names[-1]};"
+        values = [
+            n if c or (k >= nin and not returns) else f"&{n}" for k, (n, c) in enumerate(zip(names, cores, strict=True))
+        ]
+        # Bytes between elements along each core dimension of a contiguous operand.
+        strides = [
+            " * ".join([f"(ptrdiff_t)sizeof({types[k]})", *core[n + 1 :]])
+            for k, core in enumerate(cores)
+            for n in range(len(core))
+        ]
+        yield from self._call(loop, values, "1", dims, [*("0" for _ in names), *strides])
+        if returns:
+            yield f"    return {names[-1]};"
+        yield "}"
+        if not function.core:
+            arrays = [f"{'const ' * (k < nin)}{t} *{n}" for k, (t, n) in enumerate(zip(types, names, strict=True))]
+            yield f"static inline void {name}_array({', '.join([*arrays, 'ptrdiff_t ufm_count'])})"
+            yield "{"
+            yield from self._call(loop, names, "ufm_count", [], [f"sizeof({t})" for t in types])
+            yield "}"
+
+    def _call(
+        self, loop: LoopCode, values: Sequence[str], count: str, dims: Sequence[str], steps: Sequence[str]
+    ) -> Iterator[str]:
+        """The call of a loop by NumPy's convention for them, PyUFuncGenericFunction."""
+        yield f"    char *ufm_values[] = {{{', '.join(f'(char *){value}' for value in values)}}};"
+        yield f"    const ptrdiff_t ufm_sizes[] = {{{', '.join([count, *dims])}}};"
+        yield f"    const ptrdiff_t ufm_steps[] = {{{', '.join(steps)}}};"
+        yield f"    {self.tables['__ufm_loops']}[{loop.index}](ufm_values, ufm_sizes, ufm_steps, 0);"
+
+    def _overloads(self, function: FunctionCode) -> Iterator[str]:
+        """In C++ a function of several loops has its name alone, too."""
+        if len(function.loops) < 2 or function.core or function.nout != 1 or not function.nin:
+            return
+        by_inputs: dict[tuple[int, ...], LoopCode] = {}
+        for loop in function.loops:
+            by_inputs.setdefault(loop.types[: function.nin], loop)
+        for loop in by_inputs.values():
+            types, names = _c_types(loop), _operands(function, ())[: function.nin]
+            parameters = ", ".join(f"{t} {n}" for t, n in zip(types, names, strict=False))
+            name = f"{self.prefix}{function.name}"
+            call = f"{name}{_suffix(function, loop)}({', '.join(names)})"
+            yield f"static inline {types[-1]} {name}({parameters}) {{ return {call}; }}"
+
+    def _plain(self, function: FunctionCode, prototype: str, *, in_c: bool) -> Iterator[str]:
+        """A plain function, called through the library's table; only named where its type is not ``in_c``."""
+        entry = f"{self.tables.get('__ufm_functions', '')}[{function.index}]"
+        result, _, rest = prototype.partition("(*)")
+        kinds = _parameters(rest.strip().removeprefix("(").removesuffix(")"))
+        if "..." in kinds or "(" in result or not in_c or not _is_one_list(rest):
+            yield f"/* {function.name}, {prototype.replace('*/', '* /')}, is {entry}. */"
+            return
+        names = _usable(function.parameters, len(kinds), ())
+        parameters = ", ".join(_declared(kind, name) for kind, name in zip(kinds, names, strict=True)) or "void"
+        yield f"static inline {result.strip()} {self.prefix}{function.name}({parameters})"
+        yield "{"
+        yield f"    {'' if result.strip() == 'void' else 'return '}(({prototype}){entry})({', '.join(names)});"
+        yield "}"
+
+
+def _comment(function: FunctionCode) -> list[str]:
+    """The comment above the function in its cell."""
+    comment = re.sub(r"(?<=/)(?=\*)|(?<=\*)(?=/)", " ", function.doc).strip()
+    return ["", f"/* {comment} */"] if comment else [""]
+
+
+def _c_types(loop: LoopCode) -> list[str]:
+    return [TYPES[number].c.replace("_Bool", "bool") for number in loop.types]
+
+
+def _suffix(function: FunctionCode, loop: LoopCode) -> str:
+    """``_dd`` where a function has several loops: NumPy's letters of the inputs, of all operands where those repeat."""
+    if len(function.loops) == 1:
+        return ""
+    inputs = [other.types[: function.nin] for other in function.loops]
+    types = loop.types if inputs.count(loop.types[: function.nin]) > 1 else loop.types[: function.nin]
+    return "_" + "".join(TYPES[t].char.replace("?", "b1") for t in types)
+
+
+def _operands(function: FunctionCode, taken: Sequence[str]) -> list[str]:
+    """A C name for each operand, inputs first."""
+    own = [*function.parameters[: function.nin], *function.results]
+    return _usable(own, function.nin + function.nout, taken)
+
+
+def _usable(own: Sequence[str], count: int, taken: Sequence[str]) -> list[str]:
+    """As many C names, each the operand's own where that is one and free."""
+    names: list[str] = []
+    for n in range(count):
+        word = own[n] if n < len(own) else ""
+        free = re.fullmatch(r"[A-Za-z_]\w*", word, re.ASCII) and word not in _WORDS and word not in [*names, *taken]
+        names.append(word if free and not word.startswith("ufm") else f"operand{n + 1}")
+    return names
+
+
+def _is_one_list(text: str) -> bool:
+    """Whether it is one parameter list: behind that of a function that returns a function, its result's follows."""
+    depth = [0]
+    for letter in text.strip():
+        depth.append(depth[-1] + (letter == "(") - (letter == ")"))
+    return 0 not in depth[1:-1]
+
+
+def _parameters(text: str) -> list[str]:
+    """The types of a parameter list, split at the commas that stand outside of brackets."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter in "([{") - (letter in ")]}")
+        if letter == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    kinds = [part.strip() for part in parts]
+    return [] if kinds in ([""], ["void"]) else kinds
+
+
+def _declared(kind: str, name: str) -> str:
+    """A parameter of that type: the name goes into the declarator, ``double (*operand1)[3]``."""
+    if "(*" in kind:
+        return kind.replace("(*", f"(*{name}", 1)
+    before, bracket, after = kind.partition("[")
+    return f"{before.rstrip()} {name}{bracket}{after}"

@@ -12,17 +12,19 @@ import hashlib
 import io
 import itertools
 import struct
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import Any
 
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
+from elftools.elf.hash import GNUHashTable
 
 from ...model import TargetError
 
 __all__ = ["exported", "renamed"]
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
+_hash = GNUHashTable.gnu_hash
 
 
 def exported(code: bytes) -> tuple[str, ...]:
@@ -33,16 +35,16 @@ def exported(code: bytes) -> tuple[str, ...]:
     TargetError
         If it is no ELF library.
     """
-    return tuple(symbol.name for _, symbol in _defined(_section(_open(code), ".dynsym")))
+    return tuple(symbol.name for _, symbol in _defined(_sections(code, ".dynsym")[0]))
 
 
-def renamed(code: bytes, names: Iterable[str], *, seed: str) -> tuple[bytes, dict[str, str]]:
+def renamed(code: bytes, names: Collection[str], *, seed: str) -> tuple[bytes, dict[str, str]]:
     """The library with other names for some of its symbols.
 
     Parameters
     ----------
     code : bytes
-    names : iterable of str
+    names : collection of str
         Exported ones; those that the library does not have are left out.
     seed : str
         The same seed gives the same names, another one others.
@@ -58,64 +60,51 @@ def renamed(code: bytes, names: Iterable[str], *, seed: str) -> tuple[bytes, dic
     TargetError
         If the bytes are no ELF library with a ``.gnu.hash``.
     """
-    elf = _open(code)
-    symbols, strings = _section(elf, ".dynsym"), _section(elf, ".dynstr")
-    offset = _section(elf, ".gnu.hash")["sh_offset"]
-    order = "<" if elf.little_endian else ">"
-    buckets, first, words, shift = struct.unpack_from(f"{order}4I", code, offset)
-    bits, letter = elf.elfclass, "Q" if elf.elfclass == 64 else "I"
-    chains = offset + 16 + words * (bits // 8) + buckets * 4
-    made, given = bytearray(code), {}
-    wanted = set(names)
-    for number, symbol in _defined(symbols):
-        if symbol.name not in wanted:
+    symbols, strings, table = _sections(code, ".dynsym", ".dynstr", ".gnu.hash")
+    order, bits = "<" if symbols.elffile.little_endian else ">", symbols.elffile.elfclass
+    number, word = struct.Struct(f"{order}I"), struct.Struct(f"{order}{'Q' if bits == 64 else 'I'}")
+    parameters = table.params
+    bloom = table["sh_offset"] + 4 * number.size
+    chains = bloom + parameters["bloom_size"] * word.size + parameters["nbuckets"] * number.size
+    library, new_names = bytearray(code), {}
+    for n, symbol in _defined(symbols):
+        if symbol.name not in names:
             continue
-        new = _other(symbol.name, seed, buckets)
-        given[symbol.name] = new
-        place = strings["sh_offset"] + symbol["st_name"]
-        made[place : place + len(new)] = new.encode()
-        value, chain = _hash(new), chains + 4 * (number - first)
-        last = struct.unpack_from(f"{order}I", made, chain)[0] & 1
-        struct.pack_into(f"{order}I", made, chain, value & ~1 | last)
-        bloom = offset + 16 + value // bits % words * (bits // 8)
-        mask = struct.unpack_from(f"{order}{letter}", made, bloom)[0]
-        mask |= 1 << value % bits | 1 << (value >> shift) % bits
-        struct.pack_into(f"{order}{letter}", made, bloom, mask)
-    return bytes(made), given
+        new = new_names[symbol.name] = _new_name(symbol.name, seed, parameters["nbuckets"])
+        start = strings["sh_offset"] + symbol["st_name"]
+        library[start : start + len(new)] = new.encode()
+        value, chain = _hash(new), chains + number.size * (n - parameters["symoffset"])
+        is_last = number.unpack_from(library, chain)[0] & 1
+        number.pack_into(library, chain, value & ~1 | is_last)
+        place = bloom + value // bits % parameters["bloom_size"] * word.size
+        mask = 1 << value % bits | 1 << (value >> parameters["bloom_shift"]) % bits
+        word.pack_into(library, place, word.unpack_from(library, place)[0] | mask)
+    return bytes(library), new_names
 
 
-def _open(code: bytes) -> Any:
+def _sections(code: bytes, *names: str) -> list[Any]:
     try:
-        return ELFFile(io.BytesIO(code))
+        elf = ELFFile(io.BytesIO(code))
     except ELFError as fault:
         raise TargetError(f"The machine code is no ELF library: {fault}.") from fault
-
-
-def _section(elf: Any, name: str) -> Any:
-    found = elf.get_section_by_name(name)
-    if found is None:
-        raise TargetError(f"The ELF library has no section {name}.", remedy="Link it with --hash-style=gnu or both.")
-    return found
+    sections = {name: elf.get_section_by_name(name) for name in names}
+    for name, section in sections.items():
+        if section is None:
+            raise TargetError(
+                f"The ELF library has no section {name}.", remedy="Link it with --hash-style=gnu or both."
+            )
+    return list(sections.values())
 
 
 def _defined(symbols: Any) -> list[tuple[int, Any]]:
     return [(n, s) for n, s in enumerate(symbols.iter_symbols()) if s["st_shndx"] != "SHN_UNDEF" and s.name]
 
 
-def _hash(name: str) -> int:
-    """DJB2, as in glibc's elf/dl-lookup.c."""
-    value = 5381
-    for byte in name.encode():
-        value = (value * 33 + byte) & 0xFFFFFFFF
-    return value
-
-
-def _other(name: str, seed: str, buckets: int) -> str:
+def _new_name(name: str, seed: str, buckets: int) -> str:
     """A name of the same length and bucket: ``ufm`` and letters of a digest: 36 bits in __ufm_host, the shortest."""
-    bucket = _hash(name) % buckets
     for count in itertools.count():
         digest = hashlib.sha256(f"{seed}\0{name}\0{count}".encode()).digest()
         new = "ufm" + "".join(_LETTERS[byte % 36] for byte in digest * 4)[: len(name) - 3]
-        if _hash(new) % buckets == bucket:
+        if _hash(new) % buckets == _hash(name) % buckets:
             return new
     raise AssertionError("unreachable")

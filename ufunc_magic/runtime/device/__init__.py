@@ -1,4 +1,16 @@
-"""CUDA functions as Python objects: called on arrays of the GPU or of the host, launched as kernels."""
+"""CUDA functions as Python objects: called on arrays of the GPU or of the host, launched as kernels.
+
+In comes a `FunctionCode` of a CUDA cell and its `ObjectCode`; out goes a `CudaFunction`, which is called as a ufunc is,
+or a `Kernel`.  What they compute on the GPU is the cell's source, compiled for that GPU with a kernel of ours below it.
+
+``driver``         CuPy and the GPU behind it: memory, compiling, launching, streams, events.
+``device_arrays``  arrays of any library, borrowed as CuPy's, and results in the same kind.
+``kernel_source``  the text of the kernels that call a cell's function for every element, and of reductions.
+``element_loops``  shapes and strides, and which of those kernels is launched on what.
+``cuda_function``  NumPy's rules for types, ``out``, ``where``, ``reduce``.
+``cuda_kernel``    ``k[grid, block](...)``: arguments checked against the declaration, the GPU or the emulation.
+``device_timing``  how long the device takes, by its own clock.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +21,15 @@ from ...lazy import lazy_names
 if TYPE_CHECKING:
     from .cuda_function import CudaFunction as CudaFunction
     from .cuda_kernel import Kernel as Kernel, Launch as Launch
-    from .cuda_object import (
-        available as available,
-        make as make,
-        make_kernel as make_kernel,
-        name as name,
-        on_gpu as on_gpu,
-    )
     from .device_timing import copy_bandwidth as copy_bandwidth, time_call as time_call, time_function as time_function
     from .driver import (
         arch as arch,
+        available as available,
         compile_with as compile_with,
         cupy as cupy,
         missing as missing,
+        name as name,
+        on_gpu as on_gpu,
         to_device as to_device,
         to_host as to_host,
         wait as wait,
@@ -32,8 +40,7 @@ else:
         {
             "cuda_function": "CudaFunction",
             "cuda_kernel": "Kernel Launch",
-            "cuda_object": "available make make_kernel name on_gpu",
             "device_timing": "copy_bandwidth time_call time_function",
-            "driver": "arch compile_with cupy missing to_device to_host wait",
+            "driver": "arch available compile_with cupy missing name on_gpu to_device to_host wait",
         },
     )

@@ -8,12 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from ...model import ArgumentError, FunctionCode, ObjectCode, SignatureError, ToolchainError
-from . import device_arrays, device_reduce, driver, elementwise
+from ...model import TYPES, ArgumentError, FunctionCode, ObjectCode, SignatureError, ToolchainError
+from . import device_arrays, driver
 from .device_arrays import Operand
-from .loop_choice import Given, choose, letters
+from .element_loops import Choice, Loops
 
-__all__ = ["CudaFunction"]
+__all__ = ["CudaFunction", "choose", "letters"]
+
+#: Stands for an argument that was not given.
+_NOTHING: Any = type("_Nothing", (), {"__repr__": lambda _: "<no value>"})()
 
 
 class CudaFunction:
@@ -55,7 +58,7 @@ class CudaFunction:
         if isinstance(found, Signature):
             self.__signature__ = found
         self._refusal = _refusal(code)
-        self._loops = elementwise.Loops(code, object_code)
+        self._loops = Loops(code, object_code)
 
     def __repr__(self) -> str:
         return f"<CUDA function {self.__name__!r} {' '.join(self.types)}>".replace(" >", ">")
@@ -114,7 +117,7 @@ class CudaFunction:
         dtype: Any = None,
         out: Any = None,
         keepdims: bool = False,
-        initial: Any = device_reduce.NOTHING,
+        initial: Any = _NOTHING,
     ) -> Any:
         """Reduce an array along axes by a function of two inputs, as ``np.add.reduce`` does.
 
@@ -158,9 +161,9 @@ class CudaFunction:
         types = choose(
             self.code, self.emulated, (started, source.array.dtype, started), signature=signature, reduction=True
         )
-        start = self.identity if initial is device_reduce.NOTHING else initial
+        start = self.identity if initial is _NOTHING else initial
         work = source.array if side == "device" else driver.to_device(source.array)
-        result = device_reduce.run(self._loops, types, work, axis=axis, keepdims=keepdims, start=start)
+        result = self._loops.reduce(types, work, axis=axis, keepdims=keepdims, start=start)
         if side == "host":
             here = driver.to_host(result)
             if target is not None:
@@ -303,3 +306,77 @@ def _answer(result: Any, target: Operand | None, like: Any) -> Any:
 
 def _plural(values: Sequence[Any]) -> Any:
     return values[0] if len(values) == 1 else tuple(values)
+
+
+# -------------------------------------------------------------------------------- the loop's types
+
+#: What is known of an operand before the loop is chosen: its type, one of Python's own number types, or nothing.
+Given = np.dtype[Any] | type | None
+_KINDS: dict[type, str] = {int: "iufc", float: "fc", complex: "c"}
+
+
+def letters(code: FunctionCode, index: int) -> tuple[str, str]:
+    """Types of a loop as NumPy's letters: inputs, outputs."""
+    chars = "".join(TYPES[t].char for t in code.loops[index].types)
+    return chars[: code.nin], chars[code.nin :]
+
+
+def choose(
+    code: FunctionCode,
+    emulated: Any,
+    given: Sequence[Given],
+    *,
+    casting: Any = "same_kind",
+    signature: Any = None,
+    reduction: bool = False,
+) -> Choice:
+    """The loop for operands of the types ``given``, inputs and outputs.
+
+    Raises
+    ------
+    TypeError
+        If there is none, or an output does not take its result: NumPy's own exceptions.
+    """
+    if isinstance(emulated, np.ufunc):
+        asked = {} if signature is None else {"signature": signature}
+        resolved = emulated.resolve_dtypes(tuple(given), casting=casting, reduction=reduction, **asked)
+        return Choice(*_found(code, resolved))
+    return _first(code, given, casting=casting, signature=signature)
+
+
+def _found(code: FunctionCode, resolved: Sequence[np.dtype[Any]]) -> tuple[int, str, str]:
+    numbers = tuple(dtype.num for dtype in resolved)
+    for index, loop in enumerate(code.loops):
+        if loop.types == numbers:
+            return index, *letters(code, index)
+    for index in range(len(code.loops)):  # long and long long of one width
+        if all(np.dtype(c) == d for c, d in zip("".join(letters(code, index)), resolved, strict=True)):
+            return index, *letters(code, index)
+    raise TypeError(f"{code.name} has no loop for {', '.join(map(str, resolved))}")
+
+
+def _first(code: FunctionCode, given: Sequence[Given], *, casting: Any, signature: Any) -> Choice:
+    """NumPy's search in short, for where no compiler could make the ufunc: the first loop that takes all safely."""
+    wanted = [None if s is None else np.dtype(s) for s in signature or (None,) * len(given)]
+    for index in range(len(code.loops)):
+        inputs, outputs = letters(code, index)
+        loop = [np.dtype(c) for c in inputs + outputs]
+        asked = all(w is None or w == have for w, have in zip(wanted, loop, strict=True))
+        fixed = any(w is not None for w in wanted)
+        rule = casting if fixed else "safe"
+        taken = all(_takes(have, g, rule) for have, g in zip(loop, given[: code.nin], strict=False))
+        if asked and taken:
+            for have, out in zip(loop[code.nin :], given[code.nin :], strict=True):
+                if isinstance(out, np.dtype) and not np.can_cast(have, out, casting):
+                    raise TypeError(f"Cannot cast {code.name} output from {have!r} to {out!r} with rule {casting!r}")
+            return Choice(index, inputs, outputs)
+    shown = ", ".join(g.__name__ if isinstance(g, type) else str(g) for g in given[: code.nin])
+    raise TypeError(f"{code.name} is not supported for the types ({shown}), and they cannot be cast safely to any")
+
+
+def _takes(loop: np.dtype[Any], given: Given, rule: Any) -> bool:
+    if given is None:
+        return True
+    if isinstance(given, np.dtype):
+        return bool(np.can_cast(given, loop, rule))
+    return loop.kind in _KINDS[given]

@@ -7,6 +7,7 @@ over the host's memory with these few functions replaced.
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,27 +16,31 @@ from typing import Any
 
 import numpy as np
 
-from ...model import CellCrashed, CompileError, UfuncMagicError
-from .kernel_symbols import symbol
+from ...model import CellCrashed, CompileError, LinkError, ObjectCode, UfuncMagicError
+from . import kernel_source
 
 __all__ = [
     "Limits",
     "allocate",
     "arch",
     "assign",
+    "available",
     "compile_with",
     "copy",
     "cupy",
     "current",
-    "device_name",
     "elapsed",
     "function",
+    "function_of",
     "launch",
     "limits",
     "missing",
+    "name",
     "of",
     "on",
+    "on_gpu",
     "stream_pointer",
+    "symbol",
     "to_device",
     "to_host",
     "wait",
@@ -72,6 +77,17 @@ def missing() -> str:
     return "" if count else "there is no GPU"
 
 
+def available() -> bool:
+    """Whether this process can run code on a GPU."""
+    return not missing()
+
+
+def on_gpu(object_code: ObjectCode) -> bool:
+    """Whether functions of ``object_code`` are to run on the GPU here: as its option says, else where there is one."""
+    place = object_code.options.get("device", "auto")
+    return available() if place == "auto" else bool(place == "gpu")
+
+
 def compile_with(compiler: Compiler | None) -> None:
     """Have device code compiled by ``compiler(source, *, name, cell, arch, options) -> bytes``.
 
@@ -99,12 +115,12 @@ def limits() -> Limits:
 
 @cache
 def _limits(device: int) -> Limits:
-    found = cupy().cuda.Device(device).attributes
+    attributes = cupy().cuda.Device(device).attributes
     return Limits(
-        threads=found["MaxThreadsPerBlock"],
-        block=(found["MaxBlockDimX"], found["MaxBlockDimY"], found["MaxBlockDimZ"]),
-        grid=(found["MaxGridDimX"], found["MaxGridDimY"], found["MaxGridDimZ"]),
-        shared=found.get("MaxSharedMemoryPerBlockOptin", found["MaxSharedMemoryPerBlock"]),
+        threads=attributes["MaxThreadsPerBlock"],
+        block=(attributes["MaxBlockDimX"], attributes["MaxBlockDimY"], attributes["MaxBlockDimZ"]),
+        grid=(attributes["MaxGridDimX"], attributes["MaxGridDimY"], attributes["MaxGridDimZ"]),
+        shared=attributes.get("MaxSharedMemoryPerBlockOptin", attributes["MaxSharedMemoryPerBlock"]),
     )
 
 
@@ -118,11 +134,13 @@ def current() -> int:
     return int(cupy().cuda.Device().id)
 
 
-def device_name() -> str:
-    """What its maker calls the current device."""
-    module = cupy()
-    name = module.cuda.runtime.getDeviceProperties(module.cuda.Device().id)["name"]
-    return name.decode() if isinstance(name, bytes) else str(name)
+def name() -> str:
+    """What its maker calls the current device; ``""`` where there is none."""
+    if missing():
+        return ""
+    runtime = cupy().cuda.runtime
+    text = runtime.getDeviceProperties(current())["name"]
+    return text.decode() if isinstance(text, bytes) else str(text)
 
 
 # ---------------------------------------------------------------------------------------- arrays
@@ -155,7 +173,7 @@ def to_device(array: np.ndarray[Any, Any]) -> Any:
 
 def to_host(array: Any) -> np.ndarray[Any, Any]:
     """A copy in the host's memory, once everything before it on the current stream is done."""
-    with _said("copying from the device"):
+    with _errors("copying from the device"):
         copied: np.ndarray[Any, Any] = array.get()
     return copied
 
@@ -171,6 +189,13 @@ def assign(array: Any, value: Any) -> None:
 
 
 # ------------------------------------------------------------------------------------------ code
+
+
+def function_of(object_code: ObjectCode, generated: str, entry: str) -> Any:
+    """The kernel ``entry`` of a cell with ``generated`` text below it, as `function` makes it."""
+    unit = kernel_source.unit(kernel_source.cell(object_code), object_code.name, generated)
+    name, cell, options = object_code.name, object_code.source, object_code.options
+    return function(unit, entry, name=name, cell=cell, options=options)
 
 
 def function(source: str, entry: str, *, name: str, cell: str, options: Mapping[str, Any]) -> Any:
@@ -194,15 +219,13 @@ def function(source: str, entry: str, *, name: str, cell: str, options: Mapping[
     """
     module = cupy()
     key = (current(), source, entry, repr(sorted(options.items())))
-    found = _functions.get(key)
-    if found is None:
+    if key not in _functions:
         code = (_compiler or _compiled_by_cupy)(source, name=name, cell=cell, arch=arch(), options=options)
         loaded = module.cuda.Module()
-        with _said("loading the compiled code"):
+        with _errors("loading the compiled code"):
             loaded.load(code)
-            found = loaded.get_function(symbol(code, entry))
-        _functions[key] = found
-    return found
+            _functions[key] = loaded.get_function(symbol(code, entry))
+    return _functions[key]
 
 
 def _compiled_by_cupy(source: str, *, name: str, cell: str, arch: str, options: Mapping[str, Any]) -> bytes:
@@ -213,9 +236,9 @@ def _compiled_by_cupy(source: str, *, name: str, cell: str, arch: str, options: 
     try:
         code, _ = compiler.compile_using_nvrtc(source, tuple(words), arch.removeprefix("sm_"), f"{name}.cu")
     except compiler.CompileException as fault:
-        said = str(fault)
-        head = next((line for line in said.splitlines() if "error" in line), said)
-        raise CompileError(f"{name} does not compile for {arch}: {head}", output=said) from fault
+        log = str(fault)
+        head = next((line for line in log.splitlines() if "error" in line), log)
+        raise CompileError(f"{name} does not compile for {arch}: {head}", output=log) from fault
     return bytes(code)
 
 
@@ -244,9 +267,9 @@ def launch(
     """
     module = cupy()
     if shared > Limits.shared:
-        with _said(f"asking for {shared} bytes of shared memory"):
+        with _errors(f"asking for {shared} bytes of shared memory"):
             module.cuda.driver.funcSetAttribute(function.ptr, _MOST_SHARED, shared)
-    with _said("launching"):
+    with _errors("launching"):
         function(grid, block, tuple(arguments), shared_mem=shared, stream=_stream(stream))
 
 
@@ -259,7 +282,7 @@ def wait(stream: int | None = None) -> None:
         If any of it failed.
     """
     module = cupy()
-    with _said("running"):
+    with _errors("running"):
         (_stream(stream) or module.cuda.get_current_stream()).synchronize()
 
 
@@ -299,13 +322,13 @@ def elapsed(run: Callable[[], Any], *, repeat: int = 1) -> float:
     for _ in range(repeat):
         run()
     stop.record()
-    with _said("running"):
+    with _errors("running"):
         stop.synchronize()
     return float(module.cuda.get_elapsed_time(start, stop)) * 1e-3 / repeat
 
 
 @contextmanager
-def _said(step: str) -> Iterator[None]:
+def _errors(step: str) -> Iterator[None]:
     """Errors of the driver and of CUDA's runtime as this package's."""
     module = cupy()
     try:
@@ -318,11 +341,46 @@ def _said(step: str) -> Iterator[None]:
 _FATAL = ("ILLEGAL", "illegal", "MISALIGNED", "misaligned", "ASSERT", "assert", "LAUNCH_FAILED", "unspecified", "TRAP")
 
 
-def _failure(step: str, said: str) -> UfuncMagicError:
-    if any(word in said for word in _FATAL):
+def _failure(step: str, text: str) -> UfuncMagicError:
+    if any(word in text for word in _FATAL):
         return CellCrashed(
-            f"The GPU stopped while {step}: {said}.",
+            f"The GPU stopped while {step}: {text}.",
             remedy="A kernel wrote or read outside of its arrays, or gave up. Restart this process to use the GPU "
             "again; --device cpu runs the same code where a debugger can see it.",
         )
-    return CellCrashed(f"CUDA refused {step}: {said}.", remedy="Use a smaller grid, block or array.")
+    return CellCrashed(f"CUDA refused {step}: {text}.", remedy="Use a smaller grid, block or array.")
+
+
+# --------------------------------------------------------------------------------------- symbols
+
+#: A kernel's own section of a cubin (ELF), or its entry in PTX.
+_KERNEL = re.compile(rb"\.text\.([A-Za-z_$][\w$.]*)\0|\.entry\s+([A-Za-z_$][\w$]*)")
+
+
+def symbol(code: bytes, name: str) -> str:
+    """The symbol of the kernel that C++ calls ``name``, ``"ns::k"``.
+
+    Raises
+    ------
+    LinkError
+        If the code has no such kernel.
+    """
+    symbols: set[str] = {(a or b).decode() for a, b in _KERNEL.findall(code)}
+    if name in symbols:
+        return name
+    scopes = tuple(name.partition("<")[0].strip(":").split("::"))
+    matching = sorted(s for s in symbols if _scopes(s) == scopes)
+    if not matching:
+        raise LinkError(f"The compiled code has no kernel {name!r}, only {', '.join(sorted(symbols)) or 'none'}.")
+    return str(matching[0])
+
+
+def _scopes(mangled: str) -> tuple[str, ...]:
+    """``("ns", "k")`` of ``_ZN2ns1kEPf``, as the Itanium C++ ABI spells names: each behind its length."""
+    start = re.match(r"_ZN?", mangled)
+    at = start.end() if start else len(mangled)
+    names: list[str] = []
+    while (length := re.compile(r"\d+").match(mangled, at)) and (mangled.startswith("_ZN") or not names):
+        at = length.end() + int(length[0])
+        names.append(mangled[length.end() : at])
+    return tuple(names)

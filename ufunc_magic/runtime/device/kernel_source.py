@@ -6,13 +6,26 @@ generated here starts with ``__ufm_``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ...model import TYPES, ObjectCode, SignatureError
 
-__all__ = ["BLOCK", "ENTRY", "Plan", "box_type", "c_type", "cast", "castable", "cell", "elements", "support", "unit"]
+__all__ = [
+    "BLOCK",
+    "ENTRY",
+    "Plan",
+    "castable",
+    "cell",
+    "elements",
+    "elements_box",
+    "reduction",
+    "reduction_box",
+    "unit",
+]
 
 #: The symbol of the generated kernel.
 ENTRY = "__ufm_kernel"
@@ -86,6 +99,11 @@ class Plan:
         return "".join([*arrays, "?" if self.masked else "", self.stored_outputs])
 
     @property
+    def first_output(self) -> int:
+        """The place of the first output among the arrays."""
+        return len(self.pointers) - len(self.stored_outputs)
+
+    @property
     def pack(self) -> int:
         """Elements that one thread takes at once, so that the widest are moved in 16 bytes."""
         return max(1, min(8, 16 // max(np.dtype(c).itemsize for c in self.pointers)))
@@ -96,7 +114,7 @@ def castable(source: str, target: str) -> bool:
     return source == target or (source in _PLAIN and target in _PLAIN)
 
 
-def c_type(char: str) -> str:
+def _c_type(char: str) -> str:
     """C++'s name of a type of NumPy's; one of ours for those that only the cell can name."""
     return f"__ufm_bytes<{_RAW[char]}>" if char in _RAW else _BY_CHAR[char].c.replace("_Bool", "bool")
 
@@ -126,24 +144,26 @@ def unit(cell: str, name: str, generated: str) -> str:
 
 def _item(plan: Plan) -> str:
     """``__ufm_item``: one element, converted to the loop's types and back."""
-    nin, nout = len(plan.inputs), len(plan.outputs)
-    given = [f"{c_type(c)} __ufm_a{n}" for n, c in enumerate(plan.stored_inputs)]
-    given += [f"{c_type(c)} &__ufm_r{n}" for n, c in enumerate(plan.stored_outputs)]
-    lines = [f"{c_type(c)} __ufm_x{n} = {cast(plan.stored_inputs[n], c)}__ufm_a{n};" for n, c in enumerate(plan.inputs)]
-    lines += [f"{c_type(c)} __ufm_y{n}{{}};" for n, c in enumerate(plan.outputs)]
-    names = {f"in{n}": f"__ufm_x{n}" for n in range(nin)} | {f"out{n}": f"__ufm_y{n}" for n in range(nout)}
+    parameters = [f"{_c_type(c)} __ufm_a{n}" for n, c in enumerate(plan.stored_inputs)]
+    parameters += [f"{_c_type(c)} &__ufm_r{n}" for n, c in enumerate(plan.stored_outputs)]
+    names = {f"in{n}": f"__ufm_x{n}" for n in range(len(plan.inputs))}
+    names |= {f"out{n}": f"__ufm_y{n}" for n in range(len(plan.outputs))}
+    ins = enumerate(zip(plan.inputs, plan.stored_inputs, strict=True))
+    outs = enumerate(zip(plan.outputs, plan.stored_outputs, strict=True))
+    lines = [f"{_c_type(c)} __ufm_x{n} = {_cast(stored, c)}__ufm_a{n};" for n, (c, stored) in ins]
+    lines += [f"{_c_type(c)} __ufm_y{n}{{}};" for n, c in enumerate(plan.outputs)]
     lines += [plan.call.format(**names).rstrip("; \n") + ";"]
-    lines += [f"__ufm_r{n} = {cast(c, plan.stored_outputs[n])}__ufm_y{n};" for n, c in enumerate(plan.outputs)]
+    lines += [f"__ufm_r{n} = {_cast(c, stored)}__ufm_y{n};" for n, (c, stored) in outs]
     body = "\n    ".join(lines)
-    return f"static __device__ __forceinline__ void __ufm_item({', '.join(given)})\n{{\n    {body}\n}}\n"
+    return f"static __device__ __forceinline__ void __ufm_item({', '.join(parameters)})\n{{\n    {body}\n}}\n"
 
 
-def cast(source: str, target: str) -> str:
+def _cast(source: str, target: str) -> str:
     """What stands before an expression to convert it; nothing where the types are the same."""
-    return "" if source == target else f"({c_type(target)})"
+    return "" if source == target else f"({_c_type(target)})"
 
 
-def support(*types: str) -> str:
+def _support(*types: str) -> str:
     """Definitions that kernels with operands of ``types`` need."""
     return _BYTES if set("".join(types)) & _RAW.keys() else ""
 
@@ -163,84 +183,76 @@ def elements(plan: Plan, *, ndim: int, packed: bool = True, wide: bool = False) 
     Notes
     -----
     Parameters of the kernel: the values, the arrays, then for ``ndim=0`` ``long long`` number of elements, and
-    else a struct as of `box_type`.
+    else a struct as of `elements_box`.
     """
-    text = support(plan.inputs, plan.outputs, plan.stored_inputs, plan.stored_outputs) + _item(plan)
+    text = _support(plan.inputs, plan.outputs, plan.stored_inputs, plan.stored_outputs) + _item(plan)
     return text + (_strided(plan, ndim, wide) if ndim else _flat(plan, plan.pack if packed else 1))
 
 
-def _arguments(plan: Plan, at: str) -> str:
-    """What ``__ufm_item`` is given: values, and ``at`` of each array."""
-    arrays = iter(range(len(plan.pointers)))
-    given = [f"__ufm_v{n}" if value else at.format(next(arrays)) for n, value in enumerate(plan.values)]
-    if plan.masked:
-        next(arrays)
-    return ", ".join([*given, *(at.format(k) for k in arrays)])
+def _call(plan: Plan, at: Callable[[int], str]) -> str:
+    """The call of ``__ufm_item`` with the values, and ``at(k)`` of each array but the mask."""
+    arrays = iter(range(plan.first_output))
+    operands = [f"__ufm_v{n}" if value else at(next(arrays)) for n, value in enumerate(plan.values)]
+    operands += map(at, range(plan.first_output, len(plan.pointers)))
+    return f"__ufm_item({', '.join(operands)});"
 
 
-def _parameters(plan: Plan, *, raw: bool) -> list[str]:
-    values = [f"{c_type(c)} __ufm_v{n}" for n, c in enumerate(plan.stored_inputs) if plan.values[n]]
-    outputs = len(plan.pointers) - len(plan.stored_outputs)
-    return values + [
-        f"{'' if k >= outputs else 'const '}{'char' if raw else c_type(c)} *__ufm_p{k}"
+def _head(plan: Plan, last: str, *, raw: bool) -> str:
+    """The parameters of the kernel, with ``last`` after the arrays."""
+    values = [f"{_c_type(c)} __ufm_v{n}" for n, c in enumerate(plan.stored_inputs) if plan.values[n]]
+    arrays = [
+        f"{'const ' * (k < plan.first_output)}{'char' if raw else _c_type(c)} *__ufm_p{k}"
         for k, c in enumerate(plan.pointers)
     ]
+    return ",\n    ".join([*values, *arrays, last])
 
 
 def _flat(plan: Plan, pack: int) -> str:
-    first_output = len(plan.pointers) - len(plan.stored_outputs)
     # No thread reads what another writes, so the loads of one stand before its stores: no __restrict__ is needed,
     # which an output in the place of an input would break.
-    pieces = [f"__ufm_pack<{c_type(c)}, {pack}> __ufm_k{k};" for k, c in enumerate(plan.pointers)]
-    loads = [
-        f"__ufm_k{k} = *(const __ufm_pack<{c_type(c)}, {pack}> *)(__ufm_p{k} + __ufm_i);"
-        for k, c in enumerate(plan.pointers[:first_output])
-    ]
-    stores = [
-        f"*(__ufm_pack<{c_type(c)}, {pack}> *)(__ufm_p{k} + __ufm_i) = __ufm_k{k};"
-        for k, c in enumerate(plan.pointers)
-        if k >= first_output
-    ]
-    head = ",\n    ".join([*_parameters(plan, raw=False), "long long __ufm_n"])
+    packs = [f"__ufm_pack<{_c_type(c)}, {pack}>" for c in plan.pointers]
+    places = [f"(__ufm_p{k} + __ufm_i)" for k in range(len(packs))]
+    pieces = " ".join(f"{kind} __ufm_k{k};" for k, kind in enumerate(packs))
+    first = plan.first_output
+    loads = " ".join(f"__ufm_k{k} = *(const {packs[k]} *){places[k]};" for k in range(first))
+    stores = " ".join(f"*({packs[k]} *){places[k]} = __ufm_k{k};" for k in range(first, len(packs)))
     return f"""
 template <class T, int N> struct alignas(sizeof(T) * N) __ufm_pack {{ T item[N]; }};
 
 extern "C" __global__ void __launch_bounds__({BLOCK}) {ENTRY}(
-    {head})
+    {_head(plan, "long long __ufm_n", raw=False)})
 {{
     long long __ufm_i = ((long long)blockIdx.x * blockDim.x + threadIdx.x) * {pack};
     if (__ufm_i + {pack} <= __ufm_n) {{
-        {" ".join(pieces)}
-        {" ".join(loads)}
+        {pieces}
+        {loads}
 #pragma unroll
         for (int __ufm_j = 0; __ufm_j < {pack}; __ufm_j++)
-            __ufm_item({_arguments(plan, "__ufm_k{0}.item[__ufm_j]")});
-        {" ".join(stores)}
+            {_call(plan, "__ufm_k{}.item[__ufm_j]".format)}
+        {stores}
         return;
     }}
 #pragma unroll 1
     for (; __ufm_i < __ufm_n; __ufm_i++)
-        __ufm_item({_arguments(plan, "__ufm_p{0}[__ufm_i]")});
+        {_call(plan, "__ufm_p{}[__ufm_i]".format)}
 }}
 """
 
 
 def _strided(plan: Plan, ndim: int, wide: bool) -> str:
-    count = len(plan.pointers)
     index = "unsigned long long" if wide else "unsigned int"
-    first_output = count - len(plan.stored_outputs)
-    at = [f"(*({'const ' if k < first_output else ''}{c_type(c)} *)(__ufm_p{k}))" for k, c in enumerate(plan.pointers)]
-    steps = " ".join(f"__ufm_p{k} += __ufm_k * __ufm_b.stride[{k}][__ufm_d];" for k in range(count))
-    last = " ".join(f"__ufm_p{k} += (long long)__ufm_i * __ufm_b.stride[{k}][0];" for k in range(count))
-    mask = f"if (!{at[first_output - 1]}) return;" if plan.masked else ""
-    given = _arguments(plan, "{0}").split(", ")
-    given = [at[int(g)] if g.isdecimal() else g for g in given]
-    head = ",\n    ".join([*_parameters(plan, raw=True), "const __ufm_box __ufm_b"])
+    first, arrays = plan.first_output, range(len(plan.pointers))
+
+    def at(k: int) -> str:
+        return f"(*({'const ' * (k < first)}{_c_type(plan.pointers[k])} *)(__ufm_p{k}))"
+
+    steps = " ".join(f"__ufm_p{k} += __ufm_k * __ufm_b.stride[{k}][__ufm_d];" for k in arrays)
+    last = " ".join(f"__ufm_p{k} += (long long)__ufm_i * __ufm_b.stride[{k}][0];" for k in arrays)
     return f"""
-struct __ufm_box {{ long long count; long long stride[{count}][{ndim}]; {index} size[{ndim}]; }};
+struct __ufm_box {{ long long count; long long stride[{len(arrays)}][{ndim}]; {index} size[{ndim}]; }};
 
 extern "C" __global__ void __launch_bounds__({BLOCK}) {ENTRY}(
-    {head})
+    {_head(plan, "const __ufm_box __ufm_b", raw=True)})
 {{
     {index} __ufm_i = ({index})blockIdx.x * blockDim.x + threadIdx.x;
     if (__ufm_i >= __ufm_b.count) return;
@@ -251,13 +263,106 @@ extern "C" __global__ void __launch_bounds__({BLOCK}) {ENTRY}(
         {steps}
     }}
     {last}
-    {mask}
-    __ufm_item({", ".join(given)});
+    {f"if (!{at(first - 1)}) return;" if plan.masked else ""}
+    {_call(plan, at)}
 }}
 """
 
 
-def box_type(*, arrays: int, ndim: int, wide: bool) -> np.dtype[np.void]:
+def elements_box(*, arrays: int, ndim: int, wide: bool) -> np.dtype[np.void]:
     """NumPy's form of the ``__ufm_box`` that a kernel of ``ndim`` axes takes."""
     size = np.uint64 if wide else np.uint32
     return np.dtype([("count", "i8"), ("stride", "i8", (arrays, ndim)), ("size", size, (ndim,))], align=True)
+
+
+def reduction(call: str, types: str, stored: str, *, outer: int, inner: int, has_start: bool) -> str:
+    """A kernel that reduces the ``inner`` last axes of an array, one block for each result and slice.
+
+    Parameters
+    ----------
+    call : str
+        As in `Plan`, of a function of two inputs and one output.
+    types : str
+        The loop's three types; the first is the last's.
+    stored : str
+        Type of the array's elements.
+    outer, inner : int
+        Number of axes that stay and that go, at least 1 each.
+    has_start : bool
+        A value comes before the first element.
+
+    Notes
+    -----
+    Parameters of the kernel: input, output, the start value if there is one, and a struct as of
+    `reduction_box`.  Blocks of axis y share a result: each takes a slice, and its own place in the output.
+    Threads take every `BLOCK`-th element, so the function must be associative and commutative.
+    """
+    value, element = _c_type(types[2]), _c_type(stored)
+    names = {"in0": "__ufm_x0", "in1": "__ufm_x1", "out0": "__ufm_y0"}
+    start = f"{value} __ufm_start,\n    " if has_start else ""
+    whole = "__ufm_join(__ufm_start, __ufm_all)" if has_start else "__ufm_all"
+    return f"""{_support(types, stored)}
+struct __ufm_box {{
+    long long outer, inner, slice;
+    long long outer_stride[{outer}], inner_stride[{inner}], outer_size[{outer}], inner_size[{inner}];
+}};
+
+static __device__ __forceinline__ {value} __ufm_join({_c_type(types[0])} __ufm_x0, {_c_type(types[1])} __ufm_x1)
+{{
+    {value} __ufm_y0{{}};
+    {call.format(**names).rstrip("; ")};
+    return __ufm_y0;
+}}
+
+extern "C" __global__ void __launch_bounds__({BLOCK}) {ENTRY}(
+    const char *__ufm_in,
+    {value} *__ufm_out,
+    {start}const __ufm_box __ufm_b)
+{{
+    __shared__ {value} __ufm_part[{BLOCK}];
+    long long __ufm_rest = blockIdx.x;
+#pragma unroll
+    for (int __ufm_d = {outer - 1}; __ufm_d >= 0; __ufm_d--) {{
+        __ufm_in += __ufm_rest % __ufm_b.outer_size[__ufm_d] * __ufm_b.outer_stride[__ufm_d];
+        __ufm_rest /= __ufm_b.outer_size[__ufm_d];
+    }}
+    const long long __ufm_first = blockIdx.y * __ufm_b.slice;
+    long long __ufm_end = __ufm_first + __ufm_b.slice;
+    if (__ufm_end > __ufm_b.inner) __ufm_end = __ufm_b.inner;
+    int __ufm_live = __ufm_end - __ufm_first < {BLOCK} ? (int)(__ufm_end - __ufm_first) : {BLOCK};
+    {value} __ufm_all{{}};
+    for (long long __ufm_i = __ufm_first + threadIdx.x; __ufm_i < __ufm_end; __ufm_i += {BLOCK}) {{
+        const char *__ufm_at = __ufm_in;
+        __ufm_rest = __ufm_i;
+#pragma unroll
+        for (int __ufm_d = {inner - 1}; __ufm_d >= 0; __ufm_d--) {{
+            __ufm_at += __ufm_rest % __ufm_b.inner_size[__ufm_d] * __ufm_b.inner_stride[__ufm_d];
+            __ufm_rest /= __ufm_b.inner_size[__ufm_d];
+        }}
+        const {element} __ufm_x = *(const {element} *)__ufm_at;
+        if (__ufm_i < __ufm_first + {BLOCK}) __ufm_all = {_cast(stored, types[2])}__ufm_x;
+        else __ufm_all = __ufm_join(__ufm_all, {_cast(stored, types[1])}__ufm_x);
+    }}
+    __ufm_part[threadIdx.x] = __ufm_all;
+    __syncthreads();
+    while (__ufm_live > 1) {{
+        const int __ufm_half = (__ufm_live + 1) / 2;
+        if ((int)threadIdx.x + __ufm_half < __ufm_live)
+            __ufm_part[threadIdx.x] = __ufm_join(__ufm_part[threadIdx.x], __ufm_part[threadIdx.x + __ufm_half]);
+        __syncthreads();
+        __ufm_live = __ufm_half;
+    }}
+    if (threadIdx.x == 0) {{
+        const long long __ufm_to = (long long)blockIdx.x * gridDim.y + blockIdx.y;
+        __ufm_all = __ufm_part[0];
+        __ufm_out[__ufm_to] = {whole};
+    }}
+}}
+"""
+
+
+def reduction_box(*, outer: int, inner: int) -> np.dtype[np.void]:
+    """NumPy's form of the ``__ufm_box`` that `reduction` takes."""
+    sizes = [("outer_stride", outer), ("inner_stride", inner), ("outer_size", outer), ("inner_size", inner)]
+    fields: list[Any] = [(name, "i8") for name in ("outer", "inner", "slice")]
+    return np.dtype(fields + [(name, "i8", (count,)) for name, count in sizes], align=True)

@@ -88,8 +88,8 @@ class Shim:
 
 def prefix(object_code: ObjectCode) -> str:
     """What makes names of one cell differ from another's; as in the LTO-IR that the object carries, if it does."""
-    if carried := object_code.device.get("symbols"):
-        return str(carried)
+    if names := object_code.device.get("symbols"):
+        return str(names)
     parts = [object_code.source, str(object_code.device.get("unit", "")), str(sorted(object_code.options.items()))]
     parts += [repr((f.name, f.loops, f.calls, f.prototype)) for f in object_code.functions]
     return f"__ufm_{hashlib.sha256('|'.join(parts).encode(errors='replace')).hexdigest()[:10]}"
@@ -197,10 +197,10 @@ def ltoir(object_code: ObjectCode, arch: str = "compute_75", *, nvrtc: Nvrtc | N
     -----
     The object's own is returned where it carries one.
     """
-    carried, made_for = object_code.device.get("ltoir", ""), str(object_code.device.get("arch", ""))
+    own, made_for = object_code.device.get("ltoir", ""), str(object_code.device.get("arch", ""))
     digits = [re.search(r"\d+", text) for text in (made_for, arch)]
-    if carried and digits[0] and digits[1] and int(digits[0][0]) <= int(digits[1][0]):
-        return base64.b64decode(carried)
+    if own and digits[0] and digits[1] and int(digits[0][0]) <= int(digits[1][0]):
+        return base64.b64decode(own)
     code = _compiled(object_code, "ltoir", arch, nvrtc=nvrtc)
     if not carried(object_code).get("ltoir"):
         carry(object_code, arch=arch, ltoir=base64.b64encode(code).decode(), symbols=prefix(object_code))

@@ -1,0 +1,81 @@
+"""What a compiler leaves of a cell on request: its assembly, its vectorization remarks, its preprocessed unit.
+
+A build keeps machine code only, so the cell is compiled once more, with line numbers; nothing is disassembled and no
+further tool is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..model import ToolchainError
+from .discovery import Toolchain, find
+
+__all__ = ["CompilerTexts", "texts_of"]
+
+
+@dataclass(frozen=True)
+class CompilerTexts:
+    """The texts of one unit; ``remarks`` is ``""`` where the compiler had none."""
+
+    assembly: str
+    remarks: str
+    unit: str
+
+
+def texts_of(folder: Path, *, cplus: bool, compile_again: Callable[[Sequence[str]], object]) -> CompilerTexts:
+    """Compile once more and read what the compiler leaves.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        Private and empty.
+    cplus : bool
+    compile_again : callable
+        Compiles the cell in ``folder`` with further options of the compiler.
+
+    Raises
+    ------
+    ToolchainError
+        If the compiler leaves no assembly.
+    """
+    tool = find(cplus=cplus)
+    remarks = folder / "remarks"
+    compile_again(_options(tool, remarks))
+    return CompilerTexts(
+        _text_left(folder, tool, "assembly", "*.s"),
+        remarks.read_text(encoding="utf-8", errors="replace") if remarks.exists() else "",
+        _text_left(folder, tool, "preprocessed unit", "*.i", "*.ii"),
+    )
+
+
+def _options(tool: Toolchain, remarks: Path) -> tuple[str, ...]:
+    match tool.kind:
+        case "gcc":
+            # -fdirectives-only: macros of the unit stay as they are written.  -fno-ipa-icf: functions that do the same
+            # have their instructions each, and not one a jump to the other.
+            listing = "-g", "-save-temps=obj", "-fdirectives-only", "-fno-ipa-icf"
+            return (*listing, f"-fopt-info-vec-optimized-missed={remarks}")
+        case "clang":
+            passes = "-foptimization-record-passes=loop-vectorize"
+            return (
+                "-g",
+                "-save-temps=obj",
+                "-fsave-optimization-record",
+                passes,
+                f"-foptimization-record-file={remarks}",
+            )
+    raise ToolchainError(
+        f"{tool.kind} keeps no assembly to show.", remedy="Install gcc or clang, or set CC to one of them."
+    )
+
+
+def _text_left(folder: Path, tool: Toolchain, what: str, *patterns: str) -> str:
+    """A text of the unit that the compiler has left, and not that of a further source of the user's."""
+    for path in sorted(path for pattern in patterns for path in folder.glob(pattern)):
+        text = path.read_text(encoding="utf-8", errors="replace")
+        if "__ufm_loops" in text:
+            return text
+    raise ToolchainError(f"{tool} left no {what} of the cell.", remedy="Leave --show and --annotate out.")
