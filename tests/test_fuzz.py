@@ -19,13 +19,13 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
+from ufunc_magic import python_form
 from ufunc_magic.codegen import unit as codegen
 from ufunc_magic.frontends import operands
 from ufunc_magic.frontends.c import parser as cparse
 from ufunc_magic.model import object_code as objectcode
 from ufunc_magic.model.options import Options, make_options
 from ufunc_magic.notebook import option_line as arguments
-from ufunc_magic.python_form import c_form as pyloop
 from ufunc_magic.runtime import loader
 
 pytestmark = pytest.mark.slow
@@ -106,7 +106,7 @@ def _translated(text: str) -> None:
             _said(error)
             continue
         for signature in signatures[:4]:
-            pyloop.write(text, signature=signature, unit=unit, cplus=cplus)
+            python_form.write(text, signature=signature, unit=unit, cplus=cplus)
 
 
 def _damaged(rng: random.Random) -> Iterator[str]:

@@ -584,10 +584,3 @@ def test_blanking_keeps_every_offset_and_line(text: str) -> None:
     taken = ctext.read(text)
     assert len(taken.code) == len(taken.raw)
     assert taken.code.count(b"\n") == taken.raw.count(b"\n")
-
-
-def test_names_that_gcc_writes_as_code_points_are_read_as_letters() -> None:
-    cell = "double größe(double x) { return x; }"
-    preprocessed = '# 1 "In[3]"\ndouble gr\\U000000f6\\U000000dfe(double x) { return x; }\n'
-    (function,) = parse_preprocessed(preprocessed, cell_name="In[3]", cell_text=cell).functions
-    assert function.name == "größe"

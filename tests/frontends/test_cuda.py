@@ -18,13 +18,8 @@ import ufunc_magic as um
 from ufunc_magic import pipeline as build
 from ufunc_magic.bench import cell_report
 from ufunc_magic.frontends.c import parser as cparse
-from ufunc_magic.frontends.cuda import (
-    cuda_frontend as cuda,
-    cuda_roles as roles,
-    device_only as deviceonly,
-    nvrtc_check as check,
-    refusals,
-)
+from ufunc_magic.frontends.cuda import cuda_frontend as cuda, cuda_reading as reading, cuda_unit
+from ufunc_magic.frontends.cuda.cuda_diagnostics import refusals
 from ufunc_magic.model import CellFunction, ObjectCode
 from ufunc_magic.model.errors import Diagnostic
 from ufunc_magic.model.options import make_options
@@ -286,7 +281,7 @@ def test_numbas_form_is_known_by_linkage_type_and_name(text: str, abi: str, expe
     from ufunc_magic.frontends.c import parser as cparse
 
     (function,) = cparse.parse(text, cplus=True).functions
-    assert roles.in_numbas_form(function, abi=abi) is expected
+    assert reading.in_numbas_form(function, abi=abi) is expected
 
 
 def test_abi_c_makes_the_status_a_result() -> None:
@@ -344,7 +339,7 @@ def test_what_the_emulation_lacks_is_refused_on_its_line(line: str, said: str) -
 
 
 def test_header_of_cooperative_groups_is_refused_on_its_line() -> None:
-    (found,) = refusals.find("// x\n#include <cooperative_groups.h>\n__device__ int f(int i) { return i; }\n", name="c")
+    (found,) = refusals("// x\n#include <cooperative_groups.h>\n__device__ int f(int i) { return i; }\n", name="c")
     assert found.line == 2
 
 
@@ -359,7 +354,7 @@ def test_header_of_cooperative_groups_is_refused_on_its_line() -> None:
     ],
 )
 def test_what_is_not_compiled_is_not_refused(text: str) -> None:
-    assert refusals.find(text, name="In[3]") == ()
+    assert refusals(text, name="In[3]") == ()
 
 
 def test_asking_for_a_gpu_where_there_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -568,14 +563,17 @@ NVRTC_CELL = CELL.replace("float on_the_host(float x) { return x; }\n", "")
 @needs_nvrtc
 def test_nvrtc_knows_the_types_that_the_host_compiler_knows() -> None:
     options = make_options({"device": "cpu", "cplus": True})
-    host, alone = compiled(NVRTC_CELL), deviceonly.compile(NVRTC_CELL, options=options, name="In[3]", why="no compiler")
+    host, alone = (
+        compiled(NVRTC_CELL),
+        cuda_unit.compile_for_gpu(NVRTC_CELL, options=options, name="In[3]", why="no compiler"),
+    )
 
     def said(object_code: ObjectCode) -> list[Any]:
         return [(f.name, f.kind, [loop.types for loop in f.loops], f.calls, f.prototype) for f in object_code.functions]
 
     assert said(alone.object_code) == said(host.object_code)
     assert alone.object_code.code == b""
-    assert alone.notes[0] == "no compiler"
+    assert alone.report_data.notes[0] == "no compiler"
 
 
 @pytest.mark.nvrtc
@@ -596,7 +594,7 @@ def test_header_that_nvrtc_lacks_is_a_warning(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(nvrtc, "find", lambda: nvrtc.Nvrtc((13, 5), (75, 90)))
     monkeypatch.setattr(nvrtc, "compile", refused)
     unit = SimpleNamespace(identifiers=frozenset(), typedefs={}, macros=(), functions=())
-    verdict = check.check("text", unit=unit, options=make_options(), name="In[3]")  # type: ignore[arg-type]
+    verdict = cuda_unit.check("text", unit=unit, options=make_options(), name="In[3]")  # type: ignore[arg-type]
     assert [(d.severity, d.message[:6]) for d in verdict.diagnostics] == [("warning", "NVRTC:")]
     assert verdict.device["nvrtc"] == "13.5"
 
@@ -612,7 +610,7 @@ def test_object_code_says_who_has_checked_it() -> None:
 def test_without_nvrtc_nothing_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nvrtc, "find", lambda: None)
     unit = SimpleNamespace(identifiers=frozenset(), typedefs={}, macros=(), functions=())
-    verdict = check.check("text", unit=unit, options=make_options(), name="In[3]")  # type: ignore[arg-type]
+    verdict = cuda_unit.check("text", unit=unit, options=make_options(), name="In[3]")  # type: ignore[arg-type]
     assert verdict.device == {"arch": "", "nvrtc": "", "ltoir": ""}
 
 
@@ -727,7 +725,7 @@ def test_types_of_a_template_of_t_are_made_by_the_compiler_on_the_gpu_too() -> N
     source = "template <class T> __device__ T f(T x) { return x * x; }"
     unit = cparse.parse(source, cplus=True)
     options = make_options({"types": "f4,f8"})
-    assert check.device_text(source, unit=unit, options=options, name="cell") == source
+    assert cuda_unit.device_text(source, unit=unit, options=options, name="cell") == source
     assert um.compile_cuda(source, device="cpu", types="f4,f8")["f"].types == ["f->f", "d->d"]
 
 

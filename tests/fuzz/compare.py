@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import ufunc_magic as um
+from ufunc_magic import python_form
 from ufunc_magic.bench import expectation as verify
 from ufunc_magic.bench.expectation import FAULTS, columns
 from ufunc_magic.frontends import operands
 from ufunc_magic.frontends.c import parser as cparse
 from ufunc_magic.model.options import Options
-from ufunc_magic.python_form import c_form as pyloop
 from ufunc_magic.render import Agreement
 
 from . import cvalues, grow
@@ -83,7 +83,7 @@ def faults(made: Sequence[Function], batch: Batch, built: um.Build, *, seed: int
             sample = _sample(function, random.Random(f"{seed} {function.name}"))
             tried = (function, built[function.name], sample, batch)
             fault = next(_compiled_faults(*tried), None) or next(_python_faults(function, forms, sample), None)
-            looked += isinstance(forms.get(function.name), pyloop.PyLoop) and not _letters(function) & set("gG")
+            looked += isinstance(forms.get(function.name), python_form.Form) and not _letters(function) & set("gG")
             if fault:
                 found.append(fault)
     return found, looked
@@ -245,19 +245,19 @@ def _same(got: NDArray[Any], wanted: NDArray[Any], *, near: bool) -> NDArray[np.
 # -- the Python form
 
 
-def _python_forms(made: Sequence[Function], batch: Batch) -> dict[str, pyloop.PyLoop | pyloop.NotPython]:
+def _python_forms(made: Sequence[Function], batch: Batch) -> dict[str, python_form.Form | python_form.NotPython]:
     text = grow.cell_of(made, batch.style)
     unit = cparse.parse(text)
     signatures, _ = operands.plan(unit, options=Options())
-    return {s.name: pyloop.write(text, signature=s, unit=unit) for s in signatures}
+    return {s.name: python_form.write(text, signature=s, unit=unit) for s in signatures}
 
 
 def _python_faults(function: Function, forms: Mapping[str, Any], sample: _Sample) -> Iterator[Fault]:
     """Results of the form that verifies: the same bits where it promises them, agreement elsewhere."""
     form = forms[function.name]
-    if not isinstance(form, pyloop.PyLoop) or _letters(function) & set("gG"):
+    if not isinstance(form, python_form.Form) or _letters(function) & set("gG"):
         return  # Python has nothing wider than double
-    names = pyloop.namespace("verify")
+    names = python_form.namespace("verify")
     exec(form.checked, names)
     python: Any = names[form.name]
     if not _exact(function):

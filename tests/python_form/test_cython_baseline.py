@@ -13,10 +13,8 @@ import pytest
 
 pytest.importorskip("Cython")
 
-from ufunc_magic.python_form.c_form import NotPython
-from ufunc_magic.python_form.cython.cython_form import Form, write
-from ufunc_magic.python_form.cython.cython_text import Wanted
-from ufunc_magic.python_form.runtime_names import namespace
+from ufunc_magic.python_form import NotPython, namespace
+from ufunc_magic.python_form.cython import Form, Wanted, write
 
 pytestmark = pytest.mark.cython
 
@@ -77,9 +75,9 @@ def integrate_f(double a, double b, int N):
 def test_the_source_reads_as_the_cell_without_its_types() -> None:
     made = form(INTEGRATE, "integrate_f", "ddi->d")
     assert made.source == (
-        "def f(x):\n    return x*x - x\n\n\n"
-        "def integrate_f(a, b, N):\n    s = 0\n    dx = (b - a)/N\n"
-        "    for i in range(N):\n        s += f(a + i*dx)\n    return s*dx\n"
+        "def f(x):\n    return x * x - x\n\n\n"
+        "def integrate_f(a, b, N):\n    s = 0\n    dx = (b - a) / N\n"
+        "    for i in range(N):\n        s += f(a + i * dx)\n    return s * dx\n"
     )
     assert source(made)(0.0, 2.0, 4) == pytest.approx((0 - 0.25 + 0 + 0.75) * 0.5)
     assert checked(made)(0.0, 2.0, 4) == source(made)(0.0, 2.0, 4)

@@ -22,10 +22,9 @@ import pytest
 from hypothesis import Phase, given, settings, strategies as st
 
 import ufunc_magic as um
+from ufunc_magic import python_form
 from ufunc_magic.model.signature import Function, Operand, Signature, Unit
-from ufunc_magic.python_form import c_form as pyloop
-from ufunc_magic.python_form.c_form import NotPython, PyLoop
-from ufunc_magic.python_form.runtime_names import namespace
+from ufunc_magic.python_form import Form, NotPython, namespace
 
 needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="compares with gcc")
 
@@ -79,17 +78,17 @@ def signature_of(case: Case) -> Signature:
     return Signature(case.name, Function(case.name, "", (), line=1), tuple(inputs), tuple(outputs), sizes, core_text)
 
 
-def write(case: Case, **options: Any) -> PyLoop | NotPython:
-    return pyloop.write(case.c, signature=signature_of(case), unit=Unit(), **options)
+def write(case: Case, **options: Any) -> Form | NotPython:
+    return python_form.write(case.c, signature=signature_of(case), unit=Unit(), **options)
 
 
-def written(case: Case, **options: Any) -> PyLoop:
+def written(case: Case, **options: Any) -> Form:
     made = write(case, **options)
-    assert isinstance(made, PyLoop), made
+    assert isinstance(made, Form), made
     return made
 
 
-def function(made: PyLoop, kind: str) -> Callable[..., Any]:
+def function(made: Form, kind: str) -> Callable[..., Any]:
     names = namespace(kind)  # type: ignore[arg-type]
     exec({"timing": made.source, "verify": made.checked, "vector": made.vector}[kind], names)
     return names[made.name]  # type: ignore[return-value]
@@ -194,7 +193,7 @@ CASES = [
     Case("recursive", "B -> q", "int64_t recursive(unsigned char n) { return n < 2 ? n : (n % 16 < 2 ? 1 : recursive(n % 16 - 1) + recursive(n % 16 - 2)); }"),
     Case("steps", "d -> d", "double steps(double x) { int i, n = 0; double s = 0; for (i = 10; i > 0; i -= 3) { if (i == 4) continue; s += x / i; } do { n++; if (n == 5) break; s *= 0.5; } while (s > 1e-3); return s + n; }"),
     Case("switches", "i -> i", "int switches(int k) {\n    switch (k % 5) {\n    case 0: return 10;\n    case 1:\n    case 2: k += 1; break;\n    case 3: { k = -k; break; }\n    default: k = 7;\n    }\n    return k;\n}"),
-    Case("horner", "d -> d", "static const double COEFFICIENT[] = {1, 0.5, .25, -1e-3};\ndouble horner(double x) { double s = 0; for (int i = 3; i >= 0; i--) s = s*x + COEFFICIENT[i]; return s; }"),
+    Case("horner", "d -> d", "static const double COEFFICIENT[] = {1, 0.5, .25, -1e-3};\ndouble horner(double x) { double s = 0; for (int i = 3; i >= 0; i--) s = s * x + COEFFICIENT[i]; return s; }"),
     Case("dot", "d[n] d[n] n -> d", "double dot(const double *x, const double *y, int n)\n{\n    double sum = 0;\n    for (int i = 0; i < n; i++)\n        sum += x[i] * y[i];\n    return sum;\n}"),
     Case("cumulative", "d[n] >d[n] n -> v", "void cumulative(const double *x, double *y, int n) { double s = 0; int i; for (i = 0; i < n; ++i) { s += x[i]; y[i] = s; } }"),
     Case("matvec", "d[m][n] d[n] >d[m] m n -> v", "void matvec(const double *a, const double *x, double *y, int m, int n) { for (int i = 0; i < m; i++) { y[i] = 0; for (int j = 0; j < n; j++) y[i] += a[i*n + j] * x[j]; } }"),
@@ -427,7 +426,7 @@ def by_name(name: str) -> Case:
 @pytest.mark.parametrize(
     ("name", "source"),
     [
-        ("logit", "def logit(a):\n    return 4*a + math.exp(-a) if a < 0.5 else math.log(a)\n"),
+        ("logit", "def logit(a):\n    return 4 * a + math.exp(-a) if a < 0.5 else math.log(a)\n"),
         (
             "dot",
             "def dot(x, y):\n"
@@ -443,7 +442,7 @@ def by_name(name: str) -> Case:
             "    if x < 0:\n"
             "        return -x\n"
             "    elif x < 1:\n"
-            "        t = x*x\n"
+            "        t = x * x\n"
             "        return t\n"
             "    return 1.0\n",
         ),
@@ -475,12 +474,12 @@ def by_name(name: str) -> Case:
         ),
         (
             "horner",
-            "COEFFICIENT = (1.0, 0.5, 0.25, -1e-3)\n"
+            "COEFFICIENT = (1.0, 0.5, 0.25, -0.001)\n"
             "\n\n"
             "def horner(x):\n"
             "    s = 0.0\n"
             "    for i in range(3, -1, -1):\n"
-            "        s = s*x + COEFFICIENT[i]\n"
+            "        s = s * x + COEFFICIENT[i]\n"
             "    return s\n",
         ),
         (
@@ -489,11 +488,11 @@ def by_name(name: str) -> Case:
             "    m = len(a)\n"
             "    n = len(a[0])\n"
             "    a = [value for row in a for value in row]\n"
-            "    y = [0.0]*m\n"
+            "    y = [0.0] * m\n"
             "    for i in range(m):\n"
             "        y[i] = 0.0\n"
             "        for j in range(n):\n"
-            "            y[i] += a[i*n + j] * x[j]\n"
+            "            y[i] += a[i * n + j] * x[j]\n"
             "    return y\n",
         ),
         (
@@ -505,7 +504,7 @@ def by_name(name: str) -> Case:
             "\n\n"
             "def split(x):\n"
             "    whole, rest = parts(x)\n"
-            "    return whole + 10*rest\n",
+            "    return whole + 10 * rest\n",
         ),
     ],
 )
@@ -553,9 +552,9 @@ def test_division_is_plain_in_the_timed_text_and_guarded_in_the_checked_one() ->
 
 def test_pointer_that_a_call_leaves_out_is_left_out_in_python() -> None:
     assert written(by_name("optional")).source == (
-        "def both_of_no_twice(x):\n    thrice = 3*x\n    return x, thrice\n\n\n"
-        "def both_of_no_thrice(x):\n    twice = 2*x\n    return x, twice\n\n\n"
-        "def optional(x):\n    _, t = both_of_no_twice(x)\n    result1, u = both_of_no_thrice(x)\n    return result1 + 10*t + u\n"
+        "def both_of_no_twice(x):\n    thrice = 3 * x\n    return x, thrice\n\n\n"
+        "def both_of_no_thrice(x):\n    twice = 2 * x\n    return x, twice\n\n\n"
+        "def optional(x):\n    _, t = both_of_no_twice(x)\n    result1, u = both_of_no_thrice(x)\n    return result1 + 10 * t + u\n"
     )
 
 
@@ -603,8 +602,8 @@ def test_missing_function_is_refused() -> None:
 )
 def test_damaged_text_never_raises(case: Case, cut: int, length: int, new: str) -> None:
     damaged = case.c[:cut] + new + case.c[cut + length :]
-    made = pyloop.write(damaged, signature=signature_of(case), unit=Unit())
-    assert isinstance(made, PyLoop | NotPython)
+    made = python_form.write(damaged, signature=signature_of(case), unit=Unit())
+    assert isinstance(made, Form | NotPython)
 
 
 # -- preprocessed text, complex numbers, C++ -----------------------------------------------------
@@ -621,16 +620,16 @@ def test_preprocessed_text_reads_as_before_and_keeps_the_cells_lines() -> None:
     text = subprocess.run(["gcc", "-E", "-"], input=cell, capture_output=True, text=True, check=True).stdout
     out = Operand("out", "output", "d", -1)
 
-    def made(name: str) -> PyLoop | NotPython:
+    def made(name: str) -> Form | NotPython:
         operand = Operand("x", "input", "d", 0)
         signature = Signature(name, Function(name, "", (), line=1), (operand,), (out,))
-        return pyloop.write(text, signature=signature, unit=Unit())
+        return python_form.write(text, signature=signature, unit=Unit())
 
     f, g = made("f"), made("g")
-    assert isinstance(f, PyLoop)
-    assert f.source == "def f(x):\n    return math.inf if math.isnan(x) else x*x*math.pi\n"
-    assert isinstance(g, PyLoop)
-    assert g.source == "def g(z):\n    return cmath.exp(z)*1j + complex(z.real, 2.0)\n"
+    assert isinstance(f, Form)
+    assert f.source == "def f(x):\n    return math.inf if math.isnan(x) else x * x * math.pi\n"
+    assert isinstance(g, Form)
+    assert g.source == "def g(z):\n    return cmath.exp(z) * 1j + complex(z.real, 2.0)\n"
     assert g.vector == "def g(z):\n    return np.exp(z) * 1j + (z.real + 1j * 2.0)\n"
     assert made("h") == NotPython("calls `erfcx`, which Python does not have", 8)
 
@@ -689,8 +688,8 @@ def test_the_simple_part_of_cplusplus_is_understood() -> None:
     )
     made = written(Case("f", "d d -> d", text), cplus=True, types={"T": 12})
     assert made.source == (
-        "two = 2.0\n\n\ndef square(x):\n    return x*x\n\n\n"
-        "def f(x, y):\n    z = x\n    return math.exp(z) + max(x, y) + square(y)*two\n"
+        "two = 2.0\n\n\ndef square(x):\n    return x * x\n\n\n"
+        "def f(x, y):\n    z = x\n    return math.exp(z) + max(x, y) + square(y) * two\n"
     )
     made = written(Case("g", "d *d -> v", text), cplus=True, types={"T": 12})
     assert made.source == "def g(x):\n    s = abs(x)\n    if s > 1.0:\n        s = 1.0\n    return s\n"
@@ -698,8 +697,8 @@ def test_the_simple_part_of_cplusplus_is_understood() -> None:
 
 def test_types_of_the_cell_are_resolved_through_what_is_known() -> None:
     case = Case("f", "I I -> I", "word f(word a, word b) { return a + b; }")
-    made = pyloop.write(case.c, signature=signature_of(case), unit=Unit(typedefs={"word": "uint32_t"}))
-    assert isinstance(made, PyLoop)
+    made = python_form.write(case.c, signature=signature_of(case), unit=Unit(typedefs={"word": "uint32_t"}))
+    assert isinstance(made, Form)
     assert made.source == "def f(a, b):\n    return (a + b) & 0xFFFFFFFF\n"
     assert written(case, types={"word": 5}).source.endswith("    return _int32(a + b)\n")
     assert write(case) == NotPython("uses the type `word`", 1)

@@ -1,4 +1,15 @@
-"""Functions as plain Python: the baseline that is timed, and what results are checked against."""
+"""Functions as plain Python: the baseline that is timed, what results are checked against, and what rivals are made of.
+
+In comes a C, C++ or CUDA text with a signature (`write`), or a Cython cell with the functions of it that are wanted
+(`cython.write`); out comes a `Form`, three texts of the function, or a `NotPython` with the reason.
+
+* `value`: expressions as ``ast`` nodes with what is known of their values; forms; nodes to text.
+* `c_arithmetic`, `arithmetic_expressions`: C's types, and C's operators and conversions as Python's.
+* `math_names`, `runtime_names`: C's library in Python's words, and the names that the texts run with.
+* `c_tree`, `c_cell`, `c_values`, `c_body`, `c_form`: the reader of tree-sitter's tree.
+* `cython`: the reader of Cython's tree.
+* `numpy_writer` with `numpy_values`, `numpy_reductions`, `dataflow`; `dialects`: what is made of the Python form.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +18,17 @@ from typing import TYPE_CHECKING
 from ..lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .c_form import NotPython as NotPython, write as write
+    from .c_form import write as write
     from .dialects import cython_text as cython_text, numexpr_text as numexpr_text
     from .runtime_names import namespace as namespace
+    from .value import Form as Form, NotPython as NotPython
 else:
     __getattr__ = lazy_names(
         __name__,
         {
-            "c_form": "NotPython write",
+            "c_form": "write",
             "dialects": "cython_text numexpr_text",
             "runtime_names": "namespace",
+            "value": "Form NotPython",
         },
     )

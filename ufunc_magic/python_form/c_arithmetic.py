@@ -67,6 +67,11 @@ class CType:
         return (1 << (self.bits - (self.kind == "i"))) - 1
 
     @property
+    def depth(self) -> int:
+        """The dimensions of an array."""
+        return 1 + self.of.depth if self.kind == "a" and self.of is not None else 0
+
+    @property
     def size(self) -> int | None:
         """``sizeof`` in bytes, None where it is not known."""
         if self.kind == "a":

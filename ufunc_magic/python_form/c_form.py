@@ -12,64 +12,30 @@ from __future__ import annotations
 import ast
 import functools
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 
 import tree_sitter
 import tree_sitter_c
 import tree_sitter_cuda
 from tree_sitter import Node
 
-from ..frontends import c
-from ..model import Signature, Unit
-from .c_arithmetic import CType
-from .c_cell import Cell, Given, Routine, python_name
-from .c_function import called_text, main_text
-from .c_uses import declared_name, parameters_of
+from ..model import Operand, Signature, Unit
+from .arithmetic_expressions import array, length, zero
+from .c_arithmetic import VOID, CType
+from .c_body import COUNTER, Body
+from .c_cell import Cell, Parameter, Routine, python_name
+from .c_tree import assigned_first, changed, child, declared_name, parameters_of, stop, text_of, walk
+from .c_values import evaluate
 from .math_names import HELPERS
 from .numpy_writer import FunctionTypes, numpy_text
-from .runtime_names import namespace
-from .value import Stop, child, walk
+from .value import Expr, Form, NotPython, Stop, Variable, assign, define, number, python, result, text_of_module
 
-__all__ = ["NotPython", "PyLoop", "namespace", "write"]
-
-
-@dataclass(frozen=True)
-class PyLoop:
-    """A function in Python's words.
-
-    Attributes
-    ----------
-    source : str
-        Module text: the helpers, constants and other functions it needs, then ``def name(...)``.  It
-        runs in ``namespace("timing")``.  The function takes the ufunc's inputs in order, scalars as
-        Python numbers and cores as nested lists, and returns the output or a tuple of outputs.
-    name : str
-        The function's name in all three texts.
-    vector : str
-        The function over arrays, for ``namespace("vector")``; ``""`` where its control flow or NumPy
-        forbids one.
-    checked : str
-        For ``namespace("verify")``: never raises where C returns a number.
-    """
-
-    source: str
-    name: str
-    vector: str
-    checked: str
-
-
-@dataclass(frozen=True)
-class NotPython:
-    """Why a function has no Python form: ``reason`` completes "The function ..."; ``line`` is the cell's."""
-
-    reason: str
-    line: int
+__all__ = ["write"]
 
 
 def write(
     text: str, *, signature: Signature, unit: Unit, types: Mapping[str, int] | None = None, cplus: bool = False
-) -> PyLoop | NotPython:
+) -> Form | NotPython:
     """Write the function of ``signature`` as Python.
 
     Parameters
@@ -91,17 +57,16 @@ def write(
         main = _find(cell, signature, lines)
         source = _module(cell, main, signature, checked=False)
         checked = _module(cell, main, signature, checked=True)
-        name = cell.main_name
-        for text_of_module in (source, checked):
-            compile(text_of_module, "<python>", "exec")
-    except Stop as stop:
-        return NotPython(stop.reason, lines[min(stop.row, len(lines) - 1)] if stop.row else signature.function.line)
+        for text_of_form in (source, checked):
+            compile(text_of_form, "<python>", "exec")
+    except Stop as fault:
+        line = lines[min(fault.row, len(lines) - 1)] if fault.row else signature.function.line
+        return NotPython(fault.reason, line)
     except SyntaxError as error:
         return NotPython(f"could not be written as Python ({error.msg})", signature.function.line)
     except (RecursionError, MemoryError):  # the latter is what Python's own parser says of it
         return NotPython("is nested too deeply for Python", signature.function.line)
-    vector = _vector(cell, main, signature, checked)
-    return PyLoop(source=source, name=name, vector=vector, checked=checked)
+    return Form(source, checked, _vector(cell, main, signature, checked), cell.main_name)
 
 
 # -- text to tree -------------------------------------------------------------------------------
@@ -126,7 +91,8 @@ def _read(
         for place in misread:
             data[place : place + 1] = b" "
         root = _parse(data.decode(), cplus)
-    return Cell(root, dict(types), dict(typedefs), functools.partial(_expression, cplus=cplus), cplus=cplus), lines
+    expression = functools.partial(_expression, cplus=cplus)
+    return Cell(root, dict(types), dict(typedefs), expression, evaluate, cplus=cplus), lines
 
 
 def _parse(text: str, cplus: bool) -> Node:
@@ -181,12 +147,12 @@ def _prepared(text: str) -> tuple[str, list[int]]:
     The grammars do not know ``double _Complex``: it becomes one word.
     """
     marker = re.compile(r'#\s*(?:line\s+)?(\d+)\s+"([^"]*)"([\d ]*)')
-    rows = c.with_letters(text).split("\n")
-    found = [marker.match(row) for row in rows]
-    own = {m[2] for m in found if m and "3" not in m[3].split()}
+    rows = text.split("\n")
+    markers = [marker.match(row) for row in rows]
+    own = {m[2] for m in markers if m and "3" not in m[3].split()}
     numbers: list[int] = []
     line, system = 1, False
-    for position, match in enumerate(found):
+    for position, match in enumerate(markers):
         numbers.append(line)
         if match:
             line, system = int(match[1]), match[2] not in own
@@ -212,28 +178,29 @@ def _find(cell: Cell, signature: Signature, lines: Sequence[int]) -> Routine:
         nodes = [n for n in nodes if lines[n.start_point[0]] == signature.function.line] or nodes
         cell.functions[name] = nodes[:1]
     if not nodes:
-        raise Stop(f"cannot find `{name}` in the text")
+        raise stop(f"cannot find `{name}` in the text")
     node = nodes[0]
     if node.has_error:
-        raise Stop("has syntax that could not be read", node)
-    roles = {o.index: o for o in (*signature.inputs, *signature.outputs)}
-    given: list[Given] = []
-    if any(index >= len(parameters_of(node)) for index in (*roles, *signature.sizes)):
-        raise Stop("has other parameters than its signature", node)
-    for position, parameter in enumerate(parameters_of(node)):
-        found = cell.declared(child(parameter, "declarator"), cell.type_named(child(parameter, "type")))
-        operand = roles.get(position)
-        reference = found.reference and operand is not None and operand.role != "input"
-        t, indirect = found.type, found.pointer or reference
+        raise stop("has syntax that could not be read", node)
+    operands = {o.index: o for o in (*signature.inputs, *signature.outputs)}
+    declarations = parameters_of(node)
+    if any(index >= len(declarations) for index in (*operands, *signature.sizes)):
+        raise stop("has other parameters than its signature", node)
+    parameters: list[Parameter] = []
+    for position, declaration in enumerate(declarations):
+        declared = cell.declared(child(declaration, "declarator"), cell.type_named(child(declaration, "type")))
+        operand = operands.get(position)
+        reference = declared.reference and operand is not None and operand.role != "input"
+        t, indirect = declared.type, declared.pointer or reference
         if operand is not None and not operand.core and t.kind == "a" and t.of is not None:
             t = t.of
         writes = operand is not None and operand.role != "input"
         reads = operand is None or operand.role != "output"
-        cell_like = (indirect and t.kind != "a") or (found.type.kind == "a" and t.kind != "a")
-        given.append(Given(found.name, t, cell_like and not reference, reads, writes, reference))
-    plain = not any(g.cell or g.reference or g.type.kind == "a" for g in given)
+        one = (indirect or declared.type.kind == "a") and t.kind != "a"
+        parameters.append(Parameter(declared.name, t, one and not reference, reads, writes, reference))
+    plain = not any(p.cell or p.reference or p.type.kind == "a" for p in parameters)
     cell.main_name = python_name(signature.name)
-    cell.main = Routine(name, node, cell.returned(node), tuple(given), main=True, plain=plain)
+    cell.main = Routine(name, node, cell.returned(node), tuple(parameters), main=True, plain=plain)
     return cell.main
 
 
@@ -242,31 +209,22 @@ def _find(cell: Cell, signature: Signature, lines: Sequence[int]) -> Routine:
 
 def _module(cell: Cell, main: Routine, signature: Signature, *, checked: bool) -> str:
     """The whole text: helpers, constants, called functions in the cell's order, the function itself."""
-    _forget(cell)
-    last = main_text(cell, main, signature, checked=checked)
-    written: dict[str, list[str]] = {}
-    while missing := [r for name, r in cell.requested.items() if name not in written]:
-        for routine in missing:
-            written[routine.key] = called_text(cell, routine, checked=checked)
-    order = sorted(written, key=lambda name: cell.requested[name].node.start_byte)
-    parts = [HELPERS[name].splitlines() for name in HELPERS if name in cell.helpers]
-    parts += [[text for text, _ in cell.constants.values()]] if cell.constants else []
-    return _joined([*parts, *(written[name] for name in order), last])
-
-
-def _joined(parts: Sequence[Sequence[str]]) -> str:
-    return "\n\n\n".join("\n".join(part) for part in parts) + "\n"
-
-
-def _forget(cell: Cell) -> None:
-    cell.helpers, cell.constants, cell.requested, cell.serial = set(), {}, {}, 0
+    cell.forget()
+    last = _main(cell, main, signature, checked=checked)
+    functions: dict[str, ast.FunctionDef] = {}
+    while missing := [routine for key, routine in cell.requested.items() if key not in functions]:
+        functions |= {routine.key: _called(cell, routine, checked=checked) for routine in missing}
+    order = sorted(functions, key=lambda key: cell.requested[key].node.start_byte)
+    helpers = [HELPERS[name] for name in HELPERS if name in cell.helpers]
+    constants = [line for line, _ in cell.constants.values()]
+    return text_of_module([*helpers, constants, *([functions[key]] for key in order), [last]])
 
 
 def _vector(cell: Cell, main: Routine, signature: Signature, checked: str) -> str:
     """The NumPy text, of the checked one, which says what C does; ``cell`` has just written that."""
     types = {
         python_name(routine.key): FunctionTypes(
-            tuple(g.type for g in routine.parameters if g.reads and not g.null), routine.returns
+            tuple(p.type for p in routine.parameters if p.reads and not p.null), routine.returns
         )
         for routine in cell.requested.values()
     }
@@ -281,5 +239,126 @@ def _vector(cell: Cell, main: Routine, signature: Signature, checked: str) -> st
     )
 
 
+# -- functions ----------------------------------------------------------------------------------
+
+
+def _called(cell: Cell, routine: Routine, *, checked: bool) -> ast.FunctionDef:
+    """One of the cell's other functions, with C's own parameters; what it stores through pointers is returned."""
+    if routine.node.has_error:
+        raise stop(f"calls `{routine.name}`, whose syntax could not be read", routine.node)
+    stored: list[ast.expr] = []
+    body = Body(
+        cell, routine, checked=checked, results=lambda value: [*([value.node] if value is not None else []), *stored]
+    )
+    names = []
+    for p in routine.parameters:
+        variable = body.declare(p.name, p.type, cell=p.cell and not p.reference, null=p.null)
+        names += [variable.name] if p.reads and not p.null else []
+        stored += [ast.Name(variable.name)] if p.writes and not p.null else []
+    return _function(python_name(routine.key), names, body, [], ends=bool(stored) and routine.returns == VOID)
+
+
+def _function(
+    name: str, parameters: Sequence[str], body: Body, head: Sequence[ast.stmt], *, ends: bool
+) -> ast.FunctionDef:
+    lines = [*head, *body.statements([n for n in body.body.named_children if n.type != "comment"])]
+    if ends and not (lines and isinstance(lines[-1], ast.Return)):
+        lines.append(result(body.results(None)))
+    return define(name, parameters, lines)
+
+
+def _main(cell: Cell, main: Routine, signature: Signature, *, checked: bool) -> ast.FunctionDef:
+    """The function with the ufunc's inputs as parameters and its outputs as results."""
+    if not signature.outputs:
+        raise stop("gives nothing back", main.node)
+    closings: dict[int, Callable[[], ast.expr]] = {}
+
+    def results(value: Expr | None) -> list[ast.expr]:
+        nodes = {o.index: closings[o.index]() for o in signature.outputs if o.index >= 0}
+        if value is not None:
+            if signature.status and value.text != "0":
+                raise stop("may return another status than 0", main.node)
+            nodes[-1] = value.node
+        if any(o.index not in nodes for o in signature.outputs):
+            raise stop("does not always return a value", main.node)
+        return [nodes[o.index] for o in signature.outputs]
+
+    body = Body(cell, main, checked=checked, results=results)
+    operands = {o.index: o for o in (*signature.inputs, *signature.outputs) if o.index >= 0}
+    variables: dict[int, Variable] = {}
+    for position, p in enumerate(main.parameters):
+        if position in signature.sizes:
+            variables[position] = body.declare(p.name, p.type, low=0, high=COUNTER)
+        elif position in operands:
+            variables[position] = body.declare(p.name, p.type, cell=p.cell and p.type.kind != "a")
+        elif p.cell or p.type.kind == "a" or p.name in re.findall(r"\w+", text_of(body.body)):
+            raise stop(f"takes `{p.name}`, which is no operand", main.node)
+    sizes = _dimensions(signature, variables)
+    head = [assign(variables[p].name, _measured(signature, variables, dim)) for p, dim in signature.sizes.items()]
+    for position, operand in operands.items():
+        parameter, name = main.parameters[position], variables[position].name
+        head += _opening(operand, parameter, name, body, sizes)
+        closings[position] = functools.partial(_closing, operand, parameter, name, sizes)
+    names = [variables[o.index].name for o in signature.inputs]
+    return _function(cell.main_name, names, body, head, ends=main.returns == VOID)
+
+
+def _measured(signature: Signature, variables: Mapping[int, Variable], dim: str) -> ast.expr:
+    """``len(...)`` of the first input that has the core dimension."""
+    for operand in signature.inputs:
+        if dim in operand.core:
+            return length(variables[operand.index].name, operand.core.index(dim))
+    raise stop(f"has the core dimension {dim}, which no input has")
+
+
+def _dimensions(signature: Signature, variables: Mapping[int, Variable]) -> dict[int | str, ast.expr]:
+    """Core dimension -> how the function's text says its size."""
+    sizes: dict[int | str, ast.expr] = {
+        dim: ast.Name(variables[p].name) for p, dim in reversed(signature.sizes.items())
+    }
+    for operand in (*signature.inputs, *signature.outputs):
+        for dim in operand.core:
+            if dim not in sizes:
+                sizes[dim] = number(dim) if isinstance(dim, int) else _measured(signature, variables, dim)
+    return sizes
+
+
+def _flat(operand: Operand, parameter: Parameter) -> bool:
+    """Whether C sees the core as one run of elements where Python sees nested lists."""
+    dimensions = parameter.type.depth
+    if dimensions == len(operand.core):
+        return False
+    if dimensions == 1 and len(operand.core) == 2:
+        return True
+    raise stop(f"lays out `{parameter.name}` in a way that was not understood")
+
+
 def _element(t: CType) -> CType:
-    return t if t.of is None else _element(t.of)
+    return _element(t.of) if t.of is not None else t
+
+
+def _opening(
+    operand: Operand, parameter: Parameter, name: str, body: Body, sizes: Mapping[int | str, ast.expr]
+) -> list[ast.stmt]:
+    """What the operand needs before the first statement."""
+    if not operand.core:
+        unset = operand.role == "output" and not assigned_first(body.body, parameter.name)
+        return [assign(name, zero(parameter.type))] if unset else []
+    flat = _flat(operand, parameter)
+    if operand.role == "output":
+        lengths = [sizes[dim] for dim in operand.core]
+        lengths = [python("{} * {}", *lengths)] if flat else lengths
+        return [assign(name, array(zero(_element(parameter.type)), lengths))]
+    if flat:
+        return [assign(name, python("[value for row in {} for value in row]", name))]
+    if operand.role == "inout" or changed(body.body, parameter.name):
+        return [assign(name, python("list({})" if len(operand.core) == 1 else "[list(row) for row in {}]", name))]
+    return []
+
+
+def _closing(operand: Operand, parameter: Parameter, name: str, sizes: Mapping[int | str, ast.expr]) -> ast.expr:
+    """The operand after ``return``."""
+    if operand.core and _flat(operand, parameter):
+        rows, columns = (sizes[dim] for dim in operand.core)
+        return python("[{0}[i * {1}:(i + 1) * {1}] for i in range({2})]", name, columns, rows)
+    return ast.Name(name)

@@ -14,10 +14,10 @@ __all__ = [
     "effects",
     "ends",
     "gives_back",
+    "index_count",
     "is_name",
     "loaded",
     "names_assigned",
-    "seen_dimensions",
     "without_aliases",
 ]
 
@@ -37,11 +37,11 @@ def ends(body: Sequence[ast.stmt]) -> bool:
 
 def alive(lines: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
     """The lines without assignments that nothing reads; ``s = v.sum()`` just before ``return s`` is one line."""
-    kept = list(lines)
+    statements = list(lines)
     while True:
         read: set[str] = set()
         alive: list[ast.stmt] = []
-        for node in reversed(kept):
+        for node in reversed(statements):
             match node:
                 case ast.Assign(targets=[ast.Name(id=name)], value=value):
                     if name not in read:
@@ -57,14 +57,14 @@ def alive(lines: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
                     read |= loaded(node)
             alive.append(node)
         alive.reverse()
-        if len(alive) == len(kept):
+        if len(alive) == len(statements):
             break
-        kept = alive
-    match kept:
+        statements = alive
+    match statements:
         case [*first, ast.Assign(targets=[ast.Name(id=name)], value=value), ast.Return(value=ast.Name(id=last))]:
             if name == last:
-                kept = [*first, ast.Return(value)]
-    yield from kept
+                statements = [*first, ast.Return(value)]
+    yield from statements
 
 
 def loaded(node: ast.AST) -> set[str]:
@@ -114,11 +114,11 @@ def accumulated(node: ast.stmt) -> set[str]:
         case ast.For(body=body):
             return set().union(*map(accumulated, body))
         case ast.If(body=body, orelse=orelse):
-            found = set().union(*map(accumulated, [*body, *orelse]))
+            names = set().union(*map(accumulated, [*body, *orelse]))
             match body:
                 case [ast.Assign(targets=[ast.Name(id=name)])] if _extremal(node):
-                    found.add(name)
-            return found
+                    names.add(name)
+            return names
     return set()
 
 
@@ -126,7 +126,7 @@ def mentions(node: ast.AST, name: str) -> bool:
     return any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node))
 
 
-def seen_dimensions(function: ast.FunctionDef, name: str) -> int:
+def index_count(function: ast.FunctionDef, name: str) -> int:
     """How many indices an array of unknown type is used with."""
     most = 0
     for node in ast.walk(function):
@@ -152,20 +152,20 @@ def without_aliases(tree: ast.Module) -> ast.Module:
 def _replace(function: ast.FunctionDef) -> None:
     parameters = {arg.arg for arg in function.args.args}
     stored = [n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
-    found: dict[str, str] = {}
-    kept: list[ast.stmt] = []
+    aliases: dict[str, str] = {}
+    body: list[ast.stmt] = []
     for statement in function.body:
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Name(id=of)) if (
                 of in parameters and of not in stored and stored.count(name) == 1 and name not in parameters
             ):
-                found[name] = of
+                aliases[name] = of
             case _:
-                kept.append(statement)
-    function.body = kept or function.body
+                body.append(statement)
+    function.body = body or function.body
     for inner in ast.walk(function):
         if isinstance(inner, ast.Name):
-            inner.id = found.get(inner.id, inner.id)
+            inner.id = aliases.get(inner.id, inner.id)
 
 
 # -- effects ------------------------------------------------------------------------------------

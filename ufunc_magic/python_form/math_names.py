@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from . import cuda_math
 from .c_arithmetic import BOOL, DOUBLE, FLOAT, INT, SIZE, CType, named_type, promoted
 
 __all__ = ["CONSTANTS", "HELPERS", "KNOWN", "LIMITS", "LITERALS", "Known", "known"]
@@ -21,8 +20,7 @@ class Known:
     """How one function of C's library is written.
 
     ``call`` is the name of a callable, or a template with ``{0}``; so are ``checked`` (``""``: the same)
-    and ``vector`` (``""``: NumPy has none).  ``precedence`` is that of a template's result and
-    ``inner`` what its arguments need.  ``result`` is "float", "int", "long", "bool", "complex", or
+    and ``vector`` (``""``: NumPy has none).  ``result`` is "float", "int", "long", "bool", "complex", or
     "same" for the type of the first argument.  ``whole``: ``call`` gives a Python int for a C double.
     """
 
@@ -30,9 +28,12 @@ class Known:
     vector: str = ""
     checked: str = ""
     result: Literal["float", "int", "long", "bool", "complex", "same"] = "float"
-    precedence: int = 14
-    inner: int = 0
     whole: bool = False
+
+    @property
+    def real(self) -> bool:
+        """A real number comes of complex ones."""
+        return self.call in ("abs", "{0}.real", "{0}.imag", "cmath.phase")
 
 
 _SAME = "exp2 expm1 log log2 log10 log1p exp sqrt cbrt sin cos tan sinh cosh tanh fmod hypot copysign nextafter"
@@ -60,17 +61,17 @@ KNOWN: dict[str, Known] = {
     "llrint": Known("round", result="long"),
     "fmin": Known("min", "np.fmin", "_fmin"),
     "fmax": Known("max", "np.fmax", "_fmax"),
-    "fdim": Known("max({0} - {1}, 0.0)", "", "_fdim", inner=10),
-    "fma": Known("{0}*{1} + {2}", "{0}*{1} + {2}", precedence=10, inner=12),
+    "fdim": Known("max({0} - {1}, 0.0)", "", "_fdim"),
+    "fma": Known("{0}*{1} + {2}", "{0}*{1} + {2}"),
     "ldexp": Known("math.ldexp", "np.ldexp"),
     "scalbn": Known("math.ldexp"),
-    "exp10": Known("math.pow(10.0, {0})", "10.0**{0}", inner=13),
-    "ilogb": Known("math.frexp({0})[1] - 1", result="int", precedence=10),
+    "exp10": Known("math.pow(10.0, {0})", "10.0**{0}"),
+    "ilogb": Known("math.frexp({0})[1] - 1", result="int"),
     "logb": Known("float(math.frexp({0})[1] - 1)"),
-    "signbit": Known("math.copysign(1.0, {0}) < 0", "np.signbit", result="bool", precedence=5),
-    "isgreater": Known("{0} > {1}", "{0} > {1}", result="bool", precedence=5, inner=6),
-    "isless": Known("{0} < {1}", "{0} < {1}", result="bool", precedence=5, inner=6),
-    "isunordered": Known("math.isnan({0}) or math.isnan({1})", result="bool", precedence=2),
+    "signbit": Known("math.copysign(1.0, {0}) < 0", "np.signbit", result="bool"),
+    "isgreater": Known("{0} > {1}", "{0} > {1}", result="bool"),
+    "isless": Known("{0} < {1}", "{0} < {1}", result="bool"),
+    "isunordered": Known("math.isnan({0}) or math.isnan({1})", result="bool"),
     "expect": Known("{0}", "{0}", result="same"),
     **{
         name: Known(f"cmath.{name[1:]}", f"np.{name[1:]}", result="complex")
@@ -80,31 +81,65 @@ KNOWN: dict[str, Known] = {
         name: Known(f"cmath.{name[1:]}", f"np.arc{name[2:]}", result="complex")
         for name in "casin cacos catan casinh cacosh catanh".split()
     },
-    "cpow": Known("{0}**{1}", "{0}**{1}", "_cpow", result="complex", precedence=13, inner=14),
-    "conj": Known("{0}.conjugate()", "np.conj", result="complex", inner=14),
+    "cpow": Known("{0}**{1}", "{0}**{1}", "_cpow", result="complex"),
+    "conj": Known("{0}.conjugate()", "np.conj", result="complex"),
     "cabs": Known("abs", "np.abs", "_cabs"),
     "carg": Known("cmath.phase", "np.angle"),
-    "creal": Known("{0}.real", "{0}.real", inner=14),
-    "cimag": Known("{0}.imag", "{0}.imag", inner=14),
+    "creal": Known("{0}.real", "{0}.real"),
+    "cimag": Known("{0}.imag", "{0}.imag"),
     "complex": Known("complex", "{0} + 1j*{1}", result="complex"),
     "CMPLX": Known("complex", "{0} + 1j*{1}", result="complex"),
-    "popcount": Known("{0}.bit_count()", result="int", inner=14),
-    "popcountl": Known("{0}.bit_count()", result="int", inner=14),
-    "popcountll": Known("{0}.bit_count()", result="int", inner=14),
-    "clz": Known("32 - {0}.bit_length()", result="int", inner=14, precedence=10),
-    "clzl": Known("64 - {0}.bit_length()", result="int", inner=14, precedence=10),
-    "clzll": Known("64 - {0}.bit_length()", result="int", inner=14, precedence=10),
-    **{
-        name: Known(call, vector, checked, result, precedence, inner)  # type: ignore[arg-type]
-        for name, (call, vector, checked, result, precedence, inner) in cuda_math.WORDS.items()
-    },
+    "popcount": Known("{0}.bit_count()", result="int"),
+    "popcountl": Known("{0}.bit_count()", result="int"),
+    "popcountll": Known("{0}.bit_count()", result="int"),
+    "clz": Known("32 - {0}.bit_length()", result="int"),
+    "clzl": Known("64 - {0}.bit_length()", result="int"),
+    "clzll": Known("64 - {0}.bit_length()", result="int"),
+    # CUDA's.
+    "rsqrt": Known("1/math.sqrt({0})", "1/np.sqrt({0})", "_fdiv(1.0, math.sqrt({0}))"),
+    "rcbrt": Known("1/math.cbrt({0})", "1/np.cbrt({0})", "_fdiv(1.0, math.cbrt({0}))"),
+    "rhypot": Known("1/math.hypot({0}, {1})", "1/np.hypot({0}, {1})", "_fdiv(1.0, math.hypot({0}, {1}))"),
+    "norm3d": Known("math.hypot({0}, {1}, {2})"),
+    "norm4d": Known("math.hypot({0}, {1}, {2}, {3})"),
+    "rnorm3d": Known("1/math.hypot({0}, {1}, {2})", "", "_fdiv(1.0, math.hypot({0}, {1}, {2}))"),
+    "normcdf": Known("0.5*math.erfc(-{0}/math.sqrt(2.0))"),
+    "fdivide": Known("{0}/{1}", "{0}/{1}", "_fdiv({0}, {1})"),
+    "__rcp": Known("1/{0}", "1/{0}", "_fdiv(1.0, {0})"),
+    "__add_rn": Known("{0} + {1}", "{0} + {1}"),
+    "__sub_rn": Known("{0} - {1}", "{0} - {1}"),
+    "__mul_rn": Known("{0}*{1}", "{0}*{1}"),
+    "__saturate": Known("min(max(0.0, {0}), 1.0)", "np.fmin(np.fmax({0}, 0.0), 1.0)"),
+    "__ffs": Known("({0} & -{0}).bit_length()", result="int"),
+    "__mulhi": Known("({0}*{1}) >> 32", result="same"),
+    "__umulhi": Known("({0}*{1}) >> 32", result="same"),
+}
+
+
+#: CUDA: fast and rounded intrinsics -> the function of C's library that they are to Python.
+_ALIASES: dict[str, str] = {
+    **{f"__{name}f": f"{name}f" for name in "exp exp10 log log2 log10 sin cos tan tanh pow".split()},
+    **{f"__{letter}{name}_rn": f"__{name}_rn" for letter in "fd" for name in "add sub mul".split()},
+    "__fdividef": "fdividef",
+    "__fdiv_rn": "fdividef",
+    "__ddiv_rn": "fdivide",
+    "__fmaf_rn": "fmaf",
+    "__fma_rn": "fma",
+    "__fsqrt_rn": "sqrtf",
+    "__dsqrt_rn": "sqrt",
+    "__frsqrt_rn": "rsqrtf",
+    "__frcp_rn": "__rcpf",
+    "__drcp_rn": "__rcp",
+    "__popc": "popcount",
+    "__popcll": "popcount",
+    "__clz": "clz",
+    "__clzll": "clzll",
 }
 
 
 def known(name: str) -> tuple[Known, CType] | None:
     """The entry for a C function's name (``expf``, ``__builtin_isnan``) and the float type it works in."""
     name = name.removeprefix("__builtin_").removeprefix("std::").removesuffix("_sign")
-    name = cuda_math.ALIASES.get(name, name)
+    name = _ALIASES.get(name, name)
     if name in KNOWN:
         return KNOWN[name], DOUBLE
     if name[-1:] in ("f", "l") and name[:-1] in KNOWN and KNOWN[name[:-1]].result in ("float", "complex", "long"):
@@ -115,31 +150,31 @@ def known(name: str) -> tuple[Known, CType] | None:
 
 
 #: Constants of <math.h>, <float.h> as Python expressions.  (<limits.h> and <stdint.h> are integers: see LIMITS.)
-CONSTANTS: dict[str, tuple[str, int]] = {
-    "M_PI": ("math.pi", 14),
-    "M_PI_2": ("math.pi/2", 11),
-    "M_PI_4": ("math.pi/4", 11),
-    "M_1_PI": ("1/math.pi", 11),
-    "M_2_PI": ("2/math.pi", 11),
-    "M_E": ("math.e", 14),
-    "M_2_SQRTPI": ("1.1283791670955126", 14),
-    "M_SQRT2": ("1.4142135623730951", 14),
-    "M_SQRT1_2": ("0.7071067811865476", 14),
-    "M_LN2": ("0.6931471805599453", 14),
-    "M_LN10": ("2.302585092994046", 14),
-    "M_LOG2E": ("1.4426950408889634", 14),
-    "M_LOG10E": ("0.4342944819032518", 14),
-    "INFINITY": ("math.inf", 14),
-    "HUGE_VAL": ("math.inf", 14),
-    "HUGE_VALF": ("math.inf", 14),
-    "NAN": ("math.nan", 14),
-    "DBL_EPSILON": ("2.220446049250313e-16", 14),
-    "DBL_MAX": ("1.7976931348623157e+308", 14),
-    "DBL_MIN": ("2.2250738585072014e-308", 14),
-    "DBL_TRUE_MIN": ("5e-324", 14),
-    "FLT_EPSILON": ("1.1920928955078125e-07", 14),
-    "FLT_MAX": ("3.4028234663852886e+38", 14),
-    "FLT_MIN": ("1.1754943508222875e-38", 14),
+CONSTANTS: dict[str, str] = {
+    "M_PI": "math.pi",
+    "M_PI_2": "math.pi/2",
+    "M_PI_4": "math.pi/4",
+    "M_1_PI": "1/math.pi",
+    "M_2_PI": "2/math.pi",
+    "M_E": "math.e",
+    "M_2_SQRTPI": "1.1283791670955126",
+    "M_SQRT2": "1.4142135623730951",
+    "M_SQRT1_2": "0.7071067811865476",
+    "M_LN2": "0.6931471805599453",
+    "M_LN10": "2.302585092994046",
+    "M_LOG2E": "1.4426950408889634",
+    "M_LOG10E": "0.4342944819032518",
+    "INFINITY": "math.inf",
+    "HUGE_VAL": "math.inf",
+    "HUGE_VALF": "math.inf",
+    "NAN": "math.nan",
+    "DBL_EPSILON": "2.220446049250313e-16",
+    "DBL_MAX": "1.7976931348623157e+308",
+    "DBL_MIN": "2.2250738585072014e-308",
+    "DBL_TRUE_MIN": "5e-324",
+    "FLT_EPSILON": "1.1920928955078125e-07",
+    "FLT_MAX": "3.4028234663852886e+38",
+    "FLT_MIN": "1.1754943508222875e-38",
 }
 
 _INTEGERS = {

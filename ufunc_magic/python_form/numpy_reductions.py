@@ -29,7 +29,7 @@ class Reductions(ArrayValues):
     blank: set[str] = field(default_factory=set)
     cleared: set[str] = field(default_factory=set)
 
-    def made(self, name: str, value: ast.expr) -> bool:
+    def makes_array(self, name: str, value: ast.expr) -> bool:
         """Whether ``name = value`` makes an array to be filled: ``[0.0]*n``, ``np.zeros(n)``."""
         text = ast.unparse(value)
         lists = text.startswith(("[0.0]", "[0]", "[0j]", "[[0.0]", "[[0]", "[[0j]", "[False]"))
@@ -81,12 +81,12 @@ class Reductions(ArrayValues):
         match stop:
             case ast.BinOp(left=inner, op=ast.Sub(), right=ast.Constant(value=int(by))) if by > 0:
                 stop, end = inner, -by
-        found = self.value(stop)
-        if found.size:
-            return Loop(variable, start, end, length=found.node), None
-        if self.stacked or found.axes or found.batch or end:
+        bound = self.value(stop)
+        if bound.size:
+            return Loop(variable, start, end, length=bound.node), None
+        if self.stacked or bound.axes or bound.batch or end:
             raise NoVector
-        return Loop(variable, start, stop=found.node), None
+        return Loop(variable, start, stop=bound.node), None
 
     def _inside(self, node: ast.stmt, guard: Val | None) -> None:
         match node:
@@ -157,15 +157,15 @@ class Reductions(ArrayValues):
         total = self._reduced(word, e, [one.variable for one in self.loops[start.depth :]])
         first = self.starts.get(name)
         if isinstance(first, ast.Constant) and first.value == neutral and not isinstance(op, ast.Sub):
-            made = total
+            result = total
         else:
-            kept = set(self.hidden)
+            hidden = set(self.hidden)
             self.hidden.discard(name)
-            made = self._operation(op, start, total)
-            self.hidden = kept
+            result = self._operation(op, start, total)
+            self.hidden = hidden
         self.starts[name] = None
-        self.lines.append(ast.Assign([ast.Name(name)], made.node))
-        self.values[name] = made.named(name, depth=start.depth)
+        self.lines.append(ast.Assign([ast.Name(name)], result.node))
+        self.values[name] = result.named(name, depth=start.depth)
 
     def _reduced(self, word: str, e: Val, over: Sequence[str]) -> Val:
         if not over or not set(over) <= set(e.axes):
@@ -236,13 +236,13 @@ class Reductions(ArrayValues):
         begun = self._first_of(name, value)
         if begun:  # m = v[0] and from 1 on: all of v
             self.loops[-1] = replace(self.loops[-1], start=0)
-        made = self._reduced(word, self.value(value), over)
+        result = self._reduced(word, self.value(value), over)
         if not begun:
-            pair = called(f"np.{word}imum", start.node, self.widened(made, start.axes))
-            made = replace(made, node=pair)
-        self.lines.append(ast.Assign([ast.Name(name)], made.node))
+            pair = called(f"np.{word}imum", start.node, self.widened(result, start.axes))
+            result = replace(result, node=pair)
+        self.lines.append(ast.Assign([ast.Name(name)], result.node))
         self.starts[name] = None
-        self.values[name] = made.named(name, depth=start.depth)
+        self.values[name] = result.named(name, depth=start.depth)
 
     def _first_of(self, name: str, value: ast.expr) -> bool:
         """Whether ``name`` began with the element before those of the loop."""

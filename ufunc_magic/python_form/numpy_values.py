@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from .c_arithmetic import CType
-from .math_names import KNOWN
 
 __all__ = ["ArrayValues", "FunctionTypes", "Loop", "NoVector", "Val", "called", "chained", "result_range"]
 
@@ -72,6 +72,11 @@ class Val:
             return replace(self, type=t, low=0, high=0, loose=0, boolean=t is not None and t.kind == "b")
         return replace(self, type=t, low=t.low, high=t.high, loose=0, boolean=False)
 
+    def like(self, other: Val) -> Val:
+        """With what is known of another's number."""
+        known = {name: getattr(other, name) for name in ("type", "low", "high", "loose", "integral")}
+        return replace(self, **known)
+
     def named(self, name: str, *, depth: int = 0) -> Val:
         """The same as a variable."""
         return replace(self, node=ast.Name(name), factors=None, stored=None, depth=depth)
@@ -100,12 +105,19 @@ class FunctionTypes:
     result: CType | None = None
 
 
+_SAME = (
+    "exp exp2 expm1 log log2 log10 log1p sqrt cbrt sin cos tan sinh cosh tanh fmod hypot copysign nextafter ldexp "
+    "floor ceil trunc isnan isinf isfinite radians degrees gcd lcm fabs"
+)
+#: Python's functions, and those that only written Python has -> NumPy's.
 _FUNCTIONS = {
-    **{entry.call: entry.vector for entry in KNOWN.values() if entry.call.startswith(("math.", "cmath."))},
-    **{f"math.{name}": f"np.{name}" for name in ("radians", "degrees", "gcd", "lcm", "fabs", "isnan", "isinf")},
+    **{f"math.{name}": f"np.{name}" for name in _SAME.split()},
+    **{f"cmath.{name}": f"np.{name}" for name in "exp log sqrt sin cos tan sinh cosh tanh".split()},
+    **{f"{m}.a{name}": f"np.arc{name}" for m in ("math", "cmath") for name in "sin cos tan sinh cosh tanh".split()},
     **{f"_{name}": f"np.{name}" for name in ("fmin", "fmax", "floor", "ceil", "trunc", "rint")},
+    "math.atan2": "np.arctan2",
+    "cmath.phase": "np.angle",
     "_cabs": "np.abs",
-    "math.pow": "",
 }
 _CONSTANTS = {f"math.{name}": f"np.{name}" for name in ("pi", "e", "inf", "nan")} | {"math.tau": "(2 * np.pi)"}
 _BOOLEAN = frozenset(("np.isnan", "np.isinf", "np.isfinite", "np.signbit"))
@@ -147,10 +159,10 @@ class ArrayValues:
         match node:
             case ast.Constant(value=bool()):
                 return Val(node, constant=True, boolean=True)
-            case ast.Constant(value=int(given)):
-                return Val(node, constant=True, type=_NUMBER, low=given, high=given)
-            case ast.Constant(value=float() | complex() as given):
-                return Val(node, constant=True, type=_REAL if isinstance(given, float) else _COMPLEX)
+            case ast.Constant(value=int(number)):
+                return Val(node, constant=True, type=_NUMBER, low=number, high=number)
+            case ast.Constant(value=float() | complex() as number):
+                return Val(node, constant=True, type=_REAL if isinstance(number, float) else _COMPLEX)
             case ast.Name(id=name):
                 return self._name(name, node)
             case ast.BinOp(left=left, op=ast.BitAnd(), right=ast.Constant(value=int(mask))) if self.types and mask >= 0:
@@ -210,18 +222,18 @@ class ArrayValues:
 
     def together(self, values: Sequence[Val]) -> tuple[Val, list[ast.expr]]:
         """A value of all their axes (its node is none yet), and the nodes with axes added."""
-        seen = {axis for v in values for axis in v.axes}
-        axes = tuple(one.variable for one in self.loops if one.variable in seen)
-        if len(axes) != len(seen):
+        names = {axis for v in values for axis in v.axes}
+        axes = tuple(one.variable for one in self.loops if one.variable in names)
+        if len(axes) != len(names):
             raise NoVector
-        made = Val(
+        result = Val(
             ast.Constant(0),
             axes=axes,
             batch=any(v.batch for v in values),
             size=all(v.size or v.constant for v in values) and any(v.size for v in values),
             constant=all(v.constant for v in values),
         )
-        return made, [self.widened(v, axes) for v in values]
+        return result, [self.widened(v, axes) for v in values]
 
     def widened(self, e: Val, axes: Sequence[str]) -> ast.expr:
         if tuple(axes) == e.axes or not (e.axes or (self.stacked and e.batch)):
@@ -240,28 +252,26 @@ class ArrayValues:
         bits = isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor)
         if left.boolean != right.boolean or (left.boolean and not bits) or isinstance(op, ast.MatMult):
             raise NoVector
-        result = Val(ast.Constant(0))
+        number = Val(ast.Constant(0))
         if not left.boolean and left.type is not None and right.type is not None:
-            if left.whole and right.whole:
-                left, right, result = self._integers(op, left, right, loose=loose)
+            if left.whole and right.whole and not isinstance(op, ast.Div | ast.Pow):
+                left, right, number = self._integers(op, left, right, loose=loose)
             elif bits or isinstance(op, ast.LShift | ast.RShift):
                 raise NoVector
             else:
                 if not (isinstance(op, ast.Div) or left.floats or right.floats):
                     first = left.integral and not (left.constant or left.size)
                     left, right = (self.settled(left), right) if first else (left, self.settled(right))
-                result = Val(ast.Constant(0), type=_COMPLEX if _complex((left, right)) else _DOUBLE)
-        made, (a, b) = self.together([left, right])
+                number = replace(number, type=_COMPLEX if _complex((left, right)) else _DOUBLE)
+        both, (a, b) = self.together([left, right])
         factors = (left, right) if isinstance(op, ast.Mult) else None
-        node = ast.BinOp(a, op, b)
-        known = replace(made, type=result.type, low=result.low, high=result.high, loose=result.loose)
-        return replace(known, node=node, factors=factors, boolean=left.boolean)
+        return replace(both.like(number), node=ast.BinOp(a, op, b), factors=factors, boolean=left.boolean)
 
     def _folded(self, op: ast.operator, parts: Sequence[Val]) -> Val:
         whole = parts[0]
         for part in parts[1:]:
-            made, (a, b) = self.together([whole, part])
-            whole = replace(made, node=ast.BinOp(a, op, b), boolean=True)
+            both, (a, b) = self.together([whole, part])
+            whole = replace(both, node=ast.BinOp(a, op, b), boolean=True)
         return whole
 
     def where(self, test: Val, yes: Val, no: Val) -> Val:
@@ -273,10 +283,9 @@ class ArrayValues:
             yes, no = (self._cast(e, t) if e.boolean else e for e in (yes, no))
         if yes.whole and no.whole:
             yes, no = self._beside(yes, no), self._beside(no, yes)
-        known = self._one_of(yes, no)
-        made, nodes = self.together([test, yes, no])
-        made = replace(made, type=known.type, low=known.low, high=known.high, integral=known.integral)
-        return replace(made, node=called("np.where", *nodes), boolean=yes.boolean, size=False, constant=False)
+        result, nodes = self.together([test, yes, no])
+        result = replace(result, node=called("np.where", *nodes), boolean=yes.boolean, size=False, constant=False)
+        return result.like(self._one_of(yes, no))
 
     def _comparison(self, left: ast.expr, ops: Sequence[ast.cmpop], others: Sequence[ast.expr]) -> Val:
         parts, first = [], self.value(left)
@@ -284,8 +293,8 @@ class ArrayValues:
             if not isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE | ast.Eq | ast.NotEq):
                 raise NoVector
             second = self.value(other)
-            made, (a, b) = self.together([first, second])
-            parts.append(replace(made, node=ast.Compare(a, [op], [b]), boolean=True))
+            both, (a, b) = self.together([first, second])
+            parts.append(replace(both, node=ast.Compare(a, [op], [b]), boolean=True))
             first = second
         return self._folded(ast.BitAnd(), parts)
 
@@ -293,8 +302,6 @@ class ArrayValues:
 
     def _integers(self, op: ast.operator, left: Val, right: Val, *, loose: bool) -> tuple[Val, Val, Val]:
         """The operands as they must be, and what is known of the result."""
-        if isinstance(op, ast.Div | ast.Pow):
-            raise NoVector
         left, right = self._beside(left, right), self._beside(right, left)
         low, high = result_range(op, (left.low, left.high), (right.low, right.high))
         (left, right), known = self._ranged((left, right), _common(left, right), low, high, loose=loose)
@@ -330,7 +337,7 @@ class ArrayValues:
         if e.whole and e.type is not None and not isinstance(op, ast.UAdd):
             least = -1 if isinstance(op, ast.Invert) else 0
             (e,), known = self._ranged([e], e.type, least - e.high, least - e.low, loose=loose)
-            e = replace(e, type=known.type, low=known.low, high=known.high, loose=known.loose)
+            e = e.like(known)
         return replace(e, node=ast.UnaryOp(op, e.node), factors=None, stored=None, zeros=False)
 
     def _masked(self, node: ast.expr, mask: int) -> Val:
@@ -377,8 +384,8 @@ class ArrayValues:
         node = ast.Call(ast.Attribute(e.node, "astype"), [name], []) if self.main else ast.Call(name, [e.node], [])
         known = e.whole and not e.loose and t.kind in "iu" and t.low <= e.low and e.high <= t.high
         low, high = (e.low, e.high) if known else (0, 1) if e.boolean else (0, 0)
-        made = replace(e, node=node, factors=None, stored=None, integral=False, zeros=False).of_type(t)
-        return replace(made, low=low, high=high) if known or e.boolean else made
+        result = replace(e, node=node, factors=None, stored=None, integral=False, zeros=False).of_type(t)
+        return replace(result, low=low, high=high) if known or e.boolean else result
 
     def settled(self, e: Val) -> Val:
         """With an array of floating-point numbers where it stands for them."""
@@ -460,20 +467,20 @@ class ArrayValues:
             return self._absolute(first, loose=loose)
         if not word and name not in self.functions:
             raise NoVector
-        made, nodes = self.together(values)
+        result, nodes = self.together(values)
         word = word or name
-        made = replace(made, constant=False, size=False)
+        result = replace(result, constant=False, size=False)
         if word in ("np.minimum", "np.maximum") and len(nodes) > 2:
             node = nodes[0]
             for other in nodes[1:]:
                 node = called(word, node, other)
-            return replace(made, node=node)
-        made = replace(made, node=called(word, *nodes), boolean=word in _BOOLEAN)
+            return replace(result, node=node)
+        result = replace(result, node=called(word, *nodes), boolean=word in _BOOLEAN)
         if name in self.types:
-            return made.of_type(self.types[name].result)
-        if made.boolean or any(e.type is None for e in values):
-            return made
-        return replace(made, type=_COMPLEX if word not in ("np.abs", "np.angle") and _complex(values) else _DOUBLE)
+            return result.of_type(self.types[name].result)
+        if result.boolean or any(e.type is None for e in values):
+            return result
+        return replace(result, type=_COMPLEX if word not in ("np.abs", "np.angle") and _complex(values) else _DOUBLE)
 
     def as_type(self, e: Val, t: CType | None) -> Val:
         """As a function takes or gives it: its integers in just this type."""
@@ -491,10 +498,11 @@ class ArrayValues:
             _, (a, b) = self.together([left, right])
             order = ast.Lt() if name == "min" else ast.Gt()
             return self.where(Val(ast.Compare(b, [order], [a]), right.axes, right.batch), right, left)
-        made, nodes = self.together([left, right])
-        known = self._one_of(left, right)
-        made = replace(made, type=known.type, low=known.low, high=known.high)
-        return replace(made, node=called(f"np.f{name}" if left.constant else f"np.{name}imum", *nodes), constant=False)
+        result, nodes = self.together([left, right])
+        result = result.like(self._one_of(left, right))
+        return replace(
+            result, node=called(f"np.f{name}" if left.constant else f"np.{name}imum", *nodes), constant=False
+        )
 
     def _absolute(self, e: Val, *, loose: bool) -> Val:
         if not e.whole:
@@ -510,18 +518,15 @@ class ArrayValues:
 
     def _real(self) -> CType:
         """The floating-point type that a truth value becomes: float where all others are."""
-        seen = {t for types in self.types.values() for t in (*types.parameters, types.result) if t and t.kind in "fc"}
-        return CType("f", 32) if {t.bits for t in seen} == {32} else _DOUBLE
+        types = {t for one in self.types.values() for t in (*one.parameters, one.result) if t and t.kind in "fc"}
+        return CType("f", 32) if {t.bits for t in types} == {32} else _DOUBLE
 
     def _numpy_call(self, name: str, count: int) -> str:
         """NumPy's function for Python's ``name`` of ``count`` arguments, or ``""``."""
-        if name in _FUNCTIONS:
-            word = _FUNCTIONS[name]
-            found: Callable[..., object] | None = getattr(np, word[3:], None) if word.startswith("np.") else None
-            return "" if found is None or (isinstance(found, np.ufunc) and found.nin != count) else word
-        if name.startswith("np."):
-            found = getattr(np, name[3:], None)
-            return name if isinstance(found, np.ufunc) and found.nin == count else ""
+        if name in _FUNCTIONS or name.startswith("np."):
+            word = _FUNCTIONS.get(name, name)
+            function: Any = getattr(np, word[3:], None)
+            return word if name == "cmath.phase" or getattr(function, "nin", -1) == count else ""
         if name in ("min", "max"):
             return f"np.{name}imum" if count > 1 and not self.types else ""
         words = {"abs": "np.abs"} if self.types else {"abs": "np.abs", "round": "np.rint"}
@@ -569,11 +574,11 @@ class ArrayValues:
         name, indices = chained(node)
         if name in self.hidden or self.dimensions.get(name, 0) not in (-1, len(indices)):
             raise NoVector
-        found = self.values.get(name)
-        if found is not None and found.axes:
-            if [ast.unparse(i) for i in indices] != list(found.axes):
+        filled = self.values.get(name)
+        if filled is not None and filled.axes:
+            if [ast.unparse(i) for i in indices] != list(filled.axes):
                 raise NoVector
-            return found
+            return filled
         items = [self._index(index) for index in indices]
         axes = tuple(axis for axis, _ in items if axis)
         if len(set(axes)) != len(axes):

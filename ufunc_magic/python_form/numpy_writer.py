@@ -11,7 +11,7 @@ import ast
 from collections.abc import Mapping, Sequence
 
 from .c_arithmetic import DOUBLE
-from .dataflow import alive, ends, gives_back, loaded, names_assigned, seen_dimensions, without_aliases
+from .dataflow import alive, ends, gives_back, index_count, loaded, names_assigned, without_aliases
 from .math_names import HELPERS
 from .numpy_reductions import Reductions
 from .numpy_values import ArrayValues, FunctionTypes, NoVector, Val
@@ -84,8 +84,8 @@ def _module(
         if name == main and (len(parameters) != len(dimensions) or node.args.kwonlyargs):
             raise NoVector
         counts = dimensions if name == main else [0] * len(parameters)
-        found = {p: seen_dimensions(node, p) if d == -1 else d for p, d in zip(parameters, counts, strict=True)}
-        writer = _Function(node, found, stacked and name == main, frozenset(known), types, main=name == main)
+        known_counts = {p: index_count(node, p) if d == -1 else d for p, d in zip(parameters, counts, strict=True)}
+        writer = _Function(node, known_counts, stacked and name == main, frozenset(known), types, main=name == main)
         writer.values = values | writer.values
         blocks.append(writer.function())
         known.append(name)
@@ -106,11 +106,11 @@ def _order(name: str, functions: Mapping[str, ast.FunctionDef], above: tuple[str
     """The functions that ``name`` calls, then itself."""
     if name in above:  # np.where calculates both branches: a recursion would never end
         raise NoVector
-    found: list[str] = []
+    order: list[str] = []
     for node in ast.walk(functions[name]):
         if isinstance(node, ast.Name) and node.id in functions:
-            found += [n for n in _order(node.id, functions, (*above, name)) if n not in found]
-    return [*found, name]
+            order += [n for n in _order(node.id, functions, (*above, name)) if n not in order]
+    return [*order, name]
 
 
 class _Function(Reductions):
@@ -129,8 +129,8 @@ class _Function(Reductions):
         super().__init__(dict(dimensions), stacked, known, types, main=main)
         self.node = node
         self.batch = stacked or not any(dimensions.values())
-        given = types[node.name].parameters if types else (None,) * len(dimensions)
-        for (name, count), t in zip(dimensions.items(), given, strict=True):
+        parameters = types[node.name].parameters if types else (None,) * len(dimensions)
+        for (name, count), t in zip(dimensions.items(), parameters, strict=True):
             if count == 0:
                 self.values[name] = Val(ast.Name(name), batch=self.batch).of_type(t)
             elif t is not None:
@@ -148,10 +148,10 @@ class _Function(Reductions):
         args = ast.arguments(
             [], [ast.arg(a.arg) for a in self.node.args.args], None, [], [], None, self.node.args.defaults
         )
-        made = ast.FunctionDef(self.node.name, args, body, [], None)
-        if hasattr(made, "type_params"):
-            made.type_params = []
-        return made
+        function = ast.FunctionDef(self.node.name, args, body, [], None)
+        if hasattr(function, "type_params"):
+            function.type_params = []
+        return function
 
     def returned(self, body: Sequence[ast.stmt], *, branch: bool) -> list[Val]:
         """The results of these statements; in a ``branch`` nothing may be written before it."""
@@ -164,22 +164,9 @@ class _Function(Reductions):
                     return [self._result(part) for part in parts]
                 case ast.Return(value=value) if value is not None:
                     return [self._result(value)]
-                case ast.If(body=[ast.Raise()], orelse=[]) | ast.Assert() | ast.Pass():
-                    continue
                 case ast.If() if gives_back(node):
                     return self._branches(node, rest, branch=branch)
-                case ast.If():
-                    self._assigned(node, branch=branch)
-                case ast.For() if not branch:
-                    self.loop(node)
-                case ast.Assign(targets=[target], value=value):
-                    self._assign(target, value, branch=branch)
-                case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value):
-                    self._assign(target, ast.BinOp(ast.Name(name), op, value), branch=branch)
-                case ast.Expr(value=ast.Constant()):
-                    continue
-                case _:
-                    raise NoVector
+            self._statement(node, branch=branch)
         if branch:
             raise NoVector
         return []
@@ -240,65 +227,71 @@ class _Function(Reductions):
         """``if`` whose branches only assign: one ``np.where`` per variable."""
         test = self.truth(node.test)
         start = dict(self.values)
-        found = []
+        branches = []
         for body in (node.body, node.orelse):
             self.values = dict(start)
             for inner in body:
-                self._inner(inner)
-            found.append(self.values)
+                self._statement(inner, branch=True)
+            branches.append(self.values)
         self.values = dict(start)
-        names = [n for n in dict.fromkeys([*found[0], *found[1]]) if any(b.get(n) is not start.get(n) for b in found)]
+        names = [
+            n
+            for n in dict.fromkeys([*branches[0], *branches[1]])
+            if any(b.get(n) is not start.get(n) for b in branches)
+        ]
         if len(names) > 1 and not branch:
             mask = self._fresh("mask")
             self.lines.append(ast.Assign([ast.Name(mask)], test.node))
             test = test.named(mask)
-        made = {}
+        chosen = {}
         for name in names:
-            yes, no = (b.get(name) for b in found)
+            yes, no = (b.get(name) for b in branches)
             one = yes or no
             if one is None or one.zeros:
                 raise NoVector
-            made[name] = self.where(test, yes or one, no or one)
-        read = {n.id for e in made.values() for n in ast.walk(e.node) if isinstance(n, ast.Name)}
+            chosen[name] = self.where(test, yes or one, no or one)
+        read = {n.id for e in chosen.values() for n in ast.walk(e.node) if isinstance(n, ast.Name)}
         if len(names) > 1 and not branch and read & set(names):
             targets: list[ast.expr] = [ast.Name(n) for n in names]
-            self.lines.append(ast.Assign([ast.Tuple(targets)], ast.Tuple([e.node for e in made.values()])))
-            self.values |= {n: e.named(n) for n, e in made.items()}
+            self.lines.append(ast.Assign([ast.Tuple(targets)], ast.Tuple([e.node for e in chosen.values()])))
+            self.values |= {n: e.named(n) for n, e in chosen.items()}
             return
-        for name, e in made.items():
+        for name, e in chosen.items():
             self._keep(name, e, branch=branch)
 
-    def _inner(self, node: ast.stmt) -> None:
+    def _statement(self, node: ast.stmt, *, branch: bool) -> None:
         match node:
-            case ast.Assign(targets=[target], value=value):
-                self._assign(target, value, branch=True)
-            case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value):
-                self._assign(target, ast.BinOp(ast.Name(name), op, value), branch=True)
-            case ast.If() if not gives_back(node):
-                self._assigned(node, branch=True)
-            case ast.Pass():
+            case ast.If(body=[ast.Raise()], orelse=[]) | ast.Assert() | ast.Pass() | ast.Expr(value=ast.Constant()):
                 pass
+            case ast.If() if not gives_back(node):
+                self._assigned(node, branch=branch)
+            case ast.For() if not branch:
+                self.loop(node)
+            case ast.Assign(targets=[target], value=value):
+                self._assign(target, value, branch=branch)
+            case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value):
+                self._assign(target, ast.BinOp(ast.Name(name), op, value), branch=branch)
             case _:
                 raise NoVector
 
     def _assign(self, target: ast.expr, value: ast.expr, *, branch: bool) -> None:
         match target, value:
             case ast.Name(id=name), _:
-                if not branch and self.made(name, value):
+                if not branch and self.makes_array(name, value):
                     return
                 self._keep(name, self.value(value), branch=branch)
             case ast.Tuple(elts=targets), ast.Attribute(value=ast.Name(id=array), attr="shape"):
                 self._shape(targets, array)
             case ast.Tuple(elts=targets), ast.Tuple(elts=values) if len(targets) == len(values):
                 names = [t.id for t in targets if isinstance(t, ast.Name)]
-                found = [self.value(v) for v in values]
+                results = [self.value(v) for v in values]
                 if len(names) != len(targets):
                     raise NoVector
                 if not branch:
-                    nodes = [e.node for e in found]
+                    nodes = [e.node for e in results]
                     self.lines.append(ast.Assign([ast.Tuple(list(targets))], ast.Tuple(nodes)))
-                    found = [e.named(n) for n, e in zip(names, found, strict=True)]
-                self.values |= dict(zip(names, found, strict=True))
+                    results = [e.named(n) for n, e in zip(names, results, strict=True)]
+                self.values |= dict(zip(names, results, strict=True))
             case _:
                 raise NoVector
 

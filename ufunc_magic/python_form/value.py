@@ -1,29 +1,85 @@
-"""What a translation from C to Python is made of: an expression's text with what is known of its value."""
+"""What a translation to Python is made of: Python's own nodes with what is known of them, and the forms themselves."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import ast
+import functools
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 from .c_arithmetic import CType
 
-if TYPE_CHECKING:
-    from tree_sitter import Node
+__all__ = [
+    "OPERATORS",
+    "Expr",
+    "Form",
+    "NotPython",
+    "Spelled",
+    "Stop",
+    "Variable",
+    "assign",
+    "call",
+    "define",
+    "negation",
+    "number",
+    "operation",
+    "python",
+    "result",
+    "statement",
+    "text_of_module",
+    "tuple_of",
+]
 
-__all__ = ["Expr", "Stop", "Variable", "bare", "brief", "child", "children", "text_of", "walk"]
 
-#: How tightly Python's operators bind, loosest first.
-WALRUS, TERNARY, OR, AND, NOT, COMPARE, BIT_OR, BIT_XOR, BIT_AND, SHIFT, SUM, PRODUCT, UNARY, POWER, ATOM = range(15)
+@dataclass(frozen=True)
+class Form:
+    """A function in Python's words.
+
+    Attributes
+    ----------
+    source : str
+        Module text: the imports, helpers, constants and other functions it needs, then ``def name(...)``.  It
+        runs in ``namespace("timing")``.  A ufunc's function takes scalars as Python numbers and cores as nested
+        lists and gives back its output or a tuple of outputs; one that stays Python's takes what it takes in
+        the cell.
+    checked : str
+        For ``namespace("verify")``: never raises where C returns a number.
+    vector : str
+        The function over arrays, for ``namespace("vector")``; ``""`` where there is none.
+    name : str
+        The function's name in all three texts.
+    pure : bool
+        It depends on its arguments and constants only, and does nothing but calculate (it may write into its
+        arguments).
+    loops : bool
+        It holds a loop or a recursion, itself or in what it calls.
+    """
+
+    source: str
+    checked: str
+    vector: str
+    name: str
+    pure: bool = False
+    loops: bool = False
+
+
+@dataclass(frozen=True)
+class NotPython:
+    """Why a function has no Python form: ``reason`` completes "The function ..."; ``line`` is the cell's."""
+
+    reason: str
+    line: int
 
 
 class Stop(Exception):
-    """Internal: this C cannot be said in Python; becomes a ``NotPython``."""
+    """Internal: this cannot be said in Python; becomes a ``NotPython``.  ``row`` is where, in the reader's count."""
 
-    def __init__(self, reason: str, node: Node | None = None) -> None:
+    def __init__(self, reason: str, row: int = 0) -> None:
         super().__init__(reason)
         self.reason = reason
-        self.row = node.start_point[0] if node is not None else 0
+        self.row = row
 
 
 @dataclass(frozen=True)
@@ -33,12 +89,11 @@ class Expr:
     ``low``/``high`` bound an integer's value, None where only its type does.  ``loose``: correct only
     modulo 2**bits, must be settled before anything but ``+ - * & | ^ ~`` sees it.  ``truth``: a Python
     bool; ``logical``: right as a condition only (``a and b``).  ``whole``: a Python int for a C double.
-    ``value``: the value of a constant.  ``parts``: left text, operator and right text of an outermost operation.
+    ``value``: the value of a constant.
     """
 
-    text: str
+    node: ast.expr
     type: CType
-    level: int = ATOM
     low: int | None = None
     high: int | None = None
     loose: bool = False
@@ -46,11 +101,15 @@ class Expr:
     logical: bool = False
     whole: bool = False
     value: int | float | None = None
-    parts: tuple[str, str, str] | None = None
 
-    def at(self, level: int) -> str:
-        """The text, in parentheses if it binds less than ``level``."""
-        return self.text if self.level >= level else f"({self.text})"
+    @property
+    def text(self) -> str:
+        return ast.unparse(self.node)
+
+    @property
+    def name(self) -> str:
+        """The identifier that the expression is, or ``""``."""
+        return self.node.id if isinstance(self.node, ast.Name) else ""
 
     @property
     def range(self) -> tuple[int, int]:
@@ -71,38 +130,180 @@ class Variable:
     cell: bool = False
     null: bool = False
 
-
-def text_of(node: Node) -> str:
-    return (node.text or b"").decode()
-
-
-def child(node: Node, name: str) -> Node:
-    """The child in the field ``name``, without parentheses around it."""
-    found = node.child_by_field_name(name)
-    if found is None or found.is_missing:
-        raise Stop(f"cannot read {text_of(node)!r}", node)
-    return bare(found)
+    @property
+    def expression(self) -> Expr:
+        return Expr(ast.Name(self.name), self.type, low=self.low, high=self.high, truth=self.type.kind == "b")
 
 
-def children(node: Node) -> list[Node]:
-    return [c for c in node.named_children if c.type != "comment"]
+# -- nodes --------------------------------------------------------------------------------------
+
+Part = Expr | ast.expr | str | int | float | complex
+
+OPERATORS: dict[str, Any] = {
+    "+": ast.Add,
+    "-": ast.Sub,
+    "*": ast.Mult,
+    "/": ast.Div,
+    "//": ast.FloorDiv,
+    "%": ast.Mod,
+    "**": ast.Pow,
+    "@": ast.MatMult,
+    "<<": ast.LShift,
+    ">>": ast.RShift,
+    "&": ast.BitAnd,
+    "|": ast.BitOr,
+    "^": ast.BitXor,
+    "<": ast.Lt,
+    ">": ast.Gt,
+    "<=": ast.LtE,
+    ">=": ast.GtE,
+    "==": ast.Eq,
+    "!=": ast.NotEq,
+    "in": ast.In,
+    "not in": ast.NotIn,
+    "is": ast.Is,
+    "is not": ast.IsNot,
+    "and": ast.And,
+    "or": ast.Or,
+}
 
 
-def bare(node: Node) -> Node:
-    while node.type in ("parenthesized_expression", "extension_expression", "condition_clause") and children(node):
-        node = children(node)[-1]
+class Spelled(int):
+    """An integer that is written as it was spelled, ``0xFF``."""
+
+    text: str
+
+    def __new__(cls, value: int, text: str = "") -> Spelled:
+        made = super().__new__(cls, value)
+        made.text = text
+        return made
+
+    def __repr__(self) -> str:
+        return self.text or super().__repr__()
+
+
+def number(value: complex) -> ast.expr:
+    """A number; below zero it is an operation, which binds as one."""
+    if isinstance(value, int | float) and math.copysign(1.0, value) < 0:
+        return ast.UnaryOp(ast.USub(), ast.Constant(-value))
+    return ast.Constant(value)
+
+
+def _node(part: Part) -> ast.expr:
+    match part:
+        case Expr():
+            return part.node
+        case ast.expr():
+            return part
+        case str():
+            return ast.Name(part) if part.isidentifier() else python(part)
+    return number(part)
+
+
+def operation(op: str, left: Part, right: Part) -> ast.expr:
+    """``left op right``."""
+    kind, operands = OPERATORS[op], [_node(left), _node(right)]
+    if issubclass(kind, ast.boolop):
+        first = operands[0]  # `a and b and c` is one node
+        same = isinstance(first, ast.BoolOp) and isinstance(first.op, kind)
+        return ast.BoolOp(kind(), [*(first.values if same else [first]), operands[1]])  # type: ignore[attr-defined]
+    if issubclass(kind, ast.cmpop):
+        return ast.Compare(operands[0], [kind()], operands[1:])
+    return ast.BinOp(operands[0], kind(), operands[1])
+
+
+def negation(part: Part) -> ast.expr:
+    return ast.UnaryOp(ast.Not(), _node(part))
+
+
+def call(function: Part, *arguments: Part, **keywords: Part) -> ast.expr:
+    named = [ast.keyword(name, _node(value)) for name, value in keywords.items()]
+    return ast.Call(_node(function), [_node(a) for a in arguments], named)
+
+
+def tuple_of(parts: Iterable[Part]) -> ast.expr:
+    """The parts as a tuple; one alone as itself."""
+    nodes = [_node(p) for p in parts]
+    return nodes[0] if len(nodes) == 1 else ast.Tuple(nodes)
+
+
+def python(template: str, *parts: Part) -> ast.expr:
+    """The expression that ``template`` spells, its ``{0}``, ``{1}`` (or ``{}``) replaced by ``parts``."""
+    return _filled(_template(template, "eval", len(parts)).body, [_node(p) for p in parts])  # type: ignore[no-any-return]
+
+
+def statement(template: str, *parts: Part) -> ast.stmt:
+    """The statement that ``template`` spells, its ``{0}``, ``{1}`` (or ``{}``) replaced by ``parts``."""
+    return _filled(_template(template, "exec", len(parts)).body[0], [_node(p) for p in parts])  # type: ignore[no-any-return]
+
+
+def assign(target: Part, value: Part) -> ast.stmt:
+    return ast.Assign([_node(target)], _node(value))
+
+
+def result(parts: Sequence[Part]) -> ast.stmt:
+    """The ``return`` of these values."""
+    return ast.Return(tuple_of(parts)) if parts else ast.Return()
+
+
+def define(name: str, parameters: Sequence[str], body: Sequence[ast.stmt]) -> ast.FunctionDef:
+    """``def name(parameters)``; a parameter may have a default (``x=1``)."""
+    made: ast.FunctionDef = ast.parse(f"def {name}({', '.join(parameters)}): pass").body[0]  # type: ignore[assignment]
+    made.body = list(body) or [ast.Pass()]
+    return made
+
+
+@functools.lru_cache(maxsize=512)
+def _template(text: str, mode: str, count: int) -> Any:
+    return ast.parse(text.format(*(f"__{position}" for position in range(count))) if count else text, mode=mode)
+
+
+def _filled(node: Any, parts: Sequence[ast.expr]) -> Any:
+    match node:
+        case ast.Name(id=name) if name.startswith("__") and name[2:].isdigit():
+            return parts[int(name[2:])]
+        case ast.AST():
+            return type(node)(**{name: _filled(value, parts) for name, value in ast.iter_fields(node)})
+        case list():
+            return [_filled(item, parts) for item in node]
     return node
 
 
-def walk(node: Node) -> Iterator[Node]:
-    """The node and all named nodes below it, in the order of the text."""
-    waiting = [node]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        waiting += reversed(node.named_children)
+# -- text ---------------------------------------------------------------------------------------
 
 
-def brief(node: Node) -> str:
-    text = " ".join(text_of(node).split())
-    return text if len(text) <= 40 else text[:37] + "..."
+class _Readable(ast.NodeTransformer):
+    """Parentheses as a person sets them, where `ast.unparse` has others.  A name is written as it is."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.BinOp:
+        """Nobody remembers how ``& ^ |`` bind: parentheses around all but the same operator."""
+        self.generic_visit(node)
+        if isinstance(node.op, ast.BitAnd | ast.BitXor | ast.BitOr):
+            sides = (
+                ast.Name(f"({ast.unparse(side)})")
+                if isinstance(side, ast.BinOp) and (right or not isinstance(side.op, type(node.op)))
+                else side
+                for right, side in enumerate((node.left, node.right))
+            )
+            return ast.BinOp(next(sides), node.op, next(sides))
+        return node
+
+    def visit_Return(self, node: ast.Return) -> ast.Return:
+        self.generic_visit(node)
+        match node.value:
+            case ast.Tuple(elts=[_, _, *_] as parts):
+                return ast.Return(ast.Name(", ".join(map(ast.unparse, parts))))
+        return node
+
+
+def text_of_module(blocks: Iterable[str | Sequence[ast.stmt]]) -> str:
+    """The text of blocks of statements, or of text, with two blank lines between them."""
+    return (
+        "\n\n\n".join(block.rstrip("\n") if isinstance(block, str) else _text(block) for block in blocks if block)
+        + "\n"
+    )
+
+
+def _text(block: Sequence[ast.stmt]) -> str:
+    module = _Readable().visit(ast.Module(list(block), []))
+    return "\n".join(ast.unparse(node) for node in ast.fix_missing_locations(module).body).strip("\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import re
 import shlex
 import sys
 from collections.abc import Sequence
@@ -85,7 +86,13 @@ def preprocess(
     done = finished(command, source, storage=storage)
     if done.status:
         raise _failure(done, name, source if cell is None else cell)
-    return done.output
+    # gcc writes names as ``gr\\U000000f6\\U000000dfe``.
+    return re.sub(r"\\U([0-9a-fA-F]{8})", _letter, done.output)
+
+
+def _letter(code_point: re.Match[str]) -> str:
+    number = int(code_point[1], 16)
+    return chr(number) if number <= 0x10FFFF and chr(number).isalnum() else code_point[0]
 
 
 def compile_shared(

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from .cffi_types import type_definitions as type_definitions
     from .cuda_names import PACKED as PACKED, TYPES as TYPES, VECTORS as VECTORS, stand_for as stand_for
     from .declarations import ReferenceParameter as ReferenceParameter
-    from .line_markers import with_letters as with_letters
     from .parser import parse as parse, parse_preprocessed as parse_preprocessed
 else:
     __getattr__ = lazy_names(
@@ -41,7 +40,6 @@ else:
             "cffi_types": "type_definitions",
             "cuda_names": "PACKED TYPES VECTORS stand_for",
             "declarations": "ReferenceParameter",
-            "line_markers": "with_letters",
             "parser": "parse parse_preprocessed",
         },
     )

@@ -8,12 +8,11 @@ from typing import NamedTuple
 
 from .c_text import words
 
-__all__ = ["OwnLine", "own_lines", "typedefs_of", "with_letters"]
+__all__ = ["OwnLine", "own_lines", "typedefs_of"]
 
 _MARKER = re.compile(r'#(?:line)?[ \t]+(\d+)[ \t]+"((?:[^"\\]|\\.)*)"((?:[ \t]+\d)*)')
 _TYPEDEF = re.compile(r"\btypedef\b[^;{}]*|\busing\s+\w+\s*=[^;{}]*")
 _NAMES = re.compile(r"([^\W\d]\w*)\s*(?:\)\s*(?=\()|(?:\[[^\]]*\]\s*)*(?:__attribute__.*)?(?=[;,]|$))", re.S)
-_CODE_POINT = re.compile(r"\\U([0-9a-fA-F]{8})")
 _USING = re.compile(r"using\s+(\w+)")
 
 
@@ -35,7 +34,7 @@ def own_lines(text: str, *, cell_name: str) -> tuple[list[OwnLine], str]:
     mine, system = [], []
     own_files = {cell_name}
     file, number, own = "", 1, False
-    for line in with_letters(text).removeprefix("\ufeff").replace("\r\n", "\n").split("\n"):
+    for line in text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n"):
         if line.startswith("#") and (marker := _MARKER.match(line)):
             number = int(marker[1])
             file = re.sub(r"\\(.)", r"\1", marker[2])
@@ -49,16 +48,6 @@ def own_lines(text: str, *, cell_name: str) -> tuple[list[OwnLine], str]:
             system.append(line)
         number += 1
     return mine, "\n".join(system)
-
-
-def with_letters(text: str) -> str:
-    """The text with the letters themselves where gcc writes names as ``gr\\U000000f6\\U000000dfe``."""
-    return _CODE_POINT.sub(_letter, text) if "\\U" in text else text
-
-
-def _letter(match: re.Match[str]) -> str:
-    letter = chr(int(match[1], 16)) if int(match[1], 16) <= 0x10FFFF else ""
-    return letter if letter.isalnum() else match[0]
 
 
 def typedefs_of(text: str, used: Collection[str]) -> list[str]:

@@ -1,4 +1,13 @@
-"""CUDA cells: device functions and kernels, emulated by the host's compiler or compiled by NVRTC."""
+"""CUDA cells: device functions and kernels, emulated by the host's compiler or compiled by NVRTC.
+
+In comes the cell and its options; out goes a `CompiledCell` with code for the CPU, for the GPU, or for both.
+
+``cuda_frontend``      the key that a cell is cached under: all that a cell in the cache imports.
+``cuda_unit``          the road: which compiler, the unit, NVRTC's check, what the object code says.
+``cuda_reading``       functions and what becomes of each; which part is the host's.
+``kernel_prototypes``  kernels and plain functions: pointers to them, and their types as a compiler knows them.
+``cuda_diagnostics``   what is refused before compiling, and compilers' messages in CUDA's words.
+"""
 
 from __future__ import annotations
 

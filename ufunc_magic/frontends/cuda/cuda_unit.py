@@ -1,17 +1,65 @@
-"""From a CUDA cell to its object code: by a C++ compiler for the CPU, by NVRTC, or by both."""
+"""From a CUDA cell to its object code: by a C++ compiler for the CPU, by NVRTC, or by both.
+
+The compiler for the CPU reads it under ``templates/cuda.h``, which emulates what CUDA adds to C++; meanwhile NVRTC
+checks it.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import re
+import shlex
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-from ... import toolchain
-from ...model import CompiledCell, Options, ToolchainError
+from ... import codegen, runtime, toolchain
+from ...model import (
+    CellFunction,
+    CompiledCell,
+    CompileError,
+    Diagnostic,
+    LoopCode,
+    ObjectCode,
+    Options,
+    ReportData,
+    Signature,
+    ToolchainError,
+    Unit,
+)
 from ...runtime import device
 from ...toolchain import nvrtc
-from . import device_only, emulation, host_code, refusals
+from .. import c, cell_settings, native
+from ..frontend import compiler_flags, linker_flags
+from ..function_entries import Form, c_ufunc_entries, loops_by_name, native_entry, python_forms, representatives
+from . import kernel_prototypes
+from .cuda_diagnostics import cannot_be_emulated, improved, refusals
+from .cuda_reading import (
+    Reading,
+    called_by_device_code,
+    device_call,
+    nothing_to_bind,
+    plain_call,
+    read,
+    without_host,
+)
+from .kernel_prototypes import Export
 
-__all__ = ["compile"]
+__all__ = ["check", "compile", "compile_for_gpu", "device_text"]
+
+_TEMPLATES = Path(__file__).parents[2] / "templates"
+_DYNAMIC = re.compile(r"(\bextern\b[^;(){}]*?\b)__shared__(\b[^;{}]*?(\w+)\s*\[\s*\])")
+#: How a function in Numba's form says that it failed.
+_FAILED = """\
+static __attribute__((__unused__)) void __ufm_fail_with(const char *__ufm_name, int __ufm_status)
+{
+    char __ufm_text[200];
+    __builtin_snprintf(__ufm_text, sizeof(__ufm_text), "%s returned status %d, and 0 is success", __ufm_name,
+                       __ufm_status);
+    __ufm_fail(__ufm_text);
+}
+"""
 
 
 def compile(source: str, *, options: Options, name: str, folder: Path) -> CompiledCell:
@@ -24,17 +72,367 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
     SignatureError, CompileError, LinkError, ToolchainError
     """
     options = replace(options, cplus=True)
-    refused = refusals.find(source, name=name)
-    if refused and (refused := refusals.find(host_code.without(source), name=name)):
+    diagnostics = refusals(source, name=name)
+    if diagnostics and (diagnostics := refusals(without_host(source), name=name)):
         if options.device == "cpu" or not (device.available() and nvrtc.find()):
-            raise refusals.refuse(refused, name=name)
-        why = f"{name} has no emulation on the CPU: line {refused[0].line}: {refused[0].message}"
-        return device_only.compile(source, options=options, name=name, why=why)
+            raise cannot_be_emulated(diagnostics, name=name)
+        why = f"{name} has no emulation on the CPU: line {diagnostics[0].line}: {diagnostics[0].message}"
+        return compile_for_gpu(source, options=options, name=name, why=why)
     try:
         tool = toolchain.find(cplus=True)
     except ToolchainError as fault:
         if options.device == "cpu" or not nvrtc.find():
             raise
         why = f"{name} has no emulation on the CPU: {fault.message} {fault.remedy}"
-        return device_only.compile(source, options=options, name=name, why=why)
-    return emulation.compile(source, options=options, name=name, folder=folder, tool=tool)
+        return compile_for_gpu(source, options=options, name=name, why=why)
+    return _emulated(source, options=options, name=name, folder=folder, tool=tool)
+
+
+# -------------------------------------------------------------------------------------- for the CPU
+
+
+def _emulated(source: str, *, options: Options, name: str, folder: Path, tool: toolchain.Toolchain) -> CompiledCell:
+    """Compile a cell in the private ``folder`` with a C++ compiler; NVRTC, where it is, checks it meanwhile.
+
+    Raises
+    ------
+    ParseError, SignatureError, CompileError, LinkError, ToolchainError
+    """
+    try:
+        return _compiled(source, options=options, name=name, folder=folder, tool=tool)
+    except CompileError as fault:
+        raise improved(fault) from None
+
+
+def _compiled(source: str, *, options: Options, name: str, folder: Path, tool: toolchain.Toolchain) -> CompiledCell:
+    description = native.described(tool)
+    flags = [*compiler_flags(tool, options), f"-isystem{_TEMPLATES / 'cuda'}", "-Wno-unknown-pragmas"]
+    link = linker_flags(tool, options)
+    reading = read(source, options=options, name=name, tool=tool, flags=flags, shim=_shim())
+    options, unit = reading.options, reading.unit
+    if reading.empty:
+        alone = cell_settings.fault_alone(
+            tool, source, flags=flags, options=options, name=name, folder=folder, before=_shim()
+        )
+        raise alone or nothing_to_bind(unit, name)
+    if called := called_by_device_code(unit, source=source, name=name):
+        raise CompileError(f"{name} does not compile: {_counted(called)}.", diagnostics=called)
+    plan = _plan(unit, options, description, tool)
+    openmp = ("-fopenmp",) if options.parallel and description.openmp and re.search(r"\bomp\b|_OPENMP", source) else ()
+    flags, link = [*flags, *plan.flags, *openmp], (*link, *plan.link)
+    translation, shim, marker = _translated(reading, plan)
+    with ThreadPoolExecutor(2, thread_name_prefix="ufunc_magic-cuda") as pool:
+        # The compiler is a process of its own, so the Python forms and NVRTC cost nothing meanwhile.
+        shown = representatives(reading.roles.signatures)
+        written = pool.submit(python_forms, reading.text, shown, unit, options)
+        checked = pool.submit(check, source, unit=unit, options=options, name=name)
+        library = folder / "cell.so"
+        with cell_settings.blaming_the_cell(
+            tool, source, flags=flags, options=options, name=name, folder=folder, before=shim
+        ):
+            diagnostics = toolchain.compile_shared(
+                tool,
+                translation.text,
+                output=library,
+                flags=flags,
+                link=link,
+                extra_sources=[native.driver(tool, parallel=bool(options.parallel), folder=folder), *options.src],
+                name=name,
+                cell=source,
+                storage=native.storage(),
+            )
+        python, verdict = written.result(), checked.result()
+    code = library.read_bytes()
+    functions, notes = _entries(
+        reading,
+        translation,
+        types=codegen.read_types(code, translation),
+        prototypes_=kernel_prototypes.read(code, reading.exports, marker),
+        python=python,
+    )
+    object_code = ObjectCode(
+        code=code,
+        target=native.target(code, options),
+        functions=tuple(f.function_code for f in functions),
+        language="cuda",
+        toolchain=description.version,
+        source=source,
+        name=name,
+        threads=bool(options.parallel),
+        device=verdict.device,
+    )
+    report_data = ReportData(
+        functions=tuple(functions),
+        diagnostics=(*diagnostics, *verdict.diagnostics),
+        notes=(*plan.notes, *notes, *verdict.notes),
+        command=shlex.join([*tool.command, *flags, "-", *options.src, *link]),
+    )
+    return CompiledCell(object_code, report_data)
+
+
+def _translated(reading: Reading, plan: native.UnitPlan) -> tuple[codegen.Translation, str, bytes]:
+    """The unit, what stands before the cell in it, and the mark of the exports' types."""
+    hosted, dynamic = _with_dynamic_memory(without_host(reading.source, unit=reading.unit))
+    shim = _shim(reading.unit, dynamic)
+    seed = "\0".join([reading.source, reading.name, repr(reading.options.key())])
+    after, pointers, marker = kernel_prototypes.exports_text(reading.exports, seed=seed)
+    translation = codegen.translate(
+        hosted,
+        unit=reading.unit,
+        signatures=reading.roles.signatures,
+        plain=pointers,
+        options=reading.options,
+        name=reading.name,
+        simd=plan.simd,
+        judge=plan.judge,
+        before=shim,
+        after="".join([*(f"__UFM_DYNAMIC_SHARED({word})\n" for word in dynamic), _FAILED, after]),
+    )
+    return translation, shim, marker
+
+
+def _counted(errors: Collection[Diagnostic]) -> str:
+    return "1 error" if len(errors) == 1 else f"{len(errors)} errors"
+
+
+def _shim(unit: Unit | None = None, dynamic: Collection[str] = ()) -> str:
+    """The emulation's header, by its path: a folder on the search path would offer the cell more than this one."""
+    wanted = "#define __UFM_CUDA_DYNAMIC_SHARED__ 1\n" if dynamic else ""
+    if unit is None or any("__global__" in f.qualifiers for f in unit.functions):
+        wanted += "#define __UFM_CUDA_KERNELS__ 1\n"
+    return f"{wanted}#include {codegen.c_string(str(_TEMPLATES / 'cuda.h'))}\n"
+
+
+def _with_dynamic_memory(source: str) -> tuple[str, Sequence[str]]:
+    """The cell as the host compiles it, and its ``extern __shared__`` arrays; see ``templates/cuda_words.h``."""
+    if "__shared__" not in source:
+        return source, ()
+    names = dict.fromkeys(found[3] for found in _DYNAMIC.finditer(source))
+    return _DYNAMIC.sub(r"\1__dynshm__\2", source), tuple(names)
+
+
+def _plan(
+    unit: Unit, options: Options, description: toolchain.Description, tool: toolchain.Toolchain
+) -> native.UnitPlan:
+    words = unit.identifiers | unit.calls
+    return native.plan(
+        words | c.stand_for(words) | ({"errno"} if "<errno.h>" in unit.includes else set()),
+        fenv="<fenv.h>" in unit.includes,
+        own=frozenset(unit.names),
+        floats=True,
+        options=options,
+        description=description,
+        tool=tool,
+    )
+
+
+# -------------------------------------------------------------------------------------- for the GPU
+
+
+def compile_for_gpu(source: str, *, options: Options, name: str, why: str) -> CompiledCell:
+    """The object code of a cell, without code for the CPU.
+
+    Parameters
+    ----------
+    why : str
+        Why there is none, for the report.
+
+    Raises
+    ------
+    ParseError, SignatureError, CompileError, ToolchainError
+    """
+    reading = read(source, options=options, name=name, tool=None)
+    if reading.empty:
+        raise nothing_to_bind(reading.unit, name)
+    instances = codegen.instances(reading.roles.signatures, reading.unit, options=reading.options)
+    expressions = [codegen.type_numbers(k, instance) for k, instance in enumerate(instances)]
+    pointed = [word for export in reading.exports for word in kernel_prototypes.expressions(export)]
+    defined = [codegen.type_text(k, instance) for k, instance in enumerate(instances)]
+    text = device_text(source, unit=reading.unit, options=reading.options, name=name)
+    numbers = nvrtc.types(
+        text,
+        [*(word for words in expressions for word in words), *pointed],
+        name=name,
+        cell=source,
+        before="\n".join([*defined, kernel_prototypes.TEMPLATES]),
+        options=nvrtc.flags(reading.options.changed()),
+    )
+    types = []
+    for words in expressions:
+        types.append(numbers[: len(words)])
+        numbers = numbers[len(words) :]
+    functions, notes = _entries(
+        reading,
+        codegen.Translation("", instances, (), b"", False),
+        types=types,
+        prototypes_=kernel_prototypes.read_numbers(numbers, reading.exports),
+        python=python_forms(reading.text, representatives(reading.roles.signatures), reading.unit, reading.options),
+    )
+    object_code = ObjectCode(
+        code=b"",
+        target=runtime.here(),
+        functions=tuple(f.function_code for f in functions),
+        language="cuda",
+        toolchain=str(nvrtc.find() or ""),
+        source=source,
+        name=name,
+        device=about(text, source, tool=nvrtc.find()),
+    )
+    return CompiledCell(object_code, ReportData(tuple(functions), notes=(why, *notes)))
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What NVRTC had to say, and what the object code keeps of it."""
+
+    device: Mapping[str, Any] = field(default_factory=dict)
+    diagnostics: tuple[Diagnostic, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def check(source: str, *, unit: Unit, options: Options, name: str) -> Verdict:
+    """Compile a cell for the GPU and throw the result away.
+
+    Not with ``--device cpu``, and not where NVRTC is not installed.
+
+    Raises
+    ------
+    CompileError
+        If NVRTC refuses it on its own lines.  A header that only NVRTC lacks is a warning.
+    """
+    text = device_text(source, unit=unit, options=options, name=name)
+    tool = None if options.device == "cpu" else nvrtc.find()
+    kept = about(text, source, tool=tool)
+    if tool is None:
+        return Verdict(kept)
+    arch = nvrtc.architecture(tool)
+    try:
+        made = nvrtc.compile(
+            text, name=name, cell=source, arch=arch, options=nvrtc.flags(options.changed()), nvrtc=tool
+        )
+    except CompileError as fault:
+        own = [d for d in fault.diagnostics if d.severity == "error" and d.file == name]
+        if not own or any("could not open source file" in d.message for d in own):
+            return Verdict(kept, tuple(_as_warning(d) for d in fault.diagnostics))
+        raise CompileError(
+            fault.message,
+            remedy="With --device cpu it is compiled for the CPU alone.",
+            diagnostics=fault.diagnostics,
+            output=fault.output,
+        ) from None
+    except ToolchainError as fault:
+        return Verdict(kept, notes=(f"not checked by NVRTC: {fault.message}",))
+    return Verdict(kept, tuple(replace(d, message=f"NVRTC: {d.message}") for d in made.diagnostics))
+
+
+def about(text: str, source: str, *, tool: nvrtc.Nvrtc | None = None) -> dict[str, Any]:
+    """What the object code keeps for the device: who has seen it, and its unit where that is not the cell itself."""
+    seen = {"arch": "", "nvrtc": "", "ltoir": ""}
+    if tool is not None:
+        seen |= {"arch": nvrtc.architecture(tool), "nvrtc": ".".join(map(str, tool.version))}
+    return seen | ({"unit": text} if text != source else {})
+
+
+def device_text(source: str, *, unit: Unit, options: Options, name: str) -> str:
+    """What to compile for the GPU: the cell without what is the host's; of one in terms of T, a copy for each type."""
+    types = codegen.types_wanted(options.types)
+    source = without_host(source, unit=unit)
+    if not types or not codegen.in_terms_of_t(unit):
+        return source
+    return "\n".join(
+        codegen.copy(source, prefix=codegen.prefix_of(t), kind=t, unit=unit, name=name, generic=False) for t in types
+    )
+
+
+def _as_warning(d: Diagnostic) -> Diagnostic:
+    return replace(d, severity="warning" if d.severity == "error" else d.severity, message=f"NVRTC: {d.message}")
+
+
+# ------------------------------------------------------------------------ what the object code says
+
+
+def _entries(
+    reading: Reading,
+    translation: codegen.Translation,
+    *,
+    types: Sequence[tuple[int, ...]],
+    prototypes_: Sequence[tuple[str, ...]],
+    python: Mapping[str, tuple[Signature, Form]],
+) -> tuple[list[CellFunction], list[str]]:
+    """The functions, ufuncs first, and notes.
+
+    Parameters
+    ----------
+    reading : Reading
+    translation : Translation
+        Whose ``instances`` are the loops.
+    types, prototypes_
+        What a compiler said of the types of the loops and of the exports.
+    python : mapping
+        The Python forms.
+    """
+    foreign = {i.signature.name for i, t in zip(translation.instances, types, strict=True) if 255 in t}
+    loops = loops_by_name(translation.instances, types, without=foreign, remedy="")
+    functions = c_ufunc_entries(
+        translation,
+        types,
+        python,
+        reading.unit,
+        without=foreign,
+        remedy=None,
+        calls={name: _calls(ls, translation) for name, ls in loops.items()},
+    )
+    notes = [*reading.roles.notes, *map(_foreign, sorted(foreign)), *_narrow(functions)]
+    own = _own_types(reading)
+    plain = {p.name: p for p in reading.roles.plain}
+    for index, (export, prototype) in enumerate(zip(reading.exports, prototypes_, strict=True)):
+        p = None if export.kernel else plain[export.name]
+        functions.append(
+            native_entry(
+                export.function,
+                name=export.name,
+                index=index,
+                parameters=[q.name for q in export.parameters],
+                declaration="" if export.kernel else kernel_prototypes.declaration(export, prototype, types=own),
+                reason=(p.reason, p.remedy) if p else ("", ""),
+                calls=(_call(export, prototype),),
+                prototype=prototype,
+            )
+        )
+    return functions, notes
+
+
+def _call(export: Export, prototype: Sequence[str]) -> str:
+    """For a kernel its name in C++."""
+    if export.kernel:
+        return export.callee
+    return plain_call(export.callee, export.function, prototype, status=export.status)
+
+
+def _calls(loops: Sequence[LoopCode], translation: codegen.Translation) -> tuple[str, ...]:
+    instances = [translation.instances[loop.index] for loop in loops]
+    calls = tuple(device_call(codegen.callee(i), i.signature) for i in instances)
+    return calls if all(calls) else ()
+
+
+def _own_types(reading: Reading) -> str:
+    """Definitions of the cell's own types for cffi, where C++ needs no struct in front of their names."""
+    if not reading.exports:
+        return ""
+    lines = c.type_definitions(reading.source, reading.text, name=reading.name).splitlines()
+    tags = [re.match(r"((?:struct|union|enum) (\w+)) \{", line) for line in lines]
+    return "\n".join([*lines, *(f"typedef {tag[1]} {tag[2]};" for tag in tags if tag)])
+
+
+def _foreign(name: str) -> str:
+    return f"{name} is not bound: the type of an operand is none of NumPy's"
+
+
+def _narrow(functions: Sequence[CellFunction]) -> list[str]:
+    """A word on ufuncs that refuse float64: one for all, since float is what people write for a GPU."""
+    names = [f.name for f in functions if f.kind == "ufunc" and native.narrow(f.name, f.loops, nin=2)]
+    if not names:
+        return []
+    have = "has" if len(names) == 1 else "have"
+    remedy = f"write {names[0]}(np.float32(2)), or an overload for double"
+    return [f"{', '.join(names)} {have} no loop for float64, which a Python number alone is: {remedy}"]

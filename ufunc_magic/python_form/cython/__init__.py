@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING
 from ...lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .cython_form import Form as Form, write as write
-    from .cython_text import Wanted as Wanted
+    from .cython_form import Form as Form, Wanted as Wanted, write as write
 else:
     __getattr__ = lazy_names(
         __name__,
         {
-            "cython_form": "Form write",
-            "cython_text": "Wanted",
+            "cython_form": "Form Wanted write",
         },
     )

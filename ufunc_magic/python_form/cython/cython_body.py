@@ -1,62 +1,361 @@
-"""Control flow of a Cython function in Python: loops over ranges, ``with nogil``, ``try``."""
+"""A Cython function's statements as Python's: its declarations left out, loops over ranges, ``with nogil`` undone."""
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..c_arithmetic import CType
-from ..value import Expr
-from .cython_statements import Statements
-from .cython_tree import assigned_names, dotted, kind, statements, stop
-from .cython_types import OBJECT, declared_name
-from .cython_values import folded
+from ..arithmetic_expressions import constant, zero
+from ..c_arithmetic import INT, CType, usual
+from ..value import OPERATORS, Expr, Stop, Variable, assign, call, define, python, result, statement, tuple_of
+from .cython_calls import Calls
+from .cython_cell import Cell, Routine
+from .cython_tree import assigned_names, dotted, kind, statements, stop, walk
+from .cython_types import INDEX, OBJECT, declared_name
+from .cython_values import Unknown, folded
 
-__all__ = ["Body"]
+__all__ = ["Body", "Lines"]
 
-_ONE = Expr("1", CType("i", 32), low=1, high=1, value=1)
+Lines = list[ast.stmt]
 
 
-class Body(Statements):
-    """Writes the statements of one function, or of the module level."""
+class Body(Calls):
+    """The statements of one function, or of the module level (``routine`` None), and the names in it.
+
+    ``results`` are the outputs that every ``return`` gives back, ``returns`` the types of what the cell returns.
+    """
+
+    def __init__(self, cell: Cell, routine: Routine | None, *, checked: bool) -> None:
+        directives = {**cell.directives, **(routine.directives if routine else {})}
+        super().__init__(cell, checked=checked, directives=directives)
+        self.infer_types = directives.get("infer_types") is True
+        self.routine = routine
+        self.lines: Lines = []
+        self.results: tuple[ast.expr, ...] = ()
+        self.returns: tuple[CType, ...] | CType | None = None
+
+    # -- names of the function --------------------------------------------------------------------
+
+    def declare(self, name: str, t: CType) -> None:
+        self.variables[name] = Variable(name, t)
+
+    def gather(self, body: Any) -> None:
+        """The local names: what is declared anywhere in the body, and the types of what is only assigned."""
+        types, globals_ = self.cell.types, set()
+        for node in walk(body):
+            match kind(node):
+                case "CVarDefNode":
+                    for declarator in node.declarators:
+                        self.declare(declared_name(declarator), types.declared(node.base_type, declarator))
+                case "NameNode" if getattr(node, "annotation", None) is not None:
+                    self.declare(node.name, types.annotated(node.annotation))
+                case "FromImportStatNode":
+                    for _, target in node.items:
+                        self.declare(str(target.name), OBJECT)
+                case "DefNode":
+                    self.declare(str(node.name), OBJECT)
+                case "GlobalNode" | "NonlocalNode":
+                    globals_.update(node.names)
+                case "SingleAssignmentNode" if self._is_declare(node.rhs) and kind(node.lhs) == "NameNode":
+                    self.declare(node.lhs.name, types.annotated(node.rhs.args[0]))
+                case "GeneralCallNode" if self._is_declare(node):
+                    for pair in node.keyword_args.key_value_pairs:
+                        self.declare(str(pair.key.value), types.annotated(pair.value))
+        if self.routine is not None:
+            for name, note in self.routine.locals.items():
+                self.declare(name, types.annotated(note))
+        pairs = [(n, s) for n, s in assigned_names(body) if n not in self.variables and n not in globals_]
+        self.untyped = {name: None for name, _ in pairs}
+        self._infer(pairs)
+
+    def _is_declare(self, node: Any) -> bool:
+        name = dotted(node.function) if kind(node) in ("SimpleCallNode", "GeneralCallNode") else ""
+        root = self.cell.types.cimports.get(name.partition(".")[0], "")
+        return root.startswith("cython") and (name.endswith(".declare") or root == "cython.declare")
+
+    def _infer(self, pairs: Sequence[tuple[str, Any]]) -> None:
+        """Cython's own rule: C floats stay floats, C integers that may overflow become Python's."""
+        cell = self.cell
+        needs = set(cell.helpers), dict(cell.routines), set(cell.names_used), dict(cell.imported)
+        for _ in range(4):
+            assigned: dict[str, list[CType]] = {}
+            for name, node in pairs:
+                try:
+                    assigned.setdefault(name, []).append(self._assigned_type(name, node))
+                except (Unknown, Stop):
+                    continue
+            types: dict[str, CType | None] = {name: self._joined(assigned.get(name, [])) for name in self.untyped}
+            if types == self.untyped:
+                break
+            self.untyped = types
+        self.untyped = {name: t or OBJECT for name, t in self.untyped.items()}
+        cell.helpers, cell.routines, cell.names_used, cell.imported = needs
+
+    def _assigned_type(self, name: str, node: Any) -> CType:
+        match kind(node):
+            case "SingleAssignmentNode" | "AssignmentExpressionNode" if kind(node.lhs) == "NameNode":
+                return self.value(node.rhs).type
+            case "SingleAssignmentNode" if kind(node.rhs) == "TupleNode" and kind(node.lhs) == "TupleNode":
+                pairs = zip(node.lhs.args, node.rhs.args, strict=False)
+                return next((self.value(v).type for t, v in pairs if dotted(t) == name), OBJECT)
+            case "CascadedAssignmentNode":
+                return self.value(node.rhs).type
+            case "InPlaceAssignmentNode":
+                left, right = self.value(node.lhs), self.value(node.rhs)
+                return self.operate(str(node.operator), left, right, node).type
+            case "ForInStatNode" if kind(node.target) == "NameNode":
+                return self._item_type(node.iterator.sequence)
+            case "ForFromStatNode":
+                return INDEX
+        return OBJECT
+
+    def _item_type(self, sequence: Any) -> CType:
+        if kind(sequence) in ("SimpleCallNode", "GeneralCallNode"):
+            return INDEX if self._is_range(sequence) else OBJECT
+        t = self.value(sequence).type
+        return t.of if t.kind in "aV" and t.of is not None else OBJECT
+
+    def _joined(self, types: Sequence[CType]) -> CType | None:
+        if not types:
+            return None
+        t = types[0]
+        for other in types[1:]:
+            t = other if t == other else usual(t, other) if t.arithmetic and other.arithmetic else OBJECT
+        return OBJECT if t.kind in "iu" and not self.infer_types else t
+
+    def _is_range(self, node: Any) -> bool:
+        if kind(node) not in ("SimpleCallNode", "GeneralCallNode"):
+            return False
+        name = dotted(node.function)
+        root = self.cell.types.cimports.get(name.partition(".")[0], "")
+        return name == "range" or (root.startswith("cython") and (name.endswith("prange") or root.endswith("prange")))
+
+    # -- statements -------------------------------------------------------------------------------
+
+    def put(self, line: ast.stmt) -> None:
+        self.lines.append(line)
+
+    def suite(self, node: Any) -> Lines:
+        """The statements of a block, which another one holds."""
+        around, self.lines = self.lines, []
+        self.statements(node)
+        written, self.lines = self.lines, around
+        return written or [ast.Pass()]
+
+    def _otherwise(self, node: Any) -> Lines:
+        return self.suite(node.else_clause) if node.else_clause is not None else []
+
+    def statements(self, node: Any) -> None:
+        for inner in statements(node):
+            self.statement(inner)
+
+    def statement(self, node: Any) -> None:
+        for base in type(node).__mro__:
+            method: Callable[[Any], None] | None = getattr(self, f"_{base.__name__}", None)
+            if method is not None:
+                method(node)
+                return
+        raise stop(f"uses `{self.brief(node)}`, which has no Python form", node)
+
+    def _PassStatNode(self, node: Any) -> None:
+        pass
+
+    _CImportStatNode = _FromCImportStatNode = _CTypeDefNode = _FusedTypeNode = _CStructOrUnionDefNode = _PassStatNode
+
+    def _BreakStatNode(self, node: Any) -> None:
+        self.put(ast.Break())
+
+    def _ContinueStatNode(self, node: Any) -> None:
+        self.put(ast.Continue())
+
+    def _GlobalNode(self, node: Any) -> None:
+        self.put(ast.Global([str(name) for name in node.names]))
+
+    def _CVarDefNode(self, node: Any) -> None:
+        for declarator in node.declarators:
+            base = declarator
+            while kind(base) != "CNameDeclaratorNode":
+                base = base.base
+            name, t = str(base.name), self.cell.types.declared(node.base_type, declarator)
+            if self.routine is not None:
+                self.declare(name, t)
+            if t.kind == "p":
+                raise stop(f"uses the pointer `{name}`", node)
+            if base.default is not None:
+                self.put(assign(name, self.stored(base.default, t)))
+            elif t.kind in "asV" and (t.kind != "a" or t.length is not None):
+                self.put(assign(name, zero(t)))
+            elif self.routine is None:
+                self.put(assign(name, zero(t) if t.arithmetic else ast.Constant(None)))
+
+    def stored(self, node: Any, t: CType) -> Expr:
+        """A value as it is put into a variable of type ``t``."""
+        if t.kind == "a" and t.length is not None and kind(node) in ("ListNode", "TupleNode"):
+            return Expr(ast.List([self.stored(item, t.of or OBJECT).node for item in node.args]), t)
+        if t.kind == "s" and kind(node) == "DictNode":
+            of = dict(t.fields)
+            pairs = ((str(p.key.value), p.value) for p in node.key_value_pairs)
+            return Expr(call("SimpleNamespace", **{n: self.stored(v, of[n]) for n, v in pairs}), t)
+        if t.kind == "t" and kind(node) == "TupleNode" and len(node.args) == len(t.fields):
+            parts = [self.stored(v, of).node for v, (_, of) in zip(node.args, t.fields, strict=True)]
+            return Expr(ast.Tuple(parts), t)
+        return self.convert(self.value_for(node, t), t, node=node, final=True)
+
+    def _SingleAssignmentNode(self, node: Any) -> None:
+        target, value = node.lhs, node.rhs
+        if kind(value) == "ImportNode":
+            name, module = str(target.name), str(value.module_name.value)
+            self.put(ast.Import([ast.alias(module, name if name != module else None)]))
+            return
+        if self._is_declare(value):
+            if len(value.args) < 2:
+                return
+            value = value.args[1]
+        if kind(target) in ("TupleNode", "ListNode"):
+            self._unpack(target, value)
+        elif not (kind(target) in ("SliceIndexNode", "IndexNode") and self._fills(target, value)):
+            place = self.place(target)
+            self.put(assign(place, self.stored(value, place.type)))
+
+    def _unpack(self, target: Any, value: Any) -> None:
+        places = [self.place(inner) for inner in target.args]
+        if kind(value) in ("TupleNode", "ListNode") and len(value.args) == len(places):
+            right = ast.Tuple([self.stored(v, p.type).node for v, p in zip(value.args, places, strict=True)])
+            self.put(assign(ast.Tuple([p.node for p in places]), right))
+        else:
+            self.put(assign(ast.Tuple([p.node for p in places]), self.settled(value)))
+
+    def _fills(self, target: Any, value: Any) -> bool:
+        """``a[:] = x``: one number into every element of a list."""
+        base = self.settled(target.base)
+        index = getattr(target, "index", None)
+        whole = kind(target) == "SliceIndexNode" or kind(index) == "SliceNode" or kind(index) == "EllipsisNode"
+        if not whole or not self.in_lists(base.type):
+            return False
+        e = self.settled(value)
+        if base.type.of is None or not base.type.of.arithmetic:
+            raise stop(f"fills a part of an array: `{self.brief(target)}`", target)
+        part = python("{}[:]", base) if kind(index) == "EllipsisNode" else self.settled(target).node
+        if e.type.arithmetic:
+            self.put(statement("{0} = [{1}] * len({0})", part, self.convert(e, base.type.of)))
+        else:
+            self.put(assign(part, e))
+        return True
+
+    def place(self, node: Any) -> Expr:
+        """What can be assigned to."""
+        match kind(node):
+            case "NameNode":
+                name = str(node.name)
+                if name in self.variables:
+                    return Expr(ast.Name(name), self.variables[name].type)
+                if name in self.untyped:
+                    return Expr(ast.Name(name), self.untyped[name] or OBJECT)
+                if name in self.cell.constants:
+                    self.cell.names_used.add(name)
+                    return Expr(ast.Name(name), self.cell.constant_type(name))
+                return Expr(ast.Name(name), OBJECT)
+            case "IndexNode" | "SliceIndexNode" | "AttributeNode":
+                return self.value(node)
+            case "StarredUnpackingNode":
+                return Expr(ast.Starred(self.place(node.target).node), OBJECT)
+            case "TupleNode" | "ListNode":
+                return Expr(ast.Tuple([self.place(inner).node for inner in node.args]), OBJECT)
+        raise stop(f"assigns to `{self.brief(node)}`", node)
+
+    def _CascadedAssignmentNode(self, node: Any) -> None:
+        places = [self.place(target) for target in node.lhs_list]
+        if len({p.type for p in places}) == 1 or not self.checked:
+            e = self.stored(node.rhs, places[0].type)
+            self.put(ast.Assign([p.node for p in places], e.node))
+            return
+        for place in places:
+            self.put(assign(place, self.stored(node.rhs, place.type)))
+
+    def _InPlaceAssignmentNode(self, node: Any) -> None:
+        op = str(node.operator)
+        place = self.place(node.lhs)
+        value = self.value(node.rhs)
+        if place.type.arithmetic and value.type.kind != "V":
+            e = self.operate(op, self.value(node.lhs), value, node)
+            whole = self.convert(e, place.type, node=node, final=True)
+            if self.checked or e.loose or (op == "/" and e.type.integral):
+                self.put(assign(place, whole))
+                return
+        self.put(ast.AugAssign(place.node, OPERATORS[op](), self.settle(value).node))  # type: ignore[arg-type]
+
+    def _ExprStatNode(self, node: Any) -> None:
+        inner = node.expr
+        nothing = ("UnicodeNode", "StringNode", "BytesNode", "NameNode", "EllipsisNode", "NoneNode")
+        if kind(inner) in nothing or self._is_declare(inner):
+            return
+        line = self.vector_statement(inner)
+        if line is None:
+            line = ast.Expr(self.value(inner).node)
+        if not (isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant) and line.value.value is None):
+            self.put(line)
+
+    def _ReturnStatNode(self, node: Any) -> None:
+        self.put(result([*(self._returned(node.value) if node.value is not None else []), *self.results]))
+
+    def _returned(self, node: Any) -> list[ast.expr]:
+        t = self.returns
+        if isinstance(t, tuple) and len(t) > 1 and kind(node) == "TupleNode":
+            return [self.stored(v, of).node for v, of in zip(node.args, t, strict=False)]
+        if isinstance(t, tuple):
+            t = t[0] if len(t) == 1 else OBJECT
+        e = self.settled(node) if t is None or t.kind == "v" else self.stored(node, t)
+        nothing = isinstance(e.node, ast.Constant) and e.node.value is None
+        return [] if nothing and self.results else [e.node]
+
+    def _RaiseStatNode(self, node: Any) -> None:
+        if node.exc_type is None:
+            self.put(ast.Raise())
+            return
+        e = self.settled(node.exc_type).node
+        self.put(ast.Raise(e if node.exc_value is None else call(e, self.settled(node.exc_value))))
+
+    def _ReraiseStatNode(self, node: Any) -> None:
+        self.put(ast.Raise())
+
+    def _AssertStatNode(self, node: Any) -> None:
+        message = self.settled(node.value).node if node.value is not None else None
+        self.put(ast.Assert(self.settled(node.condition).node, message))
+
+    def _DelStatNode(self, node: Any) -> None:
+        self.put(ast.Delete([self.settled(a).node for a in node.args]))
+
+    # -- control flow -----------------------------------------------------------------------------
 
     def _IfStatNode(self, node: Any) -> None:
-        word = "if"
+        branches: list[tuple[ast.expr, Lines]] = []
+        last: Any = node.else_clause
         for clause in node.if_clauses:
             test = self.settled(clause.condition)
-            known = folded(test)
-            if known is False:
+            truth = folded(test)
+            if truth is False:
                 continue
-            if known is True:
-                self._otherwise(clause.body, first=word == "if")
-                return
-            self.put(f"{word} {test.text}:")
-            self.block(clause.body)
-            word = "elif"
-        if node.else_clause is not None:
-            self._otherwise(node.else_clause, first=word == "if")
-
-    def _otherwise(self, body: Any, *, first: bool) -> None:
-        if first:
-            for inner in statements(body):
-                self.statement(inner)
-        else:
-            self.put("else:")
-            self.block(body)
+            if truth is True:
+                last = clause.body
+                break
+            branches.append((test.node, self.suite(clause.body)))
+        if not branches:
+            self.statements(last)
+            return
+        other = self.suite(last) if last is not None else []
+        for condition, body in reversed(branches):
+            other = [ast.If(condition, body, other)]
+        self.lines += other
 
     def _WhileStatNode(self, node: Any) -> None:
-        self.put(f"while {self.settled(node.condition).text}:")
-        self.block(node.body)
-        self._else(node)
-
-    def _else(self, node: Any) -> None:
-        if node.else_clause is not None:
-            self.put("else:")
-            self.block(node.else_clause)
+        test = self.settled(node.condition).node
+        self.put(ast.While(test, self.suite(node.body), self._otherwise(node)))
 
     def _ForInStatNode(self, node: Any) -> None:
         sequence = node.iterator.sequence
-        if self.is_range(sequence):
+        if self._is_range(sequence):
             general = kind(sequence) == "GeneralCallNode"
             args = sequence.positional_args.args if general else sequence.args
             self._counted(node, [self.value(a) for a in args])
@@ -64,102 +363,86 @@ class Body(Statements):
         e = self.settled(sequence)
         if e.type.kind == "p":
             raise stop(f"goes through the pointer `{e.text}`", node)
-        target = self.place(node.target)
-        text = target.text[1:-1] if kind(node.target) == "TupleNode" else target.text
-        self.put(f"for {text} in {e.text}:")
-        self.block(node.body)
-        self._else(node)
+        target = self.place(node.target).node
+        self.put(ast.For(target, e.node, self.suite(node.body), self._otherwise(node)))
 
     def _counted(self, node: Any, bounds: list[Expr]) -> None:
         """A loop over a range; its counter needs no wrapping while the bounds say how far it goes."""
         name = dotted(node.target)
         bounds = [self.settle(b) for b in bounds]
-        found = self.variables.get(name)
+        counter = self.variables.get(name)
         alone = sum(n == name and kind(s) != "ForInStatNode" for n, s in assigned_names(node.body)) == 0
-        if found is not None and found.type.integral and alone and all(b.type.integral for b in bounds):
+        if counter is not None and counter.type.integral and alone and all(b.type.integral for b in bounds):
             ends = [end for b in bounds[:2] for end in b.range] + ([0] if len(bounds) == 1 else [])
-            low, high = max(min(ends), found.type.low), min(max(ends), found.type.high)
-            self.variables[name] = replace(found, low=low, high=high)
-        self.put(f"for {self.place(node.target).text} in range({', '.join(b.text for b in bounds)}):")
-        self.block(node.body)
-        if found is not None:
-            self.variables[name] = found
-        self._else(node)
+            low, high = max(min(ends), counter.type.low), min(max(ends), counter.type.high)
+            self.variables[name] = replace(counter, low=low, high=high)
+        target, body = self.place(node.target).node, self.suite(node.body)
+        if counter is not None:
+            self.variables[name] = counter
+        self.put(ast.For(target, call("range", *bounds), body, self._otherwise(node)))
 
     def _ForFromStatNode(self, node: Any) -> None:
-        start, end = self.settled(node.bound1), self.settled(node.bound2)
-        step = self.settled(node.step) if node.step is not None else None
-        down = ">" in node.relation1
-        first = start if "=" in node.relation1 else self.operate("-" if down else "+", start, _ONE, node)
-        last = end if "=" not in node.relation2 else self.operate("-" if down else "+", end, _ONE, node)
-        first, last = self.settle(first), self.settle(last)
-        by = step.text if step is not None else "1"
-        zero_start = first.value == 0 and not down and by == "1"
-        bounds = [last] if zero_start else [first, last]
+        first, last = self.settled(node.bound1), self.settled(node.bound2)
+        step = self.settled(node.step) if node.step is not None else constant(1, INT)
+        down, one = ">" in node.relation1, constant(1, INT)
+        if "=" not in node.relation1:
+            first = self.settle(self.operate("-" if down else "+", first, one, node))
+        if "=" in node.relation2:
+            last = self.settle(self.operate("-" if down else "+", last, one, node))
+        bounds = [first, last]
         if down:
-            bounds.append(Expr(f"-{by}", last.type))
-        elif by != "1" and step is not None:
+            bounds.append(Expr(python("-{}", step), last.type))
+        elif step.value != 1:
             bounds.append(step)
+        elif first.value == 0:
+            bounds = [last]
         self._counted(node, bounds)
 
     def _WithStatNode(self, node: Any) -> None:
         manager = node.manager
-        call = manager.function if kind(manager) in ("SimpleCallNode", "GeneralCallNode") else manager
-        root = dotted(call).partition(".")[0]
-        if root in ("nogil", "gil") or self.own.types.cimports.get(root, "").startswith("cython"):
-            for inner in statements(node.body):
-                self.statement(inner)
+        callee = manager.function if kind(manager) in ("SimpleCallNode", "GeneralCallNode") else manager
+        root = dotted(callee).partition(".")[0]
+        if root in ("nogil", "gil") or self.cell.types.cimports.get(root, "").startswith("cython"):
+            self.statements(node.body)
             return
-        text = self.settled(manager).text
-        self.put(f"with {text}" + (f" as {self.place(node.target).text}:" if node.target is not None else ":"))
-        self.block(node.body)
+        target = self.place(node.target).node if node.target is not None else None
+        self.put(ast.With([ast.withitem(self.settled(manager).node, target)], self.suite(node.body)))
 
     def _GILStatNode(self, node: Any) -> None:
-        for inner in statements(node.body):
-            self.statement(inner)
+        self.statements(node.body)
 
     def _TryExceptStatNode(self, node: Any) -> None:
-        self.put("try:")
-        self.block(node.body)
+        body, handlers = self.suite(node.body), []
         for clause in node.except_clauses:
-            text = "except"
-            if clause.pattern:
-                names = [self.settled(p).text for p in clause.pattern]
-                text += f" {names[0]}" if len(names) == 1 else f" ({', '.join(names)})"
-            if clause.target is not None:
-                text += f" as {self.place(clause.target).text}"
-            self.put(f"{text}:")
-            self.block(clause.body)
-        self._else(node)
+            names = [self.settled(p) for p in clause.pattern or ()]
+            target = self.place(clause.target).text if clause.target is not None else None
+            handlers.append(ast.ExceptHandler(tuple_of(names) if names else None, target, self.suite(clause.body)))
+        self.put(ast.Try(body, handlers, self._otherwise(node), []))
 
     def _TryFinallyStatNode(self, node: Any) -> None:
-        self.put("try:")
-        self.block(node.body)
-        self.put("finally:")
-        self.block(node.finally_clause)
+        self.put(ast.Try(self.suite(node.body), [], [], self.suite(node.finally_clause)))
 
     def _FromImportStatNode(self, node: Any) -> None:
         module = str(node.module.module_name.value)
         if module.partition(".")[0] != "cython":
-            names = ", ".join(name if name == t.name else f"{name} as {t.name}" for name, t in node.items)
-            self.put(f"from {module} import {names}")
+            names = [ast.alias(str(name), str(t.name) if name != t.name else None) for name, t in node.items]
+            self.put(ast.ImportFrom(module, names, 0))
 
     def _DefNode(self, node: Any) -> None:
         """A function inside, whose own names are Python objects where they have no type."""
         if node.star_arg or node.starstar_arg or node.decorators:
             raise stop("defines a function inside", node)
         around = self.variables, self.untyped, self.returns, self.results
-        names = []
-        for argument in node.args:
-            default = "" if argument.default is None else f"={self.settled(argument.default).text}"
-            names.append(declared_name(argument.declarator) + default)
-        self.put(f"def {node.name}({', '.join(names)}):")
+        parameters = [
+            declared_name(a.declarator) + ("" if a.default is None else f"={self.settled(a.default).text}")
+            for a in node.args
+        ]
         self.variables, self.returns, self.results = dict(self.variables), None, ()
         for argument in node.args:
             self.declare(declared_name(argument.declarator), OBJECT)
         own = {name: OBJECT for name, _ in assigned_names(node.body) if name not in self.variables}
         self.untyped = {**self.untyped, **own}
-        self.block(node.body)
+        self.put(define(str(node.name), parameters, self.suite(node.body)))
         self.variables, self.untyped, self.returns, self.results = around
 
     def _PyClassDefNode(self, node: Any) -> None:

@@ -8,14 +8,15 @@ from typing import Any
 
 from ..c_arithmetic import CType
 from ..math_names import CONSTANTS, KNOWN
+from ..value import Stop
 from .cython_tree import assigned_names, dotted, kind, statements, stop, walk
 from .cython_types import OBJECT, Types, declared_name
 
-__all__ = ["Cell", "Given", "Import", "Routine"]
+__all__ = ["Cell", "Import", "Parameter", "Routine"]
 
 
 @dataclass(frozen=True)
-class Given:
+class Parameter:
     """One parameter: its name, what stands for its type, and its default."""
 
     name: str
@@ -37,7 +38,7 @@ class Routine:
     name: str
     node: Any
     line: int
-    given: tuple[Given, ...]
+    parameters: tuple[Parameter, ...]
     returns: Any
     annotated: bool
     locals: Mapping[str, Any]
@@ -75,7 +76,7 @@ class Cell:
     # What the text being written has asked for.
     helpers: set[str] = field(default_factory=set)
     routines: dict[str, Routine] = field(default_factory=dict)
-    wanted: set[str] = field(default_factory=set)
+    names_used: set[str] = field(default_factory=set)
     imported: dict[str, str] = field(default_factory=dict)
     truncates: bool = False
 
@@ -92,13 +93,13 @@ class Cell:
 
     def forget(self, fused: Mapping[str, str], *, lists: bool) -> None:
         """Ready for another text."""
-        self.helpers, self.routines, self.wanted, self.imported, self.truncates = set(), {}, set(), {}, False
+        self.helpers, self.routines, self.names_used, self.imported, self.truncates = set(), {}, set(), {}, False
         self.types.fused = {name.rpartition(".")[2]: chosen for name, chosen in fused.items()}
         self.lists = lists
 
     def constant_type(self, name: str) -> CType:
-        found = self.constants[name]
-        return found if isinstance(found, CType) else self.types.declared(*found)
+        declared = self.constants[name]
+        return declared if isinstance(declared, CType) else self.types.declared(*declared)
 
     def _statement(self, node: Any) -> None:
         match kind(node):
@@ -216,9 +217,7 @@ class Cell:
     def find(self, name: str, line: int) -> Routine:
         routines = self.functions.get(name, [])
         if not routines:
-            made = stop(f"cannot be found in the cell under the name `{name}`", None)
-            made.row = line
-            raise made
+            raise Stop(f"cannot be found in the cell under the name `{name}`", line)
         return min(routines, key=lambda routine: abs(routine.line - line))
 
 
@@ -236,7 +235,7 @@ def _routine(node: Any) -> Routine:
             raise stop("gives a pointer back", node)
         declarator = declarator.base
     arguments = declarator.args if c_function else node.args
-    given = tuple(_given(a, position, c_function=c_function) for position, a in enumerate(arguments))
+    parameters = tuple(_parameter(a, position, c_function=c_function) for position, a in enumerate(arguments))
     annotation = None if c_function else node.return_type_annotation
     returns = node.base_type if c_function else annotation or marks.get("returns")
     typed = c_function or "cfunc" in marks or "ccall" in marks
@@ -244,7 +243,7 @@ def _routine(node: Any) -> Routine:
         name=declared_name(declarator) if c_function else str(node.name),
         node=node,
         line=(declarator or node).pos[1],
-        given=given,
+        parameters=parameters,
         returns=returns,
         annotated=not c_function,
         locals=marks.get("locals") or {},
@@ -254,14 +253,14 @@ def _routine(node: Any) -> Routine:
     )
 
 
-def _given(node: Any, position: int, *, c_function: bool) -> Given:
+def _parameter(node: Any, position: int, *, c_function: bool) -> Parameter:
     name = declared_name(node.declarator)
     base, declarator = node.base_type, node.declarator
     if not name:  # `cdef f(x)`: the parser takes a lone word for a type
         name, base = str(base.name or f"unused{position}"), None
     if kind(base) == "CSimpleBaseTypeNode" and base.name is None:
         base = None
-    return Given(name, base, declarator, node.annotation, node.default, bool(node.kw_only))
+    return Parameter(name, base, declarator, node.annotation, node.default, bool(node.kw_only))
 
 
 def _decorators(node: Any) -> dict[str, Any]:

@@ -37,9 +37,7 @@ def parse(source: str, *, cplus: bool, directives: Mapping[str, Any]) -> Any:
 
 def stop(reason: str, node: Any) -> Stop:
     """The exception for what has no Python form, with the node's line (1-based) as its row."""
-    made = Stop(reason)
-    made.row = node.pos[1] if node is not None and node.pos else 0
-    return made
+    return Stop(reason, node.pos[1] if node is not None and node.pos else 0)
 
 
 def kind(node: Any) -> str:

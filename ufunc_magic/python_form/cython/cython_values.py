@@ -1,32 +1,301 @@
-"""Cython's expressions as Python's: operators, casts, subscripts, comprehensions."""
+"""Cython's expressions as Python's: plain in the text that is timed, with C's answers in the checked one.
+
+Where an operand is a Python object, Cython itself uses Python's operators, and so does every text.  The rules
+are those of Cython's directives ``cdivision``, ``cpow`` and ``language_level``; conversions and wrapping of C
+integers are those of C.
+"""
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..c_arithmetic import BOOL, CType
-from ..value import AND, ATOM, COMPARE, NOT, OR, TERNARY, Expr, Variable
-from .cython_names import Names
+from ..arithmetic_expressions import COMPARISONS, Arithmetic, constant, header_constant, length
+from ..c_arithmetic import BOOL, COMPLEX, DOUBLE, FLOAT, INT, LONG, CType, promoted, usual
+from ..math_names import HELPERS
+from ..value import Expr, Spelled, Variable, call, negation, number, operation, python
+from .cython_cell import Cell, Routine
 from .cython_tree import dotted, kind, stop
 from .cython_types import INDEX, OBJECT, declared_name
 
-__all__ = ["Values", "folded"]
+__all__ = ["OWN_HELPERS", "Unknown", "Values", "folded"]
+
+#: Builtins that a text may use by name, beside those that are called.
+BUILTINS = frozenset(
+    "True False None NotImplemented Exception ValueError TypeError ZeroDivisionError OverflowError IndexError "
+    "KeyError ArithmeticError AssertionError RuntimeError StopIteration AttributeError MemoryError LookupError "
+    "FloatingPointError int float bool complex str list tuple dict set bytes object range "
+    "len abs min max sum print sorted".split()
+)
+
+#: Constants from here on are taken for those of a hash or a random number generator.
+_MIXING = 1 << 14
+#: No array has more elements.
+_MOST = 1 << 48
+
+#: Functions that a checked text brings along, beside C's.
+OWN_HELPERS = {
+    "_as_int": (
+        "def _as_int(x, low, high):\n    x = x.__index__()\n    if not low <= x <= high:\n"
+        '        raise OverflowError("value too large to convert")\n    return x\n'
+    ),
+    "_power": (
+        "def _power(x, y):\n    if x < 0 and y == y and y != math.floor(y):\n"
+        '        raise TypeError("the result is complex")\n    return math.pow(x, y)\n'
+    ),
+    "_int_power": "def _int_power(x, y):\n    return pow(x, y, 1 << 128) if y >= 0 else 0\n",
+    "_modulo": (
+        'def _modulo(x, y):\n    if y == 0:\n        raise ZeroDivisionError("float divmod()")\n'
+        "    r = math.fmod(x, y)\n    return r + (r != 0 and (r < 0) != (y < 0))*y\n"
+    ),
+    **HELPERS,
+}
 
 
-class Values(Names):
-    """Translates what can be read; calls are in the class that builds on this one."""
+class Unknown(Exception):
+    """Internal: the type of an untyped variable is not known yet."""
+
+
+class Values(Arithmetic):
+    """Translates what can be read, but calls.  ``directives`` are the function's."""
+
+    stop = staticmethod(stop)
+
+    def __init__(self, cell: Cell, *, checked: bool, directives: Mapping[str, Any]) -> None:
+        super().__init__(cell, checked=checked)
+        self.cell = cell
+        self.cdivision = bool(directives.get("cdivision"))
+        self.cpow: bool | None = directives.get("cpow")
+        self.floor_division = str(directives.get("language_level", 3)) == "2"
+        self.variables: dict[str, Variable] = {}
+        self.untyped: dict[str, CType | None] = {}
+        self.routine: Routine | None = None
+
+    def value(self, node: Any) -> Expr:
+        for base in type(node).__mro__:
+            method: Callable[[Any], Expr] | None = getattr(self, f"_{base.__name__}", None)
+            if method is not None:
+                return method(node)
+        raise stop(f"uses `{self.brief(node)}`, which has no Python form", node)
+
+    def value_for(self, node: Any, t: CType) -> Expr:
+        """The value of ``node`` where it is put into a ``t`` at once: Cython reads ``**`` differently there."""
+        if kind(node) == "PowNode" and t.arithmetic:
+            e = self._direct_power(self.value(node.operand1), self.value(node.operand2), t)
+            if e is not None:
+                return e
+        return self.value(node)
+
+    def settled(self, node: Any) -> Expr:
+        return self.settle(self.value(node))
+
+    def brief(self, node: Any) -> str:
+        """The line of the cell in which a node stands, shortened."""
+        line = self.cell.lines[node.pos[1] - 1].strip() if node.pos and node.pos[1] <= len(self.cell.lines) else ""
+        return line if len(line) <= 60 else line[:57] + "..."
+
+    # -- conversions ------------------------------------------------------------------------------
+
+    def convert(self, e: Expr, t: CType, *, node: Any = None, final: bool = False) -> Expr:
+        if t.kind == "v" or e.type.kind == "v":
+            raise stop("uses the value of a function that has none", node)
+        if "p" in (t.kind, e.type.kind):
+            raise stop("uses a pointer", node)
+        if t.kind == "o":
+            return replace(self.settle(e), type=OBJECT, low=None, high=None)
+        if not t.arithmetic:
+            if e.type.kind == "s" and t.kind == "s":
+                return Expr(python("SimpleNamespace(**vars({}))", e), t)  # a structure is copied
+            if e.type.kind != t.kind and not {e.type.kind, t.kind} <= set("oanVt"):
+                raise stop("mixes numbers and structures", node)
+            return replace(e, type=t)
+        if e.type.kind == "o":
+            return self._from_object(e, t)
+        if not e.type.arithmetic:
+            raise stop("uses an array or a structure where a number is expected", node)
+        if not self.checked:
+            e = self.settle(e)
+            return e if e.type == t else replace(e, type=t, low=None, high=None)
+        return super().convert(e, t, node=None, final=final)
+
+    def _from_object(self, e: Expr, t: CType) -> Expr:
+        if not self.checked:
+            return replace(e, type=t)
+        match t.kind:
+            case "b":
+                return Expr(call("bool", e), BOOL, truth=True)
+            case "i" | "u":
+                return Expr(call(self.helper("_as_int"), e, t.low, t.high), t)
+            case "f":
+                return self.rounded(Expr(call("float", e), t))
+        return Expr(call("complex", e), t)
+
+    def cast(self, e: Expr, t: CType, node: Any) -> Expr:
+        """``<t>e``."""
+        if self.checked or e.type.kind not in "biufco" or not t.arithmetic:
+            return self.convert(e, t, node=node)
+        e = self.settle(e)
+        match t.kind:
+            case "b":
+                return e if e.truth else Expr(call("bool", e), t, truth=True)
+            case "i" | "u" if e.type.kind in "fo":
+                whole = Expr(e.node if e.whole else call("int", e), t)
+                return self._narrow(whole, t) if t.kind == "u" and t.bits < 64 else whole
+            case "i" | "u":
+                fits = t.low <= e.range[0] and e.range[1] <= t.high
+                if t.kind == "u" and t.bits < e.type.bits and not fits:
+                    return self._narrow(e, t)
+                return replace(e, type=t) if fits else replace(e, type=t, low=None, high=None)
+            case "f" if e.type.integral or e.whole or e.type.kind == "o":
+                if e.value is not None:
+                    return Expr(number(float(e.value)), t, value=float(e.value))
+                return Expr(call("float", e), t)
+            case "c" if e.type.kind != "c":
+                return Expr(call("complex", e), t)
+        return replace(e, type=t)
+
+    def _narrow(self, e: Expr, t: CType) -> Expr:
+        return Expr(operation("&", e, number(Spelled(t.high, f"{t.high:#x}"))), t)
+
+    def common(self, left: CType, right: CType) -> CType:
+        """The type that holds either of two values."""
+        if left == right:
+            return left
+        if left.arithmetic and right.arithmetic:
+            t = usual(left, right)
+            return INT if t == BOOL else t
+        return OBJECT
+
+    # -- operators --------------------------------------------------------------------------------
+
+    def operate(self, op: str, left: Expr, right: Expr, node: Any) -> Expr:
+        """``left op right`` for every operator but ``and``, ``or``."""
+        if op in COMPARISONS:
+            return self._comparison(op, left, right)
+        for e in (left, right):
+            if e.type.kind in "pvs":
+                raise stop("calculates with a pointer or a structure", node)
+        if not (left.type.arithmetic and right.type.arithmetic):
+            return self._plain(op, left, right, OBJECT)
+        both = left.type.integral and right.type.integral
+        if op == "/" and both and (self.floor_division or self.cdivision):  # cdivision is C's division of integers too
+            op = "//"
+        match op:
+            case "/":
+                return self._quotient(left, right)
+            case "//" | "%":
+                return self._divided(op, left, right, both=both)
+            case "**":
+                return self._raised(left, right)
+            case "@":
+                raise stop("multiplies numbers as matrices", node)
+        if op not in ("+", "-", "*") and not both:
+            raise stop(f"applies `{op}` to a number that is no integer", node)
+        if both:
+            return self.integer(op, left, right) if self.checked else self._unchecked(op, left, right)
+        return self.rounded(self._plain(op, left, right, _float_type(left, right)))
+
+    def _plain(self, op: str, left: Expr, right: Expr, t: CType) -> Expr:
+        return Expr(operation(op, self.settle(left), self.settle(right)), t)
+
+    def _comparison(self, op: str, left: Expr, right: Expr) -> Expr:
+        objects = not (left.type.arithmetic and right.type.arithmetic)
+        if self.checked and not objects:
+            return replace(self.compare(op, left, right), type=BOOL)
+        return replace(self._plain(op, left, right, OBJECT if objects else BOOL), truth=True)
+
+    def _unchecked(self, op: str, left: Expr, right: Expr) -> Expr:
+        """C integers in the text that is timed: masked only where hashes and random numbers live on it."""
+        t = promoted(left.type) if op in ("<<", ">>") else usual(left.type, right.type)
+        loose = left.loose or right.loose
+        if op in ("&", "^", "|", ">>"):
+            if op == ">>" or (op != "&" and loose):
+                return self._plain(op, left, right, t)
+            return Expr(operation(op, left, right), t, loose=loose)
+        largest = max((abs(x.value) for x in (left, right) if isinstance(x.value, int)), default=0)
+        least = {"*": _MIXING, "+": _MIXING**2}.get(op, t.high)
+        mixing = (op == "<<" and left.value is None) or largest >= least
+        return Expr(operation(op, left, right), t, loose=t.kind == "u" and (loose or mixing))
+
+    def _quotient(self, left: Expr, right: Expr) -> Expr:
+        t = _float_type(left, right)
+        t = DOUBLE if t.integral else t
+        if self.checked and self.cdivision and not right.value:
+            name = "_cdiv" if t.kind == "c" else "_fdiv"
+            return self.rounded(Expr(call(name, self.settle(left), self.settle(right)), t))
+        return self.rounded(self._plain("/", left, right, t))
+
+    def _divided(self, op: str, left: Expr, right: Expr, *, both: bool) -> Expr:
+        t = usual(left.type, right.type)
+        if both and self.cdivision:
+            self.cell.truncates = self.cell.truncates or t.kind == "i"
+        if not self.checked:
+            return self._plain(op, left, right, t)
+        if both:
+            left, right = self.to_integer(left, t), self.to_integer(right, t)
+            if self.cdivision:
+                return self.divide("/" if op == "//" else op, left, right, t)
+            e = self._plain(op, left, right, t)
+            (a, b), (c, d) = left.range, right.range
+            if op == "%":
+                return replace(e, low=min(c + 1, 0), high=max(d - 1, 0))
+            most = max(abs(a), abs(b))
+            return replace(e, low=0 if a >= 0 and c >= 0 else max(-most, t.low), high=min(most, t.high))
+        if op == "%":
+            name = "math.fmod" if self.cdivision else self.helper("_modulo")
+            return self.rounded(Expr(call(name, self.settle(left), self.settle(right)), t))
+        return self.rounded(Expr(call("_floor", self._quotient(left, right)), t))
+
+    def _raised(self, left: Expr, right: Expr, *, cpow: bool | None = None) -> Expr:
+        """``left ** right``; without ``cpow`` the result may be a fraction or complex, as in Python."""
+        cpow = self.cpow if cpow is None else cpow
+        left, right = self.settle(left), self.settle(right)
+        t = usual(left.type, right.type)
+        if t.integral and (isinstance(right.value, int) or isinstance(left.value, int)):
+            t = usual(t, LONG)  # Cython's literals are long
+        if t.integral and not cpow and (right.type.kind == "i" if right.value is None else right.value < 0):
+            t = DOUBLE
+        if t.integral:
+            return self._integer_power(left, right, t)
+        if not self.checked:
+            # Python's integers would grow without end where Cython calculates in double.
+            endless = left.type.integral and right.type.integral and right.value is None
+            return self._plain("**", Expr(call("float", left), DOUBLE) if endless else left, right, t)
+        if t.kind == "c":
+            return Expr(call("_cpow", left, right), t)
+        whole = right.type.integral or (isinstance(right.value, int | float) and float(right.value).is_integer())
+        positive = left.type.kind == "u" or (left.value is not None and left.value >= 0)
+        name = "math.pow" if whole or positive or cpow else self.helper("_power")
+        return self.rounded(Expr(call(name, left, right), t))
+
+    def _integer_power(self, left: Expr, right: Expr, t: CType) -> Expr:
+        if not isinstance(right.value, int) or not 0 <= right.value <= 64:
+            return Expr(call(self.helper("_int_power"), left, right), t, loose=True)
+        e = self._plain("**", left, right, t)
+        if not self.checked:
+            return e
+        ends = [end**right.value for end in left.range]
+        if max(map(abs, ends)) > t.high:
+            return replace(e, loose=True)
+        return replace(e, low=min(*ends, 0), high=max(*ends, 0))
+
+    def _direct_power(self, left: Expr, right: Expr, t: CType) -> Expr | None:
+        """``left ** right`` where it goes straight into a C number: C's own power, if ``cpow`` is not given."""
+        both = left.type.integral and right.type.integral
+        if self.cpow is not None or t.kind not in "fiu" or not {left.type.kind, right.type.kind} <= set("fiub"):
+            return None
+        return self._raised(left, right, cpow=True) if both == (t.kind != "f") else None
 
     def _BinopNode(self, node: Any) -> Expr:
         left, right = self.value(node.operand1), self.value(node.operand2)
-        return self.operate(str(node.operator), left, right, node, spaced=self.spaced(node))
+        return self.operate(str(node.operator), left, right, node)
 
     def _BoolBinopNode(self, node: Any) -> Expr:
-        word = str(node.operator)
         left, right = self.settled(node.operand1), self.settled(node.operand2)
-        level = AND if word == "and" else OR
-        text = f"{left.at(level)} {word} {right.at(level + 1)}"
-        return Expr(text, self.common(left.type, right.type), level, truth=left.truth and right.truth)
+        both = left.truth and right.truth
+        return Expr(operation(str(node.operator), left, right), self.common(left.type, right.type), truth=both)
 
     def _PrimaryCmpNode(self, node: Any) -> Expr:
         left = self.value(node.operand1)
@@ -37,29 +306,35 @@ class Values(Names):
             left, item = right, item.cascade
         if len(parts) == 1:
             return parts[0]
+        nodes: list[Any] = [p.node for p in parts]
         if all(p.type.kind in "bo" and not self.checked for p in parts):
-            text = parts[0].text + "".join(p.text[len(self._head(p)) :] for p in parts[1:])
-            return Expr(text, parts[0].type, COMPARE, truth=True)
-        return Expr(" and ".join(p.at(AND + 1) for p in parts), BOOL, AND, truth=True)
-
-    def _head(self, e: Expr) -> str:
-        return e.parts[0] if e.parts else ""
+            chain = ast.Compare(nodes[0].left, [n.ops[0] for n in nodes], [n.comparators[0] for n in nodes])
+            return Expr(chain, parts[0].type, truth=True)
+        return Expr(ast.BoolOp(ast.And(), nodes), BOOL, truth=True)
 
     def _compared(self, op: str, left: Expr, right: Expr) -> Expr:
         op = {"not_in": "not in", "is_not": "is not", "<>": "!="}.get(op, op)
         if op in ("in", "not in", "is", "is not"):
-            left, right = self.settle(left), self.settle(right)
-            text = f"{left.at(COMPARE + 1)} {op} {right.at(COMPARE + 1)}"
-            return Expr(text, BOOL, COMPARE, truth=True, parts=(left.at(COMPARE + 1), op, right.text))
-        made = self.comparison(op, left, right)
-        return replace(made, parts=(self.settle(left).at(COMPARE + 1), op, right.text))
+            return replace(self._plain(op, left, right, BOOL), truth=True)
+        return self._comparison(op, left, right)
 
     def _NotNode(self, node: Any) -> Expr:
         e = self.settled(node.operand)
-        return Expr(f"not {e.at(NOT)}", BOOL, NOT, low=0, high=1, truth=True, value=folded(e, negated=True))
+        return Expr(negation(e), BOOL, low=0, high=1, truth=True, value=folded(e, negated=True))
 
     def _UnopNode(self, node: Any) -> Expr:
-        return self.signed(str(node.operator), self.value(node.operand))
+        """``-e``, ``+e`` and ``~e``."""
+        op, e = str(node.operator), self.value(node.operand)
+        if op == "-" and e.type.arithmetic and self.checked:
+            return self.negative(e)
+        e = self.settle(e)
+        t = promoted(e.type) if e.type.arithmetic else OBJECT
+        if op == "~" and self.checked and t.integral:
+            flipped = Expr(python("~int({})" if e.truth else "~{}", e), t, loose=True)
+            low, high = e.range
+            return flipped if t.kind == "u" else replace(flipped, loose=False, low=~high, high=~low)
+        value = -e.value if op == "-" and e.value is not None and not e.truth else None
+        return Expr(python(f"{op}{{}}", e), t, loose=op == "~" and t.kind == "u", value=value, whole=e.whole)
 
     def _AmpersandNode(self, node: Any) -> Expr:
         raise stop(f"takes the address of {dotted(node.operand) or 'a value'}", node)
@@ -67,54 +342,225 @@ class Values(Names):
     def _CondExprNode(self, node: Any) -> Expr:
         test = self.settled(node.condition if hasattr(node, "condition") else node.test)  # Cython 3.1 calls it test
         left, right = self.value(node.true_val), self.value(node.false_val)
-        return self.chosen(test, left, right, self.common(left.type, right.type))
+        t = self.common(left.type, right.type)
+        if t.kind != "o" or not self.checked:
+            left, right = self.settle(left), self.settle(right)
+        if self.checked and t.arithmetic:
+            left, right = self.convert(left, t), self.convert(right, t)
+        return self.chosen(test, left, right, t)
 
     def _AssignmentExpressionNode(self, node: Any) -> Expr:
         e = self.settled(node.rhs)
-        return Expr(f"({node.lhs.name} := {e.text})", e.type)
+        return Expr(ast.NamedExpr(ast.Name(str(node.lhs.name)), e.node), e.type)
 
     def _TypecastNode(self, node: Any) -> Expr:
-        t = self.own.types.declared(node.base_type, node.declarator)
+        t = self.cell.types.declared(node.base_type, node.declarator)
         return self.cast(self.value_for(node.operand, t), t, node)
 
     def _SizeofTypeNode(self, node: Any) -> Expr:
-        return self.size(self.own.types.declared(node.base_type, node.declarator), node)
+        return self.sizeof(self.cell.types.declared(node.base_type, node.declarator), node)
 
     def _SizeofVarNode(self, node: Any) -> Expr:
         name = dotted(node.operand)
         if name and name not in self.variables:
-            return self.size(self.own.types.by_path(name.split("."), node), node)
-        return self.size(self.value(node.operand).type, node)
-
-    def size(self, t: CType, node: Any) -> Expr:
-        if t.size is None:
-            raise stop(f"asks for a size that Python does not have: `{self.text(node)}`", node)
-        return Expr(str(t.size), CType("u", 64), low=t.size, high=t.size, value=t.size)
+            return self.sizeof(self.cell.types.by_path(name.split("."), node), node)
+        return self.sizeof(self.value(node.operand).type, node)
 
     def _NullNode(self, node: Any) -> Expr:
         raise stop("uses NULL", node)
 
+    # -- literals ---------------------------------------------------------------------------------
+
+    def _IntNode(self, node: Any) -> Expr:
+        text = str(node.value)
+        text = text if text.lower().startswith("0x") else text.rstrip("uUlL")
+        try:
+            value = int(text.replace("_", ""), 0)
+        except ValueError:
+            value, text = int(text, 8), ""
+        t = INT if -(1 << 31) <= value < 1 << 31 and not node.longness else LONG
+        if node.unsigned:
+            t = replace(t, kind="u")
+        elif not t.low <= value <= t.high:
+            t = CType("u", 64) if 0 <= value < 1 << 64 else OBJECT
+        return constant(value, t, text if value >= 0 and not text.isdigit() else "")
+
+    def _FloatNode(self, node: Any) -> Expr:
+        value = float(str(node.value).replace("_", ""))
+        return Expr(number(value), DOUBLE, value=value)
+
+    def _ImagNode(self, node: Any) -> Expr:
+        return Expr(python(f"{node.value}j"), COMPLEX)
+
+    def _BoolNode(self, node: Any) -> Expr:
+        value = bool(node.value)
+        return Expr(ast.Constant(value), BOOL, low=int(value), high=int(value), truth=True, value=value)
+
+    def _NoneNode(self, node: Any) -> Expr:
+        return Expr(ast.Constant(None), OBJECT)
+
+    def _EllipsisNode(self, node: Any) -> Expr:
+        return Expr(ast.Constant(...), OBJECT)
+
+    def _UnicodeNode(self, node: Any) -> Expr:
+        return Expr(ast.Constant(str(node.value)), OBJECT)
+
+    _IdentifierStringNode = _UnicodeNode
+    _StringNode = _UnicodeNode
+
+    def _BytesNode(self, node: Any) -> Expr:
+        value = bytes(node.value, "latin-1") if isinstance(node.value, str) else bytes(node.value)
+        return Expr(ast.Constant(value), OBJECT)
+
+    def _CharNode(self, node: Any) -> Expr:
+        return constant(node.value if isinstance(node.value, int) else ord(node.value), INT)
+
+    def _JoinedStrNode(self, node: Any) -> Expr:
+        template, values = "", []
+        for part in node.values:
+            if kind(part) == "FormattedValueNode":
+                spec = part.format_spec
+                written = str(spec.value) if spec is not None and hasattr(spec, "value") else ""
+                mark = f"!{part.conversion_char}" if part.conversion_char else ""
+                template += "{" + mark + (f":{written}" if written else "") + "}"
+                values.append(self.settled(part.value))
+            else:
+                template += str(part.value).replace("{", "{{").replace("}", "}}")
+        return Expr(call(ast.Attribute(ast.Constant(template), "format"), *values), OBJECT)
+
+    # -- names ------------------------------------------------------------------------------------
+
+    def _NameNode(self, node: Any) -> Expr:
+        name = str(node.name)
+        if name in self.variables:
+            return self.variables[name].expression
+        if name in self.untyped:
+            t = self.untyped[name]
+            if t is None:
+                raise Unknown
+            return Variable(name, t).expression
+        return self.outer(name, node)
+
+    def outer(self, name: str, node: Any) -> Expr:
+        """A name of the module level."""
+        cell = self.cell
+        if name in cell.enumerators:
+            cell.names_used.add(name)
+            return Expr(ast.Name(name), INT)
+        if name in cell.constants:
+            cell.names_used.add(name)
+            return Variable(name, cell.constant_type(name)).expression
+        if name in cell.imports:
+            return Expr(python(self._imported(name)), OBJECT)
+        if name in cell.types.cimports:
+            return self._c_constant(cell.types.cimports[name].rpartition(".")[2], node)
+        if name in cell.externs:
+            return self._c_constant(cell.externs[name], node)
+        if name in cell.functions:
+            cell.routines[name] = cell.functions[name][0]
+            return Expr(ast.Name(name), OBJECT)
+        if name in cell.classes:
+            raise stop(f"uses the class `{name}`", node)
+        if name in BUILTINS:
+            return Expr(ast.Name(name), OBJECT)
+        raise stop(f"uses `{name}`, which the cell does not define", node)
+
+    def _imported(self, name: str) -> str:
+        """The Python spelling of an imported name, and its import asked for.
+
+        In the checked text ``math`` is C's; what the cell imported from Python must stay Python's.
+        """
+        module = self.cell.imports[name]
+        if self.checked and module.full in ("math", "cmath"):
+            self.cell.imported[name] = f"import {module.full} as python_{module.full}"
+            return f"python_{module.full}"
+        self.cell.imported[name] = module.text
+        return name
+
+    def _c_constant(self, name: str, node: Any) -> Expr:
+        """A constant of C's headers."""
+        if name in ("pi", "e", "M_PI", "M_E"):
+            return Expr(python(f"math.{name.removeprefix('M_').lower()}"), DOUBLE)
+        e = header_constant(name)
+        if e is None:
+            raise stop(f"uses `{name}`, which comes from C", node)
+        if e.type.integral:
+            return e
+        return Expr(e.node, FLOAT if name in ("INFINITY", "NAN") else DOUBLE)
+
+    def _AttributeNode(self, node: Any) -> Expr:
+        path = dotted(node).split(".")
+        root, name = path[0], str(node.attribute)
+        local = root in self.variables or root in self.untyped
+        if root and not local and root not in self.cell.constants:
+            if root in self.cell.types.enums and len(path) == 2:
+                return self.outer(name, node)
+            if root in self.cell.imports:
+                return Expr(python(".".join([self._imported(root), *path[1:]])), OBJECT)
+            if root in self.cell.types.cimports:
+                if self.cell.types.cimports[root] == "cython" and name == "compiled":
+                    return Expr(ast.Constant(False), BOOL, truth=True, value=False)
+                return self._c_constant(name, node)
+        return self._attribute(self.settled(node.obj), name, node)
+
+    def _attribute(self, e: Expr, name: str, node: Any) -> Expr:
+        plain = ast.Attribute(e.node, name)
+        match e.type.kind:
+            case "c" if name in ("real", "imag"):
+                return Expr(plain, CType("f", e.type.bits))
+            case "s" if name in dict(e.type.fields):
+                return Expr(plain, dict(e.type.fields)[name])
+            case "a" if self.in_lists(e.type):
+                return self._list_attribute(e, name, node)
+            case "a" | "n" | "o" if name in ("size", "ndim", "shape"):
+                return Expr(plain, OBJECT if name == "shape" else INDEX, low=0, high=_MOST)
+            case "a" | "n" | "o":
+                return Expr(plain, e.type if name == "T" else OBJECT)
+        raise stop(f"uses `.{name}`: `{self.brief(node)}`", node)
+
+    def in_lists(self, t: CType) -> bool:
+        """Whether an array is a list here: those of ufuncs with core dimensions, and C arrays."""
+        return t.kind == "a" and (self.cell.lists or t.length is not None)
+
+    def _list_attribute(self, e: Expr, name: str, node: Any) -> Expr:
+        sizes = [length(e.text, axis) for axis in range(e.type.depth)]
+        match name:
+            case "shape":
+                return Expr(ast.Tuple(sizes), OBJECT)
+            case "size":
+                product = sizes[0]
+                for size in sizes[1:]:
+                    product = operation("*", product, size)
+                return Expr(product, INDEX, low=0, high=_MOST)
+            case "ndim":
+                return Expr(number(len(sizes)), INT, value=len(sizes))
+            case "T" if len(sizes) == 2:
+                return Expr(python("[list(column) for column in zip(*{})]", e), e.type)
+        raise stop(f"uses `.{name}` of an array", node)
+
     # -- sequences and subscripts -----------------------------------------------------------------
+
+    def _items(self, nodes: Any) -> list[ast.expr]:
+        return [self.settled(item).node for item in nodes]
 
     def _TupleNode(self, node: Any) -> Expr:
         values = [self.settled(item) for item in node.args]
-        inner = ", ".join(v.text for v in values) + ("," if len(values) == 1 else "")
         fields = tuple((f"f{i}", v.type) for i, v in enumerate(values))
         typed = bool(values) and all(v.type.arithmetic for v in values)
-        return Expr(f"({inner})", CType("t", fields=fields) if typed else OBJECT)
+        return Expr(ast.Tuple([v.node for v in values]), CType("t", fields=fields) if typed else OBJECT)
 
     def _ListNode(self, node: Any) -> Expr:
-        return Expr(f"[{', '.join(self.settled(item).text for item in node.args)}]", OBJECT)
+        return Expr(ast.List(self._items(node.args)), OBJECT)
 
     def _SetNode(self, node: Any) -> Expr:
-        return Expr(f"{{{', '.join(self.settled(item).text for item in node.args)}}}", OBJECT)
+        return Expr(ast.Set(self._items(node.args)), OBJECT)
 
     def _DictNode(self, node: Any) -> Expr:
-        pairs = (f"{self.settled(p.key).text}: {self.settled(p.value).text}" for p in node.key_value_pairs)
-        return Expr(f"{{{', '.join(pairs)}}}", OBJECT)
+        keys, values = ([p.key for p in node.key_value_pairs], [p.value for p in node.key_value_pairs])
+        return Expr(ast.Dict(self._items(keys), self._items(values)), OBJECT)  # type: ignore[arg-type]
 
     def _StarredUnpackingNode(self, node: Any) -> Expr:
-        return Expr(f"*{self.settled(node.target).text}", OBJECT, TERNARY)
+        return Expr(ast.Starred(self.settled(node.target).node), OBJECT)
 
     def _IndexNode(self, node: Any) -> Expr:
         if kind(node.base) == "AttributeNode" and node.base.attribute == "shape":
@@ -123,6 +569,7 @@ class Values(Names):
                 return e
         base = self.settled(node.base)
         indices = node.index.args if kind(node.index) == "TupleNode" else [node.index]
+        of = OBJECT
         match base.type.kind:
             case "a":
                 return self._element(base, indices, node)
@@ -130,19 +577,17 @@ class Values(Names):
                 t = base.type.of or OBJECT
                 for index in indices:
                     t = OBJECT if kind(index) == "SliceNode" or t.kind not in "a" or t.of is None else t.of
-                text = ", ".join(self.subscript(index) for index in indices)
-                return Expr(f"{base.at(ATOM)}[{text}]", t if t.arithmetic else OBJECT)
+                of = t if t.arithmetic else OBJECT
             case "V":
-                return Expr(f"{base.at(ATOM)}[{self.subscript(indices[0])}]", base.type.of or OBJECT)
+                indices, of = indices[:1], base.type.of or OBJECT
             case "t":
                 position = getattr(node.index, "constant_result", None)
                 fields = [t for _, t in base.type.fields]
                 if isinstance(position, int) and -len(fields) <= position < len(fields):
-                    return Expr(f"{base.at(ATOM)}[{position}]", fields[position])
+                    return Expr(python("{}[{}]", base, position), fields[position])
             case "p":
                 raise stop(f"uses the pointer `{base.text}`", node)
-        text = ", ".join(self.subscript(index) for index in indices)
-        return Expr(f"{base.at(ATOM)}[{text}]", OBJECT)
+        return Expr(_subscripted(base.node, [self.subscript(index) for index in indices]), of)
 
     def _size_along(self, node: Any) -> Expr | None:
         """``a.shape[k]``."""
@@ -150,95 +595,100 @@ class Values(Names):
         axis = getattr(node.index, "constant_result", None)
         if base.type.kind not in "an" or not isinstance(axis, int):
             return None
-        if not self.in_lists(base.type):
-            return Expr(f"{base.at(ATOM)}.shape[{axis}]", INDEX, low=0, high=1 << 48)
-        dimensions = _dimensions(base.type)
-        return Expr(f"len({base.text}{'[0]' * (axis % dimensions)})", INDEX, low=0, high=1 << 48)
+        if self.in_lists(base.type):
+            return Expr(length(base.text, axis % base.type.depth), INDEX, low=0, high=_MOST)
+        return Expr(python("{}.shape[{}]", base, axis), INDEX, low=0, high=_MOST)
 
-    def subscript(self, node: Any) -> str:
+    def subscript(self, node: Any) -> ast.expr:
         if kind(node) == "SliceNode":
-            parts = ["" if kind(p) == "NoneNode" else self.settled(p).text for p in (node.start, node.stop, node.step)]
-            return f"{parts[0]}:{parts[1]}" + (f":{parts[2]}" if parts[2] else "")
+            return self._slice(node.start, node.stop, node.step)
         e = self.value(node)
-        return (e if e.loose and self.checked else self.settle(e)).text
+        return (e if e.loose and self.checked else self.settle(e)).node
+
+    def _slice(self, *ends: Any) -> ast.Slice:
+        return ast.Slice(*(None if p is None or kind(p) == "NoneNode" else self.settled(p).node for p in ends))
 
     def _element(self, base: Expr, indices: list[Any], node: Any) -> Expr:
         t = base.type
         plain = [kind(index) != "SliceNode" and kind(index) != "EllipsisNode" for index in indices]
-        if len(indices) > _dimensions(t) or "EllipsisNode" in map(kind, indices):
-            raise stop(f"uses `{self.text(node)}`", node)
-        texts = [self.subscript(index) for index in indices]
-        result = t
+        if len(indices) > t.depth or "EllipsisNode" in map(kind, indices):
+            raise stop(f"uses `{self.brief(node)}`", node)
+        parts = [self.subscript(index) for index in indices]
+        of = t
         for one in plain:
-            if one and result.of is not None:
-                result = result.of
+            if one and of.of is not None:
+                of = of.of
         if not self.in_lists(t):
-            return Expr(f"{base.at(ATOM)}[{', '.join(texts)}]", result, truth=result.kind == "b")
-        while texts and texts[-1] == ":" and any(plain):
-            texts.pop()
-        if len(texts) == 2 and not plain[0] and plain[1]:
-            rows = "" if texts[0] == ":" else f"[{texts[0]}]"
-            return Expr(f"[row[{texts[1]}] for row in {base.at(ATOM)}{rows}]", result)
-        if any(not one for one in plain[: len(texts) - 1]):
-            raise stop(f"takes a part of an array that lists do not have: `{self.text(node)}`", node)
-        text = base.at(ATOM) + "".join(f"[{text}]" for text in texts)
-        return Expr(text, result, truth=result.kind == "b")
+            return Expr(_subscripted(base.node, parts), of, truth=of.kind == "b")
+        while parts and _everything(parts[-1]) and any(plain):
+            parts.pop()
+        if len(parts) == 2 and not plain[0] and plain[1]:
+            rows = base.node if _everything(parts[0]) else ast.Subscript(base.node, parts[0])
+            return Expr(python("[row[{}] for row in {}]", parts[1], rows), of)
+        if any(not one for one in plain[: len(parts) - 1]):
+            raise stop(f"takes a part of an array that lists do not have: `{self.brief(node)}`", node)
+        e = base.node
+        for part in parts:
+            e = ast.Subscript(e, part)
+        return Expr(e, of, truth=of.kind == "b")
 
     def _SliceIndexNode(self, node: Any) -> Expr:
         base = self.settled(node.base)
-        parts = ["" if p is None or kind(p) == "NoneNode" else self.settled(p).text for p in (node.start, node.stop)]
+        part = self._slice(node.start, node.stop)
         if base.type.kind == "p":
             raise stop(f"uses the pointer `{base.text}`", node)
-        return Expr(f"{base.at(ATOM)}[{parts[0]}:{parts[1]}]", base.type if base.type.kind in "aV" else OBJECT)
+        return Expr(ast.Subscript(base.node, part), base.type if base.type.kind in "aV" else OBJECT)
 
     # -- comprehensions ---------------------------------------------------------------------------
 
     def _ComprehensionNode(self, node: Any) -> Expr:
-        opening = {"list": "[]", "set": "{}", "dict": "{}"}[node.type.py_type_name()]
-        return Expr(opening[0] + self._comprehended(node.loop) + opening[1], OBJECT)
+        of: Any = {"list": ast.ListComp, "set": ast.SetComp, "dict": ast.DictComp}[node.type.py_type_name()]
+        elements, clauses = self._comprehended(node.loop)
+        return Expr(of(*elements, clauses), OBJECT)
 
     def _GeneratorExpressionNode(self, node: Any) -> Expr:
-        return Expr(f"({self._comprehended(node.loop)})", OBJECT)
+        (element,), clauses = self._comprehended(node.loop)
+        return Expr(ast.GeneratorExp(element, clauses), OBJECT)
 
-    def _comprehended(self, node: Any) -> str:
-        clauses: list[str] = []
+    def _comprehended(self, node: Any) -> tuple[list[ast.expr], list[ast.comprehension]]:
+        clauses: list[ast.comprehension] = []
         hidden = dict(self.variables)
         try:
             while True:
                 match kind(node):
                     case "ForInStatNode":
-                        sequence = self.settled(node.iterator.sequence).text
-                        clauses.append(f"for {self.bound(node.target)} in {sequence}")
+                        sequence = self.settled(node.iterator.sequence)
+                        clauses.append(ast.comprehension(self._bound(node.target), sequence.node, [], 0))
                         node = node.body
                     case "IfStatNode":
-                        clauses.append(f"if {self.settled(node.if_clauses[0].condition).text}")
+                        clauses[-1].ifs.append(self.settled(node.if_clauses[0].condition).node)
                         node = node.if_clauses[0].body
                     case "StatListNode" if len(node.stats) == 1:
                         node = node.stats[0]
                     case _:
                         break
-            return " ".join([self._produced(node), *clauses])
+            return self._produced(node), clauses
         finally:
             self.variables = hidden
 
-    def bound(self, target: Any) -> str:
+    def _bound(self, target: Any) -> ast.expr:
         """The target of a comprehension, its names from here on Python objects."""
         if kind(target) in ("TupleNode", "ListNode"):
-            return ", ".join(self.bound(inner) for inner in target.args)
+            return ast.Tuple([self._bound(inner) for inner in target.args])
         if kind(target) != "NameNode":
-            raise stop(f"uses `{self.text(target)}`", target)
+            raise stop(f"uses `{self.brief(target)}`", target)
         self.variables[target.name] = Variable(target.name, OBJECT)
-        return str(target.name)
+        return ast.Name(str(target.name))
 
-    def _produced(self, node: Any) -> str:
+    def _produced(self, node: Any) -> list[ast.expr]:
         match kind(node):
             case "ComprehensionAppendNode":
-                return self.settled(node.expr).text
+                return self._items([node.expr])
             case "DictComprehensionAppendNode":
-                return f"{self.settled(node.dict_item.key).text}: {self.settled(node.dict_item.value).text}"
+                return self._items([node.dict_item.key, node.dict_item.value])
             case "ExprStatNode" if kind(node.expr) == "YieldExprNode":
-                return self.settled(node.expr.arg).text
-        raise stop(f"uses `{self.text(node)}`", node)
+                return self._items([node.expr.arg])
+        raise stop(f"uses `{self.brief(node)}`", node)
 
     def _LambdaNode(self, node: Any) -> Expr:
         if node.star_arg or node.starstar_arg or any(a.default is not None for a in node.args):
@@ -246,22 +696,30 @@ class Values(Names):
         hidden = dict(self.variables)
         names = [declared_name(a.declarator) for a in node.args]
         self.variables |= {name: Variable(name, OBJECT) for name in names}
-        text = self.settled(node.result_expr).text
+        e = self.settled(node.result_expr)
         self.variables = hidden
-        return Expr(f"lambda {', '.join(names)}: {text}", OBJECT, TERNARY)
+        return Expr(python(f"lambda {', '.join(names)}: {{}}", e), OBJECT)
 
     def _YieldExprNode(self, node: Any) -> Expr:
         raise stop("is a generator", node)
 
 
-def _dimensions(t: CType) -> int:
-    count = 0
-    while t.kind == "a" and t.of is not None:
-        count, t = count + 1, t.of
-    return count
+def _subscripted(base: ast.expr, parts: list[ast.expr]) -> ast.expr:
+    return ast.Subscript(base, parts[0] if len(parts) == 1 else ast.Tuple(parts))
+
+
+def _everything(part: ast.expr) -> bool:
+    return isinstance(part, ast.Slice) and part.lower is part.upper is part.step is None
 
 
 def folded(e: Expr, *, negated: bool = False) -> bool | None:
     """The truth of a condition that is known, as ``cython.compiled`` is."""
     known = e.text in ("True", "False", "not True", "not False") and e.value is not None
     return bool(e.value) != negated if known else None
+
+
+def _float_type(left: Expr, right: Expr) -> CType:
+    """The type of an operation; a whole number beside a float is written as C's double constant."""
+    t = usual(left.type, right.type)
+    literal = any(e.type.integral and e.value is not None for e in (left, right))
+    return DOUBLE if literal and t == FLOAT else t

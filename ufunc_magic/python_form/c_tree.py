@@ -1,27 +1,73 @@
-"""What a function's text does with a name: where it is changed, whether it is one value or an array."""
+"""tree-sitter's tree of C: its nodes' texts, and what a function does with a name: changes it, uses it as an array."""
 
 from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from .value import child, children, text_of, walk
+from .value import Stop
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-    from .c_cell import Cell
-
 __all__ = [
     "assigned_first",
+    "bare",
+    "brief",
     "changed",
+    "child",
+    "children",
     "declared_name",
     "function_name",
     "names_changed",
     "parameters_of",
-    "used_as_array",
+    "stop",
+    "text_of",
+    "walk",
 ]
+
+
+def stop(reason: str, node: Node | None = None) -> Stop:
+    """The exception for what has no Python form, with the node's row."""
+    return Stop(reason, node.start_point[0] if node is not None else 0)
+
+
+def text_of(node: Node) -> str:
+    return (node.text or b"").decode()
+
+
+def child(node: Node, name: str) -> Node:
+    """The child in the field ``name``, without parentheses around it."""
+    found = node.child_by_field_name(name)
+    if found is None or found.is_missing:
+        raise stop(f"cannot read {text_of(node)!r}", node)
+    return bare(found)
+
+
+def children(node: Node) -> list[Node]:
+    return [c for c in node.named_children if c.type != "comment"]
+
+
+def bare(node: Node) -> Node:
+    while node.type in ("parenthesized_expression", "extension_expression", "condition_clause") and children(node):
+        node = children(node)[-1]
+    return node
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """The node and all named nodes below it, in the order of the text."""
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += reversed(node.named_children)
+
+
+def brief(node: Node) -> str:
+    text = " ".join(text_of(node).split())
+    return text if len(text) <= 40 else text[:37] + "..."
 
 
 def changed(scope: Node, name: str) -> list[Node]:
@@ -61,34 +107,6 @@ def _root_name(node: Node) -> str:
             return ""
         node = inner
     return text_of(node)
-
-
-def used_as_array(body: Node, name: str, cell: Cell) -> bool:
-    """Whether the body uses more of the pointer ``name`` than its first element."""
-    for node in walk(body):
-        if node.type != "identifier" or text_of(node) != name or node.parent is None:
-            continue
-        parent = node.parent
-        while parent.type == "parenthesized_expression" and parent.parent is not None:
-            parent = parent.parent
-        if (
-            parent.type == "subscript_expression"
-            and child(parent, "argument") == node
-            and not text_of(parent).replace(" ", "").endswith("[0]")
-        ):
-            return True
-        if parent.type == "argument_list" and parent.parent is not None:
-            call, position = (
-                parent.parent,
-                [c.id for c in children(parent)].index(node.id) if node.parent == parent else -1,
-            )
-            routine_nodes = cell.functions.get(text_of(child(call, "function")), [])
-            if position >= 0 and len(routine_nodes) == 1:
-                inner = parameters_of(routine_nodes[0])
-                same = body.parent is not None and routine_nodes[0] == body.parent
-                if not same and position < len(inner):
-                    return not cell._given(inner[position], routine_nodes[0]).cell
-    return False
 
 
 def assigned_first(body: Node, name: str) -> bool:
