@@ -282,7 +282,7 @@ def test_a_cleared_or_deleted_cache_is_made_again(store):
 
 PUBLISHER = """
 import sys
-from ufunc_magic.cache import Cache, key
+from ufunc_magic.store import Cache, key
 store = Cache(sys.argv[1])
 for n in range(60):
     code = bytes([n]) * 30000
@@ -300,7 +300,7 @@ def test_processes_publishing_the_same_at_once_converge(store):
 
 KILLED = """
 import os, sys
-from ufunc_magic.cache import Cache, key
+from ufunc_magic.store import Cache, key
 step, count = int(sys.argv[2]), 0
 def hook(event, arguments):
     global count

@@ -265,10 +265,10 @@ class Cache:
 
     def _own(self) -> Path:
         """The private folder; another one where the system has cleaned it away."""
-        held = self._private
-        if held is None or not held.is_dir() or paths.fault(held):
-            held = self._private = paths.private_folder()
-        return held
+        folder = self._private
+        if folder is None or not folder.is_dir() or paths.fault(folder):
+            folder = self._private = paths.private_folder()
+        return folder
 
     def _make_scratch(self, root: Path) -> Path:
         folder = paths.make_folder(root / "scratch")
@@ -310,7 +310,7 @@ def read_size(text: str, *, name: str) -> int:
     CacheError
         If it is not a number of bytes, with K, M, G or T behind it or not.
     """
-    found = re.fullmatch(r"\s*(\d[\d_]*(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", text, re.I)
-    if not found:
+    match = re.fullmatch(r"\s*(\d[\d_]*(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", text, re.I)
+    if not match:
         raise CacheError(f"{name} {text!r} is not a size.", remedy="Give bytes, or 500M, or 2G.")
-    return int(float(found[1]) * 1024 ** " KMGT".index(found[2].upper() or " "))
+    return int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "))

@@ -43,9 +43,9 @@ def read_entry(root: Path, key: str) -> Entry | None:
         return None
     digest, record = opened
     library = _library(root, digest)
-    if (found := atomic_file.read(library)) is None:
+    if (file := atomic_file.read(library)) is None:
         return None
-    code, status = found
+    code, status = file
     if hashlib.sha256(code).hexdigest() != digest:
         atomic_file.discard(library, status)
         return None
@@ -61,7 +61,7 @@ def write_entry(root: Path, key: str, record: bytes, code: bytes) -> Entry:
     library = _library(root, digest)
     for fresh in (True, False):
         # A whole file is left alone: it may be open somewhere.  A broken one is replaced, never written to.
-        if (found := atomic_file.read(library)) and found[0] == code:
+        if (file := atomic_file.read(library)) and file[0] == code:
             os.utime(library)
             break
         if atomic_file.place(library, code, fresh=fresh):
