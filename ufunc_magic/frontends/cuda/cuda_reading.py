@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from ... import codegen, toolchain
 from ...model import CompileError, Diagnostic, Function, Operand, Options, ParseError, Signature, Unit
 from .. import c, cell_settings, operands
-from ..c import Reference
+from ..c import ReferenceParameter
 from ..operands import Plain
 from .kernel_prototypes import Export
 
@@ -318,7 +318,7 @@ def plain_call(callee: str, function: Function, prototype: Sequence[str], *, sta
     With ``status``, the first is ``&{out0}`` and none of them.
     """
     parameters = function.parameters[1:] if status else function.parameters
-    arguments = [f"{'*' * isinstance(p, Reference)}{{in{n}}}" for n, p in enumerate(parameters)]
+    arguments = [f"{'*' * isinstance(p, ReferenceParameter)}{{in{n}}}" for n, p in enumerate(parameters)]
     if status:
         return f"{callee}({', '.join(['&{out0}', *arguments])})"
     return f"{'{out0} = ' * (prototype[0] != 'void')}{callee}({', '.join(arguments)})"

@@ -170,7 +170,7 @@ def _compiled(source: str, *, options: Options, name: str, folder: Path, tool: t
     return CompiledCell(object_code, report_data)
 
 
-def _translated(reading: Reading, plan: native.Plan) -> tuple[codegen.Translation, str, bytes]:
+def _translated(reading: Reading, plan: native.UnitPlan) -> tuple[codegen.Translation, str, bytes]:
     """The unit, what stands before the cell in it, and the mark of the exports' types."""
     hosted, dynamic = _with_dynamic_memory(without_host(reading.source, unit=reading.unit))
     shim = _shim(reading.unit, dynamic)
@@ -211,7 +211,9 @@ def _with_dynamic_memory(source: str) -> tuple[str, Sequence[str]]:
     return _DYNAMIC.sub(r"\1__dynshm__\2", source), tuple(names)
 
 
-def _plan(unit: Unit, options: Options, description: toolchain.Description, tool: toolchain.Toolchain) -> native.Plan:
+def _plan(
+    unit: Unit, options: Options, description: toolchain.Description, tool: toolchain.Toolchain
+) -> native.UnitPlan:
     words = unit.identifiers | unit.calls
     return native.plan(
         words | c.stand_for(words) | ({"errno"} if "<errno.h>" in unit.includes else set()),
@@ -415,10 +417,9 @@ def _calls(loops: Sequence[LoopCode], translation: codegen.Translation) -> tuple
 
 def _own_types(reading: Reading) -> str:
     """Definitions of the cell's own types for cffi, where C++ needs no struct in front of their names."""
-    text = reading.source
-    if reading.text is not text:  # structs of local headers, too
-        text = "\n".join(line.text for line in c.own_lines(reading.text, cell_name=reading.name)[0])
-    lines = c.type_definitions(text).splitlines() if reading.exports else []
+    if not reading.exports:
+        return ""
+    lines = c.type_definitions(reading.source, reading.text, name=reading.name).splitlines()
     tags = [re.match(r"((?:struct|union|enum) (\w+)) \{", line) for line in lines]
     return "\n".join([*lines, *(f"typedef {tag[1]} {tag[2]};" for tag in tags if tag)])
 
