@@ -96,7 +96,7 @@ def write(
 def _form(cell: Cell, wanted: Wanted) -> Form | NotPython:
     try:
         text = _module(cell, wanted, checked=False)
-        ast.parse(text)
+        tree = ast.parse(text)
         truncates = cell.truncates
         checked = _module(cell, wanted, checked=True) if wanted.inputs else text
         ast.parse(checked)
@@ -108,11 +108,11 @@ def _form(cell: Cell, wanted: Wanted) -> Form | NotPython:
         return NotPython("is nested too deeply to be written as Python", wanted.line)
     except _STRANGE:
         return NotPython(_UNREAD, wanted.line)
-    does = effects(text)
+    does = effects(tree)
     shapes = [count for at, count in enumerate(_array_dimensions(cell, wanted)) if at not in wanted.outs]
     vector = ""
     if not (truncates or _NARROW & {*wanted.inputs}):
-        vector = numpy_text(ast.parse(text), wanted.name, dimensions=shapes, stacked=bool(wanted.core))
+        vector = numpy_text(tree, wanted.name, dimensions=shapes, stacked=bool(wanted.core))
     return Form(text, checked, vector, wanted.name, does.pure, does.loops)
 
 
