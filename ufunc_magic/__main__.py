@@ -37,17 +37,17 @@ int mandelbrot(double x, double y) {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    given = _parser().parse_args(arguments)
+    line = _parser().parse_args(arguments)
     try:
-        match given.command:
+        match line.command:
             case "demo":
                 _demo()
             case "doctor":
                 _doctor()
             case "inspect":
-                _inspect(given.file)
+                _inspect(line.file)
             case _:
-                _cache(clear=given.clear, prune=given.prune)
+                _cache(clear=line.clear, prune=line.prune)
     except UfuncMagicError as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 1
@@ -73,8 +73,8 @@ def _demo() -> None:
 
     options = Options()
     print(DEMO)
-    built = pipeline.build(DEMO, language="c", options=options, name="demo")
-    print(pipeline.report(built, options=options, namespace=None))
+    build = pipeline.build(DEMO, language="c", options=options, name="demo")
+    print(pipeline.report(build, options=options, namespace=None))
 
 
 def _doctor() -> None:

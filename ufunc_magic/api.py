@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from . import runtime, serialize
-from .model import ObjectCode, OptionError, SignatureError, TargetError, make_options, unpack
+from .model import OptionError, SignatureError, TargetError, make_options, unpack
 
 if TYPE_CHECKING:
     from .runtime import Build
     from .toolchain import Diagnosis
 
 __all__ = ["c_ufunc", "compile_c", "compile_cuda", "compile_cython", "doctor", "dumps", "from_numba", "loads"]
+
+
+#: Languages of object code that can be compiled again, and of their cells.
+_LANGUAGES: dict[str, Literal["c", "cython", "cuda"]] = {"c": "c", "c++": "c", "cython": "cython", "cuda": "cuda"}
 
 
 def compile_c(source: str, **options: Any) -> Build:
@@ -36,10 +40,9 @@ def compile_c(source: str, **options: Any) -> Build:
     UfuncMagicError
         As `build`.
     """
-    from .pipeline import build
+    from .pipeline import build_source  # compilers: only who asks for them
 
-    made = make_options(options)
-    return build(source, language="c", options=made, name=made.name or "<c>")
+    return build_source(source, language="c", keywords=options)
 
 
 def compile_cython(source: str, **options: Any) -> Build:
@@ -67,10 +70,9 @@ def compile_cython(source: str, **options: Any) -> Build:
     Exception
         Whatever the statements of the source raise.
     """
-    from .pipeline import build
+    from .pipeline import build_source  # compilers: only who asks for them
 
-    made = make_options(options)
-    return build(source, language="cython", options=made, name=made.name or "<cython>")
+    return build_source(source, language="cython", keywords=options)
 
 
 def compile_cuda(source: str, **options: Any) -> Build:
@@ -97,10 +99,9 @@ def compile_cuda(source: str, **options: Any) -> Build:
     UfuncMagicError
         As `build`.
     """
-    from .pipeline import build
+    from .pipeline import build_source  # compilers: only who asks for them
 
-    made = make_options(options)
-    return build(source, language="cuda", options=made, name=made.name or "<cuda>")
+    return build_source(source, language="cuda", keywords=options)
 
 
 def c_ufunc(source: str, **options: Any) -> np.ufunc:
@@ -113,14 +114,14 @@ def c_ufunc(source: str, **options: Any) -> np.ufunc:
     SignatureError
         If the source defines several functions, or one that cannot be a ufunc.
     """
-    made = compile_c(source, **options)
-    ufuncs = [f for f in made.values() if isinstance(f, np.ufunc)]
-    if len(ufuncs) != 1 or len(made) != 1:
-        plain = next((f for f in made.object_code.functions if f.kind == "plain"), None)
-        if plain and len(made) <= 1:
+    build = compile_c(source, **options)
+    ufuncs = [f for f in build.values() if isinstance(f, np.ufunc)]
+    if len(ufuncs) != 1 or len(build) != 1:
+        plain = next((f for f in build.object_code.functions if f.kind == "plain"), None)
+        if plain and len(build) <= 1:
             raise SignatureError(f"{plain.name} cannot be a ufunc: {plain.reason}.", remedy="Or use compile_c().")
         raise SignatureError(
-            f"The source defines {len(made)} functions ({', '.join(made)}), c_ufunc() wants one.",
+            f"The source defines {len(build)} functions ({', '.join(build)}), c_ufunc() wants one.",
             remedy="Use compile_c(), or make the others static.",
         )
     return ufuncs[0]
@@ -196,31 +197,27 @@ def loads(data: bytes, *, key: bytes | str | None = None, rebuild: Literal["neve
     """
     if rebuild not in ("never", "missing"):
         raise OptionError(f"rebuild={rebuild!r} is not known.", remedy="Use 'never' or 'missing'.")
-    given: object = data
-    if isinstance(given, str | int):  # bytes() would make something of the one, and zeros of the other
-        raise TypeError(f"loads() takes the bytes that dumps() gave, not {type(given).__name__}")
+    payload: object = data
+    if isinstance(payload, str | int):  # bytes() would make something of the one, and zeros of the other
+        raise TypeError(f"loads() takes the bytes that dumps() gave, not {type(payload).__name__}")
     if rebuild == "never":
         return serialize.loads(data, key=key)
     object_code, entry = unpack(bytes(data), key=runtime.secret(key))
     try:
         return serialize.function_of(object_code, entry)
     except TargetError as fault:
-        made = _rebuilt(object_code, fault)
-    return made[entry] if entry else made
+        language = _LANGUAGES.get(object_code.language)
+        if not object_code.source or not language:
+            origin = f"was made by {object_code.language}" if object_code.source else "came without its source"
+            raise TargetError(
+                f"{fault.message} It {origin}, so it cannot be compiled here.",
+                remedy="Compile it on a machine like this one.",
+            ) from fault
+        from .pipeline import build  # compilers: only who asks for them
 
-
-def _rebuilt(object_code: ObjectCode, fault: TargetError) -> Any:
-    languages: dict[str, Literal["c", "cython", "cuda"]] = {"c": "c", "c++": "c", "cython": "cython", "cuda": "cuda"}
-    if not object_code.source or object_code.language not in languages:
-        what = "came without its source" if not object_code.source else f"was made by {object_code.language}"
-        raise TargetError(
-            f"{fault.message} It {what}, so it cannot be compiled here.",
-            remedy="Compile it on a machine like this one.",
-        ) from fault
-    from .pipeline import build  # compilers: only who asked for them
-
-    options = make_options({k: v for k, v in object_code.options.items() if k != "arch"})
-    return build(object_code.source, language=languages[object_code.language], options=options, name=object_code.name)
+        options = make_options({k: v for k, v in object_code.options.items() if k != "arch"})
+        result = build(object_code.source, language=language, options=options, name=object_code.name)
+    return result[entry] if entry else result
 
 
 def from_numba(function: Any) -> np.ufunc:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from .render import Report, Surface, View
 
-__all__ = ["Build", "build", "from_numba", "report"]
+__all__ = ["Build", "build", "build_source", "from_numba", "report"]
 
 Language = Literal["c", "cython", "cuda"]
 
@@ -94,6 +94,12 @@ def build(source: str, *, language: Language, options: Options, name: str) -> Bu
     return result
 
 
+def build_source(source: str, *, language: Language, keywords: Mapping[str, Any]) -> Build:
+    """`build` of a source that is no cell, with the words of the API."""
+    options = make_options(keywords)
+    return build(source, language=language, options=options, name=options.name or f"<{language}>")
+
+
 @contextlib.contextmanager
 def _timed(seconds: dict[str, float], step: str) -> Iterator[None]:
     """Add the time that the block takes to ``step``."""
@@ -136,6 +142,14 @@ def _attach(language: Language) -> None:
 
         device.compile_with(nvrtc.cubin)
         numba_cuda.attach(_compile_cuda)
+
+
+def _compile_cuda(source: str, **keywords: Any) -> Build:
+    return build_source(source, language="cuda", keywords=keywords)
+
+
+def _compile_cython(source: str) -> Build:
+    return build_source(source, language="cython", keywords={"guard": False})
 
 
 def from_numba(function: Any) -> np.ufunc:
@@ -185,7 +199,7 @@ def report(
 
     with Progress(surface, time.perf_counter) as progress:
         result = bench.report(
-            built, options=options, names=namespace or {}, compile_cython=_rival_of_cython, progress=progress
+            built, options=options, names=namespace or {}, compile_cython=_compile_cython, progress=progress
         )
     object_code, annotation = built.object_code, built.report_data.annotated
     names = list(filter(None, options.show.split(",")))
@@ -197,15 +211,6 @@ def report(
 
         annotated = Annotated.from_json(annotation)
     return replace(result, annotated=annotated, views=_views(built, names, options=options) if names else ())
-
-
-def _compile_cuda(source: str, **options: Any) -> Build:
-    chosen = make_options(options)
-    return build(source, language="cuda", options=chosen, name=chosen.name or "<cuda>")
-
-
-def _rival_of_cython(source: str) -> Mapping[str, Any]:
-    return build(source, language="cython", options=make_options({"guard": False}), name="<cython>")
 
 
 def _views(built: Build, names: Sequence[str], *, options: Options) -> tuple[View, ...]:

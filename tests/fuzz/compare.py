@@ -83,7 +83,9 @@ def faults(made: Sequence[Function], batch: Batch, built: um.Build, *, seed: int
             sample = _sample(function, random.Random(f"{seed} {function.name}"))
             tried = (function, built[function.name], sample, batch)
             fault = next(_compiled_faults(*tried), None) or next(_python_faults(function, forms, sample), None)
-            looked += isinstance(forms.get(function.name), python_form.Form) and not _letters(function) & set("gG")
+            looked += isinstance(forms.get(function.name), python_form.PythonForm) and not _letters(function) & set(
+                "gG"
+            )
             if fault:
                 found.append(fault)
     return found, looked
@@ -245,7 +247,7 @@ def _same(got: NDArray[Any], wanted: NDArray[Any], *, near: bool) -> NDArray[np.
 # -- the Python form
 
 
-def _python_forms(made: Sequence[Function], batch: Batch) -> dict[str, python_form.Form | python_form.NotPython]:
+def _python_forms(made: Sequence[Function], batch: Batch) -> dict[str, python_form.PythonForm | python_form.NotPython]:
     text = grow.cell_of(made, batch.style)
     unit = cparse.parse(text)
     signatures, _ = operands.plan(unit, options=Options())
@@ -255,7 +257,7 @@ def _python_forms(made: Sequence[Function], batch: Batch) -> dict[str, python_fo
 def _python_faults(function: Function, forms: Mapping[str, Any], sample: _Sample) -> Iterator[Fault]:
     """Results of the form that verifies: the same bits where it promises them, agreement elsewhere."""
     form = forms[function.name]
-    if not isinstance(form, python_form.Form) or _letters(function) & set("gG"):
+    if not isinstance(form, python_form.PythonForm) or _letters(function) & set("gG"):
         return  # Python has nothing wider than double
     names = python_form.namespace("verify")
     exec(form.checked, names)

@@ -14,21 +14,21 @@ import pytest
 pytest.importorskip("Cython")
 
 from ufunc_magic.python_form import NotPython, namespace
-from ufunc_magic.python_form.cython import Form, Wanted, write
+from ufunc_magic.python_form.cython import FormRequest, PythonForm, write
 
 pytestmark = pytest.mark.cython
 
 INT, LONG, UINT, ULONG, FLOAT, DOUBLE, COMPLEX = 5, 7, 6, 8, 11, 12, 15
 
 
-def form(cell: str, name: str = "f", types: str = "d->d", core: str = "", **more: Any) -> Form:
+def form(cell: str, name: str = "f", types: str = "d->d", core: str = "", **more: Any) -> PythonForm:
     """The forms of one function; ``types`` are NumPy's letters, ``""`` for one that stays Python's."""
     left, _, right = types.partition("->")
     numbers = {"i": INT, "l": LONG, "I": UINT, "L": ULONG, "f": FLOAT, "d": DOUBLE, "D": COMPLEX, "h": 3, "?": 0}
     options = {key: more.pop(key) for key in ("cplus", "directives") if key in more}
-    wanted = Wanted(name, 0, tuple(numbers[c] for c in left), tuple(numbers[c] for c in right), core, **more)
+    wanted = FormRequest(name, 0, tuple(numbers[c] for c in left), tuple(numbers[c] for c in right), core, **more)
     made = write(cell, [wanted], **options)[name]
-    assert isinstance(made, Form), made
+    assert isinstance(made, PythonForm), made
     return made
 
 
@@ -39,21 +39,21 @@ def ran(text: str, name: str, kind: Any) -> Callable[..., Any]:
     return function
 
 
-def source(made: Form) -> Callable[..., Any]:
+def source(made: PythonForm) -> Callable[..., Any]:
     return ran(made.source, made.name, "timing")
 
 
-def checked(made: Form) -> Callable[..., Any]:
+def checked(made: PythonForm) -> Callable[..., Any]:
     return ran(made.checked, made.name, "verify")
 
 
-def vector(made: Form) -> Callable[..., Any]:
+def vector(made: PythonForm) -> Callable[..., Any]:
     assert made.vector
     return ran(made.vector, made.name, "vector")
 
 
 def reason(cell: str, name: str = "f", types: str = "d->d", **more: Any) -> NotPython:
-    made = write(cell, [Wanted(name, 3, (DOUBLE,), (DOUBLE,), **more)])[name]
+    made = write(cell, [FormRequest(name, 3, (DOUBLE,), (DOUBLE,), **more)])[name]
     assert isinstance(made, NotPython), made
     return made
 
@@ -1142,9 +1142,9 @@ def test_the_reason_is_at_its_line() -> None:
 
 def test_one_bad_function_does_not_spoil_the_others() -> None:
     cell = "cdef double f(double x):\n    return nope(x)\ncdef double g(double x):\n    return x\n"
-    made = write(cell, [Wanted("f", 1, (DOUBLE,), (DOUBLE,)), Wanted("g", 3, (DOUBLE,), (DOUBLE,))])
+    made = write(cell, [FormRequest("f", 1, (DOUBLE,), (DOUBLE,)), FormRequest("g", 3, (DOUBLE,), (DOUBLE,))])
     assert isinstance(made["f"], NotPython)
-    assert isinstance(made["g"], Form)
+    assert isinstance(made["g"], PythonForm)
 
 
 def test_the_texts_run_without_cython() -> None:

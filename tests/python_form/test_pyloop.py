@@ -24,7 +24,7 @@ from hypothesis import Phase, given, settings, strategies as st
 import ufunc_magic as um
 from ufunc_magic import python_form
 from ufunc_magic.model.signature import Function, Operand, Signature, Unit
-from ufunc_magic.python_form import Form, NotPython, namespace
+from ufunc_magic.python_form import NotPython, PythonForm, namespace
 
 needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="compares with gcc")
 
@@ -78,17 +78,17 @@ def signature_of(case: Case) -> Signature:
     return Signature(case.name, Function(case.name, "", (), line=1), tuple(inputs), tuple(outputs), sizes, core_text)
 
 
-def write(case: Case, **options: Any) -> Form | NotPython:
+def write(case: Case, **options: Any) -> PythonForm | NotPython:
     return python_form.write(case.c, signature=signature_of(case), unit=Unit(), **options)
 
 
-def written(case: Case, **options: Any) -> Form:
+def written(case: Case, **options: Any) -> PythonForm:
     made = write(case, **options)
-    assert isinstance(made, Form), made
+    assert isinstance(made, PythonForm), made
     return made
 
 
-def function(made: Form, kind: str) -> Callable[..., Any]:
+def function(made: PythonForm, kind: str) -> Callable[..., Any]:
     names = namespace(kind)  # type: ignore[arg-type]
     exec({"timing": made.source, "verify": made.checked, "vector": made.vector}[kind], names)
     return names[made.name]  # type: ignore[return-value]
@@ -603,7 +603,7 @@ def test_missing_function_is_refused() -> None:
 def test_damaged_text_never_raises(case: Case, cut: int, length: int, new: str) -> None:
     damaged = case.c[:cut] + new + case.c[cut + length :]
     made = python_form.write(damaged, signature=signature_of(case), unit=Unit())
-    assert isinstance(made, Form | NotPython)
+    assert isinstance(made, PythonForm | NotPython)
 
 
 # -- preprocessed text, complex numbers, C++ -----------------------------------------------------
@@ -620,15 +620,15 @@ def test_preprocessed_text_reads_as_before_and_keeps_the_cells_lines() -> None:
     text = subprocess.run(["gcc", "-E", "-"], input=cell, capture_output=True, text=True, check=True).stdout
     out = Operand("out", "output", "d", -1)
 
-    def made(name: str) -> Form | NotPython:
+    def made(name: str) -> PythonForm | NotPython:
         operand = Operand("x", "input", "d", 0)
         signature = Signature(name, Function(name, "", (), line=1), (operand,), (out,))
         return python_form.write(text, signature=signature, unit=Unit())
 
     f, g = made("f"), made("g")
-    assert isinstance(f, Form)
+    assert isinstance(f, PythonForm)
     assert f.source == "def f(x):\n    return math.inf if math.isnan(x) else x * x * math.pi\n"
-    assert isinstance(g, Form)
+    assert isinstance(g, PythonForm)
     assert g.source == "def g(z):\n    return cmath.exp(z) * 1j + complex(z.real, 2.0)\n"
     assert g.vector == "def g(z):\n    return np.exp(z) * 1j + (z.real + 1j * 2.0)\n"
     assert made("h") == NotPython("calls `erfcx`, which Python does not have", 8)
@@ -698,7 +698,7 @@ def test_the_simple_part_of_cplusplus_is_understood() -> None:
 def test_types_of_the_cell_are_resolved_through_what_is_known() -> None:
     case = Case("f", "I I -> I", "word f(word a, word b) { return a + b; }")
     made = python_form.write(case.c, signature=signature_of(case), unit=Unit(typedefs={"word": "uint32_t"}))
-    assert isinstance(made, Form)
+    assert isinstance(made, PythonForm)
     assert made.source == "def f(a, b):\n    return (a + b) & 0xFFFFFFFF\n"
     assert written(case, types={"word": 5}).source.endswith("    return _int32(a + b)\n")
     assert write(case) == NotPython("uses the type `word`", 1)

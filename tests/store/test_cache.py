@@ -21,8 +21,7 @@ from hypothesis import given, settings, strategies as st
 
 from ufunc_magic.model.errors import CacheError
 from ufunc_magic.store import atomic_file as sealed, paths as folders
-from ufunc_magic.store.cache import Cache, CacheWarning, default, key
-from ufunc_magic.store.entry import Entry
+from ufunc_magic.store.cache import Cache, CacheWarning, Entry, default, key
 from ufunc_magic.toolchain.includes import header_digests, search_folders
 
 K, K2 = key(["one"]), key(["two"])
@@ -282,7 +281,7 @@ def test_a_cleared_or_deleted_cache_is_made_again(store):
 
 PUBLISHER = """
 import sys
-from ufunc_magic.cache import Cache, key
+from ufunc_magic.store import Cache, key
 store = Cache(sys.argv[1])
 for n in range(60):
     code = bytes([n]) * 30000
@@ -300,7 +299,7 @@ def test_processes_publishing_the_same_at_once_converge(store):
 
 KILLED = """
 import os, sys
-from ufunc_magic.cache import Cache, key
+from ufunc_magic.store import Cache, key
 step, count = int(sys.argv[2]), 0
 def hook(event, arguments):
     global count

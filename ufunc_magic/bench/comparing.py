@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..model import ComparisonError
-from ..render import Comparison, Row, count, duration
+from ..render import Comparison, Level, Row, count, duration
 from .agreement import agreement, outputs
 from .candidates import Candidate, CandidateLike, candidates, copies, first_call, refused, restore, variants
 from .expectation import FAULTS, rounding
@@ -127,28 +128,17 @@ def compare(
         kinds = ", ".join(dict.fromkeys(type(arg).__name__ for arg in whole))
         fault = f"sizes={sizes!r} needs an array to take that many elements of, and the arguments are {kinds}."
         raise ComparisonError(fault, remedy="Give NumPy arrays, or leave the arguments out.")
-    run = _Run(
+    request = SizesRequest(
         candidates=compared,
         groups=groups,
         reference=reference,
         tolerance=0.0 if strict else tolerance,
-        clock=clock,
-        progress=progress,
         limit=limit,
-        work=next((work for one in compared if (work := one.work) is not None), None),
         budget=seconds,
+        progress=progress,
+        clock=clock,
     )
-    interrupted = run.interrupted()
-    last = groups[-1]
-    each = run.bytes_per_element or moved_bytes(last, ()) / work_size(last)
-    return Comparison(
-        " / ".join(one.label for one in compared),
-        tuple(run.rows),
-        notes=(*run.notes, *(["interrupted: these rows are what there was"] if interrupted else [])),
-        levels=cache_levels(bytes_per_element=each) if len(groups) > 1 else (),
-        interrupted=interrupted,
-        machine=machine_name(),
-    )
+    return _Run(request).comparison()
 
 
 def _check_reference(reference: Any, compared: Sequence[Candidate]) -> None:
@@ -203,21 +193,48 @@ def _parameters(function: Callable[..., Any]) -> int:
     return sum(one.kind in plain and one.default is inspect.Parameter.empty for one in parameters)
 
 
-@dataclass(eq=False, kw_only=True)
-class _Run:
-    """A comparison under way: its request, and the rows so far."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SizesRequest:
+    """Callables, and what they are compared on.
+
+    Attributes
+    ----------
+    candidates : sequence of Candidate
+        The first one is the baseline.
+    groups : sequence of tuple
+        The arguments at each size, ascending.
+    reference : str or callable
+    tolerance : float
+    limit : Limits
+    budget : float
+        Seconds in all.
+    progress, clock : callable
+    """
 
     candidates: Sequence[Candidate]
-    #: The arguments at each size, ascending.
     groups: Sequence[Arguments]
     reference: str | Callable[..., Any] | None
     tolerance: float | None
-    clock: Clock
-    progress: Progress | None
     limit: Limits | None
-    work: Work | None
-    #: Seconds in all.
     budget: float
+    progress: Progress | None
+    clock: Clock
+
+    @property
+    def several(self) -> bool:
+        return len(self.groups) > 1
+
+    @functools.cached_property
+    def work(self) -> Work | None:
+        """The arithmetic of the first callable where it is known."""
+        return next((work for one in self.candidates if (work := one.work) is not None), None)
+
+
+@dataclass(eq=False)
+class _Run:
+    """A comparison under way: its request, and the rows so far."""
+
+    request: SizesRequest
     rows: list[Row] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     #: Label -> seconds per element at the sizes so far.
@@ -228,20 +245,35 @@ class _Run:
     compiled: dict[str, float] = field(default_factory=dict)
     bytes_per_element: float = 0.0
 
-    @property
-    def several(self) -> bool:
-        return len(self.groups) > 1
+    def comparison(self) -> Comparison:
+        request = self.request
+        levels: tuple[Level, ...] = ()
+        interrupted = self.interrupted()
+        if interrupted:
+            self.notes.append("interrupted: these rows are what there was")
+        if request.several:
+            last = request.groups[-1]
+            levels = cache_levels(bytes_per_element=self.bytes_per_element or moved_bytes(last, ()) / work_size(last))
+        return Comparison(
+            " / ".join(one.label for one in request.candidates),
+            tuple(self.rows),
+            notes=tuple(self.notes),
+            levels=levels,
+            interrupted=interrupted,
+            machine=machine_name(),
+        )
 
     def interrupted(self) -> bool:
         """Fill ``rows`` size by size; whether that was interrupted."""
-        sizes = [work_size(group) for group in self.groups]
+        groups, clock = self.request.groups, self.request.clock
+        sizes = [work_size(group) for group in groups]
         weights = [max(1.0, 20 * size / max(sizes)) for size in sizes]
-        start = self.clock()
-        deadline = start + self.budget
+        start = clock()
+        deadline = start + self.request.budget
         with np.errstate(all="ignore"):
             try:
-                for position, (group, size) in enumerate(zip(self.groups, sizes, strict=True)):
-                    now = self.clock()
+                for position, (group, size) in enumerate(zip(groups, sizes, strict=True)):
+                    now = clock()
                     share = weights[position] / sum(weights[position:])
                     done = (now - start) / max(deadline - start, 1e-9)
                     self.show(done, size)
@@ -254,20 +286,21 @@ class _Run:
         return False
 
     def show(self, share: float, elements: int) -> None:
-        if self.progress is not None:
-            self.progress(min(1.0, share), f"{count(elements, 'element')}")
+        if self.request.progress is not None:
+            self.request.progress(min(1.0, share), f"{count(elements, 'element')}")
 
     def at_one_size(self, args: Arguments, *, seconds: float, done: float, share: float) -> None:
         """Verify and time; a ``share`` of the time that is left is for this size."""
-        size, start, first = work_size(args), self.clock(), args is self.groups[0]
-        present = self.candidates if first else self.affordable(args, seconds, left=seconds / share)
+        request, size = self.request, work_size(args)
+        start, first = request.clock(), args is request.groups[0]
+        present = request.candidates if first else self.affordable(args, seconds, left=seconds / share)
         if not present:
             return
         entries = self.entries(present, args, patience=EXPLAINING * seconds)
         try:
             timings = measure(
                 [entry.call for entry in entries],
-                clock=self.clock,
+                clock=request.clock,
                 deadline=start + seconds,
                 least=LEAST_ROUNDS,
                 most=MOST_ROUNDS,
@@ -279,26 +312,25 @@ class _Run:
         except Stopped as stop:
             self.add(entries, stop.timings, size, remarks=True)
             raise
-        self.add(entries, timings, size, remarks=not self.several or size >= LARGE)
+        self.add(entries, timings, size, remarks=not request.several or size >= LARGE)
         self.reached = size
 
     def affordable(self, args: Arguments, seconds: float, *, left: float) -> list[Candidate]:
         """Those whose passes fit into the time, for the cheapest into all that is left; the others are named once."""
-        size = work_size(args)
-        cost = {one.label: self.cost(one, args, 1.2 * seconds) for one in self.candidates if one.label in self.costs}
+        request, size = self.request, work_size(args)
+        known = [one for one in request.candidates if one.label in self.costs]
+        cost = {one.label: self.cost(one, args, 1.2 * seconds) for one in known}
         total, fitting = 0.0, set[str]()
         for label in sorted(cost, key=lambda label: cost[label]):
             total += PASSES * cost[label]
-            overrun = OVERRUN * self.budget if fitting else max(left, 10 * OVERRUN * self.budget)
+            overrun = OVERRUN * request.budget if fitting else max(left, 10 * OVERRUN * request.budget)
             if total <= max(1.2 * seconds, overrun):
                 fitting.add(label)
             else:
-                each = duration(cost[label])
-                self.notes.append(
-                    f"{label}: left out from {count(size, 'element')} on, where a call takes about {each}"
-                )
+                left_out = f"left out from {count(size, 'element')} on, where a call takes about"
+                self.notes.append(f"{label}: {left_out} {duration(cost[label])}")
                 del self.costs[label]
-        return [one for one in self.candidates if one.label in fitting]
+        return [one for one in request.candidates if one.label in fitting]
 
     def cost(self, one: Candidate, args: Arguments, patience: float) -> float:
         """Seconds of a call, from what an element took at the sizes so far; tried out where they are far from this."""
@@ -307,7 +339,7 @@ class _Run:
         each = min(self.costs[one.label][-3:])
         while number * 10 < size and PASSES * each * size > patience:
             number *= 8
-            seconds = once(Call(one.function, one.placed(at_size(args, number))), clock=self.clock)[0]
+            seconds = once(Call(one.function, one.placed(at_size(args, number))), clock=self.request.clock)[0]
             each = seconds / number
             if seconds > patience / 8:
                 break
@@ -315,28 +347,30 @@ class _Run:
 
     def entries(self, present: Sequence[Candidate], args: Arguments, *, patience: float) -> list[Entry]:
         """Each candidate called once and compared with the expected results."""
-        size = work_size(args)
+        request, size = self.request, work_size(args)
         calls = {one.label: Call(one.function, one.placed(args)) for one in present}
         results = {one.label: self.first_result(one, calls[one.label]) for one in present}
-        label = self.reference if isinstance(self.reference, str) else self.candidates[0].label
+        label = request.reference if isinstance(request.reference, str) else request.candidates[0].label
         truth = next((one for one in present if one.label == label), present[0])
         function, expected = truth.function, results[truth.label]
-        if callable(self.reference):
-            function = self.reference
-            expected = first_call("The reference", Call(function, args), clock=self.clock)[1]
-        until = self.clock() + patience
-        step = 1 if self.tolerance == 0 or not self.several else max(1, size // CHECKED) | 1
-        explain = rounding(function, args, patience=lambda: self.clock() < until) if truth.place is None else None
+        if callable(request.reference):
+            function = request.reference
+            expected = first_call("The reference", Call(function, args), clock=request.clock)[1]
+        until = request.clock() + patience
+        step = 1 if request.tolerance == 0 or not request.several else max(1, size // CHECKED) | 1
+        explain = None
+        if truth.place is None:
+            explain = rounding(function, args, patience=lambda: request.clock() < until)
         # Numbers that each result was gathered from, at least.
         terms = size // max(1, min((int(np.size(part)) for part in outputs(expected)), default=1))
         entries = []
         for one in present:
             check = None
-            if one is not truth or callable(self.reference):
+            if one is not truth or callable(request.reference):
                 check = agreement(
                     _thinned(expected, step),
                     _thinned(results[one.label], step),
-                    tolerance=self.tolerance,
+                    tolerance=request.tolerance,
                     inputs=tuple(np.asarray(arg)[::step] if np.ndim(arg) else np.asarray(arg) for arg in args),
                     explain=explain and (lambda places: explain(places * step)),
                     terms=terms,
@@ -352,13 +386,13 @@ class _Run:
         # The smallest size shows whether arguments are changed; NumPy's way of calling rules it out.
         watched = not self.costs and not isinstance(one.function, np.ufunc)
         originals = copies(call.arguments) if watched else ()
-        seconds, result = first_call(repr(one.label), call, clock=self.clock, fetch=one.fetched)
+        seconds, result = first_call(repr(one.label), call, clock=self.request.clock, fetch=one.fetched)
         changed = restore(call.arguments, originals) if watched else 0
         if changed:
             fault = f"{one.label!r} changes its argument {changed} in place: the next call would get another one."
             raise ComparisonError(fault, remedy="Give it a copy: 'lambda x: f(x.copy())'.")
         if before is not None and (variants(one.function) or 0) > before:
-            again, _ = once(call, clock=self.clock)
+            again, _ = once(call, clock=self.request.clock)
             self.compiled[one.label] = max(0.0, seconds - again)
         return result
 
@@ -371,10 +405,10 @@ class _Run:
             if remarks and entry.kind != "gpu" and (entry.agreement is None or entry.agreement.ok):
                 notes.append(self.remark(entry, timing.seconds))
             noted.append(replace(entry, note="; ".join(filter(None, notes))))
-        self.rows += judged(noted, timings, elements=size, baseline=self.candidates[0].label)
+        self.rows += judged(noted, timings, elements=size, baseline=self.request.candidates[0].label)
 
     def remark(self, entry: Entry, seconds: float) -> str:
-        if self.limit is None:
+        if self.request.limit is None:
             return ""
         arguments = entry.call.arguments
         single = any(isinstance(arg, np.ndarray) and arg.dtype in (np.float32, np.complex64) for arg in arguments)
@@ -382,10 +416,10 @@ class _Run:
             seconds=seconds,
             elements=entry.measured,
             nbytes=entry.nbytes,
-            bytes_per_second=self.limit.bytes_per_second(entry.nbytes),
-            flops_per_second=self.limit.arithmetic * (2 if single else 1),
-            work=self.work,
-            remark=next(one.scalar_loop for one in self.candidates if one.label == entry.label),
+            bytes_per_second=self.request.limit.bytes_per_second(entry.nbytes),
+            flops_per_second=self.request.limit.arithmetic * (2 if single else 1),
+            work=self.request.work,
+            remark=next(one.scalar_loop for one in self.request.candidates if one.label == entry.label),
         )
 
 

@@ -79,13 +79,8 @@ def plan(
 
 
 def described(tool: toolchain.Toolchain) -> toolchain.Description:
-    """What the compiler is: asked once, then remembered in the cache."""
-    cache, fact = store.default(), toolchain.fact_name(tool)
-    description = toolchain.Description.loads(cache.recall(fact))
-    if description is None:
-        description = toolchain.describe(tool)
-        cache.remember(fact, description.dumps())
-    return description
+    """What the compiler is."""
+    return toolchain.describe(tool)
 
 
 def target(code: bytes, options: Options, *, python: str = "") -> Target:

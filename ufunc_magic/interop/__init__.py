@@ -1,4 +1,14 @@
-"""Other libraries' functions and arrays, each library imported only where it is used."""
+"""Other libraries' functions and arrays, each library imported only where it is used.
+
+What comes in are functions of cells, Numba's functions and memory of others; what goes out are object code (of Numba's
+functions), arrays, capsules, addresses, headers, and calls of ours in other people's compiled code.
+
+* `numba`: Numba's functions as our ufuncs, our ufuncs inside ``@njit``.
+* `numba_cuda`: functions of CUDA cells inside Numba's kernels and its simulator.
+* `arrays`: pointers, capsules, DLPack and ``__cuda_array_interface__``, without a copy.
+* `hosts`: C addresses, ``scipy.LowLevelCallable``, headers and libraries for C and C++ programs.
+* `import_hooks`: what is registered with Numba as soon as somebody imports it.
+"""
 
 from __future__ import annotations
 

@@ -23,30 +23,19 @@ import json
 import re
 import struct
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from itertools import chain
 from operator import attrgetter, itemgetter
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from .errors import TargetError
 from .signature import MAX_OPERANDS, TYPES
-
-__all__ = [
-    "FORMAT_VERSION",
-    "FunctionCode",
-    "LoopCode",
-    "ObjectCode",
-    "Target",
-    "is_signed",
-    "pack",
-    "required_glibc",
-    "unpack",
-]
 
 FORMAT_VERSION = 1
 _HEAD = struct.Struct("<4sHHII")
 _SIGNED = 1
 _MAGIC = b"UFMO"
+_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True)
@@ -155,8 +144,8 @@ class ObjectCode:
     again; ``device`` is what CUDA cells have beside the code for the host: ``"mode"`` (cpu or gpu), ``"arch"``,
     ``"nvrtc"`` (its version) and ``"ltoir"`` (LTO-IR in base64).
 
-    ``header`` is everything but the code, as canonical JSON; ``code_digest`` the SHA-256 of the code, ``digest`` that
-    of both, in hexadecimal.
+    ``header`` is everything but the code, as canonical JSON, and ``code_digest`` the SHA-256 of the code, in
+    hexadecimal: made with the object, since a lock around what is computed later would not survive a fork.
     """
 
     code: bytes = field(repr=False)
@@ -173,18 +162,17 @@ class ObjectCode:
     device: Mapping[str, Any] = field(default_factory=dict, repr=False)
     header: bytes = field(init=False, repr=False)
     code_digest: str = field(init=False, repr=False)
-    digest: str = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         values = {name: getattr(self, name) for name in _HEADER_FIELDS}
-        self._seal(_canonical(values | _REPORTED).encode(), hashlib.sha256(self.code).digest())
+        object.__setattr__(self, "header", _canonical(values | _REPORTED).encode())
+        object.__setattr__(self, "code_digest", hashlib.sha256(self.code).hexdigest())
 
-    def _seal(self, header: bytes, code_digest: bytes) -> None:
-        """Set the fields that the others determine; now, since a lock around lazy ones would not survive a fork."""
-        object.__setattr__(self, "header", header)
-        object.__setattr__(self, "code_digest", code_digest.hex())
-        digest = hashlib.sha256(b"%d:%b%b" % (len(header), header, code_digest)).hexdigest()
-        object.__setattr__(self, "digest", digest)
+    @property
+    def digest(self) -> str:
+        """SHA-256 of header and code, in hexadecimal."""
+        code_digest = bytes.fromhex(self.code_digest)
+        return hashlib.sha256(b"%d:%b%b" % (len(self.header), self.header, code_digest)).hexdigest()
 
     def __eq__(self, other: object) -> bool:
         return self.digest == other.digest if isinstance(other, ObjectCode) else NotImplemented
@@ -213,7 +201,7 @@ class ObjectCode:
         TargetError
             If the header does not have the fields of this format.
         """
-        return _joined(header, code, bytes.fromhex(code_digest) or hashlib.sha256(code).digest())[0]
+        return _joined(header, code, code_digest or hashlib.sha256(code).hexdigest())[0]
 
 
 def pack(object_code: ObjectCode, *, entry: str = "", key: bytes = b"") -> bytes:
@@ -288,7 +276,7 @@ def unpack(data: bytes, *, key: bytes = b"") -> tuple[ObjectCode, str]:
             remedy="Use the same key on both sides; do not load it if you do.",
         )
     header = bytes(view[_HEAD.size : middle])
-    return _joined(header, code, code_digest.digest())
+    return _joined(header, code, code_digest.hexdigest())
 
 
 #: The header's fields of ObjectCode, and those that only reports of earlier releases had.  Readers of those need them.
@@ -298,7 +286,8 @@ _REPORTED: dict[str, Any] = {"annotated": "", "command": "", "diagnostics": (), 
 _FUNCTION_REPORTED = frozenset(
     "python checked vector python_name python_reason notes timed cautious samples effects".split()
 )
-_FUNCTION_FIELDS = tuple(f.name for f in fields(FunctionCode))
+_FUNCTION_FIELDS = FunctionCode.__dataclass_fields__.keys()
+_FUNCTION_DEFAULTS = {f.name: f.default for f in fields(FunctionCode) if f.default is not MISSING}
 _TEXT_LISTS = ("parameters", "results", "calls", "prototype")
 _texts_of = itemgetter("language", "toolchain", "source", "name", "module")
 _function_texts_of = attrgetter("name", "core", "declaration", "doc", "source", "reason")
@@ -316,7 +305,7 @@ _canonical = json.JSONEncoder(
 ).encode
 
 
-def _joined(header: bytes, code: bytes, code_digest: bytes) -> tuple[ObjectCode, str]:
+def _joined(header: bytes, code: bytes, code_digest: str) -> tuple[ObjectCode, str]:
     """What `ObjectCode.from_parts` makes, and the function that the header says is meant."""
     try:
         h: dict[str, Any] = json.loads(header.decode())  # of bytes json guesses the encoding, at 10 us
@@ -329,22 +318,27 @@ def _joined(header: bytes, code: bytes, code_digest: bytes) -> tuple[ObjectCode,
         _expect(bool, (h["threads"],))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as fault:
         raise TargetError(f"The object code's header cannot be read: {fault!r}.", remedy="Make it again.") from fault
-    result = object.__new__(ObjectCode)
-    for name, value in values.items():
-        object.__setattr__(result, name, value)
-    object.__setattr__(result, "code", code)
     # The header's own bytes are what the digest is taken of, as far as they are the object's.
     opening = b'{"entry":%b,' % json.dumps(entry, ensure_ascii=False).encode()
-    result._seal(b"{" + header.removeprefix(opening) if header.startswith(opening) else header, code_digest)
-    return result, entry
+    header = b"{" + header.removeprefix(opening) if header.startswith(opening) else header
+    return _filled(ObjectCode, values | {"code": code, "header": header, "code_digest": code_digest}), entry
+
+
+def _filled(kind: type[_Value], values: dict[str, Any]) -> _Value:
+    """A value with all its fields; its own ``__init__`` would set them one by one, as it is frozen."""
+    result = object.__new__(kind)
+    vars(result).update(values)
+    return result
 
 
 def _function(h: dict[str, Any]) -> FunctionCode:
     """A function of a header; what only reports showed is left out."""
-    values = {name: value for name, value in h.items() if name not in _FUNCTION_REPORTED}
-    values |= {name: tuple(h[name]) for name in _TEXT_LISTS if name in h}
+    values = _FUNCTION_DEFAULTS | {name: value for name, value in h.items() if name not in _FUNCTION_REPORTED}
+    values |= {name: tuple(values[name]) for name in _TEXT_LISTS}
     values["loops"] = tuple(LoopCode(loop["index"], tuple(loop["types"])) for loop in h["loops"])
-    result = FunctionCode(**values)
+    if values.keys() != _FUNCTION_FIELDS:
+        raise ValueError(f"a function has the fields {', '.join(values)}")
+    result = _filled(FunctionCode, values)
     _check(result)
     return result
 

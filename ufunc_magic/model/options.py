@@ -12,8 +12,6 @@ from typing import Any
 
 from .errors import OptionError
 
-__all__ = ["LANGUAGES", "MOST_TIMED", "TABLE", "Option", "Options", "make_options", "refuse", "suited"]
-
 #: Functions of one cell that are written as Python and timed; the others are only bound.
 MOST_TIMED = 8
 
@@ -76,8 +74,8 @@ class Options:
     def changed(self) -> dict[str, Any]:
         """Those of the first group that differ from the defaults, for `make_options`; lists for tuples, as JSON has."""
         default = Options()
-        found = {f.name: getattr(self, f.name) for f in fields(self) if f.metadata.get("key", True)}
-        return {k: list(v) if isinstance(v, tuple) else v for k, v in found.items() if v != getattr(default, k)}
+        values = {f.name: getattr(self, f.name) for f in fields(self) if f.metadata.get("key", True)}
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in values.items() if v != getattr(default, k)}
 
 
 @dataclass(frozen=True)
@@ -101,56 +99,60 @@ class Option:
     instead: str = ""
 
 
+def _row(
+    flags: str,
+    help: str,
+    example: str = "",
+    metavar: str = "",
+    *,
+    dest: str = "",
+    action: str = "",
+    const: Any = True,
+    choices: str = "",
+    kind: type = str,
+    languages: str = "",
+    instead: str = "",
+) -> Option:
+    """A row, its lists as words; a flag where there is no value to choose or give, and sets the field of its name."""
+    words = tuple(flags.split())
+    dest = dest or next(f for f in words if f.startswith("--"))[2:].replace("-", "_")
+    action = action or ("value" if metavar or choices else "flag")
+    lists = tuple(choices.split()), kind, tuple(languages.split())
+    return Option(words, dest, help, example or words[0], metavar, action, const, *lists, instead)
+
+
 #: In the order of the help text.
 TABLE: tuple[Option, ...] = (
-    Option(
-        ("--types",),
-        "types",
+    _row(
+        "--types",
         "Instantiate a cell written in terms of T for these types.",
         "--types f4,f8",
         "LIST",
-        languages=("c", "cuda"),
+        languages="c cuda",
         instead="Write a fused type: ctypedef fused T: float; double",
     ),
-    Option(
-        ("--signature",),
-        "signature",
+    _row(
+        "--signature",
         "Core signature of the cell's one function, as after '// ufunc:'.",
         "--signature '(n),(n)->()'",
         "SIG",
-        languages=("c",),
+        languages="c",
         instead="Functions of single elements need none; in Cython write it above the function: # ufunc: (n),(n)->()",
     ),
-    Option(
-        ("--identity",),
-        "identity",
+    _row(
+        "--identity",
         "Identity of binary functions, for reduce over empty or several axes.",
         "--identity 0",
         "ID",
-        choices=("0", "1", "-1", "reorderable", "none"),
+        choices="0 1 -1 reorderable none",
     ),
-    Option(("-+", "--cplus"), "cplus", "Compile as C++; overloads and templates become loops.", "-+", action="flag"),
-    Option(
-        ("-3",), "language_level", "Python 3 syntax (the default).", "-3", action="flag", const=3, languages=("cython",)
-    ),
-    Option(("-2",), "language_level", "Python 2 syntax.", "-2", action="flag", const=2, languages=("cython",)),
-    Option(
-        ("--strict",),
-        "strict",
-        "Scalar libm only: results identical to the same C in a plain loop.",
-        "--strict",
-        action="flag",
-    ),
-    Option(
-        ("--fast-math",),
-        "fast_math",
-        "Compile (never link) with -ffast-math: NaN, infinity and rounding rules are off.",
-        "--fast-math",
-        action="flag",
-    ),
-    Option(
-        ("--parallel",),
-        "parallel",
+    _row("-+ --cplus", "Compile as C++; overloads and templates become loops."),
+    _row("-3", "Python 3 syntax (the default).", dest="language_level", const=3, languages="cython"),
+    _row("-2", "Python 2 syntax.", dest="language_level", const=2, languages="cython"),
+    _row("--strict", "Scalar libm only: results identical to the same C in a plain loop."),
+    _row("--fast-math", "Compile (never link) with -ffast-math: NaN, infinity and rounding rules are off."),
+    _row(
+        "--parallel",
         "Run large calls on N threads; without N, on all cores.",
         "--parallel=2",
         "N",
@@ -158,144 +160,84 @@ TABLE: tuple[Option, ...] = (
         const=-1,
         kind=int,
     ),
-    Option(
-        ("--arch",),
-        "arch",
+    _row(
+        "--arch",
         "portable: one object that picks AVX2/AVX-512 when loaded; native: this CPU only.",
         "--arch native",
-        choices=("portable", "native"),
+        choices="portable native",
     ),
-    Option(
-        ("-c", "--compile-args"),
-        "compile_args",
-        "Extra arguments for the compiler.",
-        "-c=-DNDEBUG",
-        "ARG",
-        action="append",
-    ),
-    Option(
-        ("--link-args",), "link_args", "Extra arguments for the linker.", "--link-args=-Wl,-s", "ARG", action="append"
-    ),
-    Option(("-l", "--lib"), "lib", "Link with this library.", "-l gsl", "NAME", action="append"),
-    Option(
-        ("-L", "--library-dirs"), "library_dirs", "Look for libraries here too.", "-L ~/lib", "DIR", action="append"
-    ),
-    Option(("-I", "--include"), "include", "Look for headers here too.", "-I ~/include", "DIR", action="append"),
-    Option(
-        ("-S", "--src"), "src", "Compile this source file along with the cell.", "-S helper.c", "FILE", action="append"
-    ),
-    Option(
-        ("--pgo",),
-        "pgo",
-        "Compile twice and run the cell in between, so that the compiler knows which branches are taken.",
+    _row("-c --compile-args", "Extra arguments for the compiler.", "-c=-DNDEBUG", "ARG", action="append"),
+    _row("--link-args", "Extra arguments for the linker.", "--link-args=-Wl,-s", "ARG", action="append"),
+    _row("-l --lib", "Link with this library.", "-l gsl", "NAME", action="append"),
+    _row("-L --library-dirs", "Look for libraries here too.", "-L ~/lib", "DIR", action="append"),
+    _row("-I --include", "Look for headers here too.", "-I ~/include", "DIR", action="append"),
+    _row("-S --src", "Compile this source file along with the cell.", "-S helper.c", "FILE", action="append"),
+    _row(
         "--pgo",
-        action="flag",
-        languages=("cython",),
+        "Compile twice and run the cell in between, so that the compiler knows which branches are taken.",
+        languages="cython",
         instead="Give the compiler a profile of your own: -c=-fprofile-use=FILE",
     ),
-    Option(
-        ("--torch",),
-        "torch",
-        "Compile (as C++) and link with the LibTorch of the installed torch package.",
-        "--torch",
-        action="flag",
-        languages=("cython",),
-    ),
-    Option(
-        ("-a", "--annotate"),
-        "annotate",
+    _row("--torch", "Compile (as C++) and link with the LibTorch of the installed torch package.", languages="cython"),
+    _row(
+        "-a --annotate",
         "Show which lines call Python and the C behind each; in C, each line's share of the loop's instructions.",
-        "-a",
-        action="flag",
     ),
-    Option(
-        ("--annotate-fullc",),
-        "annotate_fullc",
-        "The same, and the whole generated C below it.",
-        "--annotate-fullc",
-        action="flag",
-        languages=("cython",),
-    ),
-    Option(
-        ("--device",),
-        "device",
+    _row("--annotate-fullc", "The same, and the whole generated C below it.", languages="cython"),
+    _row(
+        "--device",
         "Where the functions run: auto is the GPU where there is one, else its emulation on the CPU.",
         "--device cpu",
-        choices=("auto", "cpu", "gpu"),
-        languages=("cuda",),
+        choices="auto cpu gpu",
+        languages="cuda",
     ),
-    Option(
-        ("--abi",),
-        "abi",
+    _row(
+        "--abi",
         "How functions give back their result: c by value, numba through the first pointer; auto looks at each.",
         "--abi numba",
-        choices=("auto", "c", "numba"),
-        languages=("cuda",),
+        choices="auto c numba",
+        languages="cuda",
     ),
-    Option(
-        ("--guard",),
-        "guard",
-        "Run new code in another process first, where a crash costs nothing (the default).",
-        "--guard",
-        action="flag",
-    ),
-    Option(
-        ("--no-guard",),
-        "guard",
-        "Bind the functions without having tried them out.",
-        "--no-guard",
-        action="flag",
-        const=False,
-    ),
-    Option(
-        ("--sanitize",),
-        "sanitize",
-        "Try the code out in a build that reports undefined behaviour and stray memory accesses by line.",
+    _row("--guard", "Run new code in another process first, where a crash costs nothing (the default)."),
+    _row("--no-guard", "Bind the functions without having tried them out.", dest="guard", const=False),
+    _row(
         "--sanitize",
-        action="flag",
-        languages=("c",),
+        "Try the code out in a build that reports undefined behaviour and stray memory accesses by line.",
+        languages="c",
         instead="Give the compiler the sanitizer yourself: "
         "-c=-g -c=-fsanitize=undefined --link-args=-fsanitize=undefined",
     ),
-    Option(
-        ("--sandbox",),
-        "sandbox",
-        "Run every call of the functions in another process, so that a later crash is an exception too. Slower.",
+    _row(
         "--sandbox",
-        action="flag",
-        languages=("c",),
+        "Run every call of the functions in another process, so that a later crash is an exception too. Slower.",
+        languages="c",
     ),
-    Option(("-f", "--force"), "force", "Compile again even if the cache has it.", "-f", action="flag"),
-    Option(("-n", "--name"), "name", "Name of the cell in messages and of the module.", "-n filters", "NAME"),
-    Option(("-v", "--verbose"), "verbose", "Show the compiler's command and the steps' times.", "-v", action="flag"),
-    Option(
-        ("--time",), "time", "Verify and time the functions after compiling (the default).", "--time", action="flag"
-    ),
-    Option(("--no-time", "-q"), "time", "Bind the functions and show nothing else.", "-q", action="flag", const=False),
-    Option(("--size", "-N"), "size", "Elements to time with; 0 lets the report choose.", "-N 100000", "N", kind=int),
-    Option(
-        ("--ref",),
-        "ref",
+    _row("-f --force", "Compile again even if the cache has it."),
+    _row("-n --name", "Name of the cell in messages and of the module.", "-n filters", "NAME"),
+    _row("-v --verbose", "Show the compiler's command and the steps' times."),
+    _row("--time", "Verify and time the functions after compiling (the default)."),
+    _row("--no-time -q", "Bind the functions and show nothing else.", "-q", dest="time", const=False),
+    _row("--size -N", "Elements to time with; 0 lets the report choose.", "-N 100000", "N", kind=int),
+    _row(
+        "--ref",
         "Compare with this Python expression or function instead of the one made from the cell.",
         "--ref 'np.hypot'",
         "EXPR",
     ),
-    Option(
-        ("--vs",),
-        "vs",
+    _row(
+        "--vs",
         "Compare with the same function made by these: numpy, numba, numexpr, cython, vectorize.",
         "--vs numpy,numba",
         "LIST",
     ),
-    Option(("--sizes",), "sizes", "Time per element over these numbers of elements.", "--sizes 10:1e7", "RANGE"),
-    Option(("--plot",), "plot", "Draw the time over the sizes (10:1e7 where none are given).", "--plot", action="flag"),
-    Option(
-        ("--show",),
-        "show",
+    _row("--sizes", "Time per element over these numbers of elements.", "--sizes 10:1e7", "RANGE"),
+    _row("--plot", "Draw the time over the sizes (10:1e7 where none are given)."),
+    _row(
+        "--show",
         "Show the hot loop's assembly (asm), what was vectorized and why not (vec), the generated C (c).",
         "--show asm,vec",
         "LIST",
-        languages=("c", "cuda"),
+        languages="c cuda",
         instead="Write -a, which shows the C of each line",
     ),
 )
@@ -304,12 +246,12 @@ _TUPLES = frozenset(f.name for f in fields(Options) if f.type == "tuple[str, ...
 _KINDS: dict[str, type] = {"bool": bool, "int": int, "str": str}
 
 
-def make_options(given: Mapping[str, Any] | None = None, *, base: Options | None = None) -> Options:
+def make_options(keywords: Mapping[str, Any] | None = None, *, base: Options | None = None) -> Options:
     """Check keyword options and return them as a value.
 
     Parameters
     ----------
-    given : mapping
+    keywords : mapping
         Field name -> value.  Lists may be given for repeated options, and ``True`` for ``parallel``.
     base : Options
         Values for what is not given; the defaults if omitted.
@@ -322,7 +264,7 @@ def make_options(given: Mapping[str, Any] | None = None, *, base: Options | None
     """
     known = {f.name: str(f.type) for f in fields(Options)}
     values: dict[str, Any] = {}
-    for name, value in (given or {}).items():
+    for name, value in (keywords or {}).items():
         if name not in known:
             import difflib  # 2 ms that only a misspelling pays
 

@@ -9,19 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-__all__ = [
-    "MAX_OPERANDS",
-    "TYPES",
-    "Function",
-    "NumberType",
-    "Operand",
-    "Parameter",
-    "Signature",
-    "Unit",
-    "loop_order",
-    "number_type",
-]
-
 #: NPY_MAXARGS of NumPy 2: inputs and outputs of one ufunc together.
 MAX_OPERANDS = 64
 

@@ -1,7 +1,7 @@
 """Functions as plain Python: the baseline that is timed, what results are checked against, and what rivals are made of.
 
 In comes a C, C++ or CUDA text with a signature (`write`), or a Cython cell with the functions of it that are wanted
-(`cython.write`); out comes a `Form`, three texts of the function, or a `NotPython` with the reason.
+(`cython.write`); out comes a `PythonForm`, three texts of the function, or a `NotPython` with the reason.
 
 * `value`: expressions as ``ast`` nodes with what is known of their values; forms; nodes to text.
 * `c_arithmetic`, `arithmetic_expressions`: C's types, and C's operators and conversions as Python's.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .c_form import write as write
     from .dialects import cython_text as cython_text, numexpr_text as numexpr_text
     from .runtime_names import namespace as namespace
-    from .value import Form as Form, NotPython as NotPython
+    from .value import NotPython as NotPython, PythonForm as PythonForm
 else:
     __getattr__ = lazy_names(
         __name__,
@@ -29,6 +29,6 @@ else:
             "c_form": "write",
             "dialects": "cython_text numexpr_text",
             "runtime_names": "namespace",
-            "value": "Form NotPython",
+            "value": "PythonForm NotPython",
         },
     )

@@ -145,9 +145,9 @@ def named_type(spelling: str, numbers: Mapping[str, int], typedefs: Mapping[str,
     for _ in range(64):  # a typedef chain that is longer is a cycle
         spelling = " ".join(spelling.split()).removeprefix("std::")
         number = numbers.get(spelling)
-        found = from_number(number) if number is not None else _standard(spelling)
-        if found is not None:
-            return found
+        t = from_number(number) if number is not None else _standard(spelling)
+        if t is not None:
+            return t
         if spelling not in typedefs:
             return None
         spelling = re.sub(r"\b(const|volatile)\b", "", typedefs[spelling])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from .arithmetic_expressions import array, zero
 from .c_arithmetic import VOID, CType
-from .c_cell import Cell, Declared, Routine, python_name
+from .c_cell import CCell, CDeclaration, CRoutine, python_name
 from .c_tree import bare, changed, child, children, declared_name, stop, text_of, walk
 from .c_values import Expressions, Lines
 from .value import Expr, Variable, assign, call, negation, number, operation, result
@@ -17,7 +17,7 @@ from .value import Expr, Variable, assign, call, negation, number, operation, re
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-__all__ = ["COUNTER", "Body"]
+__all__ = ["COUNTER", "CBody"]
 
 #: A counter moves by small literal steps: it would take 2**30 of them to leave this range.
 COUNTER = 1 << 30
@@ -31,7 +31,7 @@ _STILL = frozenset(
 )
 
 
-class Body(Expressions):
+class CBody(Expressions):
     """Writes one function's statements.
 
     ``results`` says what ``return`` gives back for the C value (None for void).  Each enclosing loop or switch has
@@ -39,7 +39,7 @@ class Body(Expressions):
     """
 
     def __init__(
-        self, cell: Cell, routine: Routine, *, checked: bool, results: Callable[[Expr | None], Sequence[ast.expr]]
+        self, cell: CCell, routine: CRoutine, *, checked: bool, results: Callable[[Expr | None], Sequence[ast.expr]]
     ) -> None:
         super().__init__(cell, routine, checked=checked)
         self.body = child(routine.node, "body")
@@ -341,7 +341,7 @@ class Body(Expressions):
             if base_node.type != "placeholder_type_specifier":
                 declared = self.cell.declared(plain, self.cell.type_named(base_node))
             elif start is not None:
-                declared = Declared(name, self.value(start).type)
+                declared = CDeclaration(name, self.value(start).type)
             else:
                 raise stop(f"cannot read `{text_of(node)}`", node)
             lines += self._with_around(node, lambda d=declared, s=start: self._local(d, s, node))  # type: ignore[misc]
@@ -352,7 +352,7 @@ class Body(Expressions):
         e = self.table(name, declaration, declarator, key=self.cell.fresh(f"{name}_") if known else name)
         self.scopes[-1][name] = Variable(e.name, e.type, e.low, e.high)
 
-    def _local(self, declared: Declared, start: Node | None, node: Node) -> Lines:
+    def _local(self, declared: CDeclaration, start: Node | None, node: Node) -> Lines:
         t = declared.type
         if declared.reference:
             raise stop(f"uses the reference `{declared.name}`", node)
@@ -374,7 +374,7 @@ class Body(Expressions):
         e = self.initial(start, t)
         return [assign(self._declare_local(replace(declared, type=e.type)).name, e)]
 
-    def _declare_local(self, declared: Declared) -> Variable:
+    def _declare_local(self, declared: CDeclaration) -> Variable:
         t = declared.type
         if t.integral and t.bits >= 32 and self._counts(declared.name):
             down = any("-" in text_of(child(c, "operator")) for c in changed(self.body, declared.name))

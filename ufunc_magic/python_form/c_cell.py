@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
-__all__ = ["Cell", "Declared", "Parameter", "Routine", "python_name"]
+__all__ = ["CCell", "CDeclaration", "CParameter", "CRoutine", "python_name"]
 
 _TAKEN = frozenset(
     "abs bool cmath complex float int len list math max min np print range round vars SimpleNamespace".split()
@@ -37,7 +37,7 @@ _TAKEN = frozenset(
 
 
 @dataclass(frozen=True)
-class Parameter:
+class CParameter:
     """One parameter of a routine.
 
     ``cell``: a pointer to one value; ``reads``, ``writes``: what the body does with it;
@@ -54,13 +54,13 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Routine:
+class CRoutine:
     """One function of the cell.  ``main`` is the one being written; ``plain``: called as in C, by value."""
 
     name: str
     node: Node
     returns: CType
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[CParameter, ...]
     main: bool = False
     plain: bool = True
 
@@ -71,7 +71,7 @@ class Routine:
 
 
 @dataclass(frozen=True)
-class Declared:
+class CDeclaration:
     """What a declarator says: a name, its type, and the nodes of array sizes that are no constants."""
 
     name: str
@@ -86,7 +86,7 @@ def python_name(name: str) -> str:
 
 
 @dataclass
-class Cell:
+class CCell:
     """File scope of one text; collects what the functions written from it turn out to need.
 
     ``evaluate`` gives the value of a constant expression, ``expression`` the tree of a macro's text.
@@ -96,11 +96,11 @@ class Cell:
     numbers: Mapping[str, int]
     typedefs: Mapping[str, str]
     expression: Callable[[str], Node | None]
-    evaluate: Callable[[Cell, Node], float | None]
+    evaluate: Callable[[CCell, Node], float | None]
     cplus: bool = False
     helpers: set[str] = field(default_factory=set)
     constants: dict[str, tuple[ast.stmt, Expr]] = field(default_factory=dict)
-    requested: dict[str, Routine] = field(default_factory=dict)
+    requested: dict[str, CRoutine] = field(default_factory=dict)
     functions: dict[str, list[Node]] = field(default_factory=dict)
     variables: dict[str, tuple[Node, Node]] = field(default_factory=dict)
     unset: set[str] = field(default_factory=set)
@@ -108,7 +108,7 @@ class Cell:
     enumerators: dict[str, int] = field(default_factory=dict)
     named: dict[str, CType] = field(default_factory=dict)
     structs: dict[str, CType] = field(default_factory=dict)
-    main: Routine | None = None
+    main: CRoutine | None = None
     main_name: str = ""
     prototypes: list[Node] = field(default_factory=list)
     serial: int = 0
@@ -122,7 +122,7 @@ class Cell:
         """Ready for another text."""
         self.helpers, self.constants, self.requested, self.serial = set(), {}, {}, 0
 
-    def again(self) -> Cell:
+    def again(self) -> CCell:
         """The same file scope, for writing another function: nothing is needed from it yet."""
         other = copy.copy(self)
         other.forget()
@@ -240,7 +240,7 @@ class Cell:
             raise stop(f"uses the type `{' '.join(text_of(node).split())}`", node)
         return t
 
-    def declared(self, declarator: Node, base: CType) -> Declared:
+    def declared(self, declarator: Node, base: CType) -> CDeclaration:
         """Name and type that ``declarator`` gives; pointers and arrays peeled off from outside."""
         sizes: list[Node | None] = []
         pointer = reference = False
@@ -261,7 +261,9 @@ class Cell:
                     lengths = tuple(self._length(size) for size in sizes)
                     t = array_of(base, lengths)
                     unknown = tuple(s if n is None else None for s, n in zip(sizes, lengths, strict=True))
-                    return Declared(text_of(node), array_of(t, (None,)) if pointer else t, pointer, reference, unknown)
+                    return CDeclaration(
+                        text_of(node), array_of(t, (None,)) if pointer else t, pointer, reference, unknown
+                    )
             inner = node.child_by_field_name("declarator")
             kinds = [c for c in node.named_children if "declarator" in c.type or c.type == "identifier"]
             node = inner if inner is not None else kinds[0] if kinds else None
@@ -288,7 +290,7 @@ class Cell:
 
     # -- functions ------------------------------------------------------------------------------
 
-    def routine(self, name: str, count: int) -> Routine | None:
+    def routine(self, name: str, count: int) -> CRoutine | None:
         """The cell's own function of that name."""
         if self.main is not None and name == self.main.name and len(self.main.parameters) == count:
             return self.main
@@ -300,26 +302,26 @@ class Cell:
         if not nodes:
             return None
         node = nodes[0]
-        return Routine(name, node, self.returned(node), tuple(self._parameter(p, node) for p in parameters_of(node)))
+        return CRoutine(name, node, self.returned(node), tuple(self._parameter(p, node) for p in parameters_of(node)))
 
     def returned(self, node: Node) -> CType:
         if child(node, "declarator").type == "pointer_declarator":
             raise stop("returns a pointer", node)
         return self.type_named(child(node, "type"))
 
-    def _parameter(self, node: Node, function: Node) -> Parameter:
+    def _parameter(self, node: Node, function: Node) -> CParameter:
         declared = self.declared(child(node, "declarator"), self.type_named(child(node, "type")))
         constant = "const" in text_of(node).split()
         if not declared.pointer and (constant or not declared.reference):
-            return Parameter(declared.name, declared.type)
+            return CParameter(declared.name, declared.type)
         body = child(function, "body")
         if declared.pointer and self._used_as_array(body, declared.name):
-            return Parameter(declared.name, declared.type)
+            return CParameter(declared.name, declared.type)
         t = declared.type.of if declared.pointer and declared.type.of is not None else declared.type
         if t.kind == "a":
-            return Parameter(declared.name, t)
+            return CParameter(declared.name, t)
         reads = constant or not assigned_first(body, declared.name)
-        return Parameter(declared.name, t, cell=True, reads=reads, writes=not constant, reference=declared.reference)
+        return CParameter(declared.name, t, cell=True, reads=reads, writes=not constant, reference=declared.reference)
 
     def _used_as_array(self, body: Node, name: str) -> bool:
         """Whether the body uses more of the pointer ``name`` than its first element."""
@@ -341,7 +343,7 @@ class Cell:
                         return not self._parameter(inner[position], callees[0]).cell
         return False
 
-    def request(self, routine: Routine) -> str:
+    def request(self, routine: CRoutine) -> str:
         """Ask for ``routine`` to be written too; returns its Python name."""
         if routine.main:
             return self.main_name

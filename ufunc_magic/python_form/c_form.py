@@ -22,20 +22,20 @@ from tree_sitter import Node
 from ..model import Operand, Signature, Unit
 from .arithmetic_expressions import array, length, zero
 from .c_arithmetic import VOID, CType
-from .c_body import COUNTER, Body
-from .c_cell import Cell, Parameter, Routine, python_name
+from .c_body import COUNTER, CBody
+from .c_cell import CCell, CParameter, CRoutine, python_name
 from .c_tree import assigned_first, changed, child, declared_name, parameters_of, stop, text_of, walk
 from .c_values import evaluate
 from .math_names import HELPERS
 from .numpy_writer import FunctionTypes, numpy_text
-from .value import Expr, Form, NotPython, Stop, Variable, assign, define, number, python, result, text_of_module
+from .value import Expr, NotPython, PythonForm, Stop, Variable, assign, define, number, python, result, text_of_module
 
 __all__ = ["write"]
 
 
 def write(
     text: str, *, signature: Signature, unit: Unit, types: Mapping[str, int] | None = None, cplus: bool = False
-) -> Form | NotPython:
+) -> PythonForm | NotPython:
     """Write the function of ``signature`` as Python.
 
     Parameters
@@ -66,7 +66,7 @@ def write(
         return NotPython(f"could not be written as Python ({error.msg})", signature.function.line)
     except (RecursionError, MemoryError):  # the latter is what Python's own parser says of it
         return NotPython("is nested too deeply for Python", signature.function.line)
-    return Form(source, checked, _vector(cell, main, signature, checked), cell.main_name)
+    return PythonForm(source, checked, _vector(cell, main, signature, checked), cell.main_name)
 
 
 # -- text to tree -------------------------------------------------------------------------------
@@ -82,7 +82,7 @@ def _parser(cplus: bool) -> tree_sitter.Parser:
 @functools.lru_cache(maxsize=2)
 def _read(
     text: str, types: tuple[tuple[str, int], ...], typedefs: tuple[tuple[str, str], ...], cplus: bool
-) -> tuple[Cell, list[int]]:
+) -> tuple[CCell, list[int]]:
     """The file scope of ``text``, and each row's line in the cell."""
     clean, lines = _prepared(text)
     root = _parse(clean, cplus)
@@ -92,7 +92,7 @@ def _read(
             data[place : place + 1] = b" "
         root = _parse(data.decode(), cplus)
     expression = functools.partial(_expression, cplus=cplus)
-    return Cell(root, dict(types), dict(typedefs), expression, evaluate, cplus=cplus), lines
+    return CCell(root, dict(types), dict(typedefs), expression, evaluate, cplus=cplus), lines
 
 
 def _parse(text: str, cplus: bool) -> Node:
@@ -170,7 +170,7 @@ def _prepared(text: str) -> tuple[str, list[int]]:
     return clean, numbers
 
 
-def _find(cell: Cell, signature: Signature, lines: Sequence[int]) -> Routine:
+def _find(cell: CCell, signature: Signature, lines: Sequence[int]) -> CRoutine:
     """The function to write, by name and, among overloads, by line."""
     name = signature.function.name
     nodes = cell.functions.get(name, [])
@@ -186,7 +186,7 @@ def _find(cell: Cell, signature: Signature, lines: Sequence[int]) -> Routine:
     declarations = parameters_of(node)
     if any(index >= len(declarations) for index in (*operands, *signature.sizes)):
         raise stop("has other parameters than its signature", node)
-    parameters: list[Parameter] = []
+    parameters: list[CParameter] = []
     for position, declaration in enumerate(declarations):
         declared = cell.declared(child(declaration, "declarator"), cell.type_named(child(declaration, "type")))
         operand = operands.get(position)
@@ -197,17 +197,17 @@ def _find(cell: Cell, signature: Signature, lines: Sequence[int]) -> Routine:
         writes = operand is not None and operand.role != "input"
         reads = operand is None or operand.role != "output"
         one = (indirect or declared.type.kind == "a") and t.kind != "a"
-        parameters.append(Parameter(declared.name, t, one and not reference, reads, writes, reference))
+        parameters.append(CParameter(declared.name, t, one and not reference, reads, writes, reference))
     plain = not any(p.cell or p.reference or p.type.kind == "a" for p in parameters)
     cell.main_name = python_name(signature.name)
-    cell.main = Routine(name, node, cell.returned(node), tuple(parameters), main=True, plain=plain)
+    cell.main = CRoutine(name, node, cell.returned(node), tuple(parameters), main=True, plain=plain)
     return cell.main
 
 
 # -- modules ------------------------------------------------------------------------------------
 
 
-def _module(cell: Cell, main: Routine, signature: Signature, *, checked: bool) -> str:
+def _module(cell: CCell, main: CRoutine, signature: Signature, *, checked: bool) -> str:
     """The whole text: helpers, constants, called functions in the cell's order, the function itself."""
     cell.forget()
     last = _main(cell, main, signature, checked=checked)
@@ -220,7 +220,7 @@ def _module(cell: Cell, main: Routine, signature: Signature, *, checked: bool) -
     return text_of_module([*helpers, constants, *([functions[key]] for key in order), [last]])
 
 
-def _vector(cell: Cell, main: Routine, signature: Signature, checked: str) -> str:
+def _vector(cell: CCell, main: CRoutine, signature: Signature, checked: str) -> str:
     """The NumPy text, of the checked one, which says what C does; ``cell`` has just written that."""
     types = {
         python_name(routine.key): FunctionTypes(
@@ -241,12 +241,12 @@ def _vector(cell: Cell, main: Routine, signature: Signature, checked: str) -> st
 # -- functions ----------------------------------------------------------------------------------
 
 
-def _called(cell: Cell, routine: Routine, *, checked: bool) -> ast.FunctionDef:
+def _called(cell: CCell, routine: CRoutine, *, checked: bool) -> ast.FunctionDef:
     """One of the cell's other functions, with C's own parameters; what it stores through pointers is returned."""
     if routine.node.has_error:
         raise stop(f"calls `{routine.name}`, whose syntax could not be read", routine.node)
     stored: list[ast.expr] = []
-    body = Body(
+    body = CBody(
         cell, routine, checked=checked, results=lambda value: [*([value.node] if value is not None else []), *stored]
     )
     names = []
@@ -258,7 +258,7 @@ def _called(cell: Cell, routine: Routine, *, checked: bool) -> ast.FunctionDef:
 
 
 def _function(
-    name: str, parameters: Sequence[str], body: Body, head: Sequence[ast.stmt], *, ends: bool
+    name: str, parameters: Sequence[str], body: CBody, head: Sequence[ast.stmt], *, ends: bool
 ) -> ast.FunctionDef:
     lines = [*head, *body.statements([n for n in body.body.named_children if n.type != "comment"])]
     if ends and not (lines and isinstance(lines[-1], ast.Return)):
@@ -266,7 +266,7 @@ def _function(
     return define(name, parameters, lines)
 
 
-def _main(cell: Cell, main: Routine, signature: Signature, *, checked: bool) -> ast.FunctionDef:
+def _main(cell: CCell, main: CRoutine, signature: Signature, *, checked: bool) -> ast.FunctionDef:
     """The function with the ufunc's inputs as parameters and its outputs as results."""
     if not signature.outputs:
         raise stop("gives nothing back", main.node)
@@ -282,7 +282,7 @@ def _main(cell: Cell, main: Routine, signature: Signature, *, checked: bool) -> 
             raise stop("does not always return a value", main.node)
         return [nodes[o.index] for o in signature.outputs]
 
-    body = Body(cell, main, checked=checked, results=results)
+    body = CBody(cell, main, checked=checked, results=results)
     operands = {o.index: o for o in (*signature.inputs, *signature.outputs) if o.index >= 0}
     variables: dict[int, Variable] = {}
     for position, p in enumerate(main.parameters):
@@ -322,7 +322,7 @@ def _dimensions(signature: Signature, variables: Mapping[int, Variable]) -> dict
     return sizes
 
 
-def _flat(operand: Operand, parameter: Parameter) -> bool:
+def _flat(operand: Operand, parameter: CParameter) -> bool:
     """Whether C sees the core as one run of elements where Python sees nested lists."""
     dimensions = parameter.type.depth
     if dimensions == len(operand.core):
@@ -337,7 +337,7 @@ def _element(t: CType) -> CType:
 
 
 def _opening(
-    operand: Operand, parameter: Parameter, name: str, body: Body, sizes: Mapping[int | str, ast.expr]
+    operand: Operand, parameter: CParameter, name: str, body: CBody, sizes: Mapping[int | str, ast.expr]
 ) -> list[ast.stmt]:
     """What the operand needs before the first statement."""
     if not operand.core:
@@ -355,7 +355,7 @@ def _opening(
     return []
 
 
-def _closing(operand: Operand, parameter: Parameter, name: str, sizes: Mapping[int | str, ast.expr]) -> ast.expr:
+def _closing(operand: Operand, parameter: CParameter, name: str, sizes: Mapping[int | str, ast.expr]) -> ast.expr:
     """The operand after ``return``."""
     if operand.core and _flat(operand, parameter):
         rows, columns = (sizes[dim] for dim in operand.core)

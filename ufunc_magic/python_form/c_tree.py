@@ -40,10 +40,10 @@ def text_of(node: Node) -> str:
 
 def child(node: Node, name: str) -> Node:
     """The child in the field ``name``, without parentheses around it."""
-    found = node.child_by_field_name(name)
-    if found is None or found.is_missing:
+    below = node.child_by_field_name(name)
+    if below is None or below.is_missing:
         raise stop(f"cannot read {text_of(node)!r}", node)
-    return bare(found)
+    return bare(below)
 
 
 def children(node: Node) -> list[Node]:
@@ -77,12 +77,12 @@ def changed(scope: Node, name: str) -> list[Node]:
 
 @functools.lru_cache(maxsize=256)
 def _changed_in(scope: Node) -> dict[str, list[Node]]:
-    found: dict[str, list[Node]] = {}
+    changes: dict[str, list[Node]] = {}
     for node in walk(scope):
         name = _changes(node)
         if name:
-            found.setdefault(name, []).append(node)
-    return found
+            changes.setdefault(name, []).append(node)
+    return changes
 
 
 def names_changed(scope: Node) -> set[str]:
@@ -142,8 +142,8 @@ def function_name(node: Node) -> str:
 
 def parameters_of(node: Node) -> list[Node]:
     declarator = next(n for n in walk(node) if n.type == "function_declarator")
-    found = [p for p in children(child(declarator, "parameters")) if p.type != "preproc_call"]
-    return [p for p in found if not (p.child_by_field_name("declarator") is None and text_of(p) == "void")]
+    parameters = [p for p in children(child(declarator, "parameters")) if p.type != "preproc_call"]
+    return [p for p in parameters if not (p.child_by_field_name("declarator") is None and text_of(p) == "void")]
 
 
 def declared_name(declarator: Node) -> str:

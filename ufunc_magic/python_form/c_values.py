@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from .arithmetic_expressions import Arithmetic, constant, header_constant, zero
 from .c_arithmetic import BOOL, COMPLEX, DOUBLE, FLOAT, INT, VOID, CType, float_value, integer_value, promoted, usual
-from .c_cell import Cell, Routine, python_name
+from .c_cell import CCell, CRoutine, python_name
 from .c_tree import bare, brief, child, children, stop, text_of, walk
 from .math_names import CONSTANTS, LITERALS, Known, known
 from .value import (
@@ -60,7 +60,7 @@ class Expressions(Arithmetic):
     stop = staticmethod(stop)
     brief = staticmethod(brief)
 
-    def __init__(self, cell: Cell, routine: Routine, *, checked: bool) -> None:
+    def __init__(self, cell: CCell, routine: CRoutine, *, checked: bool) -> None:
         super().__init__(cell, checked=checked)
         self.cell = cell
         self.routine = routine
@@ -568,7 +568,7 @@ class Expressions(Arithmetic):
         loose = max(high, -low) > t.high
         return Expr(call("abs", e), t, None if loose else 0, None if loose else max(high, -low), loose=loose)
 
-    def own_call(self, routine: Routine, arguments: Sequence[Node], node: Node) -> tuple[Expr, list[Expr]]:
+    def own_call(self, routine: CRoutine, arguments: Sequence[Node], node: Node) -> tuple[Expr, list[Expr]]:
         """A call of one of the cell's functions, and the places that its further results go to."""
         if routine.main and not routine.plain:
             raise stop(f"calls itself (`{routine.name}`) with pointers", node)
@@ -695,9 +695,9 @@ class Expressions(Arithmetic):
         return Expr(call("SimpleNamespace", **parts), t)
 
 
-def evaluate(cell: Cell, node: Node) -> float | None:
+def evaluate(cell: CCell, node: Node) -> float | None:
     """The value of a constant expression of file scope."""
-    nowhere = Routine("", node, VOID, ())
+    nowhere = CRoutine("", node, VOID, ())
     return Expressions(cell, nowhere, checked=False).value(node).value
 
 

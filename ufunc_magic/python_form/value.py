@@ -14,8 +14,8 @@ from .c_arithmetic import CType
 __all__ = [
     "OPERATORS",
     "Expr",
-    "Form",
     "NotPython",
+    "PythonForm",
     "Spelled",
     "Stop",
     "Variable",
@@ -34,7 +34,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Form:
+class PythonForm:
     """A function in Python's words.
 
     Attributes
@@ -174,9 +174,9 @@ class Spelled(int):
     text: str
 
     def __new__(cls, value: int, text: str = "") -> Spelled:
-        made = super().__new__(cls, value)
-        made.text = text
-        return made
+        spelled = super().__new__(cls, value)
+        spelled.text = text
+        return spelled
 
     def __repr__(self) -> str:
         return self.text or super().__repr__()
@@ -248,9 +248,9 @@ def result(parts: Sequence[Part]) -> ast.stmt:
 
 def define(name: str, parameters: Sequence[str], body: Sequence[ast.stmt]) -> ast.FunctionDef:
     """``def name(parameters)``; a parameter may have a default (``x=1``)."""
-    made: ast.FunctionDef = ast.parse(f"def {name}({', '.join(parameters)}): pass").body[0]  # type: ignore[assignment]
-    made.body = list(body) or [ast.Pass()]
-    return made
+    function: ast.FunctionDef = ast.parse(f"def {name}({', '.join(parameters)}): pass").body[0]  # type: ignore[assignment]
+    function.body = list(body) or [ast.Pass()]
+    return function
 
 
 @functools.lru_cache(maxsize=512)

@@ -79,6 +79,19 @@ def _lines(object_code: ObjectCode) -> tuple[str, ...]:
     return tuple(object_code.source.replace("\r\n", "\n").split("\n"))
 
 
+def _source(lines: Sequence[str], line: int) -> str:
+    """A line of the cell, ``""`` for one that is not the cell's."""
+    return lines[line - 1].strip() if 0 < line <= len(lines) else ""
+
+
+def _folded(title: str, text: str, *, opened: bool = True) -> str:
+    return (
+        f'<details{" open" * opened} style="margin:.2em 0"><summary style="display:list-item;cursor:pointer">'
+        f'{escape(title)}</summary><pre style="margin:.2em 0 .6em 1em;background:transparent;color:inherit;'
+        f'line-height:1.35">{escape(text)}</pre></details>'
+    )
+
+
 # -- asm: the hot loops
 
 
@@ -97,7 +110,7 @@ class Assembly(View):
         for loop in self.loops:
             head += ["", f"{loop.name}  {loop.types}: {loop.words}"]
             for line, group in _grouped(loop):
-                source = self.lines[line - 1].strip() if 0 < line <= len(self.lines) else "reading, writing, counting"
+                source = _source(self.lines, line) if line else "reading, writing, counting"
                 head.append(f"  {f'line {line}' if line else 'loop':9} {source}")
                 head += [f"      {'| ' * placed.inner}{_shown(placed)}" for placed in group]
         return "\n".join(head)
@@ -108,11 +121,7 @@ class Assembly(View):
         parts = []
         for block in text[1:]:
             title, _, body = block.partition("\n")
-            parts.append(
-                f'<details open style="margin:.2em 0"><summary style="display:list-item;cursor:pointer">{escape(title)}'
-                f'</summary><pre style="margin:.2em 0 .6em 1em;background:transparent;color:inherit;line-height:1.35">'
-                f"{escape(body)}</pre></details>"
-            )
+            parts.append(_folded(title, body))
         return f'<div style="overflow-x:auto;padding:.3em .7em"><div>{escape(text[0])}</div>{"".join(parts)}</div>'
 
 
@@ -238,12 +247,7 @@ class Generated(View):
         blocks = []
         for n, (title, text) in enumerate(self.parts):
             size = count(text.count("\n") + 1, "line")
-            opened = " open" if n == len(self.parts) - 1 else ""
-            blocks.append(
-                f'<details{opened} style="margin:.2em 0"><summary style="display:list-item;cursor:pointer">'
-                f'{escape(title)} ({size})</summary><pre style="margin:.2em 0 .6em 1em;background:transparent;'
-                f'color:inherit;line-height:1.35">{escape(text)}</pre></details>'
-            )
+            blocks.append(_folded(f"{title} ({size})", text, opened=n == len(self.parts) - 1))
         return f'<div style="overflow-x:auto;padding:.3em .7em">{"".join(blocks)}</div>'
 
 
@@ -279,9 +283,9 @@ def _tidy(lines: list[str]) -> str:
 # -- vec: the vectorization remarks
 
 _LOOP = re.compile(r"\b(?:for|while|do|goto)\b")
-_GCC = re.compile(r"(?m)^(.*?):(\d+):(\d+): (optimized|missed|note): +(.*)$")
+_GCC = re.compile(r"(?m)^(.*?):(\d+):\d+: (optimized|missed|note): +(.*)$")
 _YAML = re.compile(r"--- !(Passed|Missed|Analysis)\w*\n(.*?)\n\.\.\.", re.DOTALL)
-_YAML_PLACE = re.compile(r"DebugLoc:\s+\{ File: '?([^,']*)'?, Line: (\d+), Column: (\d+) \}")
+_YAML_PLACE = re.compile(r"DebugLoc:\s+\{ File: '?([^,']*)'?, Line: (\d+), Column: \d+ \}")
 _YAML_STRING = re.compile(r"- \w+:\s+(?:'((?:[^']|'')*)'|\"((?:[^\"\\]|\\.)*)\"|([^\n]+))")
 
 #: What compilers say, and what it means; the first that is found holds.
@@ -318,7 +322,6 @@ class Remark:
 
     file: str
     line: int
-    column: int
     vectorized: bool
     words: str
 
@@ -336,28 +339,26 @@ class Vectorization(View):
     toolchain: str = ""
 
     @property
-    def missed(self) -> tuple[tuple[int, str], ...]:
-        """Lines whose loop is not vectorized, with why."""
-        return tuple((line, words) for line, words in self.sentences if line and "not vectorized" in words)
+    def _head(self) -> str:
+        return f"{self.name}: what {self.toolchain or 'the compiler'} vectorized"
 
     def to_text(self) -> str:
         """A sentence each, with the source line that it is about."""
-        head = f"{self.name}: what {self.toolchain or 'the compiler'} vectorized"
-        return "\n".join([head, *(self._sentence(line, words) for line, words in self.sentences)])
-
-    def _sentence(self, line: int, words: str) -> str:
-        source = self.lines[line - 1].strip() if 0 < line <= len(self.lines) else ""
-        return f"  line {line}: {words}\n      {source}" if line else f"  {words}"
+        parts = [
+            f"  line {line}: {words}\n      {_source(self.lines, line)}" if line else f"  {words}"
+            for line, words in self.sentences
+        ]
+        return "\n".join([self._head, *parts])
 
     def to_html(self) -> str:
         """The same as a list."""
         items = []
         for line, words in self.sentences:
-            source = self.lines[line - 1].strip() if 0 < line <= len(self.lines) else ""
+            source = _source(self.lines, line)
             code = f"<br><code>{escape(source)}</code>" if source else ""
             items.append(f"<li>{f'line {line}: ' * bool(line)}{escape(words)}{code}</li>")
-        head = escape(f"{self.name}: what {self.toolchain or 'the compiler'} vectorized")
-        return f'<div style="padding:.3em .7em">{head}<ul style="margin:.2em 0">{"".join(items)}</ul></div>'
+        listed = f'<ul style="margin:.2em 0">{"".join(items)}</ul>'
+        return f'<div style="padding:.3em .7em">{escape(self._head)}{listed}</div>'
 
 
 def read_remarks(text: str) -> tuple[Remark, ...]:
@@ -365,11 +366,11 @@ def read_remarks(text: str) -> tuple[Remark, ...]:
     if text.lstrip().startswith("---"):
         return tuple(filter(None, map(_yaml_remark, _YAML.findall(text))))
     remarks = []
-    for file, line, column, kind, words in _GCC.findall(text):
+    for file, line, kind, words in _GCC.findall(text):
         if kind == "optimized" and "loop vectorized" in words:
-            remarks.append(Remark(file, int(line), int(column), True, words))
+            remarks.append(Remark(file, int(line), True, words))
         elif kind == "missed" and words.startswith("not vectorized:"):
-            remarks.append(Remark(file, int(line), int(column), False, words.partition(":")[2].strip()))
+            remarks.append(Remark(file, int(line), False, words.partition(":")[2].strip()))
     return tuple(remarks)
 
 
@@ -383,7 +384,7 @@ def _yaml_remark(record: tuple[str, str]) -> Remark | None:
     reason = words.removeprefix("loop not vectorized").lstrip(": ")
     if kind != "Passed" and not reason:  # the reason comes as a record of its own
         return None
-    return Remark(place[1], int(place[2]), int(place[3]), kind == "Passed", words if kind == "Passed" else reason)
+    return Remark(place[1], int(place[2]), kind == "Passed", words if kind == "Passed" else reason)
 
 
 def plain_words(words: str) -> str:

@@ -9,22 +9,20 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["exception"]
 
-
-def exception(text: str, given: tuple[Any, ...] = ()) -> BaseException:
+def exception(text: str, values: tuple[Any, ...] = ()) -> BaseException:
     """The exception that ``text`` describes.
 
     Parameters
     ----------
     text : str
         JSON: ``"class"``, module and name of the class and of its bases, nearest first; ``"arguments"``.
-    given : tuple
+    values : tuple
         Values of the arguments ``{"given": n}``.
     """
-    said = json.loads(text)
-    kind = _class(tuple(map(tuple, said["class"])))
-    return kind(*(_value(argument, given) for argument in said["arguments"]))
+    description = json.loads(text)
+    kind = _class(tuple(map(tuple, description["class"])))
+    return kind(*(_value(argument, values) for argument in description["arguments"]))
 
 
 @functools.cache
@@ -33,28 +31,28 @@ def _class(names: Sequence[Sequence[str]]) -> type[BaseException]:
     missing: list[str] = []
     for module, name in names:
         try:
-            found: Any = importlib.import_module(module)
+            kind: Any = importlib.import_module(module)
             for part in name.split("."):
-                found = getattr(found, part)
+                kind = getattr(kind, part)
         except (ImportError, AttributeError):
             missing = missing or [module, name]
             continue
-        if isinstance(found, type) and issubclass(found, BaseException):
+        if isinstance(kind, type) and issubclass(kind, BaseException):
             if not missing:
-                return found
-            return type(missing[1].rpartition(".")[2], (found,), {"__module__": missing[0]})
+                return kind
+            return type(missing[1].rpartition(".")[2], (kind,), {"__module__": missing[0]})
     return builtins.RuntimeError
 
 
-def _value(value: Any, given: tuple[Any, ...]) -> Any:
+def _value(value: Any, values: tuple[Any, ...]) -> Any:
     match value:
         case {"given": int(n)}:
-            return given[n]
+            return values[n]
         case {"complex": [real, imag]}:
             return complex(real, imag)
         case {"bytes": str(text)}:
             return text.encode("latin-1")
-        case {"tuple": list(values)}:
-            return tuple(_value(v, given) for v in values)
+        case {"tuple": list(items)}:
+            return tuple(_value(item, values) for item in items)
         case _:
             return value

@@ -27,8 +27,6 @@ from . import loader, relocatable
 from .cffi_function import PlainFunction
 from .numpy_ufunc import make_ufunc
 
-__all__ = ["Build", "LoadedObject", "Sandbox", "load", "loaded", "of_module", "sandbox_with"]
-
 
 class Sandbox(Protocol):
     """Another process that runs the loops of one object."""

@@ -17,8 +17,6 @@ from pathlib import Path
 
 from .paths import make_folder, remove
 
-__all__ = ["discard", "files", "place", "read", "seal", "sweep", "unseal"]
-
 _MAGIC = "ufunc_magic 1"
 #: What a version that writes another format begins its files with.
 _OTHER_MAGIC = re.compile(rb"ufunc_magic (?!1 )\d+ ")
@@ -79,10 +77,10 @@ def read(path: Path) -> tuple[bytes, os.stat_result] | None:
         return None
 
 
-def discard(path: Path, seen: os.stat_result) -> None:
+def discard(path: Path, status: os.stat_result) -> None:
     """Remove a broken file, unless another process has put a whole one there since it was read."""
     with contextlib.suppress(OSError):
-        if os.path.samestat(os.stat(path), seen):
+        if os.path.samestat(os.stat(path), status):
             os.unlink(path)
 
 
@@ -105,9 +103,9 @@ def _sealing(name: str, digest: str, value: bytes) -> str:
 
 def unseal(path: Path, name: str) -> tuple[str, bytes] | None:
     """Digest and value of a sealed file; None where it is absent, or is not whole or not ``name``'s."""
-    if (found := read(path)) is None:
+    if (file := read(path)) is None:
         return None
-    content, status = found
+    content, status = file
     head, _, value = content.partition(b"\n")
     digest = head.split(b" ")[3].decode(errors="replace") if head.count(b" ") == 4 else ""
     if content == seal(name, digest, value) and re.fullmatch(r"[0-9a-f]{64}|-", digest):

@@ -15,9 +15,8 @@ import numpy as np
 
 from .. import store
 from ..model import CacheError, ToolchainError
-from . import toolchain
-from .description import Description, fact_name
-from .discovery import Toolchain
+from .description import Description, describe
+from .discovery import Toolchain, find, find_all
 
 __all__ = ["Diagnosis", "Finding", "diagnose", "simd_level"]
 
@@ -108,16 +107,16 @@ def diagnose() -> Diagnosis:
 def _compilers(*, cplus: bool) -> Iterator[Finding]:
     group = "C++ compilers" if cplus else "C compilers"
     try:
-        chosen = toolchain.find(cplus=cplus)
+        chosen = find(cplus=cplus)
     except ToolchainError as error:
         # C++ is wanted by few cells: its absence is no fault of the installation.
         yield Finding(group, "none", error.message, None if cplus else False, error.remedy)
         chosen = None
-    for compiler in toolchain.find_all(cplus=cplus):
+    for compiler in find_all(cplus=cplus):
         used = compiler == chosen
         name = f"{compiler.origin}{' (used)' if used else ''}"
         try:
-            described = _described(compiler)
+            described = describe(compiler)
         except ToolchainError as error:
             yield Finding(group, name, f"{compiler}: {error.message}", False if used else None, error.remedy)
             continue
@@ -142,16 +141,6 @@ def _abilities(group: str, compiler: Toolchain, described: Description) -> Itera
         yield Finding(group, "libmvec", f"{text}, glibc {described.glibc}", True)
     else:
         yield Finding(group, "libmvec", "none: exp, log, sin and their kind run one element at a time")
-
-
-def _described(compiler: Toolchain) -> Description:
-    cache = store.default()
-    name = fact_name(compiler)
-    if remembered := Description.loads(cache.recall(name)):
-        return remembered
-    described = toolchain.describe(compiler, storage=cache.storage("zig") if compiler.kind == "zig" else None)
-    cache.remember(name, described.dumps())
-    return described
 
 
 def _machine() -> Iterator[Finding]:

@@ -93,7 +93,7 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
     library = folder / "cell.so"
     with ThreadPoolExecutor(1, thread_name_prefix="ufunc_magic-python-form") as pool:
         # The compiler is a process of its own, so the Python forms cost nothing meanwhile.
-        written = pool.submit(python_form.write, source, _wanted_forms(planned), cplus=options.cplus)
+        written = pool.submit(python_form.write, source, _form_requests(planned), cplus=options.cplus)
         warnings = _compiled(cell, unit, library)
         forms = written.result()
     code = library.read_bytes()
@@ -277,7 +277,7 @@ def _entries(
         signature, function = planned.instances[k].signature, planned.functions[k]
         name, called, form = signature.name, signature.function, forms.get(signature.name)
         # Without a Python form that only calculates, nobody knows what a call would do.
-        written = form if isinstance(form, python_form.Form) else None
+        written = form if isinstance(form, python_form.PythonForm) else None
         harmless = written.pure if written else called.pure
         notes = [*native.narrow(name, by_name[name], nin=signature.nin, core=signature.core)]
         if not harmless:
@@ -305,7 +305,7 @@ def _entries(
             text=text.definition(function.line),
             doc=function.doc or text.comment(function.line),
         )
-        samples = _samples(function) if isinstance(form, python_form.Form) and form.pure else ()
+        samples = _samples(function) if isinstance(form, python_form.PythonForm) and form.pure else ()
         entries.append(function_entries.python_entry(described, reason=rest.reason, samples=samples, form=form))
     return sorted(entries, key=lambda entry: entry.line)
 
@@ -317,20 +317,20 @@ def _representatives(planned: Loops) -> list[int]:
     return [positions[id(signature)] for signature in function_entries.representatives(signatures)]
 
 
-def _wanted_forms(planned: Loops) -> list[python_form.Wanted]:
+def _form_requests(planned: Loops) -> list[python_form.FormRequest]:
     """The functions to be written as Python."""
     forms = [
-        _wanted_ufunc(planned.instances[k].signature, planned.functions[k])
+        _form_request(planned.instances[k].signature, planned.functions[k])
         for k in _representatives(planned)[:MOST_TIMED]
     ]
     for rest in planned.rest:
         if _samples(rest.function) and len(forms) < MOST_TIMED:
-            forms.append(python_form.Wanted(rest.function.name, rest.function.line))
+            forms.append(python_form.FormRequest(rest.function.name, rest.function.line))
     return forms
 
 
-def _wanted_ufunc(signature: Signature, function: CyFunction) -> python_form.Wanted:
-    return python_form.Wanted(
+def _form_request(signature: Signature, function: CyFunction) -> python_form.FormRequest:
+    return python_form.FormRequest(
         name=function.name,
         line=function.line,
         inputs=_numbers(signature.inputs),

@@ -1,4 +1,9 @@
-"""Pointers, capsules and arrays of other libraries, without a copy."""
+"""Pointers, capsules and arrays of other libraries, without a copy.
+
+* `pointers`: `asarray`, `ascapsule`, `pointer`, and whether a shape and strides fit what they are laid over.
+* `memory`: what an object says of the memory that it stands for.
+* `capsules`: PyCapsules, and the tensors of DLPack in them.
+"""
 
 from __future__ import annotations
 

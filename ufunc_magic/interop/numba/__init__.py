@@ -1,4 +1,18 @@
-"""Numba: our ufuncs inside its functions, its functions as our ufuncs."""
+"""Numba: our ufuncs inside its functions, its functions as our ufuncs.
+
+Our ufuncs inside ``@njit``: `install` in `numba_extension` is what Numba's entry point names.
+
+* `ufunc_typing`: a ufunc's type, the loop it takes, the symbols of its loops.
+* `ufunc_calls`: a call as LLVM code.
+* `inline_bitcode`: a C function as LLVM code that is inlined.
+
+Its functions as ours: `object_code` in `from_numba`, which links and describes them.
+
+* `numba_functions`: what Numba has compiled.
+* `numba_kernels`: its LLVM code to machine code over whole arrays.
+
+`_private` has the names that Numba does not promise.
+"""
 
 from __future__ import annotations
 

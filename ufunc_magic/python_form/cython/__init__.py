@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from ...lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .cython_form import Form as Form, Wanted as Wanted, write as write
+    from .cython_form import FormRequest as FormRequest, PythonForm as PythonForm, write as write
 else:
     __getattr__ = lazy_names(
         __name__,
         {
-            "cython_form": "Form Wanted write",
+            "cython_form": "PythonForm FormRequest write",
         },
     )

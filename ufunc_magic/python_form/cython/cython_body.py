@@ -11,23 +11,23 @@ from ..arithmetic_expressions import constant, zero
 from ..c_arithmetic import INT, CType, usual
 from ..value import OPERATORS, Expr, Stop, Variable, assign, call, define, python, result, statement, tuple_of
 from .cython_calls import Calls
-from .cython_cell import Cell, Routine
+from .cython_cell import CythonCell, CythonRoutine
 from .cython_tree import assigned_names, dotted, kind, statements, stop, walk
 from .cython_types import INDEX, OBJECT, declared_name
 from .cython_values import Unknown, folded
 
-__all__ = ["Body", "Lines"]
+__all__ = ["CythonBody", "Lines"]
 
 Lines = list[ast.stmt]
 
 
-class Body(Calls):
+class CythonBody(Calls):
     """The statements of one function, or of the module level (``routine`` None), and the names in it.
 
     ``results`` are the outputs that every ``return`` gives back, ``returns`` the types of what the cell returns.
     """
 
-    def __init__(self, cell: Cell, routine: Routine | None, *, checked: bool) -> None:
+    def __init__(self, cell: CythonCell, routine: CythonRoutine | None, *, checked: bool) -> None:
         directives = {**cell.directives, **(routine.directives if routine else {})}
         super().__init__(cell, checked=checked, directives=directives)
         self.infer_types = directives.get("infer_types") is True

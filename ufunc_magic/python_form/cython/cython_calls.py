@@ -13,7 +13,7 @@ from ..arithmetic_expressions import constant, zero
 from ..c_arithmetic import DOUBLE, INT, CType, promoted
 from ..math_names import Known, known
 from ..value import Expr, assign, call, negation, operation, python
-from .cython_cell import Routine
+from .cython_cell import CythonRoutine
 from .cython_tree import dotted, kind, stop
 from .cython_types import INDEX, OBJECT
 from .cython_values import Values
@@ -83,7 +83,7 @@ class Calls(Values):
 
     # -- the cell's own ---------------------------------------------------------------------------
 
-    def _own(self, routines: Sequence[Routine], args: list[Any], keywords: dict[str, Any], node: Any) -> Expr:
+    def _own(self, routines: Sequence[CythonRoutine], args: list[Any], keywords: dict[str, Any], node: Any) -> Expr:
         routine = next((r for r in routines if len(r.parameters) == len(args) + len(keywords)), routines[0])
         self.cell.routines[routine.name] = routine
         values = []
@@ -94,7 +94,7 @@ class Calls(Values):
         t = self.result_type(routine)
         return Expr(call(routine.name, *values, **named), t, truth=t.kind == "b")
 
-    def parameter_type(self, routine: Routine, position: int) -> CType:
+    def parameter_type(self, routine: CythonRoutine, position: int) -> CType:
         parameter = routine.parameters[position]
         if parameter.name in routine.locals:
             return self.cell.types.annotated(routine.locals[parameter.name])
@@ -102,7 +102,7 @@ class Calls(Values):
             return self.cell.types.annotated(parameter.annotation)
         return OBJECT if parameter.base is None else self.cell.types.declared(parameter.base, parameter.declarator)
 
-    def result_type(self, routine: Routine) -> CType:
+    def result_type(self, routine: CythonRoutine) -> CType:
         """What a call gives: a Python object where the cell names no type, None's object for ``void``."""
         if routine.returns is None or (not routine.typed and not routine.annotated):
             return OBJECT

@@ -10,13 +10,13 @@ from ..c_arithmetic import CType
 from ..math_names import CONSTANTS, KNOWN
 from ..value import Stop
 from .cython_tree import assigned_names, dotted, kind, statements, stop, walk
-from .cython_types import OBJECT, Types, declared_name
+from .cython_types import OBJECT, CythonTypes, declared_name
 
-__all__ = ["Cell", "Import", "Parameter", "Routine"]
+__all__ = ["CythonCell", "CythonParameter", "CythonRoutine", "Import"]
 
 
 @dataclass(frozen=True)
-class Parameter:
+class CythonParameter:
     """One parameter: its name, what stands for its type, and its default."""
 
     name: str
@@ -28,7 +28,7 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Routine:
+class CythonRoutine:
     """One function of the cell.
 
     ``returns`` is the node of its result's type or annotation (None: a Python object), ``locals`` types that
@@ -38,7 +38,7 @@ class Routine:
     name: str
     node: Any
     line: int
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[CythonParameter, ...]
     returns: Any
     annotated: bool
     locals: Mapping[str, Any]
@@ -57,11 +57,11 @@ class Import:
 
 
 @dataclass
-class Cell:
+class CythonCell:
     """What the cell's module level says, and what the text being written has asked for so far."""
 
-    types: Types = field(default_factory=Types)
-    functions: dict[str, list[Routine]] = field(default_factory=dict)
+    types: CythonTypes = field(default_factory=CythonTypes)
+    functions: dict[str, list[CythonRoutine]] = field(default_factory=dict)
     imports: dict[str, Import] = field(default_factory=dict)
     externs: dict[str, str] = field(default_factory=dict)
     extern_types: dict[str, tuple[Any, Any]] = field(default_factory=dict)
@@ -75,13 +75,13 @@ class Cell:
     lists: bool = False
     # What the text being written has asked for.
     helpers: set[str] = field(default_factory=set)
-    routines: dict[str, Routine] = field(default_factory=dict)
+    routines: dict[str, CythonRoutine] = field(default_factory=dict)
     names_used: set[str] = field(default_factory=set)
     imported: dict[str, str] = field(default_factory=dict)
     truncates: bool = False
 
     @classmethod
-    def read(cls, tree: Any, source: str, directives: Mapping[str, Any]) -> Cell:
+    def read(cls, tree: Any, source: str, directives: Mapping[str, Any]) -> CythonCell:
         cell = cls(lines=source.splitlines())
         cell.directives = {**directives, **(tree.directive_comments or {})}
         for node in statements(tree.body):
@@ -214,7 +214,7 @@ class Cell:
                 names.add(target.name)
         return names
 
-    def find(self, name: str, line: int) -> Routine:
+    def find(self, name: str, line: int) -> CythonRoutine:
         routines = self.functions.get(name, [])
         if not routines:
             raise Stop(f"cannot be found in the cell under the name `{name}`", line)
@@ -225,7 +225,7 @@ def _fused_type(node: Any) -> bool:
     return kind(node) == "SimpleCallNode" and dotted(node.function).rpartition(".")[2] == "fused_type"
 
 
-def _routine(node: Any) -> Routine:
+def _routine(node: Any) -> CythonRoutine:
     marks = _decorators(node)
     directives = {name: value for name, value in marks.items() if isinstance(value, bool)}
     c_function = kind(node) == "CFuncDefNode"
@@ -239,7 +239,7 @@ def _routine(node: Any) -> Routine:
     annotation = None if c_function else node.return_type_annotation
     returns = node.base_type if c_function else annotation or marks.get("returns")
     typed = c_function or "cfunc" in marks or "ccall" in marks
-    return Routine(
+    return CythonRoutine(
         name=declared_name(declarator) if c_function else str(node.name),
         node=node,
         line=(declarator or node).pos[1],
@@ -253,14 +253,14 @@ def _routine(node: Any) -> Routine:
     )
 
 
-def _parameter(node: Any, position: int, *, c_function: bool) -> Parameter:
+def _parameter(node: Any, position: int, *, c_function: bool) -> CythonParameter:
     name = declared_name(node.declarator)
     base, declarator = node.base_type, node.declarator
     if not name:  # `cdef f(x)`: the parser takes a lone word for a type
         name, base = str(base.name or f"unused{position}"), None
     if kind(base) == "CSimpleBaseTypeNode" and base.name is None:
         base = None
-    return Parameter(name, base, declarator, node.annotation, node.default, bool(node.kw_only))
+    return CythonParameter(name, base, declarator, node.annotation, node.default, bool(node.kw_only))
 
 
 def _decorators(node: Any) -> dict[str, Any]:

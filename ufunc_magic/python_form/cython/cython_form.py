@@ -16,14 +16,14 @@ from ..arithmetic_expressions import array, length, zero
 from ..c_arithmetic import CType, from_number
 from ..dataflow import effects
 from ..numpy_writer import numpy_text
-from ..value import Form, NotPython, Stop, assign, define, number, operation, python, result, text_of_module
-from .cython_body import Body, Lines
-from .cython_cell import Cell, Routine
+from ..value import NotPython, PythonForm, Stop, assign, define, number, operation, python, result, text_of_module
+from .cython_body import CythonBody, Lines
+from .cython_cell import CythonCell, CythonRoutine
 from .cython_tree import dotted, kind, parse, stop
 from .cython_types import OBJECT
 from .cython_values import OWN_HELPERS
 
-__all__ = ["Form", "NotPython", "Wanted", "write"]
+__all__ = ["FormRequest", "NotPython", "PythonForm", "write"]
 
 # Cython promises nothing about its tree: a version may bring a node without what is read of it here, and a
 # cell that compiles must not fail for want of a baseline.
@@ -35,7 +35,7 @@ _NARROW = frozenset((0, 1, 2, 3, 4))
 
 
 @dataclass(frozen=True)
-class Wanted:
+class FormRequest:
     """A function that is to be written as Python.
 
     Attributes
@@ -64,15 +64,15 @@ class Wanted:
 
 
 def write(
-    source: str, wanted: Sequence[Wanted], *, cplus: bool = False, directives: Mapping[str, Any] | None = None
-) -> dict[str, Form | NotPython]:
+    source: str, requests: Sequence[FormRequest], *, cplus: bool = False, directives: Mapping[str, Any] | None = None
+) -> dict[str, PythonForm | NotPython]:
     """Write functions of a cell as Python.
 
     Parameters
     ----------
     source : str
         The cell.
-    wanted : sequence of Wanted
+    requests : sequence of FormRequest
     cplus : bool
         The cell is compiled as C++.
     directives : mapping
@@ -85,41 +85,41 @@ def write(
     """
     directives = dict(directives or {})
     try:
-        cell = Cell.read(parse(source, cplus=cplus, directives=directives), source, directives)
+        cell = CythonCell.read(parse(source, cplus=cplus, directives=directives), source, directives)
     except Stop as fault:
-        return {one.name: NotPython(fault.reason, fault.row or one.line) for one in wanted}
+        return {one.name: NotPython(fault.reason, fault.row or one.line) for one in requests}
     except _STRANGE:
-        return {one.name: NotPython(_UNREAD, one.line) for one in wanted}
-    return {one.name: _form(cell, one) for one in wanted}
+        return {one.name: NotPython(_UNREAD, one.line) for one in requests}
+    return {one.name: _form(cell, one) for one in requests}
 
 
-def _form(cell: Cell, wanted: Wanted) -> Form | NotPython:
+def _form(cell: CythonCell, request: FormRequest) -> PythonForm | NotPython:
     try:
-        text = _module(cell, wanted, checked=False)
+        text = _module(cell, request, checked=False)
         tree = ast.parse(text)
         truncates = cell.truncates
-        checked = _module(cell, wanted, checked=True) if wanted.inputs else text
+        checked = _module(cell, request, checked=True) if request.inputs else text
         ast.parse(checked)
     except Stop as fault:
-        return NotPython(fault.reason, fault.row or wanted.line)
+        return NotPython(fault.reason, fault.row or request.line)
     except SyntaxError as fault:
-        return NotPython(f"could not be written as Python ({fault.msg})", wanted.line)
+        return NotPython(f"could not be written as Python ({fault.msg})", request.line)
     except RecursionError:
-        return NotPython("is nested too deeply to be written as Python", wanted.line)
+        return NotPython("is nested too deeply to be written as Python", request.line)
     except _STRANGE:
-        return NotPython(_UNREAD, wanted.line)
+        return NotPython(_UNREAD, request.line)
     does = effects(tree)
-    shapes = [count for at, count in enumerate(_array_dimensions(cell, wanted)) if at not in wanted.outs]
+    shapes = [count for at, count in enumerate(_array_dimensions(cell, request)) if at not in request.outs]
     vector = ""
-    if not (truncates or _NARROW & {*wanted.inputs}):
-        vector = numpy_text(tree, wanted.name, dimensions=shapes, stacked=bool(wanted.core))
-    return Form(text, checked, vector, wanted.name, does.pure, does.loops)
+    if not (truncates or _NARROW & {*request.inputs}):
+        vector = numpy_text(tree, request.name, dimensions=shapes, stacked=bool(request.core))
+    return PythonForm(text, checked, vector, request.name, does.pure, does.loops)
 
 
-def _array_dimensions(cell: Cell, wanted: Wanted) -> tuple[int, ...]:
+def _array_dimensions(cell: CythonCell, request: FormRequest) -> tuple[int, ...]:
     """How many dimensions each parameter has: 0 for a number, -1 where the cell does not say."""
-    routine = cell.find(wanted.name, wanted.line)
-    body = Body(cell, routine, checked=False)
+    routine = cell.find(request.name, request.line)
+    body = CythonBody(cell, routine, checked=False)
     types = [body.parameter_type(routine, at) for at in range(len(routine.parameters))]
     types = [t.of if t.kind == "n" and t.of is not None else t for t in types]
     return tuple(-1 if t.kind in "no" else t.depth for t in types)
@@ -128,18 +128,18 @@ def _array_dimensions(cell: Cell, wanted: Wanted) -> tuple[int, ...]:
 # -- modules ------------------------------------------------------------------------------------
 
 
-def _module(cell: Cell, wanted: Wanted, *, checked: bool) -> str:
-    """The text that defines ``wanted.name``: imports, helpers, constants, the functions it calls, itself.
+def _module(cell: CythonCell, request: FormRequest, *, checked: bool) -> str:
+    """The text that defines ``request.name``: imports, helpers, constants, the functions it calls, itself.
 
     Raises
     ------
     Stop
         If something in it has no Python form.
     """
-    main = cell.find(wanted.name, wanted.line)
-    cell.forget(wanted.fused, lists=bool(wanted.core))
+    main = cell.find(request.name, request.line)
+    cell.forget(request.fused, lists=bool(request.core))
     cell.routines[main.name] = main
-    functions = {main.line: _function(cell, main, wanted, checked=checked)}
+    functions = {main.line: _function(cell, main, request, checked=checked)}
     written = {main.name}
     constants: dict[int, Lines] = {}
     while True:
@@ -167,8 +167,8 @@ def _module(cell: Cell, wanted: Wanted, *, checked: bool) -> str:
     return text_of_module([imports, *helpers, *([*blocks, head] if late else [head, *blocks])])
 
 
-def _constant(cell: Cell, node: Any, *, checked: bool) -> Lines:
-    body = Body(cell, None, checked=checked)
+def _constant(cell: CythonCell, node: Any, *, checked: bool) -> Lines:
+    body = CythonBody(cell, None, checked=checked)
     if kind(node) != "CEnumDefNode":
         body.statement(node)
         return body.lines
@@ -185,18 +185,20 @@ def _constant(cell: Cell, node: Any, *, checked: bool) -> Lines:
     return body.lines
 
 
-def _function(cell: Cell, routine: Routine, wanted: Wanted | None, *, checked: bool) -> ast.FunctionDef:
-    """One function; ``wanted`` is the one that becomes a ufunc, with its outputs as results."""
+def _function(
+    cell: CythonCell, routine: CythonRoutine, request: FormRequest | None, *, checked: bool
+) -> ast.FunctionDef:
+    """One function; ``request`` is the one that becomes a ufunc, with its outputs as results."""
     if routine.star:
         raise stop("takes any number of arguments", routine.node)
-    body = Body(cell, routine, checked=checked)
+    body = CythonBody(cell, routine, checked=checked)
     parameters = routine.parameters
     types = [body.parameter_type(routine, position) for position in range(len(parameters))]
     for parameter, t in zip(parameters, types, strict=True):
         body.declare(parameter.name, t)
     body.gather(routine.node.body)
-    core = Core.read(wanted.core) if wanted is not None and wanted.core else None
-    outs = wanted.outs if wanted is not None else ()
+    core = Core.read(request.core) if request is not None and request.core else None
+    outs = request.outs if request is not None else ()
     for position, (parameter, t) in enumerate(zip(parameters, types, strict=True)):
         if body.variables[parameter.name].type == OBJECT:
             body.declare(parameter.name, t)
@@ -204,8 +206,8 @@ def _function(cell: Cell, routine: Routine, wanted: Wanted | None, *, checked: b
             body.declare(parameter.name, CType("a", of=t.of))
         elif t.kind == "p":
             raise stop(f"takes the pointer `{parameter.name}`", routine.node)
-    names, body.lines = _interface(body, routine, wanted, core, types)
-    body.returns = _returns(body, routine, wanted)
+    names, body.lines = _interface(body, routine, request, core, types)
+    body.returns = _returns(body, routine, request)
     body.results = tuple(_result(parameters[at].name, core, k) for k, at in enumerate(outs))
     decorators = _python_decorators(body, routine)
     body.statements(routine.node.body)
@@ -216,7 +218,7 @@ def _function(cell: Cell, routine: Routine, wanted: Wanted | None, *, checked: b
     return function
 
 
-def _python_decorators(body: Body, routine: Routine) -> list[ast.expr]:
+def _python_decorators(body: CythonBody, routine: CythonRoutine) -> list[ast.expr]:
     """Decorators that are Python's own, as they are."""
     calls = [decorator.decorator for decorator in routine.node.decorators or ()]
     roots = [dotted(getattr(call, "function", call)).partition(".")[0] for call in calls]
@@ -228,13 +230,13 @@ def _python_decorators(body: Body, routine: Routine) -> list[ast.expr]:
     ]
 
 
-def _returns(body: Body, routine: Routine, wanted: Wanted | None) -> tuple[CType, ...] | CType | None:
+def _returns(body: CythonBody, routine: CythonRoutine, request: FormRequest | None) -> tuple[CType, ...] | CType | None:
     declared = body.result_type(routine)
-    if wanted is None or not wanted.inputs or declared.kind not in "ot":
+    if request is None or not request.inputs or declared.kind not in "ot":
         return declared
     if declared.kind == "t":
         return tuple(t for _, t in declared.fields)
-    numbers = wanted.outputs[: len(wanted.outputs) - len(wanted.outs)]
+    numbers = request.outputs[: len(request.outputs) - len(request.outs)]
     return tuple(from_number(each) or OBJECT for each in numbers) or OBJECT
 
 
@@ -267,22 +269,22 @@ def _result(name: str, core: Core | None, position: int) -> ast.expr:
 
 
 def _interface(
-    body: Body, routine: Routine, wanted: Wanted | None, core: Core | None, types: Sequence[CType]
+    body: CythonBody, routine: CythonRoutine, request: FormRequest | None, core: Core | None, types: Sequence[CType]
 ) -> tuple[list[str], Lines]:
     """The parameters in Python, and the lines that make outputs and sizes out of them."""
     parameters = routine.parameters
     texts = [p.name + ("" if p.default is None else f"={body.settled(p.default).text}") for p in parameters]
     if any(p.keyword for p in parameters):
         texts.insert(next(i for i, p in enumerate(parameters) if p.keyword), "*")
-    if wanted is None or not (wanted.outs or core):
+    if request is None or not (request.outs or core):
         return texts, []
     dimensions = {d for operand in core.inputs for d in operand} if core else set()
-    inputs = [i for i in range(len(parameters)) if i not in wanted.outs]
+    inputs = [i for i in range(len(parameters)) if i not in request.outs]
     sizes: list[int] = []
-    if len(inputs) > len(wanted.inputs):
+    if len(inputs) > len(request.inputs):
         sizes = [i for i in inputs if parameters[i].name in dimensions and types[i].integral]
         inputs = [i for i in inputs if i not in sizes]
-    inout = len(inputs) < len(wanted.inputs)
+    inout = len(inputs) < len(request.inputs)
     if inout:
         inputs = [i for i in range(len(parameters)) if i not in sizes]
     # How each core dimension is found from the inputs: `n` -> `len(a)`.
@@ -291,8 +293,8 @@ def _interface(
         for axis, dimension in enumerate(operand):
             where.setdefault(dimension, length(parameters[i].name, axis))
     head = [assign(parameters[i].name, where[parameters[i].name]) for i in sizes if parameters[i].name in where]
-    shapes = core.outputs[len(core.outputs) - len(wanted.outs) :] if core else ((),) * len(wanted.outs)
-    for at, shape in zip(wanted.outs, shapes, strict=False):
+    shapes = core.outputs[len(core.outputs) - len(request.outs) :] if core else ((),) * len(request.outs)
+    for at, shape in zip(request.outs, shapes, strict=False):
         name, element = parameters[at].name, types[at]
         while element.kind in "ap" and element.of is not None:
             element = element.of

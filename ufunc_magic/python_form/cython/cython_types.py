@@ -8,7 +8,7 @@ from typing import Any
 from ..c_arithmetic import BOOL, COMPLEX, DOUBLE, FLOAT, INT, LONG, SIZE, VOID, CType, named_type
 from .cython_tree import dotted, kind, stop
 
-__all__ = ["INDEX", "NDARRAY", "OBJECT", "Types", "declared_name", "spelled"]
+__all__ = ["INDEX", "NDARRAY", "OBJECT", "CythonTypes", "declared_name", "spelled"]
 
 #: What pyloop's types do not have: "o" a Python object, "n" a NumPy buffer (an object, with elements of a known
 #: type where ``of`` is set), "V" a ``std::vector``, "t" a tuple of C values, "p" a pointer.
@@ -76,7 +76,7 @@ def spelled(text: str) -> CType | None:
     return _PLAIN.get(text) or named_type(text, {}, {})
 
 
-class Types:
+class CythonTypes:
     """The type names of one cell: its typedefs, fused types and structures.
 
     ``fused`` says which C type each fused type stands for at the moment, ``cimports`` what names were
@@ -168,20 +168,20 @@ class Types:
             size = "short " * -node.longness + "long " * node.longness
             if name in ("char", "int", "float", "double"):
                 text = words + size + ("" if size and name == "int" else name)
-                found = spelled(text.strip())
-                if found is not None:
-                    return CType("c", found.bits) if node.complex else found
+                t = spelled(text.strip())
+                if t is not None:
+                    return CType("c", t.bits) if node.complex else t
         return self.by_path([name], node)
 
     def by_path(self, path: list[str], node: Any) -> CType:
         """The type under a dotted name."""
         name = path[-1]
         if name in self.fused:
-            found = spelled(self.fused[name])
-            if found is None and self.fused[name] != name:
+            t = spelled(self.fused[name])
+            if t is None and self.fused[name] != name:
                 return self.by_path([self.fused[name]], node)
-            if found is not None:
-                return found
+            if t is not None:
+                return t
         if len(path) == 1:
             if self.fused_names.get(name):
                 return max(map(self.named, self.fused_names[name]), key=_width)
@@ -199,14 +199,14 @@ class Types:
             return CType("p", of=VOID)
         if module in ("numpy", "cython.cimports.numpy"):
             short = name.removeprefix("npy_")
-            found = _NUMPY.get(name) or _NUMPY.get(short) or _NUMPY.get(short.removesuffix("_t")) or spelled(short)
+            t = _NUMPY.get(name) or _NUMPY.get(short) or _NUMPY.get(short.removesuffix("_t")) or spelled(short)
         elif full == "libcpp.bool":
-            found = BOOL
+            t = BOOL
         else:
             last = full.rpartition(".")[2]
-            found = spelled(last) if last != "float" or module else FLOAT
-        if found is not None:
-            return found
+            t = spelled(last) if last != "float" or module else FLOAT
+        if t is not None:
+            return t
         if name in _OBJECTS or (not module and not full.startswith("lib")):
             return OBJECT
         raise stop(f"uses the type `{'.'.join(path)}`", node)

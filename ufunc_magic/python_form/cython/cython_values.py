@@ -16,7 +16,7 @@ from ..arithmetic_expressions import COMPARISONS, Arithmetic, constant, header_c
 from ..c_arithmetic import BOOL, COMPLEX, DOUBLE, FLOAT, INT, LONG, CType, promoted, usual
 from ..math_names import HELPERS
 from ..value import Expr, Spelled, Variable, call, negation, number, operation, python
-from .cython_cell import Cell, Routine
+from .cython_cell import CythonCell, CythonRoutine
 from .cython_tree import dotted, kind, stop
 from .cython_types import INDEX, OBJECT, declared_name
 
@@ -63,7 +63,7 @@ class Values(Arithmetic):
 
     stop = staticmethod(stop)
 
-    def __init__(self, cell: Cell, *, checked: bool, directives: Mapping[str, Any]) -> None:
+    def __init__(self, cell: CythonCell, *, checked: bool, directives: Mapping[str, Any]) -> None:
         super().__init__(cell, checked=checked)
         self.cell = cell
         self.cdivision = bool(directives.get("cdivision"))
@@ -71,7 +71,7 @@ class Values(Arithmetic):
         self.floor_division = str(directives.get("language_level", 3)) == "2"
         self.variables: dict[str, Variable] = {}
         self.untyped: dict[str, CType | None] = {}
-        self.routine: Routine | None = None
+        self.routine: CythonRoutine | None = None
 
     def value(self, node: Any) -> Expr:
         for base in type(node).__mro__:
