@@ -144,7 +144,7 @@ _VERIFY: dict[str, object] = {
 
 
 def namespace(kind: Literal["timing", "verify", "vector"]) -> dict[str, object]:
-    """Fresh globals in which to execute a ``PyLoop``'s text.
+    """Fresh globals in which to execute a form's text.
 
     Parameters
     ----------

@@ -14,6 +14,7 @@ from .c_arithmetic import CType
 __all__ = [
     "OPERATORS",
     "Expr",
+    "Lines",
     "NotPython",
     "PythonForm",
     "Spelled",
@@ -133,6 +134,8 @@ class Variable:
     def expression(self) -> Expr:
         return Expr(ast.Name(self.name), self.type, low=self.low, high=self.high, truth=self.type.kind == "b")
 
+
+Lines = list[ast.stmt]
 
 # -- nodes --------------------------------------------------------------------------------------
 
