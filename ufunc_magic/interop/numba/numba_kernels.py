@@ -93,7 +93,7 @@ def emit(function: NumbaFunction, *, libmvec: Set[str] = frozenset()) -> Kernels
         ]
         of_levels = {f"__ufm_compiled_{k}_{n}": level for k in range(len(loops)) for n, level in enumerate(levels)}
         whole = _optimized(_marked(_linked(loops, libraries), of_levels, simd, levels), machine)
-        undefined = _checked(whole, function.name, offered=_OFFERED)
+        undefined = _checked(whole, function.name, offered=_unit_symbols())
         raises = tuple(_fails(whole.get_function(f"__ufm_one_{k}")) for k in range(len(loops)))
         return Kernels(machine.emit_assembly(whole), levels, raises, simd, undefined)
 
@@ -116,7 +116,7 @@ def emit_relocatable(function: NumbaFunction) -> bytes:
         whole = _linked(loops, libraries)
         whole.link_in(llvm.parse_assembly(codegen.template("numba.ll")))
         whole = _optimized(_marked(whole, {}, frozenset(), ()), machine)
-        _checked(whole, function.name, offered=_OFFERED_RELOCATABLE)
+        _checked(whole, function.name, offered=_process_symbols())
         code: bytes = machine.emit_object(whole)
         return code
 
@@ -203,21 +203,17 @@ _RUNTIME = {
     "_Py": "Python objects",
     "get_num_threads": "parallel=True",
 }
-#: What the unit brings along: templates/numba.c.
-_OFFERED = frozenset(
-    "NRT_Allocate NRT_Free __ufm_forget PyFloat_FromDouble PyLong_FromLongLong PyLong_FromUnsignedLongLong "
-    "PyBool_FromLong PyComplex_FromDoubles PyTuple_Pack PyLong_FromLong PyLong_FromSsize_t numba_frexp numba_frexpf "
-    "numba_ldexp numba_ldexpf numba_cpow numba_cpowf numba_gamma numba_gammaf numba_nextafter numba_nextafterf".split()
-)
 
 
-#: Symbols that templates/numba.ll defines or uses itself, and boxes of numbers: the process has them.
-_OFFERED_RELOCATABLE = frozenset(
-    "PyGILState_Ensure PyGILState_Release PyErr_Occurred PyErr_SetObject PyErr_SetString PyImport_ImportModule "
-    "PyObject_CallMethod PyObject_Type Py_DecRef PyExc_SystemError PyFloat_FromDouble PyLong_FromLongLong "
-    "PyLong_FromUnsignedLongLong PyBool_FromLong PyComplex_FromDoubles PyTuple_Pack PyLong_FromLong "
-    "PyLong_FromSsize_t".split()
-)
+def _unit_symbols() -> frozenset[str]:
+    """What templates/numba.c brings along."""
+    return frozenset(re.findall(r"__UFM_WANT_(\w+)", codegen.template("numba.c")))
+
+
+def _process_symbols() -> frozenset[str]:
+    """What templates/numba.ll defines or uses itself, and boxes of numbers: the process has them."""
+    boxes = frozenset(name for name in _unit_symbols() if name.startswith("Py"))
+    return boxes | frozenset(re.findall(r"@(\w+)", codegen.template("numba.ll")))
 
 
 def _checked(module: Any, name: str, *, offered: Set[str]) -> frozenset[str]:
