@@ -13,70 +13,50 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from .api import c_ufunc, compile_c, compile_cuda, compile_cython, doctor, dumps, from_numba, loads
-    from .bench import compare
-    from .interop.hosts import address, get_include, write_header
+    from .api import (
+        c_ufunc as c_ufunc,
+        compile_c as compile_c,
+        compile_cuda as compile_cuda,
+        compile_cython as compile_cython,
+        doctor as doctor,
+        dumps as dumps,
+        from_numba as from_numba,
+        loads as loads,
+    )
+    from .bench import compare as compare
+    from .interop.hosts import address as address, get_include as get_include, write_header as write_header
     from .model import (
-        ArgumentError,
-        CacheError,
-        CellCrashed,
-        ComparisonError,
-        CompileError,
-        Diagnostic,
-        LinkError,
-        OptionError,
-        ParseError,
-        SignatureError,
-        TargetError,
-        ToolchainError,
-        UfuncMagicError,
+        ArgumentError as ArgumentError,
+        CacheError as CacheError,
+        CellCrashed as CellCrashed,
+        ComparisonError as ComparisonError,
+        CompileError as CompileError,
+        Diagnostic as Diagnostic,
+        LinkError as LinkError,
+        OptionError as OptionError,
+        ParseError as ParseError,
+        SignatureError as SignatureError,
+        TargetError as TargetError,
+        ToolchainError as ToolchainError,
+        UfuncMagicError as UfuncMagicError,
     )
     from .store import Cache
 
     cache: Cache
 
-__all__ = [
-    "ArgumentError",
-    "CacheError",
-    "CellCrashed",
-    "ComparisonError",
-    "CompileError",
-    "Diagnostic",
-    "LinkError",
-    "OptionError",
-    "ParseError",
-    "SignatureError",
-    "TargetError",
-    "ToolchainError",
-    "UfuncMagicError",
-    "address",
-    "c_ufunc",
-    "cache",
-    "compare",
-    "compile_c",
-    "compile_cuda",
-    "compile_cython",
-    "doctor",
-    "dumps",
-    "from_numba",
-    "get_include",
-    "interop",
-    "load_ipython_extension",
-    "loads",
-    "unload_ipython_extension",
-    "write_header",
-]
-
-#: Public name -> the room that defines it.
-_HOMES = {
-    **dict.fromkeys(
-        ("c_ufunc", "compile_c", "compile_cuda", "compile_cython", "doctor", "dumps", "from_numba", "loads"),
-        "api",
+#: Room -> the public names that it defines.
+_ROOMS = {
+    "api": "c_ufunc compile_c compile_cuda compile_cython doctor dumps from_numba loads",
+    "bench": "compare",
+    "interop.hosts": "address get_include write_header",
+    "model": (
+        "ArgumentError CacheError CellCrashed ComparisonError CompileError Diagnostic LinkError OptionError ParseError "
+        "SignatureError TargetError ToolchainError UfuncMagicError"
     ),
-    "compare": "bench",
-    **dict.fromkeys(("address", "get_include", "write_header"), "interop.hosts"),
-    **{name: "model" for name in __all__ if name[0].isupper()},
 }
+_HOMES = {name: room for room, names in _ROOMS.items() for name in names.split()}
+
+__all__ = ["cache", "interop", "load_ipython_extension", "unload_ipython_extension", *_HOMES]
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:

@@ -26,9 +26,9 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
-from ufunc_magic import pipeline as build
+from ufunc_magic import pipeline as build, toolchain
 from ufunc_magic.model.options import make_options
-from ufunc_magic.toolchain import discovery as compilers, toolchain
+from ufunc_magic.toolchain import discovery as compilers
 
 CELLS = Path(__file__).parents[1] / "cells"
 LANGUAGES: dict[str, build.Language] = {".c": "c", ".cpp": "c", ".pyx": "cython", ".cu": "cuda"}

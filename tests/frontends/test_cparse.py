@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from ufunc_magic.frontends.c import c_text as ctext
-from ufunc_magic.frontends.c.declarations import Reference
+from ufunc_magic.frontends.c.declarations import ReferenceParameter
 from ufunc_magic.frontends.c.parser import parse, parse_preprocessed
 from ufunc_magic.model.signature import Function, Parameter
 
@@ -24,7 +24,7 @@ def shown(function: Function) -> str:
 
 
 def declared(p: Parameter) -> str:
-    stars = "&" if isinstance(p, Reference) else "*" * p.pointer
+    stars = "&" if isinstance(p, ReferenceParameter) else "*" * p.pointer
     shape = "".join(f"[{dim}]" for dim in p.shape)
     return f"{'const ' if p.const else ''}{p.type} {stars}{p.name}{shape}"
 

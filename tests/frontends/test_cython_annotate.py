@@ -10,9 +10,8 @@ import pytest
 
 import ufunc_magic as um
 from ufunc_magic.frontends.cython import annotate
-from ufunc_magic.frontends.cython.annotate import Annotated, Line, Piece
+from ufunc_magic.frontends.cython.annotate import Annotated, AnnotatedLine, Piece
 from ufunc_magic.model.errors import ToolchainError
-from ufunc_magic.model.object_code import ObjectCode
 
 CELL = '''\
 # cython: language_level=3
@@ -72,11 +71,10 @@ def test_view_of_a_real_cell_survives_json(view: Annotated) -> None:
 
 
 @pytest.mark.cython
-def test_object_code_carries_the_view() -> None:
+def test_report_data_carries_the_view() -> None:
     pytest.importorskip("Cython")
     new = um.compile_cython(CELL, annotate=True, annotate_fullc=True)
-    code = ObjectCode.from_bytes(new.object_code.to_bytes())
-    view = Annotated.from_json(code.annotated)
+    view = Annotated.from_json(new.report_data.annotated)
     assert [line.source for line in view.lines[:12]] == CELL.rstrip("\n").split("\n")
     assert "__pyx_f_" in view.complete
 
@@ -95,8 +93,8 @@ PAGE = """<html><head><style>.cython.line {}</style></head><body class="cython">
 </pre></div></body></html>""".replace("<span\n class", "<span class")  # broken only to fit these lines
 SMALL = Annotated(
     lines=(
-        Line(1, "cimport x", 0),
-        Line(
+        AnnotatedLine(1, "cimport x", 0),
+        AnnotatedLine(
             2,
             "y = a < b",
             12,
@@ -110,7 +108,7 @@ SMALL = Annotated(
                 Piece("", "(b & 1);\n"),
             ),
         ),
-        Line(3, "    z = 1", 0, (Piece("", "  z = 1;\n"),)),
+        AnnotatedLine(3, "    z = 1", 0, (Piece("", "  z = 1;\n"),)),
     ),
     name="In[3]",
 )
@@ -138,7 +136,7 @@ def test_text_form_counts_the_calls_of_each_line() -> None:
 
 
 def test_cell_without_python_says_so() -> None:
-    assert Annotated((Line(1, "cdef int x", 0),)).summary == "No line calls Python."
+    assert Annotated((AnnotatedLine(1, "cdef int x", 0),)).summary == "No line calls Python."
 
 
 class Elements(HTMLParser):
@@ -196,7 +194,7 @@ def test_whole_c_is_folded_below_the_lines() -> None:
 
 def test_heavier_lines_are_tinted_more() -> None:
     def tint(score: int) -> float:
-        shown = Annotated((Line(1, "x", score, (Piece("py_c_api", "f"),)),)).to_html()
+        shown = Annotated((AnnotatedLine(1, "x", score, (Piece("py_c_api", "f"),)),)).to_html()
         return float(re.findall(r"rgba\(255,190,0,([\d.]+)\)", shown)[0])
 
     assert 0 < tint(1) < tint(10) < tint(300) < 0.4

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
+from ufunc_magic import toolchain
 from ufunc_magic.runtime.registry import Build
-from ufunc_magic.toolchain import toolchain
 
 pytestmark = [
     pytest.mark.cython,

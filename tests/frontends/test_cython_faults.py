@@ -15,7 +15,8 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from ufunc_magic.frontends.cython import requirements as needs
 from ufunc_magic.model.errors import CompileError, Diagnostic, ToolchainError
 from ufunc_magic.toolchain.diagnostics import GENERATED, read_compiler, read_linker
-from ufunc_magic.toolchain.line_map import advise, places, restore
+from ufunc_magic.toolchain.hints import advise_in_cython
+from ufunc_magic.toolchain.line_map import places, restore
 
 pytest.importorskip("Cython", reason="Cython is not installed")
 
@@ -557,7 +558,7 @@ def test_names_are_the_cells(name: str, expected: str) -> None:
     ],
 )
 def test_hints_are_for_cython(message: str, hint: str) -> None:
-    assert hint in advise(message)
+    assert hint in advise_in_cython(message)
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,7 @@ from hypothesis import given, settings, strategies as st
 
 from ufunc_magic.model.errors import CacheError
 from ufunc_magic.store import atomic_file as sealed, paths as folders
-from ufunc_magic.store.cache import Cache, CacheWarning, default, key
-from ufunc_magic.store.entry import Entry
+from ufunc_magic.store.cache import Cache, CacheWarning, Entry, default, key
 from ufunc_magic.toolchain.includes import header_digests, search_folders
 
 K, K2 = key(["one"]), key(["two"])

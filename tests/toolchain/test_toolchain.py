@@ -17,11 +17,12 @@ from pathlib import Path
 import psutil
 import pytest
 
+from ufunc_magic import toolchain
 from ufunc_magic.model.errors import CompileError, LinkError, ToolchainError
-from ufunc_magic.toolchain import discovery as compilers, toolchain
-from ufunc_magic.toolchain.description import Description, fact_name, read_description
+from ufunc_magic.toolchain import description, discovery as compilers
+from ufunc_magic.toolchain.description import Description, describe, examine, read_description
 from ufunc_magic.toolchain.discovery import Toolchain, base_flags, base_link, find
-from ufunc_magic.toolchain.toolchain import compile_shared, describe, preprocess
+from ufunc_magic.toolchain.toolchain import compile_shared, preprocess
 
 NAME = "In[3]"
 #: Exports by an attribute, as generated code does.
@@ -262,9 +263,16 @@ def test_promised_vector_functions_link_in_all_four_widths(tmp_path):
 
 
 @needs_gcc
-def test_the_fact_name_changes_with_the_compiler():
+def test_a_compiler_is_asked_once_until_it_changes(monkeypatch):
     gcc = find(environ={"PATH": os.environ["PATH"], "CC": "gcc"})
-    assert fact_name(gcc) == fact_name(gcc) != fact_name(replace(gcc, mtime_ns=1))
+    first = describe(gcc)
+    commands = []
+    monkeypatch.setattr(description, "examine", lambda compiler: commands.append(compiler) or first)
+    assert describe(gcc) == first
+    assert commands == []
+    changed = replace(gcc, mtime_ns=1)
+    assert describe(changed) == first
+    assert commands == [changed]
 
 
 @posix
@@ -407,7 +415,7 @@ def test_preprocessing_errors_are_compile_errors(compiler, zig_storage):
 
 
 def test_every_compiler_describes_itself(compiler, zig_storage):
-    described = describe(compiler, storage=zig_storage)
+    described = examine(compiler)
     assert re.match(r"(gcc|clang|Apple clang|zig) ", described.version)
     assert described.machine != "unknown"
 

@@ -1,4 +1,21 @@
-"""Source text to functions, and the unit of C that they are compiled in."""
+"""Source text to compiled functions: `c`, `cython` and `cuda` have one room each, and share what stands here.
+
+In goes the text of a cell with its `Options`; out comes a `CompiledCell`: object code, and what a report shows of it.
+Each language is a room with two functions, a `Backend`: ``key`` (everything that could change the machine code,
+digested, in a millisecond and without a process) and ``compile``.  The road of ``compile`` is the same in all three:
+parse, decide what each parameter is, write the unit, compile it (its functions are written as Python meanwhile), and
+say what the object code holds.
+
+===================  ==================================================================================
+`frontend`           keys, and the flags of the compiler and the linker that options mean
+`cell_settings`      a cell of C, C++ or CUDA: read through the preprocessor where that is needed, compiled
+`ufunc_comment`      the words of a ``// ufunc:`` comment
+`parameter_roles`    which parameter is an input, an output or a size: by the comment, or by what the body does
+`operands`           functions to ufunc signatures, and why a function stays plain
+`native`             flags by what a text uses, SIMD math, the driver's object, the described compiler
+`function_entries`   the one place that makes `CellFunction` of signatures, loops and Python forms
+===================  ==================================================================================
+"""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import numpy as np
 from .. import codegen, runtime, store, toolchain
 from ..model import TYPES, LoopCode, Options, Target, required_glibc
 
-__all__ = ["Plan", "described", "driver", "narrow", "plan", "storage", "target"]
+__all__ = ["UnitPlan", "described", "driver", "narrow", "plan", "storage", "target"]
 
 #: A text that mentions one of these works on errno or the FP environment itself.
 _ENVIRONMENT = frozenset(
@@ -22,7 +22,7 @@ _ENVIRONMENT = frozenset(
 
 
 @dataclass(frozen=True)
-class Plan:
+class UnitPlan:
     """What a text adds to the options: flags, SIMD functions, how FP flags are judged."""
 
     flags: tuple[str, ...]
@@ -41,7 +41,7 @@ def plan(
     options: Options,
     description: toolchain.Description,
     tool: toolchain.Toolchain,
-) -> Plan:
+) -> UnitPlan:
     """Choose flags by the identifiers of a text.
 
     Parameters
@@ -58,12 +58,12 @@ def plan(
     if words & _ENVIRONMENT or fenv:
         rounding = ("-frounding-math",) if fenv else ()
         note = "errno or the FP environment is used: no SIMD math, every FP flag is reported"
-        return Plan(rounding, (), (), 2, (note,))
+        return UnitPlan(rounding, (), (), 2, (note,))
     judge = 0 if options.fast_math else 1
     flags = ["-fno-math-errno", "-fno-trapping-math"]
     if options.strict:
         # Contraction to FMA would make the result depend on the clone that runs.
-        return Plan((*flags, "-ffp-contract=off"), (), (), 1, ())
+        return UnitPlan((*flags, "-ffp-contract=off"), (), (), 1, ())
     called = words - own
     if floats:
         called |= {f"{word}f" for word in called}  # tgmath.h and <cmath> turn exp(float) into expf
@@ -71,21 +71,16 @@ def plan(
     if simd and tool.kind != "gcc":
         # clang names the vector variants itself, but does not link what holds them.
         library = toolchain.libmvec_path()
-        return Plan((*flags, "-fveclib=libmvec"), (library,) if library else (), (), judge, ())
+        return UnitPlan((*flags, "-fveclib=libmvec"), (library,) if library else (), (), judge, ())
     if {"sin", "cos"} <= called or {"sinf", "cosf"} <= called:
         # gcc would make one call of sincos of the two, and then not vectorize it.
         flags += ["-fno-builtin-cos", "-fno-builtin-cosf"]
-    return Plan(tuple(flags), (), simd, judge, ())
+    return UnitPlan(tuple(flags), (), simd, judge, ())
 
 
 def described(tool: toolchain.Toolchain) -> toolchain.Description:
-    """What the compiler is: asked once, then remembered in the cache."""
-    cache, fact = store.default(), toolchain.fact_name(tool)
-    description = toolchain.Description.loads(cache.recall(fact))
-    if description is None:
-        description = toolchain.describe(tool)
-        cache.remember(fact, description.dumps())
-    return description
+    """What the compiler is."""
+    return toolchain.describe(tool)
 
 
 def target(code: bytes, options: Options, *, python: str = "") -> Target:

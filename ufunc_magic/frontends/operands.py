@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from ..model import MAX_OPERANDS, Function, Operand, Options, Parameter, Signature, SignatureError, Unit
 from . import ufunc_comment
-from .c import Reference
+from .c import ReferenceParameter
 from .parameter_roles import Layout, NotUfuncError, annotated, guessed, place_of, resolved
 from .ufunc_comment import Annotation
 
@@ -159,7 +159,7 @@ def _operands(function: Function, layout: Layout) -> tuple[tuple[Operand, ...], 
     operands = []
     for index, role in layout.roles.items():
         parameter = function.parameters[index]
-        by_address = not isinstance(parameter, Reference) and bool(parameter.pointer or parameter.shape)
+        by_address = not isinstance(parameter, ReferenceParameter) and bool(parameter.pointer or parameter.shape)
         name = nameplace_of(parameter.name or f"x{index + 1}")
         operands.append(Operand(name, role, parameter.type, index, layout.cores[index], by_address))
     inputs = tuple(operand for operand in operands if operand.role != "output")

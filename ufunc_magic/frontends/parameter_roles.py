@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple, NoReturn
 
 from ..model import Function, Parameter, SignatureError
-from .c import Reference
+from .c import ReferenceParameter
 from .ufunc_comment import Annotation, Core
 
 __all__ = ["Layout", "NotUfuncError", "annotated", "guessed", "place_of", "resolved"]
@@ -255,7 +255,7 @@ def _miscounted(function: Function, note: Annotation, free: list[int], forced: s
 def _check_core(function: Function, note: Annotation, parameter: Parameter, core: Core) -> None:
     """Whether a parameter, as it is declared, can hold the core dimensions it is given."""
     declared: Core = parameter.shape
-    if not (parameter.pointer or declared) or isinstance(parameter, Reference):
+    if not (parameter.pointer or declared) or isinstance(parameter, ReferenceParameter):
         if core:
             fault = f"gives '{parameter.name}' the dimensions {_shown(core)}, but it is one value"
             _refuse(function, note, fault, "Give it (), or make it a pointer.")

@@ -25,22 +25,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-__all__ = [
-    "ArgumentError",
-    "CacheError",
-    "CellCrashed",
-    "ComparisonError",
-    "CompileError",
-    "Diagnostic",
-    "LinkError",
-    "OptionError",
-    "ParseError",
-    "SignatureError",
-    "TargetError",
-    "ToolchainError",
-    "UfuncMagicError",
-]
-
 #: No red: JupyterLab writes errors on pink or on dark red, where its bold red has a contrast of 2.1 (4.5 is readable).
 BOLD, DIM, OFF = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 

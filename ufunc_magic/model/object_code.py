@@ -31,18 +31,6 @@ from typing import Any, Literal, TypeVar
 from .errors import TargetError
 from .signature import MAX_OPERANDS, TYPES
 
-__all__ = [
-    "FORMAT_VERSION",
-    "FunctionCode",
-    "LoopCode",
-    "ObjectCode",
-    "Target",
-    "is_signed",
-    "pack",
-    "required_glibc",
-    "unpack",
-]
-
 FORMAT_VERSION = 1
 _HEAD = struct.Struct("<4sHHII")
 _SIGNED = 1

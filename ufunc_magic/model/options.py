@@ -12,8 +12,6 @@ from typing import Any
 
 from .errors import OptionError
 
-__all__ = ["LANGUAGES", "MOST_TIMED", "TABLE", "Option", "Options", "make_options", "refuse", "suited"]
-
 #: Functions of one cell that are written as Python and timed; the others are only bound.
 MOST_TIMED = 8
 

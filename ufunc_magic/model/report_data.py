@@ -10,8 +10,6 @@ from typing import Any
 from .errors import Diagnostic
 from .object_code import FunctionCode, ObjectCode
 
-__all__ = ["CellFunction", "CompiledCell", "ReportData"]
-
 
 @dataclass(frozen=True)
 class CellFunction(FunctionCode):

@@ -21,8 +21,6 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-__all__ = ["PROMOTER_NAME", "PYTHON_NUMBERS", "cpu_features", "open_library", "prepare", "python_api", "ufunc_api"]
-
 _umath: Any = importlib.import_module("numpy._core._multiarray_umath")
 
 #: NumPy's abstract types of Python's own numbers, and the kinds of C types that take them.

@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-__all__ = ["flush_stdio", "same_arithmetic"]
-
 
 def flush_stdio() -> None:
     """Write out what C's standard output holds back, so that it appears before what comes next."""

@@ -14,8 +14,6 @@ import numpy as np
 
 from ..model import FunctionCode, ObjectCode, SignatureError
 
-__all__ = ["PlainFunction"]
-
 
 class PlainFunction:
     """A C function of a cell that is not a ufunc.

@@ -9,8 +9,6 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["exception"]
-
 
 def exception(text: str, values: tuple[Any, ...] = ()) -> BaseException:
     """The exception that ``text`` describes.

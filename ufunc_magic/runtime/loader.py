@@ -23,18 +23,6 @@ from ..model import LinkError, ObjectCode, Target, TargetError
 from . import _private, exception_codec
 from .c_library import same_arithmetic
 
-__all__ = [
-    "Library",
-    "check_target",
-    "cpu_features",
-    "here",
-    "in_memory",
-    "memory_file",
-    "open_library",
-    "open_module",
-    "prepare",
-]
-
 _FORMATS = {"darwin": "mach-o", "win32": "pe", "cygwin": "pe"}
 
 

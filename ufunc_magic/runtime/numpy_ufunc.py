@@ -18,8 +18,6 @@ import numpy as np
 from ..model import TYPES, FunctionCode
 from . import _private
 
-__all__ = ["UfuncLoops", "docstring", "letters", "loops_of", "make_ufunc", "prepare"]
-
 _MAKE_SLOT, _PROMOTER_SLOT = 42, 44
 _IDENTITIES: dict[int | str | None, int] = {None: -1, 0: 0, 1: 1, -1: 2, "reorderable": -2}
 

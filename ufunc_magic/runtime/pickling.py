@@ -24,20 +24,6 @@ from .cffi_function import PlainFunction
 from .numpy_ufunc import loops_of
 from .registry import Build, LoadedObject, load
 
-__all__ = [
-    "Origin",
-    "adopt",
-    "carried",
-    "carry",
-    "dumps",
-    "function_of",
-    "loads",
-    "origin_of",
-    "realize",
-    "rebuild",
-    "secret",
-]
-
 _Reduced = str | tuple[Any, ...]
 
 

@@ -7,8 +7,6 @@ from typing import Any
 
 from ..model import ObjectCode, TargetError
 
-__all__ = ["PRELOAD", "Opened", "is_relocatable", "open_object"]
-
 #: `ObjectCode.preload` of such code.
 PRELOAD = ("llvmlite.binding",)
 

@@ -2,7 +2,7 @@
 
 In goes machine code under a key, with a record of what it is; out comes the `Entry`: record, bytes, and the file to
 open.  `default` is the cache of this process, `key` makes keys of everything that could change the code.  ``cache`` is
-what others call, ``entry`` one stored object, ``atomic_file`` how files are written whole, ``paths`` which folders are
+what others call, ``atomic_file`` how files are written whole, ``paths`` which folders are
 safe.
 """
 

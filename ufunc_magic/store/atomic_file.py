@@ -17,8 +17,6 @@ from pathlib import Path
 
 from .paths import make_folder, remove
 
-__all__ = ["discard", "files", "place", "read", "seal", "sweep", "unseal"]
-
 _MAGIC = "ufunc_magic 1"
 #: What a version that writes another format begins its files with.
 _OTHER_MAGIC = re.compile(rb"ufunc_magic (?!1 )\d+ ")

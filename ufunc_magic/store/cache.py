@@ -23,6 +23,7 @@ import re
 import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
@@ -30,9 +31,6 @@ import platformdirs
 
 from ..model import CacheError
 from . import atomic_file, paths
-from .entry import Entry, code_of, read_entry, saying, write_entry
-
-__all__ = ["Cache", "CacheWarning", "Entry", "default", "key", "read_size"]
 
 _T = TypeVar("_T")
 
@@ -50,6 +48,84 @@ _REMEDY = "Set UFUNC_MAGIC_CACHE to a folder of your own."
 
 class CacheWarning(UserWarning):
     """The cache folder cannot be used; compiled cells last only as long as this process."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One stored object.
+
+    ``library`` is the file to open, ``code`` its bytes, ``digest`` their sha256, ``record`` what the
+    publisher wrote about them.
+    """
+
+    key: str
+    digest: str
+    library: Path
+    record: bytes = field(repr=False)
+    code: bytes = field(repr=False)
+
+    def copy_to(self, path: Path) -> Path:
+        """Write the code to a file of its own, for a linker that goes by file names."""
+        with _saying("written", path):
+            path.write_bytes(self.code)
+        return path
+
+
+def _read_entry(root: Path, key: str) -> Entry | None:
+    """The object under ``key``, None where its files are not whole; what is broken is removed."""
+    name = root / "keys" / key
+    if not (opened := atomic_file.unseal(name, key)):
+        return None
+    digest, record = opened
+    library = _library(root, digest)
+    if (file := atomic_file.read(library)) is None:
+        return None
+    code, status = file
+    if hashlib.sha256(code).hexdigest() != digest:
+        atomic_file.discard(library, status)
+        return None
+    for path in (library, name):
+        with contextlib.suppress(OSError):  # a read-only cache has no order of use
+            os.utime(path)
+    return Entry(key, digest, library, record, code)
+
+
+def _write_entry(root: Path, key: str, record: bytes, code: bytes) -> Entry:
+    """Store an object under ``key``, whatever was there."""
+    digest = hashlib.sha256(code).hexdigest()
+    library = _library(root, digest)
+    for fresh in (True, False):
+        # A whole file is left alone: it may be open somewhere.  A broken one is replaced, never written to.
+        if (file := atomic_file.read(library)) and file[0] == code:
+            os.utime(library)
+            break
+        if atomic_file.place(library, code, fresh=fresh):
+            break
+    # The object first: a key never stands for an object that is not there yet.
+    atomic_file.place(root / "keys" / key, atomic_file.seal(key, digest, record))
+    return Entry(key, digest, library, record, code)
+
+
+def _library(root: Path, digest: str) -> Path:
+    return root / "code" / digest[:2] / f"{digest}.so"
+
+
+def _code_of(path: Path) -> bytes:
+    """What a compiler has made."""
+    with _saying("read", path):
+        return path.read_bytes()
+
+
+@contextlib.contextmanager
+def _saying(what: str, path: Path) -> Iterator[None]:
+    """Raise CacheError, with a remedy, where a file cannot be written or read."""
+    try:
+        yield
+    except OSError as error:
+        raise CacheError(
+            f"{path} cannot be {what} ({error.strerror or error}).",
+            remedy="Free some disk space, or set UFUNC_MAGIC_CACHE to a folder of your own; then run the cell again.",
+        ) from error
 
 
 def key(parts: Iterable[bytes | str]) -> str:
@@ -102,7 +178,7 @@ class Cache:
         Digests of the code and of the record are checked; what fails is removed.
         """
         for root in self._readable():
-            if entry := read_entry(root, key):
+            if entry := _read_entry(root, key):
                 return entry
         return None
 
@@ -133,8 +209,8 @@ class Cache:
         """
         if not replace and (entry := self.get(key)):
             return entry
-        data = code if isinstance(code, bytes) else code_of(code)
-        entry = self._write(lambda root: write_entry(root, key, record, data))
+        data = code if isinstance(code, bytes) else _code_of(code)
+        entry = self._write(lambda root: _write_entry(root, key, record, data))
         self._published += len(data) + len(record)
         if self._published >= min(_LOOK_EVERY, self.limit // 8):
             self._published = 0
@@ -169,7 +245,7 @@ class Cache:
     @staticmethod
     def write_scratch(path: Path, text: str) -> Path:
         """Write a text into a `scratch` folder, where a compiler wants a file."""
-        with saying("written", path):
+        with _saying("written", path):
             path.write_text(text, encoding="utf-8", newline="\n")
         return path
 

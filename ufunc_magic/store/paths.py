@@ -15,18 +15,6 @@ from typing import TypeVar
 
 from ..model import CacheError
 
-__all__ = [
-    "absolute",
-    "fault",
-    "has_room",
-    "make_folder",
-    "persist",
-    "private_folder",
-    "remove",
-    "runs_programs",
-    "time_of",
-]
-
 _T = TypeVar("_T")
 
 _ATTEMPTS = 3

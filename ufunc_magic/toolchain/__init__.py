@@ -1,4 +1,13 @@
-"""Compilers: found, described, run, and their messages on the lines of the cell."""
+"""Compilers: found, described, run, and their messages on the lines of the cell.
+
+In comes a translation unit with options; out comes a library, or a `CompileError` with diagnostics of the cell.
+
+``discovery`` finds compilers and says which options they need; ``description`` asks one what it is and can;
+``toolchain`` compiles and links, through ``processes``, where programs are started.  ``diagnostics`` reads what
+compilers and linkers say, ``hints`` knows what to do about it, ``line_map`` puts messages about C of Cython's back on
+the lines of its cell; ``compiler_texts`` are the assembly and the remarks for ``--show``.  ``includes`` says which
+headers a text may read, for the cache's key; ``doctor`` shows all of it; ``nvrtc`` is the room of NVIDIA's compiler.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +17,7 @@ from ..lazy import lazy_names
 
 if TYPE_CHECKING:
     from .compiler_texts import CompilerTexts as CompilerTexts, texts_of as texts_of
-    from .description import Description as Description, fact_name as fact_name, libmvec_path as libmvec_path
+    from .description import Description as Description, describe as describe, libmvec_path as libmvec_path
     from .diagnostics import (
         GENERATED as GENERATED,
         read_linker as read_linker,
@@ -31,29 +40,25 @@ if TYPE_CHECKING:
         working_folder as working_folder,
     )
     from .line_map import places as places, with_lines as with_lines
-    from .processes import together as together
+    from .processes import printed as printed, run as run, run_python as run_python, together as together
     from .toolchain import (
         compile_object as compile_object,
         compile_shared as compile_shared,
-        describe as describe,
         link_shared as link_shared,
         preprocess as preprocess,
-        printed as printed,
-        run as run,
-        run_python as run_python,
     )
 else:
     __getattr__ = lazy_names(
         __name__,
         {
             "compiler_texts": "CompilerTexts texts_of",
-            "description": "Description fact_name libmvec_path",
+            "description": "Description describe libmvec_path",
             "diagnostics": "GENERATED read_linker shorten source_line",
             "discovery": "FAST_MATH Toolchain base_flags base_link find find_all library_flags",
             "doctor": "Diagnosis diagnose",
             "includes": "header_digests search_folders working_folder",
             "line_map": "places with_lines",
-            "processes": "together",
-            "toolchain": "compile_object compile_shared describe link_shared preprocess printed run run_python",
+            "processes": "printed run run_python together",
+            "toolchain": "compile_object compile_shared link_shared preprocess",
         },
     )

@@ -1,4 +1,4 @@
-"""What a compiler says about itself and its C library, read from text and from the bytes of libmvec."""
+"""What a compiler says about itself and its C library: asked once, then remembered in the cache."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
-from .discovery import Toolchain
+from .. import store
+from ..model import ToolchainError
+from .discovery import Toolchain, language_flags
+from .processes import finished
 
-__all__ = ["PROBE", "Description", "fact_name", "libmvec_path", "read_description"]
+__all__ = ["Description", "describe", "examine", "libmvec_path", "read_description"]
 
-#: What is preprocessed to be told the predefined macros and the C library's version.
-PROBE = "#if defined __has_include\n#if __has_include(<features.h>)\n#include <features.h>\n#endif\n#endif\n"
+#: What is preprocessed for the predefined macros and the C library's version.
+_PROBE = "#if defined __has_include\n#if __has_include(<features.h>)\n#include <features.h>\n#endif\n#endif\n"
 
 _MACHINES = {
     "__x86_64__": "x86_64",
@@ -76,16 +79,43 @@ class Description:
             return None
 
 
-def fact_name(toolchain: Toolchain) -> str:
-    """The name to remember a description by: it changes with the compiler and with libmvec."""
+def describe(toolchain: Toolchain) -> Description:
+    """What the compiler is, remembered by a name that changes with it and with libmvec.
+
+    Raises
+    ------
+    ToolchainError
+        If the compiler cannot preprocess an empty file.
+    """
     library = libmvec_path()
     stat = os.stat(library) if library else None
     mvec = (library, stat.st_size, stat.st_mtime_ns) if stat else ()
-    return f"compiler 1 {toolchain.identity()!r} {mvec!r}"
+    cache, fact = store.default(), f"compiler 1 {toolchain.identity()!r} {mvec!r}"
+    description = Description.loads(cache.recall(fact))
+    if description is None:
+        description = examine(toolchain)
+        cache.remember(fact, description.dumps())
+    return description
+
+
+def examine(toolchain: Toolchain) -> Description:
+    """Ask the compiler what it is and what it makes code for; errors as of `describe`."""
+    storage = store.default().storage("zig") if toolchain.kind == "zig" else None
+    command = [*toolchain.command, "-E", "-dM", "-v", "-fopenmp", *language_flags(toolchain)]
+    done = finished(command, _PROBE, storage=storage)
+    if done.status:  # a compiler without OpenMP may refuse the option
+        done = finished([word for word in command if word != "-fopenmp"], _PROBE, storage=storage)
+    if done.status:
+        last = done.messages.strip().rpartition("\n")[2]
+        raise ToolchainError(
+            f"{toolchain} does not work: {last}",
+            remedy='Set CC to a compiler that does, or pip install "ufunc_magic[zig]"',
+        )
+    return read_description(done.output, done.messages, kind=toolchain.kind)
 
 
 def read_description(macros: str, messages: str, *, kind: str) -> Description:
-    """Make a description of the output of ``-E -dM -v`` for `PROBE`.
+    """Make a description of the output of ``-E -dM -v`` for an empty file.
 
     Parameters
     ----------
@@ -113,8 +143,8 @@ def _version(defined: Mapping[str, str], kind: str) -> str:
 
 
 def _has_openmp_library(messages: str, *, clang: bool) -> bool:
-    found = re.search(r"^LIBRARY_PATH=(.*)$", messages, re.M)
-    folders = found[1].split(os.pathsep) if found else []
+    path = re.search(r"^LIBRARY_PATH=(.*)$", messages, re.M)
+    folders = path[1].split(os.pathsep) if path else []
     if clang:
         if installed := re.search(r"^InstalledDir: (.*)$", messages, re.M):
             folders.append(os.path.join(installed[1], "..", "lib"))

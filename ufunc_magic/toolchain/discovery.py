@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import re
 import shlex
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Literal
 
 from ..model import ToolchainError
 
-__all__ = ["FAST_MATH", "Toolchain", "base_flags", "base_link", "find", "find_all", "library_flags"]
+__all__ = ["FAST_MATH", "Toolchain", "base_flags", "base_link", "find", "find_all", "language_flags", "library_flags"]
 
 #: Options with which gcc also *links* code that flushes denormals to zero in the whole process.
 FAST_MATH = frozenset({"-ffast-math", "-funsafe-math-optimizations", "-Ofast"})
@@ -76,11 +78,9 @@ def find(*, cplus: bool = False, environ: Mapping[str, str] | None = None) -> To
         If ``CC``/``CXX`` names no program, or nothing was found.
     """
     environ = os.environ if environ is None else environ
-    if given := _from_variables(environ, cplus):
-        return given
-    found = _on_path(environ, cplus, first=True) or _in_packages(cplus)
-    if found:
-        return found[0]
+    compiler = _from_variables(environ, cplus) or next(chain(_on_path(environ, cplus), _in_packages(cplus)), None)
+    if compiler:
+        return compiler
     language, variable = ("C++", "CXX") if cplus else ("C", "CC")
     names = ", ".join(_names(cplus))
     raise ToolchainError(
@@ -93,11 +93,10 @@ def find(*, cplus: bool = False, environ: Mapping[str, str] | None = None) -> To
 def find_all(*, cplus: bool = False, environ: Mapping[str, str] | None = None) -> tuple[Toolchain, ...]:
     """Every compiler that `find` knows of, the one it would take first; empty where there is none."""
     environ = os.environ if environ is None else environ
-    try:
-        given = _from_variables(environ, cplus)
-    except ToolchainError:
-        given = None
-    every = [*([given] if given else []), *_on_path(environ, cplus), *_in_packages(cplus)]
+    chosen = None
+    with contextlib.suppress(ToolchainError):
+        chosen = _from_variables(environ, cplus)
+    every = [*filter(None, [chosen]), *_on_path(environ, cplus), *_in_packages(cplus)]
     return tuple({t.path: t for t in reversed(every)}.values())[::-1]
 
 
@@ -112,9 +111,8 @@ def _from_variables(environ: Mapping[str, str], cplus: bool) -> Toolchain | None
             continue
         if cplus and variable == "CC":
             words = _sister(words)
-        made = _toolchain(words, environ, cplus, variable)
-        if made:
-            return made
+        if compiler := _toolchain(words, environ, cplus, variable):
+            return compiler
         if not (cplus and variable == "CC"):
             raise ToolchainError(
                 f"{variable}={environ[variable]!r} names no program that can be run.",
@@ -137,15 +135,11 @@ def _sister(words: Sequence[str]) -> list[str]:
     return ["c++" if w == "cc" and n else rename(w) if n <= program else w for n, w in enumerate(words)]
 
 
-def _on_path(environ: Mapping[str, str], cplus: bool, *, first: bool = False) -> list[Toolchain]:
-    found: list[Toolchain] = []
+def _on_path(environ: Mapping[str, str], cplus: bool) -> Iterator[Toolchain]:
     for name in _names(cplus):
-        made = _toolchain([name], environ, cplus, "PATH")
-        if made and not _is_stub(made):
-            found.append(made)
-            if first:
-                break
-    return found
+        compiler = _toolchain([name], environ, cplus, "PATH")
+        if compiler and not _is_stub(compiler):
+            yield compiler
 
 
 def _is_stub(toolchain: Toolchain) -> bool:
@@ -154,14 +148,15 @@ def _is_stub(toolchain: Toolchain) -> bool:
     return sys.platform == "darwin" and toolchain.path.startswith("/usr/bin/") and not any(map(os.path.exists, homes))
 
 
-def _in_packages(cplus: bool) -> list[Toolchain]:
-    found = importlib.util.find_spec("ziglang")
-    if found is None or not found.submodule_search_locations:
-        return []
+def _in_packages(cplus: bool) -> Iterator[Toolchain]:
+    package = importlib.util.find_spec("ziglang")
+    if package is None or not package.submodule_search_locations:
+        return
     # The program itself, not "python -m ziglang": that would cost the start of an interpreter.
-    program = os.path.join(found.submodule_search_locations[0], "zig.exe" if os.name == "nt" else "zig")
-    made = _toolchain([program, "c++" if cplus else "cc"], {}, cplus, "ziglang package")
-    return [made] if made else []
+    program = os.path.join(package.submodule_search_locations[0], "zig.exe" if os.name == "nt" else "zig")
+    compiler = _toolchain([program, "c++" if cplus else "cc"], {}, cplus, "ziglang package")
+    if compiler:
+        yield compiler
 
 
 def _toolchain(words: Sequence[str], environ: Mapping[str, str], cplus: bool, origin: str) -> Toolchain | None:
@@ -219,8 +214,8 @@ def base_flags(toolchain: Toolchain, *, environ: Mapping[str, str] | None = None
         flags += ["-mcpu=baseline", "-fno-sanitize=undefined"]
     if toolchain.kind != "gcc":
         flags += ["-Wno-unused-command-line-argument"]
-    given = [w for v in ("CPPFLAGS", "CXXFLAGS" if cplus else "CFLAGS") for w in _words(environ, v)]
-    return (*flags, *(w for w in given if not re.match(r"-O(?![0g]$)", w)))
+    own = [w for v in ("CPPFLAGS", "CXXFLAGS" if cplus else "CFLAGS") for w in _words(environ, v)]
+    return (*flags, *(w for w in own if not re.match(r"-O(?![0g]$)", w)))
 
 
 def base_link(toolchain: Toolchain, *, environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
@@ -236,8 +231,13 @@ def base_link(toolchain: Toolchain, *, environ: Mapping[str, str] | None = None)
     # The debugging information of zig's runtime would be nine tenths of the object.
     small = ("-Wl,-s",) if toolchain.kind == "zig" and defs else ()
     libm = ("-lm",) if sys.platform != "win32" else ()
-    given = (w for w in _words(environ, "LDFLAGS") if w not in FAST_MATH)
-    return (*given, *defs, *small, *libm)
+    own = (w for w in _words(environ, "LDFLAGS") if w not in FAST_MATH)
+    return (*own, *defs, *small, *libm)
+
+
+def language_flags(toolchain: Toolchain) -> tuple[str, ...]:
+    """What says the language of a source that comes in by standard input."""
+    return ("-x", "c++" if toolchain.cplus else "c", "-")
 
 
 def library_flags(libraries: Sequence[str], folders: Sequence[str] = ()) -> tuple[str, ...]:

@@ -11,13 +11,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from .. import store
 from ..model import CacheError, ToolchainError
-from . import toolchain
-from .description import Description, fact_name
-from .discovery import Toolchain
+from ..runtime import cpu_features
+from .description import Description, describe
+from .discovery import Toolchain, find, find_all
 
 __all__ = ["Diagnosis", "Finding", "diagnose", "simd_level"]
 
@@ -108,16 +106,16 @@ def diagnose() -> Diagnosis:
 def _compilers(*, cplus: bool) -> Iterator[Finding]:
     group = "C++ compilers" if cplus else "C compilers"
     try:
-        chosen = toolchain.find(cplus=cplus)
+        chosen = find(cplus=cplus)
     except ToolchainError as error:
         # C++ is wanted by few cells: its absence is no fault of the installation.
         yield Finding(group, "none", error.message, None if cplus else False, error.remedy)
         chosen = None
-    for compiler in toolchain.find_all(cplus=cplus):
+    for compiler in find_all(cplus=cplus):
         used = compiler == chosen
         name = f"{compiler.origin}{' (used)' if used else ''}"
         try:
-            described = _described(compiler)
+            described = describe(compiler)
         except ToolchainError as error:
             yield Finding(group, name, f"{compiler}: {error.message}", False if used else None, error.remedy)
             continue
@@ -144,16 +142,6 @@ def _abilities(group: str, compiler: Toolchain, described: Description) -> Itera
         yield Finding(group, "libmvec", "none: exp, log, sin and their kind run one element at a time")
 
 
-def _described(compiler: Toolchain) -> Description:
-    cache = store.default()
-    name = fact_name(compiler)
-    if remembered := Description.loads(cache.recall(name)):
-        return remembered
-    described = toolchain.describe(compiler, storage=cache.storage("zig") if compiler.kind == "zig" else None)
-    cache.remember(name, described.dumps())
-    return described
-
-
 def _machine() -> Iterator[Finding]:
     group = "Machine"
     yield Finding(group, "system", f"{platform.system()} {platform.release()} on {platform.machine()}")
@@ -171,14 +159,14 @@ def _processors() -> int:
 
 def simd_level() -> str:
     """What the processor can do, as NumPy sees it: ``"x86-64-v4 (AVX-512)"``, ``"aarch64 (NEON)"``."""
-    features: dict[str, bool] = np._core._multiarray_umath.__cpu_features__  # type: ignore[attr-defined]
+    features = cpu_features()
 
     def has(*names: str) -> bool:
-        return all(features.get(name, False) for name in names)
+        return all(name.lower() in features for name in names)
 
     if platform.machine().lower() not in ("x86_64", "amd64"):
-        found = [name for name in ("SVE", "NEON", "ASIMD", "VSX4", "VSX", "VXE2", "VX", "RVV", "LSX") if has(name)]
-        return f"{platform.machine()} ({', '.join(found) or 'no vector unit known to NumPy'})"
+        units = [name for name in ("SVE", "NEON", "ASIMD", "VSX4", "VSX", "VXE2", "VX", "RVV", "LSX") if has(name)]
+        return f"{platform.machine()} ({', '.join(units) or 'no vector unit known to NumPy'})"
     # NumPy 2.4 names the levels themselves; earlier ones name their parts.
     if has("X86_V4") or has("AVX512_SKX"):
         return "x86-64-v4 (AVX-512)"

@@ -9,7 +9,7 @@ import difflib
 import re
 from collections.abc import Callable
 
-__all__ = ["advise", "header_of", "libraries_of"]
+__all__ = ["advise", "advise_in_cython", "libraries_of"]
 
 
 def _words(text: str) -> list[str]:
@@ -292,8 +292,55 @@ def advise(message: str, *, line: str = "") -> str:
         if line and re.search(pattern, message) and re.match(where, line):
             return text
     for pattern, advice in _ADVICE:
-        if found := re.search(pattern, message):
-            text = advice if isinstance(advice, str) else advice(found)
+        if match := re.search(pattern, message):
+            text = advice if isinstance(advice, str) else advice(match)
             if text and not (line and _ONLY_WHERE.get(text, "") not in line):
                 return text
     return ""
+
+
+# -- cells of Cython
+
+_CYTHON_ADVICE: tuple[tuple[str, str], ...] = (
+    (r"too (?:few|many) arguments|no matching function|incompatible type for argument|from incompatible pointer type|"
+     r"cannot convert|invalid conversion|makes (?:integer|pointer) from|incompatible (?:pointer|types|integer)",
+     "Compare the function's cdef extern declaration with its header."),
+    (r"has no member named '(\w+)'|no member named '(\w+)'",
+     "The C type has no such member: compare its cdef extern declaration with its header."),
+    (r"conflicting types for|redefinition of|redeclared as different|ambiguates old declaration",
+     "C has another of this name: rename the cell's, or name it apart: cdef double f \"my_f\" (double x)"),
+)  # fmt: skip
+
+
+def advise_in_cython(message: str) -> str:
+    """What to do in a Cython cell about a C compiler's ``message``."""
+    if header := re.search(r"([^ :']+): No such file or directory|'([^']+)' file not found", message):
+        return _no_cython_header(header[1] or header[2])
+    unknown = re.search(
+        r"(?:implicit(?:ly)? declar(?:ation|ing)(?: of| library)? function|undeclared (?:library )?function|"
+        r"undeclared identifier|unknown type name) '([^']+)'|"
+        r"'([^']+)' (?:undeclared|was not declared in this scope|does not name a type)",
+        message,
+    )
+    if unknown:
+        word = unknown[1] or unknown[2]
+        if known := header_of(word):
+            return f'Name its header: cdef extern from "{known}":'
+        if libraries := libraries_of(word):
+            link = " ".join(f"-l {library}" for library in libraries)
+            return f'Name the header that declares {word} (cdef extern from "...":), and link with {link}'
+        return (
+            f'No header of the cell declares {word}: name the one that does (cdef extern from "mine.h":), '
+            "or write its C under 'cdef extern from *:' between three quotes."
+        )
+    return next((advice for pattern, advice in _CYTHON_ADVICE if re.search(pattern, message)), "")
+
+
+def _no_cython_header(header: str) -> str:
+    if header == "Python.h":
+        return "Install the headers of this Python."
+    if header.startswith("numpy/"):
+        return "Reinstall NumPy: its headers come with it."
+    if "." not in header:
+        return "This is a C++ header: compile the cell with -+"
+    return f"Say where {header} is with -I FOLDER, or install the development package that holds it."

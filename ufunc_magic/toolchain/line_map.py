@@ -10,12 +10,12 @@ import re
 from collections.abc import Callable, Sequence, Set
 from dataclasses import replace
 from functools import cached_property
-from typing import overload
+from typing import Any
 
 from ..model import Diagnostic
-from .hints import header_of, libraries_of
+from .hints import advise_in_cython
 
-__all__ = ["advise", "is_news", "place", "places", "restore", "with_lines"]
+__all__ = ["is_news", "place", "places", "restore", "with_lines"]
 
 _MARK = r'\s*/\* "(?P<file>.+)":(?P<line>\d+)$'
 _INCLUDE = r'\s*#\s*include\s+(?:"(?P<own>[^"]+)"|<(?P<system>[^>]+)>)'
@@ -50,59 +50,55 @@ def places(text: str, *, module: str, name: str = "", cell: str = "") -> Sequenc
 
 
 class _Places(Sequence[int]):
-    """A list that is made when it is first looked into."""
+    """A list that is computed when it is first looked into."""
 
-    def __init__(self, make: Callable[[], list[int]]) -> None:
-        self._make = make
+    def __init__(self, compute: Callable[[], list[int]]) -> None:
+        self._compute = compute
 
     @cached_property
     def _list(self) -> list[int]:
-        return self._make()
+        return self._compute()
 
     def __len__(self) -> int:
         return len(self._list)
 
-    @overload
-    def __getitem__(self, index: int) -> int: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[int]: ...
-    def __getitem__(self, index: int | slice) -> int | list[int]:
+    def __getitem__(self, index: Any) -> Any:
         return self._list[index]
 
 
 def _places(text: str, module: str, name: str, cell: str) -> list[int]:
     lines = text.split("\n")
-    made = _marked(lines, {f"{module.rpartition('.')[2]}.pyx", name.rpartition("/")[2]})
+    numbers = _marked(lines, {f"{module.rpartition('.')[2]}.pyx", name.rpartition("/")[2]})
     headers = _cimported(cell)
     headers.update({m["header"].strip("<>"): _line_at(cell, m.start()) for m in re.finditer(_EXTERN, cell, re.M)})
     for number, line in enumerate(lines):
-        if made[number] == 0 and line.startswith("#") and (found := re.match(_INCLUDE, line)):
-            made[number] = headers.get(found["own"] or found["system"], 0)
+        if numbers[number] == 0 and line.startswith("#") and (include := re.match(_INCLUDE, line)):
+            numbers[number] = headers.get(include["own"] or include["system"], 0)
     for block in re.finditer(_VERBATIM, cell, re.S | re.M):
-        _lay(block[2].split("\n"), _line_at(cell, block.start(2)), lines, made)
-    return made
+        _lay(block[2].split("\n"), _line_at(cell, block.start(2)), lines, numbers)
+    return numbers
 
 
-def with_lines(text: str, found: Sequence[int], *, name: str) -> str:
+def with_lines(text: str, numbers: Sequence[int], *, name: str) -> str:
     """``text`` with ``#line`` directives of the cell ``name``, for debug information.
 
     Parameters
     ----------
     text : str
         C of Cython's.
-    found : sequence of int
+    numbers : sequence of int
         `places` of it.
     name : str
     """
-    made, inside, marked = [], False, False
-    for line, at in zip(text.split("\n"), found, strict=True):
+    output, inside, marked = [], False, False
+    for line, at in zip(text.split("\n"), numbers, strict=True):
         # Behind a backslash a directive would be part of the line.
         if not inside and not line.lstrip().startswith("#") and (at or marked):
-            made.append(f'#line {at} "{name}"' if at else '#line 1 "<translated>"')
+            output.append(f'#line {at} "{name}"' if at else '#line 1 "<translated>"')
             marked = bool(at)
-        made.append(line)
+        output.append(line)
         inside = line.endswith("\\")
-    return "\n".join(made)
+    return "\n".join(output)
 
 
 def _line_at(text: str, offset: int) -> int:
@@ -110,32 +106,32 @@ def _line_at(text: str, offset: int) -> int:
 
 
 def _marked(lines: Sequence[str], files: Set[str]) -> list[int]:
-    made, current, comment = [0] * len(lines), 0, False
+    numbers, current, comment = [0] * len(lines), 0, False
     for number, line in enumerate(lines):
         if comment:
             comment = line != "*/"
-        elif '":' in line and (found := re.match(_MARK, line)):
-            current = int(found["line"]) if found["file"].rpartition("/")[2] in files else 0
+        elif '":' in line and (mark := re.match(_MARK, line)):
+            current = int(mark["line"]) if mark["file"].rpartition("/")[2] in files else 0
             comment = True
         elif line.startswith("/* #### Code section: "):
             current = 0
-        made[number] = current
-    return made
+        numbers[number] = current
+    return numbers
 
 
 def _cimported(cell: str) -> dict[str, int]:
     """Header -> line of the cimport that brings it, for Cython's own modules."""
-    found: dict[str, int] = {}
+    headers: dict[str, int] = {}
     for match in re.finditer(r"^[ \t]*(?:from[ \t]+|cimport[ \t]+)(libc|libcpp|posix)\.(\w+)", cell, re.M):
         header = match[2] if match[1] == "libcpp" else f"{match[2]}.h"
-        found.setdefault(header, _line_at(cell, match.start()))
+        headers.setdefault(header, _line_at(cell, match.start()))
     numpy = re.search(r"^[ \t]*(?:from[ \t]+numpy[ \t]+cimport|cimport[ \t]+numpy)\b", cell, re.M)
     if numpy:
-        found["numpy/arrayobject.h"] = found["numpy/ndarrayobject.h"] = _line_at(cell, numpy.start())
-    return found
+        headers["numpy/arrayobject.h"] = headers["numpy/ndarrayobject.h"] = _line_at(cell, numpy.start())
+    return headers
 
 
-def _lay(block: Sequence[str], first: int, lines: Sequence[str], made: list[int]) -> None:
+def _lay(block: Sequence[str], first: int, lines: Sequence[str], numbers: list[int]) -> None:
     """Mark where the ``block`` that starts in line ``first`` of the cell stands in ``lines``."""
     inner = [(n, line.rstrip()) for n, line in enumerate(block) if line.strip()]
     if not inner:
@@ -149,7 +145,7 @@ def _lay(block: Sequence[str], first: int, lines: Sequence[str], made: list[int]
             and all(here + n < len(lines) and lines[here + n].rstrip() == text for n, text in inner)
         ):
             for n in range(offset, inner[-1][0] + 1):
-                made[here + n] = -(first + n)
+                numbers[here + n] = -(first + n)
             return
 
 
@@ -181,33 +177,37 @@ def _name(kind: str, rest: str) -> str:
     """The last name of ``4_ufm_1A_method``: each part but the last is preceded by its length."""
     if kind == "t" and rest.isdigit():
         return ""
-    while found := re.match(r"(\d+)", rest):
-        part = rest[len(found[1]) : len(found[1]) + int(found[1])]
-        after = rest[len(found[1]) + int(found[1]) :]
-        if len(part) < int(found[1]) or not after.startswith("_"):
+    while digits := re.match(r"\d+", rest):
+        start, length = digits.end(), int(digits[0])
+        part, after = rest[start : start + length], rest[start + length :]
+        if len(part) < length or not after.startswith("_"):
             break
         rest = after[1:]
     return re.sub(r"^(?:\d+)(?=\D)", "", rest) if kind in ("pf", "pw") else rest
 
 
-def place(found: Diagnostic, *, places: Sequence[int], name: str, cell: str) -> Diagnostic:
-    """A message about line ``found.line`` of the C, as one about the cell where that line is for a line of it.
+def place(diagnostic: Diagnostic, *, places: Sequence[int], name: str, cell: str) -> Diagnostic:
+    """A message about line ``diagnostic.line`` of the C, as one about the cell where that line is for a line of it.
 
     Messages about other lines are placed at the name that they quote, if the cell has it, else left.
     """
-    message = restore(found.message)
-    number = places[found.line - 1] if 0 < found.line <= len(places) else 0
+    message = restore(diagnostic.message)
+    number = places[diagnostic.line - 1] if 0 < diagnostic.line <= len(places) else 0
     lines = cell.split("\n")
-    column = found.column if number < 0 else 0
+    column = diagnostic.column if number < 0 else 0
     line = abs(number)
-    if found.severity == "error" and number >= 0:
+    if diagnostic.severity == "error" and number >= 0:
         line = _line_of_names(message, cell, line)
-    hint = advise(message) if number >= 0 else found.hint.replace("top of the cell", "top of this block of C")
-    hint = hint if found.severity != "note" else ""
+    hint = (
+        advise_in_cython(message)
+        if number >= 0
+        else diagnostic.hint.replace("top of the cell", "top of this block of C")
+    )
+    hint = hint if diagnostic.severity != "note" else ""
     if not line or line > len(lines):
-        return replace(found, message=message, hint=hint)
+        return replace(diagnostic, message=message, hint=hint)
     text = lines[line - 1].rstrip()
-    return replace(found, message=message, file=name, line=line, column=column, text=text, hint=hint)
+    return replace(diagnostic, message=message, file=name, line=line, column=column, text=text, hint=hint)
 
 
 def _line_of_names(message: str, cell: str, line: int) -> int:
@@ -222,8 +222,8 @@ def _line_of_names(message: str, cell: str, line: int) -> int:
     for word in words:
         declared = rf"^[ \t]*(?:cdef|cpdef|def|ctypedef|from|cimport)\b[^\n]*{word}"
         for pattern in (declared, rf"^[ \t]*[\w \t*]+[ \t*]{word}[ \t]*\(", word):
-            if found := re.search(pattern, cell, re.M):
-                return _line_at(cell, found.start())
+            if match := re.search(pattern, cell, re.M):
+                return _line_at(cell, match.start())
     return 0
 
 
@@ -236,55 +236,10 @@ def _block(lines: Sequence[str], first: int) -> range:
     return range(first, min(last, len(lines)) + 1)
 
 
-def is_news(found: Diagnostic, *, name: str, verbatim: bool) -> bool:
+def is_news(diagnostic: Diagnostic, *, name: str, verbatim: bool) -> bool:
     """Whether a warning is about what the user wrote, and not about Cython's way of writing C."""
-    if found.file != name:
-        return not re.search(_INSTALLED, found.file)
+    if diagnostic.file != name:
+        return not re.search(_INSTALLED, diagnostic.file)
     if verbatim:
-        return not found.option.startswith("-Wunused")
-    return bool(re.match(_OF_THE_CELL, found.option)) and not re.search(_THEIRS, found.message)
-
-
-_ADVICE: tuple[tuple[str, str], ...] = (
-    (r"too (?:few|many) arguments|no matching function|incompatible type for argument|from incompatible pointer type|"
-     r"cannot convert|invalid conversion|makes (?:integer|pointer) from|incompatible (?:pointer|types|integer)",
-     "Compare the function's cdef extern declaration with its header."),
-    (r"has no member named '(\w+)'|no member named '(\w+)'",
-     "The C type has no such member: compare its cdef extern declaration with its header."),
-    (r"conflicting types for|redefinition of|redeclared as different|ambiguates old declaration",
-     "C has another of this name: rename the cell's, or name it apart: cdef double f \"my_f\" (double x)"),
-)  # fmt: skip
-
-
-def advise(message: str) -> str:
-    """What to do in a Cython cell about a C compiler's ``message``."""
-    if found := re.search(r"([^ :']+): No such file or directory|'([^']+)' file not found", message):
-        return _no_header(found[1] or found[2])
-    unknown = re.search(
-        r"(?:implicit(?:ly)? declar(?:ation|ing)(?: of| library)? function|undeclared (?:library )?function|"
-        r"undeclared identifier|unknown type name) '([^']+)'|"
-        r"'([^']+)' (?:undeclared|was not declared in this scope|does not name a type)",
-        message,
-    )
-    if unknown:
-        word = unknown[1] or unknown[2]
-        if header := header_of(word):
-            return f'Name its header: cdef extern from "{header}":'
-        if libraries := libraries_of(word):
-            link = " ".join(f"-l {library}" for library in libraries)
-            return f'Name the header that declares {word} (cdef extern from "...":), and link with {link}'
-        return (
-            f'No header of the cell declares {word}: name the one that does (cdef extern from "mine.h":), '
-            "or write its C under 'cdef extern from *:' between three quotes."
-        )
-    return next((advice for pattern, advice in _ADVICE if re.search(pattern, message)), "")
-
-
-def _no_header(header: str) -> str:
-    if header == "Python.h":
-        return "Install the headers of this Python."
-    if header.startswith("numpy/"):
-        return "Reinstall NumPy: its headers come with it."
-    if "." not in header:
-        return "This is a C++ header: compile the cell with -+"
-    return f"Say where {header} is with -I FOLDER, or install the development package that holds it."
+        return not diagnostic.option.startswith("-Wunused")
+    return bool(re.match(_OF_THE_CELL, diagnostic.option)) and not re.search(_THEIRS, diagnostic.message)

@@ -1,4 +1,7 @@
-"""Processes of compilers, each run to its end or ended with all it has started.  The only module that starts any."""
+"""Processes of compilers, each run to its end or ended with all it has started.
+
+The only module that starts programs; the one other process is the guard's helper, of ``guard/guard_process.py``.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import os
 import pathlib
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +18,7 @@ from typing import Any
 
 from ..model import ToolchainError
 
-__all__ = ["PATIENCE", "Done", "finished", "together"]
+__all__ = ["PATIENCE", "Done", "finished", "printed", "run", "run_python", "together"]
 
 #: Seconds after which a compiler is taken to hang: far above any cell, templates and zig's first run included.
 PATIENCE = 600.0
@@ -95,6 +99,33 @@ def finished(
     return Done(tuple(command), process.returncode, output.decode(errors="replace"), messages.decode(errors="replace"))
 
 
+def run(command: Sequence[str], *, timeout: float = PATIENCE) -> str:
+    """Run a tool that belongs to a compiler to its end, and return what it wrote on standard error.
+
+    Raises
+    ------
+    ToolchainError
+        If it cannot be started or fails.
+    """
+    done = finished(command, "", timeout=timeout)
+    if done.status:
+        last = done.messages.strip().rpartition("\n")[2]
+        raise ToolchainError(f"{command[0]!r} failed: {last or f'exit status {done.status}'}.")
+    return done.messages
+
+
+def printed(command: Sequence[str]) -> str:
+    """What a compiler prints on standard output when asked about itself; ``""`` where it fails."""
+    done = finished(command, "")
+    return "" if done.status else done.output
+
+
+def run_python(program: str, *, timeout: float = PATIENCE) -> tuple[int, str]:
+    """Run a program in another process of this Python: its exit status and what it wrote on standard error."""
+    done = finished([sys.executable, "-c", program], "", timeout=timeout)
+    return done.status, done.messages
+
+
 #: Processes under way, of all threads, with the folders that they work in.
 _running: dict[subprocess.Popen[bytes], pathlib.Path | None] = {}
 
@@ -126,14 +157,14 @@ def _uninterrupted() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread() or not callable(before):
         yield
         return
-    seen: list[Any] = []
-    signal.signal(signal.SIGINT, lambda *received: seen.append(received))
+    interrupts: list[Any] = []
+    signal.signal(signal.SIGINT, lambda *received: interrupts.append(received))
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-        if seen:
-            before(*seen[0])
+        if interrupts:
+            before(*interrupts[0])
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

@@ -1,4 +1,4 @@
-"""C and C++ compilers: found, described and run."""
+"""Sources to objects and libraries: the commands of a compiler, and its failures as errors."""
 
 from __future__ import annotations
 
@@ -9,54 +9,12 @@ import shlex
 import sys
 from collections.abc import Sequence
 
-from ..model import CompileError, Diagnostic, LinkError, ToolchainError
-from .description import PROBE, Description, read_description
+from ..model import CompileError, Diagnostic, LinkError
 from .diagnostics import read_compiler, read_linker, shorten
-from .discovery import FAST_MATH, Toolchain, base_flags, base_link, find, find_all, library_flags
-from .processes import PATIENCE, Done, finished, together
+from .discovery import FAST_MATH, Toolchain, language_flags
+from .processes import PATIENCE, Done, finished
 
-__all__ = [
-    "Description",
-    "Toolchain",
-    "base_flags",
-    "base_link",
-    "compile_object",
-    "compile_shared",
-    "describe",
-    "find",
-    "find_all",
-    "library_flags",
-    "link_shared",
-    "preprocess",
-    "printed",
-    "run",
-    "run_python",
-    "together",
-]
-
-
-def describe(toolchain: Toolchain, *, storage: pathlib.Path | None = None) -> Description:
-    """Ask the compiler what it is and what it makes code for: one process, so remember the answer.
-
-    `ufunc_magic.toolchain.description.fact_name` gives the name to remember it by; ``storage`` is as in
-    `compile_shared`.
-
-    Raises
-    ------
-    ToolchainError
-        If the compiler cannot preprocess an empty file.
-    """
-    ask = [*toolchain.command, "-E", "-dM", "-v", "-fopenmp", *_language(toolchain)]
-    done = finished(ask, PROBE, storage=storage)
-    if done.status:  # a compiler without OpenMP may refuse the option
-        done = finished([word for word in ask if word != "-fopenmp"], PROBE, storage=storage)
-    if done.status:
-        last = done.messages.strip().rpartition("\n")[2]
-        raise ToolchainError(
-            f"{toolchain} does not work: {last}",
-            remedy='Set CC to a compiler that does, or pip install "ufunc_magic[zig]"',
-        )
-    return read_description(done.output, done.messages, kind=toolchain.kind)
+__all__ = ["compile_object", "compile_shared", "link_shared", "preprocess"]
 
 
 def preprocess(
@@ -82,10 +40,9 @@ def preprocess(
     CompileError
         For a missing header, an ``#error``, an unterminated ``#if``.
     """
-    command = [*toolchain.command, "-E", *(f for f in flags if f != "-shared"), *_language(toolchain)]
+    command = [*toolchain.command, "-E", *(f for f in flags if f != "-shared"), *language_flags(toolchain)]
     done = finished(command, source, storage=storage)
-    if done.status:
-        raise _failure(done, name, source if cell is None else cell)
+    _check(done, name, source if cell is None else cell)
     # gcc writes names as ``gr\\U000000f6\\U000000dfe``.
     return re.sub(r"\\U([0-9a-fA-F]{8})", _letter, done.output)
 
@@ -146,38 +103,36 @@ def compile_shared(
     folder = output.parent
     quiet = [*flags, *_limits(toolchain)]
     extras = [os.path.abspath(os.path.expanduser(os.fspath(path))) for path in extra_sources]
-    made_before = [path for path in extras if path.endswith((".o", ".obj", ".a"))]
+    ready = [path for path in extras if path.endswith((".o", ".obj", ".a"))]
     foreign = [path for path in extras if _is_foreign(path, toolchain)]
     messages = ""
     # gcc makes "-ffast-math" of a link flush denormals to zero in the whole process that opens the
     # library: there, and for sources in another language, compiling and linking are steps of their own.
     if foreign or FAST_MATH.intersection(flags):
-        steps = [(["-c", *_language(toolchain)], quiet, source)]
+        steps = [(["-c", *language_flags(toolchain)], quiet, source)]
         plain = [f for f in quiet if not f.startswith("-std=") and f != "-Werror=implicit-function-declaration"]
-        sources = [path for path in extras if path not in made_before]
+        sources = [path for path in extras if path not in ready]
         steps += [(["-c", path], plain if path in foreign else quiet, "") for path in sources]
         objects = [str(folder / f"unit{n}.o") for n in range(len(steps))]
-        for (inputs, options, text), made in zip(steps, objects, strict=True):
+        for (inputs, options, text), object_file in zip(steps, objects, strict=True):
             compiling = [f for f in options if f != "-shared"]
             driver = _driver(toolchain, cplus=toolchain.cplus is not (inputs[-1] in foreign))
-            done = finished([*driver, *compiling, *inputs, "-o", made], text, folder, storage, timeout)
-            if done.status:
-                raise _failure(done, name, cell, places)
+            done = finished([*driver, *compiling, *inputs, "-o", object_file], text, folder, storage, timeout)
+            _check(done, name, cell, places)
             messages += done.messages
         quiet = [f for f in quiet if f not in FAST_MATH]
         standard = "-lc++" if sys.platform == "darwin" else "-lstdc++"
         runtime = [standard] if foreign and toolchain.kind != "zig" else []
         driver = _driver(toolchain, cplus=toolchain.cplus or bool(foreign))
-        command = [*driver, *quiet, *objects, *made_before, "-o", str(output), *link, *runtime]
+        command = [*driver, *quiet, *objects, *ready, "-o", str(output), *link, *runtime]
         done = finished(command, "", folder, storage, timeout)
     else:
         # "-x none": without it, objects and libraries among the later arguments would be read as C.
-        inputs = [*_language(toolchain), "-x", "none", *extras]
+        inputs = [*language_flags(toolchain), "-x", "none", *extras]
         done = finished(
             [*toolchain.command, *quiet, *inputs, "-o", str(output), *link], source, folder, storage, timeout
         )
-    if done.status:
-        raise _failure(done, name, cell, places)
+    _check(done, name, cell, places)
     return shorten(read_compiler(messages + done.messages, name=name, cell=cell, places=places))
 
 
@@ -194,10 +149,9 @@ def compile_object(
 ) -> tuple[Diagnostic, ...]:
     """Compile ``source`` into an object file, for `link_shared`; parameters and errors as of `compile_shared`."""
     compiling = [f for f in (*flags, *_limits(toolchain)) if f != "-shared"]
-    command = [*toolchain.command, *compiling, "-c", *_language(toolchain), "-o", str(output)]
+    command = [*toolchain.command, *compiling, "-c", *language_flags(toolchain), "-o", str(output)]
     done = finished(command, source, output.parent, storage)
-    if done.status:
-        raise _failure(done, name, cell, places)
+    _check(done, name, cell, places)
     return shorten(read_compiler(done.messages, name=name, cell=cell, places=places))
 
 
@@ -216,8 +170,7 @@ def link_shared(
     linking = [f for f in flags if f not in FAST_MATH]
     command = [*toolchain.command, *linking, *map(str, objects), "-o", str(output), *link]
     done = finished(command, "", output.parent, storage)
-    if done.status:
-        raise _failure(done, name, cell)
+    _check(done, name, cell)
 
 
 def _driver(toolchain: Toolchain, *, cplus: bool) -> tuple[str, ...]:
@@ -225,10 +178,6 @@ def _driver(toolchain: Toolchain, *, cplus: bool) -> tuple[str, ...]:
     if toolchain.kind != "zig":
         return toolchain.command
     return tuple(("c++" if cplus else "cc") if word in ("cc", "c++") else word for word in toolchain.command)
-
-
-def _language(toolchain: Toolchain) -> list[str]:
-    return ["-x", "c++" if toolchain.cplus else "c", "-"]
 
 
 def _limits(toolchain: Toolchain) -> list[str]:
@@ -241,47 +190,23 @@ def _is_foreign(path: str, toolchain: Toolchain) -> bool:
     return suffix == ".c" if toolchain.cplus else suffix in (".cc", ".cpp", ".cxx", ".C", ".c++")
 
 
-def run(command: Sequence[str], *, timeout: float = PATIENCE) -> str:
-    """Run a tool that belongs to a compiler to its end, and return what it wrote on standard error.
-
-    Raises
-    ------
-    ToolchainError
-        If it cannot be started or fails.
-    """
-    done = finished(command, "", timeout=timeout)
-    if done.status:
-        last = done.messages.strip().rpartition("\n")[2]
-        raise ToolchainError(f"{command[0]!r} failed: {last or f'exit status {done.status}'}.")
-    return done.messages
-
-
-def printed(command: Sequence[str]) -> str:
-    """What a compiler prints on standard output when asked about itself; ``""`` where it fails."""
-    done = finished(command, "")
-    return "" if done.status else done.output
-
-
-def run_python(program: str, *, timeout: float = PATIENCE) -> tuple[int, str]:
-    """Run a program in another process of this Python: its exit status and what it wrote on standard error."""
-    done = finished([sys.executable, "-c", program], "", timeout=timeout)
-    return done.status, done.messages
-
-
-def _failure(done: Done, name: str, cell: str, places: Sequence[int] | None = None) -> CompileError:
-    found = read_compiler(done.messages, name=name, cell=cell, places=places)
-    errors = sum(d.severity == "error" for d in found)
+def _check(done: Done, name: str, cell: str, places: Sequence[int] | None = None) -> None:
+    """Raise what a compiler or linker that failed has said."""
+    if not done.status:
+        return
+    diagnostics = read_compiler(done.messages, name=name, cell=cell, places=places)
+    errors = sum(d.severity == "error" for d in diagnostics)
     if errors:
         count = "1 error" if errors == 1 else f"{errors} errors"
-        return CompileError(f"{name} does not compile: {count}.", diagnostics=shorten(found), output=done.messages)
+        raise CompileError(f"{name} does not compile: {count}.", diagnostics=shorten(diagnostics), output=done.messages)
     missing = read_linker(done.messages, name=name, cell=cell)
     if missing:
-        return LinkError(
-            f"{name} compiles, but does not link.", diagnostics=(*shorten(missing), *found), output=done.messages
+        raise LinkError(
+            f"{name} compiles, but does not link.", diagnostics=(*shorten(missing), *diagnostics), output=done.messages
         )
     fault = f"was ended by signal {-done.status}" if done.status < 0 else f"failed with status {done.status}"
     last = "\n".join(done.messages.strip().splitlines()[-5:])
-    return CompileError(
+    raise CompileError(
         f"{name} does not compile: {shlex.join(done.command[:1])} {fault}.\n{last}".rstrip(),
         remedy="Show the whole command with -v, or try another compiler with the CC variable.",
         output=done.messages,

@@ -1,4 +1,20 @@
-"""C and C++ cells: parsed once, their functions and types, the unit to compile."""
+"""C and C++ cells: text to functions with their types and effects, and the road to object code.
+
+In goes a cell's text, as typed or as the preprocessor leaves it; out comes a `Unit` with every function in it.  Nothing
+is run, and text that is not C is no error: the compiler reports it.
+
+===============  ======================================================================================
+`c_frontend`     the key of a cell
+`c_unit`         the road of ``compile``, readable from top to bottom
+`parser`         functions of a text: where they stand, their parameters, what their bodies do
+`declarations`   specifiers and declarators to names, types and parameters; typedefs seen through
+`side_effects`   what bodies do to their pointers and to the world, calls followed
+`c_text`         the syntax tree, and below it comments, directives, constant expressions
+`line_markers`   the preprocessor's output: which lines are the user's
+`cffi_types`     type definitions for functions that are called through cffi
+`cuda_names`     CUDA's own types and functions
+===============  ======================================================================================
+"""
 
 from __future__ import annotations
 
@@ -12,8 +28,7 @@ if TYPE_CHECKING:
     from .c_unit import compile as compile
     from .cffi_types import type_definitions as type_definitions
     from .cuda_names import PACKED as PACKED, TYPES as TYPES, VECTORS as VECTORS, stand_for as stand_for
-    from .declarations import Reference as Reference
-    from .line_markers import own_lines as own_lines
+    from .declarations import ReferenceParameter as ReferenceParameter
     from .parser import parse as parse, parse_preprocessed as parse_preprocessed
 else:
     __getattr__ = lazy_names(
@@ -24,8 +39,7 @@ else:
             "c_unit": "compile",
             "cffi_types": "type_definitions",
             "cuda_names": "PACKED TYPES VECTORS stand_for",
-            "declarations": "Reference",
-            "line_markers": "own_lines",
+            "declarations": "ReferenceParameter",
             "parser": "parse parse_preprocessed",
         },
     )

@@ -14,7 +14,6 @@ from ... import codegen, toolchain
 from ...model import CellFunction, CompiledCell, CompileError, ObjectCode, Options, ReportData, Signature
 from .. import cell_settings, function_entries, native, operands
 from ..frontend import compiler_flags, linker_flags
-from . import line_markers
 from .cffi_types import type_definitions
 
 __all__ = ["compile"]
@@ -126,11 +125,7 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
 
 def _plain_entries(plain: tuple[operands.Plain, ...], source: str, text: str, name: str) -> list[CellFunction]:
     """Functions that are called through cffi, with the types that it needs to know."""
-    if not plain:
-        return []
-    if text is not source:  # structs of local headers, too
-        source = "\n".join(line.text for line in line_markers.own_lines(text, cell_name=name)[0])
-    types = type_definitions(source)
+    types = type_definitions(source, text, name=name) if plain else ""
     return [
         function_entries.native_entry(
             p.function,

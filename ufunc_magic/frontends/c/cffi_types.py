@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import re
 
-from . import c_text
+from . import c_text, line_markers
 
 __all__ = ["type_definitions"]
 
 _TAGGED = ("struct_specifier", "union_specifier", "enum_specifier")
 
 
-def type_definitions(text: str) -> str:
-    """Every struct, union, enum and typedef that ``text`` (C) defines at file scope, one to a line.
+def type_definitions(source: str, text: str, *, name: str) -> str:
+    """Every struct, union, enum and typedef that a cell defines at file scope, one to a line.
 
     Sizes that are object-like macros with a number are written as that number, since cffi knows no
     preprocessor.
+
+    Parameters
+    ----------
+    source, text : str
+        The cell, and what its functions were read from: itself, or the preprocessor's output of it.
+    name : str
+        The cell's name in that output.
     """
-    cell = c_text.read(text)
+    if text is not source:  # structs of local headers, too
+        source = "\n".join(line.text for line in line_markers.own_lines(text, cell_name=name)[0])
+    cell = c_text.read(source)
     nodes = []
     for node in c_text.tree(cell.code).named_children:
         kind = node.child_by_field_name("type")

@@ -19,10 +19,10 @@ from .c_text import KEYWORDS, constant
 
 __all__ = [
     "TAGGED",
-    "Declared",
+    "Declaration",
+    "DeclaredTypes",
     "Mark",
-    "Reference",
-    "Types",
+    "ReferenceParameter",
     "declared_by",
     "end_of_declarator",
     "qualifiers",
@@ -63,7 +63,7 @@ TAGGED = frozenset(("struct_specifier", "union_specifier", "class_specifier", "e
 
 
 @dataclass(frozen=True)
-class Reference(Parameter):
+class ReferenceParameter(Parameter):
     """A C++ parameter ``T &x``: like ``T *x`` to a caller of the ufunc, but C++ wants the element, not its address."""
 
 
@@ -76,7 +76,7 @@ class Mark(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Declared:
+class Declaration:
     """One name with its type."""
 
     name: str
@@ -89,7 +89,7 @@ class Declared:
         """The type in C, as in a cast."""
         return f"{'const ' if self.const else ''}{_spelled(self.base, self.marks)}".strip()
 
-    def returned(self) -> Declared:
+    def returned(self) -> Declaration:
         """What the function that this declares gives back."""
         parameters, *rest = self.marks
         trailing = _first(parameters.node, "trailing_return_type") if parameters.node else None
@@ -143,15 +143,15 @@ def _marks(node: Node) -> tuple[str, tuple[Mark, ...]]:
     return "", tuple(reversed(marks))
 
 
-def declared_by(node: Node) -> list[tuple[Declared, str]]:
+def declared_by(node: Node) -> list[tuple[Declaration, str]]:
     """Everything a declaration, parameter, typedef or function definition declares, with initial values as text."""
     base, const, storage = _specifiers(node)
     everything = []
     for declarator in node.children_by_field_name("declarator"):
         value = declarator.child_by_field_name("value") if declarator.type == "init_declarator" else None
         name, marks = _marks(declarator)
-        everything.append((Declared(name, base, const, marks, storage), text_of(value) if value else ""))
-    return everything or [(Declared("", base, const, (), storage), "")]
+        everything.append((Declaration(name, base, const, marks, storage), text_of(value) if value else ""))
+    return everything or [(Declaration("", base, const, (), storage), "")]
 
 
 def end_of_declarator(definition: Node) -> int:
@@ -221,11 +221,11 @@ def _type_words(spelled: str) -> tuple[str, ...]:
 
 
 @dataclass
-class Types:
+class DeclaredTypes:
     """What the types and constants of a text are, as they are declared."""
 
     cplus: bool = False
-    typedefs: dict[str, Declared] = field(default_factory=dict)
+    typedefs: dict[str, Declaration] = field(default_factory=dict)
     #: Macros, enumerators and const integers, by what they stand for.
     constants: dict[str, str] = field(default_factory=dict)
     _classes: set[str] = field(default_factory=set)
@@ -260,7 +260,7 @@ class Types:
         names = [text_of(name)] if name else []
         if self.cplus and name:
             word = "enum" if node.type == "enum_specifier" else "struct"
-            self.typedefs.setdefault(names[0], Declared(names[0], f"{word} {names[0]}"))
+            self.typedefs.setdefault(names[0], Declaration(names[0], f"{word} {names[0]}"))
             if word == "struct":
                 self._classes.add(names[0])
         scoped = node.type == "enum_specifier" and any(c.type in ("class", "struct") for c in node.children)
@@ -292,11 +292,11 @@ class Types:
             line = one.start_point[0] + 1
             if one.type == "identifier":
                 name = text_of(one)
-                parameters.append(self.parameter(old.get(name, Declared(name, "int")), line=line))
+                parameters.append(self.parameter(old.get(name, Declaration(name, "int")), line=line))
             elif one.type in ("parameter_declaration", "optional_parameter_declaration"):
                 declared = declared_by(one)[0][0]
                 if not declared.name and not declared.marks and self._is_name(declared.base):
-                    declared = old.get(declared.base, Declared(declared.base, "int"))  # K&R, read as a type
+                    declared = old.get(declared.base, Declaration(declared.base, "int"))  # K&R, read as a type
                 parameters.append(self.parameter(declared, line=line))
             variadic = variadic or one.type in ("...", "variadic_parameter", "variadic_parameter_declaration")
         if [(p.type, p.pointer, p.shape, p.name) for p in parameters] == [("void", 0, (), "")]:
@@ -307,7 +307,7 @@ class Types:
         """Whether what stands where C wants a type is the name of a K&R parameter."""
         return not self.cplus and not self.known(word) and type_words(word) == [word]
 
-    def parameter(self, declared: Declared, *, line: int) -> Parameter:
+    def parameter(self, declared: Declaration, *, line: int) -> Parameter:
         """A parameter as a caller sees it, typedefs of arrays and pointers seen through."""
         plain = self._without_typedefs(declared)
         marks, base, const, name = list(plain.marks), plain.base, plain.const, plain.name
@@ -318,7 +318,11 @@ class Types:
         if marks and marks[0].kind in ("&", "&&"):
             if len(marks) > 1 or marks[0].kind == "&&":
                 return Parameter(name, _spelled(base, tuple(marks)), const, line=line)
-            return Parameter(name, base, True, line=line) if const else Reference(name, base, pointer=1, line=line)
+            return (
+                Parameter(name, base, True, line=line)
+                if const
+                else ReferenceParameter(name, base, pointer=1, line=line)
+            )
         pointer_levels = 0
         if marks and marks[0].kind == "[" and self._size(marks[0].text) is None:
             marks[0] = Mark("*")
@@ -341,7 +345,7 @@ class Types:
             return value if 0 < value < 2**31 else None
         return text or None
 
-    def _without_typedefs(self, declared: Declared) -> Declared:
+    def _without_typedefs(self, declared: Declaration) -> Declaration:
         result = current = declared
         for _ in range(32):
             target = self.typedefs.get(current.base)

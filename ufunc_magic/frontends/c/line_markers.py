@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from .c_text import words
 
-__all__ = ["Line", "own_lines", "typedefs_of"]
+__all__ = ["OwnLine", "own_lines", "typedefs_of"]
 
 _MARKER = re.compile(r'#(?:line)?[ \t]+(\d+)[ \t]+"((?:[^"\\]|\\.)*)"((?:[ \t]+\d)*)')
 _TYPEDEF = re.compile(r"\btypedef\b[^;{}]*|\busing\s+\w+\s*=[^;{}]*")
@@ -16,7 +16,7 @@ _NAMES = re.compile(r"([^\W\d]\w*)\s*(?:\)\s*(?=\()|(?:\[[^\]]*\]\s*)*(?:__attri
 _USING = re.compile(r"using\s+(\w+)")
 
 
-class Line(NamedTuple):
+class OwnLine(NamedTuple):
     """A line of the user's: its text and where it was written (``file`` is ``""`` for the cell)."""
 
     text: str
@@ -24,7 +24,7 @@ class Line(NamedTuple):
     number: int
 
 
-def own_lines(text: str, *, cell_name: str) -> tuple[list[Line], str]:
+def own_lines(text: str, *, cell_name: str) -> tuple[list[OwnLine], str]:
     """Lines of the cell and of local headers, and the text of system headers.
 
     The markers are those of https://gcc.gnu.org/onlinedocs/cpp/Preprocessor-Output.html: flag 3 is a
@@ -43,7 +43,7 @@ def own_lines(text: str, *, cell_name: str) -> tuple[list[Line], str]:
             own = file in own_files
             continue
         if own:
-            mine.append(Line(line, "" if file == cell_name else file, number))
+            mine.append(OwnLine(line, "" if file == cell_name else file, number))
         elif line:
             system.append(line)
         number += 1

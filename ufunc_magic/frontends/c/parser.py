@@ -14,10 +14,10 @@ from tree_sitter import Node
 
 from ...model import Function, Unit
 from . import c_text, declarations, line_markers
-from .declarations import Reference
+from .declarations import ReferenceParameter
 from .side_effects import Scanned, Subject, effects, pure, reached, scan
 
-__all__ = ["Reference", "parse", "parse_preprocessed"]
+__all__ = ["ReferenceParameter", "parse", "parse_preprocessed"]
 
 #: Line of the text that is parsed -> file and line it stands for.
 _Origin = Callable[[int], tuple[str, int]]
@@ -42,7 +42,7 @@ def parse(text: str, *, cplus: bool = False) -> Unit:
     Unit
         Every function definition that is not a method, operator, lambda or specialisation, in order.
     """
-    return _unit(c_text.read(text, cplus=cplus), types=declarations.Types(cplus), origin=_as_is)
+    return _unit(c_text.read(text, cplus=cplus), types=declarations.DeclaredTypes(cplus), origin=_as_is)
 
 
 def parse_preprocessed(text: str, *, cell_name: str, cell_text: str, cplus: bool = False) -> Unit:
@@ -66,7 +66,7 @@ def parse_preprocessed(text: str, *, cell_name: str, cell_text: str, cplus: bool
     """
     lines, system = line_markers.own_lines(text, cell_name=cell_name)
     own = "\n".join(line.text for line in lines)
-    types = declarations.Types(cplus)
+    types = declarations.DeclaredTypes(cplus)
     known = "\n".join(line_markers.typedefs_of(system, c_text.words(own))).encode()
     for node in c_text.tree(declarations.readable(known), cplus=cplus).named_children:
         if node.type in _TYPES:
@@ -77,7 +77,7 @@ def parse_preprocessed(text: str, *, cell_name: str, cell_text: str, cplus: bool
 
     unit = _unit(c_text.read(own, cplus=cplus), types=types, origin=origin)
     typed_text = c_text.read(cell_text, cplus=cplus)
-    typed = _unit(typed_text, types=declarations.Types(cplus), origin=_as_is)
+    typed = _unit(typed_text, types=declarations.DeclaredTypes(cplus), origin=_as_is)
     return replace(
         unit,
         functions=tuple(_as_typed(function, typed, typed_text) for function in unit.functions),
@@ -120,7 +120,7 @@ class _Cell:
     """A text while it is being read."""
 
     text: c_text.Text
-    types: declarations.Types
+    types: declarations.DeclaredTypes
     origin: _Origin
     #: Functions, whose calls are still to be followed, with their bodies.
     drafts: list[tuple[Function, Scanned]] = field(default_factory=list)
@@ -130,7 +130,7 @@ class _Cell:
     interface: dict[str, None] = field(default_factory=dict)
 
 
-def _unit(text: c_text.Text, *, types: declarations.Types, origin: _Origin) -> Unit:
+def _unit(text: c_text.Text, *, types: declarations.DeclaredTypes, origin: _Origin) -> Unit:
     cell = _Cell(text, types, origin)
     types.constants.update(text.macros)
     nodes = [(c_text.tree(declarations.readable(text.code), cplus=types.cplus), _Place())]
@@ -229,7 +229,7 @@ def _read_function(cell: _Cell, node: Node, place: _Place) -> None:
     doc, annotation = cell.text.comment_above(top.start_byte)
     # A parameter's references have no star or bracket to reach the element by.
     subjects = tuple(
-        Subject(p.name, 0 if isinstance(p, Reference) else p.pointer + len(p.shape), p.const)
+        Subject(p.name, 0 if isinstance(p, ReferenceParameter) else p.pointer + len(p.shape), p.const)
         if p.name and (p.pointer or p.shape)
         else None
         for p in parameters

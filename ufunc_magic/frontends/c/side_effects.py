@@ -16,7 +16,7 @@ from tree_sitter import Node
 from . import cuda_names
 from .c_text import called, words
 
-__all__ = ["Access", "Body", "Scanned", "Subject", "Use", "effects", "pure", "reached", "scan"]
+__all__ = ["Access", "BodyEffects", "Scanned", "Subject", "Use", "effects", "pure", "reached", "scan"]
 
 Access = Literal["none", "read", "write", "update"]
 
@@ -43,7 +43,7 @@ class Use(NamedTuple):
 
 
 @dataclass
-class Body:
+class BodyEffects:
     """What one pass over a function's body finds."""
 
     uses: list[Use] = field(default_factory=list)
@@ -85,9 +85,9 @@ _FIXED = re.compile(rb"\bconst(?:expr)?\b(?![^\[]*\*(?!\s*const\b))")
 _POINTEE_CONST = re.compile(rb"[^=*]*\bconst\b")
 
 
-def scan(block: Node, *, subjects: Collection[Subject] = ()) -> Body:
+def scan(block: Node, *, subjects: Collection[Subject] = ()) -> BodyEffects:
     """Walk a function's body in textual order (right sides before left sides)."""
-    body = Body(size=block.descendant_count)
+    body = BodyEffects(size=block.descendant_count)
     watched = {subject.name: subject for subject in subjects}
     steps: list[_Step] = [(block, "escape")]
     while steps:
@@ -175,7 +175,7 @@ def _sum(
     return None
 
 
-def _use(body: Body, place: _Place, how: _How, passed: tuple[str, int] | None = None) -> list[_Step]:
+def _use(body: BodyEffects, place: _Place, how: _How, passed: tuple[str, int] | None = None) -> list[_Step]:
     """Steps that record what happens to the place, and to what its subscripts hold."""
     subject = place.subject
     if place.indexed:
@@ -196,10 +196,10 @@ def _use(body: Body, place: _Place, how: _How, passed: tuple[str, int] | None = 
     return [*((other, "escape") for other in place.others), *([use] if use else [])]
 
 
-_Visit = Callable[[Body, Mapping[str, Subject], Node, _How], list[_Step]]
+_Visit = Callable[[BodyEffects, Mapping[str, Subject], Node, _How], list[_Step]]
 
 
-def _plain(body: Body, watched: Mapping[str, Subject], node: Node, how: _How) -> list[_Step]:
+def _plain(body: BodyEffects, watched: Mapping[str, Subject], node: Node, how: _How) -> list[_Step]:
     """Names, subscripts, stars, members: a place, or nothing of interest."""
     if node.type == "identifier":
         body.names.add(_text(node))
@@ -210,12 +210,12 @@ def _plain(body: Body, watched: Mapping[str, Subject], node: Node, how: _How) ->
     return [(child, "escape") for child in node.named_children]
 
 
-def _through(body: Body, watched: Mapping[str, Subject], node: Node, how: _How) -> list[_Step]:
+def _through(body: BodyEffects, watched: Mapping[str, Subject], node: Node, how: _How) -> list[_Step]:
     """Parentheses and casts: what is inside is used as the whole is."""
     return [(child, how) for child in node.named_children if child.type != "type_descriptor"]
 
 
-def _binary(body: Body, watched: Mapping[str, Subject], node: Node, how: _How) -> list[_Step]:
+def _binary(body: BodyEffects, watched: Mapping[str, Subject], node: Node, how: _How) -> list[_Step]:
     if node.children[1].type in _COMPARE:
         return [(child, "test") for child in node.named_children]
     place = _place(node, watched)
@@ -225,28 +225,28 @@ def _binary(body: Body, watched: Mapping[str, Subject], node: Node, how: _How) -
     return [(child, "drop" if node.children[1].type == "-" else "escape") for child in node.named_children]
 
 
-def _unary(body: Body, watched: Mapping[str, Subject], node: Node, how: _How) -> list[_Step]:
+def _unary(body: BodyEffects, watched: Mapping[str, Subject], node: Node, how: _How) -> list[_Step]:
     return [(child, "test" if node.children[0].type == "!" else "escape") for child in node.named_children]
 
 
-def _choice(body: Body, watched: Mapping[str, Subject], node: Node, how: _How) -> list[_Step]:
+def _choice(body: BodyEffects, watched: Mapping[str, Subject], node: Node, how: _How) -> list[_Step]:
     condition, *branches = node.named_children
     return [(condition, "test"), *((branch, how) for branch in branches)]
 
 
-def _comma(body: Body, watched: Mapping[str, Subject], node: Node, how: _How) -> list[_Step]:
+def _comma(body: BodyEffects, watched: Mapping[str, Subject], node: Node, how: _How) -> list[_Step]:
     *dropped, last = node.named_children
     return [*((child, "drop") for child in dropped), (last, how)]
 
 
-def _guarded(body: Body, watched: Mapping[str, Subject], node: Node, how: _How) -> list[_Step]:
+def _guarded(body: BodyEffects, watched: Mapping[str, Subject], node: Node, how: _How) -> list[_Step]:
     """Statements with a condition."""
     body.loops = body.loops or node.type in _LOOPS
     condition = node.child_by_field_name("condition")
     return [(child, "test" if child == condition else "drop") for child in node.named_children]
 
 
-def _assignment(body: Body, watched: Mapping[str, Subject], node: Node, how: _How) -> list[_Step]:
+def _assignment(body: BodyEffects, watched: Mapping[str, Subject], node: Node, how: _How) -> list[_Step]:
     left, right = _field(node, "left"), _field(node, "right")
     if left == node or right == node:
         return [(child, "escape") for child in node.named_children]
@@ -259,18 +259,18 @@ def _assignment(body: Body, watched: Mapping[str, Subject], node: Node, how: _Ho
     return [(right, "drop" if moved else "escape"), (left, "write" if plain else "update")]
 
 
-def _increment(body: Body, watched: Mapping[str, Subject], node: Node, how: _How) -> list[_Step]:
+def _increment(body: BodyEffects, watched: Mapping[str, Subject], node: Node, how: _How) -> list[_Step]:
     place = _place(node, watched)
     if place and not place.element:
         return _use(body, place, how)
     return [(child, "update") for child in node.named_children]
 
 
-def _statement(body: Body, watched: Mapping[str, Subject], node: Node, how: _How) -> list[_Step]:
+def _statement(body: BodyEffects, watched: Mapping[str, Subject], node: Node, how: _How) -> list[_Step]:
     return [(child, "drop") for child in node.named_children]
 
 
-def _declaration(body: Body, watched: Mapping[str, Subject], node: Node, how: _How) -> list[_Step]:
+def _declaration(body: BodyEffects, watched: Mapping[str, Subject], node: Node, how: _How) -> list[_Step]:
     text = node.text or b""
     static = _STATIC.search(text)
     body.impure = body.impure or bool(static and not _FIXED.search(static[0]))
@@ -285,7 +285,7 @@ def _declaration(body: Body, watched: Mapping[str, Subject], node: Node, how: _H
     return steps
 
 
-def _call(body: Body, watched: Mapping[str, Subject], node: Node, how: _How) -> list[_Step]:
+def _call(body: BodyEffects, watched: Mapping[str, Subject], node: Node, how: _How) -> list[_Step]:
     function, arguments = _field(node, "function"), node.child_by_field_name("arguments")
     name = _callee(function)
     if name:
@@ -321,7 +321,7 @@ def _callee(node: Node) -> str:
     return _text(node) if node.type in ("identifier", "field_identifier", "type_identifier") else ""
 
 
-def _nothing(body: Body, watched: Mapping[str, Subject], node: Node, how: _How) -> list[_Step]:
+def _nothing(body: BodyEffects, watched: Mapping[str, Subject], node: Node, how: _How) -> list[_Step]:
     return []
 
 
@@ -398,7 +398,7 @@ class Scanned(NamedTuple):
     """A function of the cell with its body: ``subjects`` by position, ``wide`` those declared with a size."""
 
     name: str
-    body: Body
+    body: BodyEffects
     subjects: tuple[Subject | None, ...] = ()
     wide: frozenset[int] = frozenset()
 
@@ -516,7 +516,7 @@ def pure(
     return frozenset(left)
 
 
-def _expanded(body: Body, macros: Mapping[str, str]) -> tuple[set[str], set[str]]:
+def _expanded(body: BodyEffects, macros: Mapping[str, str]) -> tuple[set[str], set[str]]:
     """Names used and names called by a body, macros replaced by what they use and call."""
     used, calls = set(body.names), set(body.calls)
     done: set[str] = set()

@@ -1,4 +1,27 @@
-"""Cython cells: Cython's own tree and C, with loops appended."""
+"""Cython cells: Cython's own C with loops of ours appended, as one extension module.
+
+In goes a cell's text; out comes a `CompiledCell` whose code is an extension module.  What Cython knows (names, types,
+exception clauses) is read from its symbol table, not guessed from the text.
+
+=====================  ================================================================================
+`cython_frontend`      the key of a cell; imports no Cython
+`cython_settings`      comment lines and options to flags of the C compiler and the linker; LibTorch
+`dependencies`         .pxd, .pxi and headers that a cell draws in
+`requirements`         what must be installed, and what to say where it is not
+`cython_unit`          the road of ``compile``
+`translate`            Cython's pipeline in this process, and its symbol table
+`cdef_variant`         each ``def`` of numbers once more as a ``cdef``, for its loop
+`cython_function`      a function as values: its types, its parameters, the text around it
+`signature_inference`  what a function can be: a ufunc with which operands, or why not
+`nogil_clone`          clones of its C functions that need no Python
+`cython_loops`         the C between the loops and the functions
+`cython_errors`        what Cython says, on the cell's lines
+`cython_hints`         what it means, and what to do; `syntax_hints` for what its parser stops at
+`pgo`                  compiling with a profile
+`annotate`             the view of ``--annotate``
+`_private`             every private name of Cython's, with the versions tried
+=====================  ================================================================================
+"""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from ...model import ToolchainError
 
-__all__ = ["Annotated", "Line", "Piece", "parse", "read"]
+__all__ = ["Annotated", "AnnotatedLine", "Piece", "parse", "read"]
 
 _PRE = re.compile(r"<pre class=([\"'])cython (line|code)([^\"']*)\1[^>]*>(.*?)</pre>", re.DOTALL)
 _LINE = re.compile(r"[^\d\n]?(\d+): ?(.*)", re.DOTALL)
@@ -58,7 +58,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Line:
+class AnnotatedLine:
     """One line of the cell.
 
     Attributes
@@ -93,14 +93,14 @@ class Annotated:
 
     Attributes
     ----------
-    lines : tuple of Line
+    lines : tuple of AnnotatedLine
     name : str
         The cell, ``"In[3]"``.
     complete : str
         The whole generated C, where it was asked for.
     """
 
-    lines: tuple[Line, ...]
+    lines: tuple[AnnotatedLine, ...]
     name: str = ""
     complete: str = field(default="", repr=False)
 
@@ -145,7 +145,7 @@ class Annotated:
         """Read what `to_json` wrote."""
         fields = json.loads(text)
         lines = tuple(
-            Line(number, source, score, tuple(Piece(kind, code) for kind, code in pieces))
+            AnnotatedLine(number, source, score, tuple(Piece(kind, code) for kind, code in pieces))
             for number, source, score, pieces in fields["lines"]
         )
         return cls(lines, fields["name"], fields["complete"])
@@ -166,12 +166,12 @@ class Annotated:
     def _head(self) -> str:
         return f"{'line':>{self._width}} {'calls':>5}  source"
 
-    def _row(self, line: Line) -> str:
+    def _row(self, line: AnnotatedLine) -> str:
         # A line that became C without a call of Python has a 0, one that became nothing has no figure.
         calls = str(line.calls) if line.pieces else ""
         return f"{line.number:>{self._width}} {calls:>5}  {line.source}".rstrip()
 
-    def _html_line(self, line: Line) -> str:
+    def _html_line(self, line: AnnotatedLine) -> str:
         # Cython's scores run from 1 to hundreds: the tint rises fast at first.
         depth = _DEEPEST * (1 - 1 / (1 + line.score / 10))
         tint = f"background:rgba(255,190,0,{depth:.2f})" if line.score else ""
@@ -223,16 +223,16 @@ def parse(page: str, *, name: str = "", complete: str = "") -> Annotated:
     ToolchainError
         If it is not as Cython 3 writes it.
     """
-    lines: list[Line] = []
+    lines: list[AnnotatedLine] = []
     for _, kind, classes, body in _PRE.findall(page):
         if kind == "line":
             text = _LINE.fullmatch(html.unescape(_TAG.sub("", body)))
             score = _SCORE.search(classes)
             if text and score:
-                lines.append(Line(int(text[1]), text[2], int(score[1])))
+                lines.append(AnnotatedLine(int(text[1]), text[2], int(score[1])))
         elif lines and _SCORE.search(classes):
             last = lines.pop()
-            lines.append(Line(last.number, last.source, last.score, tuple(_pieces(body))))
+            lines.append(AnnotatedLine(last.number, last.source, last.score, tuple(_pieces(body))))
     if not lines:
         raise ToolchainError(
             "Cython's annotated page cannot be read: it holds no line of the cell.",

@@ -69,14 +69,8 @@ class Variants:
             returns = self.known.get(node.name) or _guess(node, tree, void=arrays)
             if returns is None:
                 continue
-            variant = copy.deepcopy(node).as_cfunction(
-                overridable=False, except_val=(None, True), has_explicit_exc_clause=True
-            )
-            variant.declarator.base.name = EncodedString(PREFIX + node.name)
-            variant.base_type = Nodes.CAnalysedBaseTypeNode(node.pos, type=returns)
-            variant.doc, variant.decorators = None, copy.deepcopy(node.decorators)
+            tree.body.stats.append(_variant(node, returns))
             self.declared[node.name] = returns
-            tree.body.stats.append(variant)
         return tree
 
     def note_returns(self, tree: Any) -> Any:
@@ -100,6 +94,41 @@ class Variants:
             if is_number(joined):
                 self.returned[name] = joined
         return tree
+
+
+def _variant(node: Any, returns: Any) -> Any:
+    """The ``cdef`` of a ``def``, which may raise.
+
+    Not by ``as_cfunction``, which in Cython 3.1 and 3.2 wants to know all types of the parameters already.
+    """
+    node = copy.deepcopy(node)
+    declarator = Nodes.CFuncDeclaratorNode(
+        node.pos,
+        base=Nodes.CNameDeclaratorNode(node.pos, name=EncodedString(PREFIX + node.name), cname=None),
+        args=node.args,
+        has_varargs=False,
+        exception_check=True,
+        exception_value=None,
+        has_explicit_exc_clause=True,
+        with_gil=False,
+        nogil=False,
+    )
+    return Nodes.CFuncDefNode(
+        node.pos,
+        modifiers=[],
+        base_type=Nodes.CAnalysedBaseTypeNode(node.pos, type=returns),
+        declarator=declarator,
+        body=node.body,
+        doc=None,
+        decorators=node.decorators,
+        overridable=False,
+        with_gil=False,
+        nogil=False,
+        visibility="private",
+        api=False,
+        directive_locals={},
+        directive_returns=None,
+    )
 
 
 def _is_numeric_def(node: Any, *, arrays: bool) -> bool:

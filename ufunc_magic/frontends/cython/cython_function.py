@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-__all__ = ["CType", "CellText", "CyFunction", "CyParameter"]
+__all__ = ["CellText", "CyFunction", "CyParameter", "CythonType"]
 
 
 @dataclass(frozen=True)
-class CType:
+class CythonType:
     """A type as C sees it.
 
     Attributes
@@ -23,7 +23,7 @@ class CType:
         Elements cannot be written to.
     ndim : int
         Of an array (a typed memoryview).
-    fields : tuple of CType
+    fields : tuple of CythonType
         Of a ctuple.
     shown : str
         As Cython spells it.
@@ -33,7 +33,7 @@ class CType:
     c: str = ""
     const: bool = False
     ndim: int = 0
-    fields: tuple[CType, ...] = ()
+    fields: tuple[CythonType, ...] = ()
     shown: str = ""
 
 
@@ -42,7 +42,7 @@ class CyParameter:
     """One parameter; ``default`` if it may be left out."""
 
     name: str
-    type: CType
+    type: CythonType
     default: bool = False
 
 
@@ -59,7 +59,7 @@ class CyFunction:
     cname : str
         The C function to call, ``""`` if there is none.
     parameters : tuple of CyParameter
-    returns : CType
+    returns : CythonType
     skip_dispatch : bool
         C's last parameter is the ``int`` that every cpdef function has.
     value : str
@@ -80,7 +80,7 @@ class CyFunction:
     line: int
     cname: str
     parameters: tuple[CyParameter, ...]
-    returns: CType
+    returns: CythonType
     skip_dispatch: bool = False
     value: str = ""
     raises: bool = True

@@ -10,14 +10,14 @@ from pathlib import Path
 
 from ._private import DIRECTIVES, INCLUDES
 from .cdef_variant import PREFIX
-from .syntax_hints import SYNTAX, Place, Reading, depth_of, syntax_hint
+from .syntax_hints import SYNTAX, Place, ShownMessage, depth_of, syntax_hint
 
 __all__ = ["read"]
 
-_Advice = Callable[[re.Match[str], Place], "str | Reading"]
+_Advice = Callable[[re.Match[str], Place], "str | ShownMessage"]
 
 
-def read(message: str, *, line: int, column: int, cell: str) -> Reading:
+def read(message: str, *, line: int, column: int, cell: str) -> ShownMessage:
     """What Cython's ``message`` about a place of the cell means.
 
     Parameters
@@ -29,17 +29,17 @@ def read(message: str, *, line: int, column: int, cell: str) -> Reading:
 
     Returns
     -------
-    Reading
+    ShownMessage
         With another message, line and column where the cell shows what the fault really is.
     """
     lines = cell.split("\n")
     place = Place(line, column, lines[line - 1] if 0 < line <= len(lines) else "", cell)
     message = message.strip().replace(PREFIX, "").removesuffix(".")
-    hint: str | Reading = syntax_hint(place, message) if line and re.search(SYNTAX, message) else ""
+    hint: str | ShownMessage = syntax_hint(place, message) if line and re.search(SYNTAX, message) else ""
     for pattern, advice in _ADVICE:
         if not hint and (match := re.search(pattern, message)):
             hint = advice if isinstance(advice, str) else advice(match, place)
-    return hint if isinstance(hint, Reading) else Reading(message, line, column, hint)
+    return hint if isinstance(hint, ShownMessage) else ShownMessage(message, line, column, hint)
 
 
 def _needs_gil(match: re.Match[str], place: Place) -> str:
@@ -115,7 +115,7 @@ def _misplaced(match: re.Match[str], place: Place) -> str:
 # ------------------------------------------------------------------------------------- unknown names
 
 
-def _undeclared(match: re.Match[str], place: Place) -> str | Reading:
+def _undeclared(match: re.Match[str], place: Place) -> str | ShownMessage:
     name, message = match[1], match.string
     if hint := _foreign_word(name, message, place):
         return hint
@@ -218,7 +218,7 @@ def _wants_cplus(cell: str) -> bool:
     return bool(re.search(r"\blibcpp\b|language\s*=\s*c\+\+|\bcppclass\b|\bexcept\s*\+", cell))
 
 
-def _no_module(match: re.Match[str], place: Place) -> str | Reading:
+def _no_module(match: re.Match[str], place: Place) -> str | ShownMessage:
     name = re.sub(r"[/\\]", ".", match[1])
     parent, _, last = name.rpartition(".")
     cimport = re.search(r"from\s+([\w.]+)\s+cimport\s+(.*)", place.text)
@@ -227,7 +227,7 @@ def _no_module(match: re.Match[str], place: Place) -> str | Reading:
         like = _members_like(parent, last)
         hint = f"Did you mean {like}?" if like else f"Look into {parent}.pxd for what it declares."
         column = place.text.find(last, cimport.start(2)) + 1
-        return Reading(f"'{parent}' has no '{last}'", place.line, column, hint)
+        return ShownMessage(f"'{parent}' has no '{last}'", place.line, column, hint)
     if like := _module_like(name):
         return f"What C declares is in {like}." if like.endswith(f".{name}") else f"Did you mean {like}?"
     return (

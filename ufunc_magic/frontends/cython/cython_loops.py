@@ -15,13 +15,13 @@ from ...codegen import INSTRUCTIONS, Instance
 from ...model import Options, Parameter, Signature
 from .cython_function import CellText, CyFunction
 from .nogil_clone import Clone, Definition
-from .signature_inference import Candidate, NoUfunc, c_type, infer
+from .signature_inference import NoUfunc, TypedFunction, c_type, infer
 
-__all__ = ["Loops", "loops"]
+__all__ = ["ModuleLoops", "loops"]
 
 
 @dataclass(frozen=True)
-class Loops:
+class ModuleLoops:
     """Everything that is appended to a module.
 
     Attributes
@@ -59,7 +59,7 @@ def loops(
     text: CellText,
     options: Options,
     whole: bool = False,
-) -> Loops:
+) -> ModuleLoops:
     """Decide what becomes a ufunc, and write what its loops call.
 
     Parameters
@@ -87,8 +87,8 @@ def loops(
     for function in functions:
         if function.name.startswith("_"):
             continue
-        candidate = Candidate(function, text, defined.get(function.cname), cplus=options.cplus)
-        signature = infer(candidate, options, defined)
+        typed = TypedFunction(function, text, defined.get(function.cname), cplus=options.cplus)
+        signature = infer(typed, options, defined)
         if isinstance(signature, NoUfunc):
             rest.setdefault(function.name, signature)
             continue
@@ -108,9 +108,9 @@ def loops(
         )
         looped.append(function)
         if clone:
-            parts.append(_wrapper(f"__ufm_call_{k}", candidate, signature, dims, clone=clone))
+            parts.append(_wrapper(f"__ufm_call_{k}", typed, signature, dims, clone=clone))
         if not clone or clone.fails:
-            real.append(_wrapper(f"__ufm_real_{k}", candidate, signature, dims, clone=None))
+            real.append(_wrapper(f"__ufm_real_{k}", typed, signature, dims, clone=None))
     bound = {instance.signature.name for instance in instances}
     arrays = any(p.type.kind == "array" for f in looped for p in f.parameters)
     code = "\n".join([*_clone_texts(cloned), *parts])
@@ -121,7 +121,7 @@ def loops(
         real = [part.replace("static inline", _HIDDEN, 1) for part in real]
     else:
         code = "\n".join([*([_SLICE] if arrays else []), *real, code])
-    return Loops(
+    return ModuleLoops(
         tuple(instances),
         tuple(looped),
         code,
@@ -201,9 +201,9 @@ def _with_sizes(signature: Signature, k: int, clone: Clone | None) -> tuple[Sign
     return replace(signature, function=called, sizes=sizes), dims
 
 
-def _wrapper(name: str, candidate: Candidate, signature: Signature, dims: Sequence[str], *, clone: Clone | None) -> str:
+def _wrapper(name: str, typed: TypedFunction, signature: Signature, dims: Sequence[str], *, clone: Clone | None) -> str:
     """One of the two functions that a loop calls."""
-    function, cplus = candidate.function, candidate.cplus
+    function, cplus = typed.function, typed.cplus
     cores = {o.index: o.core for o in (*signature.inputs, *signature.outputs)}
     parameters, arguments, shapes = [], [], []
     for n, parameter in enumerate(function.parameters):
@@ -215,7 +215,7 @@ def _wrapper(name: str, candidate: Candidate, signature: Signature, dims: Sequen
         shape = ", ".join(str(d) if isinstance(d, int) else f"__ufm_d_{d}" for d in cores[n])
         shapes.append(f"const __ufm_intp __ufm_n{n}[] = {{{shape}}};")
         arguments.append(f"__ufm_slice((char *)__ufm_a{n}, sizeof(*__ufm_a{n}), {kind.ndim}, __ufm_n{n})")
-    parameters += [f"{c_type(t, cplus=cplus)} *__ufm_r{n}" for n, t in enumerate(candidate.outputs)]
+    parameters += [f"{c_type(t, cplus=cplus)} *__ufm_r{n}" for n, t in enumerate(typed.outputs)]
     parameters += [f"__ufm_intp __ufm_d_{d}" for d in dims]
     if clone is None or clone.fails:
         parameters.append("int *__ufm_fault")
@@ -227,14 +227,14 @@ def _wrapper(name: str, candidate: Candidate, signature: Signature, dims: Sequen
     unused = "".join(f" (void)__ufm_d_{d};" for d in dims)
     lines = [*shapes, unused.strip()]
     result = ""
-    if candidate.outputs:
-        lines.append(f"{candidate.definition.returns if candidate.definition else ''} __ufm_t = {call};")
-        lines += [f"*__ufm_r{n} = __ufm_t.f{n};" for n in range(len(candidate.outputs))]
+    if typed.outputs:
+        lines.append(f"{typed.definition.returns if typed.definition else ''} __ufm_t = {call};")
+        lines += [f"*__ufm_r{n} = __ufm_t.f{n};" for n in range(len(typed.outputs))]
     elif returns == "void":
         lines.append(f"{call};")
     else:
         # In the function's own type, in which its error value is.
-        own = candidate.definition.returns if candidate.definition else returns
+        own = typed.definition.returns if typed.definition else returns
         lines.append(f"{own} __ufm_t = {call};")
         result = "return __ufm_t;"
     if clone is None:

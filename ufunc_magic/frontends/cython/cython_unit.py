@@ -36,8 +36,8 @@ from .. import function_entries, native
 from . import annotate, cython_settings, nogil_clone, pgo, requirements
 from ._private import version as cython_version
 from .cython_frontend import module_name
-from .cython_function import CellText, CType, CyFunction
-from .cython_loops import Loops, loops
+from .cython_function import CellText, CyFunction, CythonType
+from .cython_loops import ModuleLoops, loops
 from .cython_settings import Settings
 from .translate import Translated, translate
 
@@ -151,7 +151,7 @@ def _translated(cell: _Cell) -> Translated:
     )
 
 
-def _planned(cell: _Cell, translated: Translated) -> Loops:
+def _planned(cell: _Cell, translated: Translated) -> ModuleLoops:
     options = cell.options
     defined = nogil_clone.definitions(translated.c, name=cell.name)
     names = [f.cname for f in translated.functions if f.cname and not f.name.startswith("_")]
@@ -168,7 +168,7 @@ def _planned(cell: _Cell, translated: Translated) -> Loops:
     )
 
 
-def _unit(cell: _Cell, translated: Translated, planned: Loops) -> _Unit:
+def _unit(cell: _Cell, translated: Translated, planned: ModuleLoops) -> _Unit:
     description = native.described(cell.tool)
     plan = native.plan(
         planned.calls | ({"errno"} if "libc.errno" in cell.source else set()),
@@ -267,7 +267,7 @@ def _train(cell: _Cell, library: Path, profile: Path) -> None:
 
 
 def _entries(
-    planned: Loops, types: Sequence[tuple[int, ...]], forms: Mapping[str, Any], text: CellText
+    planned: ModuleLoops, types: Sequence[tuple[int, ...]], forms: Mapping[str, Any], text: CellText
 ) -> list[CellFunction]:
     """One entry for each name, in the order of the cell."""
     number = "Use an integer, floating-point or complex type of C."
@@ -310,14 +310,14 @@ def _entries(
     return sorted(entries, key=lambda entry: entry.line)
 
 
-def _representatives(planned: Loops) -> list[int]:
+def _representatives(planned: ModuleLoops) -> list[int]:
     """The loop that stands for each name: of a fused function the one for double, or else the last."""
     signatures = [instance.signature for instance in planned.instances]
     positions = {id(signature): k for k, signature in enumerate(signatures)}
     return [positions[id(signature)] for signature in function_entries.representatives(signatures)]
 
 
-def _form_requests(planned: Loops) -> list[python_form.FormRequest]:
+def _form_requests(planned: ModuleLoops) -> list[python_form.FormRequest]:
     """The functions to be written as Python."""
     forms = [
         _form_request(planned.instances[k].signature, planned.functions[k])
@@ -377,11 +377,11 @@ def _samples(function: CyFunction) -> tuple[str, ...]:
     return tuple(letters) if all(letters) else ()
 
 
-def _is_array(kind: CType) -> bool:
+def _is_array(kind: CythonType) -> bool:
     return kind.kind == "array" or kind.shown.startswith(("ndarray", "np.ndarray", "numpy.ndarray"))
 
 
-def _sample(kind: CType) -> str:
+def _sample(kind: CythonType) -> str:
     if kind.kind == "object" and _is_array(kind) and not kind.ndim:
         return "O1"
     known = _kind(kind.c) if kind.c else None

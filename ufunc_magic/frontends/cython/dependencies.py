@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ...toolchain import header_digests
 
-__all__ = ["Names", "code", "cython_files", "digests", "names"]
+__all__ = ["NamedFiles", "code", "cython_files", "digests", "names"]
 
 #: Come with Cython, whose version stands for them, or with NumPy.
 _KNOWN = frozenset({"cython", "libc", "libcpp", "cpython", "posix", "openmp", "numpy"})
@@ -45,7 +45,7 @@ _BINARY = frozenset({".o", ".obj", ".a", ".lib", ".so", ".dylib", ".dll"})
 
 
 @dataclass(frozen=True)
-class Names:
+class NamedFiles:
     """What a Cython text names.
 
     Attributes
@@ -87,7 +87,7 @@ def code(text: str) -> tuple[str, list[str]]:
 
 
 @functools.lru_cache(maxsize=1024)
-def names(text: str) -> Names:
+def names(text: str) -> NamedFiles:
     """Read ``text``; of a module of which only some names are imported, each may be a module itself."""
     plain, strings = code(text)
     plain = plain.replace("\\\n", " ")
@@ -106,7 +106,7 @@ def names(text: str) -> Names:
             includes.append(strings[int(match["include"])])
     modules = dict.fromkeys(name.removeprefix(_PURE) for name in named)
     verbatim = tuple(strings[int(n)] for n in _VERBATIM.findall(plain))
-    return Names(
+    return NamedFiles(
         modules=tuple(m for m in modules if m.partition(".")[0] not in _KNOWN),
         includes=tuple(includes),
         headers=tuple(h for h in headers if not h.startswith("<")),

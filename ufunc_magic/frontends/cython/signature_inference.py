@@ -9,10 +9,10 @@ from typing import Literal
 
 from ...model import Function, Options, Parameter, Signature, SignatureError, Unit
 from .. import operands
-from .cython_function import CellText, CType, CyFunction
+from .cython_function import CellText, CyFunction, CythonType
 from .nogil_clone import Definition
 
-__all__ = ["Candidate", "NoUfunc", "c_type", "infer"]
+__all__ = ["NoUfunc", "TypedFunction", "c_type", "infer"]
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class NoUfunc:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class TypedFunction:
     """A function with what the cell's text and its C say of it."""
 
     function: CyFunction
@@ -32,7 +32,7 @@ class Candidate:
     definition: Definition | None
     cplus: bool
     #: Outputs that a ctuple holds stand behind the parameters, as pointers.
-    outputs: tuple[CType, ...] = field(init=False)
+    outputs: tuple[CythonType, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         returned = self.function.returns
@@ -43,7 +43,7 @@ class Candidate:
         return f"{self.function.name} (line {self.function.line})"
 
 
-def infer(candidate: Candidate, options: Options, defined: Mapping[str, Definition]) -> Signature | NoUfunc:
+def infer(typed: TypedFunction, options: Options, defined: Mapping[str, Definition]) -> Signature | NoUfunc:
     """The ufunc that a function can be, or why it can be none.
 
     Raises
@@ -51,31 +51,31 @@ def infer(candidate: Candidate, options: Options, defined: Mapping[str, Definiti
     SignatureError
         If its comment asks for what it cannot be.
     """
-    function = candidate.function
-    annotation = candidate.text.annotation(function.line)
+    function = typed.function
+    annotation = typed.text.annotation(function.line)
     reason = _reason(function)
     if reason:
         if annotation:
             raise SignatureError(
-                f"{candidate.place}: '# ufunc: {annotation}' asks for a ufunc, but the function {reason}.",
+                f"{typed.place}: '# ufunc: {annotation}' asks for a ufunc, but the function {reason}.",
                 remedy="Give it typed parameters and a typed result, or take the comment away.",
             )
         return NoUfunc(function, reason)
     described = Function(
         name=function.name,
         returns="void"
-        if candidate.outputs or function.returns.kind == "void"
-        else c_type(function.returns, cplus=candidate.cplus),
+        if typed.outputs or function.returns.kind == "void"
+        else c_type(function.returns, cplus=typed.cplus),
         parameters=(
-            *(_parameter(p.name, p.type, candidate, line=function.line) for p in function.parameters),
+            *(_parameter(p.name, p.type, typed, line=function.line) for p in function.parameters),
             *(
-                Parameter(f"out{n}", c_type(t, cplus=candidate.cplus), pointer=1, access="write")
-                for n, t in enumerate(candidate.outputs, 1)
+                Parameter(f"out{n}", c_type(t, cplus=typed.cplus), pointer=1, access="write")
+                for n, t in enumerate(typed.outputs, 1)
             ),
         ),
         line=function.line,
-        text=candidate.text.definition(function.line),
-        doc=function.doc or candidate.text.comment(function.line),
+        text=typed.text.definition(function.line),
+        doc=function.doc or typed.text.comment(function.line),
         annotation=annotation or _evident(function),
     )
     arrays = [p.name for p in function.parameters if p.type.kind == "array"]
@@ -96,7 +96,7 @@ def infer(candidate: Candidate, options: Options, defined: Mapping[str, Definiti
         speaks_of_it = why.reason.split(" ", 1)[0] in ("gives", "takes", "has", "returns")
         reason = why.reason if speaks_of_it else f"has a parameter that cannot be an operand: {why.reason}"
         return NoUfunc(function, _cython(f"{reason}{f' ({why.remedy})' if why.remedy else ''}"))
-    _check_ranks(signatures[0], candidate)
+    _check_ranks(signatures[0], typed)
     # A memoryview knows its size.
     pointers = any(p.type.kind == "pointer" for p in function.parameters)
     notes = tuple(n for n in signatures[0].notes if pointers or not n.startswith("No integer parameter"))
@@ -151,17 +151,17 @@ def _evident(function: CyFunction) -> str:
     return f"{','.join(groups)}->()"
 
 
-def c_type(kind: CType, *, cplus: bool) -> str:
+def c_type(kind: CythonType, *, cplus: bool) -> str:
     if kind.c == "bint":
         return "bool" if cplus else "_Bool"
     return kind.c
 
 
-def _parameter(name: str, kind: CType, candidate: Candidate, *, line: int) -> Parameter:
-    c = c_type(kind, cplus=candidate.cplus)
+def _parameter(name: str, kind: CythonType, typed: TypedFunction, *, line: int) -> Parameter:
+    c = c_type(kind, cplus=typed.cplus)
     if kind.kind == "number":
         return Parameter(name, c, line=line)
-    access, indexed = _access(name, candidate.definition.body if candidate.definition else "")
+    access, indexed = _access(name, typed.definition.body if typed.definition else "")
     array = kind.kind == "array"
     return Parameter(name, c, const=kind.const, pointer=1, access=access, indexed=indexed or array, line=line)
 
@@ -194,16 +194,16 @@ def _access(name: str, body: str) -> tuple[_Access, bool]:
     return ("read" if reads else "none"), indexed
 
 
-def _check_ranks(signature: Signature, candidate: Candidate) -> None:
+def _check_ranks(signature: Signature, typed: TypedFunction) -> None:
     """A typed memoryview has the number of dimensions that it is declared with."""
     for operand in (*signature.inputs, *signature.outputs):
-        if not 0 <= operand.index < len(candidate.function.parameters):
+        if not 0 <= operand.index < len(typed.function.parameters):
             continue
-        kind = candidate.function.parameters[operand.index].type
+        kind = typed.function.parameters[operand.index].type
         if kind.kind == "array" and len(operand.core) != kind.ndim:
-            annotation = candidate.text.annotation(candidate.function.line)
+            annotation = typed.text.annotation(typed.function.line)
             raise SignatureError(
-                f"{candidate.place}: '# ufunc: {annotation}' gives '{operand.name}' "
+                f"{typed.place}: '# ufunc: {annotation}' gives '{operand.name}' "
                 f"{len(operand.core)} dimensions, and {kind.shown} has {kind.ndim}.",
                 remedy=f"Write ({','.join('klmn'[-kind.ndim :])}) for it.",
             )

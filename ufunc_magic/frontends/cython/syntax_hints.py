@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["SYNTAX", "Place", "Reading", "depth_of", "syntax_hint"]
+__all__ = ["SYNTAX", "Place", "ShownMessage", "depth_of", "syntax_hint"]
 
 
 @dataclass(frozen=True)
-class Reading:
+class ShownMessage:
     """A message as it is shown: words, place and advice."""
 
     message: str
@@ -106,7 +106,7 @@ _SLIPS: tuple[tuple[str, str], ...] = (
 )  # fmt: skip
 
 
-def syntax_hint(place: Place, message: str) -> Reading | str:
+def syntax_hint(place: Place, message: str) -> ShownMessage | str:
     """What to say for a ``message`` of Cython's parser; only a hint where its own words will do."""
     code = _bare(place.text)
     if message.startswith("Unrecognized character"):
@@ -120,25 +120,25 @@ def syntax_hint(place: Place, message: str) -> Reading | str:
     number, above = place.before
     if number and _opens_block(above) and message.startswith(_AFTER_A_HEAD):
         if _bare(above).rstrip().endswith("{"):
-            return Reading("Expected ':', found '{'", number, _bare(above).rindex("{") + 1, _BRACES)
+            return ShownMessage("Expected ':', found '{'", number, _bare(above).rindex("{") + 1, _BRACES)
         if depth_of(place.text) > depth_of(above) and not _unclosed(place):
             return _colon(number, _bare(above))
     if hint := next((hint for pattern, hint in _SLIPS if re.search(pattern, code)), ""):
         return hint
     if (extra := _unopened(code)) and message.startswith(("Syntax error", "Expected")):
-        return Reading(f"'{code[extra - 1]}' closes nothing", place.line, extra, "")
+        return ShownMessage(f"'{code[extra - 1]}' closes nothing", place.line, extra, "")
     if opened := _unclosed(place):
         bracket = place.cell.split("\n")[opened[0] - 1][opened[1] - 1]
-        return Reading(f"'{bracket}' is never closed", *opened, "")
+        return ShownMessage(f"'{bracket}' is never closed", *opened, "")
     return _by_words(place, message, number, above)
 
 
 _AFTER_A_HEAD = ("Expected an id", "Possible inc", "Expected an inc", "Syntax error", "Inconsistent")
 
 
-def _colon(line: int, code: str) -> Reading:
+def _colon(line: int, code: str) -> ShownMessage:
     hint = "A line that opens a block ends with a colon."
-    return Reading("Expected ':' at the end of the line", line, len(code.rstrip()) + 1, hint)
+    return ShownMessage("Expected ':' at the end of the line", line, len(code.rstrip()) + 1, hint)
 
 
 def _opens_block(line: str) -> bool:
@@ -150,7 +150,7 @@ def _opens_block(line: str) -> bool:
     return not head.endswith((":", ",", "\\")) and bool(re.match(rf"\s*(?:{function}|{block}|{plain_c})", head))
 
 
-def _by_words(place: Place, message: str, number: int, above: str) -> Reading | str:
+def _by_words(place: Place, message: str, number: int, above: str) -> ShownMessage | str:
     if message.startswith("Expected an id") and not _bare(place.text[place.column - 1 :]).strip():
         return "The line ends where a value or a name should stand."
     if message.startswith("Expected an increase in indentation"):
@@ -159,31 +159,31 @@ def _by_words(place: Place, message: str, number: int, above: str) -> Reading | 
         return "Indent with spaces only."
     if re.match("Inconsistent indentation", message):
         hint = "Start this line in the same column as another of its block."
-        return Reading("Inconsistent indentation", place.line, depth_of(place.text) + 1, hint)
+        return ShownMessage("Inconsistent indentation", place.line, depth_of(place.text) + 1, hint)
     deeper = number and depth_of(place.text) > depth_of(above) and not _bare(above).rstrip().endswith(":")
     if re.match("Expected an id|Possible inc", message) and deeper:
         hint = f"Line {number} opens no block: indent this line like it."
-        return Reading("Unexpected indentation", place.line, depth_of(place.text) + 1, hint)
+        return ShownMessage("Unexpected indentation", place.line, depth_of(place.text) + 1, hint)
     return ""
 
 
-def _character(place: Place) -> Reading:
+def _character(place: Place) -> ShownMessage:
     start = max(place.column - 2, 0)
     column, character = next(
         ((n, c) for n, c in enumerate(place.text[start:], start + 1) if not (c.isascii() and c.isprintable())),
         (place.column, place.text[place.column - 1 : place.column]),
     )
     if not character:
-        return Reading("Unrecognized character", place.line, place.column, "")
+        return ShownMessage("Unrecognized character", place.line, place.column, "")
     hint = f"Retype it: Cython has no {character!r} outside of texts."
     if character.isascii():
         hint = f"Cython gives {character!r} no meaning here."
     elif character in "\u2018\u2019\u201c\u201d":
         hint = "A typographic quote, as word processors make them: retype it as ' or \"."
-    return Reading(f"Unrecognized character {character!r} (U+{ord(character):04X})", place.line, column, hint)
+    return ShownMessage(f"Unrecognized character {character!r} (U+{ord(character):04X})", place.line, column, hint)
 
 
-def _unclosed_text(place: Place) -> Reading | str:
+def _unclosed_text(place: Place) -> ShownMessage | str:
     """The last three quotes that open a text, where one is open to the end of the cell."""
     opened = None
     for match in re.finditer(r"#[^\n]*|\"\"\"|'''|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'", place.cell):
@@ -194,7 +194,7 @@ def _unclosed_text(place: Place) -> Reading | str:
     if opened is None:
         return ""
     column = opened.start() - (place.cell.rfind("\n", 0, opened.start()) + 1) + 1
-    return Reading(f"{opened[0]} is never closed", place.cell.count("\n", 0, opened.start()) + 1, column, "")
+    return ShownMessage(f"{opened[0]} is never closed", place.cell.count("\n", 0, opened.start()) + 1, column, "")
 
 
 def depth_of(line: str) -> int:

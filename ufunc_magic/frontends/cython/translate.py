@@ -6,6 +6,7 @@ symbol table after its analysis.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from ...model import Diagnostic
 from . import cython_errors
 from ._private import AnalyseExpressionsTransform, EncodedString, Main, Options, Pipeline, PyrexTypes
 from .cdef_variant import PREFIX, Variants, is_number
-from .cython_function import CellText, CType, CyFunction, CyParameter
+from .cython_function import CellText, CyFunction, CyParameter, CythonType
 
 __all__ = ["Translated", "translate"]
 
@@ -133,36 +134,36 @@ class _Run:
 # -------------------------------------------------------------------------------- Cython's symbol table
 
 
-def _ctype(kind: Any) -> CType:
+def _ctype(kind: Any) -> CythonType:
     shown = str(kind)
     const = bool(getattr(kind, "is_const", False))
     if getattr(kind, "is_cv_qualified", False):
         kind = kind.cv_base_type
     if kind.is_void:
-        return CType("void", shown=shown)
+        return CythonType("void", shown=shown)
     if kind.is_pyobject:
         if getattr(kind, "is_buffer", False) and kind.dtype.is_numeric:
             element = _ctype(kind.dtype)
-            return CType("object", element.c, ndim=kind.ndim, shown=f"numpy.ndarray of {kind.dtype}")
-        return CType("object", shown="numpy.ndarray" if "ndarray" in shown else shown)
+            return CythonType("object", element.c, ndim=kind.ndim, shown=f"numpy.ndarray of {kind.dtype}")
+        return CythonType("object", shown="numpy.ndarray" if "ndarray" in shown else shown)
     if kind.is_memoryviewslice:
         element = _ctype(kind.dtype)
         direct = all(access == "direct" for access, _ in kind.axes)
         if element.kind != "number" or not direct:
-            return CType("other", shown=shown)
-        return CType("array", element.c, element.const, len(kind.axes), shown=shown)
+            return CythonType("other", shown=shown)
+        return CythonType("array", element.c, element.const, len(kind.axes), shown=shown)
     if kind.is_ptr and not kind.base_type.is_cfunction:
         element = _ctype(kind.base_type)
         if element.kind != "number" or kind.base_type is PyrexTypes.c_char_type:
-            return CType("other", shown=shown)
-        return CType("pointer", element.c, element.const, shown=shown)
+            return CythonType("other", shown=shown)
+        return CythonType("pointer", element.c, element.const, shown=shown)
     if getattr(kind, "is_ctuple", False):
         fields = tuple(_ctype(component) for component in kind.components)
-        return CType("tuple" if all(f.kind == "number" for f in fields) else "other", fields=fields, shown=shown)
+        return CythonType("tuple" if all(f.kind == "number" for f in fields) else "other", fields=fields, shown=shown)
     if is_number(kind) and not kind.is_fused:
         bint = kind is PyrexTypes.c_bint_type
-        return CType("number", "bint" if bint else kind.empty_declaration_code(), const, shown=shown)
-    return CType("other", shown=shown)
+        return CythonType("number", "bint" if bint else kind.empty_declaration_code(), const, shown=shown)
+    return CythonType("other", shown=shown)
 
 
 def _functions(run: _Run) -> list[CyFunction]:
@@ -184,7 +185,8 @@ def _functions(run: _Run) -> list[CyFunction]:
 
 
 def _c_function(entry: Any, run: _Run) -> CyFunction:
-    kind, name = entry.type, str(entry.name).partition("[")[0]
+    # Specialisations are called mean[double], and by Cython 3.1 and 3.2 __pyx_fuse_1mean.
+    kind, name = entry.type, re.sub(r"^__pyx_fuse_\d+|\[.*", "", str(entry.name))
     optional = len(kind.args) - kind.optional_arg_count
     parameters = [
         CyParameter(str(arg.name or f"x{n}"), _ctype(arg.type), n >= optional) for n, arg in enumerate(kind.args)
@@ -223,7 +225,7 @@ def _specialization(general: Any, specific: Any) -> dict[str, str]:
 
 
 def _def_function(node: Any, variant: CyFunction | None, *, doc: str) -> CyFunction:
-    fused = CType("other", shown="fused type, of which only cdef and cpdef make loops")
+    fused = CythonType("other", shown="fused type, of which only cdef and cpdef make loops")
     types = [fused if a.type.is_fused else _ctype(a.type) for a in node.args]
     function = CyFunction(
         name=str(node.name),
@@ -231,7 +233,7 @@ def _def_function(node: Any, variant: CyFunction | None, *, doc: str) -> CyFunct
         line=node.pos[1],
         cname="",
         parameters=tuple(CyParameter(str(a.name), t, bool(a.default)) for a, t in zip(node.args, types, strict=True)),
-        returns=CType("object", shown="object"),
+        returns=CythonType("object", shown="object"),
         varargs=bool(node.star_arg or node.starstar_arg or any(a.kw_only for a in node.args)),
         doc=doc,
     )
