@@ -913,7 +913,7 @@ def test_real_device_functions_agree_with_their_references(
     rows = gpucheck.run([c for c in checks.checks() if c[0].startswith(RUN)])
     checks.functions.cache_clear()
     checks.kernels.cache_clear()
-    assert [(row.name, row.said) for row in rows if row.state != "ok"] == []
+    assert [(row.name, row.message) for row in rows if row.state != "ok"] == []
     assert len({row.name.partition(" ")[0] for row in rows}) >= 12
 
 
@@ -926,7 +926,7 @@ def test_no_check_stops_the_next() -> None:
 
     rows = gpucheck.run([("a", fails), ("bb", skips), ("c", lambda: ("fine", {"seconds": 1.0}))])
     assert gpucheck.table(rows) == "a   failed   ValueError: first line\nbb  skipped  no torch\nc   ok       fine"
-    assert rows[2].plain() == {"name": "c", "state": "ok", "said": "fine", "figures": {"seconds": 1.0}}
+    assert rows[2].plain() == {"name": "c", "state": "ok", "message": "fine", "figures": {"seconds": 1.0}}
 
 
 def test_gpucheck_says_where_there_is_no_gpu(capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:

@@ -42,7 +42,7 @@ class Row:
     ----------
     name : str
     state : {"ok", "failed", "skipped"}
-    said : str
+    message : str
         The figure, or what is wrong.
     figures : dict
         Numbers for the file.
@@ -50,7 +50,7 @@ class Row:
 
     name: str
     state: Literal["ok", "failed", "skipped"]
-    said: str = ""
+    message: str = ""
     figures: dict[str, float] | None = None
 
     def plain(self) -> dict[str, Any]:
@@ -59,8 +59,8 @@ class Row:
 
 
 #: What a check gives: words, or words with figures.
-Said = str | tuple[str, dict[str, float]] | None
-Check = tuple[str, Callable[[], Said]]
+Finding = str | tuple[str, dict[str, float]] | None
+Check = tuple[str, Callable[[], Finding]]
 
 
 def run(checks: Sequence[Check]) -> list[Row]:
@@ -68,19 +68,19 @@ def run(checks: Sequence[Check]) -> list[Row]:
     rows = []
     for name, check in checks:
         try:
-            said = check()
+            result = check()
         except Skip as why:
             rows.append(Row(name, "skipped", str(why)))
         except _FAULTS as fault:
             first = str(fault).strip().splitlines() or [""]
             rows.append(Row(name, "failed", f"{type(fault).__name__}: {first[0]}"))
         else:
-            words, figures = said if isinstance(said, tuple) else (said or "", None)
-            rows.append(Row(name, "ok", words, figures))
+            message, figures = result if isinstance(result, tuple) else (result or "", None)
+            rows.append(Row(name, "ok", message, figures))
     return rows
 
 
 def table(rows: Sequence[Row]) -> str:
     """The rows as text."""
     width = max((len(row.name) for row in rows), default=0)
-    return "\n".join(f"{row.name:<{width}}  {row.state:<7}  {row.said}".rstrip() for row in rows)
+    return "\n".join(f"{row.name:<{width}}  {row.state:<7}  {row.message}".rstrip() for row in rows)

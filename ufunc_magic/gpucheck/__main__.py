@@ -28,15 +28,15 @@ def main(words: list[str] | None = None) -> int:
         "--output", type=Path, help="file for the figures; benchmarks/results/gpu-<name>.json if omitted"
     )
     parser.add_argument("--elements", type=int, default=LARGE, help="floats of the large arrays")
-    asked = parser.parse_args(words)
+    options = parser.parse_args(words)
     if why := device.missing():
         print(f"No GPU was found: {why}.\nNothing was checked.")
         return 2
     about = described()
     print(", ".join(f"{k} {v}" for k, v in about.items()))
-    rows = run(checks(large=asked.elements))
+    rows = run(checks(large=options.elements))
     print(table(rows))
-    path = asked.output or _result_file(about["gpu"])
+    path = options.output or _result_file(about["gpu"])
     path.write_text(json.dumps({"machine": about, "checks": [row.plain() for row in rows]}, indent=1) + "\n")
     failed = [row.name for row in rows if row.state == "failed"]
     print(f"\n{len(rows) - len(failed)} of {len(rows)} went well; figures in {path}")

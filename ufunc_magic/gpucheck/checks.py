@@ -14,7 +14,7 @@ from .. import api
 from ..interop import numba_cuda
 from ..model import ArgumentError, CellCrashed
 from ..runtime import device
-from . import Check, Said, Skip
+from . import Check, Finding, Skip
 from .cells import CELL, KERNELS, REFERENCES, Reference
 
 __all__ = ["checks"]
@@ -40,10 +40,10 @@ def kernels() -> Any:
 def library(name: str) -> Any:
     """An optional library, or no check."""
     try:
-        found = importlib.util.find_spec(name)
+        spec = importlib.util.find_spec(name)
     except ModuleNotFoundError:
-        found = None
-    if found is None:
+        spec = None
+    if spec is None:
         raise Skip(f"{name} is not installed")
     return importlib.import_module(name)
 
@@ -72,13 +72,13 @@ def checks(*, large: int = LARGE) -> list[Check]:
     ]
 
 
-def _agrees(r: Reference) -> Said:
+def _agrees(r: Reference) -> Finding:
     function = functions()[r.name]
-    given = function(*(device.to_device(np.ascontiguousarray(x)) for x in r.inputs))
-    outputs = given if isinstance(given, tuple) else (given,)
-    wanted = r.form(*r.inputs)
+    result = function(*(device.to_device(np.ascontiguousarray(x)) for x in r.inputs))
+    outputs = result if isinstance(result, tuple) else (result,)
+    expected = r.form(*r.inputs)
     worst = 0.0
-    for got, want in zip(outputs, wanted if isinstance(wanted, tuple) else (wanted,), strict=True):
+    for got, want in zip(outputs, expected if isinstance(expected, tuple) else (expected,), strict=True):
         worst = max(worst, _ulps(device.to_host(got), np.asarray(want)))
     assert worst <= r.ulps, f"{worst:.3g} units in the last place off, {r.ulps:g} are allowed"
     return f"at most {worst:.3g} ulp off", {"ulps": worst}
@@ -96,7 +96,7 @@ def _same(got: Any, want: Any, what: str) -> None:
     assert np.array_equal(device.to_host(got), want), f"{what} differs from NumPy's"
 
 
-def layouts() -> Said:
+def layouts() -> Finding:
     """Strides, broadcasting, orders, odd lengths and addresses."""
     mul = functions()["mul"]
     x = (np.arange(4 * 5 * 6 * 7) % 89).astype("f4").reshape(4, 5, 6, 7)
@@ -119,7 +119,7 @@ def layouts() -> Said:
     return f"{len(views) + 8} layouts"
 
 
-def host_arrays() -> Said:
+def host_arrays() -> Finding:
     """NumPy in, NumPy out."""
     x = np.linspace(0, 1, 1000)
     r, t = functions()["polar"](x, 1.0)
@@ -133,7 +133,7 @@ def host_arrays() -> Said:
     raise AssertionError("mixed places were no error")
 
 
-def outputs() -> Said:
+def outputs() -> Finding:
     """Where results go, and their types."""
     mul = functions()["mul"]
     x = np.arange(10, dtype="f4")
@@ -145,13 +145,13 @@ def outputs() -> Said:
     assert mul(device.to_device(np.arange(3)), 2.5).dtype == "f8"
     assert mul(device.to_device(x), 2.5).dtype == "f4"
     mask = np.arange(10) % 3 == 0
-    kept = device.to_device(np.full(10, -1, "f4"))
-    mul(device.to_device(x), 2, out=kept, where=device.to_device(mask))
-    _same(kept, np.where(mask, 2 * x, -1), "where")
+    masked = device.to_device(np.full(10, -1, "f4"))
+    mul(device.to_device(x), 2, out=masked, where=device.to_device(mask))
+    _same(masked, np.where(mask, 2 * x, -1), "where")
     return None
 
 
-def reductions() -> Said:
+def reductions() -> Finding:
     """Sums over all axes."""
     add = functions()["add"]
     x = (np.arange(60 * 70 * 80) % 7).astype("f8").reshape(60, 70, 80)
@@ -162,7 +162,7 @@ def reductions() -> Said:
     return None
 
 
-def axpy() -> Said:
+def axpy() -> Finding:
     """A kernel on arrays of the device, and on NumPy's."""
     x, y = np.arange(1000, dtype="f4"), np.ones(1000, "f4")
     d = device.to_device(y)
@@ -173,7 +173,7 @@ def axpy() -> Said:
     return None
 
 
-def shared() -> Said:
+def shared() -> Finding:
     """Barriers and shared memory."""
     x = (np.arange(64 * 256) % 5).astype("f4").reshape(64, 256)
     sums = device.to_device(np.zeros(64, "f4"))
@@ -182,7 +182,7 @@ def shared() -> Said:
     return None
 
 
-def streams() -> Said:
+def streams() -> Finding:
     """Work goes to the caller's stream, behind what is there."""
     module, mul = device.cupy(), functions()["mul"]
     stream = module.cuda.Stream(non_blocking=True)
@@ -197,14 +197,14 @@ def streams() -> Said:
     return None
 
 
-def pickled() -> Said:
+def pickled() -> Finding:
     """A function comes back from its bytes."""
     again = pickle.loads(pickle.dumps(functions()["mul"]))
     _same(again(device.to_device(np.arange(4.0)), 2), 2 * np.arange(4.0), "what came back")
     return None
 
 
-def torch_tensors() -> Said:
+def torch_tensors() -> Finding:
     """torch in, torch out, on torch's stream."""
     torch, mul = library("torch"), functions()["mul"]
     if not torch.cuda.is_available():
@@ -222,7 +222,7 @@ def torch_tensors() -> Said:
     return f"torch {torch.__version__}"
 
 
-def numba_arrays() -> Said:
+def numba_arrays() -> Finding:
     """Numba's arrays in and out."""
     cuda = library("numba.cuda")
     x = cuda.to_device(np.arange(100, dtype="f4"))
@@ -232,7 +232,7 @@ def numba_arrays() -> Said:
     return None
 
 
-def numba_kernel() -> Said:
+def numba_kernel() -> Finding:
     """A function of the cell inside of a kernel of Numba."""
     cuda = library("numba.cuda")
     if getattr(cuda, "implementation", "") != "NVIDIA":
@@ -259,7 +259,7 @@ def numba_kernel() -> Said:
     return "inlined: no call is left in its machine code"
 
 
-def speed_mul(large: int) -> Said:
+def speed_mul(large: int) -> Finding:
     """Against a kernel written by hand, and the card's own copy."""
     module, mul = device.cupy(), functions()["mul"]
     x, y, z = (module.ones(large, "f4") for _ in range(3))
@@ -272,16 +272,16 @@ def speed_mul(large: int) -> Said:
     copy = device.copy_bandwidth()
     ratio = float(np.median(ours) / np.median(hand))
     part = 12.0 * large / float(np.median(ours)) / copy
-    said = f"{ratio:.3f} of ElementwiseKernel's time; {part:.1%} of the copy bandwidth ({copy / 1e9:,.0f} GB/s)"
-    assert ratio <= WITHIN, said
-    assert part >= OF_BANDWIDTH, said
-    return said, {
+    message = f"{ratio:.3f} of ElementwiseKernel's time; {part:.1%} of the copy bandwidth ({copy / 1e9:,.0f} GB/s)"
+    assert ratio <= WITHIN, message
+    assert part >= OF_BANDWIDTH, message
+    return message, {
         "elements": large, "seconds": float(np.median(ours)), "by_hand_seconds": float(np.median(hand)),
         "ratio": ratio, "copy_bytes_per_second": copy, "of_copy_bandwidth": part,
     }  # fmt: skip
 
 
-def speed_sum(large: int) -> Said:
+def speed_sum(large: int) -> Finding:
     """Against CuPy's own sum."""
     module, add = device.cupy(), functions()["add"]
     x = module.ones(large, "f4")
@@ -289,7 +289,7 @@ def speed_sum(large: int) -> Said:
     return f"{ours / theirs:.2f} of CuPy's time", {"seconds": ours, "cupy_seconds": theirs}
 
 
-def speed_small() -> Said:
+def speed_small() -> Finding:
     """What one call costs."""
     module, mul = device.cupy(), functions()["mul"]
     x, z = module.ones(100, "f4"), module.ones(100, "f4")
@@ -298,15 +298,15 @@ def speed_small() -> Said:
     return f"{ours * 1e6:.1f} us; ElementwiseKernel {hand * 1e6:.1f} us", {"seconds": ours, "by_hand_seconds": hand}
 
 
-def speed_transfers(size: int) -> Said:
+def speed_transfers(size: int) -> Finding:
     """From NumPy to NumPy."""
     x = np.ones(size, "f4")
-    found = device.time_function(functions()["mul"], (x, x), rounds=5)
-    said = f"{found.kernel * 1e3:.3g} ms alone, {found.transfers * 1e3:.3g} ms with transfers ({size:,} floats)"
-    return said, {"elements": size, "kernel_seconds": found.kernel, "transfers_seconds": found.transfers}
+    timed = device.time_function(functions()["mul"], (x, x), rounds=5)
+    message = f"{timed.kernel * 1e3:.3g} ms alone, {timed.transfers * 1e3:.3g} ms with transfers ({size:,} floats)"
+    return message, {"elements": size, "kernel_seconds": timed.kernel, "transfers_seconds": timed.transfers}
 
 
-def astray() -> Said:
+def astray() -> Finding:
     """A wrong address is an error, and not a wrong result."""
     try:
         kernels()["astray"][1, 1](device.to_device(np.zeros(1, "f4")))

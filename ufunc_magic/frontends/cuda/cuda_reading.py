@@ -122,18 +122,18 @@ def read(
 def _exports(roles: Roles, unit: Unit, options: Options) -> list[Export]:
     names = [f.name for f in unit.functions]
     per_type = bool(options.types) and codegen.in_terms_of_t(unit)
-    made = []
+    exports = []
     # Their C names exist once per type.
     for p in () if per_type else roles.plain:
         callee = "::".join([*p.function.scope, p.function.name])
         overloaded = names.count(p.function.name) > 1
-        made.append(Export(p.name, p.function, callee, overloaded, status=p in roles.statuses))
+        exports.append(Export(p.name, p.function, callee, overloaded, status=p in roles.statuses))
     for kernel in roles.kernels:
         # <math.h> and <stdlib.h> have overloads of their own: div, abs, log.
         overloaded = names.count(kernel.name) > 1 or _of_builtin_types(kernel)
         for suffix, callee in _instances(kernel, options, per_type=per_type):
-            made.append(Export(f"{kernel.name}{suffix}", kernel, callee, overloaded, kernel=True))
-    return list({export.name: export for export in reversed(made)}.values())[::-1]
+            exports.append(Export(f"{kernel.name}{suffix}", kernel, callee, overloaded, kernel=True))
+    return list({export.name: export for export in reversed(exports)}.values())[::-1]
 
 
 def _refuse_results(kernels: Sequence[Function], *, source: str, name: str) -> None:
@@ -174,13 +174,13 @@ def _instances(kernel: Function, options: Options, *, per_type: bool) -> list[tu
     if not kernel.template and not per_type:
         return [("", name)]
     kinds = codegen.types_wanted(options.types or "f4,f8")
-    made = []
+    instances = []
     for kind in kinds:
         suffix = f"_{kind.names[0] if kind.names else kind.char}" if len(kinds) > 1 else ""
         inner = ", ".join([codegen.cplus_type(kind)] * len(kernel.template))
         copied = "::".join([*kernel.scope, f"{codegen.prefix_of(kind)}{kernel.name}"])
-        made.append((suffix, f"{name}<{inner}>" if kernel.template else copied))
-    return made
+        instances.append((suffix, f"{name}<{inner}>" if kernel.template else copied))
+    return instances
 
 
 def nothing_to_bind(unit: Unit, name: str) -> ParseError:
@@ -284,8 +284,8 @@ def _packed(function: Function) -> str:
 
 def _takes_values(function: Function) -> bool:
     """A template of more than types, which only a call in the cell can complete."""
-    found = re.match(r"template\s*<([^<>]*)>", function.text)
-    return bool(function.template and found and found[1].count(",") + 1 != len(function.template))
+    match = re.match(r"template\s*<([^<>]*)>", function.text)
+    return bool(function.template and match and match[1].count(",") + 1 != len(function.template))
 
 
 def device_call(callee: str, signature: Signature) -> str:
@@ -295,16 +295,16 @@ def device_call(callee: str, signature: Signature) -> str:
     """
     if signature.core:
         return ""
-    given: dict[int, str] = {}
+    operands_of: dict[int, str] = {}
     first: list[str] = []
     for n, operand in enumerate(signature.inputs):
-        given[operand.index] = f"{'&' * operand.pointer}{{in{n}}}"
+        operands_of[operand.index] = f"{'&' * operand.pointer}{{in{n}}}"
     for n, operand in enumerate(signature.outputs):
-        given[operand.index] = f"{'&' * operand.pointer}{{out{n}}}"
+        operands_of[operand.index] = f"{'&' * operand.pointer}{{out{n}}}"
         if operand.role == "inout":
             first.append(f"{{out{n}}} = {{in{_place(operand, signature.inputs)}}}; ")
-    arguments = ", ".join(given[n] for n in range(len(signature.function.parameters)))
-    result = f"{given[-1]} = " if -1 in given else ""
+    arguments = ", ".join(operands_of[n] for n in range(len(signature.function.parameters)))
+    result = f"{operands_of[-1]} = " if -1 in operands_of else ""
     return f"{''.join(first)}{result}{callee}({arguments})"
 
 
@@ -318,10 +318,10 @@ def plain_call(callee: str, function: Function, prototype: Sequence[str], *, sta
     With ``status``, the first is ``&{out0}`` and none of them.
     """
     parameters = function.parameters[1:] if status else function.parameters
-    given = [f"{'*' * isinstance(p, ReferenceParameter)}{{in{n}}}" for n, p in enumerate(parameters)]
+    arguments = [f"{'*' * isinstance(p, ReferenceParameter)}{{in{n}}}" for n, p in enumerate(parameters)]
     if status:
-        return f"{callee}({', '.join(['&{out0}', *given])})"
-    return f"{'{out0} = ' * (prototype[0] != 'void')}{callee}({', '.join(given)})"
+        return f"{callee}({', '.join(['&{out0}', *arguments])})"
+    return f"{'{out0} = ' * (prototype[0] != 'void')}{callee}({', '.join(arguments)})"
 
 
 # ---------------------------------------------------------------------------------- the host's part

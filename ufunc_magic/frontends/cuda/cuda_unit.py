@@ -197,17 +197,17 @@ def _counted(errors: Collection[Diagnostic]) -> str:
 
 def _shim(unit: Unit | None = None, dynamic: Collection[str] = ()) -> str:
     """The emulation's header, by its path: a folder on the search path would offer the cell more than this one."""
-    wanted = "#define __UFM_CUDA_DYNAMIC_SHARED__ 1\n" if dynamic else ""
+    defines = "#define __UFM_CUDA_DYNAMIC_SHARED__ 1\n" if dynamic else ""
     if unit is None or any("__global__" in f.qualifiers for f in unit.functions):
-        wanted += "#define __UFM_CUDA_KERNELS__ 1\n"
-    return f"{wanted}#include {codegen.c_string(str(_TEMPLATES / 'cuda.h'))}\n"
+        defines += "#define __UFM_CUDA_KERNELS__ 1\n"
+    return f"{defines}#include {codegen.c_string(str(_TEMPLATES / 'cuda.h'))}\n"
 
 
 def _with_dynamic_memory(source: str) -> tuple[str, Sequence[str]]:
     """The cell as the host compiles it, and its ``extern __shared__`` arrays; see ``templates/cuda_words.h``."""
     if "__shared__" not in source:
         return source, ()
-    names = dict.fromkeys(found[3] for found in _DYNAMIC.finditer(source))
+    names = dict.fromkeys(match[3] for match in _DYNAMIC.finditer(source))
     return _DYNAMIC.sub(r"\1__dynshm__\2", source), tuple(names)
 
 
@@ -302,18 +302,18 @@ def check(source: str, *, unit: Unit, options: Options, name: str) -> Verdict:
     """
     text = device_text(source, unit=unit, options=options, name=name)
     tool = None if options.device == "cpu" else nvrtc.find()
-    kept = about(text, source, tool=tool)
+    device_part = about(text, source, tool=tool)
     if tool is None:
-        return Verdict(kept)
+        return Verdict(device_part)
     arch = nvrtc.architecture(tool)
     try:
-        made = nvrtc.compile(
+        compiled = nvrtc.compile(
             text, name=name, cell=source, arch=arch, options=nvrtc.flags(options.changed()), nvrtc=tool
         )
     except CompileError as fault:
         own = [d for d in fault.diagnostics if d.severity == "error" and d.file == name]
         if not own or any("could not open source file" in d.message for d in own):
-            return Verdict(kept, tuple(_as_warning(d) for d in fault.diagnostics))
+            return Verdict(device_part, tuple(_as_warning(d) for d in fault.diagnostics))
         raise CompileError(
             fault.message,
             remedy="With --device cpu it is compiled for the CPU alone.",
@@ -321,16 +321,16 @@ def check(source: str, *, unit: Unit, options: Options, name: str) -> Verdict:
             output=fault.output,
         ) from None
     except ToolchainError as fault:
-        return Verdict(kept, notes=(f"not checked by NVRTC: {fault.message}",))
-    return Verdict(kept, tuple(replace(d, message=f"NVRTC: {d.message}") for d in made.diagnostics))
+        return Verdict(device_part, notes=(f"not checked by NVRTC: {fault.message}",))
+    return Verdict(device_part, tuple(replace(d, message=f"NVRTC: {d.message}") for d in compiled.diagnostics))
 
 
 def about(text: str, source: str, *, tool: nvrtc.Nvrtc | None = None) -> dict[str, Any]:
     """What the object code keeps for the device: who has seen it, and its unit where that is not the cell itself."""
-    seen = {"arch": "", "nvrtc": "", "ltoir": ""}
+    facts = {"arch": "", "nvrtc": "", "ltoir": ""}
     if tool is not None:
-        seen |= {"arch": nvrtc.architecture(tool), "nvrtc": ".".join(map(str, tool.version))}
-    return seen | ({"unit": text} if text != source else {})
+        facts |= {"arch": nvrtc.architecture(tool), "nvrtc": ".".join(map(str, tool.version))}
+    return facts | ({"unit": text} if text != source else {})
 
 
 def device_text(source: str, *, unit: Unit, options: Options, name: str) -> str:

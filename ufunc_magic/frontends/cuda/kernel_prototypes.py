@@ -133,14 +133,14 @@ def read(code: bytes, exports: Sequence[Export], marker: bytes) -> list[tuple[st
 
 def read_numbers(numbers: Sequence[int], exports: Sequence[Export]) -> list[tuple[str, ...]]:
     """Prototypes: the type of the result and of each parameter, ``("void", "const f4*", "i4")``."""
-    found = []
+    prototypes = []
     at = 0
     for export in exports:
         count = len(export.parameters) + 1
         rows = [numbers[at + _WORDS * n : at + _WORDS * (n + 1)] for n in range(count)]
-        found.append(tuple(_typestring(*row) for row in rows))
+        prototypes.append(tuple(_typestring(*row) for row in rows))
         at += _WORDS * count
-    return found
+    return prototypes
 
 
 def _typestring(stars: int, fixed: int, number: int, low: int, high: int) -> str:
@@ -166,8 +166,8 @@ def declaration(export: Export, prototype: Sequence[str], *, types: str) -> str:
     f = export.function
     vectors = dict.fromkeys(word for word in (f.returns, *(p.type for p in f.parameters)) if word in c.VECTORS)
     lines = [f"typedef struct {{ {kind} {', '.join(names)}; }} {v};" for v in vectors for kind, names in [c.VECTORS[v]]]
-    result, *given = prototype
-    written = [_cffi(word, _spelled(p)) for word, p in zip(given, export.parameters, strict=True)]
+    result, *taken = prototype
+    written = [_cffi(word, _spelled(p)) for word, p in zip(taken, export.parameters, strict=True)]
     returned = _cffi(result, f.returns)
     return "\n".join([*filter(None, [types]), *lines, f"{returned} (*)({', '.join(written) or 'void'})"])
 

@@ -54,9 +54,9 @@ class CudaFunction:
         self.__module__ = "__main__"
         self.__doc__ = getattr(emulated, "__doc__", None) or code.doc
         self.__source__ = code.source
-        found = getattr(emulated, "__signature__", None)
-        if isinstance(found, Signature):
-            self.__signature__ = found
+        signature = getattr(emulated, "__signature__", None)
+        if isinstance(signature, Signature):
+            self.__signature__ = signature
         self._refusal = _refusal(code)
         self._loops = Loops(code, object_code)
 
@@ -80,22 +80,29 @@ class CudaFunction:
         other = _dispatcher(inputs)
         if other is not None:
             return other.__array_ufunc__(self, "__call__", *inputs, **({} if out is None else {"out": out}))
-        given = [device_arrays.operand(value, name=self.__name__) for value in inputs]
+        operands = [device_arrays.operand(value, name=self.__name__) for value in inputs]
         targets = [None if value is None else self._target(value) for value in outs]
         mask = None if where is True else device_arrays.operand(np.bool_(where) if isinstance(where, bool) else where)
-        everything = [*given, *(t for t in targets if t is not None), *([mask] if mask is not None else [])]
+        everything = [*operands, *(t for t in targets if t is not None), *([mask] if mask is not None else [])]
         side = device_arrays.place(everything, name=self.__name__)
-        types = self._types(given, targets, casting=casting, signature=_asked(dtype, signature, self.nin, self.nout))
+        types = self._types(
+            operands, targets, casting=casting, signature=_requested(dtype, signature, self.nin, self.nout)
+        )
         if side == "host":
-            return self._on_host(types, given, targets, mask, order)
-        results = self._loops.run(types, given, targets, mask, order=order)
-        like = next(o.given for o in everything if o.place == "device")
+            return self._on_host(types, operands, targets, mask, order)
+        results = self._loops.run(types, operands, targets, mask, order=order)
+        like = next(o.original for o in everything if o.place == "device")
         return _plural([_answer(r, t, like) for r, t in zip(results, targets, strict=True)])
 
     def _on_host(
-        self, types: Any, given: Sequence[Operand], targets: Sequence[Operand | None], mask: Operand | None, order: str
+        self,
+        types: Any,
+        operands: Sequence[Operand],
+        targets: Sequence[Operand | None],
+        mask: Operand | None,
+        order: str,
     ) -> Any:
-        lent = [_sent(o) for o in given]
+        lent = [_sent(o) for o in operands]
         # Under a mask, what stays of an output must be there first.
         taken = [None if t is None or mask is None else _sent(t) for t in targets]
         shape = np.broadcast_shapes(*(o.shape for o in [*lent, *(t for t in targets if t is not None)]))
@@ -106,8 +113,8 @@ class CudaFunction:
             if target is None:
                 answers.append(here if here.ndim else here[()])
                 continue
-            np.copyto(target.given, here, casting="unsafe")  # the rule was checked with the loop's choice
-            answers.append(target.given)
+            np.copyto(target.original, here, casting="unsafe")  # the rule was checked with the loop's choice
+            answers.append(target.original)
         return _plural(answers)
 
     def reduce(
@@ -156,7 +163,7 @@ class CudaFunction:
         target = None if out is None else self._target(out[0] if isinstance(out, tuple) else out)
         side = device_arrays.place([source, *([target] if target else [])], name=self.__name__)
         known = None if dtype is None else np.dtype(dtype)
-        started: Given = known if known is not None else (target.array.dtype if target else None)
+        started: OperandType = known if known is not None else (target.array.dtype if target else None)
         signature = None if known is None else (known, None, known)
         types = choose(
             self.code, self.emulated, (started, source.array.dtype, started), signature=signature, reduction=True
@@ -167,14 +174,14 @@ class CudaFunction:
         if side == "host":
             here = driver.to_host(result)
             if target is not None:
-                np.copyto(target.given, here, casting="same_kind")
-                return target.given
+                np.copyto(target.original, here, casting="same_kind")
+                return target.original
             return here if here.ndim else here[()]
         if target is None:
-            return device_arrays.give(result, source.given)
+            return device_arrays.give(result, source.original)
         driver.assign(target.array, result)
-        device_arrays.ordered_after(target.array, target.given)
-        return target.given
+        device_arrays.ordered_after(target.array, target.original)
+        return target.original
 
     def outer(self, a: Any, b: Any, **keywords: Any) -> Any:
         """The function of every pair of elements of two arrays."""
@@ -186,23 +193,23 @@ class CudaFunction:
             left = device_arrays.give(left, a)
         return self(left, b, **keywords)
 
-    def accumulate(self, *_: Any, **__: Any) -> Any:
-        """Not on the GPU."""
-        raise self._not_here("accumulate")
-
-    def reduceat(self, *_: Any, **__: Any) -> Any:
-        """Not on the GPU."""
-        raise self._not_here("reduceat")
-
-    def at(self, *_: Any, **__: Any) -> Any:
-        """Not on the GPU."""
-        raise self._not_here("at")
-
-    def _not_here(self, method: str) -> SignatureError:
-        return SignatureError(
+    def _not_here(self, method: str) -> Any:
+        raise SignatureError(
             f"{self.__name__}.{method} is not available on the GPU.",
             remedy=f"Use {self.__name__}.emulated.{method} on NumPy arrays, or write a __global__ kernel.",
         )
+
+    def accumulate(self, *_: Any, **__: Any) -> Any:
+        """Not on the GPU."""
+        self._not_here("accumulate")
+
+    def reduceat(self, *_: Any, **__: Any) -> Any:
+        """Not on the GPU."""
+        self._not_here("reduceat")
+
+    def at(self, *_: Any, **__: Any) -> Any:
+        """Not on the GPU."""
+        self._not_here("at")
 
     def _check(self) -> None:
         if self._refusal:
@@ -236,13 +243,13 @@ class CudaFunction:
             if not value.flags.writeable:
                 raise ValueError("output array is read-only")
             return Operand("host", value, value)
-        found = device_arrays.operand(value, name=self.__name__)
-        if found.place != "device":
+        target = device_arrays.operand(value, name=self.__name__)
+        if target.place != "device":
             raise ArgumentError(f"{self.__name__}: out is {type(value).__name__}.", remedy="Give an array.")
-        return found
+        return target
 
-    def _types(self, given: Sequence[Operand], targets: Sequence[Operand | None], **rules: Any) -> Any:
-        known: list[Given] = [o.dtype for o in given]
+    def _types(self, operands: Sequence[Operand], targets: Sequence[Operand | None], **rules: Any) -> Any:
+        known: list[OperandType] = [o.dtype for o in operands]
         known += [None if t is None else t.array.dtype for t in targets]
         return choose(self.code, self.emulated, known, **rules)
 
@@ -278,7 +285,7 @@ def _dispatcher(inputs: Sequence[Any]) -> Any:
     return None
 
 
-def _asked(dtype: Any, signature: Any, nin: int, nout: int) -> Any:
+def _requested(dtype: Any, signature: Any, nin: int, nout: int) -> Any:
     """``dtype=`` and ``signature=`` in the form that `numpy.ufunc.resolve_dtypes` takes."""
     if dtype is not None and signature is not None:
         raise TypeError("cannot specify both 'signature' and 'dtype'")
@@ -294,14 +301,14 @@ def _sent(value: Operand) -> Operand:
     if value.place == "value":
         return value
     native = value.array.astype(value.array.dtype.newbyteorder("="), copy=False)
-    return Operand("device", driver.to_device(native), value.given)
+    return Operand("device", driver.to_device(native), value.original)
 
 
 def _answer(result: Any, target: Operand | None, like: Any) -> Any:
     if target is None:
         return device_arrays.give(result, like)
-    device_arrays.ordered_after(result, target.given)
-    return target.given
+    device_arrays.ordered_after(result, target.original)
+    return target.original
 
 
 def _plural(values: Sequence[Any]) -> Any:
@@ -311,7 +318,7 @@ def _plural(values: Sequence[Any]) -> Any:
 # -------------------------------------------------------------------------------- the loop's types
 
 #: What is known of an operand before the loop is chosen: its type, one of Python's own number types, or nothing.
-Given = np.dtype[Any] | type | None
+OperandType = np.dtype[Any] | type | None
 _KINDS: dict[type, str] = {int: "iufc", float: "fc", complex: "c"}
 
 
@@ -324,13 +331,13 @@ def letters(code: FunctionCode, index: int) -> tuple[str, str]:
 def choose(
     code: FunctionCode,
     emulated: Any,
-    given: Sequence[Given],
+    types: Sequence[OperandType],
     *,
     casting: Any = "same_kind",
     signature: Any = None,
     reduction: bool = False,
 ) -> Choice:
-    """The loop for operands of the types ``given``, inputs and outputs.
+    """The loop for operands of the types ``types``, inputs and outputs.
 
     Raises
     ------
@@ -338,13 +345,13 @@ def choose(
         If there is none, or an output does not take its result: NumPy's own exceptions.
     """
     if isinstance(emulated, np.ufunc):
-        asked = {} if signature is None else {"signature": signature}
-        resolved = emulated.resolve_dtypes(tuple(given), casting=casting, reduction=reduction, **asked)
-        return Choice(*_found(code, resolved))
-    return _first(code, given, casting=casting, signature=signature)
+        request = {} if signature is None else {"signature": signature}
+        resolved = emulated.resolve_dtypes(tuple(types), casting=casting, reduction=reduction, **request)
+        return Choice(*_loop_of(code, resolved))
+    return _first(code, types, casting=casting, signature=signature)
 
 
-def _found(code: FunctionCode, resolved: Sequence[np.dtype[Any]]) -> tuple[int, str, str]:
+def _loop_of(code: FunctionCode, resolved: Sequence[np.dtype[Any]]) -> tuple[int, str, str]:
     numbers = tuple(dtype.num for dtype in resolved)
     for index, loop in enumerate(code.loops):
         if loop.types == numbers:
@@ -355,28 +362,28 @@ def _found(code: FunctionCode, resolved: Sequence[np.dtype[Any]]) -> tuple[int, 
     raise TypeError(f"{code.name} has no loop for {', '.join(map(str, resolved))}")
 
 
-def _first(code: FunctionCode, given: Sequence[Given], *, casting: Any, signature: Any) -> Choice:
+def _first(code: FunctionCode, types: Sequence[OperandType], *, casting: Any, signature: Any) -> Choice:
     """NumPy's search in short, for where no compiler could make the ufunc: the first loop that takes all safely."""
-    wanted = [None if s is None else np.dtype(s) for s in signature or (None,) * len(given)]
+    fixed_types = [None if s is None else np.dtype(s) for s in signature or (None,) * len(types)]
     for index in range(len(code.loops)):
         inputs, outputs = letters(code, index)
         loop = [np.dtype(c) for c in inputs + outputs]
-        asked = all(w is None or w == have for w, have in zip(wanted, loop, strict=True))
-        fixed = any(w is not None for w in wanted)
+        suits = all(w is None or w == have for w, have in zip(fixed_types, loop, strict=True))
+        fixed = any(w is not None for w in fixed_types)
         rule = casting if fixed else "safe"
-        taken = all(_takes(have, g, rule) for have, g in zip(loop, given[: code.nin], strict=False))
-        if asked and taken:
-            for have, out in zip(loop[code.nin :], given[code.nin :], strict=True):
+        taken = all(_takes(have, g, rule) for have, g in zip(loop, types[: code.nin], strict=False))
+        if suits and taken:
+            for have, out in zip(loop[code.nin :], types[code.nin :], strict=True):
                 if isinstance(out, np.dtype) and not np.can_cast(have, out, casting):
                     raise TypeError(f"Cannot cast {code.name} output from {have!r} to {out!r} with rule {casting!r}")
             return Choice(index, inputs, outputs)
-    shown = ", ".join(g.__name__ if isinstance(g, type) else str(g) for g in given[: code.nin])
+    shown = ", ".join(g.__name__ if isinstance(g, type) else str(g) for g in types[: code.nin])
     raise TypeError(f"{code.name} is not supported for the types ({shown}), and they cannot be cast safely to any")
 
 
-def _takes(loop: np.dtype[Any], given: Given, rule: Any) -> bool:
-    if given is None:
+def _takes(loop: np.dtype[Any], operand: OperandType, rule: Any) -> bool:
+    if operand is None:
         return True
-    if isinstance(given, np.dtype):
-        return bool(np.can_cast(given, loop, rule))
-    return loop.kind in _KINDS[given]
+    if isinstance(operand, np.dtype):
+        return bool(np.can_cast(operand, loop, rule))
+    return loop.kind in _KINDS[operand]

@@ -58,8 +58,8 @@ class Kernel:
         self.__module__ = "__main__"
         names = [n if n.isidentifier() else f"x{i}" for i, n in enumerate(code.parameters, 1)]
         self._names = tuple(names if len(names) == len(self.kinds) else [f"x{i}" for i, _ in enumerate(self.kinds, 1)])
-        given = ", ".join(f"{k.spelled} {n}" for k, n in zip(self.kinds, self._names, strict=True))
-        self.__doc__ = "\n\n".join(filter(None, (f"{code.name}[grid, block, shared, stream]({given})", code.doc)))
+        parameters = ", ".join(f"{k.spelled} {n}" for k, n in zip(self.kinds, self._names, strict=True))
+        self.__doc__ = "\n\n".join(filter(None, (f"{code.name}[grid, block, shared, stream]({parameters})", code.doc)))
         self.__source__ = code.source
         kind = inspect.Parameter
         if len(set(self._names)) == len(self._names):
@@ -70,20 +70,20 @@ class Kernel:
 
     def __getitem__(self, launch: Any) -> Launch:
         """``k[grid, block]``, ``k[grid, block, shared]`` or ``k[grid, block, shared, stream]``."""
-        asked = launch if isinstance(launch, tuple) else (launch,)
-        if not 2 <= len(asked) <= 4:
+        entries = launch if isinstance(launch, tuple) else (launch,)
+        if not 2 <= len(entries) <= 4:
             raise ArgumentError(
-                f"{self.__name__}[...] has {len(asked)} {'entry' if len(asked) == 1 else 'entries'}.",
+                f"{self.__name__}[...] has {len(entries)} {'entry' if len(entries) == 1 else 'entries'}.",
                 remedy=f"Write {self.__name__}[grid, block] or {self.__name__}[grid, block, shared, stream].",
             )
         if not self.emulated and (why := driver.missing()):
             raise ToolchainError(f"{self.__name__} cannot run here: {why}.", remedy="With device='cpu' it is emulated.")
-        shared, stream = asked[2] if len(asked) > 2 else 0, asked[3] if len(asked) > 3 else None
+        shared, stream = entries[2] if len(entries) > 2 else 0, entries[3] if len(entries) > 3 else None
         if not _is_count(shared):  # Numba's order: stream before shared memory
             shared, stream = stream or 0, shared
         limits = Limits() if self.emulated else driver.limits()
-        grid = _triple(asked[0], f"{self.__name__}: grid")
-        block = _triple(asked[1], f"{self.__name__}: block")
+        grid = _triple(entries[0], f"{self.__name__}: grid")
+        block = _triple(entries[1], f"{self.__name__}: block")
         _check_limits(self.__name__, grid, block, shared, limits)
         try:
             pointer = driver.stream_pointer(stream)
@@ -122,8 +122,8 @@ class Kernel:
 
     def run(self, launch: Launch, args: Sequence[Any]) -> None:
         """Launch it."""
-        given = self.convert(args)
-        operands = [a.operand for a in given if a.operand is not None]
+        arguments = self.convert(args)
+        operands = [a.operand for a in arguments if a.operand is not None]
         side = device_arrays.place(operands, name=self.__name__)
         if self.emulated and side == "device":
             raise ArgumentError(
@@ -131,26 +131,26 @@ class Kernel:
                 remedy="Give NumPy arrays (x.get()), or leave out --device cpu.",
             )
         if self.emulated:
-            self._emulate(launch, given)
+            self._emulate(launch, arguments)
             return
         device = one_device([o.array for o in operands if o.place == "device"], name=self.__name__)
         with driver.on(driver.current() if device is None else device):
-            self._launch(launch, given)
+            self._launch(launch, arguments)
 
-    def _launch(self, launch: Launch, given: Sequence[Argument]) -> None:
-        lent = {n: driver.to_device(a.operand.array) for n, a in enumerate(given) if _on_host(a)}  # type: ignore[union-attr]
-        values = [_value(a, lent.get(n)) for n, a in enumerate(given)]
+    def _launch(self, launch: Launch, arguments: Sequence[Argument]) -> None:
+        lent = {n: driver.to_device(a.operand.array) for n, a in enumerate(arguments) if _on_host(a)}  # type: ignore[union-attr]
+        values = [_value(a, lent.get(n)) for n, a in enumerate(arguments)]
         entry = self.code.calls[0] if self.code.calls else self.code.name
         function = driver.function_of(self.object_code, "", entry)
         driver.launch(function, launch.grid, launch.block, values, shared=launch.shared, stream=launch.stream)
         if lent:
             driver.wait(launch.stream)
         for n, array in lent.items():
-            operand = given[n].operand
-            if operand is not None and not given[n].kind.const:
+            operand = arguments[n].operand
+            if operand is not None and not arguments[n].kind.const:
                 operand.array[...] = driver.to_host(array)
 
-    def _emulate(self, launch: Launch, given: Sequence[Argument]) -> None:
+    def _emulate(self, launch: Launch, arguments: Sequence[Argument]) -> None:
         if not self._address:
             raise ToolchainError(
                 f"{self.__name__} cannot run on the CPU: there was no compiler for it.",
@@ -163,7 +163,7 @@ class Kernel:
                 f"one after the other, {MOST_THREADS:,} are the most.",
                 remedy="Use a smaller grid, or a machine with a GPU.",
             )
-        values = [np.asarray(_address(a) if a.operand is not None else a.value) for a in given]
+        values = [np.asarray(_address(a) if a.operand is not None else a.value) for a in arguments]
         pointers = (ctypes.c_void_p * max(1, len(values)))(*(v.ctypes.data for v in values))
         grid, block = (np.array(sizes, np.uint32) for sizes in (launch.grid, launch.block))
         call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)(self._address)
@@ -295,12 +295,12 @@ class Argument:
 
 def kinds(prototype: Sequence[str]) -> tuple[Kind, ...]:
     """The parameters of a prototype, whose first word is the result."""
-    found = []
+    result = []
     for word in prototype[1:]:
         match = _KIND.fullmatch(word)
         assert match, word
-        found.append(Kind(word, match[2], bool(match[1]), len(match[3])))
-    return tuple(found)
+        result.append(Kind(word, match[2], bool(match[1]), len(match[3])))
+    return tuple(result)
 
 
 def convert(kind: Kind, value: Any, *, name: str) -> Argument:
@@ -335,13 +335,13 @@ def _pointer(kind: Kind, value: Any, name: str) -> Argument:
             f"{name} is {value!r}, the kernel takes {kind.spelled}.",
             remedy="Give an array; for an address, cupy.cuda.MemoryPointer says what memory it is in.",
         )
-    found = device_arrays.operand(value, name=name)
-    array = found.given if isinstance(found.given, np.ndarray) else found.array
+    operand = device_arrays.operand(value, name=name)
+    array = operand.original if isinstance(operand.original, np.ndarray) else operand.array
     if not hasattr(array, "strides"):
         raise ArgumentError(
             f"{name} is {type(value).__name__}, the kernel takes {kind.spelled}.", remedy="Give an array."
         )
-    if not isinstance(value, np.ndarray) and found.place != "device":
+    if not isinstance(value, np.ndarray) and operand.place != "device":
         raise ArgumentError(
             f"{name} is a {type(value).__name__}, which has no memory that a kernel could use.",
             remedy=f"Give np.asarray(..., dtype={(kind.dtype or np.dtype('f8')).name!r}).",
@@ -354,31 +354,31 @@ def _pointer(kind: Kind, value: Any, name: str) -> Argument:
         )
     if isinstance(array, np.ndarray) and not array.flags.writeable and not kind.const:
         raise ArgumentError(f"{name} is read-only, and the kernel may write to it.", remedy="Give a copy.")
-    return Argument(kind, operand=Operand("device" if found.place == "device" else "host", array, value))
+    return Argument(kind, operand=Operand("device" if operand.place == "device" else "host", array, value))
 
 
 def _check_type(kind: Kind, array: Any, name: str) -> None:
-    wanted, have = kind.dtype, array.dtype
+    dtype, have = kind.dtype, array.dtype
     if kind.stars > 1:
         raise ArgumentError(
             f"{name} is a pointer to pointers ({kind.spelled}), which no array is.",
             remedy="Give one array, and let the kernel find its rows.",
         )
-    if wanted is None or have == wanted:
+    if dtype is None or have == dtype:
         return
-    if wanted.kind == "V":
+    if dtype.kind == "V":
         # float4 over rows of four floats
-        if wanted.itemsize in (have.itemsize, have.itemsize * (array.shape[-1] if array.ndim else 1)):
+        if dtype.itemsize in (have.itemsize, have.itemsize * (array.shape[-1] if array.ndim else 1)):
             return
         raise ArgumentError(
             f"{name} is an array of {have} of shape {array.shape}, the kernel takes {kind.spelled}.",
-            remedy=f"Give rows of {wanted.itemsize} bytes.",
+            remedy=f"Give rows of {dtype.itemsize} bytes.",
         )
-    same = have.newbyteorder("=") == wanted
+    same = have.newbyteorder("=") == dtype
     why = "in another byte order" if same else f"an array of {have}"
     raise ArgumentError(
         f"{name} is {why}, the kernel takes {kind.spelled}.",
-        remedy=f"Convert it: {name.rpartition(' ')[2]}.astype({wanted.name!r}).",
+        remedy=f"Convert it: {name.rpartition(' ')[2]}.astype({dtype.name!r}).",
     )
 
 
@@ -407,8 +407,8 @@ def _number(kind: Kind, value: Any, name: str) -> Any:
         )
     number: Any = value.item() if isinstance(value, np.generic) else value
     fits = {"b": "b", "u": "bui", "i": "bui", "f": "buif", "c": "buifc"}[dtype.kind]
-    given = np.asarray(number).dtype.kind if not isinstance(number, int) or isinstance(number, bool) else "i"
-    if given not in fits:
+    kind_of_number = np.asarray(number).dtype.kind if not isinstance(number, int) or isinstance(number, bool) else "i"
+    if kind_of_number not in fits:
         raise ArgumentError(
             f"{name} is {value!r}, the kernel takes {kind.spelled}.", remedy=f"Convert it: {_word(dtype)}({value!r})."
         )
@@ -419,10 +419,10 @@ def _number(kind: Kind, value: Any, name: str) -> Any:
         return dtype.type(number)
     if dtype.kind == "f":
         with np.errstate(over="ignore"):
-            made = dtype.type(number)
-        if math.isinf(made) and not math.isinf(number):
+            result = dtype.type(number)
+        if math.isinf(result) and not math.isinf(number):
             raise OverflowError(f"{name} is {number}, outside of {kind.spelled}")
-        return made
+        return result
     return dtype.type(number)
 
 

@@ -28,13 +28,13 @@ class Operand:
         "value" goes with either: numbers, and NumPy's scalars and arrays of no dimension.
     array : cupy.ndarray, numpy.ndarray or number
         The same memory, in the form that is worked on.
-    given : object
-        What the caller gave.
+    original : object
+        What the caller passed.
     """
 
     place: Literal["device", "host", "value"]
     array: Any
-    given: Any
+    original: Any
 
     @property
     def dtype(self) -> np.dtype[Any] | type:
@@ -43,8 +43,8 @@ class Operand:
             return np.dtype(bool)
         if isinstance(self.array, int | float | complex) and not isinstance(self.array, np.generic):
             return type(self.array)
-        found: np.dtype[Any] = self.array.dtype
-        return found
+        dtype: np.dtype[Any] = self.array.dtype
+        return dtype
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -112,14 +112,14 @@ def place(operands: Sequence[Operand], *, name: str) -> Literal["device", "host"
     ArgumentError
         If some are on the device and others are not.
     """
-    found = {o.place for o in operands} - {"value"}
-    if found == {"device", "host"}:
-        where = [f"argument {n} ({type(o.given).__name__})" for n, o in enumerate(operands, 1) if o.place == "host"]
+    places = {o.place for o in operands} - {"value"}
+    if places == {"device", "host"}:
+        where = [f"argument {n} ({type(o.original).__name__})" for n, o in enumerate(operands, 1) if o.place == "host"]
         raise ArgumentError(
             f"{name}: {' and '.join(where)} in the host's memory, the others on the GPU.",
             remedy="Move all to one side: cupy.asarray(x) copies to the GPU, x.get() from it.",
         )
-    return "device" if "device" in found else "host"
+    return "device" if "device" in places else "host"
 
 
 def give(array: Any, like: Any) -> Any:

@@ -131,8 +131,8 @@ _ADVICE: tuple[tuple[str, Callable[[re.Match[str], str], str] | str], ...] = (
 def advise(message: str, line: str = "") -> str:
     """What to do about NVRTC's ``message`` on the source ``line``, or ``""`` where only the message can tell."""
     for pattern, advice in _ADVICE:
-        if found := re.search(pattern, message):
-            text = advice if isinstance(advice, str) else advice(found, line)
+        if match := re.search(pattern, message):
+            text = advice if isinstance(advice, str) else advice(match, line)
             if text:
                 return text
     return ""

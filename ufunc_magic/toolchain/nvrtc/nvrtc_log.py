@@ -61,14 +61,14 @@ def read_log(log: str, *, name: str, cell: str) -> tuple[Diagnostic, ...]:
     lines = cell.split("\n")
     messages: list[_Message] = []
     for block in _blocks(log):
-        made = _read_block(block, name, lines)
-        if made is None:
+        message = _read_block(block, name, lines)
+        if message is None:
             continue
-        if made.head.severity == "note":
+        if message.head.severity == "note":
             if messages:
-                messages[-1].notes += [made.head, *made.notes]
+                messages[-1].notes += [message.head, *message.notes]
         else:
-            messages.append(made)
+            messages.append(message)
     return shorten(tuple(_flatten(messages, name)))
 
 
@@ -89,28 +89,28 @@ def _blocks(log: str) -> Iterator[list[str]]:
 
 
 def _read_block(block: Sequence[str], name: str, lines: Sequence[str]) -> _Message | None:
-    found = re.match(_HEAD, block[0])
-    if not found:
+    match = re.match(_HEAD, block[0])
+    if not match:
         bare = re.match(_BARE, block[0]) or re.match(_DRIVER, block[0])
         if bare:
             severity, words = _severity(bare["severity"]), bare["words"]
             return _Message(Diagnostic(severity, words, hint=advise(words) if severity != "note" else ""))
         assembler = re.match(_ASSEMBLER, block[0])
         return _Message(_assembled(assembler["words"], name, lines)) if assembler else None
-    severity = _severity(found["severity"])
+    severity = _severity(match["severity"])
     caret = next((n for n, line in enumerate(block) if n > 1 and line.strip() == "^"), 0)
     # It says so in two ways, by whether it had folders to search.
-    first = found["words"].replace("cannot open source file", "could not open source file")
+    first = match["words"].replace("cannot open source file", "could not open source file")
     words = [first, *(line.strip() for line in block[1 : caret - 1 if caret else 1])]
     message = re.sub(_ASIDE, "", "; ".join(words).replace(":; ", ": "))
-    file = name if found["end"] else found["file"]
-    line = len(lines) if found["end"] else int(found["line"])
+    file = name if match["end"] else match["file"]
+    line = len(lines) if match["end"] else int(match["line"])
     shown, column = _place(block, caret, file, line, name, lines)
-    option = f"#{found['number']}-D" if found["number"] and severity == "warning" else ""
+    option = f"#{match['number']}-D" if match["number"] and severity == "warning" else ""
     # What is wrong in somebody's header is no advice for the cell, but that a header is missing there.
     theirs = file not in (name, GENERATED) and "open source file" not in message
     hint = "" if severity == "note" or theirs else advise(message, shown)
-    if found["severity"] == "internal error":
+    if match["severity"] == "internal error":
         message, hint = f"the compiler itself failed: {message}", "Simplify the cell."
     head = Diagnostic(severity, message, file, line, column, option, shown, hint)
     return _Message(head, list(_instances(block[caret + 1 :] if caret else [], file, name, lines)))
@@ -141,10 +141,10 @@ def _place(block: Sequence[str], caret: int, file: str, line: int, name: str, li
 def _instances(rest: Sequence[str], file: str, name: str, lines: Sequence[str]) -> Iterator[Diagnostic]:
     """What a message says of the templates in which it arose."""
     for text in rest:
-        if found := re.match(_INSTANCE, text):
-            line, place = int(found["line"]), found["file"] or file
+        if match := re.match(_INSTANCE, text):
+            line, place = int(match["line"]), match["file"] or file
             shown = source_line(lines[line - 1], 0)[0] if place == name and 0 < line <= len(lines) else ""
-            what = re.sub(r"^detected during:?\s*", "", found["what"])
+            what = re.sub(r"^detected during:?\s*", "", match["what"])
             yield Diagnostic("note", f"in the {what}", place, line, 0, "", shown)
 
 
@@ -158,7 +158,7 @@ def _assembled(words: str, name: str, lines: Sequence[str]) -> Diagnostic:
 
 def _flatten(messages: Sequence[_Message], name: str) -> Iterator[Diagnostic]:
     own = any(m.head.severity == "error" and m.head.file not in (GENERATED, "") for m in messages)
-    seen: set[tuple[str, str, str, int]] = set()
+    shown: set[tuple[str, str, str, int]] = set()
     for message in sorted(messages, key=lambda m: m.head.severity != "error"):
         head = message.head
         if head.file == GENERATED:
@@ -170,9 +170,9 @@ def _flatten(messages: Sequence[_Message], name: str) -> Iterator[Diagnostic]:
         # A character that C++ does not have is refused byte by byte, a template once for each type.
         at = (head.severity, head.message, head.file, head.line)
         if head.message in _ONCE or any(m.startswith("in the ") for m in (n.message for n in message.notes)):
-            if at in seen:
+            if at in shown:
                 continue
-            seen.add(at)
+            shown.add(at)
         yield head
         yield from message.notes[:_MOST_NOTES]
         if (rest := len(message.notes) - _MOST_NOTES) > 0:
