@@ -1,4 +1,12 @@
-"""Functions to C loops: pure text, out of the templates."""
+"""Functions to C loops: pure text, out of ``ufunc_magic/templates``.
+
+In come a cell's text and the `Signature` of each function; out comes one translation unit with its loops.
+
+``unit`` writes the whole unit, and reads the loops' types back from what the compiler made of it; ``loops`` writes one
+loop; ``loop_types`` spells the types of its operands; ``cpu_clones`` decides which loops get clones for AVX2 and
+AVX-512.
+What no cell changes (strides, blocks, threads, floating-point flags, interrupts) is ``templates/driver.c``.
+"""
 
 from __future__ import annotations
 

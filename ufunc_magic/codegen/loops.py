@@ -8,14 +8,10 @@ from importlib.resources import files
 from string import Template
 
 from ..model import Operand, Options, Signature, SignatureError
+from .cpu_clones import clone_words
 from .loop_types import Instance, Value, callee, values
 
 __all__ = ["has_scalar", "is_leaf", "loop_text", "template"]
-
-#: Below this many syntax nodes a function is inlined into its kernel, callees and all; above, three
-#: clones of it would cost more compile time than they save.  Without a loop in it, it may become SIMD code.
-_INLINE_NODES = 1500
-_INLINE_STRAIGHT_NODES = 5000
 
 #: Up to here a function costs less than copying its operands: strided arrays are computed where they are.
 _DIRECT_NODES = 40
@@ -44,8 +40,6 @@ def loop_text(k: int, instance: Instance, *, offset: int, options: Options, simd
     """
     signature = instance.signature
     inputs, outputs = values(k, signature)
-    most = _INLINE_NODES if instance.loops else _INLINE_STRAIGHT_NODES
-    small = signature.function.size <= most and not signature.function.recursive
     words = {
         "k": str(k),
         "name": signature.name,
@@ -53,9 +47,7 @@ def loop_text(k: int, instance: Instance, *, offset: int, options: Options, simd
         "nin": str(signature.nin),
         "nout": str(signature.nout),
         "judge": str(judge),
-        "clones": "__UFM_CLONES" if small else "",
-        "flatten": "__UFM_FLATTEN" if small else "",
-        "flatten_body": "__UFM_FLATTEN_BODY" if small else "",
+        **clone_words(instance),
         "try": "try {" if options.cplus else "",
         "catch": _CATCH if options.cplus else "",
     }
@@ -126,10 +118,10 @@ def _elementwise(
         return " ".join(lines)
 
     def call(element: str, *, checked: bool = False) -> str:
-        given = {v.operand.index: element.format(n=v.n) for v in inputs if not v.operand.pointer}
-        given |= {v.operand.index: f"&__ufm_c{v.n}" for v in inputs if v.operand.pointer}
-        given |= {v.operand.index: _by_address(v.operand, f"__ufm_r{v.output}") for v in outputs}
-        return _call(instance, given, checked=checked)
+        arguments = {v.operand.index: element.format(n=v.n) for v in inputs if not v.operand.pointer}
+        arguments |= {v.operand.index: f"&__ufm_c{v.n}" for v in inputs if v.operand.pointer}
+        arguments |= {v.operand.index: _by_address(v.operand, f"__ufm_r{v.output}") for v in outputs}
+        return _call(instance, arguments, checked=checked)
 
     parameters = [f"const {v.t} *__restrict __ufm_i{v.n}" for v in inputs]
     parameters += [f"{v.t} *__restrict __ufm_o{v.n}" for v in outputs]
@@ -150,8 +142,7 @@ def _elementwise(
         "sequence_call": call("__ufm_v{n}", checked=checked),
     }
     # Elements of one array may go through either, so it must round as the kernel does.
-    clones = "__UFM_CLONES_FMA" if words["clones"] else ""
-    strided = _fill("strided.c", **words, **shared, fma_clones=clones) if direct else ""
+    strided = _fill("strided.c", **words, **shared) if direct else ""
     kernel = (
         ""
         if instance.python
@@ -275,33 +266,35 @@ def _generalized(instance: Instance, inputs: list[Value], outputs: list[Value], 
             )
     dims = list(dict.fromkeys(d for v in both for d in v.operand.core))  # NumPy numbers them in this order
     place = {d: n for n, d in enumerate(dims)}
-    given, stores, locals_ = {}, [], []
+    arguments, stores, locals_ = {}, [], []
     for v in both:
         operand, t = v.operand, v.t
         if operand.role == "inout" and v.output < 0:
             continue  # C sees the output, which starts as a copy of this
         if operand.core:
-            given[operand.index] = _core_argument(instance, v, place)
+            arguments[operand.index] = _core_argument(instance, v, place)
         elif operand.index < 0:
             locals_.append(f"{t} __ufm_r{v.output} = __UFM_ZERO({t});")
             stores.append(f"*({t} *)__ufm_p[{v.n}] = __ufm_r{v.output};")
         elif operand.pointer:
-            given[operand.index] = f"({t} *)__ufm_p[{v.n}]"
+            arguments[operand.index] = f"({t} *)__ufm_p[{v.n}]"
         else:
-            given[operand.index] = f"*({t} *)__ufm_p[{v.n}]"
+            arguments[operand.index] = f"*({t} *)__ufm_p[{v.n}]"
     for index, dim in signature.sizes.items():
-        given[index] = f"__ufm_dims[{place[dim]}]"
+        arguments[index] = f"__ufm_dims[{place[dim]}]"
     sources = [_source(v, inputs) for v in outputs]
     local, stored = " ".join(locals_), " ".join(stores)
     item = (
         ""
         if instance.python
-        else _fill("item.c", **words, **_faults(instance), locals=local, call=_call(instance, given), stores=stored)
+        else _fill("item.c", **words, **_faults(instance), locals=local, call=_call(instance, arguments), stores=stored)
     )
     checked = (
         ""
         if not _is_checked(instance)
-        else _fill("checked.c", k=words["k"], locals=local, call=_call(instance, given, checked=True), stores=stored)
+        else _fill(
+            "checked.c", k=words["k"], locals=local, call=_call(instance, arguments, checked=True), stores=stored
+        )
     )
     return _fill(
         "generalized.c",

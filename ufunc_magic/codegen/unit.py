@@ -15,29 +15,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ..model import Function, NumberType, Options, Signature, SignatureError, Unit, number_type
-from .loop_types import INSTRUCTIONS, Instance, callee, cplus_type, type_numbers, type_text
+from .loop_types import INSTRUCTIONS, Instance, type_numbers, type_text
 from .loops import has_scalar, is_leaf, loop_text, template
 
 __all__ = [
-    "INSTRUCTIONS",
-    "PREFIX",
-    "Instance",
     "Translation",
     "append",
     "c_string",
-    "callee",
     "copy",
-    "cplus_type",
     "driver",
     "in_terms_of_t",
     "instances",
     "prefix_of",
     "reached",
     "read_types",
-    "template",
     "translate",
-    "type_numbers",
-    "type_text",
     "types_wanted",
 ]
 
@@ -68,13 +60,13 @@ def types_wanted(words: str) -> tuple[NumberType, ...]:
     SignatureError
         For a word that names no type NumPy and C share.
     """
-    found: dict[int, NumberType] = {}
+    types: dict[int, NumberType] = {}
     for word in filter(None, re.split(r"[,\s]+", words)):
         kind = number_type(word)
         if kind is None:
             raise SignatureError(f"--types: {word!r} is not a number type.", remedy="Write them as in f4,f8,i4,c16.")
-        found[kind.number] = kind
-    return tuple(sorted(found.values(), key=lambda t: t.rank))
+        types[kind.number] = kind
+    return tuple(sorted(types.values(), key=lambda t: t.rank))
 
 
 def translate(
@@ -97,7 +89,7 @@ def translate(
     cell : str
         The cell as typed.
     unit : Unit
-        What cparse read in it.
+        What the parser read in it.
     signatures : sequence of Signature
         The functions to make loops for; several of one name are overloads.
     plain : sequence of str
@@ -113,11 +105,11 @@ def translate(
         C++ text to stand before the cell, and behind it.
     """
     cplus = options.cplus
-    made = instances(signatures, unit, options=options)
+    loops = instances(signatures, unit, options=options)
     marker = _MARKER + hashlib.sha256("\0".join([cell, name, repr(options.key())]).encode()).digest()[:16]
     # Before the cell, whose macros would rewrite it.
     parts = [template("interface.h"), *_vector_math(simd), *filter(None, [before])]
-    copies = dict.fromkeys((i.copy, i.type) for i in made if i.copy)
+    copies = dict.fromkeys((i.copy, i.type) for i in loops if i.copy)
     if copies:
         generic = not before  # what stands there has brought its own
         parts += [copy(cell, prefix=p, kind=k, unit=unit, name=name, generic=generic) for p, k in copies if k]
@@ -125,8 +117,8 @@ def translate(
         parts += [f"#line 1 {c_string(name)}", cell]
     parts += ["", template("support.h"), template("types.hpp" if cplus else "types.h")]
     parts += [*_simd_declarations(simd, cplus=cplus), *filter(None, [after])]
-    parts += _loops(made, marker, plain=plain, options=options, simd=simd, judge=judge)
-    return Translation("\n".join(parts) + "\n", made, tuple(plain), marker, bool(options.parallel))
+    parts += _loops(loops, marker, plain=plain, options=options, simd=simd, judge=judge)
+    return Translation("\n".join(parts) + "\n", loops, tuple(plain), marker, bool(options.parallel))
 
 
 def append(
@@ -183,8 +175,8 @@ def _loops(
 
 def in_terms_of_t(unit: Unit) -> bool:
     """The cell uses T without saying what it is."""
-    said = "T" in unit.typedefs or "T" in unit.macros or any("T" in f.template for f in unit.functions)
-    return "T" in unit.identifiers and not said
+    defined = "T" in unit.typedefs or "T" in unit.macros or any("T" in f.template for f in unit.functions)
+    return "T" in unit.identifiers and not defined
 
 
 def driver() -> str:
@@ -215,7 +207,7 @@ def read_types(code: bytes, translation: Translation) -> tuple[tuple[int, ...], 
 def instances(signatures: Sequence[Signature], unit: Unit, *, options: Options) -> tuple[Instance, ...]:
     """The loops of a cell: one for each signature, or of templates and cells in terms of T one for each type."""
     types = types_wanted(options.types)
-    made: list[Instance] = []
+    loops_of_cell: list[Instance] = []
     looping = {f.name for f in unit.functions if f.loops}
     own = {f.name for f in unit.functions}
     for signature in signatures:
@@ -224,12 +216,12 @@ def instances(signatures: Sequence[Signature], unit: Unit, *, options: Options) 
         outside = {name for name in calls - own if name.removesuffix("f") not in calls - {name}}
         common = Instance(signature, calls=calls, loops=loops, leaf=outside <= INSTRUCTIONS)
         if signature.function.template:
-            made += [replace(common, type=t) for t in types or types_wanted("f4,f8")]
+            loops_of_cell += [replace(common, type=t) for t in types or types_wanted("f4,f8")]
         elif types and in_terms_of_t(unit):
-            made += [replace(common, type=t, copy=prefix_of(t), renamed=unit.names) for t in types]
+            loops_of_cell += [replace(common, type=t, copy=prefix_of(t), renamed=unit.names) for t in types]
         else:
-            made.append(common)
-    return tuple(made)
+            loops_of_cell.append(common)
+    return tuple(loops_of_cell)
 
 
 def prefix_of(kind: NumberType) -> str:
@@ -239,17 +231,13 @@ def prefix_of(kind: NumberType) -> str:
 
 def reached(function: Function, unit: Unit) -> frozenset[str]:
     """Everything ``function`` calls, through the cell's own functions too; with T, float's variants as well."""
-    # Once for all functions of a cell, of which there may be thousands.
-    own = unit.__dict__.get("__ufm_calls") or unit.__dict__.setdefault(
-        "__ufm_calls", {f.name: f.calls for f in unit.functions}
-    )
-    found: set[str] = set()
+    names: set[str] = set()
     pending = set(function.calls)
     while pending:
         name = pending.pop()
-        found.add(name)
-        pending |= own.get(name, frozenset()) - found
-    return frozenset(found | {f"{name}f" for name in found} | {name.rpartition("::")[2] for name in found})
+        names.add(name)
+        pending |= unit.calls_by_function.get(name, frozenset()) - names
+    return frozenset(names | {f"{name}f" for name in names} | {name.rpartition("::")[2] for name in names})
 
 
 def copy(cell: str, *, prefix: str, kind: NumberType, unit: Unit, name: str, generic: bool = True) -> str:
@@ -269,8 +257,8 @@ def copy(cell: str, *, prefix: str, kind: NumberType, unit: Unit, name: str, gen
 def _vector_math(names: Sequence[str]) -> list[str]:
     """Our own vector versions, for the functions where they beat libmvec's; the header says how they bind."""
     text = template("simdmath.h")
-    wanted = [f"#define __UFM_WANT_{name} 1" for name in names if f"__UFM_WANT_{name}\n" in text]
-    return [*wanted, text] if wanted else []
+    defines = [f"#define __UFM_WANT_{name} 1" for name in names if f"__UFM_WANT_{name}\n" in text]
+    return [*defines, text] if defines else []
 
 
 def _simd_declarations(names: Sequence[str], *, cplus: bool) -> list[str]:

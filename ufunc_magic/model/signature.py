@@ -7,6 +7,7 @@ are part of NumPy's ABI.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 #: NPY_MAXARGS of NumPy 2: inputs and outputs of one ufunc together.
@@ -213,6 +214,11 @@ class Unit:
     macros: tuple[str, ...] = ()
     includes: tuple[str, ...] = ()
     unknown_types: tuple[str, ...] = ()
+
+    @cached_property
+    def calls_by_function(self) -> dict[str, frozenset[str]]:
+        """Name of each function -> what it calls; computed once, for there may be thousands."""
+        return {f.name: f.calls for f in self.functions}
 
 
 @dataclass(frozen=True)

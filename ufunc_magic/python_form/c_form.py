@@ -234,9 +234,8 @@ def _vector(cell: CCell, main: CRoutine, signature: Signature, checked: str) -> 
     if signature.core and len({t.bits for t in (*inputs, *outputs) if t.kind in "fc"}) > 1:
         return ""  # NumPy would add floats up in float where C does in double
     dimensions = [len(o.core) for o in signature.inputs]
-    return numpy_text(
-        ast.parse(checked), cell.main_name, dimensions=dimensions, stacked=bool(signature.core), types=types
-    )
+    tree = ast.parse(checked)
+    return numpy_text(tree, cell.main_name, dimensions=dimensions, stacked=bool(signature.core), types=types)
 
 
 # -- functions ----------------------------------------------------------------------------------

@@ -200,12 +200,10 @@ class Effects:
     loops: bool
 
 
-def effects(text: str) -> Effects:
-    """Read a module text that holds one function, what it calls, and their constants."""
-    tree = ast.parse(text)
+def effects(tree: ast.Module) -> Effects:
+    """What a module does that holds one function, what it calls, and their constants."""
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     modules: dict[str, str] = {"math": "math", "cmath": "cmath"}
-    pure = True
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             modules |= {a.asname or a.name.partition(".")[0]: a.name for a in node.names}
@@ -214,7 +212,7 @@ def effects(text: str) -> Effects:
     pure = all(name.partition(".")[0] in _MODULES for name in modules.values())
     inner = {node.name: "" for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
     known = {**modules, **inner}
-    structures = "SimpleNamespace" in text
+    structures = any(isinstance(node, ast.Name) and node.id == "SimpleNamespace" for node in ast.walk(tree))
     pure = pure and all(_harmless(node, known, structures) for node in ast.walk(tree))
     return Effects(pure, _loops(functions))
 

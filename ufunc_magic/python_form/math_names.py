@@ -1,8 +1,7 @@
 """C's library in Python's words: which call stands for which, and the names that the written source runs with.
 
-Three ways to say each function: ``call`` as a Python programmer writes it, ``checked`` where C's
-answer at the edge of the domain (C17 Annex F: infinities and NaN, never an exception) needs another
-word, ``vector`` for NumPy.
+Two ways to say each function: ``call`` as a Python programmer writes it, and ``checked`` where C's answer at the edge
+of the domain (C17 Annex F: infinities and NaN, never an exception) needs another word.
 """
 
 from __future__ import annotations
@@ -19,13 +18,12 @@ __all__ = ["CONSTANTS", "HELPERS", "KNOWN", "LIMITS", "LITERALS", "Known", "know
 class Known:
     """How one function of C's library is written.
 
-    ``call`` is the name of a callable, or a template with ``{0}``; so are ``checked`` (``""``: the same)
-    and ``vector`` (``""``: NumPy has none).  ``result`` is "float", "int", "long", "bool", "complex", or
-    "same" for the type of the first argument.  ``whole``: ``call`` gives a Python int for a C double.
+    ``call`` is the name of a callable, or a template with ``{0}``; so is ``checked`` (``""``: the same).
+    ``result`` is "float", "int", "long", "bool", "complex", or "same" for the type of the first argument.
+    ``whole``: ``call`` gives a Python int for a C double.
     """
 
     call: str
-    vector: str = ""
     checked: str = ""
     result: Literal["float", "int", "long", "bool", "complex", "same"] = "float"
     whole: bool = False
@@ -36,79 +34,64 @@ class Known:
         return self.call in ("abs", "{0}.real", "{0}.imag", "cmath.phase")
 
 
-_SAME = "exp2 expm1 log log2 log10 log1p exp sqrt cbrt sin cos tan sinh cosh tanh fmod hypot copysign nextafter"
-_ARC = "asin acos atan asinh acosh atanh atan2"
+_MATH = (
+    "exp2 expm1 log log2 log10 log1p exp sqrt cbrt sin cos tan sinh cosh tanh fmod hypot copysign nextafter asin acos "
+    "atan asinh acosh atanh atan2 lgamma erf erfc remainder pow ldexp"
+)
+_CMATH = "exp log sqrt sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh"
+_LEADING_ZEROS = {"": 32, "l": 64, "ll": 64}
+#: CUDA: what one is divided by.
+_CUDA = {
+    "rsqrt": "math.sqrt({0})",
+    "rcbrt": "math.cbrt({0})",
+    "rhypot": "math.hypot({0}, {1})",
+    "rnorm3d": "math.hypot({0}, {1}, {2})",
+    "__rcp": "{0}",
+}
 KNOWN: dict[str, Known] = {
-    **{name: Known(f"math.{name}", f"np.{name}") for name in _SAME.split()},
-    **{name: Known(f"math.{name}", f"np.arc{name[1:]}") for name in _ARC.split()},
-    **{name: Known(f"math.{name}") for name in "lgamma erf erfc remainder".split()},
-    **{f"is{name}": Known(f"math.is{name}", f"np.is{name}", result="bool") for name in ("nan", "inf", "finite")},
-    "pow": Known("math.pow", "{0}**{1}"),
-    "tgamma": Known("math.gamma"),
-    "fabs": Known("abs", "np.abs"),
-    "abs": Known("abs", "np.abs", result="same"),
-    "labs": Known("abs", "np.abs", result="same"),
-    "llabs": Known("abs", "np.abs", result="same"),
-    "floor": Known("math.floor", "np.floor", "_floor", whole=True),
-    "ceil": Known("math.ceil", "np.ceil", "_ceil", whole=True),
-    "trunc": Known("math.trunc", "np.trunc", "_trunc", whole=True),
-    "rint": Known("round", "np.rint", "_rint", whole=True),
-    "nearbyint": Known("round", "np.rint", "_rint", whole=True),
+    **{name: Known(f"math.{name}") for name in _MATH.split()},
+    **{f"c{name}": Known(f"cmath.{name}", result="complex") for name in _CMATH.split()},
+    **{name: Known(f"math.{name}", result="bool") for name in ("isnan", "isinf", "isfinite")},
+    **{name: Known("abs", result="same") for name in ("abs", "labs", "llabs")},
+    **{name: Known(f"math.{name}", f"_{name}", whole=True) for name in ("floor", "ceil", "trunc")},
+    **{name: Known("round", "_rint", whole=True) for name in ("rint", "nearbyint")},
+    **{name: Known("round", result="long") for name in ("lrint", "llrint")},
+    **{name: Known("int(_round({0}))", result="long") for name in ("lround", "llround")},
+    **{name: Known("{0}.bit_count()", result="int") for name in ("popcount", "popcountl", "popcountll")},
+    **{f"clz{word}": Known(f"{bits} - {{0}}.bit_length()", result="int") for word, bits in _LEADING_ZEROS.items()},
+    **{name: Known("complex", result="complex") for name in ("complex", "CMPLX")},
     "round": Known("_round"),
-    "lround": Known("int(_round({0}))", result="long"),
-    "llround": Known("int(_round({0}))", result="long"),
-    "lrint": Known("round", result="long"),
-    "llrint": Known("round", result="long"),
-    "fmin": Known("min", "np.fmin", "_fmin"),
-    "fmax": Known("max", "np.fmax", "_fmax"),
-    "fdim": Known("max({0} - {1}, 0.0)", "", "_fdim"),
-    "fma": Known("{0}*{1} + {2}", "{0}*{1} + {2}"),
-    "ldexp": Known("math.ldexp", "np.ldexp"),
+    "tgamma": Known("math.gamma"),
+    "fabs": Known("abs"),
+    "fmin": Known("min", "_fmin"),
+    "fmax": Known("max", "_fmax"),
+    "fdim": Known("max({0} - {1}, 0.0)", "_fdim"),
+    "fma": Known("{0}*{1} + {2}"),
     "scalbn": Known("math.ldexp"),
-    "exp10": Known("math.pow(10.0, {0})", "10.0**{0}"),
+    "exp10": Known("math.pow(10.0, {0})"),
     "ilogb": Known("math.frexp({0})[1] - 1", result="int"),
     "logb": Known("float(math.frexp({0})[1] - 1)"),
-    "signbit": Known("math.copysign(1.0, {0}) < 0", "np.signbit", result="bool"),
-    "isgreater": Known("{0} > {1}", "{0} > {1}", result="bool"),
-    "isless": Known("{0} < {1}", "{0} < {1}", result="bool"),
+    "signbit": Known("math.copysign(1.0, {0}) < 0", result="bool"),
+    "isgreater": Known("{0} > {1}", result="bool"),
+    "isless": Known("{0} < {1}", result="bool"),
     "isunordered": Known("math.isnan({0}) or math.isnan({1})", result="bool"),
-    "expect": Known("{0}", "{0}", result="same"),
-    **{
-        name: Known(f"cmath.{name[1:]}", f"np.{name[1:]}", result="complex")
-        for name in "cexp clog csqrt csin ccos ctan csinh ccosh ctanh".split()
-    },
-    **{
-        name: Known(f"cmath.{name[1:]}", f"np.arc{name[2:]}", result="complex")
-        for name in "casin cacos catan casinh cacosh catanh".split()
-    },
-    "cpow": Known("{0}**{1}", "{0}**{1}", "_cpow", result="complex"),
-    "conj": Known("{0}.conjugate()", "np.conj", result="complex"),
-    "cabs": Known("abs", "np.abs", "_cabs"),
-    "carg": Known("cmath.phase", "np.angle"),
-    "creal": Known("{0}.real", "{0}.real"),
-    "cimag": Known("{0}.imag", "{0}.imag"),
-    "complex": Known("complex", "{0} + 1j*{1}", result="complex"),
-    "CMPLX": Known("complex", "{0} + 1j*{1}", result="complex"),
-    "popcount": Known("{0}.bit_count()", result="int"),
-    "popcountl": Known("{0}.bit_count()", result="int"),
-    "popcountll": Known("{0}.bit_count()", result="int"),
-    "clz": Known("32 - {0}.bit_length()", result="int"),
-    "clzl": Known("64 - {0}.bit_length()", result="int"),
-    "clzll": Known("64 - {0}.bit_length()", result="int"),
+    "expect": Known("{0}", result="same"),
+    "cpow": Known("{0}**{1}", "_cpow", result="complex"),
+    "conj": Known("{0}.conjugate()", result="complex"),
+    "cabs": Known("abs", "_cabs"),
+    "carg": Known("cmath.phase"),
+    "creal": Known("{0}.real"),
+    "cimag": Known("{0}.imag"),
     # CUDA's.
-    "rsqrt": Known("1/math.sqrt({0})", "1/np.sqrt({0})", "_fdiv(1.0, math.sqrt({0}))"),
-    "rcbrt": Known("1/math.cbrt({0})", "1/np.cbrt({0})", "_fdiv(1.0, math.cbrt({0}))"),
-    "rhypot": Known("1/math.hypot({0}, {1})", "1/np.hypot({0}, {1})", "_fdiv(1.0, math.hypot({0}, {1}))"),
+    **{name: Known(f"1/{below}", f"_fdiv(1.0, {below})") for name, below in _CUDA.items()},
     "norm3d": Known("math.hypot({0}, {1}, {2})"),
     "norm4d": Known("math.hypot({0}, {1}, {2}, {3})"),
-    "rnorm3d": Known("1/math.hypot({0}, {1}, {2})", "", "_fdiv(1.0, math.hypot({0}, {1}, {2}))"),
     "normcdf": Known("0.5*math.erfc(-{0}/math.sqrt(2.0))"),
-    "fdivide": Known("{0}/{1}", "{0}/{1}", "_fdiv({0}, {1})"),
-    "__rcp": Known("1/{0}", "1/{0}", "_fdiv(1.0, {0})"),
-    "__add_rn": Known("{0} + {1}", "{0} + {1}"),
-    "__sub_rn": Known("{0} - {1}", "{0} - {1}"),
-    "__mul_rn": Known("{0}*{1}", "{0}*{1}"),
-    "__saturate": Known("min(max(0.0, {0}), 1.0)", "np.fmin(np.fmax({0}, 0.0), 1.0)"),
+    "fdivide": Known("{0}/{1}", "_fdiv({0}, {1})"),
+    "__add_rn": Known("{0} + {1}"),
+    "__sub_rn": Known("{0} - {1}"),
+    "__mul_rn": Known("{0}*{1}"),
+    "__saturate": Known("min(max(0.0, {0}), 1.0)"),
     "__ffs": Known("({0} & -{0}).bit_length()", result="int"),
     "__mulhi": Known("({0}*{1}) >> 32", result="same"),
     "__umulhi": Known("({0}*{1}) >> 32", result="same"),

@@ -408,6 +408,8 @@ class ArrayValues:
 
     def _call(self, func: ast.expr, args: Sequence[ast.expr], *, loose: bool) -> Val:
         name = ast.unparse(func)
+        if name in self.functions:  # the cell's, whatever Python has under that name
+            return self._own_call(name, [self.value(a) for a in args])
         match name, args:
             case "len", [array]:
                 return self.length(array)
@@ -427,10 +429,7 @@ class ArrayValues:
                 return self._cast(e, {"int": _INT, "complex": CType("c", 64)}.get(name, self._real()))
             case ("bool", [Val(boolean=True) as e]):
                 return e
-        if name in self.types:
-            values = [self.as_type(e, t) for e, t in zip(values, self.types[name].parameters, strict=True)]
-        else:
-            values = [self.number(e) for e in values]
+        values = [self.number(e) for e in values]
         match name, values:
             case (("float" | "_float32" | "_complex64"), [e]):
                 if not e.whole or e.type is None:
@@ -465,10 +464,9 @@ class ArrayValues:
         word = self._numpy_call(name, len(values))
         if name == "abs" and first is not None and (first.whole or first.integral):
             return self._absolute(first, loose=loose)
-        if not word and name not in self.functions:
+        if not word:
             raise NoVector
         result, nodes = self.together(values)
-        word = word or name
         result = replace(result, constant=False, size=False)
         if word in ("np.minimum", "np.maximum") and len(nodes) > 2:
             node = nodes[0]
@@ -476,11 +474,17 @@ class ArrayValues:
                 node = called(word, node, other)
             return replace(result, node=node)
         result = replace(result, node=called(word, *nodes), boolean=word in _BOOLEAN)
-        if name in self.types:
-            return result.of_type(self.types[name].result)
         if result.boolean or any(e.type is None for e in values):
             return result
         return replace(result, type=_COMPLEX if word not in ("np.abs", "np.angle") and _complex(values) else _DOUBLE)
+
+    def _own_call(self, name: str, values: list[Val]) -> Val:
+        types = self.types.get(name)
+        if types is not None:
+            values = [self.as_type(e, t) for e, t in zip(values, types.parameters, strict=True)]
+        result, nodes = self.together([self.number(e) for e in values] if types is None else values)
+        result = replace(result, node=called(name, *nodes), constant=False, size=False)
+        return result if types is None else result.of_type(types.result)
 
     def as_type(self, e: Val, t: CType | None) -> Val:
         """As a function takes or gives it: its integers in just this type."""
@@ -498,6 +502,7 @@ class ArrayValues:
             _, (a, b) = self.together([left, right])
             order = ast.Lt() if name == "min" else ast.Gt()
             return self.where(Val(ast.Compare(b, [order], [a]), right.axes, right.batch), right, left)
+        left, right = self._beside(left, right), self._beside(right, left)
         result, nodes = self.together([left, right])
         result = result.like(self._one_of(left, right))
         return replace(

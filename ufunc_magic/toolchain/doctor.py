@@ -11,10 +11,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from .. import store
 from ..model import CacheError, ToolchainError
+from ..runtime import cpu_features
 from .description import Description, describe
 from .discovery import Toolchain, find, find_all
 
@@ -160,14 +159,14 @@ def _processors() -> int:
 
 def simd_level() -> str:
     """What the processor can do, as NumPy sees it: ``"x86-64-v4 (AVX-512)"``, ``"aarch64 (NEON)"``."""
-    features: dict[str, bool] = np._core._multiarray_umath.__cpu_features__  # type: ignore[attr-defined]
+    features = cpu_features()
 
     def has(*names: str) -> bool:
-        return all(features.get(name, False) for name in names)
+        return all(name.lower() in features for name in names)
 
     if platform.machine().lower() not in ("x86_64", "amd64"):
-        found = [name for name in ("SVE", "NEON", "ASIMD", "VSX4", "VSX", "VXE2", "VX", "RVV", "LSX") if has(name)]
-        return f"{platform.machine()} ({', '.join(found) or 'no vector unit known to NumPy'})"
+        units = [name for name in ("SVE", "NEON", "ASIMD", "VSX4", "VSX", "VXE2", "VX", "RVV", "LSX") if has(name)]
+        return f"{platform.machine()} ({', '.join(units) or 'no vector unit known to NumPy'})"
     # NumPy 2.4 names the levels themselves; earlier ones name their parts.
     if has("X86_V4") or has("AVX512_SKX"):
         return "x86-64-v4 (AVX-512)"

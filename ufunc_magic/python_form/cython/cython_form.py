@@ -16,8 +16,20 @@ from ..arithmetic_expressions import array, length, zero
 from ..c_arithmetic import CType, from_number
 from ..dataflow import effects
 from ..numpy_writer import numpy_text
-from ..value import NotPython, PythonForm, Stop, assign, define, number, operation, python, result, text_of_module
-from .cython_body import CythonBody, Lines
+from ..value import (
+    Lines,
+    NotPython,
+    PythonForm,
+    Stop,
+    assign,
+    define,
+    number,
+    operation,
+    python,
+    result,
+    text_of_module,
+)
+from .cython_body import CythonBody
 from .cython_cell import CythonCell, CythonRoutine
 from .cython_tree import dotted, kind, parse, stop
 from .cython_types import OBJECT
@@ -96,7 +108,7 @@ def write(
 def _form(cell: CythonCell, request: FormRequest) -> PythonForm | NotPython:
     try:
         text = _module(cell, request, checked=False)
-        ast.parse(text)
+        tree = ast.parse(text)
         truncates = cell.truncates
         checked = _module(cell, request, checked=True) if request.inputs else text
         ast.parse(checked)
@@ -108,11 +120,11 @@ def _form(cell: CythonCell, request: FormRequest) -> PythonForm | NotPython:
         return NotPython("is nested too deeply to be written as Python", request.line)
     except _STRANGE:
         return NotPython(_UNREAD, request.line)
-    does = effects(text)
+    does = effects(tree)
     shapes = [count for at, count in enumerate(_array_dimensions(cell, request)) if at not in request.outs]
     vector = ""
     if not (truncates or _NARROW & {*request.inputs}):
-        vector = numpy_text(ast.parse(text), request.name, dimensions=shapes, stacked=bool(request.core))
+        vector = numpy_text(tree, request.name, dimensions=shapes, stacked=bool(request.core))
     return PythonForm(text, checked, vector, request.name, does.pure, does.loops)
 
 
