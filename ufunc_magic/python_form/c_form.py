@@ -57,7 +57,7 @@ def write(
         main = _find(cell, signature, lines)
         source = _module(cell, main, signature, checked=False)
         checked = _module(cell, main, signature, checked=True)
-        for text_of_form in (source, checked):
+        for text_of_form in dict.fromkeys((source, checked)):
             compile(text_of_form, "<python>", "exec")
     except Stop as fault:
         line = lines[min(fault.row, len(lines) - 1)] if fault.row else signature.function.line

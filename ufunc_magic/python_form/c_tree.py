@@ -109,6 +109,7 @@ def _root_name(node: Node) -> str:
     return text_of(node)
 
 
+@functools.lru_cache(maxsize=256)
 def assigned_first(body: Node, name: str) -> bool:
     """Whether ``*name`` is certainly assigned before it is read and before any return.
 
@@ -123,11 +124,12 @@ def assigned_first(body: Node, name: str) -> bool:
                 continue
         if statement.type == "expression_statement":
             inner = children(statement)[0] if children(statement) else None
-            uses = sum(1 for n in walk(statement) if n.type == "identifier" and text_of(n) == name)
             if inner is not None and inner.type == "assignment_expression" and text_of(child(inner, "operator")) == "=":
                 target = text_of(child(inner, "left")).replace(" ", "")
-                if uses == 1 and target in (f"*{name}", f"{name}[0]", name, f"(*{name})"):
-                    return True
+                if target in (f"*{name}", f"{name}[0]", name, f"(*{name})"):
+                    uses = sum(1 for n in walk(statement) if n.type == "identifier" and text_of(n) == name)
+                    if uses == 1:
+                        return True
         if any(
             n.type == "return_statement" or (n.type == "identifier" and text_of(n) == name) for n in walk(statement)
         ):

@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from .value import walk
+
 __all__ = [
     "Effects",
     "accumulated",
@@ -23,7 +25,7 @@ __all__ = [
 
 
 def gives_back(node: ast.stmt) -> bool:
-    return any(isinstance(n, ast.Return) for n in ast.walk(node))
+    return any(isinstance(n, ast.Return) for n in walk(node))
 
 
 def ends(body: Sequence[ast.stmt]) -> bool:
@@ -68,7 +70,7 @@ def alive(lines: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def loaded(node: ast.AST) -> set[str]:
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    return {n.id for n in walk(node) if isinstance(n, ast.Name)}
 
 
 def names_assigned(node: ast.stmt) -> set[str]:
@@ -123,13 +125,13 @@ def accumulated(node: ast.stmt) -> set[str]:
 
 
 def mentions(node: ast.AST, name: str) -> bool:
-    return any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node))
+    return any(isinstance(n, ast.Name) and n.id == name for n in walk(node))
 
 
 def index_count(function: ast.FunctionDef, name: str) -> int:
     """How many indices an array of unknown type is used with."""
     most = 0
-    for node in ast.walk(function):
+    for node in walk(function):
         depth, base = 0, node
         while isinstance(base, ast.Subscript):
             depth += len(base.slice.elts) if isinstance(base.slice, ast.Tuple) else 1
@@ -150,8 +152,10 @@ def without_aliases(tree: ast.Module) -> ast.Module:
 
 
 def _replace(function: ast.FunctionDef) -> None:
+    if not any(isinstance(n, ast.Assign) and isinstance(n.value, ast.Name) for n in function.body):
+        return
     parameters = {arg.arg for arg in function.args.args}
-    stored = [n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    stored = [n.id for n in walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
     aliases: dict[str, str] = {}
     body: list[ast.stmt] = []
     for statement in function.body:
@@ -163,7 +167,7 @@ def _replace(function: ast.FunctionDef) -> None:
             case _:
                 body.append(statement)
     function.body = body or function.body
-    for inner in ast.walk(function):
+    for inner in walk(function):
         if isinstance(inner, ast.Name):
             inner.id = aliases.get(inner.id, inner.id)
 
@@ -204,16 +208,16 @@ def effects(tree: ast.Module) -> Effects:
     """What a module does that holds one function, what it calls, and their constants."""
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     modules: dict[str, str] = {"math": "math", "cmath": "cmath"}
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Import):
             modules |= {a.asname or a.name.partition(".")[0]: a.name for a in node.names}
         elif isinstance(node, ast.ImportFrom):
             modules |= {a.asname or a.name: f"{node.module}.{a.name}" for a in node.names}
     pure = all(name.partition(".")[0] in _MODULES for name in modules.values())
-    inner = {node.name: "" for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    inner = {node.name: "" for node in walk(tree) if isinstance(node, ast.FunctionDef)}
     known = {**modules, **inner}
-    structures = any(isinstance(node, ast.Name) and node.id == "SimpleNamespace" for node in ast.walk(tree))
-    pure = pure and all(_harmless(node, known, structures) for node in ast.walk(tree))
+    structures = any(isinstance(node, ast.Name) and node.id == "SimpleNamespace" for node in walk(tree))
+    pure = pure and all(_harmless(node, known, structures) for node in walk(tree))
     return Effects(pure, _loops(functions))
 
 
@@ -253,7 +257,7 @@ _LOOPS = (ast.For, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.Gener
 def _loops(functions: dict[str, ast.FunctionDef]) -> bool:
     calls: dict[str, set[str]] = {}
     for name, function in functions.items():
-        nodes = list(ast.walk(function))
+        nodes = list(walk(function))
         if any(isinstance(node, _LOOPS) for node in nodes):
             return True
         calls[name] = {node.id for node in nodes if isinstance(node, ast.Name) and node.id in functions}

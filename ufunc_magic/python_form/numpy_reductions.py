@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from .dataflow import accumulated, assigned, is_name
 from .numpy_values import ArrayValues, Loop, NoVector, Val, called, chained
+from .value import spelled
 
 __all__ = ["Reductions"]
 
@@ -70,7 +71,7 @@ class Reductions(ArrayValues):
         if isinstance(node, ast.Name) and self.dimensions.get(node.id) == 1 and node.id not in self.blank:
             length = self.extent(node.id, 0).node
             return Loop(variable, length=length), Val(node, axes=(variable,), batch=True, stored=((variable,), node))
-        if not (isinstance(node, ast.Call) and ast.unparse(node.func) == "range") or len(node.args) > 2:
+        if not (isinstance(node, ast.Call) and spelled(node.func) == "range") or len(node.args) > 2:
             raise NoVector
         start, stop = 0, node.args[-1]
         if len(node.args) == 2:
@@ -127,7 +128,7 @@ class Reductions(ArrayValues):
                 self._accumulate(name, op, right, guard)
                 return
             case ast.Call(func=ast.Name(id="min" | "max" as word), args=[first, second]) if name in self.hidden:
-                names = [ast.unparse(first), ast.unparse(second)]
+                names = [spelled(first), spelled(second)]
                 if guard is not None or name not in names:
                     raise NoVector
                 self._reduced_extreme(name, word, second if names[0] == name else first)
@@ -252,7 +253,7 @@ class Reductions(ArrayValues):
         last = next(
             (n for n in reversed(self.lines) if isinstance(n, ast.Assign) and is_name(n.targets[0], name)), None
         )
-        if last is None or len(indices) != 1 or ast.unparse(indices[0]) != self.loops[0].variable:
+        if last is None or len(indices) != 1 or spelled(indices[0]) != self.loops[0].variable:
             return False
         return ast.unparse(last.value) in (f"{array}[0]", f"{array}[..., 0]")
 
@@ -261,7 +262,7 @@ class Reductions(ArrayValues):
     def _store(self, target: ast.Subscript, value: ast.expr, guard: Val | None, op: ast.operator | None) -> None:
         """``out[i] = e``."""
         name, indices = chained(target)
-        axes = tuple(ast.unparse(i) for i in indices)
+        axes = tuple(spelled(i) for i in indices)
         open_ = tuple(one.variable for one in self.loops)
         if axes != open_[: len(axes)] or not all(one.whole for one in self.loops[: len(axes)]):
             raise NoVector

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from .c_arithmetic import CType
+from .value import spelled
 
 __all__ = ["ArrayValues", "FunctionTypes", "Loop", "NoVector", "Val", "called", "chained", "result_range"]
 
@@ -407,7 +408,7 @@ class ArrayValues:
     # -- calls ------------------------------------------------------------------------------------
 
     def _call(self, func: ast.expr, args: Sequence[ast.expr], *, loose: bool) -> Val:
-        name = ast.unparse(func)
+        name = spelled(func)
         if name in self.functions:  # the cell's, whatever Python has under that name
             return self._own_call(name, [self.value(a) for a in args])
         match name, args:
@@ -560,7 +561,7 @@ class ArrayValues:
         return Val(node, size=True, type=_NUMBER if self.types else None, high=_INT.high)
 
     def _attribute(self, node: ast.Attribute) -> Val:
-        text = ast.unparse(node)
+        text = spelled(node)
         if text in _CONSTANTS or text in ("np.pi", "np.e", "np.inf", "np.nan"):
             return Val(ast.parse(_CONSTANTS.get(text, text), mode="eval").body, constant=True, type=_REAL)
         if node.attr in ("real", "imag"):
@@ -581,7 +582,7 @@ class ArrayValues:
             raise NoVector
         filled = self.values.get(name)
         if filled is not None and filled.axes:
-            if [ast.unparse(i) for i in indices] != list(filled.axes):
+            if [spelled(i) for i in indices] != list(filled.axes):
                 raise NoVector
             return filled
         items = [self._index(index) for index in indices]

@@ -15,6 +15,7 @@ from .dataflow import alive, ends, gives_back, index_count, loaded, names_assign
 from .math_names import HELPERS
 from .numpy_reductions import Reductions
 from .numpy_values import ArrayValues, FunctionTypes, NoVector, Val
+from .value import define, unparse, walk
 
 __all__ = ["FunctionTypes", "numpy_text"]
 
@@ -94,12 +95,8 @@ def _module(
     for constant in reversed(head):
         if names_assigned(constant) & used:
             used |= loaded(constant.value)
-            lines.insert(0, _unparsed(constant))
-    return "\n\n\n".join([*(["\n".join(lines)] if lines else []), *map(_unparsed, blocks)]) + "\n"
-
-
-def _unparsed(node: ast.stmt) -> str:
-    return ast.unparse(ast.fix_missing_locations(node))
+            lines.insert(0, unparse(constant))
+    return "\n\n\n".join([*(["\n".join(lines)] if lines else []), *map(unparse, blocks)]) + "\n"
 
 
 def _order(name: str, functions: Mapping[str, ast.FunctionDef], above: tuple[str, ...]) -> list[str]:
@@ -107,7 +104,7 @@ def _order(name: str, functions: Mapping[str, ast.FunctionDef], above: tuple[str
     if name in above:  # np.where calculates both branches: a recursion would never end
         raise NoVector
     order: list[str] = []
-    for node in ast.walk(functions[name]):
+    for node in walk(functions[name]):
         if isinstance(node, ast.Name) and node.id in functions:
             order += [n for n in _order(node.id, functions, (*above, name)) if n not in order]
     return [*order, name]
@@ -145,12 +142,8 @@ class _Function(Reductions):
             nodes = [e.node for e in results]
             last = [ast.Return(nodes[0] if len(nodes) == 1 else ast.Tuple(nodes))]
         body = [*alive([*self.lines, *last])]
-        args = ast.arguments(
-            [], [ast.arg(a.arg) for a in self.node.args.args], None, [], [], None, self.node.args.defaults
-        )
-        function = ast.FunctionDef(self.node.name, args, body, [], None)
-        if hasattr(function, "type_params"):
-            function.type_params = []
+        function = define(self.node.name, [a.arg for a in self.node.args.args], body)
+        function.args.defaults = self.node.args.defaults
         return function
 
     def returned(self, body: Sequence[ast.stmt], *, branch: bool) -> list[Val]:
@@ -219,7 +212,7 @@ class _Function(Reductions):
         return result
 
     def _fresh(self, name: str) -> str:
-        used = {n.id for n in ast.walk(self.node) if isinstance(n, ast.Name)}.union(*map(loaded, self.lines))
+        used = {n.id for n in walk(self.node) if isinstance(n, ast.Name)}.union(*map(loaded, self.lines))
         number = next(n for n in range(1, 1000) if (f"{name}{n}" if n > 1 else name) not in used)
         return f"{name}{number}" if number > 1 else name
 
@@ -250,7 +243,7 @@ class _Function(Reductions):
             if one is None or one.zeros:
                 raise NoVector
             chosen[name] = self.where(test, yes or one, no or one)
-        read = {n.id for e in chosen.values() for n in ast.walk(e.node) if isinstance(n, ast.Name)}
+        read = {n.id for e in chosen.values() for n in walk(e.node) if isinstance(n, ast.Name)}
         if len(names) > 1 and not branch and read & set(names):
             targets: list[ast.expr] = [ast.Name(n) for n in names]
             self.lines.append(ast.Assign([ast.Tuple(targets)], ast.Tuple([e.node for e in chosen.values()])))
