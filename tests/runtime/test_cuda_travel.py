@@ -20,6 +20,7 @@ from ufunc_magic import __main__ as shell
 from ufunc_magic.model.object_code import FunctionCode, ObjectCode, unpack
 from ufunc_magic.runtime import device
 from ufunc_magic.runtime.device import kernel_source as source
+from ufunc_magic.runtime.pickling import carry
 from ufunc_magic.runtime.registry import Build, LoadedObject
 from ufunc_magic.toolchain import nvrtc
 
@@ -128,6 +129,17 @@ def test_shims_keep_the_names_that_the_carried_code_has() -> None:
     bare = here.portable(source=False)
     assert nvrtc.prefix(bare) == names
     assert nvrtc.ltoir(bare, "sm_90") == b"code"
+
+
+def test_what_was_made_for_a_cell_since_travels_from_then_on() -> None:
+    made = um.compile_cuda("__device__ float half_of(float x) { return x / 2; }", device="cpu")
+    before = pickle.dumps(made.half_of)
+    carry(made.object_code, arch="compute_75", ltoir="TFRP")
+    assert b"TFRP" not in before
+    assert b"TFRP" in pickle.dumps(made.half_of)
+    sent = [um.dumps(made.half_of), um.dumps(made.half_of, source=False)]
+    assert [unpack(data)[0].device["ltoir"] for data in sent] == ["TFRP", "TFRP"]
+    assert "TFRP" not in made.object_code.device.values()
 
 
 @pytest.mark.nvrtc

@@ -28,7 +28,7 @@ from .cffi_function import PlainFunction
 from .numpy_ufunc import make_ufunc
 
 
-class Sandbox(Protocol):
+class RemoteLoops(Protocol):
     """Another process that runs the loops of one object."""
 
     def loops(self, code: FunctionCode) -> tuple[dict[int, int], dict[int, int]]:
@@ -50,7 +50,7 @@ class LoadedObject:
     module : module or None
         The extension module that the code is.
     functions : dict
-    sandbox : Sandbox or None
+    sandbox : RemoteLoops or None
         Where its loops run with ``--sandbox``.
     report_data : ReportData
         What its cell's report is made of; empty for code that came from elsewhere.
@@ -64,7 +64,7 @@ class LoadedObject:
     library: loader.Library | relocatable.Opened | None = field(default=None, repr=False)
     module: ModuleType | None = field(default=None, repr=False)
     functions: dict[str, Any] = field(default_factory=dict, repr=False)
-    sandbox: Sandbox | None = field(default=None, repr=False)
+    sandbox: RemoteLoops | None = field(default=None, repr=False)
     report_data: ReportData = field(default_factory=ReportData, repr=False)
     device: Mapping[str, Any] = field(init=False, repr=False)
     payload: tuple[bytes, ObjectCode, bytes] | None = field(default=None, init=False, repr=False)
@@ -199,10 +199,10 @@ def _identity(object_code: ObjectCode) -> str:
     return store.key([object_code.code_digest, object_code.source, repr(sorted(object_code.options.items()))])
 
 
-_sandbox: Callable[[ObjectCode, int], Sandbox] | None = None
+_sandbox: Callable[[ObjectCode, int], RemoteLoops] | None = None
 
 
-def sandbox_with(make: Callable[[ObjectCode, int], Sandbox]) -> None:
+def sandbox_with(make: Callable[[ObjectCode, int], RemoteLoops]) -> None:
     """Say what makes sandboxes, from object code and the address of ``__ufm_remote_loop``: this room has none."""
     global _sandbox
     _sandbox = make
