@@ -22,7 +22,19 @@ from typing import Any
 
 from ..render import Agreement, Kind, Row, agrees
 
-__all__ = ["CLOCK", "Call", "Clock", "Entry", "Stopped", "Timing", "affordable", "faster", "judged", "measure", "once"]
+__all__ = [
+    "CLOCK",
+    "Call",
+    "Clock",
+    "Stopped",
+    "TimedCall",
+    "Timing",
+    "affordable",
+    "faster",
+    "judged",
+    "measure",
+    "once",
+]
 
 Clock = Callable[[], float]
 
@@ -253,7 +265,7 @@ def affordable(run: Callable[[int], object], *, most: int, seconds: float, clock
 
 
 @dataclass(frozen=True, eq=False)
-class Entry:
+class TimedCall:
     """A row before it is timed: ``call`` computes ``measured`` of the elements and moves ``nbytes``, 0 to
     leave the bandwidth out."""
 
@@ -268,7 +280,7 @@ class Entry:
 
 
 def judged(
-    entries: Sequence[Entry],
+    entries: Sequence[TimedCall],
     timings: Sequence[Timing],
     *,
     elements: int,
