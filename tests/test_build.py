@@ -128,3 +128,18 @@ def test_ufunc_outlives_its_build() -> None:
     f = um.compile_c("double f(double x) { return x + 7; }").f
     gc.collect()
     assert f(np.ones(1000)).sum() == 8000
+
+
+def test_what_goes_wrong_over_sizes_is_a_note_beside_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ufunc_magic import pipeline
+    from ufunc_magic.bench import cell_report
+    from ufunc_magic.model import ComparisonError, Options
+
+    def fails(*_: object, **__: object) -> None:
+        raise ComparisonError("a rival gave up")
+
+    monkeypatch.setattr(cell_report, "compare", fails)
+    build = um.compile_c("double over_sizes(double x) { return x + 1; }")
+    report = pipeline.report(build, options=Options(sizes="10:100"))
+    assert [comparison.name for comparison in report.comparisons] == ["over_sizes"]
+    assert [note for note in report.notes if "a rival gave up" in note] != []

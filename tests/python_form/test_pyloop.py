@@ -350,7 +350,8 @@ def test_timed_python_agrees_with_compiled_c_where_python_gives_a_number(case: C
 
 
 VECTORS = (
-    "logit quotient halves domain hypotenuse constants branches clamp both sincos2 perhaps extremes hash wide".split()
+    "logit quotient halves domain hypotenuse constants branches clamp both sincos2 perhaps extremes hash wide narrow bits "
+    "mixes unsigned_divides truncates".split()
 )
 
 
@@ -745,3 +746,9 @@ def test_numpys_numbers_are_cs(words: str, c: str, vector: str) -> None:
     code = f"{spelled[words[-1]]} f({spelled[left]} a, {spelled[right]} b) {{ {c} }}"
     made = written(Case("f", f"{left} {right} -> {words[-1]}", code))
     assert made.vector.rstrip().rpartition("\n")[2].strip() == vector
+
+
+def test_what_a_later_statement_changes_is_put_aside_for_an_early_return() -> None:
+    made = written(Case("f", "d -> d", "double f(double x) { if (x < 0) return -x; x = x*x; return x; }"))
+    values = np.array([-2.0, 3.0])
+    assert function(made, "vector")(values).tolist() == [2.0, 9.0]

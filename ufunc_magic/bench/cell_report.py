@@ -17,7 +17,7 @@ from ..render import BoundPlain, BoundUfunc, Comparison, Report, Row
 from ..runtime import Build, device, letters
 from ..toolchain import nvrtc
 from .agreement import agreement
-from .candidates import CandidateLike, evaluated
+from .candidates import Candidate, CandidateLike, evaluated
 from .comparing import BUDGET_OF_SIZES, Progress, compare
 from .expectation import FAULTS, columns, survivors
 from .machine import bandwidth
@@ -145,7 +145,8 @@ class _Cell:
         for code in timed:
             share = 1 / len(timed)
             try:
-                comparisons.append(self.table(code, reference, share=share))
+                others = self.rivals(code)
+                comparisons.append(self.table(code, reference, others, share=share))
             except UfuncMagicError as fault:
                 notes.append(f"{code.name} was not timed: {fault.message} {fault.remedy}".rstrip())
                 continue
@@ -153,10 +154,26 @@ class _Cell:
                 notes.append(f"{code.name} was not timed, because it fails on sample inputs: {_one_line(fault)}")
                 continue
             if self.sizes and code.kind == "ufunc" and not code.core:
-                comparisons.append(self.over_sizes(code, share=share))
+                try:
+                    comparisons.append(self.over_sizes(code, others, share=share))
+                except (UfuncMagicError, *FAULTS) as fault:
+                    notes.append(f"{code.name} was not timed over sizes: {_one_line(fault)}")
         return comparisons, notes
 
-    def table(self, code: CellFunction, reference: Callable[..., Any] | None, *, share: float) -> Comparison:
+    def rivals(self, code: CellFunction) -> tuple[Sequence[Candidate], Sequence[str]]:
+        """What ``--vs`` names, made once for all tables of a function, and why some are missing."""
+        if code.kind != "ufunc":
+            return (), ()
+        return rivals(code, self.options.vs, compile_cython=self.compile_cython)
+
+    def table(
+        self,
+        code: CellFunction,
+        reference: Callable[..., Any] | None,
+        rivals: tuple[Sequence[Candidate], Sequence[str]],
+        *,
+        share: float,
+    ) -> Comparison:
         """One function beside the others, at one size."""
         options, object_code = self.options, self.build.object_code
         try:
@@ -175,9 +192,8 @@ class _Cell:
             size=options.size,
             budget=BUDGET * share,
         )
-        missing: tuple[str, ...] = ()
+        others, missing = rivals
         if code.kind == "ufunc":
-            others, missing = rivals(code, options.vs, compile_cython=self.compile_cython)
             function, label, gpu = _places(self.build[code.name], object_code)
             request = replace(
                 request,
@@ -209,10 +225,12 @@ class _Cell:
             missing = (*missing, f"no Python form: it {code.python_reason}{hint}")
         return replace(comparison, notes=(*comparison.notes, *missing))
 
-    def over_sizes(self, code: CellFunction, *, share: float) -> Comparison:
+    def over_sizes(
+        self, code: CellFunction, rivals: tuple[Sequence[Candidate], Sequence[str]], *, share: float
+    ) -> Comparison:
         """A ufunc and its rivals over sizes; without ``--vs`` its NumPy expression."""
         function = _places(self.build[code.name], self.build.object_code)[0]
-        others, notes = rivals(code, self.options.vs, compile_cython=self.compile_cython)
+        others, notes = rivals
         python = forms(code)
         checked = python.checked or python.python
 

@@ -43,7 +43,7 @@ def read(
     if preprocess is None or not _needs_preprocessor(unit, source, known=known):
         return unit, source
     text = preprocess()
-    return c.parse_preprocessed(text, cell_name=name, cell_text=source, cplus=cplus), text
+    return c.parse_preprocessed(text, cell_name=name, cell_text=source, cplus=cplus, typed=unit), text
 
 
 def preprocessed(tool: toolchain.Toolchain, source: str, *, name: str, flags: Sequence[str], before: str = "") -> str:

@@ -11,8 +11,8 @@ from .arithmetic_expressions import array, zero
 from .c_arithmetic import VOID, CType
 from .c_cell import CCell, CDeclaration, CRoutine, python_name
 from .c_tree import bare, changed, child, children, declared_name, stop, text_of, walk
-from .c_values import Expressions, Lines
-from .value import Expr, Variable, assign, call, negation, number, operation, result
+from .c_values import Expressions
+from .value import Expr, Lines, Variable, assign, call, negation, number, operation, result
 
 if TYPE_CHECKING:
     from tree_sitter import Node

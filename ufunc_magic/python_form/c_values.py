@@ -16,6 +16,7 @@ from .c_tree import bare, brief, child, children, stop, text_of, walk
 from .math_names import CONSTANTS, LITERALS, Known, known
 from .value import (
     Expr,
+    Lines,
     Stop,
     Variable,
     assign,
@@ -30,9 +31,7 @@ from .value import (
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-__all__ = ["Expressions", "Lines", "evaluate"]
-
-Lines = list[ast.stmt]
+__all__ = ["Expressions", "evaluate"]
 
 #: Elements of a table that is still written out.
 LARGEST = 4096

@@ -14,67 +14,21 @@ from .c_arithmetic import float32
 
 __all__ = ["namespace"]
 
-_POLES: dict[str, Callable[..., float]] = {
-    "log": lambda x: -math.inf if x == 0 else math.nan,
-    "log2": lambda x: -math.inf if x == 0 else math.nan,
-    "log10": lambda x: -math.inf if x == 0 else math.nan,
-    "log1p": lambda x: -math.inf if x == -1 else math.nan,
-    "atanh": lambda x: math.copysign(math.inf, x) if abs(x) == 1 else math.nan,
-    "gamma": lambda x: math.copysign(math.inf, x) if x == 0 else math.nan,
-    "lgamma": lambda x: math.inf,
-    "pow": lambda x, y: _signed_power(math.inf, x, y) if x == 0 else math.nan,
-    "floor": lambda x: x,
-    "ceil": lambda x: x,
-    "trunc": lambda x: x,
-}
 
-
-_OVERFLOWS: dict[str, Callable[..., float]] = {
-    "sinh": lambda x: math.copysign(math.inf, x),
-    "ldexp": lambda x, n: math.copysign(math.inf, x) if n > 0 else math.copysign(0.0, x),
-    "pow": lambda x, y: _signed_power(math.inf, x, y),
-    "floor": lambda x: x,
-    "ceil": lambda x: x,
-    "trunc": lambda x: x,
-}
-
-
-def _signed_power(size: float, x: float, y: float) -> float:
-    return -size if math.copysign(1.0, x) < 0 and math.fmod(y, 2.0) in (1.0, -1.0) else size
-
-
-def _nan(*_: float) -> float:
-    return math.nan
-
-
-def _inf(*_: float) -> float:
-    return math.inf
-
-
-def _annex_f(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    pole = _POLES.get(name, _nan)
-    overflow = _OVERFLOWS.get(name, _inf)
+def _never_raising(name: str, function: Callable[..., Any], kind: type) -> Callable[..., Any]:
+    """``function`` with C's answer, which is NumPy's, where Python raises."""
+    other = getattr(np, {"pow": "power"}.get(name, name), None) or getattr(np, f"arc{name[1:]}", None)
 
     def same(*values: Any) -> Any:
         try:
             return function(*values)
-        except ValueError:
-            return pole(*values)
-        except OverflowError:
-            return overflow(*values)
-
-    return same
-
-
-def _numpy_complex(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    other = getattr(np, name.replace("a", "arc", 1) if name.startswith("a") else name, None)
-
-    def same(z: complex) -> complex:
-        try:
-            return complex(function(z))
-        except (ValueError, OverflowError):
+        except (ValueError, OverflowError) as error:
+            if name in ("gamma", "lgamma"):  # NumPy has none
+                if name == "gamma" and values[0] == 0:
+                    return math.copysign(math.inf, values[0])
+                return math.nan if name == "gamma" and isinstance(error, ValueError) else math.inf
             with np.errstate(all="ignore"):
-                return complex(other(complex(z))) if other is not None else complex(math.nan, math.nan)
+                return kind(other(*(v if name == "ldexp" else kind(v) for v in values))) if other else math.nan
 
     return same
 
@@ -159,14 +113,14 @@ def _whole(name: str, function: Callable[[float], float]) -> Callable[[float], f
 _VERIFY: dict[str, object] = {
     "math": SimpleNamespace(
         **{
-            name: _annex_f(name, value) if callable(value) else value
+            name: _never_raising(name, value, float) if callable(value) else value
             for name, value in vars(math).items()
             if not name.startswith("_")
         }
     ),
     "cmath": SimpleNamespace(
         **{
-            name: _numpy_complex(name, getattr(cmath, name))
+            name: _never_raising(name, getattr(cmath, name), complex)
             for name in "exp log sqrt sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh".split()
         },
         phase=lambda z: math.atan2(z.imag, z.real),
@@ -190,7 +144,7 @@ _VERIFY: dict[str, object] = {
 
 
 def namespace(kind: Literal["timing", "verify", "vector"]) -> dict[str, object]:
-    """Fresh globals in which to execute a ``PyLoop``'s text.
+    """Fresh globals in which to execute a form's text.
 
     Parameters
     ----------

@@ -14,6 +14,7 @@ from .c_arithmetic import CType
 __all__ = [
     "OPERATORS",
     "Expr",
+    "Lines",
     "NotPython",
     "PythonForm",
     "Spelled",
@@ -27,7 +28,6 @@ __all__ = [
     "operation",
     "python",
     "result",
-    "statement",
     "text_of_module",
     "tuple_of",
 ]
@@ -135,6 +135,8 @@ class Variable:
         return Expr(ast.Name(self.name), self.type, low=self.low, high=self.high, truth=self.type.kind == "b")
 
 
+Lines = list[ast.stmt]
+
 # -- nodes --------------------------------------------------------------------------------------
 
 Part = Expr | ast.expr | str | int | float | complex
@@ -229,12 +231,7 @@ def tuple_of(parts: Iterable[Part]) -> ast.expr:
 
 def python(template: str, *parts: Part) -> ast.expr:
     """The expression that ``template`` spells, its ``{0}``, ``{1}`` (or ``{}``) replaced by ``parts``."""
-    return _filled(_template(template, "eval", len(parts)).body, [_node(p) for p in parts])  # type: ignore[no-any-return]
-
-
-def statement(template: str, *parts: Part) -> ast.stmt:
-    """The statement that ``template`` spells, its ``{0}``, ``{1}`` (or ``{}``) replaced by ``parts``."""
-    return _filled(_template(template, "exec", len(parts)).body[0], [_node(p) for p in parts])  # type: ignore[no-any-return]
+    return _filled(_template(template, len(parts)), [_node(p) for p in parts])  # type: ignore[no-any-return]
 
 
 def assign(target: Part, value: Part) -> ast.stmt:
@@ -254,8 +251,8 @@ def define(name: str, parameters: Sequence[str], body: Sequence[ast.stmt]) -> as
 
 
 @functools.lru_cache(maxsize=512)
-def _template(text: str, mode: str, count: int) -> Any:
-    return ast.parse(text.format(*(f"__{position}" for position in range(count))) if count else text, mode=mode)
+def _template(text: str, count: int) -> ast.expr:
+    return ast.parse(text.format(*(f"__{position}" for position in range(count))) if count else text, mode="eval").body
 
 
 def _filled(node: Any, parts: Sequence[ast.expr]) -> Any:

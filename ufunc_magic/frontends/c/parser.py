@@ -45,7 +45,9 @@ def parse(text: str, *, cplus: bool = False) -> Unit:
     return _unit(c_text.read(text, cplus=cplus), types=declarations.DeclaredTypes(cplus), origin=_as_is)
 
 
-def parse_preprocessed(text: str, *, cell_name: str, cell_text: str, cplus: bool = False) -> Unit:
+def parse_preprocessed(
+    text: str, *, cell_name: str, cell_text: str, cplus: bool = False, typed: Unit | None = None
+) -> Unit:
     """Read a cell through the preprocessor's output (``cc -E``, line markers kept).
 
     Parameters
@@ -57,6 +59,8 @@ def parse_preprocessed(text: str, *, cell_name: str, cell_text: str, cplus: bool
     cell_text : str
         The cell as typed, for what the preprocessor drops: comments, macros, includes.
     cplus : bool
+    typed : Unit
+        What `parse` made of the cell as typed; it is parsed here if omitted.
 
     Returns
     -------
@@ -77,7 +81,7 @@ def parse_preprocessed(text: str, *, cell_name: str, cell_text: str, cplus: bool
 
     unit = _unit(c_text.read(own, cplus=cplus), types=types, origin=origin)
     typed_text = c_text.read(cell_text, cplus=cplus)
-    typed = _unit(typed_text, types=declarations.DeclaredTypes(cplus), origin=_as_is)
+    typed = typed or _unit(typed_text, types=declarations.DeclaredTypes(cplus), origin=_as_is)
     return replace(
         unit,
         functions=tuple(_as_typed(function, typed, typed_text) for function in unit.functions),

@@ -21,12 +21,12 @@ __all__ = [
     "EncodedString",
     "Errors",
     "ExprNodes",
+    "FusedCFuncDefNode",
     "Main",
     "Nodes",
     "Options",
     "Pipeline",
     "PyrexTypes",
-    "TreeVisitor",
     "unknown_cython",
     "version",
     "watermark",
@@ -46,10 +46,10 @@ def unknown_cython(what: object) -> ToolchainError:
 try:
     import Cython
     from Cython.Compiler import Errors, ExprNodes, Main, Nodes, Options, Pipeline, PyrexTypes
+    from Cython.Compiler.FusedNode import FusedCFuncDefNode
     from Cython.Compiler.ParseTreeTransforms import AnalyseExpressionsTransform
     from Cython.Compiler.StringEncoding import EncodedString
     from Cython.Compiler.Version import version, watermark
-    from Cython.Compiler.Visitor import TreeVisitor
 except ImportError as error:
     raise unknown_cython(error) from error
 

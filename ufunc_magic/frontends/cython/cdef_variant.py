@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ._private import EncodedString, ExprNodes, Nodes, PyrexTypes, TreeVisitor
+from ._private import EncodedString, ExprNodes, FusedCFuncDefNode, Nodes, PyrexTypes
 from .cython_function import CellText
 
 __all__ = ["PREFIX", "Variants", "is_number"]
@@ -75,22 +75,19 @@ class Variants:
 
     def note_returns(self, tree: Any) -> Any:
         """A stage of Cython's pipeline, behind the analysis."""
-        definitions = _Definitions()
-        definitions.visit(tree)
-        self.definitions = definitions.nodes
+        self.definitions = _definitions(tree)
         for name in self._numeric:
             node = self.definitions.get(name)
             if node is None or any(arg.type.is_fused for arg in node.args):
                 continue
             if not all(is_number(arg.type) or arg.type.is_memoryviewslice for arg in node.args):
                 continue
-            values = _Returns()
-            values.visitchildren(node, ["body"])
-            if not values.types and self.text.annotation(node.pos[1]):
+            types = _return_types(node)
+            if not types and self.text.annotation(node.pos[1]):
                 self.returned[name] = PyrexTypes.c_void_type
-            if not values.types or None in values.types or not node.body.is_terminator:
+            if not types or None in types or not node.body.is_terminator:
                 continue
-            joined = functools.reduce(PyrexTypes.spanning_type, values.types)
+            joined = functools.reduce(PyrexTypes.spanning_type, types)
             if is_number(joined):
                 self.returned[name] = joined
         return tree
@@ -165,17 +162,26 @@ def _is_directive(decorator: Any) -> bool:
     return own and decorator.attribute not in ("cfunc", "ccall", "ufunc", "returns", "locals", "exceptval")
 
 
-class _Returns(TreeVisitor):  # type: ignore[misc]
-    """Types of the values that one function returns; None among them stands for what is no C number."""
+def _walk(node: Any, closed: tuple[type, ...] = ()) -> Iterator[Any]:
+    """A node and all below it, but not what is below nodes of the types ``closed``."""
+    yield node
+    if isinstance(node, closed):
+        return
+    for name in node.child_attrs or ():
+        child = getattr(node, name)
+        for each in child if isinstance(child, list) else [child] if child is not None else []:
+            yield from _walk(each, closed)
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.types: list[Any] = []
 
-    def visit_Node(self, node: Any) -> None:
-        self.visitchildren(node)
-
-    def visit_ReturnStatNode(self, node: Any) -> None:
+def _return_types(function: Any) -> list[Any]:
+    """Types of the values that a function returns; None among them stands for what is no C number."""
+    types: list[Any] = []
+    # What an inner function returns is its own.
+    for node in _walk(function.body, (Nodes.FuncDefNode, ExprNodes.LambdaNode, ExprNodes.GeneratorExpressionNode)):
+        if isinstance(node, ExprNodes.YieldExprNode):
+            types.append(None)
+        if not isinstance(node, Nodes.ReturnStatNode):
+            continue
         value = node.value
         while isinstance(value, ExprNodes.CoerceToTempNode | ExprNodes.TypecastNode) and value.type.is_pyobject:
             value = getattr(value, "arg", None) or value.operand
@@ -188,40 +194,21 @@ class _Returns(TreeVisitor):  # type: ignore[misc]
             kind = PyrexTypes.c_double_type
         if kind is PyrexTypes.soft_complex_type:  # x ** 0.5: a double, or TypeError where it is complex
             kind = PyrexTypes.c_double_type
-        self.types.append(kind if kind is not None and is_number(kind) else None)
-
-    def visit_FuncDefNode(self, node: Any) -> None:
-        """What an inner function returns is its own."""
-
-    visit_LambdaNode = visit_GeneratorExpressionNode = visit_FuncDefNode
-
-    def visit_YieldExprNode(self, node: Any) -> None:
-        self.types.append(None)
+        types.append(kind if kind is not None and is_number(kind) else None)
+    return types
 
 
-class _Definitions(TreeVisitor):  # type: ignore[misc]
-    """The module's def functions, after analysis."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.nodes: dict[str, Any] = {}
-
-    def visit_Node(self, node: Any) -> None:
-        self.visitchildren(node)
-
-    def visit_DefNode(self, node: Any) -> None:
-        if not node.entry.scope.is_c_class_scope and not node.is_generator:
-            self.nodes[node.name] = node
-
-    def visit_FusedCFuncDefNode(self, node: Any) -> None:
-        """Of a ``def`` with fused types the function as written, not its dispatcher and copies."""
-        if isinstance(node.node, Nodes.DefNode):
-            self.nodes[node.node.name] = node.node
-
-    def visit_CFuncDefNode(self, node: Any) -> None:
-        """Its wrapper is no function of the user's."""
-
-    visit_ClassDefNode = visit_LambdaNode = visit_CFuncDefNode
+def _definitions(tree: Any) -> dict[str, Any]:
+    """The module's def functions by name, after the analysis."""
+    closed = (Nodes.FuncDefNode, FusedCFuncDefNode, Nodes.ClassDefNode, ExprNodes.LambdaNode)
+    definitions = {}
+    for node in _walk(tree, closed):
+        if isinstance(node, FusedCFuncDefNode):  # the function as written, not its dispatcher and specialisations
+            if isinstance(node.node, Nodes.DefNode):
+                definitions[node.node.name] = node.node
+        elif isinstance(node, Nodes.DefNode) and not node.entry.scope.is_c_class_scope and not node.is_generator:
+            definitions[node.name] = node
+    return definitions
 
 
 # ------------------------------------------------------------------------ a guess, before the analysis
@@ -234,49 +221,28 @@ _MATH = frozenset(
 )
 
 
-class _Body(TreeVisitor):  # type: ignore[misc]
-    """Declared locals, what is assigned to the others, and the values returned."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.declared: dict[str, Any] = {}
-        self.assigned: dict[str, list[Any]] = {}
-        self.returned: list[Any] = []
-
-    def visit_Node(self, node: Any) -> None:
-        self.visitchildren(node)
-
-    def visit_CVarDefNode(self, node: Any) -> None:
-        for declarator in node.declarators:
-            if isinstance(declarator, Nodes.CNameDeclaratorNode):
-                self.declared[declarator.name] = _declared(node.base_type)
-
-    def visit_SingleAssignmentNode(self, node: Any) -> None:
-        if isinstance(node.lhs, ExprNodes.NameNode):
-            self.assigned.setdefault(node.lhs.name, []).append(node.rhs)
-
-    def visit_InPlaceAssignmentNode(self, node: Any) -> None:
-        if isinstance(node.lhs, ExprNodes.NameNode):
-            self.assigned.setdefault(node.lhs.name, []).append(node)
-
-    def visit_ForInStatNode(self, node: Any) -> None:
-        if isinstance(node.target, ExprNodes.NameNode):
-            self.declared.setdefault(node.target.name, _LONG)
-        self.visitchildren(node, ["body", "else_clause"])
-
-    def visit_ReturnStatNode(self, node: Any) -> None:
-        self.returned.append(node.value)
-
-
 def _guess(node: Any, tree: Any, *, void: bool) -> Any:
     """The type that the ``def`` of ``node`` returns, as a Cython type, or None where the text does not say it.
 
     With ``void``, one that returns nothing returns C's void.
     """
     functions = _c_functions(tree)
-    body = _Body()
-    body.visit(node.body)
-    names = {a.declarator.declared_name(): _declared(a.base_type) for a in node.args} | body.declared
+    names = {a.declarator.declared_name(): _declared(a.base_type) for a in node.args}
+    assigned: dict[str, list[Any]] = {}
+    returned: list[Any] = []
+    for part in _walk(node.body):
+        match part:
+            case Nodes.CVarDefNode():
+                declarators = [d for d in part.declarators if isinstance(d, Nodes.CNameDeclaratorNode)]
+                names.update((d.name, _declared(part.base_type)) for d in declarators)
+            case Nodes.SingleAssignmentNode(lhs=ExprNodes.NameNode()):
+                assigned.setdefault(part.lhs.name, []).append(part.rhs)
+            case Nodes.InPlaceAssignmentNode(lhs=ExprNodes.NameNode()):
+                assigned.setdefault(part.lhs.name, []).append(part)
+            case Nodes.ForInStatNode(target=ExprNodes.NameNode()):
+                names.setdefault(part.target.name, _LONG)
+            case Nodes.ReturnStatNode():
+                returned.append(part.value)
     pending: set[str] = set()
 
     def of(value: Any) -> Any:
@@ -312,17 +278,17 @@ def _guess(node: Any, tree: Any, *, void: bool) -> Any:
     def named(name: str) -> Any:
         if name in names:
             return names[name]
-        if name in pending or name not in body.assigned:
+        if name in pending or name not in assigned:
             return None
         pending.add(name)
         # What comes back to the name itself says nothing new.
-        types = [t for t in map(of, body.assigned[name]) if t is not None]
+        types = [t for t in map(of, assigned[name]) if t is not None]
         pending.discard(name)
         return _joined(types)
 
-    if void and not any(body.returned):
+    if void and not any(returned):
         return PyrexTypes.c_void_type
-    return _joined([of(value) for value in body.returned if value is not None] or [None])
+    return _joined([of(value) for value in returned if value is not None] or [None])
 
 
 def _declared(base: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Numba's names that bear no promise, each in one function; tried with numba 0.61.2 and 0.68.1.
+"""Numba's names that bear no promise, each in one function; tried with numba 0.61.2, 0.62.1 and 0.68.1.
 
 Where a version lacks one, `numba_extension.install` warns that its functions cannot call ufuncs of cells, and
 `from_numba` raises ToolchainError.

@@ -9,16 +9,14 @@ from typing import Any
 
 from ..arithmetic_expressions import constant, zero
 from ..c_arithmetic import INT, CType, usual
-from ..value import OPERATORS, Expr, Stop, Variable, assign, call, define, python, result, statement, tuple_of
+from ..value import OPERATORS, Expr, Lines, Stop, Variable, assign, call, define, python, result, tuple_of
 from .cython_calls import Calls
 from .cython_cell import CythonCell, CythonRoutine
 from .cython_tree import assigned_names, dotted, kind, statements, stop, walk
 from .cython_types import INDEX, OBJECT, declared_name
 from .cython_values import Unknown, folded
 
-__all__ = ["CythonBody", "Lines"]
-
-Lines = list[ast.stmt]
+__all__ = ["CythonBody"]
 
 
 class CythonBody(Calls):
@@ -239,7 +237,7 @@ class CythonBody(Calls):
             raise stop(f"fills a part of an array: `{self.brief(target)}`", target)
         part = python("{}[:]", base) if kind(index) == "EllipsisNode" else self.settled(target).node
         if e.type.arithmetic:
-            self.put(statement("{0} = [{1}] * len({0})", part, self.convert(e, base.type.of)))
+            self.put(assign(part, python("[{}] * len({})", self.convert(e, base.type.of), part)))
         else:
             self.put(assign(part, e))
         return True

@@ -16,8 +16,20 @@ from ..arithmetic_expressions import array, length, zero
 from ..c_arithmetic import CType, from_number
 from ..dataflow import effects
 from ..numpy_writer import numpy_text
-from ..value import NotPython, PythonForm, Stop, assign, define, number, operation, python, result, text_of_module
-from .cython_body import CythonBody, Lines
+from ..value import (
+    Lines,
+    NotPython,
+    PythonForm,
+    Stop,
+    assign,
+    define,
+    number,
+    operation,
+    python,
+    result,
+    text_of_module,
+)
+from .cython_body import CythonBody
 from .cython_cell import CythonCell, CythonRoutine
 from .cython_tree import dotted, kind, parse, stop
 from .cython_types import OBJECT

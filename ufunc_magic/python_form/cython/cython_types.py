@@ -10,7 +10,7 @@ from .cython_tree import dotted, kind, stop
 
 __all__ = ["INDEX", "NDARRAY", "OBJECT", "CythonTypes", "declared_name", "spelled"]
 
-#: What pyloop's types do not have: "o" a Python object, "n" a NumPy buffer (an object, with elements of a known
+#: What C's types do not have: "o" a Python object, "n" a NumPy buffer (an object, with elements of a known
 #: type where ``of`` is set), "V" a ``std::vector``, "t" a tuple of C values, "p" a pointer.
 OBJECT = CType("o")
 NDARRAY = CType("n")
