@@ -65,7 +65,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "tree_sitter_cuda": ("frontends.c", "python_form"),
     "copyreg": ("runtime.pickling",),
     "numba": ("interop.numba", "interop.numba_cuda"),
-    "llvmlite": ("interop.numba", "runtime.relocatable"),
+    "llvmlite": ("interop.numba", "interop.numba_cuda", "runtime.relocatable"),
     "Cython": ("frontends.cython", "python_form"),
     "cupy": ("runtime.device",),
     "cuda": ("toolchain.nvrtc",),

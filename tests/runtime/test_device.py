@@ -36,7 +36,7 @@ from ufunc_magic.runtime.device import (
     element_loops as geometry,
     kernel_source as source,
 )
-from ufunc_magic.runtime.device.element_loops import View
+from ufunc_magic.runtime.device.element_loops import StridedView
 from ufunc_magic.runtime.loader import here
 
 TEMPLATES = Path(um.__file__).parent / "templates"
@@ -191,7 +191,7 @@ def gpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Devi
     monkeypatch.setattr(driver, "missing", lambda: "")
     monkeypatch.setattr(driver, "current", lambda: 0)
     monkeypatch.setattr(driver, "on", lambda _: contextlib.nullcontext())
-    monkeypatch.setattr(driver, "limits", driver.Limits)
+    monkeypatch.setattr(driver, "limits", driver.LaunchLimits)
     monkeypatch.setattr(driver, "wait", lambda _=None: None)
     return made
 
@@ -819,16 +819,16 @@ def test_kernel_describes_itself(axpy: Any) -> None:
 
 
 def test_axes_that_all_views_step_through_evenly_become_one() -> None:
-    whole = View(0, (2, 3, 4), (48, 16, 4), 4)
-    row = View(0, (4,), (4,), 4).broadcast_to((2, 3, 4))
+    whole = StridedView(0, (2, 3, 4), (48, 16, 4), 4)
+    row = StridedView(0, (4,), (4,), 4).broadcast_to((2, 3, 4))
     assert geometry.collapsed([whole]) == ((24,), [(4,)])
     assert geometry.collapsed([whole, row]) == ((6, 4), [(16, 4), (0, 4)])
-    assert geometry.collapsed([View(0, (1, 1), (8, 8), 8)]) == ((1,), [(0,)])
+    assert geometry.collapsed([StridedView(0, (1, 1), (8, 8), 8)]) == ((1,), [(0,)])
 
 
 def test_extents_reach_backwards() -> None:
-    assert View(100, (5,), (-4,), 4).extent() == (84, 104)
-    assert View(100, (0, 5), (4, 4), 4).extent() == (100, 100)
+    assert StridedView(100, (5,), (-4,), 4).extent() == (84, 104)
+    assert StridedView(100, (0, 5), (4, 4), 4).extent() == (100, 100)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from ..model import UfuncMagicError
 
-__all__ = ["Row", "Skip", "run", "table"]
+__all__ = ["CheckRow", "Skip", "run", "table"]
 
 #: What a check may end with; anything else is a fault of this program.
 _FAULTS = (
@@ -35,7 +35,7 @@ class Skip(Exception):
 
 
 @dataclass(frozen=True)
-class Row:
+class CheckRow:
     """One line of the table.
 
     Attributes
@@ -63,24 +63,24 @@ Finding = str | tuple[str, dict[str, float]] | None
 Check = tuple[str, Callable[[], Finding]]
 
 
-def run(checks: Sequence[Check]) -> list[Row]:
+def run(checks: Sequence[Check]) -> list[CheckRow]:
     """Make the checks one after the other; none stops the next."""
     rows = []
     for name, check in checks:
         try:
             result = check()
         except Skip as why:
-            rows.append(Row(name, "skipped", str(why)))
+            rows.append(CheckRow(name, "skipped", str(why)))
         except _FAULTS as fault:
             first = str(fault).strip().splitlines() or [""]
-            rows.append(Row(name, "failed", f"{type(fault).__name__}: {first[0]}"))
+            rows.append(CheckRow(name, "failed", f"{type(fault).__name__}: {first[0]}"))
         else:
             message, figures = result if isinstance(result, tuple) else (result or "", None)
-            rows.append(Row(name, "ok", message, figures))
+            rows.append(CheckRow(name, "ok", message, figures))
     return rows
 
 
-def table(rows: Sequence[Row]) -> str:
+def table(rows: Sequence[CheckRow]) -> str:
     """The rows as text."""
     width = max((len(row.name) for row in rows), default=0)
     return "\n".join(f"{row.name:<{width}}  {row.state:<7}  {row.message}".rstrip() for row in rows)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...model import TYPES, ArgumentError, FunctionCode, ObjectCode, SignatureError, ToolchainError
 from . import device_arrays, driver
-from .device_arrays import Operand
+from .device_arrays import ArrayOperand
 from .element_loops import Choice, Loops
 
 __all__ = ["CudaFunction", "choose", "letters"]
@@ -97,9 +97,9 @@ class CudaFunction:
     def _on_host(
         self,
         types: Any,
-        operands: Sequence[Operand],
-        targets: Sequence[Operand | None],
-        mask: Operand | None,
+        operands: Sequence[ArrayOperand],
+        targets: Sequence[ArrayOperand | None],
+        mask: ArrayOperand | None,
         order: str,
     ) -> Any:
         lent = [_sent(o) for o in operands]
@@ -159,7 +159,7 @@ class CudaFunction:
             )
         source = device_arrays.operand(array, name=self.__name__)
         if source.place == "value":
-            source = Operand("host", np.asarray(source.array), array)
+            source = ArrayOperand("host", np.asarray(source.array), array)
         target = None if out is None else self._target(out[0] if isinstance(out, tuple) else out)
         side = device_arrays.place([source, *([target] if target else [])], name=self.__name__)
         known = None if dtype is None else np.dtype(dtype)
@@ -238,17 +238,17 @@ class CudaFunction:
                 raise ValueError("The 'out' tuple must have exactly one entry per ufunc output")
         return args[: self.nin], (*outs, *(None,) * (self.nout - len(outs)))
 
-    def _target(self, value: Any) -> Operand:
+    def _target(self, value: Any) -> ArrayOperand:
         if isinstance(value, np.ndarray):
             if not value.flags.writeable:
                 raise ValueError("output array is read-only")
-            return Operand("host", value, value)
+            return ArrayOperand("host", value, value)
         target = device_arrays.operand(value, name=self.__name__)
         if target.place != "device":
             raise ArgumentError(f"{self.__name__}: out is {type(value).__name__}.", remedy="Give an array.")
         return target
 
-    def _types(self, operands: Sequence[Operand], targets: Sequence[Operand | None], **rules: Any) -> Any:
+    def _types(self, operands: Sequence[ArrayOperand], targets: Sequence[ArrayOperand | None], **rules: Any) -> Any:
         known: list[OperandType] = [o.dtype for o in operands]
         known += [None if t is None else t.array.dtype for t in targets]
         return choose(self.code, self.emulated, known, **rules)
@@ -297,14 +297,14 @@ def _requested(dtype: Any, signature: Any, nin: int, nout: int) -> Any:
     return signature
 
 
-def _sent(value: Operand) -> Operand:
+def _sent(value: ArrayOperand) -> ArrayOperand:
     if value.place == "value":
         return value
     native = value.array.astype(value.array.dtype.newbyteorder("="), copy=False)
-    return Operand("device", driver.to_device(native), value.original)
+    return ArrayOperand("device", driver.to_device(native), value.original)
 
 
-def _answer(result: Any, target: Operand | None, like: Any) -> Any:
+def _answer(result: Any, target: ArrayOperand | None, like: Any) -> Any:
     if target is None:
         return device_arrays.give(result, like)
     device_arrays.ordered_after(result, target.original)

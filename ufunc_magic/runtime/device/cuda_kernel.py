@@ -14,8 +14,8 @@ import numpy as np
 
 from ...model import ArgumentError, CellCrashed, FunctionCode, ObjectCode, ToolchainError
 from . import device_arrays, driver
-from .device_arrays import Operand
-from .driver import Limits
+from .device_arrays import ArrayOperand
+from .driver import LaunchLimits
 from .element_loops import one_device
 
 __all__ = ["MOST_THREADS", "Kernel", "Launch"]
@@ -81,7 +81,7 @@ class Kernel:
         shared, stream = entries[2] if len(entries) > 2 else 0, entries[3] if len(entries) > 3 else None
         if not _is_count(shared):  # Numba's order: stream before shared memory
             shared, stream = stream or 0, shared
-        limits = Limits() if self.emulated else driver.limits()
+        limits = LaunchLimits() if self.emulated else driver.limits()
         grid = _triple(entries[0], f"{self.__name__}: grid")
         block = _triple(entries[1], f"{self.__name__}: block")
         _check_limits(self.__name__, grid, block, shared, limits)
@@ -235,7 +235,7 @@ def _triple(value: Any, name: str) -> _Triple:
     return x, y, z
 
 
-def _check_limits(name: str, grid: _Triple, block: _Triple, shared: int, limits: Limits) -> None:
+def _check_limits(name: str, grid: _Triple, block: _Triple, shared: int, limits: LaunchLimits) -> None:
     for what, sizes, most in (("grid", grid, limits.grid), ("block", block, limits.block)):
         for axis, size, limit in zip(_AXES, sizes, most, strict=True):
             if not 1 <= size <= limit:
@@ -289,7 +289,7 @@ class Argument:
     """One argument: the array it is, or the value that the kernel gets."""
 
     kind: Kind
-    operand: Operand | None = None
+    operand: ArrayOperand | None = None
     value: Any = None
 
 
@@ -354,7 +354,7 @@ def _pointer(kind: Kind, value: Any, name: str) -> Argument:
         )
     if isinstance(array, np.ndarray) and not array.flags.writeable and not kind.const:
         raise ArgumentError(f"{name} is read-only, and the kernel may write to it.", remedy="Give a copy.")
-    return Argument(kind, operand=Operand("device" if operand.place == "device" else "host", array, value))
+    return Argument(kind, operand=ArrayOperand("device" if operand.place == "device" else "host", array, value))
 
 
 def _check_type(kind: Kind, array: Any, name: str) -> None:

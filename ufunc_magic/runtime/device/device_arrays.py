@@ -12,14 +12,14 @@ import numpy as np
 from ...model import ArgumentError
 from . import driver
 
-__all__ = ["ArgumentError", "Operand", "give", "operand", "ordered_after", "place"]
+__all__ = ["ArgumentError", "ArrayOperand", "give", "operand", "ordered_after", "place"]
 
 #: Device types of the DLPack standard: kDLCUDA and kDLCUDAManaged.
 _ON_GPU = (2, 13)
 
 
 @dataclass(frozen=True, eq=False)
-class Operand:
+class ArrayOperand:
     """One argument.
 
     Attributes
@@ -51,7 +51,7 @@ class Operand:
         return () if self.place == "value" else tuple(self.array.shape)
 
 
-def operand(value: Any, *, name: str = "") -> Operand:
+def operand(value: Any, *, name: str = "") -> ArrayOperand:
     """See what an argument is, and borrow its memory.
 
     Raises
@@ -60,17 +60,17 @@ def operand(value: Any, *, name: str = "") -> Operand:
         If it is on a GPU and cannot be lent.
     """
     if isinstance(value, np.ndarray):
-        return Operand("host", value, value) if value.ndim else Operand("value", value[()], value)
+        return ArrayOperand("host", value, value) if value.ndim else ArrayOperand("value", value[()], value)
     if isinstance(value, np.generic):
-        return Operand("value", value, value)
+        return ArrayOperand("value", value, value)
     if isinstance(value, bool | int | float | complex):
-        return Operand("value", value, value)
+        return ArrayOperand("value", value, value)
     if type(value).__module__.partition(".")[0] == "cupy":
-        return Operand("device", value, value)
+        return ArrayOperand("device", value, value)
     if _on_device(value):
-        return Operand("device", _borrowed(value, name), value)
+        return ArrayOperand("device", _borrowed(value, name), value)
     array = np.asarray(value)
-    return Operand("host" if array.ndim else "value", array if array.ndim else array[()], value)
+    return ArrayOperand("host" if array.ndim else "value", array if array.ndim else array[()], value)
 
 
 def _on_device(value: Any) -> bool:
@@ -104,7 +104,7 @@ def _called(name: str) -> str:
     return f"{name}: " if name else ""
 
 
-def place(operands: Sequence[Operand], *, name: str) -> Literal["device", "host"]:
+def place(operands: Sequence[ArrayOperand], *, name: str) -> Literal["device", "host"]:
     """Where the arrays are; "host" where there are only values.
 
     Raises

@@ -20,7 +20,7 @@ from ...model import CellCrashed, CompileError, LinkError, ObjectCode, UfuncMagi
 from . import kernel_source
 
 __all__ = [
-    "Limits",
+    "LaunchLimits",
     "allocate",
     "arch",
     "assign",
@@ -99,7 +99,7 @@ def compile_with(compiler: Compiler | None) -> None:
 
 
 @dataclass(frozen=True)
-class Limits:
+class LaunchLimits:
     """What a launch may ask of a device; the defaults hold for every one since compute capability 5.0."""
 
     threads: int = 1024
@@ -108,15 +108,15 @@ class Limits:
     shared: int = 48 * 1024
 
 
-def limits() -> Limits:
+def limits() -> LaunchLimits:
     """The limits of the current device."""
     return _limits(current())
 
 
 @cache
-def _limits(device: int) -> Limits:
+def _limits(device: int) -> LaunchLimits:
     attributes = cupy().cuda.Device(device).attributes
-    return Limits(
+    return LaunchLimits(
         threads=attributes["MaxThreadsPerBlock"],
         block=(attributes["MaxBlockDimX"], attributes["MaxBlockDimY"], attributes["MaxBlockDimZ"]),
         grid=(attributes["MaxGridDimX"], attributes["MaxGridDimY"], attributes["MaxGridDimZ"]),
@@ -266,7 +266,7 @@ def launch(
         If the driver refuses it, or something that was launched before has failed.
     """
     module = cupy()
-    if shared > Limits.shared:
+    if shared > LaunchLimits.shared:
         with _errors(f"asking for {shared} bytes of shared memory"):
             module.cuda.driver.funcSetAttribute(function.ptr, _MOST_SHARED, shared)
     with _errors("launching"):

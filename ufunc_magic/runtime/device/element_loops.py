@@ -14,10 +14,10 @@ import numpy as np
 
 from ...model import ArgumentError, FunctionCode, ObjectCode
 from . import driver, kernel_source
-from .device_arrays import Operand
+from .device_arrays import ArrayOperand
 from .kernel_source import BLOCK, ENTRY, Plan, castable
 
-__all__ = ["Choice", "Loops", "View", "axis_order", "collapsed", "one_device", "overlaps", "total", "view"]
+__all__ = ["Choice", "Loops", "StridedView", "axis_order", "collapsed", "one_device", "overlaps", "total", "view"]
 
 #: Bytes that the widest load needs its address to be a multiple of.
 _ALIGNED = 16
@@ -41,7 +41,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class View:
+class StridedView:
     """Where an operand's elements are: ``pointer`` to the first, strides in bytes."""
 
     pointer: int
@@ -49,16 +49,16 @@ class View:
     strides: tuple[int, ...]
     itemsize: int
 
-    def broadcast_to(self, shape: tuple[int, ...]) -> View:
+    def broadcast_to(self, shape: tuple[int, ...]) -> StridedView:
         """The same elements repeated to ``shape``, which must be one that NumPy's rules allow."""
         lead = len(shape) - len(self.shape)
         strides = (0 if size == 1 else stride for size, stride in zip(self.shape, self.strides, strict=True))
-        return View(self.pointer, shape, ((0,) * lead + tuple(strides)), self.itemsize)
+        return StridedView(self.pointer, shape, ((0,) * lead + tuple(strides)), self.itemsize)
 
-    def swapped(self, axes: Sequence[int]) -> View:
+    def swapped(self, axes: Sequence[int]) -> StridedView:
         """Axes in another order."""
         shape, strides = (tuple(values[a] for a in axes) for values in (self.shape, self.strides))
-        return View(self.pointer, shape, strides, self.itemsize)
+        return StridedView(self.pointer, shape, strides, self.itemsize)
 
     def is_contiguous(self) -> bool:
         """Whether the elements follow each other in C order."""
@@ -78,9 +78,9 @@ class View:
         return self.pointer + low, self.pointer + high + self.itemsize
 
 
-def view(array: Any) -> View:
+def view(array: Any) -> StridedView:
     """Where a CuPy array's elements are."""
-    return View(int(array.data.ptr), tuple(array.shape), tuple(array.strides), int(array.dtype.itemsize))
+    return StridedView(int(array.data.ptr), tuple(array.shape), tuple(array.strides), int(array.dtype.itemsize))
 
 
 def total(shape: Sequence[int]) -> int:
@@ -88,7 +88,7 @@ def total(shape: Sequence[int]) -> int:
     return int(np.prod(shape, dtype=np.int64)) if shape else 1
 
 
-def overlaps(source: View, target: View) -> bool:
+def overlaps(source: StridedView, target: StridedView) -> bool:
     """Whether writing ``target`` element by element may change elements of ``source`` that are read later.
 
     The same elements in the same places do not count.
@@ -97,7 +97,7 @@ def overlaps(source: View, target: View) -> bool:
     return source != target and a < d and c < b
 
 
-def collapsed(views: Sequence[View]) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
+def collapsed(views: Sequence[StridedView]) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
     """Shape and strides with as few axes as the views, which have one shape, together allow; at least one axis.
 
     Axes of one element go, and neighbours that every view steps through evenly become one.
@@ -118,7 +118,7 @@ def collapsed(views: Sequence[View]) -> tuple[tuple[int, ...], list[tuple[int, .
     return (tuple(shape), [tuple(s) for s in strides]) if shape else ((1,), [(0,) for _ in views])
 
 
-def axis_order(views: Sequence[View]) -> tuple[int, ...]:
+def axis_order(views: Sequence[StridedView]) -> tuple[int, ...]:
     """Axes from the longest steps to the shortest, as NumPy's ``order="K"`` lays an output out.
 
     Two axes change places only if a view says so and none speaks against it; steps of 0 say nothing.
@@ -168,7 +168,7 @@ class _Recipe:
     choice: Choice
     shape: tuple[int, ...]
 
-    def follow(self, operands: Sequence[Operand], targets: Sequence[Operand | None]) -> list[Any]:
+    def follow(self, operands: Sequence[ArrayOperand], targets: Sequence[ArrayOperand | None]) -> list[Any]:
         """Launch it, on new outputs where there are no targets."""
         results = [
             driver.allocate(self.shape, np.dtype(c)) if t is None else t.array
@@ -182,7 +182,7 @@ class _Recipe:
         return results
 
 
-def _layout(operand: Operand | None) -> Any:
+def _layout(operand: ArrayOperand | None) -> Any:
     """All that a recipe depends on; a bool for what is passed by value or is not there."""
     if operand is None or operand.place == "value":
         return operand is None
@@ -190,7 +190,7 @@ def _layout(operand: Operand | None) -> Any:
     return array.dtype.char, array.shape, array.strides, array.data.ptr % _ALIGNED
 
 
-def _is_clear(operands: Sequence[Operand], targets: Sequence[Operand | None]) -> bool:
+def _is_clear(operands: Sequence[ArrayOperand], targets: Sequence[ArrayOperand | None]) -> bool:
     """Whether it is plain that no output overwrites what is still to be read."""
     arrays = [o.array for o in operands if o.place == "device"]
     for b in (t.array for t in targets if t is not None):
@@ -213,9 +213,9 @@ class Loops:
     def run(
         self,
         choice: Choice,
-        operands: Sequence[Operand],
-        targets: Sequence[Operand | None],
-        mask: Operand | None,
+        operands: Sequence[ArrayOperand],
+        targets: Sequence[ArrayOperand | None],
+        mask: ArrayOperand | None,
         *,
         order: str = "K",
         shape: tuple[int, ...] | None = None,
@@ -225,7 +225,7 @@ class Loops:
         Parameters
         ----------
         choice : Choice
-        operands, targets, mask : Operand
+        operands, targets, mask : ArrayOperand
             Nothing in them is in the host's memory but values.
         order : {"K", "C", "F", "A"}
             Memory layout of new outputs.
@@ -244,9 +244,9 @@ class Loops:
     def _first(
         self,
         choice: Choice,
-        operands: Sequence[Operand],
-        targets: Sequence[Operand | None],
-        mask: Operand | None,
+        operands: Sequence[ArrayOperand],
+        targets: Sequence[ArrayOperand | None],
+        mask: ArrayOperand | None,
         order: str,
         shape: tuple[int, ...] | None,
         key: Any,
@@ -287,7 +287,7 @@ class Loops:
     def _launch(
         self,
         choice: Choice,
-        operands: Sequence[Operand],
+        operands: Sequence[ArrayOperand],
         inputs: Sequence[Any],
         mask: Any,
         outputs: Sequence[Any],
@@ -432,7 +432,7 @@ def _assign_others(arrays: Sequence[Any], values: Sequence[Any]) -> bool:
     return bool(pairs)
 
 
-def _array(operand: Operand, char: str) -> Any:
+def _array(operand: ArrayOperand, char: str) -> Any:
     """An array that the kernel can read: of a type that it converts itself, at addresses that it can load from."""
     if operand.place == "value":
         return None
@@ -448,7 +448,7 @@ def _is_aligned(array: Any) -> bool:
     return array.data.ptr % size == 0 and all(step % size == 0 for step in steps)
 
 
-def _as_mask(mask: Operand) -> Any:
+def _as_mask(mask: ArrayOperand) -> Any:
     if mask.place == "value":
         array = driver.allocate((), np.dtype(bool))
         driver.assign(array, bool(mask.array))
@@ -460,7 +460,7 @@ def _as_mask(mask: Operand) -> Any:
     return mask.array
 
 
-def _new(shape: tuple[int, ...], dtype: np.dtype[Any], views: Sequence[View], order: str) -> Any:
+def _new(shape: tuple[int, ...], dtype: np.dtype[Any], views: Sequence[StridedView], order: str) -> Any:
     """A new output, laid out as ``order`` asks: "K" is as the inputs are."""
     axes = tuple(range(len(shape)))
     if order == "F" or (order == "A" and views and all(v.swapped(axes[::-1]).is_contiguous() for v in views)):

@@ -13,7 +13,7 @@ from ... import store
 from ..includes import header_digests, search_folders
 from .nvrtc_discovery import Nvrtc, installed_headers
 
-__all__ = ["digests", "folders", "include_folder", "includes", "prelude", "provided", "without_provided"]
+__all__ = ["digests", "folders", "include_folder", "includes", "prelude", "provided", "type_table", "without_provided"]
 
 _INCLUDE = r"#[ \t]*(?:include|include_next)\b|__has_include"
 
@@ -45,6 +45,11 @@ def prelude(source: str) -> str:
 def include_folder() -> str:
     """The folder of the headers written here, for who calls a compiler by himself."""
     return str(files("ufunc_magic").joinpath("templates", "nvrtc", "include"))
+
+
+def type_table() -> str:
+    """What `types` puts behind a cell: `TYPE_MACRO`'s definition."""
+    return files("ufunc_magic").joinpath("templates", "nvrtc", "types.hpp").read_text(encoding="utf-8")
 
 
 #: Headers for the host's part of a program: a cell that came out of one may include them, and what it then uses

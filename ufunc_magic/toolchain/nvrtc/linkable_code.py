@@ -17,11 +17,10 @@ from typing import Literal
 
 import numpy as np
 
-from ...codegen import c_string
 from ...model import TYPES, CompileError, FunctionCode, ObjectCode, ToolchainError
 from ...runtime import carried, carry
 from .nvrtc_discovery import Nvrtc, architecture, find
-from .nvrtc_program import cached, compile, flags
+from .nvrtc_program import cached, compile, flags, line_of
 
 __all__ = ["Shim", "carry_ltoir", "linkable", "ltoir", "prefix", "shims", "unit_text"]
 
@@ -177,9 +176,9 @@ def linkable(object_code: ObjectCode, *, output: Literal["ltoir", "ptx"] = "ltoi
     CompileError, ToolchainError
         As `compile`.
     """
-    compiler, made_for = find(), str(object_code.device.get("arch", ""))
-    if compiler is None or (made_for and re.search(r"__CUDA_ARCH__|#\s*include", object_code.source)):
-        arch = made_for or "compute_75"
+    compiler, minimum = find(), str(object_code.device.get("arch", ""))
+    if compiler is None or (minimum and re.search(r"__CUDA_ARCH__|#\s*include", object_code.source)):
+        arch = minimum or "compute_75"
     else:
         arch = architecture(compiler)
     return ltoir(object_code, arch) if output == "ltoir" else _compiled(object_code, "ptx", arch).rstrip(b"\0")
@@ -197,8 +196,8 @@ def ltoir(object_code: ObjectCode, arch: str = "compute_75", *, nvrtc: Nvrtc | N
     -----
     The object's own is returned where it carries one.
     """
-    own, made_for = object_code.device.get("ltoir", ""), str(object_code.device.get("arch", ""))
-    digits = [re.search(r"\d+", text) for text in (made_for, arch)]
+    own, minimum = object_code.device.get("ltoir", ""), str(object_code.device.get("arch", ""))
+    digits = [re.search(r"\d+", text) for text in (minimum, arch)]
     if own and digits[0] and digits[1] and int(digits[0][0]) <= int(digits[1][0]):
         return base64.b64decode(own)
     code = _compiled(object_code, "ltoir", arch, nvrtc=nvrtc)
@@ -222,7 +221,7 @@ def unit_text(object_code: ObjectCode, *, apart: bool) -> str:
     With ``apart`` the cell stands in a namespace of its own: two cells may define helpers of one name, and LTO would
     take either for both.
     """
-    cell = str(object_code.device.get("unit", "")) or f"#line 1 {c_string(object_code.name)}\n{object_code.source}"
+    cell = str(object_code.device.get("unit", "")) or line_of(object_code.name) + object_code.source
     behind = '#line 1 "<ufunc_magic>"\n' + SUPPORT + "\n".join(shim.text for shim in shims(object_code))
     if not apart:
         return f"{cell}\n{behind}"

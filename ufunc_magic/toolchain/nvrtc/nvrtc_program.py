@@ -12,14 +12,13 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ... import store
-from ...codegen import c_string, template
 from ...model import CompileError, Diagnostic, SignatureError, ToolchainError
 from ..diagnostics import GENERATED
 from . import device_headers
 from .nvrtc_discovery import REMEDY, Nvrtc, architecture, bindings, find, identity, reason
 from .nvrtc_log import read_log
 
-__all__ = ["TYPE_MACRO", "Compiled", "Output", "cached", "compile", "cubin", "flags", "types"]
+__all__ = ["TYPE_MACRO", "Compiled", "Output", "cached", "compile", "cubin", "flags", "line_of", "types"]
 
 Output = Literal["ptx", "ltoir", "cubin"]
 
@@ -63,6 +62,12 @@ def flags(options: Mapping[str, Any]) -> tuple[str, ...]:
     words += [f"-I{folder}" for folder in options.get("include", ())]
     known = r"-[DUI]\S|-std=c\+\+|--(?:use_fast_math|fmad|ftz|prec-|maxrregcount|extra-device-vec|diag-|device-as)"
     return (*words, *(word for word in options.get("compile_args", ()) if re.match(known, word)))
+
+
+def line_of(name: str) -> str:
+    """The ``#line`` before a cell: what follows is the first line of ``name``."""
+    quoted = name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
+    return f'#line 1 "{quoted}"\n'
 
 
 def compile(
@@ -111,7 +116,7 @@ def compile(
     before = device_headers.prelude(source)
     provided = device_headers.provided() if before or device_headers.includes(source) else {}
     if not cell or source == cell:
-        before += f"#line 1 {c_string(name)}\n"
+        before += line_of(name)
     status, log, code = _run(before + source, words, provided, output)
     nvrtc_result = bindings().nvrtcResult
     diagnostics = read_log(log, name=name, cell=cell or source)
@@ -267,8 +272,8 @@ def types(
     # The sentinel: PTX says nothing of a table of zeros.
     values = ", ".join([*(f"(unsigned int)({e})" for e in expressions), "1u"])
     table = f'extern "C" __device__ const unsigned int __ufm_types[] = {{{values}}};'
-    placed = source if cell and cell != source else f"#line 1 {c_string(name)}\n{source}"
-    unit = "\n".join([placed, '#line 1 "<ufunc_magic>"', template("nvrtc/types.hpp"), before, table])
+    placed = source if cell and cell != source else line_of(name) + source
+    unit = "\n".join([placed, '#line 1 "<ufunc_magic>"', device_headers.type_table(), before, table])
     words = ["-rdc=false", *options]
     ptx = compile(unit, name=name, cell=cell or source, arch=arch, options=words, nvrtc=nvrtc).text
     match = re.search(_TABLE, ptx)
