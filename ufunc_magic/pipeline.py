@@ -59,6 +59,7 @@ def build(source: str, *, language: Language, options: Options, name: str) -> Bu
     if entry is None:
         from . import guard  # only who compiles needs it
 
+        del seconds["load"]  # it comes after compiling
         guarded = options.guard and guard.available()
         with _timed(seconds, "compile"), cache.scratch() as folder:
             if guarded:

@@ -179,7 +179,7 @@ class _Function(Reductions):
             return self.stores[node.id]
         own = self.types.get(self.node.name)
         e = self.as_type(self.value(node), None if own is None or self.main else own.result)
-        if e.axes or e.zeros:
+        if e.axes:
             raise NoVector
         return e
 
@@ -247,7 +247,7 @@ class _Function(Reductions):
         for name in names:
             yes, no = (b.get(name) for b in branches)
             one = yes or no
-            if one is None or one.zeros:
+            if one is None:
                 raise NoVector
             chosen[name] = self.where(test, yes or one, no or one)
         read = {n.id for e in chosen.values() for n in ast.walk(e.node) if isinstance(n, ast.Name)}
