@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from .render import Report, Surface, View
 
-__all__ = ["Build", "build", "build_source", "from_numba", "report"]
-
 Language = Literal["c", "cython", "cuda"]
 
 #: Builds of this process by cache key, so that the same cell gives the same objects.

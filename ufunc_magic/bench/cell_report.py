@@ -25,8 +25,6 @@ from .machine import bandwidth
 from .rivals import CompileCython, chosen, forms, rivals
 from .samples import sample_inputs, sizes_of
 
-__all__ = ["report"]
-
 #: Seconds that the comparisons of one cell may cost in all.
 BUDGET = 0.75
 

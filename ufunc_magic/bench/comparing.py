@@ -19,8 +19,6 @@ from .machine import Limits, Work, cache_levels, limits, machine_name, verdict
 from .rounds import CLOCK, SAMPLE, Call, Clock, Stopped, TimedCall, Timing, affordable, judged, measure, once
 from .samples import at_size, moved_bytes, sample_inputs, sizes_of, work_size
 
-__all__ = ["BUDGET_OF_SIZES", "Progress", "compare"]
-
 #: Seconds, at one size and over several.
 BUDGET, BUDGET_OF_SIZES = 2.0, 4.0
 

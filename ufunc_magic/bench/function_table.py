@@ -30,8 +30,6 @@ from .expectation import FAULTS, Expected, Outcome, columns
 from .rounds import CLOCK, Call, Clock, TimedCall, affordable, faster, judged, measure, once
 from .samples import PROBES, edge_inputs, sample_arguments, sample_inputs
 
-__all__ = ["Request", "compare_function"]
-
 #: Elements where nothing speaks for fewer, and bytes that all inputs together may take.
 ELEMENTS, BYTES = 1_000_000, 32 << 20
 

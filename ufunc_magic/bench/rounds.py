@@ -22,20 +22,6 @@ from typing import Any
 
 from ..render import Agreement, Kind, Row, agrees
 
-__all__ = [
-    "CLOCK",
-    "Call",
-    "Clock",
-    "Stopped",
-    "TimedCall",
-    "Timing",
-    "affordable",
-    "faster",
-    "judged",
-    "measure",
-    "once",
-]
-
 Clock = Callable[[], float]
 
 #: Seconds, from any moment on.

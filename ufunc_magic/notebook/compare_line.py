@@ -12,8 +12,6 @@ from ..model import OptionError
 from ..render import Comparison, Progress, Surface, needed
 from .option_line import COMPARE_FLAGS as _FLAGS, split
 
-__all__ = ["HELP", "CompareLine", "compare_line", "compared", "parse_line"]
-
 HELP = """\
 %ufunc_compare f g "lambda x: ..." [options] [-- argument ...]
 

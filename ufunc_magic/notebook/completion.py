@@ -9,8 +9,6 @@ from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMa
 
 from .option_line import COMPARE_FLAGS, complete, complete_flags
 
-__all__ = ["install", "matcher", "remove"]
-
 _LINE = re.compile(r"\s*%%?(?P<magic>c_ufunc|cython_ufunc|cuda_device|ufunc_\w+)(?P<rest>\s.*)$", re.DOTALL)
 _LANGUAGES = {"c_ufunc": "c", "cython_ufunc": "cython", "cuda_device": "cuda", "ufunc_config": ""}
 _FLAGS = {"ufunc_compare": tuple(COMPARE_FLAGS), "ufunc_cache": ("--clear", "--prune"), "ufunc_doctor": ()}

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from ..store import Cache
     from ..toolchain import Diagnosis
 
-__all__ = ["Remembered", "UfuncMagics", "load", "unload"]
-
 #: Options that make sense for one cell only; ``%ufunc_config`` refuses to remember them.
 _ONE_CELL = ("name", "signature", "force", "ref", "src", "pgo", "annotate_fullc", "show")
 _DB_KEY = "ufunc_magic/options"

@@ -14,8 +14,6 @@ from typing import Any
 
 from ..model import LANGUAGES, TABLE, Option, OptionError, Options
 
-__all__ = ["HELP_FLAGS", "complete", "explain", "parse", "spelled", "split"]
-
 HELP_FLAGS = ("-h", "--help")
 
 #: Flag as typed -> its row and the value that it stands for when it has none of its own.

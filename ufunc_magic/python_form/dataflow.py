@@ -6,21 +6,6 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-__all__ = [
-    "Effects",
-    "accumulated",
-    "alive",
-    "assigned",
-    "effects",
-    "ends",
-    "gives_back",
-    "index_count",
-    "is_name",
-    "loaded",
-    "names_assigned",
-    "without_aliases",
-]
-
 
 def gives_back(node: ast.stmt) -> bool:
     return any(isinstance(n, ast.Return) for n in ast.walk(node))

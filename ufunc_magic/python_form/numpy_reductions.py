@@ -9,8 +9,6 @@ from dataclasses import dataclass, field, replace
 from .dataflow import accumulated, assigned, is_name
 from .numpy_values import ArrayValues, Loop, NoVector, Val, called, chained
 
-__all__ = ["Reductions"]
-
 _NEUTRAL = {ast.Add: 0, ast.Sub: 0, ast.Mult: 1}
 
 

@@ -20,8 +20,6 @@ import numpy as np
 
 from .c_arithmetic import CType
 
-__all__ = ["ArrayValues", "FunctionTypes", "Loop", "NoVector", "Val", "called", "chained", "result_range"]
-
 
 class NoVector(Exception):
     """Internal: this has no NumPy expression."""

@@ -16,8 +16,6 @@ from .math_names import HELPERS
 from .numpy_reductions import Reductions
 from .numpy_values import ArrayValues, FunctionTypes, NoVector, Val
 
-__all__ = ["FunctionTypes", "numpy_text"]
-
 #: A longer text is no expression that anybody would write.
 _LINES, _CHARACTERS = 40, 4000
 

@@ -11,27 +11,6 @@ from typing import Any
 
 from .c_arithmetic import CType
 
-__all__ = [
-    "OPERATORS",
-    "Expr",
-    "Lines",
-    "NotPython",
-    "PythonForm",
-    "Spelled",
-    "Stop",
-    "Variable",
-    "assign",
-    "call",
-    "define",
-    "negation",
-    "number",
-    "operation",
-    "python",
-    "result",
-    "text_of_module",
-    "tuple_of",
-]
-
 
 @dataclass(frozen=True)
 class PythonForm:

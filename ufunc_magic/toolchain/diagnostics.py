@@ -16,8 +16,6 @@ from ..model import Diagnostic
 from .hints import advise, libraries_of
 from .line_map import is_news, place
 
-__all__ = ["GENERATED", "read_compiler", "read_linker", "shorten", "source_line"]
-
 #: The file name of the code that is written around a cell.
 GENERATED = "<ufunc_magic>"
 

@@ -18,8 +18,6 @@ from .device_arrays import ArrayOperand
 from .driver import LaunchLimits
 from .element_loops import one_device
 
-__all__ = ["MOST_THREADS", "Kernel", "Launch"]
-
 #: More than these are not run one after the other.
 MOST_THREADS = 2**22
 _AXES = "xyz"

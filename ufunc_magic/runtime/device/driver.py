@@ -19,33 +19,6 @@ import numpy as np
 from ...model import CellCrashed, CompileError, LinkError, ObjectCode, UfuncMagicError
 from . import kernel_source
 
-__all__ = [
-    "LaunchLimits",
-    "allocate",
-    "arch",
-    "assign",
-    "available",
-    "compile_with",
-    "copy",
-    "cupy",
-    "current",
-    "elapsed",
-    "function",
-    "function_of",
-    "launch",
-    "limits",
-    "missing",
-    "name",
-    "of",
-    "on",
-    "on_gpu",
-    "stream_pointer",
-    "symbol",
-    "to_device",
-    "to_host",
-    "wait",
-]
-
 #: ``(source, *, name, cell, arch, options) -> machine code of the device``; the options are the cell's own.
 Compiler = Callable[..., bytes]
 #: CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES of the driver's interface.
