@@ -234,8 +234,10 @@ def test_imports_point_down() -> None:
 
 def test_a_room_is_imported_through_its_own_names() -> None:
     edges = [edge for name in LAYERED for edge in GRAPH[name] if foreign(edge) and top(edge.target) != "__init__"]
-    # A room itself may be imported; a file of it may not, unless the file is at the root.
-    assert [e.place for e in edges if e.target not in ROOMS and "." in e.target] == []
+    # A room itself may be imported; a file of it may not, unless the file is at the root.  The helper is a program of
+    # its own, which cannot import what lists names; the guard around it reads its messages.
+    program = [e for e in edges if within(e.target, ("guard.helper",)) and room_of(e.importer) == "guard"]
+    assert [e.place for e in edges if e.target not in ROOMS and "." in e.target and e not in program] == []
 
 
 def test_there_are_no_circles() -> None:

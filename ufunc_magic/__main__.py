@@ -8,8 +8,6 @@ from collections.abc import Sequence
 
 from .model import Options, UfuncMagicError
 
-__all__ = ["DEMO", "main"]
-
 #: One function that NumPy could write as an expression, and one that it could not.
 DEMO = r"""
 #include <math.h>

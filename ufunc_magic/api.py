@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from .runtime import Build
     from .toolchain import Diagnosis
 
-__all__ = ["c_ufunc", "compile_c", "compile_cuda", "compile_cython", "doctor", "dumps", "from_numba", "loads"]
-
-
 #: Languages of object code that can be compiled again, and of their cells.
 _LANGUAGES: dict[str, Literal["c", "cython", "cuda"]] = {"c": "c", "c++": "c", "cython": "cython", "cuda": "cuda"}
 

@@ -6,8 +6,6 @@ import importlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["lazy_names"]
-
 
 def lazy_names(room: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
     """A module's ``__getattr__`` (PEP 562) for the public names of a room.

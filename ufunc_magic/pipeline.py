@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from .render import Report, Surface, View
 
-__all__ = ["Build", "build", "build_source", "from_numba", "report"]
-
 Language = Literal["c", "cython", "cuda"]
 
 #: Builds of this process by cache key, so that the same cell gives the same objects.
@@ -59,6 +57,7 @@ def build(source: str, *, language: Language, options: Options, name: str) -> Bu
     if entry is None:
         from . import guard  # only who compiles needs it
 
+        del seconds["load"]  # it comes after compiling
         guarded = options.guard and guard.available()
         with _timed(seconds, "compile"), cache.scratch() as folder:
             if guarded:

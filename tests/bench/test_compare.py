@@ -16,10 +16,10 @@ from ufunc_magic.bench import compare
 from ufunc_magic.bench.agreement import agreement, disagreeing, ulp_distance
 from ufunc_magic.bench.candidates import Candidate
 from ufunc_magic.bench.expectation import columns, survivors
+from ufunc_magic.bench.function_table import Request, compare_function
 from ufunc_magic.bench.machine import measure_bandwidth
 from ufunc_magic.bench.rounds import Call, affordable, measure
 from ufunc_magic.bench.samples import sample_inputs
-from ufunc_magic.bench.trial import Request, compare_function
 from ufunc_magic.model.errors import ComparisonError, OptionError
 from ufunc_magic.render import Comparison
 

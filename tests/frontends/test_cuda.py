@@ -488,7 +488,7 @@ def test_gpu_that_gives_other_results_disagrees(cell: build.Build) -> None:
 
 
 def test_table_with_a_gpu_has_its_rows_and_their_share_of_its_bandwidth(cell: build.Build) -> None:
-    from ufunc_magic.bench.trial import Request, compare_function
+    from ufunc_magic.bench.function_table import Request, compare_function
 
     function = type("Gpu", (), {"emulated": cell.mul, "__call__": lambda self, x, y: x * y})()
     request = Request(

@@ -84,7 +84,7 @@ def test_options_in_examples_exist() -> None:
 
 
 def test_every_environment_variable_of_ours_has_a_line() -> None:
-    package = Path(magics.__file__).parent
+    package = Path(magics.__file__).parents[1]
     found = {
         name
         for path in package.rglob("*.py")

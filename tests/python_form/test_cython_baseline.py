@@ -13,8 +13,8 @@ import pytest
 
 pytest.importorskip("Cython")
 
-from ufunc_magic.python_form import NotPython, namespace
-from ufunc_magic.python_form.cython import FormRequest, PythonForm, write
+from ufunc_magic.python_form import NotPython, PythonForm, namespace
+from ufunc_magic.python_form.cython import FormRequest, write
 
 pytestmark = pytest.mark.cython
 

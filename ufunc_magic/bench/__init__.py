@@ -8,7 +8,7 @@ In come callables, or a build with its Python forms; out comes a `Comparison` (o
 ``expectation``  what results should be; ``agreement`` says how far others are from it
 ``rounds``       the clock: calls in turns, rows with their speed-ups
 ``machine``      limits of the machine, and how far a row is from them
-``trial``        one function of a cell: its request, its table
+``function_table`` one function of a cell: its request, its table
 ``comparing``    `compare`: any callables, at one size or over many
 ``cell_report``  `report`: the functions of a build; rows of a GPU
 """

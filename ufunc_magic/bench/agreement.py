@@ -38,8 +38,6 @@ from numpy.typing import NDArray
 
 from ..render import Agreement, count
 
-__all__ = ["agreement", "disagreeing", "outputs"]
-
 #: See the module's text.
 SAME_TYPE, OTHER_TYPE = 4.0, 16.0
 EASED_SHARE = 0.25

@@ -25,8 +25,6 @@ from .expectation import FAULTS
 from .machine import Work, function_work, loop_line, ufunc_work
 from .rounds import Call, Clock, once
 
-__all__ = ["Candidate", "CandidateLike", "candidates", "evaluated", "first_call", "numexpr_function", "variants"]
-
 #: What marks a text as an expression for numexpr.
 NUMEXPR = "numexpr:"
 

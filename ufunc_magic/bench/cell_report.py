@@ -20,12 +20,10 @@ from .agreement import agreement
 from .candidates import Candidate, CandidateLike, evaluated
 from .comparing import BUDGET_OF_SIZES, Progress, compare
 from .expectation import FAULTS, columns, survivors
+from .function_table import Request, compare_function
 from .machine import bandwidth
 from .rivals import CompileCython, chosen, forms, rivals
 from .samples import sample_inputs, sizes_of
-from .trial import Request, compare_function
-
-__all__ = ["report"]
 
 #: Seconds that the comparisons of one cell may cost in all.
 BUDGET = 0.75

@@ -16,10 +16,8 @@ from .agreement import agreement, outputs
 from .candidates import Candidate, CandidateLike, candidates, copies, first_call, refused, restore, variants
 from .expectation import FAULTS, rounding
 from .machine import Limits, Work, cache_levels, limits, machine_name, verdict
-from .rounds import CLOCK, SAMPLE, Call, Clock, Entry, Stopped, Timing, affordable, judged, measure, once
+from .rounds import CLOCK, SAMPLE, Call, Clock, Stopped, TimedCall, Timing, affordable, judged, measure, once
 from .samples import at_size, moved_bytes, sample_inputs, sizes_of, work_size
-
-__all__ = ["BUDGET_OF_SIZES", "Progress", "compare"]
 
 #: Seconds, at one size and over several.
 BUDGET, BUDGET_OF_SIZES = 2.0, 4.0
@@ -345,7 +343,7 @@ class _Run:
                 break
         return each * size
 
-    def entries(self, present: Sequence[Candidate], args: Arguments, *, patience: float) -> list[Entry]:
+    def entries(self, present: Sequence[Candidate], args: Arguments, *, patience: float) -> list[TimedCall]:
         """Each candidate called once and compared with the expected results."""
         request, size = self.request, work_size(args)
         calls = {one.label: Call(one.function, one.placed(args)) for one in present}
@@ -378,7 +376,7 @@ class _Run:
             nbytes = moved_bytes(args, results[one.label])
             self.bytes_per_element = nbytes / max(1, size)
             compiled = self.compiled.get(one.label) if one.compile_seconds is None else one.compile_seconds
-            entries.append(Entry(one.label, one.kind, calls[one.label], size, check, nbytes, one.note, compiled))
+            entries.append(TimedCall(one.label, one.kind, calls[one.label], size, check, nbytes, one.note, compiled))
         return entries
 
     def first_result(self, one: Candidate, call: Call) -> Any:
@@ -396,7 +394,7 @@ class _Run:
             self.compiled[one.label] = max(0.0, seconds - again)
         return result
 
-    def add(self, entries: Sequence[Entry], timings: Sequence[Timing], size: int, *, remarks: bool) -> None:
+    def add(self, entries: Sequence[TimedCall], timings: Sequence[Timing], size: int, *, remarks: bool) -> None:
         """Rows with their speed-ups over the first callable, and how far they are from the machine's limits."""
         noted = []
         for entry, timing in zip(entries, timings, strict=True):
@@ -407,7 +405,7 @@ class _Run:
             noted.append(replace(entry, note="; ".join(filter(None, notes))))
         self.rows += judged(noted, timings, elements=size, baseline=self.request.candidates[0].label)
 
-    def remark(self, entry: Entry, seconds: float) -> str:
+    def remark(self, entry: TimedCall, seconds: float) -> str:
         if self.request.limit is None:
             return ""
         arguments = entry.call.arguments

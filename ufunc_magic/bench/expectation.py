@@ -18,27 +18,6 @@ from numpy.typing import NDArray
 from ..render import Agreement, count
 from .agreement import SAME_TYPE, Explain, agreement, disagreeing, outputs
 
-__all__ = [
-    "FAULTS",
-    "Expected",
-    "Guarded",
-    "Outcome",
-    "at_places",
-    "changed",
-    "columns",
-    "everywhere",
-    "fresh",
-    "judge",
-    "judge_outcomes",
-    "loop",
-    "outcome",
-    "rounding",
-    "same_loop",
-    "survivors",
-    "suspects",
-    "takes_arrays",
-]
-
 #: What the user's functions may raise, and what becomes of them, is the user's choice: anything but an interrupt.
 FAULTS = (Exception,)
 

@@ -24,19 +24,6 @@ from .. import store
 from ..render import Level, percent
 from .rounds import CLOCK, Call, Clock, measure, once
 
-__all__ = [
-    "Limits",
-    "Work",
-    "bandwidth",
-    "cache_levels",
-    "function_work",
-    "limits",
-    "loop_line",
-    "machine_name",
-    "ufunc_work",
-    "verdict",
-]
-
 #: Bytes of each of the two arrays a copy streams through: past the second-level cache of every machine and,
 #: together, near the share of the last level that one core of a large machine gets.
 STREAM = 24 << 20

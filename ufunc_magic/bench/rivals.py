@@ -19,8 +19,6 @@ from .candidates import Candidate, numexpr_function
 from .expectation import FAULTS
 from .rounds import CLOCK, Clock
 
-__all__ = ["chosen", "forms", "rivals"]
-
 RIVALS = ("numpy", "numba", "numexpr", "cython", "vectorize")
 
 CompileCython = Callable[[str], Mapping[str, Any]]

@@ -22,8 +22,6 @@ from typing import Any
 
 from ..render import Agreement, Kind, Row, agrees
 
-__all__ = ["CLOCK", "Call", "Clock", "Entry", "Stopped", "Timing", "affordable", "faster", "judged", "measure", "once"]
-
 Clock = Callable[[], float]
 
 #: Seconds, from any moment on.
@@ -253,7 +251,7 @@ def affordable(run: Callable[[int], object], *, most: int, seconds: float, clock
 
 
 @dataclass(frozen=True, eq=False)
-class Entry:
+class TimedCall:
     """A row before it is timed: ``call`` computes ``measured`` of the elements and moves ``nbytes``, 0 to
     leave the bandwidth out."""
 
@@ -268,7 +266,7 @@ class Entry:
 
 
 def judged(
-    entries: Sequence[Entry],
+    entries: Sequence[TimedCall],
     timings: Sequence[Timing],
     *,
     elements: int,

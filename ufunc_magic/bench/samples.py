@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 from ..model import TYPES, ComparisonError
 from .agreement import outputs
 
-__all__ = ["at_size", "edge_inputs", "moved_bytes", "sample_arguments", "sample_inputs", "sizes_of", "work_size"]
-
 #: Size of a core dimension that only has a name.
 CORE_SIZE = 16
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from .loop_types import Instance
 
-__all__ = ["clone_words"]
-
 #: Below this many syntax nodes a function is inlined into its kernel, callees and all; above, three
 #: clones of it would cost more compile time than they save.  Without a loop in it, it may become SIMD code.
 _INLINE_NODES = 1500

@@ -7,9 +7,6 @@ from dataclasses import dataclass
 
 from ..model import NumberType, Operand, Signature
 
-__all__ = ["INSTRUCTIONS", "Instance", "Value", "callee", "cplus_type", "type_numbers", "type_text", "values"]
-
-
 #: What a processor has an instruction for, so that a function that calls nothing else calls nothing.
 INSTRUCTIONS = frozenset("sqrt fabs copysign sqrtf fabsf copysignf".split())
 

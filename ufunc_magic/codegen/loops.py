@@ -11,8 +11,6 @@ from ..model import Operand, Options, Signature, SignatureError
 from .cpu_clones import clone_words
 from .loop_types import Instance, Value, callee, values
 
-__all__ = ["has_scalar", "is_leaf", "loop_text", "template"]
-
 #: Up to here a function costs less than copying its operands: strided arrays are computed where they are.
 _DIRECT_NODES = 40
 

@@ -18,21 +18,6 @@ from ..model import Function, NumberType, Options, Signature, SignatureError, Un
 from .loop_types import INSTRUCTIONS, Instance, type_numbers, type_text
 from .loops import has_scalar, is_leaf, loop_text, template
 
-__all__ = [
-    "Translation",
-    "append",
-    "c_string",
-    "copy",
-    "driver",
-    "in_terms_of_t",
-    "instances",
-    "prefix_of",
-    "reached",
-    "read_types",
-    "translate",
-    "types_wanted",
-]
-
 PREFIX = "__ufm_"
 _MARKER = b"\x7fufm-types:"
 

@@ -13,16 +13,6 @@ from ..toolchain import GENERATED
 from . import c, ufunc_comment
 from .native import storage
 
-__all__ = [
-    "blaming_the_cell",
-    "bodies_need_preprocessor",
-    "fault_alone",
-    "nothing_to_bind",
-    "preprocessed",
-    "read",
-    "types_in_comments",
-]
-
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(\([^)\n]*\))?[ \t]*(.*(?:\\\r?\n.*)*)", re.M)
 _DECIDES = re.compile(r"^[ \t]*#[ \t]*(?:if|el|undef|define[ \t]+\w+\()", re.M)
 

@@ -21,8 +21,6 @@ from ..toolchain import (
     working_folder,
 )
 
-__all__ = ["Backend", "c_key", "cell_key", "compiler_flags", "flags_of", "linker_flags"]
-
 
 class Backend(Protocol):
     """One language.  A backend is a room with these two functions; it holds no state."""

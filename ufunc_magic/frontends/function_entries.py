@@ -10,17 +10,6 @@ from .. import codegen, python_form
 from ..model import MOST_TIMED, CellFunction, Function, LoopCode, Options, Signature, SignatureError, Unit, loop_order
 from .native import narrow
 
-__all__ = [
-    "c_ufunc_entries",
-    "loops_by_name",
-    "native_entry",
-    "prototype",
-    "python_entry",
-    "python_forms",
-    "representatives",
-    "ufunc_entry",
-]
-
 #: A function's Python form, the reason why there is none, or None: it comes after too many others.
 Form = Any
 

@@ -11,8 +11,6 @@ import numpy as np
 from .. import codegen, runtime, store, toolchain
 from ..model import TYPES, LoopCode, Options, Target, required_glibc
 
-__all__ = ["UnitPlan", "described", "driver", "narrow", "plan", "storage", "target"]
-
 #: A text that mentions one of these works on errno or the FP environment itself.
 _ENVIRONMENT = frozenset(
     "errno __errno_location math_errhandling fenv_t fexcept_t feclearexcept fegetexceptflag feraiseexcept "

@@ -13,8 +13,6 @@ from .c import ReferenceParameter
 from .parameter_roles import Layout, NotUfuncError, annotated, guessed, place_of, resolved
 from .ufunc_comment import Annotation
 
-__all__ = ["Plain", "plan"]
-
 
 @dataclass(frozen=True)
 class Plain:

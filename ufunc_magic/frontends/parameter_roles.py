@@ -15,8 +15,6 @@ from ..model import Function, Parameter, SignatureError
 from .c import ReferenceParameter
 from .ufunc_comment import Annotation, Core
 
-__all__ = ["Layout", "NotUfuncError", "annotated", "guessed", "place_of", "resolved"]
-
 
 class NotUfuncError(Exception):
     """Why a function stays plain: a reason and a remedy."""

@@ -10,8 +10,6 @@ from typing import NoReturn
 
 from ..model import SignatureError
 
-__all__ = ["IDENTITIES", "Annotation", "Core", "core_text", "read"]
-
 #: Core dimensions of one operand: names and fixed sizes.
 Core = tuple[int | str, ...]
 

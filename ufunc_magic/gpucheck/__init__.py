@@ -12,8 +12,6 @@ from typing import Any, Literal
 
 from ..model import UfuncMagicError
 
-__all__ = ["CheckRow", "Skip", "run", "table"]
-
 #: What a check may end with; anything else is a fault of this program.
 _FAULTS = (
     UfuncMagicError,

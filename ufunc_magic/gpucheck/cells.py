@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["CELL", "KERNELS", "REFERENCES", "Reference"]
-
 CELL = r"""
 #define SQRT_HALF 0.70710678118654752440
 __device__ float mul(float x, float y) { return x * y; }

@@ -17,8 +17,6 @@ from ..runtime import device
 from . import Check, Finding, Skip
 from .cells import CELL, KERNELS, REFERENCES, Reference
 
-__all__ = ["checks"]
-
 #: What is to be reached: time against a kernel written by hand, part of the copy bandwidth.
 WITHIN, OF_BANDWIDTH = 1.05, 0.85
 #: Floats of the large array.

@@ -17,8 +17,6 @@ from typing import Any
 from .. import codegen, store, toolchain
 from .helper.wire import receive, send
 
-__all__ = ["GuardProcess", "ask", "available", "shared", "stop", "watch_library"]
-
 #: What runs in it.  Of its modules nothing is left that a cell could import by mistake.
 _PROGRAM = """
 import sys

@@ -15,8 +15,6 @@ from typing import Any
 from ..model import ObjectCode
 from .trial_inputs import Case
 
-__all__ = ["Fault", "fault_of", "fault_text", "line_of", "printed_text", "warning_text"]
-
 #: Of what the code prints while it is tried out, which it does for every value.
 _MOST_LINES = 10
 #: Bytes from an operand within which a stray access is told from there.

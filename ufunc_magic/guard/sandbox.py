@@ -28,8 +28,6 @@ from ..model import TYPES, CellCrashed, FunctionCode, ObjectCode
 from . import guard_process
 from .helper.wire import receive, send
 
-__all__ = ["OperandMemory", "Sandbox", "copy", "laid_out"]
-
 #: Bytes that pass through shared memory at a time, where a call may be cut.
 _ROOM = 32 << 20
 _LEAST = 1 << 20

@@ -15,8 +15,6 @@ from ..model import TYPES, CellCrashed, CompiledCell, Diagnostic, ObjectCode, To
 from .guard_process import GuardProcess
 from .trial_inputs import Case, singly
 
-__all__ = ["FLAGS", "sanitized"]
-
 #: The cell's own rules (-fwrapv) make overflow wrap; who asks for a sanitizer wants to hear of it.
 FLAGS = (
     "-g",

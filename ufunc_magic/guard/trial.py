@@ -19,8 +19,6 @@ from .messages import Fault, fault_of, fault_text, line_of, printed_text, warnin
 from .sanitize import sanitized
 from .trial_inputs import Case, cases_of, singly
 
-__all__ = ["begin", "may_run_twice", "try_out", "untried"]
-
 REMEDY = "Nothing was bound. Mend it, or bind it untried with --no-guard (guard=False)."
 #: Bytes that a probe may map beyond what the helper has.
 MEMORY = 1 << 30

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from ..model import TYPES, CellFunction, LoopCode
 
-__all__ = ["Case", "cases_of", "singly"]
-
 #: "ordinary" values must work; "edge" values may have no answer; "huge" ones may take for ever; "empty" has no core.
 Kind = Literal["ordinary", "edge", "huge", "empty"]
 

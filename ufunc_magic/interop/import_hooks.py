@@ -10,8 +10,6 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-__all__ = ["attach", "when_imported"]
-
 
 def attach() -> None:
     """Let Numba's functions call our ufuncs, now or as soon as numba is imported."""

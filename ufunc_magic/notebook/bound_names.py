@@ -7,8 +7,6 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["Names", "defined_in"]
-
 #: A line that starts with up to six words (types, qualifiers) and then a name and a parenthesis.
 _DEFINITION = re.compile(
     r"^[ \t]*(?!(?:return|else|case|goto|static)\b)(?:\w[\w:<>,]*[\s*&]+){1,6}(\w+)\s*\(", re.MULTILINE

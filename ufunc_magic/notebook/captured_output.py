@@ -16,8 +16,6 @@ import sys
 import threading
 from typing import Any
 
-__all__ = ["Capture"]
-
 #: Bytes and lines of one cell that are shown; ``UFUNC_MAGIC_OUTPUT`` is another number of bytes.
 SHOWN = 1_000_000
 LINES = 10_000

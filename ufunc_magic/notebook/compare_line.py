@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,9 +10,7 @@ from typing import Any
 from ..bench import CLOCK, compare, evaluated
 from ..model import OptionError
 from ..render import Comparison, Progress, Surface, needed
-from .option_line import COMPARE_FLAGS as _FLAGS
-
-__all__ = ["HELP", "CompareLine", "compare_line", "compared", "parse_line"]
+from .option_line import COMPARE_FLAGS as _FLAGS, split
 
 HELP = """\
 %ufunc_compare f g "lambda x: ..." [options] [-- argument ...]
@@ -64,10 +61,7 @@ def parse_line(line: str) -> CompareLine:
     OptionError
         For an open quote, an unknown option, a missing or superfluous value.
     """
-    try:
-        words = shlex.split(line)
-    except ValueError as error:
-        raise OptionError(f"{line.strip()!r} cannot be split into words: {error}.", remedy="Close the quote.") from None
+    words = split(line)
     callables: list[str] = []
     options: dict[str, str] = {}
     while words and words[0] != "--":

@@ -9,8 +9,6 @@ from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMa
 
 from .option_line import COMPARE_FLAGS, complete, complete_flags
 
-__all__ = ["install", "matcher", "remove"]
-
 _LINE = re.compile(r"\s*%%?(?P<magic>c_ufunc|cython_ufunc|cuda_device|ufunc_\w+)(?P<rest>\s.*)$", re.DOTALL)
 _LANGUAGES = {"c_ufunc": "c", "cython_ufunc": "cython", "cuda_device": "cuda", "ufunc_config": ""}
 _FLAGS = {"ufunc_compare": tuple(COMPARE_FLAGS), "ufunc_cache": ("--clear", "--prune"), "ufunc_doctor": ()}
@@ -23,13 +21,13 @@ def matcher(context: CompletionContext) -> SimpleMatcherResult:
     and the splitter cuts ``--parallel=2`` at the ``=``.
     """
     line = context.full_text.split("\n")[context.cursor_line][: context.cursor_position]
-    found = _LINE.match(line)
-    if found is None or found["magic"] not in {**_LANGUAGES, **_FLAGS}:
+    match = _LINE.match(line)
+    if match is None or match["magic"] not in {**_LANGUAGES, **_FLAGS}:
         return {"completions": []}
-    if found["magic"] in _LANGUAGES:
-        fragment, words = complete(found["rest"], language=_LANGUAGES[found["magic"]])
+    if match["magic"] in _LANGUAGES:
+        fragment, words = complete(match["rest"], language=_LANGUAGES[match["magic"]])
     else:
-        fragment, words = complete_flags(found["rest"], _FLAGS[found["magic"]])
+        fragment, words = complete_flags(match["rest"], _FLAGS[match["magic"]])
     return {
         "completions": [SimpleCompletion(word, type="option") for word in words],
         "matched_fragment": fragment,

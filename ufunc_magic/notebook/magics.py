@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from ..store import Cache
     from ..toolchain import Diagnosis
 
-__all__ = ["Remembered", "UfuncMagics", "load", "unload"]
-
 #: Options that make sense for one cell only; ``%ufunc_config`` refuses to remember them.
 _ONE_CELL = ("name", "signature", "force", "ref", "src", "pgo", "annotate_fullc", "show")
 _DB_KEY = "ufunc_magic/options"
@@ -219,9 +217,9 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         if cell is None:
             called, magic = LANGUAGES[language]
             if line.strip() and not set(line.split()) & set(option_line.HELP_FLAGS):
-                wanted = f"Write {magic} on the first line and {called} below it."
-                raise UsageError(f"{magic[1:]} compiles nothing.\n{wanted}")
-            self._help(language)
+                remedy = f"Write {magic} on the first line and {called} below it."
+                raise UsageError(f"{magic[1:]} compiles nothing.\n{remedy}")
+            self._shown(magic)
             return None
         # Whatever goes wrong from here on, this cell's earlier functions must not stay behind.
         self.names.forget(cell, cell_id=self._cell_id)
@@ -238,29 +236,26 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         if built.printed and options.time:
             sys.stdout.write(built.printed)
         hidden = self.names.hidden(built)
-        shown: Report | None = None
+        report: Report | None = None
         if options.time or hidden or built.diagnostics or built.notes or options.annotate or options.show:
-            shown = pipeline.report(built, options=options, namespace=self.shell.user_ns, surface=self._surface())
-            shown = replace(shown, notes=(*shown.notes, *hidden))
+            report = pipeline.report(built, options=options, namespace=self.shell.user_ns, surface=self._surface())
+            report = replace(report, notes=(*report.notes, *hidden))
         # Last, so that a cell whose report fails binds nothing either.
         self.names.bind(built, cell_id=self._cell_id)
-        return shown
+        return report
 
     def _options(self, line: str, language: Language) -> Options | None:
         """The line over what is remembered; None when help was asked for and shown."""
         try:
-            given = option_line.parse(line, language=language)
-            if given.pop("help", False):
-                self._help(language)
+            values = option_line.parse(line, language=language)
+            if values.pop("help", False):
+                self._shown(LANGUAGES[language][1])
                 return None
-            options = make_options(given, base=suited(self.remembered().options, language=language))
+            options = make_options(values, base=suited(self.remembered().options, language=language))
             refuse(options, language=language)
             return options
         except OptionError as error:
             raise UsageError(str(error)) from None
-
-    def _help(self, language: Language) -> None:
-        self._shown(LANGUAGES[language][1])
 
     def _shown(self, magic: str) -> None:
         """The magic's own text, where the front end has it."""
@@ -294,13 +289,13 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
 
         assert self.shell is not None
         try:
-            made = compared(line, names=self.shell.user_ns, surface=self._surface())
+            comparison = compared(line, names=self.shell.user_ns, surface=self._surface())
         except (OptionError, ComparisonError) as error:
             raise UsageError(str(error)) from None
-        if isinstance(made, str):
-            sys.stdout.write(f"{made}\n")
+        if isinstance(comparison, str):
+            sys.stdout.write(f"{comparison}\n")
             return None
-        return made
+        return comparison
 
     @line_magic
     def ufunc_config(self, line: str) -> Remembered | None:
@@ -308,18 +303,18 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         reset = "--reset" in words
         rest = " ".join(word for word in words if word != "--reset") if reset else line
         try:
-            given = option_line.parse(rest)
-            refused = [name for name in _ONE_CELL if name in given]
+            values = option_line.parse(rest)
+            refused = [name for name in _ONE_CELL if name in values]
             if refused:
                 raise OptionError(f"--{refused[0]} belongs to one cell.", remedy="Write it on the cell's own line.")
-            if given.pop("help", False):
+            if values.pop("help", False):
                 self._shown("%ufunc_config")
                 return None
             base = Options() if reset else self.remembered().options
-            self._remembered = Remembered(make_options(given, base=base))
+            self._remembered = Remembered(make_options(values, base=base))
         except OptionError as error:
             raise UsageError(str(error)) from None
-        if given or reset:
+        if values or reset:
             _store(self.shell, self._remembered.changed())
         return self._remembered
 
@@ -378,15 +373,15 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
 def _stored(shell: Any) -> dict[str, Any]:
     """Options in the shell's database; ``{}`` where there is none or it cannot be read."""
     try:
-        given = json.loads(shell.db[_DB_KEY])
+        values = json.loads(shell.db[_DB_KEY])
     except (AttributeError, KeyError, OSError, TypeError, ValueError):
         return {}
-    return given if isinstance(given, dict) else {}
+    return values if isinstance(values, dict) else {}
 
 
-def _store(shell: Any, given: dict[str, Any]) -> None:
+def _store(shell: Any, values: dict[str, Any]) -> None:
     try:
-        shell.db[_DB_KEY] = json.dumps(given)
+        shell.db[_DB_KEY] = json.dumps(values)
     except (AttributeError, OSError, TypeError):
         # No database, or one that cannot be written: the options last as long as the session.
         return
@@ -417,5 +412,5 @@ def unload(shell: InteractiveShell) -> None:
 
 
 def _registered(shell: InteractiveShell) -> UfuncMagics | None:
-    found: UfuncMagics | None = shell.magics_manager.registry.get(UfuncMagics.__name__)
-    return found
+    magics: UfuncMagics | None = shell.magics_manager.registry.get(UfuncMagics.__name__)
+    return magics

@@ -1,4 +1,4 @@
-"""The option line of a magic: read, explained and completed from ``options.TABLE``.  Pure.
+"""The option line of a magic: read, explained and completed from `ufunc_magic.model.TABLE`.  Pure.
 
 ``argparse`` does not fit: it refuses ``-c -O3`` and ``--signature '(n)->()'`` after a bare
 ``--parallel``, its messages name no nearest spelling, and its help changes with Python's version.
@@ -14,8 +14,6 @@ from typing import Any
 
 from ..model import LANGUAGES, TABLE, Option, OptionError, Options
 
-__all__ = ["HELP_FLAGS", "complete", "explain", "parse", "spelled"]
-
 HELP_FLAGS = ("-h", "--help")
 
 #: Flag as typed -> its row and the value that it stands for when it has none of its own.
@@ -30,7 +28,7 @@ _FLAGS |= {
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Word:
     """One option of the line: its row, what follows it (None: nothing), what it means bare."""
 
     flag: str
@@ -53,26 +51,26 @@ def parse(line: str, *, language: str = "c") -> dict[str, Any]:
         For a word that is no option (with the nearest right spelling), a missing or superfluous
         value, a value of the wrong kind, an open quote.
     """
-    given: dict[str, Any] = {}
-    words = _split(line)
+    values: dict[str, Any] = {}
+    words = split(line)
     while words:
         word = words.pop(0)
         if word in HELP_FLAGS:
-            given["help"] = True
+            values["help"] = True
             continue
         if _stand_together(word):
             words[:0] = [f"-{letter}" for letter in word[1:]]
             continue
-        found = _find(word, words, language)
-        dest = found.option.dest
-        if found.option.action == "append":
-            given[dest] = (*given.get(dest, ()), _value(found))
+        option_word = _find(word, words, language)
+        dest = option_word.option.dest
+        if option_word.option.action == "append":
+            values[dest] = (*values.get(dest, ()), _value(option_word))
         else:
-            given[dest] = _value(found)
-    return given
+            values[dest] = _value(option_word)
+    return values
 
 
-def _split(line: str) -> list[str]:
+def split(line: str) -> list[str]:
     try:
         return shlex.split(line, posix=True)
     except ValueError as error:
@@ -89,7 +87,7 @@ def _stand_together(word: str) -> bool:
     )
 
 
-def _find(word: str, rest: list[str], language: str) -> _Found:
+def _find(word: str, rest: list[str], language: str) -> _Word:
     """Read ``word`` as an option, taking its value from ``rest`` when it stands there."""
     flag, equals, value = word.partition("=")
     if flag not in _FLAGS and len(word) > 2 and word[:2] in _FLAGS and _takes_value(word[:2]):
@@ -98,12 +96,12 @@ def _find(word: str, rest: list[str], language: str) -> _Found:
         raise _unknown(word, flag, language)
     option, bare = _FLAGS[flag]
     if equals:
-        return _Found(flag, option, bare, value)
+        return _Word(flag, option, bare, value)
     if _takes_value(flag):
         if not rest:
             raise OptionError(f"{flag} stands without its value.", remedy=f"Write {option.example}")
-        return _Found(flag, option, bare, rest.pop(0))
-    return _Found(flag, option, bare, None)
+        return _Word(flag, option, bare, rest.pop(0))
+    return _Word(flag, option, bare, None)
 
 
 def _takes_value(flag: str) -> bool:
@@ -126,24 +124,24 @@ def _is_for(flag: str, language: str) -> bool:
     return flag in HELP_FLAGS or not language or language in (_FLAGS[flag][0].languages or LANGUAGES)
 
 
-def _value(found: _Found) -> Any:
-    if found.value is None:
-        return found.bare
-    if found.option.action == "flag" or found.flag.startswith("--no-"):
-        raise OptionError(f"{found.flag} takes no value, but {found.value!r} was given.", remedy=f"Write {found.flag}")
-    if found.option.choices and found.value not in found.option.choices:
-        near = difflib.get_close_matches(found.value, found.option.choices, n=1) or found.option.choices
-        message = f"{found.flag} {found.value} is not one of {', '.join(found.option.choices)}."
+def _value(word: _Word) -> Any:
+    if word.value is None:
+        return word.bare
+    if word.option.action == "flag" or word.flag.startswith("--no-"):
+        raise OptionError(f"{word.flag} takes no value, but {word.value!r} was given.", remedy=f"Write {word.flag}")
+    if word.option.choices and word.value not in word.option.choices:
+        near = difflib.get_close_matches(word.value, word.option.choices, n=1) or word.option.choices
+        message = f"{word.flag} {word.value} is not one of {', '.join(word.option.choices)}."
         raise OptionError(
-            message, remedy=f"Did you mean {near[0]}?" if len(near) == 1 else f"Write {found.option.example}"
+            message, remedy=f"Did you mean {near[0]}?" if len(near) == 1 else f"Write {word.option.example}"
         )
-    if found.option.kind is not int:
-        return found.value
+    if word.option.kind is not int:
+        return word.value
     try:
-        return int(found.value.replace("_", ""))
+        return int(word.value.replace("_", ""))
     except ValueError:
-        message = f"{found.flag} {found.value!r} is not a whole number."
-        raise OptionError(message, remedy=f"Write {found.option.example}") from None
+        message = f"{word.flag} {word.value!r} is not a whole number."
+        raise OptionError(message, remedy=f"Write {word.option.example}") from None
 
 
 def explain(*, language: str = "") -> str:
@@ -236,13 +234,13 @@ _LISTS = {
 COMPARE_FLAGS = {"--sizes": True, "--ref": True, "--budget": True, "--strict": False, "--plot": False}
 
 
-def spelled(given: Mapping[str, Any]) -> Sequence[str]:
+def spelled(values: Mapping[str, Any]) -> Sequence[str]:
     """Options as they would be typed: ``{"parallel": 2, "time": False}`` -> ``["--parallel=2", "--no-time"]``."""
     words: list[str] = []
     for option in TABLE:
-        if option.dest not in given:
+        if option.dest not in values:
             continue
-        value = given[option.dest]
+        value = values[option.dest]
         flag = next((f for f in option.flags if f.startswith("--")), option.flags[0])
         match option.action:
             case "flag":

@@ -18,8 +18,6 @@ from .c_arithmetic import COMPLEX, DOUBLE, FLOAT, INT, LONG, SIZE, CType, float3
 from .math_names import CONSTANTS, LIMITS, Known
 from .value import Expr, Spelled, Stop, call, number, operation, python
 
-__all__ = ["COMPARISONS", "Arithmetic", "array", "constant", "header_constant", "length", "zero"]
-
 COMPARISONS = frozenset(("<", ">", "<=", ">=", "==", "!="))
 
 

@@ -14,26 +14,6 @@ import numpy as np
 
 from ..model import TYPES
 
-__all__ = [
-    "BOOL",
-    "COMPLEX",
-    "DOUBLE",
-    "FLOAT",
-    "INT",
-    "LONG",
-    "SIZE",
-    "UINT",
-    "VOID",
-    "CType",
-    "array_of",
-    "float_value",
-    "from_number",
-    "integer_value",
-    "named_type",
-    "promoted",
-    "usual",
-]
-
 
 @dataclass(frozen=True)
 class CType:

@@ -17,8 +17,6 @@ from .value import Expr, Lines, Variable, assign, call, negation, number, operat
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-__all__ = ["COUNTER", "CBody"]
-
 #: A counter moves by small literal steps: it would take 2**30 of them to leave this range.
 COUNTER = 1 << 30
 

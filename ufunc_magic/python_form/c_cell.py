@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
-__all__ = ["CCell", "CDeclaration", "CParameter", "CRoutine", "python_name"]
-
 _TAKEN = frozenset(
     "abs bool cmath complex float int len list math max min np print range round vars SimpleNamespace".split()
 )

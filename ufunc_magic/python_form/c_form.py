@@ -27,10 +27,9 @@ from .c_cell import CCell, CParameter, CRoutine, python_name
 from .c_tree import assigned_first, changed, child, declared_name, parameters_of, stop, text_of, walk
 from .c_values import evaluate
 from .math_names import HELPERS
-from .numpy_writer import FunctionTypes, numpy_text
+from .numpy_values import FunctionTypes
+from .numpy_writer import numpy_text
 from .value import Expr, NotPython, PythonForm, Stop, Variable, assign, define, number, python, result, text_of_module
-
-__all__ = ["write"]
 
 
 def write(

@@ -12,22 +12,6 @@ from .value import Stop
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-__all__ = [
-    "assigned_first",
-    "bare",
-    "brief",
-    "changed",
-    "child",
-    "children",
-    "declared_name",
-    "function_name",
-    "names_changed",
-    "parameters_of",
-    "stop",
-    "text_of",
-    "walk",
-]
-
 
 def stop(reason: str, node: Node | None = None) -> Stop:
     """The exception for what has no Python form, with the node's row."""

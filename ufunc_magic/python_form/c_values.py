@@ -31,8 +31,6 @@ from .value import (
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-__all__ = ["Expressions", "evaluate"]
-
 #: Elements of a table that is still written out.
 LARGEST = 4096
 

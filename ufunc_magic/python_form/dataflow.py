@@ -8,21 +8,6 @@ from dataclasses import dataclass
 
 from .value import walk
 
-__all__ = [
-    "Effects",
-    "accumulated",
-    "alive",
-    "assigned",
-    "effects",
-    "ends",
-    "gives_back",
-    "index_count",
-    "is_name",
-    "loaded",
-    "names_assigned",
-    "without_aliases",
-]
-
 
 def gives_back(node: ast.stmt) -> bool:
     return any(isinstance(n, ast.Return) for n in walk(node))

@@ -6,8 +6,6 @@ import ast
 import copy
 from collections.abc import Mapping, Sequence
 
-__all__ = ["cython_text", "numexpr_text"]
-
 #: What NumPy and numexpr call alike; https://numexpr.readthedocs.io/en/latest/user_guide.html#supported-functions
 _NUMEXPR = frozenset(
     "where sin cos tan arcsin arccos arctan arctan2 sinh cosh tanh arcsinh arccosh arctanh log log10 log1p "

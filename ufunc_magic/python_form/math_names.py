@@ -11,8 +11,6 @@ from typing import Literal
 
 from .c_arithmetic import BOOL, DOUBLE, FLOAT, INT, SIZE, CType, named_type, promoted
 
-__all__ = ["CONSTANTS", "HELPERS", "KNOWN", "LIMITS", "LITERALS", "Known", "known"]
-
 
 @dataclass(frozen=True)
 class Known:

@@ -10,8 +10,6 @@ from .dataflow import accumulated, assigned, is_name
 from .numpy_values import ArrayValues, Loop, NoVector, Val, called, chained
 from .value import spelled
 
-__all__ = ["Reductions"]
-
 _NEUTRAL = {ast.Add: 0, ast.Sub: 0, ast.Mult: 1}
 
 

@@ -21,8 +21,6 @@ import numpy as np
 from .c_arithmetic import CType
 from .value import spelled
 
-__all__ = ["ArrayValues", "FunctionTypes", "Loop", "NoVector", "Val", "called", "chained", "result_range"]
-
 
 class NoVector(Exception):
     """Internal: this has no NumPy expression."""
@@ -35,7 +33,7 @@ class Val:
     ``axes`` are the loops it depends on, outermost first; ``batch``: in a generalized ufunc it has the
     broadcast dimensions too.  ``size``: a length, which is a Python int in every case; ``constant`` a number
     in the text.  ``factors``: what it is the product of.  ``stored``: the axes as an array has them, where
-    ``node`` had to be transposed.  ``zeros``: an array made of zeros, of which only the shape counts.
+    ``node`` had to be transposed.
 
     ``type``: of the array's elements, with 0 bits for a Python number, None where nothing is known.  ``low``,
     ``high``: range of an integer.  ``loose``: how many of its low bits are right, 0 for all.  ``integral``: a
@@ -48,7 +46,6 @@ class Val:
     boolean: bool = False
     size: bool = False
     constant: bool = False
-    zeros: bool = False
     depth: int = 0
     factors: tuple[Val, Val] | None = None
     stored: tuple[tuple[str, ...], ast.expr] | None = None
@@ -339,7 +336,7 @@ class ArrayValues:
             least = -1 if isinstance(op, ast.Invert) else 0
             (e,), known = self._ranged([e], e.type, least - e.high, least - e.low, loose=loose)
             e = e.like(known)
-        return replace(e, node=ast.UnaryOp(op, e.node), factors=None, stored=None, zeros=False)
+        return replace(e, node=ast.UnaryOp(op, e.node), factors=None, stored=None)
 
     def _masked(self, node: ast.expr, mask: int) -> Val:
         """``node & mask``, which is how the text says that C's unsigned integers wrap."""
@@ -385,7 +382,7 @@ class ArrayValues:
         node = ast.Call(ast.Attribute(e.node, "astype"), [name], []) if self.main else ast.Call(name, [e.node], [])
         known = e.whole and not e.loose and t.kind in "iu" and t.low <= e.low and e.high <= t.high
         low, high = (e.low, e.high) if known else (0, 1) if e.boolean else (0, 0)
-        result = replace(e, node=node, factors=None, stored=None, integral=False, zeros=False).of_type(t)
+        result = replace(e, node=node, factors=None, stored=None, integral=False).of_type(t)
         return replace(result, low=low, high=high) if known or e.boolean else result
 
     def settled(self, e: Val) -> Val:

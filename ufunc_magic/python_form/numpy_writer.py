@@ -17,8 +17,6 @@ from .numpy_reductions import Reductions
 from .numpy_values import ArrayValues, FunctionTypes, NoVector, Val
 from .value import define, unparse, walk
 
-__all__ = ["FunctionTypes", "numpy_text"]
-
 #: A longer text is no expression that anybody would write.
 _LINES, _CHARACTERS = 40, 4000
 
@@ -172,7 +170,7 @@ class _Function(Reductions):
             return self.stores[node.id]
         own = self.types.get(self.node.name)
         e = self.as_type(self.value(node), None if own is None or self.main else own.result)
-        if e.axes or e.zeros:
+        if e.axes:
             raise NoVector
         return e
 
@@ -240,7 +238,7 @@ class _Function(Reductions):
         for name in names:
             yes, no = (b.get(name) for b in branches)
             one = yes or no
-            if one is None or one.zeros:
+            if one is None:
                 raise NoVector
             chosen[name] = self.where(test, yes or one, no or one)
         read = {n.id for e in chosen.values() for n in walk(e.node) if isinstance(n, ast.Name)}

@@ -12,8 +12,6 @@ import numpy as np
 
 from .c_arithmetic import float32
 
-__all__ = ["namespace"]
-
 
 def _never_raising(name: str, function: Callable[..., Any], kind: type) -> Callable[..., Any]:
     """``function`` with C's answer, which is NumPy's, where Python raises."""

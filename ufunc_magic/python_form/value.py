@@ -11,30 +11,6 @@ from typing import Any
 
 from .c_arithmetic import CType
 
-__all__ = [
-    "OPERATORS",
-    "Expr",
-    "Lines",
-    "NotPython",
-    "PythonForm",
-    "Spelled",
-    "Stop",
-    "Variable",
-    "assign",
-    "call",
-    "define",
-    "negation",
-    "number",
-    "operation",
-    "python",
-    "result",
-    "spelled",
-    "text_of_module",
-    "tuple_of",
-    "unparse",
-    "walk",
-]
-
 
 @dataclass(frozen=True)
 class PythonForm:

@@ -10,8 +10,6 @@ from ..model import CellFunction, CompiledCell, ObjectCode
 from ..runtime import letters
 from .tables import count
 
-__all__ = ["HotLoop", "Listing", "Placed", "hot_loops", "read"]
-
 _FILE = re.compile(r'\s*\.file\s+(\d+)\s+"([^"]*)"(?:\s+"([^"]*)")?')
 _LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)")
 _TYPE = re.compile(r"\s*\.type\s+([^\s,]+)\s*,\s*[@%]function")

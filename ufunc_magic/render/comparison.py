@@ -39,8 +39,6 @@ from .tables import (
     wrapped,
 )
 
-__all__ = ["FORMAT", "Comparison", "bundle", "drawing", "html_page", "installed", "json_value", "needed", "text_block"]
-
 #: Version of the JSON form.
 FORMAT = 1
 

@@ -16,8 +16,6 @@ from dataclasses import dataclass
 
 from .tables import Level, Row, count, duration, escape
 
-__all__ = ["drawable", "figure", "stacked"]
-
 #: Middle tones: at least 3:1 (WCAG 2.2, 1.4.11) against white and against #111111 alike.
 COLORS = ("#2f86c6", "#c07a1a", "#8a8a8a", "#8a72c9", "#1d8f62", "#d1507f")
 #: The colour that bars of a kind have.

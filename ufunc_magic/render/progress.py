@@ -10,8 +10,6 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Protocol
 
-__all__ = ["Notebook", "Progress", "Surface", "Terminal"]
-
 #: Seconds before anything is shown, and between two looks of the same line.
 AFTER = 1.0
 PAUSE = 0.1

@@ -16,8 +16,6 @@ from .comparison import FORMAT, Comparison, Title, bundle, drawing, html_page, j
 from .figure import stacked
 from .tables import Row, duration, wrapped
 
-__all__ = ["BoundPlain", "BoundUfunc", "Report", "contents"]
-
 
 @dataclass(frozen=True)
 class BoundUfunc:

@@ -18,8 +18,6 @@ from ..toolchain import GENERATED, CompilerTexts
 from .assembly import HotLoop, Listing, Placed, hot_loops, read
 from .tables import count, escape
 
-__all__ = ["View", "ViewName", "views"]
-
 ViewName = Literal["asm", "vec", "c", "annotate"]
 
 

@@ -14,30 +14,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-__all__ = [
-    "WIDTH",
-    "Agreement",
-    "Cells",
-    "Kind",
-    "Level",
-    "Row",
-    "agrees",
-    "count",
-    "duration",
-    "escape",
-    "heads",
-    "html_group",
-    "html_heads",
-    "html_row",
-    "percent",
-    "ratio",
-    "remark",
-    "text_group",
-    "text_table",
-    "verdict",
-    "wrapped",
-]
-
 #: A row whose quartiles are further apart than this, relative to its median, says so.
 UNSTEADY = 0.25
 

@@ -13,8 +13,6 @@ from pathlib import Path
 from ..model import ToolchainError
 from .discovery import Toolchain, find
 
-__all__ = ["CompilerTexts", "texts_of"]
-
 
 @dataclass(frozen=True)
 class CompilerTexts:

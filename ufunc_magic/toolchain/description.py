@@ -15,8 +15,6 @@ from ..model import ToolchainError
 from .discovery import Toolchain, language_flags
 from .processes import finished
 
-__all__ = ["Description", "describe", "examine", "libmvec_path", "read_description"]
-
 #: What is preprocessed for the predefined macros and the C library's version.
 _PROBE = "#if defined __has_include\n#if __has_include(<features.h>)\n#include <features.h>\n#endif\n#endif\n"
 

@@ -16,8 +16,6 @@ from ..model import Diagnostic
 from .hints import advise, libraries_of
 from .line_map import is_news, place
 
-__all__ = ["GENERATED", "read_compiler", "read_linker", "shorten", "source_line"]
-
 #: The file name of the code that is written around a cell.
 GENERATED = "<ufunc_magic>"
 
@@ -87,22 +85,22 @@ def read_compiler(output: str, *, name: str, cell: str, places: Sequence[int] | 
     instance = ""
     for raw in output.splitlines():
         text = _readable(raw)
-        if found := re.match(_INCLUDED, text):
-            included = [*(included if text.startswith(" ") else []), _included(found, name, places)]
-        elif found := re.match(_INSTANCE, text):
-            instance = found["what"]
-        elif found := re.match(_REQUIRED, text):
-            included.append(_included(found, name, places))
-        elif made := _diagnostic(text, name, lines):
+        if match := re.match(_INCLUDED, text):
+            included = [*(included if text.startswith(" ") else []), _included(match, name, places)]
+        elif match := re.match(_INSTANCE, text):
+            instance = match["what"]
+        elif match := re.match(_REQUIRED, text):
+            included.append(_included(match, name, places))
+        elif diagnostic := _diagnostic(text, name, lines):
             if places is not None:
-                made = _translated(made, text, name, cell, places)
-            if made is None or re.search(_CHATTER, made.message):
+                diagnostic = _translated(diagnostic, text, name, cell, places)
+            if diagnostic is None or re.search(_CHATTER, diagnostic.message):
                 continue
-            if made.severity == "note":
+            if diagnostic.severity == "note":
                 if entries:
-                    _attach(entries[-1], made, name)
+                    _attach(entries[-1], diagnostic, name)
             else:
-                entries.append(_Entry(made, included=included, instance=instance))
+                entries.append(_Entry(diagnostic, included=included, instance=instance))
                 included, instance = [], ""
     if places is not None:
         entries = _briefly(entries, name)
@@ -112,58 +110,62 @@ def read_compiler(output: str, *, name: str, cell: str, places: Sequence[int] | 
 def _briefly(entries: Sequence[_Entry], name: str) -> list[_Entry]:
     """Without what C++ adds to an error: the error again inside of its own headers, and candidates nobody wrote."""
     own = any(e.head.severity == "error" and e.head.file == name for e in entries)
-    kept = [e for e in entries if not (own and re.search(_LIBRARY, e.head.file))]
-    for entry in kept:
+    remaining = [e for e in entries if not (own and re.search(_LIBRARY, e.head.file))]
+    for entry in remaining:
         entry.notes = [
             n
             for n in entry.notes
             if not re.search(_CANDIDATE, n.message) and (n.message != "declared here" or n.file == name)
         ]
-    return kept
+    return remaining
 
 
-def _included(found: re.Match[str], name: str, places: Sequence[int] | None) -> tuple[str, int]:
-    line = int(found["line"])
-    if places is not None and re.match(_UNNAMED, found["file"]) and 0 < line <= len(places) and places[line - 1]:
+def _included(match: re.Match[str], name: str, places: Sequence[int] | None) -> tuple[str, int]:
+    line = int(match["line"])
+    if places is not None and re.match(_UNNAMED, match["file"]) and 0 < line <= len(places) and places[line - 1]:
         return name, abs(places[line - 1])
-    return found["file"], line
+    return match["file"], line
 
 
-def _translated(made: Diagnostic, text: str, name: str, cell: str, places: Sequence[int]) -> Diagnostic | None:
-    """``made`` with the cell's lines and names; None for what is no news to its user."""
+def _translated(diagnostic: Diagnostic, text: str, name: str, cell: str, places: Sequence[int]) -> Diagnostic | None:
+    """``diagnostic`` with the cell's lines and names; None for what is no news to its user."""
     verbatim = False
-    if made.file == GENERATED and not text.startswith(GENERATED):
-        verbatim = 0 < made.line <= len(places) and places[made.line - 1] < 0
-        made = place(made, places=places, name=name, cell=cell)
-    elif made.file not in ("", name, GENERATED) and made.severity == "warning":
-        return made if is_news(made, name=name, verbatim=False) else None
-    if made.file == name and made.severity == "warning" and not is_news(made, name=name, verbatim=verbatim):
+    if diagnostic.file == GENERATED and not text.startswith(GENERATED):
+        verbatim = 0 < diagnostic.line <= len(places) and places[diagnostic.line - 1] < 0
+        diagnostic = place(diagnostic, places=places, name=name, cell=cell)
+    elif diagnostic.file not in ("", name, GENERATED) and diagnostic.severity == "warning":
+        return diagnostic if is_news(diagnostic, name=name, verbatim=False) else None
+    if (
+        diagnostic.file == name
+        and diagnostic.severity == "warning"
+        and not is_news(diagnostic, name=name, verbatim=verbatim)
+    ):
         return None
-    return made
+    return diagnostic
 
 
 def _diagnostic(text: str, name: str, lines: Sequence[str]) -> Diagnostic | None:
-    found = re.match(_MESSAGE, text)
-    if not found:
-        found = re.match(_DRIVER, text)
-        if not found or re.search(_SYSTEM_LIBRARY, text):
+    match = re.match(_MESSAGE, text)
+    if not match:
+        match = re.match(_DRIVER, text)
+        if not match or re.search(_SYSTEM_LIBRARY, text):
             return None
-        return Diagnostic("error", found["message"], hint=advise(found["message"]))
+        return Diagnostic("error", match["message"], hint=advise(match["message"]))
     severity: Literal["error", "warning", "note"] = "error"
-    if found["severity"].lower() in ("warning", "note"):
-        severity = "note" if found["severity"] == "note" else "warning"
-    option = (found["option"] or "").rpartition(",")[2].replace("-Werror=", "-W")
-    file = GENERATED if re.match(_UNNAMED, found["file"]) else found["file"]
-    line, column, shown = int(found["line"]), int(found["column"] or 0), ""
-    if file == name and line > len(lines) and "end of input" in found["message"]:  # there is nothing below the cell
+    if match["severity"].lower() in ("warning", "note"):
+        severity = "note" if match["severity"] == "note" else "warning"
+    option = (match["option"] or "").rpartition(",")[2].replace("-Werror=", "-W")
+    file = GENERATED if re.match(_UNNAMED, match["file"]) else match["file"]
+    line, column, shown = int(match["line"]), int(match["column"] or 0), ""
+    if file == name and line > len(lines) and "end of input" in match["message"]:  # there is nothing below the cell
         line, column = max((n for n, text in enumerate(lines, 1) if text.strip()), default=1), 0
     if file == name and 0 < line <= len(lines):
         shown, column = _source(lines[line - 1], column)
-    message = found["message"]
+    message = match["message"]
     if shown.endswith("\\") and line == len(lines):  # a line that goes on where the cell ends
         message = re.sub(r" before '\w+'", " before the end of the cell", message)
     hint = advise(message, line=shown) if severity != "note" else ""
-    if found["severity"] == "internal compiler error":
+    if match["severity"] == "internal compiler error":
         message, hint = f"the compiler itself failed: {message}", "Try another compiler with the CC variable."
     return Diagnostic(severity, message, file, line, column, option, shown, hint)
 
@@ -192,20 +194,20 @@ def _readable(text: str) -> str:
 
 def _attach(entry: _Entry, note: Diagnostic, name: str) -> None:
     head = entry.head
-    if found := re.search(_HEADER_NOTE, note.message):
+    if match := re.search(_HEADER_NOTE, note.message):
         if not head.hint:
-            entry.head = replace(head, hint=f"Add #include <{found[1]}> at the top of the cell.")
-    elif found := re.match(_EXPANSION, note.message):
+            entry.head = replace(head, hint=f"Add #include <{match[1]}> at the top of the cell.")
+    elif match := re.match(_EXPANSION, note.message):
         if head.file == GENERATED and note.file == name:
             # A name that --types renames is a macro of ours: the place meant is where the cell uses it.
             entry.head = replace(note, severity=head.severity, message=head.message, option=head.option, hint=head.hint)
         elif head.file == name and note.file == name and note.line != head.line:
             # Of a chain of macros the last note is the place that the user wrote.
             entry.notes = [n for n in entry.notes if not n.message.startswith("through macro")]
-            macro = f" {found['macro']}" if found["macro"] else ""
+            macro = f" {match['macro']}" if match["macro"] else ""
             entry.notes.append(replace(note, message=f"through macro{macro}"))
             if macro and head.message.startswith("expected "):
-                hint = f"{found['macro']} is a macro in this cell, so nothing else can have that name: rename one."
+                hint = f"{match['macro']} is a macro in this cell, so nothing else can have that name: rename one."
                 entry.head = replace(head, hint=hint)
     elif note.file != GENERATED:
         entry.notes.append(note)
@@ -218,7 +220,7 @@ _AT_THE_END = r"expected .* at end of input"
 
 def _without_echoes(entries: Sequence[_Entry]) -> list[_Entry]:
     """Without the errors that only follow from one before: a misspelled word, an open quote."""
-    kept: list[_Entry] = []
+    remaining: list[_Entry] = []
     garbled: set[tuple[str, int]] = set()
     open_quote = False
     for entry in entries:
@@ -231,12 +233,12 @@ def _without_echoes(entries: Sequence[_Entry]) -> list[_Entry]:
         if error and head.hint.startswith("Did you mean"):
             garbled.add((head.file, head.line))
         open_quote |= error and head.message.startswith("missing terminating")
-        kept.append(entry)
-    return kept
+        remaining.append(entry)
+    return remaining
 
 
 def _flatten(entries: Iterable[_Entry], name: str, lines: Sequence[str]) -> tuple[Diagnostic, ...]:
-    kept: dict[tuple[str, str, str, int], list[Diagnostic]] = {}
+    remaining: dict[tuple[str, str, str, int], list[Diagnostic]] = {}
     ordered = sorted(entries, key=lambda e: e.head.severity != "error")
     # Where the cell itself is wrong, what follows from it in the loops is no news.
     own = any(e.head.severity == "error" and e.head.file != GENERATED for e in ordered)
@@ -260,8 +262,8 @@ def _flatten(entries: Iterable[_Entry], name: str, lines: Sequence[str]) -> tupl
         if entry.instance:
             notes.append(Diagnostic("note", f"in {entry.instance}"))
         # The same text compiled for several types complains once for each.
-        kept.setdefault((head.severity, head.message, head.file, head.line), [head, *dict.fromkeys(notes)])
-    return tuple(d for group in kept.values() for d in group)
+        remaining.setdefault((head.severity, head.message, head.file, head.line), [head, *dict.fromkeys(notes)])
+    return tuple(d for group in remaining.values() for d in group)
 
 
 _OURS = (
@@ -297,12 +299,12 @@ def read_linker(output: str, *, name: str, cell: str) -> tuple[Diagnostic, ...]:
 
     A symbol is placed where the cell first mentions it; line 0 where it does not.
     """
-    made: dict[str, Diagnostic] = {}
+    diagnostic: dict[str, Diagnostic] = {}
     for raw in output.splitlines():
         text = _readable(raw)
-        if found := re.search(_SYSTEM_LIBRARY, text):
-            library = next(g for g in found.groups() if g)
-            made.setdefault(
+        if match := re.search(_SYSTEM_LIBRARY, text):
+            library = next(g for g in match.groups() if g)
+            diagnostic.setdefault(
                 f"l{library}",
                 Diagnostic(
                     "error",
@@ -310,20 +312,20 @@ def read_linker(output: str, *, name: str, cell: str) -> tuple[Diagnostic, ...]:
                     hint=f"Install the development package of {library}, or say where it is with -L FOLDER",
                 ),
             )
-        elif found := re.search(_UNDEFINED, text) or re.match(_APPLE, text):
-            symbol = _demangled(next(g for g in found.groups() if g))
-            made.setdefault(f"u{symbol}", _missing(symbol, name, cell))
-        elif found := re.search(_DUPLICATE, text):
-            symbol = next(g for g in found.groups() if g)
+        elif match := re.search(_UNDEFINED, text) or re.match(_APPLE, text):
+            symbol = _demangled(next(g for g in match.groups() if g))
+            diagnostic.setdefault(f"u{symbol}", _missing(symbol, name, cell))
+        elif match := re.search(_DUPLICATE, text):
+            symbol = next(g for g in match.groups() if g)
             hint = f"Rename one, or make the cell's {symbol} static."
-            made.setdefault(f"d{symbol}", _placed(symbol, f"{symbol!r} is defined twice", hint, name, cell))
-    return tuple(made.values())
+            diagnostic.setdefault(f"d{symbol}", _placed(symbol, f"{symbol!r} is defined twice", hint, name, cell))
+    return tuple(diagnostic.values())
 
 
 def _demangled(symbol: str) -> str:
     """The qualified name in a C++ symbol: what opens libraries does not spell it out, as linkers do."""
-    found = re.match(r"_ZN?K?(?=\d)", symbol)
-    rest, names = symbol[found.end() :] if found else "", []
+    match = re.match(r"_ZN?K?(?=\d)", symbol)
+    rest, names = symbol[match.end() :] if match else "", []
     while length := re.match(r"\d+", rest):
         end = length.end() + int(length[0])
         names.append(rest[length.end() : end])
@@ -351,9 +353,9 @@ def _placed(symbol: str, message: str, hint: str, name: str, cell: str) -> Diagn
     uses = list(re.finditer(rf"\b{word}\b", cell))
     if not uses:  # a macro has built the name
         return Diagnostic("error", message, hint=hint)
-    found = next((m for m in uses if not any(a <= m.start() < b for a, b in declared)), uses[0])
-    line = cell.count("\n", 0, found.start()) + 1
-    column = found.start() - (cell.rfind("\n", 0, found.start()) + 1) + 1
+    match = next((m for m in uses if not any(a <= m.start() < b for a, b in declared)), uses[0])
+    line = cell.count("\n", 0, match.start()) + 1
+    column = match.start() - (cell.rfind("\n", 0, match.start()) + 1) + 1
     shown, _ = _source(cell.split("\n")[line - 1], 0)
     if len(shown) < column:
         shown = ""

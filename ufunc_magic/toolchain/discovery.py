@@ -16,8 +16,6 @@ from typing import Literal
 
 from ..model import ToolchainError
 
-__all__ = ["FAST_MATH", "Toolchain", "base_flags", "base_link", "find", "find_all", "language_flags", "library_flags"]
-
 #: Options with which gcc also *links* code that flushes denormals to zero in the whole process.
 FAST_MATH = frozenset({"-ffast-math", "-funsafe-math-optimizations", "-Ofast"})
 

@@ -17,8 +17,6 @@ from ..runtime import cpu_features
 from .description import Description, describe
 from .discovery import Toolchain, find, find_all
 
-__all__ = ["Diagnosis", "Finding", "diagnose", "simd_level"]
-
 _PACKAGES = (
     ("numpy", ""),
     ("ipython", ""),

@@ -9,8 +9,6 @@ import difflib
 import re
 from collections.abc import Callable
 
-__all__ = ["advise", "advise_in_cython", "libraries_of"]
-
 
 def _words(text: str) -> list[str]:
     return text.split()

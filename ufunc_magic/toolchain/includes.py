@@ -13,10 +13,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-__all__ = ["header_digests", "search_folders", "working_folder"]
-
 _DIRECTIVE = r"(?:#|%:|\?\?=)[ \t]*(?:include(?:_next)?|import|embed)\b[ \t]*(\S[^\r\n]*)?"
-_ASKED = r"__has_(?:include|include_next|embed)\s*\(\s*(\"[^\"\n]+\"|<[^>\n]+>|[^)\n]*)"
+_HAS_INCLUDE = r"__has_(?:include|include_next|embed)\s*\(\s*(\"[^\"\n]+\"|<[^>\n]+>|[^)\n]*)"
 _ASSEMBLED = r"\.inc(?:bin|lude)\s+\\?(\"[^\"\\\n]+)"
 _SPLICE = r"\\[ \t]*\r?\n"
 _COMMENT = r"(?s:/\*.*?\*/)"
@@ -119,7 +117,7 @@ def _included(text: str) -> tuple[str, ...] | None:
     names: dict[str, None] = {}
     arguments = re.findall(_DIRECTIVE, text)
     if "__has_" in text:
-        arguments += re.findall(_ASKED, text)
+        arguments += re.findall(_HAS_INCLUDE, text)
     if ".inc" in text:
         arguments += re.findall(_ASSEMBLED, text)
     for argument in arguments:
@@ -152,13 +150,13 @@ def search_folders(
     files: list[str] = []
     words = iter(arguments)
     for word in words:
-        for options, found in ((_WITH_FOLDER, folders), (_WITH_FILE, files)):
+        for options, paths in ((_WITH_FOLDER, folders), (_WITH_FILE, files)):
             for option in options:
                 if word == option:
-                    found.append(next(words, ""))
+                    paths.append(next(words, ""))
                     break
                 if word.startswith(option) and option in _WITH_FOLDER:
-                    found.append(word[len(option) :])
+                    paths.append(word[len(option) :])
                     break
     for variable in _VARIABLES:
         folders += environ.get(variable, "").split(os.pathsep) if environ.get(variable) else []

@@ -15,8 +15,6 @@ from typing import Any
 from ..model import Diagnostic
 from .hints import advise_in_cython
 
-__all__ = ["is_news", "place", "places", "restore", "with_lines"]
-
 _MARK = r'\s*/\* "(?P<file>.+)":(?P<line>\d+)$'
 _INCLUDE = r'\s*#\s*include\s+(?:"(?P<own>[^"]+)"|<(?P<system>[^>]+)>)'
 _EXTERN = r'^[ \t]*cdef[ \t]+extern[ \t]+from[ \t]+(?P<quote>["\'])(?P<header>.+?)(?P=quote)'

@@ -18,8 +18,6 @@ from typing import Any
 
 from ..model import ToolchainError
 
-__all__ = ["PATIENCE", "Done", "finished", "printed", "run", "run_python", "together"]
-
 #: Seconds after which a compiler is taken to hang: far above any cell, templates and zig's first run included.
 PATIENCE = 600.0
 

@@ -14,8 +14,6 @@ from .diagnostics import read_compiler, read_linker, shorten
 from .discovery import FAST_MATH, Toolchain, language_flags
 from .processes import PATIENCE, Done, finished
 
-__all__ = ["compile_object", "compile_shared", "link_shared", "preprocess"]
-
 
 def preprocess(
     toolchain: Toolchain,

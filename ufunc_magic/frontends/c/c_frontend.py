@@ -6,8 +6,6 @@ from ... import toolchain
 from ...model import Options
 from ..frontend import c_key
 
-__all__ = ["key"]
-
 
 def key(source: str, *, options: Options) -> str:
     """Everything that could change the machine code, digested.  Starts no process."""

@@ -16,8 +16,6 @@ import tree_sitter_c
 import tree_sitter_cuda
 from tree_sitter import Language, Node, Parser
 
-__all__ = ["KEYWORDS", "Text", "called", "constant", "read", "tree", "words"]
-
 _PARSERS = {
     False: Parser(Language(tree_sitter_c.language())),
     # A superset of C++, so that one grammar serves both.

@@ -16,8 +16,6 @@ from .. import cell_settings, function_entries, native, operands
 from ..frontend import compiler_flags, linker_flags
 from .cffi_types import type_definitions
 
-__all__ = ["compile"]
-
 #: Functions above which a cell is checked by itself first.
 _MANY = 300
 

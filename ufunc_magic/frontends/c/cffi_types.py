@@ -6,8 +6,6 @@ import re
 
 from . import c_text, line_markers
 
-__all__ = ["type_definitions"]
-
 _TAGGED = ("struct_specifier", "union_specifier", "enum_specifier")
 
 

@@ -5,8 +5,6 @@ Names are those of NVIDIA's "CUDA Math API" and of the "CUDA C++ Programming Gui
 
 from __future__ import annotations
 
-__all__ = ["PACKED", "PURE_CALLS", "TYPES", "VECTORS", "stand_for"]
-
 #: C's spelling of the elements of each family of vector types.
 _ELEMENTS = {
     "char": "signed char",

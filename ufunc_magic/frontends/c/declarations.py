@@ -17,21 +17,6 @@ from tree_sitter import Node
 from ...model import Parameter
 from .c_text import KEYWORDS, constant
 
-__all__ = [
-    "TAGGED",
-    "Declaration",
-    "DeclaredTypes",
-    "Mark",
-    "ReferenceParameter",
-    "declared_by",
-    "end_of_declarator",
-    "qualifiers",
-    "readable",
-    "template_names",
-    "text_of",
-    "type_words",
-]
-
 #: Types that cells use without saying where from, and those of no interest to anybody.
 _STANDARD = """
     size_t ssize_t ptrdiff_t intptr_t uintptr_t intmax_t uintmax_t wchar_t wint_t char8_t char16_t char32_t bool complex

@@ -17,8 +17,6 @@ from . import c_text, declarations, line_markers
 from .declarations import ReferenceParameter
 from .side_effects import Scanned, Subject, effects, pure, reached, scan
 
-__all__ = ["ReferenceParameter", "parse", "parse_preprocessed"]
-
 #: Line of the text that is parsed -> file and line it stands for.
 _Origin = Callable[[int], tuple[str, int]]
 

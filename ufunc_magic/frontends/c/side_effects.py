@@ -16,8 +16,6 @@ from tree_sitter import Node
 from . import cuda_names
 from .c_text import called, words
 
-__all__ = ["Access", "BodyEffects", "Scanned", "Subject", "Use", "effects", "pure", "reached", "scan"]
-
 Access = Literal["none", "read", "write", "update"]
 
 

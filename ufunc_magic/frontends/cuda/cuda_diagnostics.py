@@ -12,8 +12,6 @@ from ...toolchain import source_line
 from ...toolchain.nvrtc import advise
 from .. import c
 
-__all__ = ["cannot_be_emulated", "improved", "refusals"]
-
 _GROUPS = ("cooperative groups need a GPU", "Use __syncthreads(), which the emulation has.")
 _TENSORS = ("tensor cores need a GPU", "Write the product as a loop.")
 

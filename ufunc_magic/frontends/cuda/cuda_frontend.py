@@ -11,8 +11,6 @@ from ...model import Options, ToolchainError
 from ...runtime import device
 from ..frontend import c_key
 
-__all__ = ["key", "needs_gpu"]
-
 #: A cell without these words holds nothing that `refusals` would find.
 _GPU_ONLY = (
     "asm __shfl _sync __all __any __ballot __match __reduce tex surf <<< wmma nvcuda cooperative_groups mma.h".split()

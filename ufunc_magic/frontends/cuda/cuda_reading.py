@@ -13,17 +13,6 @@ from ..c import ReferenceParameter
 from ..operands import Plain
 from .kernel_prototypes import Export
 
-__all__ = [
-    "Reading",
-    "called_by_device_code",
-    "device_call",
-    "in_numbas_form",
-    "nothing_to_bind",
-    "plain_call",
-    "read",
-    "without_host",
-]
-
 #: Qualifiers that the emulation's header makes nothing of, and that tell a cell's functions apart.
 _QUALIFIERS = "__device__ __global__ __host__ __forceinline__ __noinline__".split()
 

@@ -46,8 +46,6 @@ from .cuda_reading import (
 )
 from .kernel_prototypes import Export
 
-__all__ = ["check", "compile", "compile_for_gpu", "device_text"]
-
 _TEMPLATES = Path(__file__).parents[2] / "templates"
 _DYNAMIC = re.compile(r"(\bextern\b[^;(){}]*?\b)__shared__(\b[^;{}]*?(\w+)\s*\[\s*\])")
 #: How a function in Numba's form says that it failed.

@@ -14,8 +14,6 @@ import numpy as np
 from ...model import TYPES, Function, NumberType, Parameter
 from .. import c
 
-__all__ = ["TEMPLATES", "Export", "declaration", "exports_text", "expressions", "pointed", "read", "read_numbers"]
-
 _VOID = 254
 _WORDS = 5
 

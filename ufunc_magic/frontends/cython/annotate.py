@@ -17,8 +17,6 @@ from typing import Any
 
 from ...model import ToolchainError
 
-__all__ = ["Annotated", "AnnotatedLine", "Piece", "parse", "read"]
-
 _PRE = re.compile(r"<pre class=([\"'])cython (line|code)([^\"']*)\1[^>]*>(.*?)</pre>", re.DOTALL)
 _LINE = re.compile(r"[^\d\n]?(\d+): ?(.*)", re.DOTALL)
 _SCORE = re.compile(r"score-(\d+)")

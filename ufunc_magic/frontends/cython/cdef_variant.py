@@ -16,8 +16,6 @@ from typing import Any
 from ._private import EncodedString, ExprNodes, FusedCFuncDefNode, Nodes, PyrexTypes
 from .cython_function import CellText
 
-__all__ = ["PREFIX", "Variants", "is_number"]
-
 #: What the ``cdef`` variant of a ``def`` function is called, before its name.
 PREFIX = "__ufm_def_"
 

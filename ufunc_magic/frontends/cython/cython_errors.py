@@ -19,8 +19,6 @@ from ...toolchain import shorten, source_line
 from ._private import Errors, watermark
 from .cython_hints import read
 
-__all__ = ["Complaint", "Listening", "compile_error", "warnings"]
-
 _MESSAGE = re.compile(
     r"(?:(?P<kind>warning|note|performance hint): )?"
     r"(?:(?P<file>[^\n]+?):(?P<line>\d+):(?P<column>\d+): )?(?P<message>.*)",

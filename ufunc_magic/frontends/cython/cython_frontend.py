@@ -17,8 +17,6 @@ from ...model import Options
 from ..frontend import cell_key
 from . import cython_settings, dependencies
 
-__all__ = ["key", "module_name"]
-
 
 def key(source: str, *, options: Options) -> str:
     """Everything that could change the machine code, digested.  Starts no process.

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-__all__ = ["CellText", "CyFunction", "CyParameter", "CythonType"]
-
 
 @dataclass(frozen=True)
 class CythonType:

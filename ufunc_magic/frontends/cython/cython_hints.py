@@ -12,8 +12,6 @@ from ._private import DIRECTIVES, INCLUDES
 from .cdef_variant import PREFIX
 from .syntax_hints import SYNTAX, Place, ShownMessage, depth_of, syntax_hint
 
-__all__ = ["read"]
-
 _Advice = Callable[[re.Match[str], Place], "str | ShownMessage"]
 
 

@@ -17,8 +17,6 @@ from .cython_function import CellText, CyFunction
 from .nogil_clone import Clone, Definition
 from .signature_inference import NoUfunc, TypedFunction, c_type, infer
 
-__all__ = ["ModuleLoops", "loops"]
-
 
 @dataclass(frozen=True)
 class ModuleLoops:

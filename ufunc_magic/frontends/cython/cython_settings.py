@@ -26,8 +26,6 @@ from ...toolchain import Toolchain, base_flags, base_link, library_flags
 from ..frontend import flags_of
 from . import dependencies
 
-__all__ = ["Settings", "compiler_flags", "hot_options", "linker_flags", "python_include", "read"]
-
 #: Keys of ``# distutils:`` that hold lists.
 _LISTS = tuple(
     "sources define_macros undef_macros libraries library_dirs runtime_library_dirs include_dirs extra_objects "

@@ -31,7 +31,7 @@ from ...model import (
     ToolchainError,
     number_type,
 )
-from ...python_form import cython as python_form
+from ...python_form import PythonForm, cython as python_form
 from .. import function_entries, native
 from . import annotate, cython_settings, nogil_clone, pgo, requirements
 from ._private import version as cython_version
@@ -40,8 +40,6 @@ from .cython_function import CellText, CyFunction, CythonType
 from .cython_loops import ModuleLoops, loops
 from .cython_settings import Settings
 from .translate import Translated, translate
-
-__all__ = ["compile"]
 
 #: The first line of what is appended to Cython's C.
 _LOOPS = codegen.template("interface.h").partition("\n")[0]
@@ -277,7 +275,7 @@ def _entries(
         signature, function = planned.instances[k].signature, planned.functions[k]
         name, called, form = signature.name, signature.function, forms.get(signature.name)
         # Without a Python form that only calculates, nobody knows what a call would do.
-        written = form if isinstance(form, python_form.PythonForm) else None
+        written = form if isinstance(form, PythonForm) else None
         harmless = written.pure if written else called.pure
         notes = [*native.narrow(name, by_name[name], nin=signature.nin, core=signature.core)]
         if not harmless:
@@ -305,7 +303,7 @@ def _entries(
             text=text.definition(function.line),
             doc=function.doc or text.comment(function.line),
         )
-        samples = _samples(function) if isinstance(form, python_form.PythonForm) and form.pure else ()
+        samples = _samples(function) if isinstance(form, PythonForm) and form.pure else ()
         entries.append(function_entries.python_entry(described, reason=rest.reason, samples=samples, form=form))
     return sorted(entries, key=lambda entry: entry.line)
 

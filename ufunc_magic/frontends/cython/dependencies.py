@@ -17,8 +17,6 @@ from pathlib import Path
 
 from ...toolchain import header_digests
 
-__all__ = ["NamedFiles", "code", "cython_files", "digests", "names"]
-
 #: Come with Cython, whose version stands for them, or with NumPy.
 _KNOWN = frozenset({"cython", "libc", "libcpp", "cpython", "posix", "openmp", "numpy"})
 

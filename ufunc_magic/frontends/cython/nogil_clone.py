@@ -14,8 +14,6 @@ from dataclasses import dataclass
 
 from ._private import CODE_SECTION, TYPES_SECTION, unknown_cython
 
-__all__ = ["Clone", "Definition", "clones", "definitions", "user_part"]
-
 #: Name of the parameter that a clone sets where it would raise.
 _FAULT = "__ufm_fault"
 

@@ -12,8 +12,6 @@ from typing import Literal
 from ...model import ToolchainError
 from ...toolchain import Toolchain
 
-__all__ = ["MODULE_PREFIX", "flags", "is_written", "merge_command", "run_module_text"]
-
 #: Before the module's name in the run that makes the profile; ``if "_pgo_" in __name__`` is what %%cython documents.
 #: The dot leaves the last part, which names the init function, as it is.
 MODULE_PREFIX = "_pgo_."

@@ -12,8 +12,6 @@ from pathlib import Path
 
 from ...model import ToolchainError
 
-__all__ = ["missing_headers", "missing_numpy_headers", "need_cython", "python_headers_remedy"]
-
 #: The first Cython whose inner names this package knows.
 OLDEST = (3, 1)
 

@@ -12,8 +12,6 @@ from .. import operands
 from .cython_function import CellText, CyFunction, CythonType
 from .nogil_clone import Definition
 
-__all__ = ["NoUfunc", "TypedFunction", "c_type", "infer"]
-
 
 @dataclass(frozen=True)
 class NoUfunc:

@@ -8,8 +8,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["SYNTAX", "Place", "ShownMessage", "depth_of", "syntax_hint"]
-
 
 @dataclass(frozen=True)
 class ShownMessage:

@@ -18,8 +18,6 @@ from ._private import AnalyseExpressionsTransform, EncodedString, Main, Options,
 from .cdef_variant import PREFIX, Variants, is_number
 from .cython_function import CellText, CyFunction, CyParameter, CythonType
 
-__all__ = ["Translated", "translate"]
-
 
 @dataclass(frozen=True)
 class Translated:

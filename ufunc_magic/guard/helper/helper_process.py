@@ -21,8 +21,6 @@ from . import probe
 from .probe_memory import Record, libc, rename_process
 from .wire import receive, send
 
-__all__ = ["main"]
-
 #: Processes that wait for a request: a crash takes one, and what is left of the request comes at once.
 READY = 3
 

@@ -22,8 +22,6 @@ from typing import Any
 from .probe_memory import PAGE, Record, Rooms, Spot, libc, malloced, rename_process, touched
 from .wire import receive, send
 
-__all__ = ["PRINTED", "serve", "wait"]
-
 #: ``__ufm_host`` of templates/driver.c: functions of Python's by name, pointers behind ``*``.
 HOST = (
     "PyGILState_Ensure",

@@ -13,8 +13,6 @@ import struct
 import time
 from typing import Any
 
-__all__ = ["PAGE", "Record", "Rooms", "Spot", "libc", "malloced", "rename_process", "touched"]
-
 PAGE = mmap.PAGESIZE
 
 FRAMES = 96

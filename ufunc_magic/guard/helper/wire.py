@@ -8,8 +8,6 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["receive", "send"]
-
 _LENGTH = struct.Struct("<Q")
 
 

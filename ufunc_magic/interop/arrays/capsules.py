@@ -14,8 +14,6 @@ import numpy as np
 
 from ...model import ArgumentError
 
-__all__ = ["Tensor", "address_of", "is_capsule", "name_of", "plain_pointer", "pointer_capsule"]
-
 
 def _python_api(name: str, result: Any, *arguments: Any) -> Any:
     return ctypes.PYFUNCTYPE(result, *arguments)((name, ctypes.pythonapi))

@@ -13,8 +13,6 @@ import numpy as np
 from ...model import ArgumentError
 from . import capsules
 
-__all__ = ["Memory", "describe", "on_gpu"]
-
 
 @dataclass(frozen=True)
 class Memory:

@@ -20,8 +20,6 @@ from ...runtime import device as gpu
 from . import capsules
 from .memory import Memory, describe, on_gpu
 
-__all__ = ["asarray", "ascapsule", "pointer"]
-
 #: ``data`` is the first field behind the object's head in every NumPy: ``PyArrayObject_fields`` of
 #: ``numpy/ndarraytypes.h``, which compiled extensions read in place, too.
 _DATA = object.__basicsize__

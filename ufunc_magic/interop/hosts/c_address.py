@@ -17,8 +17,6 @@ import numpy as np
 from ...model import TYPES, FunctionCode, LoopCode, SignatureError
 from ...runtime import Library, Origin, origin_of
 
-__all__ = ["address", "ctypes_function", "leaf_address", "lowlevel", "prototype"]
-
 #: System V's ABI for x86-64 passes a class with one, as the standard library's is, in memory.
 _COMPLEX_LONG_DOUBLE = 16
 

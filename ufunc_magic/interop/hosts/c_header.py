@@ -14,8 +14,6 @@ from ...model import TYPES, FunctionCode, LoopCode, ObjectCode, SignatureError, 
 from ...runtime import Build
 from . import elf_names
 
-__all__ = ["get_include", "write_header"]
-
 _WORDS = frozenset(
     "alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t class "
     "co_await co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype "

@@ -21,8 +21,6 @@ from elftools.elf.hash import GNUHashTable
 
 from ...model import TargetError
 
-__all__ = ["exported", "renamed"]
-
 _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 _hash = GNUHashTable.gnu_hash
 

@@ -23,8 +23,6 @@ from .numba_functions import NumbaFunction, Overload, read
 if TYPE_CHECKING:
     from .numba_kernels import Kernels
 
-__all__ = ["object_code"]
-
 
 def object_code(func: Any, *, signatures: Sequence[str] | None = None, folder: Path, name: str = "") -> ObjectCode:
     """The object code of an ``@njit`` or ``@vectorize`` function.

@@ -21,8 +21,6 @@ from ...runtime import origin_of
 if TYPE_CHECKING:
     from .ufunc_typing import Link
 
-__all__ = ["inline_function"]
-
 #: Options that change no number; a cell with others is called, not inlined.
 _HARMLESS = frozenset(
     "guard force name verbose time size sizes vs ref plot show quiet identity parallel annotate".split()

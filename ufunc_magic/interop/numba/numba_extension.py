@@ -11,8 +11,6 @@ import numpy as np
 
 from ...runtime import origin_of
 
-__all__ = ["install"]
-
 
 @cache
 def install() -> None:

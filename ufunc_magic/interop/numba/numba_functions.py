@@ -12,8 +12,6 @@ import numpy as np
 from ...model import MAX_OPERANDS, TYPES, SignatureError, loop_order
 from . import _private
 
-__all__ = ["NumbaFunction", "Overload", "read"]
-
 
 @dataclass(frozen=True)
 class Overload:

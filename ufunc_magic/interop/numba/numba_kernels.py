@@ -32,8 +32,6 @@ from ...model import SignatureError, ToolchainError
 from . import _private
 from .numba_functions import NumbaFunction, Overload
 
-__all__ = ["LEVELS", "Kernels", "emit", "emit_relocatable", "versions"]
-
 #: CPU levels of the x86-64 psABI that kernels are made for, the one for every CPU first.
 LEVELS = ("x86-64", "x86-64-v3", "x86-64-v4")
 

@@ -14,8 +14,6 @@ from . import _private
 from .inline_bitcode import inline_function
 from .ufunc_typing import Link, chosen_loop, loop_types
 
-__all__ = ["lowering"]
-
 _INTP = ir.IntType(64)
 _BYTES = ir.IntType(8).as_pointer()
 

@@ -23,8 +23,6 @@ from ...runtime import letters, loops_of, origin_of
 from ..hosts import address, leaf_address
 from . import _private
 
-__all__ = ["Link", "UfuncType", "chosen_loop", "link_of", "loop_types", "restored_link"]
-
 
 @dataclass(frozen=True, eq=False)
 class Link:

@@ -13,8 +13,6 @@ from ...model import FunctionCode, ObjectCode
 from ...runtime import loops_of
 from ...toolchain.nvrtc import Shim, shims
 
-__all__ = ["Form", "ValueType", "choose", "code_of", "forms", "mismatch", "refusal", "type_of_word"]
-
 
 @dataclass(frozen=True)
 class ValueType:

@@ -21,8 +21,6 @@ from ..import_hooks import when_imported
 from . import _private
 from .device_calls import Form, ValueType, choose, code_of, forms, mismatch, refusal, type_of_word
 
-__all__ = ["attach", "install"]
-
 
 def attach(compile_cuda: Callable[..., Mapping[str, Any]] | None = None) -> None:
     """Let kernels call functions of CUDA cells, now or as soon as Numba's CUDA target is imported.

@@ -27,8 +27,6 @@ from ...runtime.device import CudaFunction, Kernel
 from . import _private
 from .device_calls import Form, ValueType, choose, code_of, forms, mismatch, refusal
 
-__all__ = ["Exchange", "Simulation"]
-
 _Three = ctypes.c_uint * 3
 
 

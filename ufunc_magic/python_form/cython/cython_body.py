@@ -16,8 +16,6 @@ from .cython_tree import assigned_names, dotted, kind, statements, stop, walk
 from .cython_types import INDEX, OBJECT, declared_name
 from .cython_values import Unknown, folded
 
-__all__ = ["CythonBody"]
-
 
 class CythonBody(Calls):
     """The statements of one function, or of the module level (``routine`` None), and the names in it.

@@ -18,8 +18,6 @@ from .cython_tree import dotted, kind, stop
 from .cython_types import INDEX, OBJECT
 from .cython_values import Values
 
-__all__ = ["Calls"]
-
 #: Modules of Cython's ``libc`` and ``libcpp`` whose functions are known.
 _MATH = ("libc.math", "libc.stdlib", "libc.complex", "libcpp.cmath", "libcpp.complex", "numpy.math", "libcpp.algorithm")
 _ALIKE = {"min": "fmin", "max": "fmax"}

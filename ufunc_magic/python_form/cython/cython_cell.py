@@ -12,8 +12,6 @@ from ..value import Stop
 from .cython_tree import assigned_names, dotted, kind, statements, stop, walk
 from .cython_types import OBJECT, CythonTypes, declared_name
 
-__all__ = ["CythonCell", "CythonParameter", "CythonRoutine", "Import"]
-
 
 @dataclass(frozen=True)
 class CythonParameter:

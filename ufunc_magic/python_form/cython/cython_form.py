@@ -35,8 +35,6 @@ from .cython_tree import dotted, kind, parse, stop
 from .cython_types import OBJECT
 from .cython_values import OWN_HELPERS
 
-__all__ = ["FormRequest", "NotPython", "PythonForm", "write"]
-
 # Cython promises nothing about its tree: a version may bring a node without what is read of it here, and a
 # cell that compiles must not fail for want of a baseline.
 _STRANGE = (AttributeError, LookupError, TypeError, ValueError)

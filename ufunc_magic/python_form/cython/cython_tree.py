@@ -10,8 +10,6 @@ from Cython.Compiler.TreeFragment import StringParseContext, parse_from_strings
 
 from ..value import Stop
 
-__all__ = ["assigned_names", "children", "dotted", "kind", "parse", "statements", "stop", "walk"]
-
 
 def parse(source: str, *, cplus: bool, directives: Mapping[str, Any]) -> Any:
     """The tree of a cell, as the parser leaves it.

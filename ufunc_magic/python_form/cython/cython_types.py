@@ -8,8 +8,6 @@ from typing import Any
 from ..c_arithmetic import BOOL, COMPLEX, DOUBLE, FLOAT, INT, LONG, SIZE, VOID, CType, named_type
 from .cython_tree import dotted, kind, stop
 
-__all__ = ["INDEX", "NDARRAY", "OBJECT", "CythonTypes", "declared_name", "spelled"]
-
 #: What C's types do not have: "o" a Python object, "n" a NumPy buffer (an object, with elements of a known
 #: type where ``of`` is set), "V" a ``std::vector``, "t" a tuple of C values, "p" a pointer.
 OBJECT = CType("o")

@@ -20,8 +20,6 @@ from .cython_cell import CythonCell, CythonRoutine
 from .cython_tree import dotted, kind, stop
 from .cython_types import INDEX, OBJECT, declared_name
 
-__all__ = ["OWN_HELPERS", "Unknown", "Values", "folded"]
-
 #: Builtins that a text may use by name, beside those that are called.
 BUILTINS = frozenset(
     "True False None NotImplemented Exception ValueError TypeError ZeroDivisionError OverflowError IndexError "

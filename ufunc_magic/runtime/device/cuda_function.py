@@ -13,8 +13,6 @@ from . import device_arrays, driver
 from .device_arrays import ArrayOperand
 from .element_loops import Choice, Loops
 
-__all__ = ["CudaFunction", "choose", "letters"]
-
 #: Stands for an argument that was not given.
 _NOTHING: Any = type("_Nothing", (), {"__repr__": lambda _: "<no value>"})()
 

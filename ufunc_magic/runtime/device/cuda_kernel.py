@@ -18,8 +18,6 @@ from .device_arrays import ArrayOperand
 from .driver import LaunchLimits
 from .element_loops import one_device
 
-__all__ = ["MOST_THREADS", "Kernel", "Launch"]
-
 #: More than these are not run one after the other.
 MOST_THREADS = 2**22
 _AXES = "xyz"
@@ -54,6 +52,8 @@ class Kernel:
         self.kinds = kinds(code.prototype)
         self._address = address
         self._owner = owner
+        #: By the device's number.
+        self._functions: dict[int, Any] = {}
         self.__name__ = self.__qualname__ = code.name
         self.__module__ = "__main__"
         names = [n if n.isidentifier() else f"x{i}" for i, n in enumerate(code.parameters, 1)]
@@ -141,8 +141,12 @@ class Kernel:
         lent = {n: driver.to_device(a.operand.array) for n, a in enumerate(arguments) if _on_host(a)}  # type: ignore[union-attr]
         values = [_value(a, lent.get(n)) for n, a in enumerate(arguments)]
         entry = self.code.calls[0] if self.code.calls else self.code.name
-        function = driver.function_of(self.object_code, "", entry)
-        driver.launch(function, launch.grid, launch.block, values, shared=launch.shared, stream=launch.stream)
+        device = driver.current()
+        if device not in self._functions:
+            self._functions[device] = driver.function_of(self.object_code, "", entry)
+        driver.launch(
+            self._functions[device], launch.grid, launch.block, values, shared=launch.shared, stream=launch.stream
+        )
         if lent:
             driver.wait(launch.stream)
         for n, array in lent.items():

@@ -12,8 +12,6 @@ import numpy as np
 from ...model import ArgumentError
 from . import driver
 
-__all__ = ["ArgumentError", "ArrayOperand", "give", "operand", "ordered_after", "place"]
-
 #: Device types of the DLPack standard: kDLCUDA and kDLCUDAManaged.
 _ON_GPU = (2, 13)
 

@@ -12,8 +12,6 @@ import numpy as np
 from . import device_arrays, driver
 from .cuda_function import CudaFunction
 
-__all__ = ["Timed", "copy_bandwidth", "time_call", "time_function"]
-
 #: Bytes of the array whose copy is timed: more than any cache of a GPU holds.
 _COPIED = 512 << 20
 #: Seconds of one sample, and the most runs in it.

@@ -19,40 +19,11 @@ import numpy as np
 from ...model import CellCrashed, CompileError, LinkError, ObjectCode, UfuncMagicError
 from . import kernel_source
 
-__all__ = [
-    "LaunchLimits",
-    "allocate",
-    "arch",
-    "assign",
-    "available",
-    "compile_with",
-    "copy",
-    "cupy",
-    "current",
-    "elapsed",
-    "function",
-    "function_of",
-    "launch",
-    "limits",
-    "missing",
-    "name",
-    "of",
-    "on",
-    "on_gpu",
-    "stream_pointer",
-    "symbol",
-    "to_device",
-    "to_host",
-    "wait",
-]
-
 #: ``(source, *, name, cell, arch, options) -> machine code of the device``; the options are the cell's own.
 Compiler = Callable[..., bytes]
 #: CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES of the driver's interface.
 _MOST_SHARED = 8
 _compiler: Compiler | None = None
-#: Loaded functions by device, source, options and entry; a module is kept by its functions.
-_functions: dict[tuple[int, str, str, str], Any] = {}
 
 
 @cache
@@ -199,7 +170,7 @@ def function_of(object_code: ObjectCode, generated: str, entry: str) -> Any:
 
 
 def function(source: str, entry: str, *, name: str, cell: str, options: Mapping[str, Any]) -> Any:
-    """The kernel ``entry`` of ``source`` on the current device; compiled and loaded once for each device.
+    """The kernel ``entry`` of ``source`` on the current device, compiled and loaded; the function owns its module.
 
     Parameters
     ----------
@@ -218,14 +189,11 @@ def function(source: str, entry: str, *, name: str, cell: str, options: Mapping[
         On the lines of ``cell``.
     """
     module = cupy()
-    key = (current(), source, entry, repr(sorted(options.items())))
-    if key not in _functions:
-        code = (_compiler or _compiled_by_cupy)(source, name=name, cell=cell, arch=arch(), options=options)
-        loaded = module.cuda.Module()
-        with _errors("loading the compiled code"):
-            loaded.load(code)
-            _functions[key] = loaded.get_function(symbol(code, entry))
-    return _functions[key]
+    code = (_compiler or _compiled_by_cupy)(source, name=name, cell=cell, arch=arch(), options=options)
+    loaded = module.cuda.Module()
+    with _errors("loading the compiled code"):
+        loaded.load(code)
+        return loaded.get_function(symbol(code, entry))
 
 
 def _compiled_by_cupy(source: str, *, name: str, cell: str, arch: str, options: Mapping[str, Any]) -> bytes:

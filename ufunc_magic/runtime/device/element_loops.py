@@ -17,8 +17,6 @@ from . import driver, kernel_source
 from .device_arrays import ArrayOperand
 from .kernel_source import BLOCK, ENTRY, Plan, castable
 
-__all__ = ["Choice", "Loops", "StridedView", "axis_order", "collapsed", "one_device", "overlaps", "total", "view"]
-
 #: Bytes that the widest load needs its address to be a multiple of.
 _ALIGNED = 16
 #: Layouts that are remembered for each function.

@@ -14,19 +14,6 @@ import numpy as np
 
 from ...model import TYPES, ObjectCode, SignatureError
 
-__all__ = [
-    "BLOCK",
-    "ENTRY",
-    "Plan",
-    "castable",
-    "cell",
-    "elements",
-    "elements_box",
-    "reduction",
-    "reduction_box",
-    "unit",
-]
-
 #: The symbol of the generated kernel.
 ENTRY = "__ufm_kernel"
 #: Threads of a block.

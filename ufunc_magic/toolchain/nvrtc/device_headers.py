@@ -13,8 +13,6 @@ from ... import store
 from ..includes import header_digests, search_folders
 from .nvrtc_discovery import Nvrtc, installed_headers
 
-__all__ = ["digests", "folders", "include_folder", "includes", "prelude", "provided", "type_table", "without_provided"]
-
 _INCLUDE = r"#[ \t]*(?:include|include_next)\b|__has_include"
 
 #: CUDA's own headers that declare nothing which NVRTC does not know by itself.

@@ -22,8 +22,6 @@ from ...runtime import carried, carry
 from .nvrtc_discovery import Nvrtc, architecture, find
 from .nvrtc_program import cached, compile, flags, line_of
 
-__all__ = ["Shim", "carry_ltoir", "linkable", "ltoir", "prefix", "shims", "unit_text"]
-
 #: What shims need before them: the status of a call that returns one, 0 for one that returns nothing.
 SUPPORT = """struct __ufm_done {};
 template <class T> static inline __device__ int operator,(const T &, __ufm_done) { return 0; }

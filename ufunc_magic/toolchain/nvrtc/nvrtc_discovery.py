@@ -9,8 +9,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-__all__ = ["REMEDY", "Nvrtc", "architecture", "find", "identity", "reason"]
-
 #: What installs all of it.
 REMEDY = 'pip install "ufunc_magic[cuda]"'
 

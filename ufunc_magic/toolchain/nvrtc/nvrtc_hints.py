@@ -7,8 +7,6 @@ from collections.abc import Callable
 
 from ..hints import header_of
 
-__all__ = ["advise"]
-
 #: What a cell may use without an include where it is compiled by nvcc or for the host, and where NVRTC has it.
 _HEADERS: tuple[tuple[str, str], ...] = (
     (r"(?:__)?(?:half|half2|h[a-z]+|__h\w+|float2half\w*|half2float)$|__(?:float|half|double|u?int|u?short)\w*2?half\w*$"

@@ -15,8 +15,6 @@ from ...model import Diagnostic
 from ..diagnostics import GENERATED, shorten, source_line
 from .nvrtc_hints import advise
 
-__all__ = ["read_log"]
-
 _HEAD = (
     r"(?:(?P<file>.+)\((?P<line>\d+)\)|(?P<end>At end of source)): "
     r"(?P<severity>(?:catastrophic |internal )?error|warning|note|remark)(?: #(?P<number>\d+)(?:-D)?)?: (?P<words>.*)$"

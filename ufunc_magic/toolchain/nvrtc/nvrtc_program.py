@@ -18,8 +18,6 @@ from . import device_headers
 from .nvrtc_discovery import REMEDY, Nvrtc, architecture, bindings, find, identity, reason
 from .nvrtc_log import read_log
 
-__all__ = ["TYPE_MACRO", "Compiled", "Output", "cached", "compile", "cubin", "flags", "line_of", "types"]
-
 Output = Literal["ptx", "ltoir", "cubin"]
 
 #: ``__UFM_TYPE(T)`` in an expression: NumPy's type number of T, 255 where it has none.

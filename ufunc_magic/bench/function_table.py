@@ -27,10 +27,8 @@ from . import expectation
 from .agreement import outputs
 from .candidates import Candidate, described, numeric
 from .expectation import FAULTS, Expected, Outcome, columns
-from .rounds import CLOCK, Call, Clock, Entry, affordable, faster, judged, measure, once
+from .rounds import CLOCK, Call, Clock, TimedCall, affordable, faster, judged, measure, once
 from .samples import PROBES, edge_inputs, sample_arguments, sample_inputs
-
-__all__ = ["Request", "compare_function"]
 
 #: Elements where nothing speaks for fewer, and bytes that all inputs together may take.
 ELEMENTS, BYTES = 1_000_000, 32 << 20
@@ -167,7 +165,7 @@ class Request:
 class _Prepared:
     """Everything verified and ready to be timed, in the order of the report, and what there is to note."""
 
-    entries: Sequence[Entry]
+    entries: Sequence[TimedCall]
     notes: Sequence[str]
     arguments: tuple[Any, ...]
     elements: int
@@ -223,7 +221,7 @@ def _prepared_ufunc(request: Request) -> _Prepared:
     notes = []
     if whole and reference is not None:
         call = Call(reference, arrays)
-        entries.append(Entry(request.reference_label, "other", call, number, note="expected results"))
+        entries.append(TimedCall(request.reference_label, "other", call, number, note="expected results"))
     for rival, run in tried:
         if isinstance(run, str):
             notes += [run] if run else []
@@ -232,15 +230,19 @@ def _prepared_ufunc(request: Request) -> _Prepared:
         check = expectation.judge(expected, values)
         part = len(call.arguments[0])
         entries.append(
-            Entry(rival.label, rival.kind, call, part, check, note=rival.note, compile_seconds=rival.compile_seconds)
+            TimedCall(
+                rival.label, rival.kind, call, part, check, note=rival.note, compile_seconds=rival.compile_seconds
+            )
         )
     nbytes = sum(array.nbytes for array in (*arrays, *map(np.asarray, outputs(results))))
-    entries.append(Entry(f"{request.label}, 1 thread", "ufunc", request.call(arrays), number, verdict, nbytes))
+    entries.append(TimedCall(f"{request.label}, 1 thread", "ufunc", request.call(arrays), number, verdict, nbytes))
     if request.threads is not None and request.max_threads > 1:
         call = request.call(arrays, threads=request.max_threads)
         known = Expected(arrays, outputs(results), np.arange(number), lambda moved: outputs(request.function(*moved)))
         same = expectation.judge([known], once(call, clock=request.clock)[1])
-        entries.append(Entry(f"{request.label}, {request.max_threads} threads", "parallel", call, number, same, nbytes))
+        entries.append(
+            TimedCall(f"{request.label}, {request.max_threads} threads", "parallel", call, number, same, nbytes)
+        )
     if verdict is None:
         notes.append(_why_unchecked(request, arrays))
     return _Prepared(entries, notes, arrays, number, request.types)
@@ -368,7 +370,7 @@ def _failure(rival: Candidate, error: Exception) -> str:
 
 def _baseline(
     request: Request, arrays: Arrays, expected: Sequence[Expected], reference: Callable[..., Any] | None
-) -> Entry:
+) -> TimedCall:
     """The Python loop: the user's reference on scalars, the Python version, or the compiled scalar.
 
     The version that is timed must compute what is expected; where it raises or differs (its operators
@@ -391,7 +393,7 @@ def _baseline(
             lists = columns(_cut(arrays, part))
             trusted = function in (request.exact, reference) or not expected
             if trusted or expectation.same_loop(function, lists, expected[0], dtypes=request.out):
-                return Entry(label, "python", Call(expectation.loop, (function, lists)), part, note=note)
+                return TimedCall(label, "python", Call(expectation.loop, (function, lists)), part, note=note)
         except FAULTS:
             continue
 
@@ -400,7 +402,7 @@ def _baseline(
         return [list(array) for array in _cut(arrays, number)]
 
     part = request.fitting(lambda n: expectation.loop(request.function, lists_of(n)), PYTHON_PASS, most=most)
-    return Entry(STAND_IN, "scalar", Call(expectation.loop, (request.function, lists_of(part))), part)
+    return TimedCall(STAND_IN, "scalar", Call(expectation.loop, (request.function, lists_of(part))), part)
 
 
 def _why_unchecked(request: Request, arrays: Arrays) -> str:
@@ -454,12 +456,12 @@ def _prepared_function(request: Request, deadline: float) -> _Prepared:
     arguments = accepted.arguments
     elements = max((a.size for a in arguments if isinstance(a, np.ndarray)), default=0)
     spoils = bool(expectation.changed(arguments, accepted.outcome.arguments))
-    entries: list[Entry] = []
+    entries: list[TimedCall] = []
     notes: list[str] = []
 
     def add(label: str, kind: Kind, form: _Form, verdict: Agreement | None = None) -> None:
         call = _restoring(form) if spoils else Call(form.function, form.arguments)
-        entries.append(Entry(label, kind, call, elements, verdict, note=form.note))
+        entries.append(TimedCall(label, kind, call, elements, verdict, note=form.note))
 
     truth: tuple[_Form, Outcome] | None = None
     if accepted.form is not None and accepted.expected is not None:
