@@ -36,12 +36,9 @@ from typing import Any
 import numpy as np
 
 import ufunc_magic as um
-from ufunc_magic import pipeline as build
-from ufunc_magic.frontends import frontend as backends
-from ufunc_magic.frontends.c import (
-    c_frontend as c,
-    c_unit as _unit,  # noqa: F401 - once for all children
-)
+from ufunc_magic import pipeline
+from ufunc_magic.frontends import frontend
+from ufunc_magic.frontends.c import c_unit as _unit  # noqa: F401 - once for all children
 from ufunc_magic.store.cache import Cache, CacheWarning, key
 
 NIGHTLY = os.environ.get("UFM_NIGHTLY") == "1"
@@ -561,8 +558,8 @@ def versions(folder: Path) -> Came:
     known = sorted(root.rglob("*.so"))
 
     def other() -> object:
-        real = backends.engine()
-        c.engine = lambda: (*real, ("another version", 0, 0))  # type: ignore[attr-defined]
+        real = frontend._engine()
+        frontend._engine = lambda: f"{real}, another version"
         return _with_cache(root, builds)
 
     for action in (other, other, builds):
@@ -777,7 +774,7 @@ def _signing() -> None:
 
 def _forget() -> None:
     """Let the next build of this process look into the cache."""
-    build._built.clear()
+    pipeline._builds.clear()
 
 
 _templates: dict[str, Path] = {}
@@ -832,7 +829,7 @@ def _orphans() -> list[int]:
 def main(folder: str, *names: str) -> None:
     os.environ["UFM_FAULTS"] = folder
     _adopt_orphans()
-    backends.engine()  # once for all children, whoever edits the package meanwhile
+    frontend._engine()  # once for all children, whoever edits the package meanwhile
     for name in names or FAULTS:
         (place := Path(folder) / name).mkdir()
         began = time.monotonic()

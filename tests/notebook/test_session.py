@@ -178,7 +178,7 @@ def test_kernel_shows_a_clean_block_and_tb_the_rest(kernel: Kernel) -> None:
     assert "Traceback (most recent call last)" not in text
     again = str(kernel.run("%tb"))
     assert "Traceback (most recent call last)" in again
-    assert "ufunc_magic/build.py" in again
+    assert "ufunc_magic/pipeline.py" in again
     assert "Unexpected exception" not in again
 
 
