@@ -27,7 +27,9 @@ import pytest
 
 import ufunc_magic as um
 from ufunc_magic import pipeline as build, toolchain
-from ufunc_magic.model.options import make_options
+from ufunc_magic.frontends.c import c_text, c_unit
+from ufunc_magic.model.options import Options, make_options
+from ufunc_magic.python_form import c_form
 from ufunc_magic.toolchain import discovery as compilers
 
 CELLS = Path(__file__).parents[1] / "cells"
@@ -178,3 +180,30 @@ def test_no_text_makes_anything_but_our_errors() -> None:
         ):
             with pytest.raises(um.UfuncMagicError):
                 um.compile_c(text)
+
+
+def test_plain_cell_is_parsed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[bytes] = []
+
+    class Counting:
+        def __init__(self, cplus: bool) -> None:
+            self.parser = c_text._PARSERS[cplus]
+
+        def parse(self, code: bytes) -> Any:
+            parsed.append(code)
+            return self.parser.parse(code)
+
+    parsers = {cplus: Counting(cplus) for cplus in (False, True)}
+    monkeypatch.setattr(c_text, "_PARSERS", parsers)
+    monkeypatch.setattr(c_form, "_parser", parsers.__getitem__)
+    source = (
+        "#include <complex.h>\n#include <math.h>\n/* The log-odds of p. */\n"
+        "double logit(double p) { return log(p / (1 - p)); }\n"
+        "double complex turn(double complex z) { return I * z; }\n"
+    )
+    cell = c_unit.compile(source, options=Options(), name="In[1]", folder=tmp_path)
+    assert [f.python for f in cell.report_data.functions] == [
+        "def logit(p):\n    return math.log(p / (1 - p))\n",
+        "def turn(z):\n    return 1j * z\n",
+    ]
+    assert len(parsed) == 1

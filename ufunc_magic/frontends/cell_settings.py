@@ -9,6 +9,7 @@ from pathlib import Path
 
 from .. import codegen, toolchain
 from ..model import CompileError, Options, ParseError, Unit
+from ..python_form import CText
 from ..toolchain import GENERATED
 from . import c, ufunc_comment
 from .native import storage
@@ -19,8 +20,10 @@ _DECIDES = re.compile(r"^[ \t]*#[ \t]*(?:if|el|undef|define[ \t]+\w+\()", re.M)
 
 def read(
     source: str, *, name: str, cplus: bool, preprocess: Callable[[], str] | None, known: Collection[str] = ()
-) -> tuple[Unit, str]:
+) -> tuple[Unit, str, CText | None]:
     """What is in a cell, and the text it was read from: the cell as typed, or what the preprocessor makes of it.
+
+    The cell as typed comes with its tree, where that shows what the functions do.
 
     Parameters
     ----------
@@ -29,11 +32,11 @@ def read(
     known : collection of str
         Types that no header needs to define.
     """
-    unit = c.parse(source, cplus=cplus)
+    unit, tree = c.parse_with_tree(source, cplus=cplus)
     if preprocess is None or not _needs_preprocessor(unit, source, known=known):
-        return unit, source
+        return unit, source, None if bodies_need_preprocessor(source) else tree
     text = preprocess()
-    return c.parse_preprocessed(text, cell_name=name, cell_text=source, cplus=cplus, typed=unit), text
+    return c.parse_preprocessed(text, cell_name=name, cell_text=source, cplus=cplus, typed=unit), text, None
 
 
 def preprocessed(tool: toolchain.Toolchain, source: str, *, name: str, flags: Sequence[str], before: str = "") -> str:

@@ -156,7 +156,7 @@ def _texts(form: Form) -> dict[str, Any]:
 
 
 def python_forms(
-    text: str, signatures: Sequence[Signature], unit: Unit, options: Options
+    text: str | python_form.CText, signatures: Sequence[Signature], unit: Unit, options: Options
 ) -> dict[str, tuple[Signature, Form]]:
     """Each name's signature with its Python form."""
     wide = codegen.types_wanted(options.types or "f4,f8")[-1].number

@@ -1,7 +1,8 @@
 """Functions as plain Python: the baseline that is timed, what results are checked against, and what rivals are made of.
 
-In comes a C, C++ or CUDA text with a signature (`write`), or a Cython cell with the functions of it that are wanted
-(`cython.write`); out comes a `PythonForm`, three texts of the function, or a `NotPython` with the reason.
+In comes a C, C++ or CUDA text or its tree (`CText`) with a signature (`write`), or a Cython cell with the functions of
+it that are wanted (`cython.write`); out comes a `PythonForm`, three texts of the function, or a `NotPython` with the
+reason.
 
 * `value`: expressions as ``ast`` nodes with what is known of their values; forms; nodes to text.
 * `c_arithmetic`, `arithmetic_expressions`: C's types, and C's operators and conversions as Python's.
@@ -19,6 +20,7 @@ from ..lazy import lazy_names
 
 if TYPE_CHECKING:
     from .c_form import write as write
+    from .c_tree import CText as CText, readable as readable
     from .dialects import cython_text as cython_text, numexpr_text as numexpr_text
     from .runtime_names import namespace as namespace
     from .value import NotPython as NotPython, PythonForm as PythonForm
@@ -27,6 +29,7 @@ else:
         __name__,
         {
             "c_form": "write",
+            "c_tree": "CText readable",
             "dialects": "cython_text numexpr_text",
             "runtime_names": "namespace",
             "value": "PythonForm NotPython",

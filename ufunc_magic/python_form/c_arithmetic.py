@@ -89,9 +89,6 @@ _WORDS = {
     "unsigned __int128": CType("u", 128),
     "__int128_t": CType("i", 128),
     "__uint128_t": CType("u", 128),
-    "__cplx32": CType("c", 32),
-    "__cplx64": COMPLEX,
-    "__cplx80": CType("c", 80),
     "complex<float>": CType("c", 32),
     "complex<double>": COMPLEX,
 } | {

@@ -6,7 +6,7 @@ import copy
 import keyword
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from .c_arithmetic import INT, CType, array_of, from_number, named_type
@@ -102,7 +102,7 @@ class CCell:
     functions: dict[str, list[Node]] = field(default_factory=dict)
     variables: dict[str, tuple[Node, Node]] = field(default_factory=dict)
     unset: set[str] = field(default_factory=set)
-    macros: dict[str, str | None] = field(default_factory=dict)
+    macros: dict[str, str] = field(default_factory=dict)
     enumerators: dict[str, int] = field(default_factory=dict)
     named: dict[str, CType] = field(default_factory=dict)
     structs: dict[str, CType] = field(default_factory=dict)
@@ -112,7 +112,9 @@ class CCell:
     serial: int = 0
 
     def __post_init__(self) -> None:
-        self.words = set(re.findall(r"[A-Za-z_]\w*", text_of(self.root)))
+        self.words = set(
+            re.findall(r"[A-Za-z_]\w*", " ".join([text_of(self.root), *self.macros, *self.macros.values()]))
+        )
         self.read(self.root.named_children)
         self.assigned = {n for nodes in self.functions.values() for node in nodes for n in names_changed(node)}
 
@@ -145,7 +147,7 @@ class CCell:
                     self._tag(node)
                 case "preproc_def":
                     value = node.child_by_field_name("value")
-                    self.macros.setdefault(text_of(child(node, "name")), text_of(value) if value is not None else None)
+                    self.macros.setdefault(text_of(child(node, "name")), text_of(value) if value is not None else "")
                 case "alias_declaration":
                     self.named[text_of(child(node, "name"))] = self.type_named(child(node, "type"))
                 case (
@@ -234,6 +236,9 @@ class CCell:
             t = self.structure(body) if body is not None else self.structs.get(text_of(name) if name else "")
         else:
             t = self.type_of(text_of(node)) or self.structs.get(text_of(node))
+            around = node.parent.children if "_Atomic" in self.words and node.parent else []
+            if any(c.type == "type_qualifier" and text_of(c) == "_Atomic" for c in around):
+                t = replace(t, kind="c") if t is not None and t.kind == "f" else None
         if t is None:
             raise stop(f"uses the type `{' '.join(text_of(node).split())}`", node)
         return t

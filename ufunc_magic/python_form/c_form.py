@@ -24,7 +24,7 @@ from .arithmetic_expressions import array, length, zero
 from .c_arithmetic import VOID, CType
 from .c_body import COUNTER, CBody
 from .c_cell import CCell, CParameter, CRoutine, python_name
-from .c_tree import assigned_first, changed, child, declared_name, parameters_of, stop, text_of, walk
+from .c_tree import CText, assigned_first, changed, child, declared_name, parameters_of, readable, stop, text_of, walk
 from .c_values import evaluate
 from .math_names import HELPERS
 from .numpy_values import FunctionTypes
@@ -33,14 +33,14 @@ from .value import Expr, NotPython, PythonForm, Stop, Variable, assign, define, 
 
 
 def write(
-    text: str, *, signature: Signature, unit: Unit, types: Mapping[str, int] | None = None, cplus: bool = False
+    text: str | CText, *, signature: Signature, unit: Unit, types: Mapping[str, int] | None = None, cplus: bool = False
 ) -> PythonForm | NotPython:
     """Write the function of ``signature`` as Python.
 
     Parameters
     ----------
-    text : str
-        The cell, or the preprocessor's output of it with its line markers.
+    text : str or CText
+        The cell, parsed or not, or the preprocessor's output of it with its line markers.
     signature : Signature
     unit : Unit
         For typedefs that ``text`` itself does not show.
@@ -80,22 +80,27 @@ def _parser(cplus: bool) -> tree_sitter.Parser:
 # A library's text takes longer to read than one of its functions to write.
 @functools.lru_cache(maxsize=2)
 def _read(
-    text: str, types: tuple[tuple[str, int], ...], typedefs: tuple[tuple[str, str], ...], cplus: bool
+    text: str | CText, types: tuple[tuple[str, int], ...], typedefs: tuple[tuple[str, str], ...], cplus: bool
 ) -> tuple[CCell, list[int]]:
     """The file scope of ``text``, and each row's line in the cell."""
-    clean, lines = _prepared(text)
-    root = _parse(clean, cplus)
-    data = bytearray(clean.encode())
-    if misread := _misread_casts(root, bytes(data)):
+    if isinstance(text, CText):
+        lines = list(range(1, text.code.count(b"\n") + 2))
+    else:
+        code, lines = _prepared(text)
+        text = CText(code, _parse(code, cplus), {})
+    root = text.root
+    if misread := _misread_casts(root, text.code):
+        data = bytearray(text.code)
         for place in misread:
             data[place : place + 1] = b" "
-        root = _parse(data.decode(), cplus)
+        root = _parse(bytes(data), cplus)
     expression = functools.partial(_expression, cplus=cplus)
-    return CCell(root, dict(types), dict(typedefs), expression, evaluate, cplus=cplus), lines
+    known = dict(types), dict(typedefs)
+    return CCell(root, *known, expression, evaluate, cplus=cplus, macros=dict(text.macros)), lines
 
 
-def _parse(text: str, cplus: bool) -> Node:
-    return _parser(cplus).parse(text.encode()).root_node
+def _parse(code: bytes, cplus: bool) -> Node:
+    return _parser(cplus).parse(code).root_node
 
 
 def _misread_casts(root: Node, text: bytes) -> list[int]:
@@ -133,18 +138,15 @@ def _declared_in(function: Node) -> set[str]:
 
 def _expression(text: str, *, cplus: bool) -> Node | None:
     """The expression that a macro's value is, or None."""
-    root = _parse(f"int unused = ({text});", cplus)
+    root = _parse(f"int unused = ({text});".encode(), cplus)
     if root.has_error:
         return None
     declaration = root.named_children[0]
     return child(child(declaration, "declarator"), "value")
 
 
-def _prepared(text: str) -> tuple[str, list[int]]:
-    """The text with line markers and system headers blanked, and each row's line in the cell.
-
-    The grammars do not know ``double _Complex``: it becomes one word.
-    """
+def _prepared(text: str) -> tuple[bytes, list[int]]:
+    """The text with line markers and system headers blanked, and each row's line in the cell."""
     marker = re.compile(r'#\s*(?:line\s+)?(\d+)\s+"([^"]*)"([\d ]*)')
     rows = text.split("\n")
     markers = [marker.match(row) for row in rows]
@@ -160,13 +162,9 @@ def _prepared(text: str) -> tuple[str, list[int]]:
             rows[position] = "" if system else rows[position]
             line += 1
     clean = "\n".join(rows)
-    if "omplex" not in clean:
-        return clean, numbers
-    for words, bits in (("float", 32), (r"long\s+double", 80), ("double", 64)):
-        for pattern in (rf"\b{words}\s+(?:_Complex|complex|__complex__)\b", rf"\b(?:_Complex|complex)\s+{words}\b"):
-            clean = re.sub(pattern, lambda m, bits=bits: f"__cplx{bits}" + "\n" * m[0].count("\n"), clean)  # type: ignore[misc]
-    clean = re.sub(r"\(__extension__ 1\.0iF\)", " I ", clean)
-    return clean, numbers
+    if "omplex" in clean:
+        clean = re.sub(r"\(__extension__ 1\.0iF\)", " I ", clean)
+    return readable(clean.encode()), numbers
 
 
 def _find(cell: CCell, signature: Signature, lines: Sequence[int]) -> CRoutine:

@@ -4,13 +4,48 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from .value import Stop
 
 if TYPE_CHECKING:
     from tree_sitter import Node
+
+
+_COMPLEX = re.compile(
+    rb"\b(?:_Complex|__complex__|__complex)\b|\bcomplex\b(?=\s+(?:long|float|double)\b)|(?<=double)(\s+)complex\b"
+    rb"|(?<=float)(\s+)complex\b"
+)
+
+
+def readable(code: bytes) -> bytes:
+    """``code`` with ``complex`` as a qualifier tree-sitter's grammars know; offsets stay what they are: ``_Atomic``."""
+    if b"_Atomic" in code:  # says nothing that matters here, and stands for complex from here on
+        code = re.sub(rb"\b_Atomic\b(?!\s*\()", b" " * 7, code)
+    if b"omplex" not in code:
+        return code
+    return _COMPLEX.sub(lambda m: ((m[1] or m[2] or b"") + b"_Atomic").ljust(len(m[0])), code)
+
+
+@dataclass(frozen=True, eq=False)
+class CText:
+    """A C text that has been parsed.
+
+    Attributes
+    ----------
+    code : bytes
+        The text as it was parsed: ``readable``, its directives blank.
+    root : Node
+        Its tree.
+    macros : mapping
+        Name -> replacement text of the macros without parameters, which the tree does not have.
+    """
+
+    code: bytes = field(repr=False)
+    root: Node
+    macros: Mapping[str, str]
 
 
 def stop(reason: str, node: Node | None = None) -> Stop:

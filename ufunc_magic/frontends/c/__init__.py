@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .cffi_types import type_definitions as type_definitions
     from .cuda_names import PACKED as PACKED, TYPES as TYPES, VECTORS as VECTORS, stand_for as stand_for
     from .declarations import ReferenceParameter as ReferenceParameter
-    from .parser import parse as parse, parse_preprocessed as parse_preprocessed
+    from .parser import parse as parse, parse_preprocessed as parse_preprocessed, parse_with_tree as parse_with_tree
 else:
     __getattr__ = lazy_names(
         __name__,
@@ -40,6 +40,6 @@ else:
             "cffi_types": "type_definitions",
             "cuda_names": "PACKED TYPES VECTORS stand_for",
             "declarations": "ReferenceParameter",
-            "parser": "parse parse_preprocessed",
+            "parser": "parse parse_preprocessed parse_with_tree",
         },
     )

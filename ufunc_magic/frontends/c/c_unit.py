@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ... import codegen, toolchain
 from ...model import CellFunction, CompiledCell, CompileError, ObjectCode, Options, ReportData, Signature
+from ...python_form import CText
 from .. import cell_settings, function_entries, native, operands
 from ..frontend import compiler_flags, linker_flags
 from .cffi_types import type_definitions
@@ -37,7 +38,7 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
     def preprocess() -> str:
         return cell_settings.preprocessed(tool, source, name=name, flags=flags)
 
-    unit, text = cell_settings.read(source, name=name, cplus=options.cplus, preprocess=preprocess)
+    unit, text, tree = cell_settings.read(source, name=name, cplus=options.cplus, preprocess=preprocess)
     options = replace(options, types=options.types or cell_settings.types_in_comments(unit))
 
     # What becomes of its functions.
@@ -76,8 +77,8 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
 
     # Its machine code, and its functions as Python.
     def python_forms() -> Mapping[str, tuple[Signature, function_entries.Form]]:
-        readable = text
-        if text is source and cell_settings.bodies_need_preprocessor(source):
+        readable: str | CText = tree or text
+        if readable is source:
             with contextlib.suppress(CompileError):  # the compiler says it of the whole unit
                 readable = preprocess()
         shown = function_entries.representatives(signatures)

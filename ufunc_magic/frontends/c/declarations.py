@@ -29,21 +29,6 @@ STANDARD = frozenset(
     + _STANDARD.split()
 )
 
-_COMPLEX = re.compile(
-    rb"\b(?:_Complex|__complex__|__complex)\b|\bcomplex\b(?=\s+(?:long|float|double)\b)|(?<=double)(\s+)complex\b"
-    rb"|(?<=float)(\s+)complex\b"
-)
-
-
-def readable(code: bytes) -> bytes:
-    """``code`` with ``complex`` as a qualifier tree-sitter's grammars know; offsets stay what they are."""
-    if b"_Atomic" in code:  # says nothing that matters here, and stands for complex from here on
-        code = re.sub(rb"\b_Atomic\b(?!\s*\()", b" " * 7, code)
-    if b"omplex" not in code:
-        return code
-    return _COMPLEX.sub(lambda m: ((m[1] or m[2] or b"") + b"_Atomic").ljust(len(m[0])), code)
-
-
 TAGGED = frozenset(("struct_specifier", "union_specifier", "class_specifier", "enum_specifier"))
 
 

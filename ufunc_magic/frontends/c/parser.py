@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from tree_sitter import Node
 
 from ...model import Function, Unit
+from ...python_form import CText, readable
 from . import c_text, declarations, line_markers
 from .declarations import ReferenceParameter
 from .side_effects import Scanned, Subject, effects, pure, reached, scan
@@ -40,7 +41,19 @@ def parse(text: str, *, cplus: bool = False) -> Unit:
     Unit
         Every function definition that is not a method, operator, lambda or specialisation, in order.
     """
-    return _unit(c_text.read(text, cplus=cplus), types=declarations.DeclaredTypes(cplus), origin=_as_is)
+    return parse_with_tree(text, cplus=cplus)[0]
+
+
+def parse_with_tree(text: str, *, cplus: bool) -> tuple[Unit, CText]:
+    """`parse`, and the tree for those who read bodies."""
+    taken = c_text.read(text, cplus=cplus)
+    parsed = _parsed(taken, cplus=cplus)
+    return _unit(taken, parsed, types=declarations.DeclaredTypes(cplus), origin=_as_is), parsed
+
+
+def _parsed(text: c_text.Text, *, cplus: bool) -> CText:
+    code = readable(text.code)
+    return CText(code, c_text.tree(code, cplus=cplus), text.macros)
 
 
 def parse_preprocessed(
@@ -70,16 +83,17 @@ def parse_preprocessed(
     own = "\n".join(line.text for line in lines)
     types = declarations.DeclaredTypes(cplus)
     known = "\n".join(line_markers.typedefs_of(system, c_text.words(own))).encode()
-    for node in c_text.tree(declarations.readable(known), cplus=cplus).named_children:
+    for node in c_text.tree(readable(known), cplus=cplus).named_children:
         if node.type in _TYPES:
             types.define(node)
 
     def origin(line: int) -> tuple[str, int]:
         return (lines[line - 1].file, lines[line - 1].number) if line <= len(lines) else ("", 0)
 
-    unit = _unit(c_text.read(own, cplus=cplus), types=types, origin=origin)
+    own_text = c_text.read(own, cplus=cplus)
+    unit = _unit(own_text, _parsed(own_text, cplus=cplus), types=types, origin=origin)
     typed_text = c_text.read(cell_text, cplus=cplus)
-    typed = typed or _unit(typed_text, types=declarations.DeclaredTypes(cplus), origin=_as_is)
+    typed = typed or parse(cell_text, cplus=cplus)
     return replace(
         unit,
         functions=tuple(_as_typed(function, typed, typed_text) for function in unit.functions),
@@ -132,10 +146,10 @@ class _Cell:
     interface: dict[str, None] = field(default_factory=dict)
 
 
-def _unit(text: c_text.Text, *, types: declarations.DeclaredTypes, origin: _Origin) -> Unit:
+def _unit(text: c_text.Text, parsed: CText, *, types: declarations.DeclaredTypes, origin: _Origin) -> Unit:
     cell = _Cell(text, types, origin)
     types.constants.update(text.macros)
-    nodes = [(c_text.tree(declarations.readable(text.code), cplus=types.cplus), _Place())]
+    nodes = [(parsed.root, _Place())]
     while nodes:
         node, place = nodes.pop()
         nodes += reversed(_read(cell, node, place))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from ... import codegen, toolchain
 from ...model import CompileError, Diagnostic, Function, Operand, Options, ParseError, Signature, Unit
+from ...python_form import CText
 from .. import c, cell_settings, operands
 from ..c import ReferenceParameter
 from ..operands import Plain
@@ -44,6 +45,8 @@ class Reading:
     source, name : str
     text : str
         What the functions were read from: ``source``, or the preprocessor's output of it.
+    tree : CText or None
+        Of ``source``, where it shows what the functions do.
     options : Options
         The user's, with the types that the cell's comments ask for.
     unit : Unit
@@ -55,6 +58,7 @@ class Reading:
     source: str = field(repr=False)
     name: str
     text: str = field(repr=False)
+    tree: CText | None = field(repr=False)
     options: Options
     unit: Unit = field(repr=False)
     roles: Roles
@@ -98,14 +102,14 @@ def read(
         assert tool is not None
         return cell_settings.preprocessed(tool, source, name=name, flags=flags, before=before)
 
-    unit, text = cell_settings.read(
+    unit, text, tree = cell_settings.read(
         source, name=name, cplus=True, preprocess=preprocess if tool else None, known=c.TYPES
     )
     unit = _prepared(unit)
     options = replace(options, types=options.types or cell_settings.types_in_comments(unit))
     roles = _assign(unit, options=options)
     _refuse_results(roles.kernels, source=source, name=name)
-    return Reading(source, name, text, options, unit, roles, tuple(_exports(roles, unit, options)))
+    return Reading(source, name, text, tree, options, unit, roles, tuple(_exports(roles, unit, options)))
 
 
 def _exports(roles: Roles, unit: Unit, options: Options) -> list[Export]:

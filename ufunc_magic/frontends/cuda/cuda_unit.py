@@ -122,7 +122,7 @@ def _compiled(source: str, *, options: Options, name: str, folder: Path, tool: t
     with ThreadPoolExecutor(2, thread_name_prefix="ufunc_magic-cuda") as pool:
         # The compiler is a process of its own, so the Python forms and NVRTC cost nothing meanwhile.
         shown = representatives(reading.roles.signatures)
-        written = pool.submit(python_forms, reading.text, shown, unit, options)
+        written = pool.submit(python_forms, reading.tree or reading.text, shown, unit, options)
         checked = pool.submit(check, source, unit=unit, options=options, name=name)
         library = folder / "cell.so"
         with cell_settings.blaming_the_cell(
@@ -264,7 +264,9 @@ def compile_for_gpu(source: str, *, options: Options, name: str, why: str) -> Co
         codegen.Translation("", instances, (), b"", False),
         types=types,
         prototypes_=kernel_prototypes.read_numbers(numbers, reading.exports),
-        python=python_forms(reading.text, representatives(reading.roles.signatures), reading.unit, reading.options),
+        python=python_forms(
+            reading.tree or reading.text, representatives(reading.roles.signatures), reading.unit, reading.options
+        ),
     )
     object_code = ObjectCode(
         code=b"",
