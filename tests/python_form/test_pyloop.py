@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import ast
 import ctypes
 import itertools
 import math
@@ -25,6 +26,7 @@ import ufunc_magic as um
 from ufunc_magic import python_form
 from ufunc_magic.model.signature import Function, Operand, Signature, Unit
 from ufunc_magic.python_form import NotPython, PythonForm, namespace
+from ufunc_magic.python_form.value import walk
 
 needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="compares with gcc")
 
@@ -752,3 +754,11 @@ def test_what_a_later_statement_changes_is_put_aside_for_an_early_return() -> No
     made = written(Case("f", "d -> d", "double f(double x) { if (x < 0) return -x; x = x*x; return x; }"))
     values = np.array([-2.0, 3.0])
     assert function(made, "vector")(values).tolist() == [2.0, 9.0]
+
+
+def test_what_others_hang_on_shared_nodes_is_not_walked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """IPython's tracebacks give every node a ``parent``, also the one ``Load`` of all trees."""
+    tree = ast.parse("x + y")
+    shared = next(node for node in ast.walk(tree) if isinstance(node, ast.Load))
+    monkeypatch.setattr(shared, "parent", tree, raising=False)
+    assert [type(node) for node in walk(tree)] == [type(node) for node in ast.walk(tree)]

@@ -250,11 +250,16 @@ def _filled(node: Any, parts: Sequence[ast.expr]) -> Any:
 
 
 def walk(tree: ast.AST) -> Iterator[ast.AST]:
-    """`ast.walk` in the same order and a third of the time."""
+    """`ast.walk` in the same order and less time.
+
+    By fields, not by ``vars``: ``ast.parse`` shares one ``Load`` among all trees of a process, and tracebacks of IPython's
+    hang a ``parent`` on it.
+    """
     nodes = [tree]
     for node in nodes:
         yield node
-        for value in vars(node).values():
+        for field in node._fields:
+            value = getattr(node, field, None)
             if isinstance(value, ast.AST):
                 nodes.append(value)
             elif isinstance(value, list):
