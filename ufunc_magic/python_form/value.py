@@ -252,7 +252,7 @@ def _filled(node: Any, parts: Sequence[ast.expr]) -> Any:
 def walk(tree: ast.AST) -> Iterator[ast.AST]:
     """`ast.walk` in the same order and less time.
 
-    By fields, not by ``vars``: ``ast.parse`` shares one ``Load`` among all trees of a process, and tracebacks of IPython's
+    By fields, not by ``vars``: ``ast.parse`` shares one ``Load`` among all trees of a process, and IPython's tracebacks
     hang a ``parent`` on it.
     """
     nodes = [tree]
