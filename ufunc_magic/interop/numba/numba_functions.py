@@ -45,7 +45,6 @@ class NumbaFunction:
     source: str
     line: int
     fast_math: bool
-    notes: tuple[str, ...]
 
     @property
     def nin(self) -> int:
@@ -112,7 +111,6 @@ def read(func: Any, *, signatures: Sequence[str] | None = None, name: str = "") 
         source=source,
         line=function.__code__.co_firstlineno,
         fast_math=bool(dispatcher.targetoptions.get("fastmath")),
-        notes=tuple(f"left out: {reason}" for reason in refusals),
     )
 
 
