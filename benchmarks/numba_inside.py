@@ -26,7 +26,6 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 import ufunc_magic as um
-from ufunc_magic.interop import attach
 
 RESULTS = Path(__file__).parent / "results" / "numba_inside.json"
 CELL = """
@@ -133,7 +132,6 @@ def measured(functions: dict[str, Callable[..., float]], x: Any) -> dict[str, fl
 
 
 def main() -> None:
-    attach()
     build = um.compile_c(CELL)
     x = np.random.default_rng(1).uniform(0.1, 2.0, 20_000)
     result = {}

@@ -7,9 +7,14 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import numpy as np
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
+
+# How long an example takes depends on how busy the machine is.
+hypothesis.settings.register_profile("any machine", deadline=None)
+hypothesis.settings.load_profile("any machine")
 
 
 @pytest.fixture(autouse=True)

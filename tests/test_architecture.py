@@ -51,7 +51,6 @@ NEEDS_A_COMPILER = (
 #: Package of somebody else -> the rooms that may import it, or the files where one file is the door.
 DOORS: dict[str, tuple[str, ...]] = {
     "IPython": ("notebook",),
-    "wurlitzer": ("notebook",),
     "subprocess": ("toolchain.processes", "guard.guard_process"),
     "multiprocessing": (),
     "ctypes": ("runtime", "guard", "interop"),
@@ -65,7 +64,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "tree_sitter_cuda": ("frontends.c", "python_form"),
     "copyreg": ("runtime.pickling",),
     "numba": ("interop.numba", "interop.numba_cuda"),
-    "llvmlite": ("interop.numba", "interop.numba_cuda", "runtime.relocatable"),
+    "llvmlite": ("interop.numba", "interop.numba_cuda"),
     "Cython": ("frontends.cython", "python_form"),
     "cupy": ("runtime.device",),
     "cuda": ("toolchain.nvrtc",),

@@ -61,27 +61,11 @@ def test_loops_of_overloads_are_chosen_as_numpy_casts() -> None:
     assert [made.f(v) for v in (np.int32(0), 0, 0.0)] == [1, 2, 3]
 
 
-def test_only_functions_without_loops_for_python_numbers_are_warned_of(c: Build) -> None:
+def test_only_functions_that_refuse_float64_have_a_note(c: Build) -> None:
     assert c.notes == (
-        "plain has no loop for int64, which a Python number alone is: write plain(np.uint64(7)).",
-        "narrow has no loop for float64, which a Python number alone is: write narrow(np.float32(2)), or --types.",
+        "narrow takes float32, and refuses arrays of float64, which would lose digits: "
+        "give it x.astype('f4'), or --types.",
     )
-
-
-def test_warning_of_a_missing_loop_shows_a_call_with_further_arguments() -> None:
-    made = um.compile_c("float lerp(float a, float b, float t) { return a + t * (b - a); }")
-    assert "write lerp(np.float32(2), ...), or --types." in made.notes[0]
-
-
-def test_report_says_how_to_call_a_function_of_one_unsigned_integer() -> None:
-    made = um.compile_c(
-        "unsigned char next(unsigned char x) { return x + 1; }\n// ufunc: (n)->()\n"
-        "unsigned char first(const unsigned char *a, int n) { return n ? a[0] : 0; }"
-    )
-    assert made.next(np.uint8(7)) == 8
-    with pytest.raises(TypeError, match="same_kind"):
-        made.next(7)
-    assert made.notes == ("next has no loop for int64, which a Python number alone is: write next(np.uint8(7)).",)
 
 
 def test_note_says_whose_it_is() -> None:

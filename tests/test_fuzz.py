@@ -88,7 +88,7 @@ def _said(error: um.UfuncMagicError) -> None:
 def _translated(text: str) -> None:
     """Everything that happens to a cell before a compiler sees it."""
     for cplus in (False, True):
-        unit = cparse.parse(text, cplus=cplus)
+        unit, tree = cparse.parse_cell(text, cplus=cplus)
         try:
             signatures, plain = operands.plan(unit, options=Options(cplus=cplus))
             made = ["::".join([*p.function.scope, p.function.name]) for p in plain]
@@ -106,7 +106,7 @@ def _translated(text: str) -> None:
             _said(error)
             continue
         for signature in signatures[:4]:
-            python_form.write(text, signature=signature, unit=unit, cplus=cplus)
+            python_form.write(tree, signature=signature, unit=unit, cplus=cplus)
 
 
 def _damaged(rng: random.Random) -> Iterator[str]:
@@ -152,13 +152,12 @@ def test_option_lines_are_read_or_refused_in_words() -> None:
     rng = random.Random(SEED)
     for _ in range(3000):
         line = texts.option_line(rng)
-        for language in ("c", "cython"):
-            try:
-                given = arguments.parse(line, language=language)
-                given.pop("help", None)
-                make_options(given)
-            except um.OptionError as error:
-                _said(error)
+        try:
+            given = arguments.parse(line)
+            given.pop("help", None)
+            make_options(given)
+        except um.OptionError as error:
+            _said(error)
         arguments.complete(line)
 
 

@@ -19,16 +19,20 @@ if TYPE_CHECKING:
         compile_cuda as compile_cuda,
         compile_cython as compile_cython,
         doctor as doctor,
+        dtype_of as dtype_of,
         dumps as dumps,
         from_numba as from_numba,
         loads as loads,
+        wrap_header as wrap_header,
     )
     from .bench import compare as compare
     from .interop.hosts import address as address, get_include as get_include, write_header as write_header
     from .model import (
         ArgumentError as ArgumentError,
         CacheError as CacheError,
+        CellAssertionError as CellAssertionError,
         CellCrashed as CellCrashed,
+        CellExited as CellExited,
         ComparisonError as ComparisonError,
         CompileError as CompileError,
         Diagnostic as Diagnostic,
@@ -46,11 +50,12 @@ if TYPE_CHECKING:
 
 #: Room -> the public names that it defines.
 _ROOMS = {
-    "api": "c_ufunc compile_c compile_cuda compile_cython doctor dumps from_numba loads",
+    "api": "c_ufunc compile_c compile_cuda compile_cython doctor dtype_of dumps from_numba loads wrap_header",
     "bench": "compare",
     "interop.hosts": "address get_include write_header",
     "model": (
-        "ArgumentError CacheError CellCrashed ComparisonError CompileError Diagnostic LinkError OptionError ParseError "
+        "ArgumentError CacheError CellAssertionError CellCrashed CellExited ComparisonError CompileError Diagnostic "
+        "LinkError OptionError ParseError "
         "SignatureError TargetError ToolchainError UfuncMagicError"
     ),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from .model import Options, UfuncMagicError
 
@@ -39,9 +40,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         match line.command:
             case "demo":
-                _demo()
+                from . import pipeline
+
+                print(DEMO)
+                build = pipeline.build(DEMO, language="c", options=Options(), name="demo")
+                print(pipeline.report(build, options=Options()))
             case "doctor":
-                _doctor()
+                from .toolchain import diagnose
+
+                print(diagnose())
             case "inspect":
                 _inspect(line.file)
             case _:
@@ -66,32 +73,15 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _demo() -> None:
-    from . import pipeline
-
-    options = Options()
-    print(DEMO)
-    build = pipeline.build(DEMO, language="c", options=options, name="demo")
-    print(pipeline.report(build, options=options, namespace=None))
-
-
-def _doctor() -> None:
-    from .toolchain import diagnose
-
-    print(diagnose())
-
-
 def _inspect(file: str) -> None:
     from .model import TargetError, is_signed, unpack
     from .render import contents
 
     try:
-        with open(file, "rb") as opened:
-            data = opened.read()
+        data = Path(file).read_bytes()
     except OSError as error:
-        raise TargetError(
-            f"{file} cannot be read: {error.strerror}.", remedy="Give a file with what dumps() returned."
-        ) from None
+        fault = f"{file} cannot be read: {error.strerror}."
+        raise TargetError(fault, remedy="Give a file with what dumps() returned.") from None
     object_code, entry = unpack(data)
     print(contents(object_code, entry=entry, size=len(data), signed=is_signed(data)))
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from . import runtime, serialize
-from .model import OptionError, SignatureError, TargetError, make_options, unpack
+from .model import ArgumentError, OptionError, SignatureError, TargetError, make_options, unpack
 
 if TYPE_CHECKING:
     from .runtime import Build
@@ -110,8 +112,12 @@ def c_ufunc(source: str, **options: Any) -> np.ufunc:
     ------
     SignatureError
         If the source defines several functions, or one that cannot be a ufunc.
+    CellCrashed
+        If one crashed where it was tried out.
     """
     build = compile_c(source, **options)
+    for name in build.report_data.refused:
+        build[name]  # raises
     ufuncs = [f for f in build.values() if isinstance(f, np.ufunc)]
     if len(ufuncs) != 1 or len(build) != 1:
         plain = next((f for f in build.object_code.functions if f.kind == "plain"), None)
@@ -124,11 +130,87 @@ def c_ufunc(source: str, **options: Any) -> np.ufunc:
     return ufuncs[0]
 
 
+def wrap_header(
+    header: str, *, functions: str | Sequence[str] = "*", libraries: str | Sequence[str] = (), **options: Any
+) -> Build:
+    """The functions that a C header declares, as ufuncs of a library.
+
+    Parameters
+    ----------
+    header : str
+        As between the brackets of ``#include <...>``; a path to a file of your own works, too.
+    functions : str or sequence of str
+        Patterns (`fnmatch`) of the names to bind, in the header and in those that it includes.
+    libraries : str or sequence of str
+        As after ``-l``: ``["gsl", "gslcblas"]``.  libm is always there.
+    **options
+        The words of ``%%c_ufunc?``: ``include=[...]``, ``library_dirs=[...]``, ``compile_args=["-DNAME"]``, ...
+
+    Returns
+    -------
+    Build
+        Numbers are inputs, and what a function returns or writes through a pointer is an output.  A structure of
+        numbers that it writes to is an output for each member, and an ``int`` that it returns beside other outputs is
+        the last output, ``status``.  ``build.notes`` say which functions are not bound, and why.
+
+    Raises
+    ------
+    UfuncMagicError
+        As `compile_c`.
+
+    Examples
+    --------
+    >>> gsl = um.wrap_header("gsl/gsl_sf.h", libraries=["gsl", "gslcblas"], functions="gsl_sf_*")
+    >>> gsl.gsl_sf_bessel_J0(1.0)
+    0.7651976865579665
+    >>> val, err, status = gsl.gsl_sf_bessel_J0_e(1.0)
+    """
+    own = os.path.exists(header)
+    include = f'#include "{os.path.abspath(header)}"\n' if own else f"#include <{header}>\n"
+    return compile_c(include, wrap=functions, lib=libraries, **{"name": f"<{header}>", **options})
+
+
 def doctor() -> Diagnosis:
     """What this machine has for compiling cells, and what one command would add; printable."""
     from .toolchain import diagnose
 
     return diagnose()
+
+
+def dtype_of(function: Any, operand: str | int | None = None) -> np.dtype[Any]:
+    """The dtype of an operand of a compiled ufunc, such as a C structure's.
+
+    Parameters
+    ----------
+    function : numpy.ufunc
+    operand : str or int
+        An input's or output's name, its place, or the name of a structure in C; the only structure of the function if
+        omitted.
+
+    Returns
+    -------
+    numpy.dtype
+        Of a structure: its members by name, where the C compiler has put them.
+
+    Raises
+    ------
+    ArgumentError
+        If it is no ufunc of this package, or has no such operand.
+
+    Examples
+    --------
+    >>> cross = um.c_ufunc("typedef struct { double x, y, z; } vec; vec cross(vec a, vec b) { ... }")
+    >>> a = np.zeros(1000, um.dtype_of(cross))
+    """
+    origin = runtime.origin_of(function)
+    code = (
+        next((c for c in origin.object_code.functions if c.name == origin.name and c.kind == "ufunc"), None)
+        if origin
+        else None
+    )
+    if code is None:
+        raise ArgumentError(f"{function!r} is not a ufunc of a cell.", remedy="Give what compile_c() or a cell made.")
+    return runtime.dtype_of(code, operand)
 
 
 def dumps(function: Any, *, source: bool = True, key: bytes | str | None = None) -> bytes:

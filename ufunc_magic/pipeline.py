@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from . import interop, runtime, store
+from . import runtime, store
 from .frontends import Backend, c, cython
-from .model import CompiledCell, LinkError, OptionError, Options, make_options, refuse
+from .model import Comfort, CompiledCell, LinkError, OptionError, Options, UfuncMagicError, make_options, refuse
 from .render import Progress
 from .runtime import Build
 from .serialize import load
@@ -20,7 +20,7 @@ from .serialize import load
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from .render import Report, Surface, View
+    from .render import Report, View
 
 Language = Literal["c", "cython", "cuda"]
 
@@ -38,7 +38,8 @@ def build(source: str, *, language: Language, options: Options, name: str) -> Bu
         ParseError, SignatureError, CompileError, LinkError, ToolchainError, TargetError, CacheError.
     """
     refuse(options, language=language)
-    _attach(language)
+    if language == "cuda":
+        _attach_cuda()
     source = source.removeprefix("\ufeff")
     front_end, cache = _front_end(language), store.default()
     seconds: dict[str, float] = {}
@@ -66,7 +67,11 @@ def build(source: str, *, language: Language, options: Options, name: str) -> Bu
             cell = replace(cell, object_code=replace(cell.object_code, options=options.changed()))
         if guarded:
             with _timed(seconds, "guard"):
-                again = _again(front_end, source, options=options, name=name)
+
+                def again(more: Sequence[str]) -> CompiledCell:
+                    with store.default().scratch() as folder:
+                        return _compiled(front_end, source, options=options, more=more, name=name, folder=folder)
+
                 cell, printed = guard.try_out(cell, again=again, sanitize=options.sanitize, lenient=options.sandbox)
         else:
             cell = cell.noted(guard.untried(options))
@@ -78,14 +83,16 @@ def build(source: str, *, language: Language, options: Options, name: str) -> Bu
     cached = "compile" not in seconds
     sandbox = loaded.loaded.sandbox
     # Remembered, since a cache hit starts no process.
-    cost = sandbox.cost_note(None if cached else time.perf_counter) if sandbox else ""
+    costs: list[str] = []
+    with Comfort("what a call costs", costs):
+        costs += [sandbox.cost_note(None if cached else time.perf_counter)] if sandbox else []
     result = replace(
         loaded,
         cached=cached,
         seconds=seconds,
         printed=printed,
         diagnostics=cell.report_data.renamed(cell.object_code.name, name),
-        notes=(*loaded.notes, *filter(None, [cost])),
+        notes=(*loaded.notes, *filter(None, costs)),
     )
     while len(_builds) >= _MOST_BUILDS:
         _builds.pop(next(iter(tuple(_builds)), ""), None)  # other threads make room as well
@@ -107,15 +114,12 @@ def _timed(seconds: dict[str, float], step: str) -> Iterator[None]:
     seconds[step] = seconds.get(step, 0.0) + time.perf_counter() - start
 
 
-def _again(front_end: Backend, source: str, *, options: Options, name: str) -> Callable[[Sequence[str]], CompiledCell]:
-    """What compiles the same cell with more arguments for the compiler."""
-
-    def again(more: Sequence[str]) -> CompiledCell:
-        arguments = replace(options, compile_args=(*options.compile_args, *more))
-        with store.default().scratch() as folder:
-            return front_end.compile(source, options=arguments, name=name, folder=folder)
-
-    return again
+def _compiled(
+    front_end: Backend, source: str, *, options: Options, more: Sequence[str], name: str, folder: Path
+) -> CompiledCell:
+    """The same cell compiled with more arguments for the compiler."""
+    arguments = replace(options, compile_args=(*options.compile_args, *more))
+    return front_end.compile(source, options=arguments, name=name, folder=folder)
 
 
 def _loaded(cell: CompiledCell, library: Path, *, name: str) -> Build:
@@ -131,16 +135,14 @@ def _loaded(cell: CompiledCell, library: Path, *, name: str) -> Build:
     return result
 
 
-def _attach(language: Language) -> None:
-    """Let Numba, where it is or will be imported, know the functions of cells."""
-    interop.attach()
-    if language == "cuda":
-        from .interop import numba_cuda
-        from .runtime import device
-        from .toolchain import nvrtc  # only cells of CUDA
+def _attach_cuda() -> None:
+    """Let the GPU and Numba's simulator, where it is or will be imported, have this package's own compiler."""
+    from .interop import numba_cuda
+    from .runtime import device
+    from .toolchain import nvrtc  # only cells of CUDA
 
-        device.compile_with(nvrtc.cubin)
-        numba_cuda.attach(_compile_cuda)
+    device.compile_with(nvrtc.cubin)
+    numba_cuda.attach(_compile_cuda)
 
 
 def _compile_cuda(source: str, **keywords: Any) -> Build:
@@ -171,7 +173,7 @@ def report(
     *,
     options: Options,
     namespace: Mapping[str, Any] | None = None,
-    surface: Surface | None = None,
+    display: Callable[..., Any] | None = None,
 ) -> Report:
     """Verify and time what was built.
 
@@ -182,8 +184,8 @@ def report(
         ``time``, ``size``, ``ref``, ``vs``, ``sizes``, ``show`` and ``annotate`` are looked at.
     namespace : mapping
         Where the names of ``ref`` are looked up, besides ``np`` and ``math``.
-    surface : ufunc_magic.render.progress.Surface
-        Where it is shown how far a longer measurement is.
+    display : callable
+        IPython's, to show how far a longer measurement is.
 
     Returns
     -------
@@ -194,22 +196,31 @@ def report(
     OptionError
         If ``ref`` cannot be evaluated to a callable.
     """
-    from . import bench  # the clock, sample inputs and tables: not for who only compiles
+    from . import bench, render  # the clock, sample inputs and tables: not for who only compiles
 
-    with Progress(surface, time.perf_counter) as progress:
+    notes: list[str] = []
+    result = render.Report(built.name, others=tuple(built), diagnostics=built.diagnostics, notes=built.notes)
+    with (
+        Comfort("the rest of the report", notes, passing=UfuncMagicError),
+        Progress(display, time.perf_counter) as progress,
+    ):
         result = bench.report(
             built, options=options, names=namespace or {}, compile_cython=_compile_cython, progress=progress
         )
     object_code, annotation = built.object_code, built.report_data.annotated
     names = list(filter(None, options.show.split(",")))
-    annotated = None
+    views: tuple[Any, ...] = ()
     if options.annotate and object_code.language != "cython":
         names.append("annotate")
     elif options.annotate and annotation:
         from .frontends.cython import Annotated
 
-        annotated = Annotated.from_json(annotation)
-    return replace(result, annotated=annotated, views=_views(built, names, options=options) if names else ())
+        with Comfort("the annotated source", notes):
+            views = (Annotated.from_json(annotation),)
+    if names:
+        with Comfort(f"what --show={','.join(names)} shows", notes, passing=UfuncMagicError):
+            views += _views(built, names, options=options)
+    return replace(result, views=views, notes=(*result.notes, *notes))
 
 
 def _views(built: Build, names: Sequence[str], *, options: Options) -> tuple[View, ...]:
@@ -224,13 +235,12 @@ def _views(built: Build, names: Sequence[str], *, options: Options) -> tuple[Vie
     with store.default().scratch() as folder:
 
         def again(more: Sequence[str]) -> CompiledCell:
-            arguments = replace(options, compile_args=(*options.compile_args, *more))
             # By the name it was compiled under: its lines are known by it.
-            return front_end.compile(code.source, options=arguments, name=code.name, folder=folder)
+            return _compiled(front_end, code.source, options=options, more=more, name=code.name, folder=folder)
 
         texts = toolchain.texts_of(folder, cplus=code.language == "c++", compile_again=again)
     views = render.views(CompiledCell(code, built.report_data), names, texts)  # type: ignore[arg-type]
-    return tuple(replace(view, name=built.name) for view in views)  # type: ignore[type-var]
+    return tuple(replace(view, name=built.name) for view in views)
 
 
 def _front_end(language: Language) -> Backend:

@@ -23,6 +23,7 @@ from jupyter_client import KernelManager
 
 CRASHES = Path(__file__).parents[2] / "tests" / "cells" / "crash"
 CELLS = Path(__file__).parent / "cells"
+CONTAINED = ("CellCrashed", "CellExited", "CellAssertionError")
 CHECK = """
 import numpy as np
 assert precious.sum() == 499999500000.0
@@ -77,6 +78,8 @@ class Kernel:
                         error, text = content["ename"], content["evalue"]
                     case "stream" if not error:
                         text += content["text"]
+                    case "execute_result":
+                        text += content["data"]["text/plain"]
                     case "status" if content["execution_state"] == "idle":
                         return error, text
         except Empty:
@@ -90,10 +93,10 @@ class Kernel:
 
     def strays(self) -> int:
         """Processes beside the helper, those that it keeps ready, and a sandbox."""
-        ours = {"ufunc-helper", "ufunc-ready", "ufunc-sandbox"}
+        ours = {"ufunc-helper", "ufunc-ready", "ufunc-sandbox", ""}
         deadline = time.monotonic() + 5
         while True:
-            left = [c for c in self.process.children(recursive=True) if c.name() not in ours]
+            left = [c for c in self.process.children(recursive=True) if name_of(c) not in ours]
             if not left or time.monotonic() > deadline:
                 return len(left)
             time.sleep(0.1)
@@ -101,6 +104,14 @@ class Kernel:
     def close(self) -> None:
         self.client.stop_channels()
         self.manager.shutdown_kernel(now=True)
+
+
+def name_of(process: psutil.Process) -> str:
+    """A process's name, or "" where it has just ended."""
+    try:
+        return process.name()
+    except psutil.NoSuchProcess:
+        return ""
 
 
 def word(text: str, of: str) -> str:
@@ -118,14 +129,22 @@ def tried(kernel: Kernel, fault: str, text: str) -> Row:
     if then and not error:
         error, said = kernel.run(then, interrupt_after=float(interrupted))
     first = said.strip().partition("\n")[0]
+    if word(text, "bound") and not error:
+        # Of the report, what says where functions fail, and which are not bound.
+        lines = re.findall(r"^note:.*(?:\n  .*)*|^\S+ error:.*", said, re.MULTILINE)
+        first = "; ".join([f"bound: {word(text, 'bound')}", *(" ".join(line.split()) for line in lines)])
+        why = word(text, "refused").partition(" ")[2].rpartition(", line")[0]
+        bad = word(text, "note").partition(",")[0] not in first or why[:16] not in first
+        return Row(fault, re.sub(r"In\[\d+\]", "In[n]", first), kernel.lost(), bad, kernel.strays())
     came = f"{error}: {first}".removesuffix(": ") if error else "bound"
-    return Row(fault, came, kernel.lost(), wrong(word(text, "expect"), error), kernel.strays())
+    expected = word(text, "expect") or ("bound" if word(text, "bound") else "")
+    return Row(fault, came, kernel.lost(), wrong(expected, error), kernel.strays())
 
 
 def wrong(expected: str, error: str) -> bool:
     """Whether a cell did not end as it says; one that says nothing has to end in an error."""
     bound = expected.startswith(("note", "bound"))
-    return bound != (not error) or error not in ("", "CellCrashed", "KeyboardInterrupt")
+    return bound != (not error) or error not in ("", *CONTAINED, "KeyboardInterrupt")
 
 
 def rows() -> Iterator[Row]:

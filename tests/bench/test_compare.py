@@ -13,11 +13,11 @@ from hypothesis import given, strategies as st
 from numpy.typing import NDArray
 
 from ufunc_magic.bench import compare
-from ufunc_magic.bench.agreement import agreement, disagreeing, ulp_distance
+from ufunc_magic.bench.agreement import agreement, suspects, ulp_distance
 from ufunc_magic.bench.candidates import Candidate
 from ufunc_magic.bench.expectation import columns, survivors
 from ufunc_magic.bench.function_table import Request, compare_function
-from ufunc_magic.bench.machine import measure_bandwidth
+from ufunc_magic.bench.machine import Limits
 from ufunc_magic.bench.rounds import Call, affordable, measure
 from ufunc_magic.bench.samples import sample_inputs
 from ufunc_magic.model.errors import ComparisonError, OptionError
@@ -103,7 +103,7 @@ def test_cancellation_near_zero_is_no_disagreement() -> None:
     found = agreement(exact, np.nextafter(np.exp(x), np.inf) - 1.0)
     assert found.ok
     assert found.max_ulp > 100
-    assert found.detail.endswith("of a typical value")
+    assert found.detail == "up to rounding"
 
 
 def test_easing_is_for_a_minority_of_the_values() -> None:
@@ -183,11 +183,11 @@ def test_ulp_distance_counts_steps(kind: type[np.floating[Any]], value: float, s
         assert ulp_distance(start, end)[0] == steps
 
 
-def test_disagreeing_finds_the_elements() -> None:
+def test_suspects_are_the_elements_that_disagree() -> None:
     expected = np.arange(1.0, 11.0)
     got = expected.copy()
     got[[2, 7]] += 1
-    assert disagreeing((expected, expected), (got, expected)).tolist() == [2, 7]
+    assert suspects((expected, expected), (got, expected)).tolist() == [2, 7]
 
 
 def test_what_the_last_bits_of_the_inputs_change_is_explained() -> None:
@@ -200,7 +200,7 @@ def test_what_the_last_bits_of_the_inputs_change_is_explained() -> None:
 
     assert not agreement(expected, got).ok
     found = agreement(expected, got, explain=explain)
-    assert (found.ok, found.detail) == (True, "up to the rounding of the inputs")
+    assert found.ok
     assert not agreement(expected, got, explain=explain, tolerance=0).ok
     got[500] *= 1 + 1e-9
     spoilt = agreement(expected, got, explain=explain, inputs=(x,))
@@ -307,10 +307,6 @@ def test_every_type_has_samples(char: str) -> None:
     assert len(np.unique(x)) > 1
 
 
-def test_samples_are_made_from_type_numbers_too() -> None:
-    assert [x.dtype.char for x in sample_inputs([12, 11, 23], size=3)] == ["d", "f", "e"]
-
-
 # -- measurement --------------------------------------------------------------------------------
 
 
@@ -382,11 +378,6 @@ def test_affordable_fills_the_time_given(each: float, expected: int) -> None:
     assert affordable(run, most=1000, seconds=0.1, clock=clock) == pytest.approx(expected)
 
 
-def test_bandwidth_counts_what_is_read_and_written() -> None:
-    clock = FakeClock(tick=0.01)
-    assert measure_bandwidth(clock=clock) == pytest.approx(2 * 24 * 2**20 / 0.01)
-
-
 # -- compare ------------------------------------------------------------------------------------
 
 
@@ -422,7 +413,7 @@ def test_compare_says_what_cannot_be_called() -> None:
         compare({"f": math.sqrt}, -1.0)
     with pytest.raises(ComparisonError, match="nothing"):
         compare({}, 1.0)
-    with pytest.raises(ComparisonError, match="Labels are f"):
+    with pytest.raises(ComparisonError, match="or a label: f"):
         compare({"f": math.sqrt}, 1.0, reference="g")
 
 
@@ -462,7 +453,7 @@ def test_the_default_report_is_exactly_this() -> None:
         python=clock.working(_logistic, call=1.5e-5),
         checked=clock.working(_exact_logistic, call=5e-5),
         vector=clock.working(_vector_logistic, element=6e-7),
-        bandwidth=200e6,
+        limit=Limits(((1, 200e6),)),
         clock=clock,
     )
     expected = """\
@@ -471,7 +462,7 @@ logistic(x)  d->d
                        time    ±  per element  speed-up
   Python loop        4.80 s  0 %      15.0 us        1x  scaled from 1,600 elements
   NumPy expression   192 ms  0 %       600 ns     25.0x  scaled from 66,666 elements
-  ufunc, 1 thread   32.0 ms  0 %       100 ns      150x  80 % of memory bandwidth"""
+  ufunc, 1 thread   32.0 ms  0 %       100 ns      150x  memory-bound, 80 % of memory bandwidth"""
     text = str(found)
     verdict = text.split("results ")[1].split("\n")[0]
     # Python's exp and NumPy's differ by an ulp or two, or not at all, as the C library has it.
@@ -762,10 +753,12 @@ def test_a_reference_that_raises_on_every_sample_is_named_with_the_cause() -> No
         size=100,
         clock=FakeClock(0.01),
     )
-    assert made.notes[0].startswith("nothing to check the results against: --ref 'two' raises TypeError: ")
+    assert made.notes[0].startswith("nothing to check the results against: --ref 'two' raises on every sample")
 
 
-@pytest.mark.parametrize(("result", "said"), [(None, "returns None, not a number"), ((1.0, 2.0), "returns 2 outputs")])
+@pytest.mark.parametrize(
+    ("result", "said"), [(None, "returns None, not 1 number"), ((1.0, 2.0), "returns tuple, not 1 number")]
+)
 def test_a_reference_without_the_outputs_numbers_is_refused(result: Any, said: str) -> None:
     def reference(x: float) -> Any:
         return result if x < 100 else None

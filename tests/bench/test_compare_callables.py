@@ -16,14 +16,13 @@ from hypothesis import given, strategies as st
 from ufunc_magic.bench import compare
 from ufunc_magic.bench.candidates import Candidate, candidates
 from ufunc_magic.bench.machine import Limits, verdict
-from ufunc_magic.bench.rounds import Call, Stopped, measure
 from ufunc_magic.bench.samples import at_size, sizes_of
 from ufunc_magic.model.errors import CacheError, ComparisonError, OptionError
-from ufunc_magic.notebook.compare_line import HELP, CompareLine, compare_line, parse_line
-from ufunc_magic.render.comparison import Comparison, load, needed
+from ufunc_magic.notebook.compare_line import compared
+from ufunc_magic.render.comparison import Comparison, needed
 
 X = np.arange(1.0, 1001.0)
-LIMIT = Limits(((1 << 24, 1e10),), arithmetic=1e10)
+LIMIT = Limits(((1 << 24, 1e10),))
 
 
 class FakeClock:
@@ -49,85 +48,6 @@ class FakeClock:
 
 
 # -- measuring ----------------------------------------------------------------------------------
-
-
-def test_rounds_take_turns() -> None:
-    clock = FakeClock()
-    order: list[str] = []
-
-    def named(name: str) -> Callable[[], None]:
-        def work() -> None:
-            order.append(name)
-            clock.now += 1.0
-
-        return work
-
-    measure([Call(named(name)) for name in "abc"], clock=clock, deadline=math.inf, most=3)
-    assert "".join(order) == "abc" + "abc" * 3  # one call each to find the repeats
-
-
-def test_rounds_end_when_every_median_is_known_well() -> None:
-    clock = FakeClock()
-    calls = [Call(clock.working(abs, call=0.01), (1,))]
-    steady = measure(calls, clock=clock, deadline=math.inf, most=100, precision=0.01)
-    assert steady[0].rounds == 5
-    costs = iter(np.tile([1.0, 2.0], 200))
-
-    def work() -> None:
-        clock.now += next(costs)
-
-    assert measure([Call(work)], clock=clock, deadline=math.inf, most=50, precision=0.01)[0].rounds == 50
-
-
-def test_calls_before_the_machine_is_warm_are_not_counted() -> None:
-    clock = FakeClock()
-
-    def work() -> None:
-        clock.now += 1.0 if clock.now < 10 else 0.5
-
-    assert measure([Call(work)], clock=clock, deadline=math.inf, most=5, warmup=12)[0].spread == 0.0
-    cold = FakeClock()
-    clock = cold
-    assert measure([Call(work)], clock=clock, deadline=math.inf, most=30)[0].spread > 0
-
-
-@pytest.mark.parametrize("arguments", [(), (1,), (1, 2), (1, 2, 3), (1, 2, 3, 4)])
-def test_every_number_of_arguments_arrives(arguments: tuple[int, ...]) -> None:
-    clock = FakeClock()
-    seen: set[tuple[int, ...]] = set()
-
-    def work(*args: int) -> None:
-        seen.add(args)
-        clock.now += 1e-5
-
-    (timing,) = measure([Call(work, arguments)], clock=clock, deadline=1.0)
-    assert seen == {arguments}
-    assert timing.seconds == pytest.approx(1e-5)
-
-
-def test_the_cost_of_the_clock_is_subtracted() -> None:
-    clock = FakeClock(tick=20e-6)
-    (timing,) = measure([Call(clock.working(abs, call=1e-5), (1,))], clock=clock, deadline=1.0)
-    assert timing.seconds == pytest.approx(1e-5)
-
-
-def test_an_interrupt_while_measuring_carries_the_rounds_before_it() -> None:
-    clock = FakeClock()
-    calls = [0]
-
-    def work() -> None:
-        calls[0] += 1
-        clock.now += 1.0
-        if calls[0] == 5:
-            raise KeyboardInterrupt
-
-    with pytest.raises(Stopped) as stopped:
-        measure([Call(work)], clock=clock, deadline=math.inf)
-    assert [timing.rounds for timing in stopped.value.timings] == [3]
-    calls[0] = 4
-    with pytest.raises(KeyboardInterrupt) as early:
-        measure([Call(work)], clock=clock, deadline=math.inf)
-    assert not isinstance(early.value, Stopped)
 
 
 # -- sizes --------------------------------------------------------------------------------------
@@ -202,7 +122,7 @@ def test_labels_may_be_anything_that_has_a_text() -> None:
 
 def test_a_reference_that_is_no_function_is_refused() -> None:
     with pytest.raises(ComparisonError, match="The reference is 2, not a function"):
-        compare_line(parse_line("np.sqrt --ref 1+1 -- 2.0"), names={})
+        compared("np.sqrt --ref 1+1 -- 2.0", names={})
 
 
 def test_texts_are_evaluated_in_the_users_names() -> None:
@@ -220,11 +140,10 @@ def test_functions_without_labels_are_told_apart() -> None:
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("nobody", "'nobody' cannot be evaluated: name 'nobody' is not defined"),
+        ("nobody", "'nobody' cannot be evaluated: NameError: name 'nobody' is not defined"),
         ("1 +", "cannot be evaluated"),
         ("3", "'3' is int, not a function"),
         ("1/0", "'1/0' cannot be evaluated: ZeroDivisionError: division by zero"),
-        ("unheard.of.it", "Run it first: import unheard.of"),
     ],
 )
 def test_texts_that_are_no_functions_are_refused(text: str, fault: str) -> None:
@@ -329,27 +248,6 @@ def test_a_callable_that_changes_its_argument_is_named_and_what_it_changed_put_b
     np.testing.assert_array_equal(x, X)
 
 
-def test_lists_and_series_are_watched_for_changes_too() -> None:
-    def grown(x: Any) -> Any:
-        x.append(3.0)
-        return np.asarray(x)
-
-    numbers = [1.0, 2.0]
-    with pytest.raises(ComparisonError, match=r"'grown' changes its argument 1 in place"):
-        compare({"grown": grown}, numbers, limit=LIMIT, clock=FakeClock(0.05))
-    assert numbers == [1.0, 2.0]
-    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
-
-    def first_gone(x: Any) -> Any:
-        x.iloc[0] = 99.0
-        return x + 1
-
-    series = pandas.Series(X.copy())
-    with pytest.raises(ComparisonError, match=r"'first_gone' changes its argument 1 in place"):
-        compare({"first_gone": first_gone}, series, limit=LIMIT, clock=FakeClock(0.05))
-    np.testing.assert_array_equal(series, X)
-
-
 def test_random_results_are_not_explained_by_their_arguments() -> None:
     rng = np.random.default_rng(1)
     given = {name: lambda x: rng.uniform(size=len(x)) for name in "ab"}
@@ -377,10 +275,6 @@ def test_results_in_one_array_are_told_apart() -> None:
     assert not made.rows[1].agreement.ok
 
 
-async def _coroutine(x: Any) -> Any:
-    return x
-
-
 def _generator(x: Any) -> Any:
     yield x
 
@@ -388,11 +282,10 @@ def _generator(x: Any) -> Any:
 @pytest.mark.parametrize(
     ("function", "what"),
     [
-        (_coroutine, "a coroutine"),
-        (_generator, "a generator"),
+        (_generator, "generator"),
         (lambda x: None, "None"),
-        (lambda x: "text", "a str"),
-        (lambda x: [[1, 2], [3]], "a list"),
+        (lambda x: "text", "str"),
+        (lambda x: [[1, 2], [3]], "list"),
         (lambda x: np.array(["a"]), "an array of <U1"),
     ],
 )
@@ -427,11 +320,6 @@ def test_arguments_without_elements_are_refused(x: Any) -> None:
         compare([np.sin], x, limit=LIMIT, clock=FakeClock(0.05))
 
 
-def test_rows_of_various_lengths_are_refused_by_value() -> None:
-    with pytest.raises(ComparisonError, match=r"\[\[1\], \[2, 3\]\] has rows of various lengths"):
-        compare([len], [[1], [2, 3]], budget=0.01)
-
-
 @pytest.mark.parametrize("x", [3.0, [1.0, 2.0]])
 def test_sizes_of_what_is_no_array_are_refused(x: Any) -> None:
     with pytest.raises(ComparisonError, match=f"the arguments are {type(x).__name__}"):
@@ -463,11 +351,11 @@ def test_a_long_core_is_shown_by_its_beginning() -> None:
 
 def test_a_row_that_disagrees_is_set_against_no_limit() -> None:
     made = compare({"a": np.sin, "b": lambda x: x[:-1]}, X, limit=LIMIT, clock=FakeClock(0.05))
-    assert "of what this machine can move" not in made.rows[1].note
+    assert "of memory bandwidth" not in made.rows[1].note
 
 
 def test_a_view_is_not_set_against_the_memory_it_does_not_move() -> None:
-    assert verdict(seconds=1e-7, elements=1 << 20, nbytes=1 << 24, bytes_per_second=1e10, flops_per_second=1e10) == ""
+    assert verdict(16.0, 1e-7) == ""
 
 
 def test_time_per_element_over_sizes() -> None:
@@ -585,7 +473,7 @@ def made() -> Comparison:
 
 def test_what_was_saved_is_loaded(made: Comparison, tmp_path: Path) -> None:
     path = made.save(tmp_path / "made.json")
-    assert repr(load(path)) == repr(made)
+    assert repr(Comparison.load(path)) == repr(made)
     assert Comparison.load(str(path)).to_json() == made.to_json()
     assert json.loads(made.to_json())["format"] == 1
 
@@ -594,20 +482,20 @@ def test_complex_numbers_are_saved_and_loaded(tmp_path: Path) -> None:
     calls = {"a": np.exp, "b": lambda z: np.exp(z) * (1 + 1e-15)}
     for z in (1j * X, X + math.nan * 1j):
         made = compare(calls, z, limit=LIMIT, clock=FakeClock(0.05))
-        assert repr(load(made.save(tmp_path / "complex.json"))) == repr(made)
+        assert repr(Comparison.load(made.save(tmp_path / "complex.json"))) == repr(made)
 
 
 def test_what_is_no_comparison_is_refused(made: Comparison, tmp_path: Path) -> None:
     with pytest.raises(ComparisonError, match="cannot be read"):
-        load(tmp_path / "none.json")
+        Comparison.load(tmp_path / "none.json")
     wrong = tmp_path / "wrong.json"
     for text in ("{}", "[]", "nothing", '{"format": 1, "rows": [3], "name": "x"}'):
         wrong.write_text(text)
         with pytest.raises(ComparisonError, match=r"holds no comparison"):
-            load(wrong)
+            Comparison.load(wrong)
     wrong.write_text(made.to_json().replace('"format": 1', '"format": 9'))
     with pytest.raises(ComparisonError, match="has format 9, this version reads 1"):
-        load(wrong)
+        Comparison.load(wrong)
     with pytest.raises(CacheError):
         made.save(tmp_path / "no folder" / "x.json")
 
@@ -632,10 +520,6 @@ def test_a_difference_tells_faster_from_the_spread(made: Comparison) -> None:
     ]
     assert changed.notes == ("measured only before: a, b, bad", "measured only now: new")
     assert "2.00x  faster" in str(changed)
-    assert changed._repr_mimebundle_()["text/plain"] == str(changed)
-    with pytest.raises(ComparisonError, match="'path' is str"):
-        made.diff("path")  # type: ignore[arg-type]
-    assert "<table>" in changed._repr_html_()
 
 
 def test_a_plot_has_a_line_for_each_callable(made: Comparison) -> None:
@@ -646,9 +530,6 @@ def test_a_plot_has_a_line_for_each_callable(made: Comparison) -> None:
     assert made.plot(ax=ax) is ax
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b", "bad"]
-    named = compare({"_hidden": np.sqrt, "$x_$": np.sqrt}, X, sizes=[10, 20], budget=0.01).plot(Figure().subplots())
-    named.figure.draw_without_rendering()
-    assert [text.get_text() for text in named.get_legend().get_texts()] == ["_hidden", "$x_$"]
     bars = Figure().subplots()
     compare({"a": np.sqrt}, X, budget=0.01).plot(bars)
     assert len(bars.patches) == 1
@@ -657,19 +538,9 @@ def test_a_plot_has_a_line_for_each_callable(made: Comparison) -> None:
 # -- the line -----------------------------------------------------------------------------------
 
 
-def test_the_line_is_read() -> None:
-    parsed = parse_line("f 'lambda x: x + 1' --sizes=10:1e7 --ref f --plot -- x 'y[::2]'")
-    assert parsed == CompareLine(
-        ("f", "lambda x: x + 1"), ("x", "y[::2]"), {"--sizes": "10:1e7", "--ref": "f", "--plot": ""}
-    )
-    assert parsed.plot
-    assert parse_line("").help
-    assert parse_line("f --help").help
-    assert parse_line("f --budget 1.5").budget == 1.5
-
-
-def test_the_help_names_every_option() -> None:
-    assert all(flag in HELP for flag in ("--sizes", "--ref", "--strict", "--budget", "--plot"))
+@pytest.mark.parametrize("line", ["", "-- x", "f --help", "f -h --sizes 10"])
+def test_a_line_without_functions_and_one_that_asks_for_help_compare_nothing(line: str) -> None:
+    assert compared(line, names={}) is None
 
 
 @pytest.mark.parametrize(
@@ -680,36 +551,25 @@ def test_the_help_names_every_option() -> None:
         ("f --sizes", "--sizes stands without its value"),
         ("f --sizes -- x", "--sizes stands without its value"),
         ("f --plot=3", "--plot takes no value"),
-        ("f -- x --sizes 10:100", "--sizes stands behind --, where arguments are"),
-        ("f --budget soon", "--budget soon is not a number"),
+        ("f --budget soon", "--budget 'soon' is not a number"),
     ],
 )
 def test_a_line_that_cannot_be_read_is_refused(line: str, fault: str) -> None:
     with pytest.raises(OptionError, match=fault):
-        _ = parse_line(line).budget
-
-
-@given(st.text(max_size=40))
-def test_any_line_is_read_or_refused(line: str) -> None:
-    try:
-        parsed = parse_line(line)
-    except OptionError:
-        return
-    assert parsed.help or parsed.callables
+        compared(line, names={})
 
 
 def test_a_plot_that_cannot_be_drawn_is_refused_before_anything_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ufunc_magic.render.comparison.installed", lambda name: None)
     with pytest.raises(ComparisonError, match="--plot needs matplotlib"):
-        compare_line(parse_line("f --plot"), names={"f": lambda: pytest.fail("called")})
+        compared("f --plot", names={"f": lambda: pytest.fail("called")})
 
 
 def test_a_line_is_carried_out() -> None:
     names = {"f": np.sqrt, "x": X}
-    found = compare_line(
-        parse_line("f 'lambda x: x**0.5' --ref np.sqrt --strict --budget 0.05 -- x[:100]"), names=names
-    )
+    found = compared("f 'lambda x: x**0.5' --ref np.sqrt --strict --budget 0.05 -- x[:100]", names=names)
+    assert found is not None
     assert [(row.label, row.elements) for row in found.rows] == [("f", 100), ("lambda x: x**0.5", 100)]
     assert found.rows[0].agreement is not None
     with pytest.raises(ComparisonError, match="'nothing' cannot be evaluated"):
-        compare_line(parse_line("f --ref nothing"), names=names)
+        compared("f --ref nothing", names=names)

@@ -95,7 +95,7 @@ def test_the_classic_table_comes_out_of_one_function() -> None:
     text = str(made).split("\n")
     assert text[0] == "f  array: float64"
     assert text[1].startswith("  100,000 elements; results agree to ")
-    assert text[1].endswith(" ulp, as sums in another order do (1 checked)")
+    assert text[1].endswith(" ulp (1 checked)")
     assert text[2:] == [
         "                        time    ±  per element  speed-up",
         "  Python loop        7.81 ms  0 %      78.1 ns        1x",
@@ -171,7 +171,7 @@ def test_a_function_that_refuses_everything_is_a_sentence() -> None:
     def refuses(*args: Any) -> None:
         raise OwnError("not today")
 
-    assert _refusal(refuses, ("O1",), python=_total) == "every sample array was refused (OwnError: not today)"
+    assert _refusal(refuses, ("O1",), python=_total) == "its sample arguments were refused (OwnError: not today)"
     assert _refusal(refuses, ("i0",)) == "its sample arguments were refused (OwnError: not today)"
 
 
@@ -204,26 +204,13 @@ def test_interrupting_a_call_interrupts_the_cell() -> None:
         compare_function(Request(interrupted, "f", samples=("d1",), python=_total, clock=FakeClock()))
 
 
-@pytest.mark.parametrize(("element", "elements"), [(1e-7, 100_000), (1e-5, 3_000), (1e-3, 30)])
+@pytest.mark.parametrize(("element", "elements"), [(1e-7, 100_000), (1e-5, 2_000), (1e-3, 20)])
 def test_a_slow_python_form_gets_fewer_elements(element: float, elements: int) -> None:
     clock = FakeClock()
     compiled, python = (clock.working(np.max, element=each) for each in (1e-8, element))
     made = _timed(compiled, python=python, clock=clock)
     assert {row.elements for row in made.rows} == {elements}
     assert clock.now <= 0.8
-
-
-def test_one_interruption_does_not_end_the_search_for_a_size() -> None:
-    clock = FakeClock()
-    interruptions = iter([0.03])
-
-    def python(v: NDArray[Any]) -> Any:
-        clock.now += 1e-7 * v.size + (next(interruptions, 0.0) if v.size == 1000 else 0.0)
-        return np.max(v)
-
-    made = _timed(clock.working(np.max, element=1e-8), python=python, clock=clock)
-    assert next(interruptions, None) is None
-    assert made.rows[0].elements == 100_000
 
 
 @pytest.mark.parametrize("power", [1, 2, 3])
@@ -238,8 +225,8 @@ def test_matrices_are_square_and_vectors_fit_them() -> None:
     clock = FakeClock()
     product = clock.working(lambda a, x: list(a @ x), element=1e-8)
     made = _timed(product, ("d2", "d1"), parameters=("a", "x"), python=product, clock=clock)
-    assert made.signature == "a: float64[300, 300], x: float64"
-    assert made.rows[0].elements == 90_000
+    assert made.signature == "a: float64[200, 200], x: float64"
+    assert made.rows[0].elements == 40_000
 
 
 def test_a_size_that_is_asked_for_is_used() -> None:
@@ -303,7 +290,6 @@ def test_a_function_that_does_nothing_has_nothing_to_check() -> None:
 def test_sums_may_be_taken_in_another_order_but_not_leave_out_a_term() -> None:
     made = _timed(lambda v: float(np.sum(v)), python=_total, size=100_000)
     assert made.ok
-    assert "ulp, as sums in another order do" in str(made)
     assert not _timed(lambda v: float(np.sum(v[1:])), python=_total, size=100_000).ok
 
 
@@ -326,7 +312,7 @@ def test_an_ill_conditioned_result_is_explained_by_the_last_bits_of_the_inputs()
         return math.exp(math.nextafter(77 - 7 * v[0], 100))
 
     made = _timed(compiled, python=python)
-    assert "results agree up to the rounding of the inputs" in str(made)
+    assert "results agree up to rounding" in str(made)
     assert not _timed(lambda v: compiled(v) * (1 + 1e-12), python=python).ok
 
 
@@ -455,12 +441,11 @@ def test_why_there_is_no_python_form_is_a_note() -> None:
     assert made.comparisons[0].notes == ("no Python form: it uses std::map",)
 
 
-def test_a_python_form_that_cannot_be_read_costs_only_its_table() -> None:
+def test_a_python_form_that_cannot_be_read_costs_only_its_rows() -> None:
     made = report(_build(_code("f", samples=("d1",), python="import no_such_thing")), options=Options(), names={})
-    assert made.comparisons == ()
-    assert made.notes == (
-        "f was not timed: its Python form cannot be read (ModuleNotFoundError: No module named 'no_such_thing')",
-    )
+    (comparison,) = made.comparisons
+    assert [row.label for row in comparison.rows] == ["compiled function"]
+    assert "No module named 'no_such_thing'" in comparison.notes[0]
 
 
 @pytest.mark.parametrize("given", [{"vs": "numba,foo"}, {"sizes": "10:foo"}])
@@ -500,9 +485,7 @@ def test_compare_explains_what_the_last_bits_of_the_inputs_change() -> None:
 
     found = compare({"pressure": pressure, "other": other, "wrong": wrong}, t, budget=0.1)
     assert [row.agreement and row.agreement.ok for row in found.rows] == [None, True, False]
-    assert "results agree up to the rounding of the inputs" in str(
-        compare({"pressure": pressure, "other": other}, t, budget=0.1)
-    )
+    assert "results agree up to rounding" in str(compare({"pressure": pressure, "other": other}, t, budget=0.1))
     assert not compare({"pressure": pressure, "other": other}, t, tolerance=0, budget=0.1).ok
 
 

@@ -103,6 +103,66 @@ def test_strict_gives_the_bits_of_a_plain_scalar_call(tmp_path: Path) -> None:
     assert um.compile_c(source, strict=True).f(x, y).tolist() == [plain(a, b) for a, b in zip(x, y, strict=True)]
 
 
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="clang's trunc() of a cast is another matter")
+def test_strict_keeps_the_signs_of_zeros_and_the_square_root_of_minus_infinity() -> None:
+    made = um.compile_c(
+        "#include <math.h>\ndouble whole(double x) { return (double)(int)x; }\n"
+        "double root(double x) { return pow(x, 0.5); }\n",
+        strict=True,
+    )
+    x = np.full(64, -0.25)
+    assert not np.signbit(made.whole(x)).any()
+    assert not np.signbit(made.root(-0.0 * x)).any()
+    assert (made.root(np.full(64, -np.inf)) == np.inf).all()
+
+
+def test_a_cell_may_define_what_gcc_makes_of_other_calls() -> None:
+    made = um.compile_c("#include <math.h>\nlong lround(double x) { return (long)round(x); }")
+    assert made.lround(2.5) == 3
+
+
+def _raised(function: Any, *arguments: Any) -> set[str]:
+    kinds: set[str] = set()
+    with np.errstate(all="call", call=lambda kind, _: kinds.add(kind)):
+        function(*arguments)
+    return kinds
+
+
+@pytest.mark.parametrize("count", [1, 8, 33])
+@pytest.mark.parametrize(
+    ("name", "arguments", "expected"),
+    [
+        ("log", (0.0,), {"divide by zero"}),
+        ("log", (-1.0,), {"invalid value"}),
+        ("log", (-np.inf,), {"invalid value"}),
+        ("log", (np.inf,), set()),
+        ("log", (np.nan,), set()),
+        ("sqrt", (-1.0,), {"invalid value"}),
+        ("tgamma", (0.0,), {"divide by zero"}),
+        ("tgamma", (-2.0,), {"invalid value"}),
+        ("tgamma", (200.0,), {"overflow"}),
+        ("exp", (710.0,), {"overflow"}),
+        ("exp", (-np.inf,), set()),
+        ("pow", (0.0, -1.0), {"divide by zero"}),
+        ("pow", (-0.0, -3.0), {"divide by zero"}),
+        ("pow", (-8.0, 1 / 3), {"invalid value"}),
+        ("pow", (1e300, 2.0), {"overflow"}),
+        ("pow", (0.0, 2.0), set()),
+        ("pow", (np.inf, -1.0), set()),
+        ("pow", (-2.0, 3.0), set()),
+        ("pow", (0.0, -np.inf), set()),
+    ],
+    ids=str,
+)
+def test_vector_math_raises_the_flags_of_libm(name: str, arguments: Any, expected: set[str], count: int) -> None:
+    made = um.compile_c(
+        "#include <math.h>\n"
+        + "".join(f"double c_{f}(double x) {{ return {f}(x); }}\n" for f in ("log", "sqrt", "tgamma", "exp"))
+        + "double c_pow(double x, double y) { return pow(x, y); }\n"
+    )
+    assert _raised(made[f"c_{name}"], *(np.full(count, a) for a in arguments)) == expected
+
+
 def test_fast_math_leaves_the_rest_of_the_process_its_denormals() -> None:
     f = um.c_ufunc(f"#include <math.h>\n{FORMULA}", fast_math=True)
     np.testing.assert_allclose(f(X, X), um.c_ufunc(f"#include <math.h>\n{FORMULA}")(X, X), rtol=1e-12, atol=1e-12)

@@ -27,6 +27,7 @@ import pytest
 
 import ufunc_magic as um
 from ufunc_magic import pipeline as build, toolchain
+from ufunc_magic.frontends import cell_settings
 from ufunc_magic.frontends.c import c_text, c_unit
 from ufunc_magic.model.options import Options, make_options
 from ufunc_magic.python_form import c_form
@@ -182,22 +183,31 @@ def test_no_text_makes_anything_but_our_errors() -> None:
                 um.compile_c(text)
 
 
-def test_plain_cell_is_parsed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    parsed: list[bytes] = []
+@pytest.fixture
+def parsed(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """Every text that is parsed from now on."""
+    texts: list[bytes] = []
 
     class Counting:
         def __init__(self, cplus: bool) -> None:
             self.parser = c_text._PARSERS[cplus]
 
         def parse(self, code: bytes) -> Any:
-            parsed.append(code)
+            texts.append(code)
             return self.parser.parse(code)
 
     parsers = {cplus: Counting(cplus) for cplus in (False, True)}
     monkeypatch.setattr(c_text, "_PARSERS", parsers)
     monkeypatch.setattr(c_form, "_parser", parsers.__getitem__)
+    return texts
+
+
+def test_plain_cell_is_parsed_once_and_needs_no_preprocessor(
+    tmp_path: Path, parsed: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cell_settings, "preprocessed", lambda *_, **__: pytest.fail("it was preprocessed"))
     source = (
-        "#include <complex.h>\n#include <math.h>\n/* The log-odds of p. */\n"
+        "#include <complex.h>\n#include <math.h>\n#define EPS 1e-3\n#define NEVER(x) x\n/* The log-odds of p. */\n"
         "double logit(double p) { return log(p / (1 - p)); }\n"
         "double complex turn(double complex z) { return I * z; }\n"
     )
@@ -207,3 +217,23 @@ def test_plain_cell_is_parsed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         "def turn(z):\n    return 1j * z\n",
     ]
     assert len(parsed) == 1
+
+
+def test_cell_of_macros_is_preprocessed_once_and_parsed_once(
+    tmp_path: Path, parsed: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    preprocessed, runs = cell_settings.preprocessed, []
+    monkeypatch.setattr(cell_settings, "preprocessed", lambda *a, **k: runs.append(a) or preprocessed(*a, **k))
+    source = (
+        "#include <math.h>\n#define FN(name, e) double name(double x) { return e; }\n#define my(n) my_##n\n"
+        '#ifdef __cplusplus\n#define EXPORT extern "C"\n#else\n#define EXPORT\n#endif\n'
+        "// Half of it.\nFN(half, x - (x) - (x) / -2)\n"
+        "/* Squares. */\nEXPORT\ndouble my(square)(double x)\n{\n  double s[] = {x};\n"
+        "  return s[0] * x;\n}\n"
+    )
+    cell = c_unit.compile(source, options=Options(), name="In[1]", folder=tmp_path)
+    assert [(f.name, f.line, f.doc, f.python) for f in cell.report_data.functions] == [
+        ("half", 10, "Half of it.", "def half(x):\n    return x - x - x / -2\n"),
+        ("my_square", 13, "Squares.", "def my_square(x):\n    s = [x]\n    return s[0] * x\n"),
+    ]
+    assert (len(runs), len(parsed)) == (1, 1)

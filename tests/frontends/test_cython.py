@@ -73,7 +73,17 @@ def _shown(ufunc: np.ufunc, said: list[str]) -> list[str]:
     return said if said == ["*"] else [*([ufunc.signature] if ufunc.signature else []), *ufunc.types]
 
 
-@pytest.mark.parametrize("path", sorted(CELLS.glob("*.pyx")), ids=lambda path: path.name)
+#: One of each kind of thing that people write; the others are slow tests.
+QUICK = {"extension_types", "great_circle", "memoryviews", "primes_vector", "standard_library", "sums"}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=path.name, marks=() if path.stem in QUICK else pytest.mark.slow)
+        for path in sorted(CELLS.glob("*.pyx"))
+    ],
+)
 def test_good_cell(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(path.parent)  # where local headers are looked for
     text = path.read_bytes().decode()

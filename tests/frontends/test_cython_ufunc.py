@@ -444,3 +444,10 @@ cdef double wave(double x) noexcept nogil:
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # the branch that is not taken raises no flag
         wave(np.array([0.0, 0.25, 5.0]))
+
+
+@pytest.mark.parametrize(
+    ("body", "result"), [("return [n]*2", [3, 3]), ("x = 'a'\n    return x*n", "aaa"), ("return n / 2", 1.5)]
+)
+def test_a_wrong_guess_of_what_a_def_returns_is_no_error(body: str, result: object) -> None:
+    assert um.compile_cython(f"def f(int n):\n    {body}\n", time=False)["f"](3) == result

@@ -48,6 +48,13 @@ UFUNCS: dict[str, str] = {
     "double f(double x, double *rest) { return modf(x, rest); }": "f(x: double) -> result: double, rest: double*",
     "void f(double *x) { *x += 1; }": "f(±x: double*) -> ±x: double*",
     "double f(double *x) { return *x; }": "f(x: double*) -> result: double",
+    # outputs only
+    "double f(void) { return 1; }": "f() -> result: double",
+    "void f(double *a, double *b) { *a = *b = 1; }": "f() -> a: double*, b: double*",
+    # handed on before it is read
+    "void f(double x, double *y) { unknown(x, y); *y += 1; }": "f(x: double) -> y: double*",
+    "static int (*g)(double *); void f(double x, double *y) { (*g)(y); *y += x; }": "f(x: double) -> y: double*",
+    "void f(double x, double *y) { assert(y); *y = x; *y += 1; }": "f(x: double) -> y: double*",
     # fixed sizes
     "double f(const double c[3], double x) { return c[0] * x; }": "f(c: double*[3], x: double) -> result: double",
     "double f(double r[3][3]) { return r[0][0]; }": "f(r: double*[3,3]) -> result: double",
@@ -103,6 +110,70 @@ def test_parameters_find_their_roles(text: str) -> None:
     assert only(text) == UFUNCS[text]
 
 
+_SUM = "double s = 0; for (int i = 0; i < n; i++) s += x[i]; return s;"
+INFERRED: dict[str, str] = {
+    f"double f(const double *x, int n) {{ {_SUM} }}": "(n)->()",
+    f"double f(double x[], size_t n) {{ {_SUM} }}": "(n)->()",
+    f"double f(const double *x, int n, double p) {{ {_SUM} }}": "(n),()->()",
+    "void f(const double *a, const double *b, double *o, long n) { for (long i = n - 1; i >= 0; --i) "
+    "o[i] = a[i] * b[i]; }": ("(n),(n)->(n)"),
+    "void f(double *x, int n) { int i; for (i = 0; i != n; ++i) x[i] *= 2; }": "(n)->(n)",
+    "double f(const double *x, int n) { double s = 0; for (int i = 1; i <= n - 1; i++) s += x[i] - x[i - 1]; "
+    "return s; }": ("(n)->()"),
+    "double f(const double *x, int n) { double s = 0; for (int i = 0; n > i; i++) s += x[i]; return s; }": "(n)->()",
+    "double f(const double *x, const double *y, int m, int n) { double s = 0; for (int i = 0; i < m; i++) "
+    "for (int j = 0; j < n; j++) s += x[i] * y[j]; return s; }": "(m),(n)->()",
+    f"static double mean(const double *x, int n) {{ {_SUM} }}\n"
+    "double f(const double *x, int n) { double m = mean(x, n), s = 0; for (int i = 0; i < n; i++) s += x[i] - m; "
+    "return s; }": "(n)->()",
+    f"static double mean(const double *x, int n) {{ {_SUM} }}\n"
+    "double f(int k, const double *x) { return mean(x, k); }": "(k)->()",
+}
+
+
+@pytest.mark.parametrize("text", INFERRED)
+def test_loops_tell_the_length_of_an_array(text: str) -> None:
+    (signature,), _ = planned(text)
+    assert signature.core == INFERRED[text]
+    assert signature.notes[0].startswith(f"{INFERRED[text]} was inferred: it uses ")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for (int i = 0; i <= n; i++) s += x[i];",
+        "for (int i = 0; i < n; i++) s += x[i + 1];",
+        "for (int i = -1; i < n; i++) s += x[i];",
+        "for (int i = 0; i < n; i++) s += x[i - 1];",
+        "for (int i = 0; i < n; i++) { s += x[i]; i += 2; }",
+        "for (int i = 0; i < n; i++) s += x[2 * i];",
+        "for (int i = 0; i < 2 * n; i++) s += x[i];",
+        "n++; for (int i = 0; i < n; i++) s += x[i];",
+        "for (int i = 0; i < n; i++) s += x[i]; s /= x[n];",
+        "for (int i = 0; i < n; i++) s += x[i]; s /= x[0];",
+        "for (int i = 0; i < n; i++) s += *x++;",
+        "for (int i = 0; i < m; i++) s += x[i]; for (int i = 0; i < n; i++) s += x[i];",
+        "for (int i = 0; i < n; i++) s += x[i]; hidden(x);",
+        "for (int i = 0; i != n; i += 2) s += x[i];",
+        "for (int i = n; i >= 0; i--) s += x[i];",
+        "const double *y = x; for (int i = 0; i < n; i++) s += x[i] + y[i];",
+        "int i = 0; for (; i < n; i++) s += x[i];",
+        "s = mean(x, 2 * n);",
+        "s = mean(x, m) + mean(x, n);",
+        "s = mean(x + 1, n);",
+        "s = mean(x, 3);",
+        "for (double i = 0; i < n; i++) { int k = i; s += x[k]; }",
+    ],
+)
+def test_uncertain_lengths_are_not_inferred(body: str) -> None:
+    text = (
+        f"static double mean(const double *x, int n) {{ {_SUM} }}\n"
+        f"double f(const double *x, int m, int n) {{ double s = 0; {body} return s; }}"
+    )
+    signatures, plains = planned(text)
+    assert (signatures, plains[0].reason) == ((), "pointer 'x' is to const, an array of unknown length")
+
+
 CPLUS: dict[str, str] = {
     "void f(const double &a, double &b) { b = a; }": "f(a: double) -> b: double",
     "void f(double &b) { b += 1; }": "f(±b: double) -> ±b: double",
@@ -136,7 +207,6 @@ PLAIN: dict[str, str] = {
     "double *f(double x) { return 0; }": "returns a pointer",
     "typedef double *dp; dp f(double x) { return 0; }": "returns a pointer",
     "void f(double x) {}": "gives nothing back: it returns void and has no pointer to write to",
-    "double f(void) { return 1; }": "takes no input, and a ufunc needs one",
     "double f(const double *x) { return *x; }": "pointer 'x' is to const, an array of unknown length",
     "void f(double *x) { x[1] = 2; }": "pointer 'x' is used as an array",
     "void f(double x, double (*y)[3]) { y[0][0] = x; }": "pointer 'y' is used as an array",
@@ -275,7 +345,7 @@ REFUSED: dict[str, tuple[str, str]] = {
     f"// ufunc: (n)->()\n{DOT}": (
         "dot (line 2): 'ufunc: (n)->()' has 1 inputs and 1 outputs; the function seems to have inputs: x, y; "
         "outputs: the return value.",
-        "Write one group per operand, e.g. // ufunc: (n),(n)->(). An integer parameter (n) receives a size when a "
+        "Write one group per operand, e.g. // ufunc: (n),(n)->(). An integer parameter receives a size when a "
         "dimension has its name.",
     ),
     f"// ufunc: (m),(m)->()\n{DOT}": ("has 2 inputs and 1 outputs; the function seems to have inputs: x, y, n;", "(n)"),

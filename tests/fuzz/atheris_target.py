@@ -26,7 +26,7 @@ def read_cell(data: bytes) -> None:
     try:
         annotation.read(text[:200], of="f")
         operands.plan(cparse.parse(text, cplus=cplus), options=Options(cplus=cplus))
-        cparse.parse_preprocessed(f'# 1 "In[3]"\n{text}', cell_name="In[3]", cell_text=text, cplus=cplus)
+        cparse.parse_cell(f"#if 1\n{text}", name="In[3]", preprocess=lambda _: f'# 2 "In[3]"\n{text}', cplus=cplus)
     except UfuncMagicError as error:
         str(error)
 

@@ -249,9 +249,9 @@ def _same(got: NDArray[Any], wanted: NDArray[Any], *, near: bool) -> NDArray[np.
 
 def _python_forms(made: Sequence[Function], batch: Batch) -> dict[str, python_form.PythonForm | python_form.NotPython]:
     text = grow.cell_of(made, batch.style)
-    unit = cparse.parse(text)
+    unit, tree = cparse.parse_cell(text)
     signatures, _ = operands.plan(unit, options=Options())
-    return {s.name: python_form.write(text, signature=s, unit=unit) for s in signatures}
+    return {s.name: python_form.write(tree, signature=s, unit=unit) for s in signatures}
 
 
 def _python_faults(function: Function, forms: Mapping[str, Any], sample: _Sample) -> Iterator[Fault]:

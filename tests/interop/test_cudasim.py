@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ufunc_magic.interop.numba_cuda.simulator import Exchange
+from ufunc_magic.interop.numba_cuda.simulator import Simulation
 
 KERNELS = Path(__file__).parents[1] / "kernels" / "simulated.py"
 numba = pytest.mark.numba
@@ -69,7 +69,7 @@ class TestSimulatedKernels:
 
     def test_what_does_not_fit_is_said_in_the_kernel(self, seen: dict[str, Any]) -> None:
         array, strided, pointer, cpu = seen["faults"]
-        assert "mul() is given an array. Call it with elements, mul(x[i], ...)" in array
+        assert "an argument is no number. Call it with elements, mul(x[i], ...)" in array
         assert "from_buffer() takes contiguous arrays only" in strided
         assert "sum_reduce(pointer to float64, int64) fits no signature of the cell" in pointer
         assert "There is sum_reduce(pointer to float32, int32)." in pointer
@@ -100,20 +100,19 @@ def other(x: int) -> int:
     return 2 * x
 
 
-def _tenfold(value: Any) -> Any:
-    return (lambda x: 10 * x) if value is other else None
+class Tenfold(Simulation):
+    def substitute(self, value: Any) -> Any:
+        return (lambda x: 10 * x) if value is other else None
 
 
 def test_names_are_exchanged_only_inside() -> None:
-    exchange = Exchange(_tenfold)
-    with exchange.inside(product), exchange.inside(product):
+    simulation = Tenfold()
+    with simulation.around(product), simulation.around(product):
         assert product(1) == 10
-        assert exchange
     assert product(1) == 2
-    assert not exchange
 
 
 def test_names_come_back_after_an_error() -> None:
-    with pytest.raises(ZeroDivisionError), Exchange(_tenfold).inside(product):
+    with pytest.raises(ZeroDivisionError), Tenfold().around(product):
         raise ZeroDivisionError
     assert product(1) == 2

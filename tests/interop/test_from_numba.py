@@ -18,7 +18,7 @@ import pytest
 from ufunc_magic.interop import numba as numbacode
 from ufunc_magic.model import object_code as objectcode
 from ufunc_magic.model.errors import SignatureError, ToolchainError
-from ufunc_magic.runtime import exception_codec as raising, loader, numpy_ufunc as ufunc, relocatable
+from ufunc_magic.runtime import exception_codec as raising, loader, numpy_ufunc as ufunc
 
 numba = pytest.importorskip("numba", reason="Numba is not installed")
 llvm = pytest.importorskip("llvmlite.binding")
@@ -402,8 +402,8 @@ def nothing(a):  # type: ignore[no-untyped-def]
         (nothing, "none is not a number"),
         (numba.njit(lambda a: a), "no compiled signature of numbers"),
         (numba.vectorize(lambda a: a), "no compiled signature of numbers"),
-        (np.sin, "is a ufunc whose machine code"),
-        (math.sin, "no compiled function of Numba's"),
+        (np.sin, "no function of Numba's"),
+        (math.sin, "no function of Numba's"),
     ],
 )
 def test_what_cannot_run_alone_is_refused(tmp_path: Path, func: Any, reason: str) -> None:
@@ -424,41 +424,6 @@ def test_signatures_that_do_not_do(tmp_path: Path, words: str) -> None:
         numbacode.object_code(numba.njit(lambda a: a), signatures=[words], folder=tmp_path)
     with pytest.raises(SignatureError):
         numbacode.object_code(reciprocal, signatures=[words], folder=tmp_path)
-
-
-@pytest.fixture
-def without_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.delenv("CC", raising=False)
-    monkeypatch.setattr("ufunc_magic.toolchain.discovery._in_packages", lambda cplus: [])
-
-
-@pytest.mark.usefixtures("without_compiler")
-def test_without_a_linker_llvmlite_opens_it(tmp_path: Path) -> None:
-    def make(func: Any) -> np.ufunc:
-        code = objectcode.ObjectCode.from_bytes(numbacode.object_code(func, folder=tmp_path).to_bytes())
-        assert relocatable.is_relocatable(code)
-        opened = relocatable.open_object(code)
-        return ufunc.make_ufunc(code.functions[0], opened.loops, module=__name__, owner=opened)
-
-    found = make(reciprocal)
-    for x in (X, X[::2], X[::-1], X.astype("f4")):
-        assert np.array_equal(found(x), 1 / x.astype("f8"))
-    out = X.copy()
-    assert np.array_equal(found(out, out=out), 1 / X)
-    out = np.full(3, -1.0)
-    with pytest.raises(ZeroDivisionError, match=r"^division by zero$"):
-        found([2, 0, 4], out=out)
-    assert out[0] == 0.5
-    found = make(told)
-    with pytest.raises(ValueError, match="below") as raised:
-        found([[1.5, -2.5], [-3.5, 1]], -7, True, 2**32 - 1, 3 + 4j)
-    assert raised.value.args == ("below", -2.5, -7, True, 2**32 - 1, 3 + 4j, (1, "x"))
-    with pytest.raises(TooCold):
-        make(kelvin)(-300)
-    np.testing.assert_allclose(make(decay)(X), [decay(x) for x in X], rtol=1e-15)
-    with pytest.raises(SignatureError, match=r"needs Numba's runtime .numba_frexp"):
-        numbacode.object_code(mantissa, folder=tmp_path)
 
 
 # --------------------------------------------------------------------------------- on the other side
@@ -533,4 +498,4 @@ def test_it_runs_on_every_cpu_of_its_kind(tmp_path: Path) -> None:
     assert code.target.level == "baseline"
     assert code.language == "numba"
     # clang's driver is larger than gcc's.
-    assert len(code.to_bytes()) < (40_000 if "gcc" in code.toolchain else 48_000)
+    assert len(code.to_bytes()) < (48_000 if "gcc" in code.toolchain else 56_000)

@@ -143,10 +143,10 @@ def _missing() -> str:
     return "" if nvrtc.find() else nvrtc.reason()
 
 
-def _run(script: str, *arguments: str, cache: Path) -> dict[str, Any]:
+def _run(script: str, *, cache: Path) -> dict[str, Any]:
     environment = {**os.environ, "UFUNC_MAGIC_CACHE": str(cache)}
     environment.pop("NUMBA_ENABLE_CUDASIM", None)
-    command = [sys.executable, "-P", str(KERNELS / script), *arguments]
+    command = [sys.executable, "-P", str(KERNELS / script)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
@@ -158,7 +158,7 @@ def seen(shared_cache_folder: Path) -> dict[str, Any]:
     """What became of kernels that numba-cuda has compiled, by scene."""
     if reason := _missing():
         pytest.skip(reason)
-    return _run("linked.py", "numba-cuda", cache=shared_cache_folder)
+    return _run("linked.py", cache=shared_cache_folder)
 
 
 @pytest.mark.numba
@@ -203,7 +203,7 @@ class TestLinkedKernels:
 
     def test_what_does_not_fit_is_said_with_the_kernels_line(self, seen: dict[str, Any]) -> None:
         expected = [
-            "is given an array. Call it with elements, mul(x[i], ...)",
+            "an argument is no number. Call it with elements, mul(x[i], ...)",
             "mul(float32) fits no signature of the cell. There is mul(float32, float32); mul(float64, float64).",
             "mul() takes no arguments by name in a kernel.",
             "store(pointer to float32, float32) fits no signature of the cell.",
@@ -211,16 +211,3 @@ class TestLinkedKernels:
             "half is machine code for the CPU, and kernels run on a GPU",
         ]
         assert [part for part, text in zip(expected, seen["faults"], strict=True) if part not in text] == []
-
-    def test_numpy_is_as_it_was(self, seen: dict[str, Any]) -> None:
-        # The process had taken row_stack away, as NumPy 2.5 has.
-        assert seen["row_stack_afterwards"] is False
-
-
-@pytest.mark.numba
-def test_numbas_own_target_says_what_to_install(shared_cache_folder: Path) -> None:
-    if importlib.util.find_spec("numba") is None:
-        pytest.skip("Numba is not installed")
-    text = _run("linked.py", "numba", cache=shared_cache_folder)["refusal_of_numbas_own_target"]
-    assert "mul is CUDA C++, and the CUDA target inside of numba" in text
-    assert "pip install 'numba-cuda[cu13]'" in text

@@ -12,21 +12,11 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-if sys.argv[1] == "numba":
-    sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__name__ != "NumbaCudaFinder"]
-
 import cffi
-import numpy as np
 
 import ufunc_magic as um
 from ufunc_magic.interop import numba_cuda
 from ufunc_magic.runtime.device.cuda_function import CudaFunction
-
-if sys.argv[1] == "numba-cuda" and hasattr(
-    np, "row_stack"
-):  # as NumPy 2.5, with which numba-cuda 0.30 does not go by itself
-    del np.row_stack
-    np.__all__.remove("row_stack")
 
 CELL = r"""
 #include <cuda_fp16.h>
@@ -173,8 +163,7 @@ def versions_of_one_function() -> Any:
     return [words(ptx)[0], "0f41880000" in ptx, "0f41980000" in ptx]
 
 
-source = {"link": cuda.CUSource(FOREIGN)} if sys.argv[1] == "numba-cuda" else {}
-by_hand = cuda.declare_device("scale", "float32(float32)", **source)
+by_hand = cuda.declare_device("scale", "float32(float32)", link=cuda.CUSource(FOREIGN))
 
 
 def beside(out, x):
@@ -199,11 +188,6 @@ def called_where_the_kernel_is_linked_without_lto() -> Any:
         without_lto, "void(float32[::1], float32[::1])", device=False, abi="numba", cc=(9, 0)
     )
     return [len(library.get_cubin(cc=(9, 0)).code) > 1000, fault(library._reduce_states)]
-
-
-@scene
-def refusal_of_numbas_own_target() -> Any:
-    return fault(lambda: cuda.compile_ptx(multiply, "void(float64[:], float32[:], float32[:])", cc=(9, 0)))
 
 
 def given_an_array(out, x):
@@ -244,11 +228,6 @@ def pickled() -> Any:
     return again.py_func.__globals__["mul"] is mul
 
 
-@scene
-def row_stack_afterwards() -> Any:
-    return hasattr(np, "row_stack")
-
-
 def fault(call: Callable[[], object]) -> str:
     try:
         call()
@@ -259,9 +238,7 @@ def fault(call: Callable[[], object]) -> str:
 
 def seen() -> dict[str, Any]:
     answers = {}
-    only = {"refusal_of_numbas_own_target"}
-    chosen = only if sys.argv[1] == "numba" else scenes.keys() - only
-    for name, function in ((name, scenes[name]) for name in scenes if name in chosen):
+    for name, function in scenes.items():
         try:
             answers[name] = function()
         except Exception:  # noqa: BLE001 - one scene's fault is not another's

@@ -58,7 +58,7 @@ class FakeEngine:
         return FakeBuild(self.functions)
 
     def report(
-        self, built: FakeBuild, *, options: Options, namespace: Mapping[str, Any], surface: Any = None
+        self, built: FakeBuild, *, options: Options, namespace: Mapping[str, Any], display: Any = None
     ) -> FakeReport:
         if self.report_fails:
             raise CompileError("the fake report refused.")
@@ -451,7 +451,6 @@ print(*sorted(set(sys.modules) - before))
         "cupy",
         "matplotlib",
         "dask",
-        "wurlitzer",
         "pandas",
         "subprocess",
     }

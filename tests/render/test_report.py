@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from ufunc_magic.model.errors import Diagnostic
 from ufunc_magic.render.comparison import Comparison
 from ufunc_magic.render.figure import COLORS, drawable, figure, lines_of
-from ufunc_magic.render.report import BoundPlain, BoundUfunc, Report
+from ufunc_magic.render.report import Bound, Report
 from ufunc_magic.render.tables import BAR, BARS, Agreement, Level, Row, duration, percent, ratio, significant
 
 AGREES = Agreement(ok=True, max_ulp=1.0, worst=((0.5,), 1.0, 1.0000000000000002), compared=20_000)
@@ -27,7 +27,7 @@ LOGIT = Comparison(
     (
         Row("Python loop", "python", 1_000_000, 20_000, 0.152, 0.02, 1.0),
         Row("NumPy expression", "numpy", 1_000_000, 1_000_000, 0.00521, 0.01, 29.17, AGREES),
-        Row("ufunc, 1 thread", "ufunc", 1_000_000, 1_000_000, 0.000934, 0.03, 162.7, AGREES, 0.71),
+        Row("ufunc, 1 thread", "ufunc", 1_000_000, 1_000_000, 0.000934, 0.03, 162.7, AGREES, note="memory-bound"),
     ),
     "d->d",
 )
@@ -42,10 +42,10 @@ WRONG = Comparison(
 REPORT = Report(
     "In[3]",
     functions=(
-        BoundUfunc("logit", ("f->f", "d->d"), call="logit(x)"),
-        BoundUfunc("dot", ("dd->d",), "Dot.", "(n),(n)->()"),
+        Bound("logit", types=("f->f", "d->d"), call="logit(x)"),
+        Bound("dot", types=("dd->d",), doc="Dot.", core="(n),(n)->()"),
+        Bound("area", "plain", reason="it takes a struct by value"),
     ),
-    plain=(BoundPlain("area", "it takes a struct by value"),),
     comparisons=(LOGIT,),
     diagnostics=(Diagnostic("warning", "unused variable 'y'", "In[3]", 4, 8, "-Wunused-variable", "double y;"),),
     notes=("log replaced your own variable of that name (int).",),
@@ -61,7 +61,7 @@ logit(x)  d->d (also f->f)
                        time    ±  per element  speed-up
   Python loop        152 ms  2 %       152 ns        1x  scaled from 20,000 elements
   NumPy expression  5.21 ms  1 %      5.21 ns     29.2x
-  ufunc, 1 thread    934 us  3 %     0.934 ns      163x  71 % of memory bandwidth
+  ufunc, 1 thread    934 us  3 %     0.934 ns      163x  memory-bound
 
 dot  (n),(n)->()  dd->d  Dot.
 area: a plain function, not a ufunc: it takes a struct by value
@@ -82,11 +82,6 @@ wrong  dd->d
   ufunc, 1 thread  934 us  3 %     0.934 ns
       DISAGREES at (0.5, 2.0) is nan, expected 1.5; 3 of 20,000 differ"""
     assert str(WRONG) == expected
-
-
-def test_disagreement_is_red_in_a_terminal() -> None:
-    assert "\x1b[1;31mDISAGREES\x1b[0m" in WRONG.text(color=True)
-    assert "\x1b" not in LOGIT.text(color=True)
 
 
 def test_disagreement_is_red_and_worded_in_html_without_bar() -> None:
@@ -115,18 +110,9 @@ def test_verdict_says_how_far_results_were_checked(agreement: Agreement | None, 
     assert text.split("\n")[1] == f"  1 element; {verdict}"
 
 
-def test_rows_of_several_sizes_name_their_size() -> None:
-    rows = tuple(Row("f", "ufunc", n, n, n * 1e-9, speedup=1.0) for n in (10, 1000))
-    lines = str(Comparison("f", rows)).split("\n")
-    assert lines[1].startswith("  10 to 1,000 elements")
-    assert [line[2:10] for line in lines[3:]] == ["f, 10   ", "f, 1,000"]
-
-
-def test_remarks_name_scaling_cache_and_unsteadiness() -> None:
-    row = Row("ufunc", "ufunc", 10, 10, 1.0, 0.3, bandwidth=1.3, note="mine")
-    assert "130 % of memory bandwidth (data in cache); unsteady; mine" in str(Comparison("f", (row,)))
-    slow = Row("ufunc", "ufunc", 10, 10, 1.0, bandwidth=0.1)
-    assert "bandwidth" not in str(Comparison("f", (slow,)))
+def test_remarks_name_scaling_and_what_compiling_cost() -> None:
+    row = Row("ufunc", "ufunc", 10, 5, 1.0, note="mine", compile_seconds=0.41)
+    assert "scaled from 5 elements; mine; compiled in 410 ms" in str(Comparison("f", (row,)))
 
 
 def test_html_of_a_comparison_is_exactly_this() -> None:
@@ -195,7 +181,9 @@ def test_html_escapes_whatever_it_is_given(text: str) -> None:
     comparison = Comparison(
         hostile, (Row(hostile, "other", 1, 1, 1.0, agreement=agreement, note=hostile),), hostile, (hostile,)
     )
-    report = Report(hostile, comparisons=(comparison,), plain=(BoundPlain(hostile, hostile),), notes=(hostile,))
+    report = Report(
+        hostile, comparisons=(comparison,), functions=(Bound(hostile, "plain", reason=hostile),), notes=(hostile,)
+    )
     assert "<script" not in report._repr_html_()
 
 
@@ -279,12 +267,12 @@ class _View:
 
 def test_functions_of_a_module_are_listed_by_why_they_are_no_ufuncs() -> None:
     plain = (
-        BoundPlain("f", "takes an array", "python", "f(v)"),
-        BoundPlain("g", "returns a list", "python", "g(n)"),
-        BoundPlain("h", "takes an array", "python", "h(v, w)"),
-        BoundPlain("area", "takes a struct"),
+        Bound("f", "python", "f(v)", "takes an array"),
+        Bound("g", "python", "g(n)", "returns a list"),
+        Bound("h", "python", "h(v, w)", "takes an array"),
+        Bound("area", "plain", reason="takes a struct"),
     )
-    assert str(Report("In[3]", plain=plain, others=("Shape (class)", "TABLE"), cached=True)) == (
+    assert str(Report("In[3]", functions=plain, others=("Shape (class)", "TABLE"), cached=True)) == (
         "area: a plain function, not a ufunc: takes a struct\n"
         "f(v), h(v, w): Python functions, as each takes an array\n"
         "g(n): a Python function, as it returns a list\n"
@@ -296,7 +284,7 @@ def test_functions_of_a_module_are_listed_by_why_they_are_no_ufuncs() -> None:
 def test_a_timed_function_of_a_module_is_titled_by_its_call() -> None:
     rows = (Row("compiled function", "compiled", 0, 0, 2e-6),)
     report = Report(
-        "x", plain=(BoundPlain("f", "takes an array", "python", "f(v)"),), comparisons=(Comparison("f", rows),)
+        "x", functions=(Bound("f", "python", "f(v)", "takes an array"),), comparisons=(Comparison("f", rows),)
     )
     assert str(report).startswith("f(v)\n  results not checked\n")
     assert "<strong>f(v)</strong>" in report._repr_html_()
@@ -313,11 +301,10 @@ def test_a_compiled_function_that_disagrees_is_marked() -> None:
 
 
 def test_an_annotated_source_stands_below_everything_else() -> None:
-    report = Report("In[3]", comparisons=(LOGIT,), notes=("a note",), cached=True, annotated=_View())
+    report = Report("In[3]", comparisons=(LOGIT,), notes=("a note",), cached=True, views=(_View(),))
     assert str(report).endswith("In[3]: from cache in 0 ns\n\n1 | x = <1>")
     assert report._repr_html_().endswith("note: a note</div></div><pre>1 | x = &lt;1&gt;</pre>")
-    assert json.loads(report.to_json())["annotated"] == "1 | x = <1>"
-    assert json.loads(Report("x").to_json())["annotated"] is None
+    assert json.loads(report.to_json())["views"] == ["1 | x = <1>"]
 
 
 def test_ratios_and_percentages_read_well() -> None:
@@ -354,10 +341,10 @@ def test_a_comparison_over_sizes_has_a_line_for_each_size() -> None:
     expected = """\
 wave  d->d
   10 to 100,000 elements; results not checked; time per element
-  elements  Python loop    ufunc
-        10       180 ns  31.5 ns
-     1,000       150 ns  1.80 ns
-   100,000       150 ns  1.50 ns
+                    Python loop    ufunc
+  10 elements            180 ns  31.5 ns
+  1,000 elements         150 ns  1.80 ns
+  100,000 elements       150 ns  1.50 ns
   caches are full at 3,072 (L1d), 65,536 (L2), 99,999,999 (L3)
   note: a note"""
     assert str(OVER) == expected
@@ -366,7 +353,7 @@ wave  d->d
 def test_a_row_that_disagrees_at_a_size_has_no_time_and_no_line_there() -> None:
     rows = [*OVER.rows, Row("wrong", "other", 10, 10, 1e-7, agreement=DISAGREES)]
     text = str(Comparison("wave", tuple(rows)))
-    assert re.search(r"(?m)^ +10 .* DISAGREES$", text)
+    assert re.search(r"(?m)^ +10 elements .* DISAGREES$", text)
     assert "wrong: DISAGREES at (0.5, 2.0) is nan" in text
     assert [line.label for line in lines_of(rows)] == ["Python loop", "ufunc"]
 
@@ -375,7 +362,7 @@ def test_many_ways_are_shown_in_blocks_that_keep_to_the_width() -> None:
     labels = tuple(f"a way of computing, number {n}" for n in range(6))
     lines = str(Comparison("f", _over(1, 2, 3, labels=labels))).split("\n")
     assert max(map(len, lines)) <= 100
-    assert sum("elements  a way" in line for line in lines) == 2
+    assert sum(line.strip().startswith("a way") for line in lines) == 2
 
 
 def test_the_picture_says_what_it_shows_to_those_who_do_not_see_it() -> None:
@@ -452,7 +439,7 @@ def test_inside_a_page_the_picture_takes_the_colours_of_the_page() -> None:
 
 
 def test_two_pictures_of_one_page_have_ids_of_their_own() -> None:
-    page = Report("x", comparisons=(OVER, Comparison("other", _over(1, 2, 5)))).to_svg()
+    page = Report("x", comparisons=(OVER, Comparison("other", _over(1, 2, 5))))._repr_html_()
     ids = re.findall(r' id="(\w+)"', page)
     assert len(ids) == len(set(ids)) == 4
     _read(page)
@@ -467,22 +454,5 @@ def test_the_bundle_has_a_picture_only_where_there_are_sizes() -> None:
 def test_the_numbers_of_a_picture_are_a_table_with_headers() -> None:
     reader = _read(OVER._repr_html_())
     scopes = [attrs["scope"] for tag, attrs in reader.tags if tag == "th"]
-    assert scopes == ["col"] * 3 + ["row"] * 3
+    assert scopes == ["col"] * 2 + ["row"] * 3
     assert sum(tag == "caption" for tag, _ in reader.tags) == 1
-
-
-def test_compile_times_stand_in_a_column_of_their_own() -> None:
-    rows = (Row("loop", "python", 10, 10, 2e-6), Row("numba", "other", 10, 10, 1e-6, compile_seconds=0.41))
-    lines = str(Comparison("f", rows)).split("\n")
-    assert lines[2].split()[-1] == "compile"
-    assert [line.split()[-2:] for line in lines[3:]] == [["200", "ns"], ["410", "ms"]]
-    html = Report("x", comparisons=(LOGIT, Comparison("f", rows)))._repr_html_()
-    cells = [re.findall(r"<t[hd]", row) for row in html.split("<tr")[1:] if "rowgroup" not in row]
-    assert {len(row) for row in cells} == {8}
-
-
-def test_views_stand_below_everything_else() -> None:
-    report = Report("In[3]", cached=True, views=(_View(), _View()))
-    assert str(report) == "In[3]: from cache in 0 ns\n\n1 | x = <1>\n\n1 | x = <1>"
-    assert report._repr_html_().count("<pre>1 | x") == 2
-    assert json.loads(report.to_json())["views"] == ["1 | x = <1>"] * 2

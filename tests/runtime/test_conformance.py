@@ -155,7 +155,7 @@ def test_casting_dtype_and_signature_are_numpys(c: Build) -> None:
     assert c.add(1, 2, dtype="f8") == 3
     assert c.add(1, 2, signature="dd->d") == 3
     with pytest.raises(TypeError, match="half_of"):
-        c.half_of(np.float64(1))
+        c.half_of(np.ones(2))
     assert c.half_of(np.float64(1), dtype="f4", casting="same_kind") == 0.5
     with pytest.raises(TypeError):
         c.add("a", "b")
@@ -397,7 +397,7 @@ def test_python_numbers_and_int64_arrays_find_the_loop_of_cs_int() -> None:
         (lambda b: b.gcd("12", 18), TypeError),
         (lambda b: b.gcd(2**40, 3), OverflowError),
         (lambda b: b.blend(256, 1), OverflowError),
-        (lambda b: b.blend(np.array([300]), np.array([1])), TypeError),
+        (lambda b: b.blend(np.array([300]), np.array([1])), OverflowError),
         (lambda b: b.gcd(12, 18, dtype="f8"), TypeError),
         (lambda b: b.half(np.ones(2)), TypeError),
         (lambda b: b.power(2j, 3), TypeError),

@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import warnings
 from collections.abc import Iterator
@@ -111,11 +110,6 @@ def test_what_was_published_comes_back(store):
 
 def test_an_unknown_key_gives_nothing(store):
     assert store.get(K) is None
-
-
-def test_a_file_is_published_as_its_bytes(store, tmp_path):
-    (tmp_path / "a.so").write_bytes(CODE)
-    assert store.publish(K, record=b"r", code=tmp_path / "a.so").code == CODE
 
 
 def test_another_cache_object_finds_it(store):
@@ -369,15 +363,6 @@ def test_what_was_used_within_the_last_minute_stays_even_above_the_limit(tmp_pat
     assert store.get(K2)
 
 
-def test_a_clock_that_jumped_breaks_nothing(store):
-    filled(store, 3)
-    future = store.publish(K, record=b"r", code=CODE).library
-    os.utime(future, (4e9, 4e9))
-    store.limit = 0
-    assert store.publish(K2, record=b"r", code=b"x") == store.get(K2)
-    assert not future.exists()
-
-
 def test_prune_and_clear_say_what_they_removed(store):
     filled(store, 3)
     store.remember("fact", "value")
@@ -571,20 +556,6 @@ def test_a_disk_without_room_for_a_compiler_is_not_compiled_on(store, monkeypatc
     monkeypatch.setattr(folders, "has_room", lambda folder: not folder.is_relative_to(store.path))
     with pytest.warns(CacheWarning, match="No space left on device.*Free some disk space"), store.scratch() as folder:
         assert not folder.is_relative_to(store.path)
-
-
-def test_a_private_folder_is_made_where_libraries_can_be_opened(monkeypatch):
-    first = Path(tempfile.gettempdir())
-    monkeypatch.setattr(folders, "runs_programs", lambda folder: folder != first)
-    made = folders.private_folder()
-    others = [Path(f) for f in ("/var/tmp", "/dev/shm") if os.access(f, os.W_OK) and folders.has_room(Path(f))]
-    assert made.parent == ([f for f in others if f != first] or [first])[0]
-    made.rmdir()
-
-
-def test_a_file_that_the_compiler_did_not_make_is_an_error_of_ours(store, tmp_path):
-    with pytest.raises(CacheError, match=r"missing.so cannot be read \(No such file"):
-        store.publish(K, record=b"r", code=tmp_path / "missing.so")
 
 
 def test_a_copy_that_finds_no_room_is_an_error_of_ours(store, tmp_path):

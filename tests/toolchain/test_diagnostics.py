@@ -165,7 +165,6 @@ def test_more_than_ten_are_counted():
         ("vector: No such file or directory", "-+"),
         ("expected ';' before '}' token", "; is missing"),
         ("invalid operands to binary ^ (have 'double' and 'double')", "pow(x, y)"),
-        ("invalid type argument of unary '*' (have 'double')", "pow(x, y)"),
         ("implicit declaration of function 'gsl_sf_bessel_J0'", "-l gsl -l gslcblas"),
         ("implicit declaration of function 'omp_get_thread_num'", "--parallel"),
         ("conflicting types for 'gamma'; have 'float(float)'", "rename"),
@@ -180,9 +179,14 @@ def test_unknown_messages_get_no_hint():
     assert advise("the moon is full") == ""
 
 
+def test_some_advice_depends_on_the_line():
+    message = "invalid type argument of unary '*' (have 'double')"
+    assert (advise(message, line="x**2"), advise(message, line="*x")) == ("C has no ** operator: write pow(x, y).", "")
+
+
 def test_names_lead_to_headers_and_libraries():
     assert (header_of("tgammal"), header_of("int32_t"), header_of("nothing")) == ("math.h", "stdint.h", "")
-    assert (libraries_of("cblas_ddot"), libraries_of("nothing")) == (("openblas",), ())
+    assert (libraries_of("cblas_ddot"), libraries_of("nothing")) == ("-l openblas", "")
 
 
 GNU_UNDEFINED = """/usr/bin/ld: /tmp/cc2Ynn7l.o: in function `h':

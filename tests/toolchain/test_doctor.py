@@ -121,7 +121,7 @@ def test_packages_are_listed_without_importing_them(only_path):
 
 
 def test_what_is_missing_comes_with_its_command(only_path, monkeypatch):
-    monkeypatch.setattr(doctor, "_PACKAGES", (("no-such-package", "for nothing"),))
+    monkeypatch.setattr(doctor, "_PACKAGES", {"no-such-package": "for nothing"})
     found = of(diagnose(), "Packages", "no-such-package")
     assert (found.value, found.remedy) == ("not installed (for nothing)", "pip install no-such-package")
 

@@ -171,20 +171,6 @@ def test_the_end_of_the_source_is_the_cells_last_line() -> None:
     )
 
 
-def test_templates_are_followed_to_the_cell() -> None:
-    cell = "template <class T> __device__ T f(T x) { return x.y; }\n__device__ float g(float x) { return f(x); }"
-    text = (
-        'In[3](1): error: expression must have class type but it has type "float"\n'
-        "  template <class T> __device__ T f(T x) { return x.y; }\n"
-        "                                                  ^\n"
-        '          detected during instantiation of "T f(T) [with T=float]" at line 2\n'
-    )
-    assert [str(d).split("\n")[0] for d in log.read_log(text, name="In[3]", cell=cell)] == [
-        'In[3]:1:49: error: expression must have class type but it has type "float"',
-        'In[3]:2: note: in the instantiation of "T f(T) [with T=float]"',
-    ]
-
-
 def test_words_on_further_lines_belong_to_the_message() -> None:
     cell = "__device__ float f(float x) { return pow(x); }"
     text = (
@@ -216,19 +202,18 @@ def test_generated_text_is_named_only_where_the_cell_is_right() -> None:
     ours = "<ufunc_magic>(7): error: no suitable conversion\n  x = 3;\n  ^\n\n"
     ours += "<ufunc_magic>(8): warning #1-D: odd\n  y;\n  ^\n"
     (only,) = log.read_log(ours, name="In[3]", cell=MUL)
-    assert (only.line, only.hint.split(":")[0]) == (0, "This is in the text that is written behind the cell")
+    assert (only.line, only.hint.split(":")[0]) == (0, "This is in the text that is written around the cell")
     both = ours + 'In[3](1): error: expected a ";"\n  ' + MUL + "\n                    ^\n"
     assert [d.file for d in log.read_log(both, name="In[3]", cell=MUL)] == ["In[3]"]
 
 
-def test_the_assemblers_complaints_are_placed_at_the_cells_asm() -> None:
-    cell = '__device__ int f(int x) {\n  asm("foo %0;" : "+r"(x));\n  return x;\n}'
+def test_the_assemblers_complaints_are_errors() -> None:
     text = (
         "ptxas application ptx input, line 26; error   : Not a name of any known instruction: 'foo'\n"
         "ptxas fatal   : Ptx assembly aborted due to errors\n"
     )
-    (only,) = log.read_log(text, name="In[3]", cell=cell)
-    assert (only.line, only.message) == (2, "Not a name of any known instruction: 'foo'")
+    (only,) = log.read_log(text, name="In[3]", cell="")
+    assert (only.severity, only.message) == ("error", "Not a name of any known instruction: 'foo'")
 
 
 @given(st.text(alphabet=st.sampled_from("In[3](1): error#^ \n\t<é>atlinewarning"), max_size=200), st.text(max_size=40))

@@ -19,7 +19,7 @@ import pytest
 
 from ufunc_magic import toolchain
 from ufunc_magic.model.errors import CompileError, LinkError, ToolchainError
-from ufunc_magic.toolchain import description, discovery as compilers
+from ufunc_magic.toolchain import description, discovery as compilers, processes
 from ufunc_magic.toolchain.description import Description, describe, examine, read_description
 from ufunc_magic.toolchain.discovery import Toolchain, base_flags, base_link, find
 from ufunc_magic.toolchain.toolchain import compile_shared, preprocess
@@ -301,12 +301,13 @@ def zig_storage(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(params=every_compiler())
-def compiler(request: pytest.FixtureRequest) -> Toolchain:
+def compiler(request: pytest.FixtureRequest, zig_storage: Path, monkeypatch: pytest.MonkeyPatch) -> Toolchain:
+    monkeypatch.setenv("ZIG_GLOBAL_CACHE_DIR", str(zig_storage))
     return request.param
 
 
 @pytest.fixture
-def build(compiler: Toolchain, tmp_path: Path, zig_storage: Path):
+def build(compiler: Toolchain, tmp_path: Path):
     """Compile a cell with each compiler there is; the warnings and the opened library."""
 
     def run(cell: str, *, flags=(), link=(), extra=(), head=""):
@@ -322,7 +323,6 @@ def build(compiler: Toolchain, tmp_path: Path, zig_storage: Path):
             extra_sources=extra,
             name=NAME,
             cell=cell,
-            storage=zig_storage if compiler.kind == "zig" else None,
         )
         return warned, ctypes.CDLL(str(output))
 
@@ -402,19 +402,19 @@ def test_fast_math_is_compiled_but_never_linked(build, tmp_path):
     assert subprocess.run([sys.executable, "-c", FLUSHES, library._name], check=False).returncode == 0
 
 
-def test_preprocessing_keeps_line_markers_and_skips_compiling(compiler, zig_storage):
+def test_preprocessing_keeps_line_markers_and_skips_compiling(compiler):
     source = f'#define F(n) double n(double x) {{ return x; }}\n#line 7 "{NAME}"\nF(g)\n'
-    text = preprocess(compiler, source, name=NAME, flags=base_flags(compiler, environ={}), storage=zig_storage)
+    text = preprocess(compiler, source, name=NAME, flags=base_flags(compiler, environ={}))
     assert "double g(double x) { return x; }" in text
     assert re.search(r'^# (?:line )?7 "In\[3\]"', text, re.M)
 
 
-def test_preprocessing_errors_are_compile_errors(compiler, zig_storage):
+def test_preprocessing_errors_are_compile_errors(compiler):
     with pytest.raises(CompileError, match="-I FOLDER"):
-        preprocess(compiler, f'#line 1 "{NAME}"\n#include <nowhere/x.h>\n', name=NAME, storage=zig_storage)
+        preprocess(compiler, f'#line 1 "{NAME}"\n#include <nowhere/x.h>\n', name=NAME)
 
 
-def test_every_compiler_describes_itself(compiler, zig_storage):
+def test_every_compiler_describes_itself(compiler):
     described = examine(compiler)
     assert re.match(r"(gcc|clang|Apple clang|zig) ", described.version)
     assert described.machine != "unknown"
@@ -433,11 +433,12 @@ def leftovers() -> tuple[int, set[int]]:
 
 
 @posix
-def test_a_compiler_that_hangs_is_ended_with_all_it_started(tmp_path):
+def test_a_compiler_that_hangs_is_ended_with_all_it_started(tmp_path, monkeypatch):
+    monkeypatch.setattr(processes, "PATIENCE", 0.3)
     hanging = find(environ={"CC": str(program(tmp_path, "gcc", SLEEPER)), "PATH": os.environ["PATH"]})
     before = leftovers()
     with pytest.raises(ToolchainError, match=r"did not end within 0\.3 seconds"):
-        compile_shared(hanging, "", output=tmp_path / "a.so", flags=(), name=NAME, cell="", timeout=0.3)
+        compile_shared(hanging, "", output=tmp_path / "a.so", flags=(), name=NAME, cell="")
     time.sleep(0.05)
     assert leftovers() == before
 

@@ -6,8 +6,8 @@ In come callables, or a build with its Python forms; out comes a `Comparison` (o
 ``rivals``       a cell's function for Python, NumPy, Numba, numexpr, Cython
 ``samples``      arguments in a function's domain, sizes
 ``expectation``  what results should be; ``agreement`` says how far others are from it
-``rounds``       the clock: calls in turns, rows with their speed-ups
-``machine``      limits of the machine, and how far a row is from them
+``rounds``       the clock: calls in turns
+``machine``      what the machine can move; rows with their speed-ups and how far they are from that
 ``function_table`` one function of a cell: its request, its table
 ``comparing``    `compare`: any callables, at one size or over many
 ``cell_report``  `report`: the functions of a build; rows of a GPU

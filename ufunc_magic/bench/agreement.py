@@ -92,19 +92,16 @@ def agreement(
             return Agreement(False, float("inf"), detail=detail)
     compared = max((difference.got.size for difference in differences), default=0)
     wrong = any(difference.wrong.any() for difference in differences)
-    explained = ""
     if wrong and explain is not None and tolerance != 0:
         differences = _explained(differences, explain, SAME_TYPE if tolerance is None else tolerance, piled)
         wrong = any(difference.wrong.any() for difference in differences)
-        explained = "" if wrong else "up to the rounding of the inputs"
     if not any(difference.index.size for difference in differences):
         return Agreement(True, 0.0, compared=compared)
     position, at = _worst(differences, wrong=wrong)
     worst = differences[position]
     ulp, values = float(worst.ulp[at]), _values(worst, int(worst.index[at]), inputs)
     if not wrong:
-        eased = max(difference.eased for difference in differences)
-        detail = explained or (f"to {eased:.0e} of a typical value" if eased else "")
+        detail = "up to rounding" if ulp > piled * OTHER_TYPE else ""
         return Agreement(True, ulp, worst=values, compared=compared, detail=detail)
     which = f"output {position + 1} " if len(differences) > 1 else ""
     place = f"at ({', '.join(map(_word, values[0]))}) " if values[0] else ""
@@ -114,24 +111,26 @@ def agreement(
     return Agreement(False, ulp, worst=values, compared=compared, detail=detail)
 
 
-def disagreeing(expected: Any, got: Any, *, tolerance: float | None = None) -> NDArray[np.intp]:
-    """Positions along the first axis where any output disagrees.
+def suspects(results: Any, others: Any) -> NDArray[np.intp]:
+    """Positions along the first axis where two results of the same function disagree, as far as both reach.
 
-    Raises
-    ------
-    ValueError
-        If the results differ in number or shape.
+    Not all of many: those that are furthest apart.
     """
-    rows = [np.zeros(0, dtype=np.intp)]
-    for e, g in zip(outputs(expected), outputs(got), strict=True):
-        difference = _differences(e, np.asarray(g), tolerance)
-        rows.append(_lead(difference, difference.index[difference.wrong])[0])
-    return np.unique(np.concatenate(rows))
+    length = min(len(result) for result in (*outputs(results), *outputs(others)))
+    pairs = zip(outputs(results), outputs(others), strict=True)
+    differences = [_differences(a[:length], np.asarray(b)[:length], None) for a, b in pairs]
+    return np.unique(np.concatenate([_furthest(difference) for difference in differences]))
 
 
 def outputs(results: Any) -> tuple[Any, ...]:
-    """The outputs of a call as a tuple."""
-    return results if isinstance(results, tuple) else (results,)
+    """The outputs of a call as a tuple, with the members of structures in their places."""
+    parts = results if isinstance(results, tuple) else (results,)
+    return tuple(member for part in parts for member in _members(part))
+
+
+def _members(result: Any) -> Sequence[Any]:
+    names = result.dtype.names if isinstance(result, np.ndarray | np.void) else None
+    return [member for name in names for member in _members(result[name])] if names else [result]
 
 
 def _unmasked(result: Any) -> Any:
@@ -164,8 +163,7 @@ def ulp_distance(expected: Array, got: Array, *, size: Array | None = None) -> N
 @dataclass(frozen=True, eq=False)
 class _Differences:
     """One output: both sides in the type they were compared in, and the flat positions where they
-    are unequal with their distances in ulp and in value, which of those are wrong, what part of the
-    typical value the largest difference is that was eased (0 if none was), whether one side
+    are unequal with their distances in ulp and in value, which of those are wrong, whether one side
     was computed in a wider type, and how many that seemed wrong nobody tried to explain."""
 
     expected: Array
@@ -174,7 +172,6 @@ class _Differences:
     ulp: NDArray[np.float64]
     apart: NDArray[np.float64]
     wrong: NDArray[np.bool_]
-    eased: float = 0.0
     widened: bool = False
     unseen: int = 0
 
@@ -196,12 +193,10 @@ def _differences(expected: Any, got: Array, tolerance: float | None, piled: floa
     wrong = ulp > tolerance
     with np.errstate(all="ignore"):
         apart = np.abs(there - here).astype(np.float64)
-    typical = _typical(e)
-    eased = wrong & _within(parts, np.abs(here), typical, tolerance)
-    if not eased.any() or np.count_nonzero(eased) > EASED_SHARE * g.size:
-        return _Differences(e, g, index, ulp, apart, wrong, widened=widened)
-    share = float(apart[eased].max()) / typical if typical else 0.0
-    return _Differences(e, g, index, ulp, apart, wrong & ~eased, share, widened)
+    eased = wrong & _within(parts, np.abs(here), _typical(e), tolerance)
+    if np.count_nonzero(eased) <= EASED_SHARE * g.size:
+        wrong &= ~eased
+    return _Differences(e, g, index, ulp, apart, wrong, widened)
 
 
 def _within(parts: list[tuple[Array, Array]], size: Array, typical: float, tolerance: float) -> NDArray[np.bool_]:

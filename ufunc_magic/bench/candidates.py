@@ -1,28 +1,22 @@
-"""What a user gives to compare, made ready: text evaluated, arrays put where the function wants them, called once.
-
-What the first call shows would otherwise be said of somebody else: a function that changes its argument makes those
-behind it look wrong, and one that writes each result into the same array agrees with all who do so too.
-"""
+"""What a user gives to compare, made ready: text evaluated, arrays put where the function wants them, called once."""
 
 from __future__ import annotations
 
 import ast
 import functools
-import inspect
 import math
 import numbers
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..model import CellFunction, ComparisonError
+from ..model import ComparisonError
 from ..render import Kind, needed
-from ..runtime import loops_of, origin_of
+from ..runtime import loops_of
 from .agreement import outputs
 from .expectation import FAULTS
-from .machine import Work, function_work, loop_line, ufunc_work
 from .rounds import Call, Clock, once
 
 #: What marks a text as an expression for numexpr.
@@ -50,8 +44,6 @@ class Candidate:
     compile_seconds : float or None
         What making it cost already.
     note : str
-    origin : callable or str
-        What it was made of, to read its arithmetic from.
     """
 
     label: str
@@ -61,7 +53,6 @@ class Candidate:
     fetch: Callable[[Any], Any] | None = None
     compile_seconds: float | None = None
     note: str = ""
-    origin: Any = None
 
     def placed(self, args: Sequence[Any]) -> tuple[Any, ...]:
         """The arguments for ``function``."""
@@ -74,27 +65,6 @@ class Candidate:
         if self.fetch is None:
             return results
         return tuple(map(self.fetch, results)) if isinstance(results, tuple) else self.fetch(results)
-
-    @property
-    def work(self) -> Work | None:
-        """Its arithmetic, from its text or name."""
-        if self._code is not None:
-            return function_work(self._code.python, name=self._code.python_name) if self._code.python else None
-        if isinstance(self.function, np.ufunc):
-            return ufunc_work(self.function)
-        return function_work(self.origin) if self.origin is not None else None
-
-    @property
-    def scalar_loop(self) -> str:
-        """Why a function of a cell cannot be vectorized: a loop of its own; ``""`` where it has none."""
-        line = loop_line(self._code.source, line=self._code.line) if self._code is not None else 0
-        return f"line {line}, data-dependent loop" if line else ""
-
-    @property
-    def _code(self) -> CellFunction | None:
-        """What one of our ufuncs was made of."""
-        origin = origin_of(self.function) if isinstance(self.function, np.ufunc) else None
-        return origin.cell_function if origin else None
 
 
 CandidateLike = Callable[..., Any] | str | Candidate
@@ -120,19 +90,18 @@ def candidates(
     """
     if isinstance(callables, str) or not isinstance(callables, Iterable):
         raise ComparisonError(f"{callables!r} is no list of callables.", remedy='Give [f, g], or {"name": f}.')
-    pairs = list(callables.items()) if isinstance(callables, Mapping) else _labelled(callables)
+    pairs = list(callables.items() if isinstance(callables, Mapping) else _labelled(callables))
     if not pairs:
         raise ComparisonError("There is nothing to compare.", remedy='Give at least one callable: {"name": f}.')
     return tuple(_candidate(str(label), value, names) for label, value in pairs)
 
 
-def _labelled(callables: Sequence[CandidateLike]) -> list[tuple[str, Any]]:
-    pairs: list[tuple[str, Any]] = []
+def _labelled(callables: Iterable[CandidateLike]) -> Iterator[tuple[str, Any]]:
+    labels: dict[str, int] = {}
     for value in callables:
         label = value if isinstance(value, str) else str(getattr(value, "__name__", value))
-        same = sum(known.partition(" (")[0] == label for known, _ in pairs)
-        pairs.append((f"{label} ({same + 1})" if same else label, value))
-    return pairs
+        labels[label] = labels.get(label, 0) + 1
+        yield f"{label} ({labels[label]})" if labels[label] > 1 else label, value
 
 
 def _candidate(label: str, value: Any, names: Mapping[str, Any]) -> Candidate:
@@ -140,7 +109,7 @@ def _candidate(label: str, value: Any, names: Mapping[str, Any]) -> Candidate:
         return value
     if isinstance(value, str) and value.strip().startswith(NUMEXPR):
         text = value.strip().removeprefix(NUMEXPR).strip()
-        return Candidate(label, numexpr_function(text), origin=f"lambda: {text}")
+        return Candidate(label, numexpr_function(text))
     function = evaluated(value, names) if isinstance(value, str) else value
     if not callable(function):
         fault = f"{label!r} is {type(function).__name__}, not a function."
@@ -150,13 +119,15 @@ def _candidate(label: str, value: Any, names: Mapping[str, Any]) -> Candidate:
     if library == "cupy" or str(getattr(function, "__module__", "")).startswith("cupy"):
         cupy = needed("cupy", purpose=f"comparing {label}")
         call = _synchronous(function, lambda result: cupy.cuda.get_current_stream().synchronize())
-        return Candidate(label, call, "gpu", cupy.asarray, cupy.asnumpy, note="data on the GPU", origin=function)
+        return Candidate(label, call, "gpu", cupy.asarray, cupy.asnumpy, note="data on the GPU")
     if hasattr(function, "lower") and library in ("jax", "jaxlib"):
-        return Candidate(label, _synchronous(function, _block_until_ready), origin=function)
+        return Candidate(
+            label, _synchronous(function, lambda result: [part.block_until_ready() for part in outputs(result)])
+        )
     kind: Kind = "other"
     if isinstance(function, np.ufunc):
         kind = "ufunc" if loops_of(function) else "numpy"
-    return Candidate(label, function, kind, origin=value)
+    return Candidate(label, function, kind)
 
 
 def evaluated(text: str, names: Mapping[str, Any], *, remedy: str = "") -> Any:
@@ -170,20 +141,8 @@ def evaluated(text: str, names: Mapping[str, Any], *, remedy: str = "") -> Any:
     try:
         return eval(text, {"np": np, "numpy": np, "math": math, **names})
     except FAULTS as fault:
-        reason = str(fault)
-        if not isinstance(fault, (NameError, SyntaxError, AttributeError)):
-            reason = ": ".join(filter(None, (type(fault).__name__, reason)))
-        remedy = _import_of(text, fault) or remedy or _REMEDY
-        raise ComparisonError(f"{text!r} cannot be evaluated: {reason}.", remedy=remedy) from fault
-
-
-def _import_of(text: str, fault: Exception) -> str:
-    """What to import for ``scipy.special.logit``; ``""`` where that is not what is missing."""
-    name = getattr(fault, "name", None)
-    module, dot, _ = text.strip().rpartition(".")
-    if not isinstance(fault, NameError) or not dot or module.partition(".")[0] != name:
-        return ""
-    return f"Run it first: import {module}" if module.replace(".", "").isidentifier() else ""
+        reason = f"{type(fault).__name__}: {fault}"
+        raise ComparisonError(f"{text!r} cannot be evaluated: {reason}.", remedy=remedy or _REMEDY) from fault
 
 
 def numexpr_function(text: str, *, order: Sequence[str] = ()) -> Callable[..., Any]:
@@ -220,11 +179,6 @@ def _synchronous(function: Callable[..., Any], wait: Callable[[Any], object]) ->
     return call
 
 
-def _block_until_ready(result: Any) -> None:
-    for part in outputs(result):
-        part.block_until_ready()
-
-
 def variants(function: Any) -> int | None:
     """How many versions a function of Numba's has compiled so far; None for one that compiles nothing when called."""
     compiled = getattr(function, "signatures", getattr(function, "types", None))
@@ -232,7 +186,7 @@ def variants(function: Any) -> int | None:
     return len(compiled) if lazy and compiled is not None else None
 
 
-# -- the first call: what it raises, what it gives back, what it changes
+# -- the first call: what it raises, what it gives back
 
 
 def first_call(name: str, call: Call, *, clock: Clock, fetch: Callable[[Any], Any] | None = None) -> tuple[float, Any]:
@@ -255,45 +209,30 @@ def first_call(name: str, call: Call, *, clock: Clock, fetch: Callable[[Any], An
     try:
         seconds, result = once(call, clock=clock)
     except FAULTS as error:
-        raise refused(name, call.function, call.arguments, error) from error
+        raise _refused(name, error) from error
     result = fetch(result) if fetch is not None else result
     for part in outputs(result):
         if not numeric(part):
-            if inspect.iscoroutine(part):
-                part.close()
             fault = f"{name} returns {described(part)}, not numbers."
             raise ComparisonError(fault, remedy="Let it return an array of numbers, or a tuple of such arrays.")
     if isinstance(call.function, np.ufunc):
         return seconds, result
     parts = tuple(part.copy() if isinstance(part, np.ndarray) else part for part in outputs(result))
-    return seconds, parts if isinstance(result, tuple) else parts[0]
+    return seconds, parts if isinstance(result, tuple) or len(parts) > 1 else parts[0]
 
 
-def refused(name: str, function: Callable[..., Any], args: Sequence[Any], error: Exception) -> ComparisonError:
+def _refused(name: str, error: Exception) -> ComparisonError:
     """The error for a callable that raised ``error``."""
     text = str(error).strip().partition("\n\n")[0]
     text = text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
-    fault = f"{name} cannot be called on these arguments: {type(error).__name__}{text and f': {text}'}"
-    if isinstance(error, (TypeError, ValueError)) and _takes_numbers(function, args):
-        return ComparisonError(fault, remedy="It takes single numbers.  np.vectorize(f) calls it for each element.")
-    return ComparisonError(fault, remedy="Give arguments that every callable takes, or leave it out.")
-
-
-def _takes_numbers(function: Callable[..., Any], args: Sequence[Any]) -> bool:
-    """Whether a function of the user's takes the first elements; libraries' are not called again."""
-    if not inspect.isfunction(function) or not any(np.ndim(arg) for arg in args):
-        return False
-    try:
-        first = [np.asarray(arg).flat[0].item() if np.ndim(arg) else arg for arg in args]
-        return all(isinstance(part, numbers.Number) for part in outputs(function(*first)))
-    except FAULTS:
-        return False
+    return ComparisonError(
+        f"{name} cannot be called on these arguments: {type(error).__name__}{text and f': {text}'}",
+        remedy="Give arguments that every callable takes.  np.vectorize(f) calls a function of numbers on arrays.",
+    )
 
 
 def numeric(result: Any) -> bool:
     """Whether it is a number or an array of them, as far as its first elements tell."""
-    if inspect.isawaitable(result):
-        return False
     try:
         array = np.asarray(result)
     except FAULTS:
@@ -304,48 +243,6 @@ def numeric(result: Any) -> bool:
 
 
 def described(result: Any) -> str:
-    """``"None"``, ``"a generator"``, ``"an array of <U1"``."""
-    if result is None:
-        return "None"
-    if isinstance(result, np.ndarray):
-        return f"an array of {result.dtype}"
-    name = type(result).__name__
-    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
-
-
-def copies(args: Sequence[Any]) -> tuple[Any, ...]:
-    """The arguments, their arrays copied; lists and pandas' objects as arrays."""
-
-    def copy(arg: Any) -> Any:
-        if isinstance(arg, np.ndarray):
-            return arg.copy()
-        # Other libraries' arrays may be on a GPU, or not computed yet.
-        library = type(arg).__module__.partition(".")[0]
-        return np.array(arg) if isinstance(arg, list) or library == "pandas" else arg
-
-    return tuple(map(copy, args))
-
-
-def restore(args: Sequence[Any], before: Sequence[Any]) -> int:
-    """Put back what a call changed in ``args`` since the `copies` were made.
-
-    Returns
-    -------
-    int
-        Which argument was changed, from 1; 0 if none was.
-    """
-    changed = 0
-    for position, (arg, copy) in reversed(list(enumerate(zip(args, before, strict=True), 1))):
-        if isinstance(copy, np.ndarray) and not _same(np.asanyarray(arg), copy):
-            changed = position
-            if isinstance(arg, np.ndarray):
-                np.copyto(arg, copy)
-            elif isinstance(arg, list):
-                arg[:] = copy.tolist()
-            elif hasattr(arg, "__setitem__") and np.shape(arg) == copy.shape:
-                arg[:] = copy
-    return changed
-
-
-def _same(array: np.ndarray[Any, Any], copy: np.ndarray[Any, Any]) -> bool:
-    return array.shape == copy.shape and np.array_equal(array, copy, equal_nan=array.dtype.kind in "fcmM")
+    """``"None"``, ``"generator"``, ``"an array of <U1"``."""
+    name = "None" if result is None else type(result).__name__
+    return f"an array of {result.dtype}" if isinstance(result, np.ndarray) else name

@@ -12,18 +12,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model import MOST_TIMED, CellFunction, ComparisonError, ObjectCode, OptionError, Options, UfuncMagicError
-from ..render import BoundPlain, BoundUfunc, Comparison, Report, Row
-from ..runtime import Build, device, letters
+from ..model import (
+    MOST_TIMED,
+    TYPES,
+    CellFunction,
+    Comfort,
+    ComparisonError,
+    ObjectCode,
+    OptionError,
+    Options,
+    UfuncMagicError,
+)
+from ..render import Bound, Comparison, Report, Row, percent
+from ..runtime import Build, device, letters, operand_dtypes
 from ..toolchain import nvrtc
 from .agreement import agreement
-from .candidates import Candidate, CandidateLike, evaluated
+from .candidates import CandidateLike, evaluated
 from .comparing import BUDGET_OF_SIZES, Progress, compare
-from .expectation import FAULTS, columns, survivors
-from .function_table import Request, compare_function
-from .machine import bandwidth
-from .rivals import CompileCython, chosen, forms, rivals
-from .samples import sample_inputs, sizes_of
+from .expectation import FAULTS
+from .function_table import Request, compare_function, sampled
+from .machine import limits
+from .rivals import CompileCython, Forms, chosen, forms, rivals
+from .samples import sizes_of
 
 #: Seconds that the comparisons of one cell may cost in all.
 BUDGET = 0.75
@@ -33,8 +43,6 @@ RIVAL_BUDGET = 0.25
 
 #: Elements of the arguments that are made for sizes; longer ones repeat them.
 SAMPLED = 1 << 17
-#: Distinct elements where the Python form must run each first.
-POOL = 1 << 11
 
 EMULATION = "CPU emulation"
 
@@ -56,15 +64,17 @@ def report(
     """
     object_code = build.object_code
     codes = [code for code in build.report_data.functions if code.name in build]
-    ufuncs = [code for code in codes if code.kind == "ufunc"]
     comparisons: list[Comparison] = []
-    notes = [*build.notes, *_gpu_notices(object_code)]
+    notes = [*build.notes]
+    with Comfort("what is to say of a GPU", notes):
+        notes += _gpu_notices(object_code)
     if options.time:
         chosen(options.vs)  # a slip in an option is an error before anything is timed
         sizes = sizes_of(options.sizes) if options.sizes else ()
         cell = _Cell(build, options, names, compile_cython, progress, sizes)
-        comparisons, more = cell.compared(codes)
-        notes += more
+        with Comfort("the timing", notes, passing=UfuncMagicError):
+            comparisons, more = cell.compared(codes)
+            notes += more
     if options.verbose:
         steps = ", ".join(f"{step} {seconds * 1e3:.2f} ms" for step, seconds in build.seconds.items())
         notes += [f"steps: {steps}", f"command: {build.report_data.command}"]
@@ -73,17 +83,7 @@ def report(
     others = [name for name in build if name not in known and not isinstance(build[name], types.ModuleType)]
     return Report(
         name=build.name,
-        functions=tuple(
-            BoundUfunc(
-                code.name,
-                tuple(letters(loop.types, code.nin) for loop in code.loops),
-                code.doc.partition("\n")[0],
-                code.core,
-                _call(code),
-            )
-            for code in ufuncs
-        ),
-        plain=tuple(_plain(code) for code in codes if code.kind != "ufunc"),
+        functions=tuple(map(_bound, codes)),
         comparisons=tuple(comparisons),
         diagnostics=build.diagnostics,
         notes=tuple(notes),
@@ -98,22 +98,19 @@ def report(
 # -- what was bound, in words
 
 
-def _plain(code: CellFunction) -> BoundPlain:
-    if code.kind == "plain":
-        return BoundPlain(code.name, code.reason)
+def _bound(code: CellFunction) -> Bound:
+    call = f"{code.name}({', '.join(code.parameters)})"
+    if code.kind == "ufunc":
+        types = tuple(letters(loop.types, code.nin) for loop in code.loops)
+        return Bound(code.name, call=call, types=types, core=code.core, doc=code.doc.partition("\n")[0])
     if code.kind == "kernel":
         call = f"{code.name}[grid, block]({', '.join(code.parameters)})"
-        return BoundPlain(code.name, code.reason, "kernel", call)
-    return BoundPlain(code.name, code.reason, "python", _call(code))
+    return Bound(code.name, code.kind, call, code.reason)
 
 
 def _word(name: str, value: Any) -> str:
     """``"Integrator (class)"``, ``"helper()"``, ``"TABLE"``."""
     return f"{name} (class)" if isinstance(value, type) else f"{name}()" if callable(value) else name
-
-
-def _call(code: CellFunction) -> str:
-    return f"{code.name}({', '.join(code.parameters)})"
 
 
 # -- comparisons
@@ -137,48 +134,34 @@ class _Cell:
         timed = [c for c in known[:MOST_TIMED] if (c.timed or c.samples) and _runs_here(self.build[c.name])]
         notes = []
         if len(known) > MOST_TIMED:
-            kinds = "ufuncs" if all(code.kind == "ufunc" for code in known) else "functions"
-            notes.append(f"the first {MOST_TIMED} of {len(known)} {kinds} were timed; um.compare() times any other")
+            notes.append(f"the first {MOST_TIMED} of {len(known)} functions were timed; um.compare() times any other")
         comparisons = []
         for code in timed:
-            share = 1 / len(timed)
+            step = "timed"
             try:
-                others = self.rivals(code)
-                comparisons.append(self.table(code, reference, others, share=share))
-            except UfuncMagicError as fault:
-                notes.append(f"{code.name} was not timed: {fault.message} {fault.remedy}".rstrip())
-                continue
+                request, missing = self.request(code, reference, share=1 / len(timed))
+                comparison = compare_function(request)
+                comparisons.append(replace(comparison, notes=(*comparison.notes, *missing)))
+                if self.sizes and code.kind == "ufunc" and not code.core:
+                    step = "timed over sizes"
+                    comparisons.append(self.over_sizes(request, share=1 / len(timed)))
             except FAULTS as fault:  # its own: a C++ exception, a status, whatever Cython raises
-                notes.append(f"{code.name} was not timed, because it fails on sample inputs: {_one_line(fault)}")
-                continue
-            if self.sizes and code.kind == "ufunc" and not code.core:
-                try:
-                    comparisons.append(self.over_sizes(code, others, share=share))
-                except (UfuncMagicError, *FAULTS) as fault:
-                    notes.append(f"{code.name} was not timed over sizes: {_one_line(fault)}")
+                notes.append(f"{code.name} was not {step}: {_one_line(fault)}")
         return comparisons, notes
 
-    def rivals(self, code: CellFunction) -> tuple[Sequence[Candidate], Sequence[str]]:
-        """What ``--vs`` names, made once for all tables of a function, and why some are missing."""
-        if code.kind != "ufunc":
-            return (), ()
-        return rivals(code, self.options.vs, compile_cython=self.compile_cython)
-
-    def table(
-        self,
-        code: CellFunction,
-        reference: Callable[..., Any] | None,
-        rivals: tuple[Sequence[Candidate], Sequence[str]],
-        *,
-        share: float,
-    ) -> Comparison:
-        """One function beside the others, at one size."""
+    def request(
+        self, code: CellFunction, reference: Callable[..., Any] | None, *, share: float
+    ) -> tuple[Request, tuple[str, ...]]:
+        """What one function is compared with, and what is missing there."""
         options, object_code = self.options, self.build.object_code
-        try:
+        python = Forms()
+        ufunc = code.kind == "ufunc"
+        missing: list[str] = []
+        with Comfort(f"the Python form of {code.name}", missing):
             python = forms(code)
-        except FAULTS as fault:
-            reason = f"its Python form cannot be read ({type(fault).__name__}: {fault})"
-            raise ComparisonError(reason) from fault
+        if code.python_reason and reference is None:
+            hint = "; --ref gives one to check against" if ufunc else ""
+            missing.append(f"no Python form: it {code.python_reason}{hint}")
         request = Request(
             self.build[code.name],
             code.name,
@@ -190,26 +173,7 @@ class _Cell:
             size=options.size,
             budget=BUDGET * share,
         )
-        others, missing = rivals
-        if code.kind == "ufunc":
-            function, label, gpu = _places(self.build[code.name], object_code)
-            request = replace(
-                request,
-                function=function,
-                label=label,
-                gpu=gpu,
-                types=letters(code.timed, code.nin),
-                cores=[[int(d) if d.isdecimal() else d for d in core] for core in code.cores[: code.nin]],
-                rivals=(*python.expression, *(one for one in others if one.kind != "numpy")),
-                threads=self.build.threads if object_code.threads else None,
-                max_threads=_most_threads(options),
-                cautious=code.cautious,
-                # --fast-math gives up exactly these values.
-                edges=not options.fast_math,
-                budget=request.budget * (1 + RIVAL_BUDGET * len(others)),
-                bandwidth=bandwidth(),
-            )
-        else:
+        if not ufunc:
             request = replace(
                 request,
                 samples=code.samples,
@@ -217,38 +181,66 @@ class _Cell:
                 checked=python.checked if code.checked != code.python else None,
                 unwrapped="wraparound" in object_code.source,
             )
-        comparison = compare_function(request)
-        if code.python_reason and reference is None:
-            hint = "; --ref gives one to check against" if code.kind == "ufunc" else ""
-            missing = (*missing, f"no Python form: it {code.python_reason}{hint}")
-        return replace(comparison, notes=(*comparison.notes, *missing))
-
-    def over_sizes(
-        self, code: CellFunction, rivals: tuple[Sequence[Candidate], Sequence[str]], *, share: float
-    ) -> Comparison:
-        """A ufunc and its rivals over sizes; without ``--vs`` its NumPy expression."""
-        function = _places(self.build[code.name], self.build.object_code)[0]
-        others, notes = rivals
-        python = forms(code)
-        checked = python.checked or python.python
-
-        def passes(*arrays: NDArray[Any]) -> NDArray[np.bool_]:
-            return survivors(checked, columns(arrays))[1]  # type: ignore[arg-type]
-
-        arguments = sample_inputs(
-            letters(code.timed, code.nin),
-            size=min(SAMPLED, self.sizes[-1]),
-            probe=function,
-            screen=passes if checked else None,
+            return request, tuple(missing)
+        others, left_out = rivals(code, options.vs, compile_cython=self.compile_cython)
+        function, label, gpu = _places(self.build[code.name], object_code)
+        request = replace(
+            request,
+            function=function,
+            label=label,
+            gpu=gpu,
+            types=letters(code.timed, code.nin),
+            inputs=known_inputs(code, options.size or SAMPLED) or None,
+            cores=[[int(d) if d.isdecimal() else d for d in core] for core in code.cores[: code.nin]],
+            rivals=(*python.expression, *(one for one in others if one.kind != "numpy")),
+            threads=self.build.threads if object_code.threads else None,
+            max_threads=_most_threads(options),
             cautious=code.cautious,
-            pool=POOL,
+            # --fast-math gives up exactly these values.
+            edges=not options.fast_math,
+            budget=request.budget * (1 + RIVAL_BUDGET * len(others)),
+            limit=limits(),
         )
-        compared: dict[str, CandidateLike] = {code.name: function}
-        compared |= {one.label: one for one in (others if self.options.vs else python.expression)}
+        return request, (*left_out, *missing)
+
+    def over_sizes(self, request: Request, *, share: float) -> Comparison:
+        """A ufunc and its rivals over sizes."""
+        compared: dict[str, CandidateLike] = {request.name: request.function}
+        compared |= {one.label: one for one in request.rivals}
         comparison = compare(
-            compared, *arguments, sizes=self.sizes, budget=BUDGET_OF_SIZES * share, progress=self.progress
+            compared,
+            *sampled(replace(request, size=min(SAMPLED, self.sizes[-1]))),
+            sizes=self.sizes,
+            budget=BUDGET_OF_SIZES * share,
+            progress=self.progress,
         )
-        return replace(comparison, name=code.name, notes=(*notes, *comparison.notes))
+        return replace(comparison, name=request.name)
+
+
+def known_inputs(code: CellFunction, size: int) -> tuple[NDArray[Any], ...]:
+    """Inputs on which a function works that fails on ordinary ones, repeated; empty for one that does not.
+
+    For structures, those that any takes.
+    """
+    if code.records:
+        rng = np.random.default_rng(20240229)
+        return tuple(_filled(np.zeros(size, dtype), rng) for dtype in operand_dtypes(code.function_code)[: code.nin])
+    columns = zip(*code.inputs, strict=True)
+    return tuple(
+        np.resize(np.array(values, TYPES[number].char), size)
+        for values, number in zip(columns, code.timed, strict=False)
+    )
+
+
+def _filled(array: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
+    """The array with small positive numbers in it, of structures in every member."""
+    if array.dtype.names:
+        for name in array.dtype.names:
+            _filled(array[name], rng)
+    else:
+        low, high = (1, 10) if array.dtype.kind in "iu" else (0.05, 0.95)
+        array[...] = rng.uniform(low, high, array.shape).astype(array.dtype)
+    return array
 
 
 def _most_threads(options: Options) -> int:
@@ -274,6 +266,8 @@ def _reference(expression: str, names: Mapping[str, Any]) -> Callable[..., Any]:
 
 def _one_line(fault: Exception) -> str:
     """An exception in one line; what C++ throws is always a RuntimeError here."""
+    if isinstance(fault, UfuncMagicError):
+        return f"{fault.message} {fault.remedy}".rstrip()
     text = str(fault)
     return text if text and isinstance(fault, RuntimeError) else ": ".join(filter(None, (type(fault).__name__, text)))
 
@@ -335,8 +329,9 @@ def gpu_rows(function: Any, arrays: Sequence[NDArray[Any]], *, meter: Any = devi
     check = agreement(expected, results, inputs=tuple(arrays))
     seconds = meter.time_function(function, arrays)
     share = seconds.bandwidth / _copy_bandwidth(meter)
+    note = f"{percent(share)} of the GPU's copy bandwidth"
     return (
-        Row("GPU, kernel alone", "gpu", number, number, seconds.kernel, agreement=check, bandwidth=share),
+        Row("GPU, kernel alone", "gpu", number, number, seconds.kernel, agreement=check, bandwidth=share, note=note),
         Row("GPU with transfers", "gpu", number, number, seconds.transfers, agreement=check),
     )
 

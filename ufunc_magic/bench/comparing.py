@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,32 +10,31 @@ from typing import Any
 import numpy as np
 
 from ..model import ComparisonError
-from ..render import Comparison, Level, Row, count, duration
+from ..render import Comparison, Row, count, duration
 from .agreement import agreement, outputs
-from .candidates import Candidate, CandidateLike, candidates, copies, first_call, refused, restore, variants
-from .expectation import FAULTS, rounding
-from .machine import Limits, Work, cache_levels, limits, machine_name, verdict
-from .rounds import CLOCK, SAMPLE, Call, Clock, Stopped, TimedCall, Timing, affordable, judged, measure, once
+from .candidates import Candidate, CandidateLike, candidates, first_call, variants
+from .expectation import FAULTS, changed, fresh, rounding
+from .machine import Limits, cache_levels, judged, limits, machine_name
+from .rounds import CLOCK, SAMPLE, Call, Clock, TimedCall, Timing, measure, once
 from .samples import at_size, moved_bytes, sample_inputs, sizes_of, work_size
 
 #: Seconds, at one size and over several.
 BUDGET, BUDGET_OF_SIZES = 2.0, 4.0
 
-#: Share of the time that asking what the inputs' last bits change may take, where results differ.
+#: Elements that are drawn where there are neither arguments nor sizes.
+DRAWN = 100_000
+
+#: Share of the budget that asking what the inputs' last bits change may take, where results differ.
 EXPLAINING = 0.25
 
-#: Rounds end when every median is known to this share of itself; there are at least and at most so many, as time
-#: allows.
-PRECISION, LEAST_ROUNDS, MOST_ROUNDS = 0.005, 11, 101
+#: Rounds, as time allows: with 31 the same call twice was 0.4 to 1.4 times as fast, with 101 0.9 to 1.0.
+LEAST_ROUNDS, MOST_ROUNDS = 11, 101
 
-#: Seconds of calls within a round, at most: a median of short moments is that of their machine's mood.
+#: Seconds of calls within a round, at most: short moments show their machine's mood.
 LONGEST_SAMPLE = 0.01
 
 #: Rounds that show no spread.
 FEW = {1: "timed once", 2: "timed twice"}
-
-#: Seconds of work before the first size, in which a CPU reaches its frequency, and before each further one.
-WARMUP, WARMUP_EACH = 0.1, 0.005
 
 #: Passes that a callable needs at a size: one to verify, one to find the repeats, and some rounds.
 PASSES = 4
@@ -46,9 +44,6 @@ OVERRUN = 0.01
 
 #: Elements that are compared where there are several sizes, evenly spaced: the smaller sizes have shown the others.
 CHECKED = 1 << 19
-
-#: From so many elements on, rows say how far they are from the limits.
-LARGE = 100_000
 
 Arguments = tuple[Any, ...]
 Progress = Callable[[float, str], object]
@@ -109,46 +104,47 @@ def compare(
         If there is nothing to compare, or a callable fails on the arguments.
     """
     compared = candidates(callables, names=names or {})
-    _check_reference(reference, compared)
+    labels = [one.label for one in compared]
+    if reference is not None and reference not in labels and not callable(reference):
+        remedy = f"Give a function whose results are the expected ones, or a label: {', '.join(labels)}."
+        raise ComparisonError(f"The reference is {reference!r}, not a function.", remedy=remedy)
     numbers = () if sizes is None else sizes_of(sizes)
-    seconds = budget or (BUDGET_OF_SIZES if len(numbers) > 1 else BUDGET)
     try:
-        whole = args or _sampled(compared, size=max(numbers, default=0), seconds=0.1 * seconds, clock=clock)
+        whole = args or _sampled(compared, size=max(numbers, default=DRAWN))
         largest = at_size(whole, numbers[-1]) if numbers else whole
         groups = [at_size(largest, size) for size in numbers] or [tuple(whole)]
     except (MemoryError, OverflowError) as error:
         raise ComparisonError(f"sizes={sizes!r} needs more memory than there is.", remedy="Give less.") from error
-    if limit is None and clock is CLOCK:
-        limit = limits()
     if not all(map(work_size, groups)):
         raise ComparisonError("The arguments have no elements.", remedy="Give arrays that hold numbers.")
     if len(groups) > 1 and len({work_size(group) for group in groups}) == 1:
         kinds = ", ".join(dict.fromkeys(type(arg).__name__ for arg in whole))
         fault = f"sizes={sizes!r} needs an array to take that many elements of, and the arguments are {kinds}."
         raise ComparisonError(fault, remedy="Give NumPy arrays, or leave the arguments out.")
-    request = SizesRequest(
+    run = _Run(
         candidates=compared,
         groups=groups,
         reference=reference,
         tolerance=0.0 if strict else tolerance,
-        limit=limit,
-        budget=seconds,
+        limit=limits() if limit is None and clock is CLOCK else limit,
+        budget=budget or (BUDGET_OF_SIZES if len(groups) > 1 else BUDGET),
         progress=progress,
         clock=clock,
     )
-    return _Run(request).comparison()
+    interrupted = run.interrupted()
+    if interrupted:
+        run.notes.append("interrupted: these rows are what there was")
+    return Comparison(
+        " / ".join(labels),
+        tuple(run.rows),
+        notes=tuple(run.notes),
+        levels=cache_levels(bytes_per_element=run.bytes_per_element) if len(groups) > 1 else (),
+        interrupted=interrupted,
+        machine=machine_name(),
+    )
 
 
-def _check_reference(reference: Any, compared: Sequence[Candidate]) -> None:
-    labels = [one.label for one in compared]
-    if isinstance(reference, str) and reference not in labels:
-        raise ComparisonError(f"reference={reference!r} is not a label.", remedy=f"Labels are {', '.join(labels)}.")
-    if reference is not None and not isinstance(reference, str) and not callable(reference):
-        fault = f"The reference is {reference!r}, not a function."
-        raise ComparisonError(fault, remedy="Give a function whose results are the expected ones.")
-
-
-def _sampled(compared: Sequence[Candidate], *, size: int, seconds: float, clock: Clock) -> Arguments:
+def _sampled(compared: Sequence[Candidate], *, size: int) -> Arguments:
     """Random numbers for the first ufunc, or for as many parameters as the first function has."""
     ufunc = next((one.function for one in compared if isinstance(one.function, np.ufunc)), None)
     first = ufunc or compared[0].function
@@ -168,17 +164,6 @@ def _sampled(compared: Sequence[Candidate], *, size: int, seconds: float, clock:
         except FAULTS:
             return np.full(len(args[0]), np.nan)
 
-    if not size:
-        few = sample_inputs(types, size=1024, probe=probe)
-
-        def repeat(number: int) -> None:
-            for _ in range(number):
-                first(*few)
-
-        try:
-            size = 1024 * affordable(repeat, most=1024, seconds=seconds / 4, clock=clock)
-        except FAULTS as error:
-            raise refused(repr(compared[0].label), first, few, error) from error
     return sample_inputs(types, size=size, probe=probe)
 
 
@@ -191,9 +176,9 @@ def _parameters(function: Callable[..., Any]) -> int:
     return sum(one.kind in plain and one.default is inspect.Parameter.empty for one in parameters)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class SizesRequest:
-    """Callables, and what they are compared on.
+@dataclass(eq=False, kw_only=True)
+class _Run:
+    """A comparison under way: what is compared, and the rows so far.
 
     Attributes
     ----------
@@ -217,22 +202,6 @@ class SizesRequest:
     budget: float
     progress: Progress | None
     clock: Clock
-
-    @property
-    def several(self) -> bool:
-        return len(self.groups) > 1
-
-    @functools.cached_property
-    def work(self) -> Work | None:
-        """The arithmetic of the first callable where it is known."""
-        return next((work for one in self.candidates if (work := one.work) is not None), None)
-
-
-@dataclass(eq=False)
-class _Run:
-    """A comparison under way: its request, and the rows so far."""
-
-    request: SizesRequest
     rows: list[Row] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     #: Label -> seconds per element at the sizes so far.
@@ -243,92 +212,59 @@ class _Run:
     compiled: dict[str, float] = field(default_factory=dict)
     bytes_per_element: float = 0.0
 
-    def comparison(self) -> Comparison:
-        request = self.request
-        levels: tuple[Level, ...] = ()
-        interrupted = self.interrupted()
-        if interrupted:
-            self.notes.append("interrupted: these rows are what there was")
-        if request.several:
-            last = request.groups[-1]
-            levels = cache_levels(bytes_per_element=self.bytes_per_element or moved_bytes(last, ()) / work_size(last))
-        return Comparison(
-            " / ".join(one.label for one in request.candidates),
-            tuple(self.rows),
-            notes=tuple(self.notes),
-            levels=levels,
-            interrupted=interrupted,
-            machine=machine_name(),
-        )
-
     def interrupted(self) -> bool:
         """Fill ``rows`` size by size; whether that was interrupted."""
-        groups, clock = self.request.groups, self.request.clock
-        sizes = [work_size(group) for group in groups]
+        sizes = [work_size(group) for group in self.groups]
         weights = [max(1.0, 20 * size / max(sizes)) for size in sizes]
-        start = clock()
-        deadline = start + self.request.budget
+        progress = self.progress or (lambda share, words: None)
+        start, left = self.clock(), self.budget
         with np.errstate(all="ignore"):
             try:
-                for position, (group, size) in enumerate(zip(groups, sizes, strict=True)):
-                    now = clock()
-                    share = weights[position] / sum(weights[position:])
-                    done = (now - start) / max(deadline - start, 1e-9)
-                    self.show(done, size)
-                    self.at_one_size(group, seconds=(deadline - now) * share, done=done, share=share)
+                for position, (group, size) in enumerate(zip(self.groups, sizes, strict=True)):
+                    progress(min(1.0, 1 - left / self.budget), count(size, "element"))
+                    self.at_one_size(group, seconds=left * weights[position] / sum(weights[position:]), left=left)
+                    left = self.budget - (self.clock() - start)
             except KeyboardInterrupt:
                 if not self.rows:
                     raise
                 return True
-        self.show(1.0, sizes[-1])
+        progress(1.0, count(sizes[-1], "element"))
         return False
 
-    def show(self, share: float, elements: int) -> None:
-        if self.request.progress is not None:
-            self.request.progress(min(1.0, share), f"{count(elements, 'element')}")
-
-    def at_one_size(self, args: Arguments, *, seconds: float, done: float, share: float) -> None:
-        """Verify and time; a ``share`` of the time that is left is for this size."""
-        request, size = self.request, work_size(args)
-        start, first = request.clock(), args is request.groups[0]
-        present = request.candidates if first else self.affordable(args, seconds, left=seconds / share)
+    def at_one_size(self, args: Arguments, *, seconds: float, left: float) -> None:
+        """Verify and time within so many of the seconds that are left."""
+        start, size = self.clock(), work_size(args)
+        present = self.affordable(args, seconds, left=left) if self.rows else self.candidates
         if not present:
             return
         entries = self.entries(present, args, patience=EXPLAINING * seconds)
-        try:
-            timings = measure(
-                [entry.call for entry in entries],
-                clock=request.clock,
-                deadline=start + seconds,
-                least=LEAST_ROUNDS,
-                most=MOST_ROUNDS,
-                sample=max(SAMPLE, min(LONGEST_SAMPLE, seconds / len(entries) / MOST_ROUNDS)),
-                precision=PRECISION,
-                warmup=min(WARMUP if first else WARMUP_EACH, 0.1 * seconds),
-                progress=lambda part: self.show(done + (1 - done) * share * part, size),
-            )
-        except Stopped as stop:
-            self.add(entries, stop.timings, size, remarks=True)
-            raise
-        self.add(entries, timings, size, remarks=not request.several or size >= LARGE)
+        timings = measure(
+            [entry.call for entry in entries],
+            clock=self.clock,
+            deadline=start + seconds,
+            least=LEAST_ROUNDS,
+            most=MOST_ROUNDS,
+            sample=max(SAMPLE, min(LONGEST_SAMPLE, seconds / len(entries) / MOST_ROUNDS)),
+        )
+        self.add(entries, timings, size)
         self.reached = size
 
     def affordable(self, args: Arguments, seconds: float, *, left: float) -> list[Candidate]:
         """Those whose passes fit into the time, for the cheapest into all that is left; the others are named once."""
-        request, size = self.request, work_size(args)
-        known = [one for one in request.candidates if one.label in self.costs]
+        size = work_size(args)
+        known = [one for one in self.candidates if one.label in self.costs]
         cost = {one.label: self.cost(one, args, 1.2 * seconds) for one in known}
         total, fitting = 0.0, set[str]()
         for label in sorted(cost, key=lambda label: cost[label]):
             total += PASSES * cost[label]
-            overrun = OVERRUN * request.budget if fitting else max(left, 10 * OVERRUN * request.budget)
+            overrun = OVERRUN * self.budget if fitting else max(left, 10 * OVERRUN * self.budget)
             if total <= max(1.2 * seconds, overrun):
                 fitting.add(label)
             else:
                 left_out = f"left out from {count(size, 'element')} on, where a call takes about"
                 self.notes.append(f"{label}: {left_out} {duration(cost[label])}")
                 del self.costs[label]
-        return [one for one in request.candidates if one.label in fitting]
+        return [one for one in self.candidates if one.label in fitting]
 
     def cost(self, one: Candidate, args: Arguments, patience: float) -> float:
         """Seconds of a call, from what an element took at the sizes so far; tried out where they are far from this."""
@@ -337,7 +273,7 @@ class _Run:
         each = min(self.costs[one.label][-3:])
         while number * 10 < size and PASSES * each * size > patience:
             number *= 8
-            seconds = once(Call(one.function, one.placed(at_size(args, number))), clock=self.request.clock)[0]
+            seconds = once(Call(one.function, one.placed(at_size(args, number))), clock=self.clock)[0]
             each = seconds / number
             if seconds > patience / 8:
                 break
@@ -345,30 +281,30 @@ class _Run:
 
     def entries(self, present: Sequence[Candidate], args: Arguments, *, patience: float) -> list[TimedCall]:
         """Each candidate called once and compared with the expected results."""
-        request, size = self.request, work_size(args)
+        size = work_size(args)
         calls = {one.label: Call(one.function, one.placed(args)) for one in present}
         results = {one.label: self.first_result(one, calls[one.label]) for one in present}
-        label = request.reference if isinstance(request.reference, str) else request.candidates[0].label
+        label = self.reference if isinstance(self.reference, str) else self.candidates[0].label
         truth = next((one for one in present if one.label == label), present[0])
         function, expected = truth.function, results[truth.label]
-        if callable(request.reference):
-            function = request.reference
-            expected = first_call("The reference", Call(function, args), clock=request.clock)[1]
-        until = request.clock() + patience
-        step = 1 if request.tolerance == 0 or not request.several else max(1, size // CHECKED) | 1
+        if callable(self.reference):
+            function = self.reference
+            expected = first_call("The reference", Call(function, args), clock=self.clock)[1]
+        until = self.clock() + patience
+        step = 1 if self.tolerance == 0 or len(self.groups) == 1 else max(1, size // CHECKED) | 1
         explain = None
         if truth.place is None:
-            explain = rounding(function, args, patience=lambda: request.clock() < until)
+            explain = rounding(function, args, patience=lambda: self.clock() < until)
         # Numbers that each result was gathered from, at least.
         terms = size // max(1, min((int(np.size(part)) for part in outputs(expected)), default=1))
         entries = []
         for one in present:
             check = None
-            if one is not truth or callable(request.reference):
+            if one is not truth or callable(self.reference):
                 check = agreement(
                     _thinned(expected, step),
                     _thinned(results[one.label], step),
-                    tolerance=request.tolerance,
+                    tolerance=self.tolerance,
                     inputs=tuple(np.asarray(arg)[::step] if np.ndim(arg) else np.asarray(arg) for arg in args),
                     explain=explain and (lambda places: explain(places * step)),
                     terms=terms,
@@ -381,44 +317,27 @@ class _Run:
 
     def first_result(self, one: Candidate, call: Call) -> Any:
         before = variants(one.function)
-        # The smallest size shows whether arguments are changed; NumPy's way of calling rules it out.
-        watched = not self.costs and not isinstance(one.function, np.ufunc)
-        originals = copies(call.arguments) if watched else ()
-        seconds, result = first_call(repr(one.label), call, clock=self.request.clock, fetch=one.fetched)
-        changed = restore(call.arguments, originals) if watched else 0
-        if changed:
-            fault = f"{one.label!r} changes its argument {changed} in place: the next call would get another one."
+        # The smallest size shows whether arguments are changed, which would make those behind it look wrong.
+        originals = () if self.rows else fresh(call.arguments)
+        seconds, result = first_call(repr(one.label), call, clock=self.clock, fetch=one.fetched)
+        spoilt = () if self.rows else changed(originals, call.arguments)
+        for position in spoilt:
+            np.copyto(call.arguments[position], originals[position])
+        if spoilt:
+            fault = f"{one.label!r} changes its argument {spoilt[0] + 1} in place: the next call would get another one."
             raise ComparisonError(fault, remedy="Give it a copy: 'lambda x: f(x.copy())'.")
         if before is not None and (variants(one.function) or 0) > before:
-            again, _ = once(call, clock=self.request.clock)
+            again, _ = once(call, clock=self.clock)
             self.compiled[one.label] = max(0.0, seconds - again)
         return result
 
-    def add(self, entries: Sequence[TimedCall], timings: Sequence[Timing], size: int, *, remarks: bool) -> None:
-        """Rows with their speed-ups over the first callable, and how far they are from the machine's limits."""
+    def add(self, entries: Sequence[TimedCall], timings: Sequence[Timing], size: int) -> None:
+        """Rows with their speed-ups over the first callable, and how far they are from the machine's limit."""
         noted = []
         for entry, timing in zip(entries, timings, strict=True):
             self.costs.setdefault(entry.label, []).append(timing.seconds / max(1, size))
-            notes = [FEW.get(timing.rounds, ""), entry.note]
-            if remarks and entry.kind != "gpu" and (entry.agreement is None or entry.agreement.ok):
-                notes.append(self.remark(entry, timing.seconds))
-            noted.append(replace(entry, note="; ".join(filter(None, notes))))
-        self.rows += judged(noted, timings, elements=size, baseline=self.request.candidates[0].label)
-
-    def remark(self, entry: TimedCall, seconds: float) -> str:
-        if self.request.limit is None:
-            return ""
-        arguments = entry.call.arguments
-        single = any(isinstance(arg, np.ndarray) and arg.dtype in (np.float32, np.complex64) for arg in arguments)
-        return verdict(
-            seconds=seconds,
-            elements=entry.measured,
-            nbytes=entry.nbytes,
-            bytes_per_second=self.request.limit.bytes_per_second(entry.nbytes),
-            flops_per_second=self.request.limit.arithmetic * (2 if single else 1),
-            work=self.request.work,
-            remark=next(one.scalar_loop for one in self.request.candidates if one.label == entry.label),
-        )
+            noted.append(replace(entry, note="; ".join(filter(None, (FEW.get(timing.rounds), entry.note)))))
+        self.rows += judged(noted, timings, elements=size, baseline=self.candidates[0].label, limit=self.limit)
 
 
 def _thinned(results: Any, step: int) -> Any:

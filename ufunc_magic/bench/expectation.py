@@ -15,14 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..render import Agreement, count
-from .agreement import SAME_TYPE, Explain, agreement, disagreeing, outputs
+from ..render import Agreement
+from .agreement import Explain, agreement, outputs
 
 #: What the user's functions may raise, and what becomes of them, is the user's choice: anything but an interrupt.
 FAULTS = (Exception,)
-
-#: Places where two compiled versions differ that are looked at with the slow one.
-SUSPECTS = 200
 
 #: Changes of the inputs that are tried where a difference may be due to rounding, and their size in ulp.
 DRAWS, STEPS = 16, 4
@@ -158,7 +155,6 @@ def judge(
     results: Any,
     *,
     ufunc: Callable[..., Any] | None = None,
-    tolerance: float | None = None,
 ) -> Agreement | None:
     """Compare with everything expected.
 
@@ -169,8 +165,6 @@ def judge(
         For the timed inputs, or for the first elements of them.
     ufunc : callable
         Computes the results at the edges; without it they are left out.
-    tolerance : float
-        As in ``agreement``.
 
     Returns
     -------
@@ -193,7 +187,6 @@ def judge(
     return agreement(
         _joined([part.results for part in parts]),
         _joined(actual),
-        tolerance=tolerance,
         inputs=_joined([part.inputs for part in parts]),
         explain=functools.partial(_spreads, parts),
     )
@@ -318,22 +311,6 @@ def _moved(array: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
 
 def _joined(parts: Sequence[Arrays]) -> Arrays:
     return tuple(np.concatenate(column) for column in zip(*parts, strict=True))
-
-
-def suspects(results: Any, others: Any) -> NDArray[np.intp]:
-    """Places where two results of the same function are further apart than usual rounding explains: the
-    ``SUSPECTS`` that are furthest apart."""
-    length = min(len(result) for result in (*outputs(results), *outputs(others)))
-    first, second = (tuple(np.asarray(result)[:length] for result in outputs(side)) for side in (results, others))
-    places = disagreeing(first, second)
-    if not places.size:
-        return places
-    apart = np.zeros(len(places))
-    with np.errstate(all="ignore"):
-        for a, b in zip(first, second, strict=True):
-            difference = np.abs(a[places].astype(complex) - b[places]).reshape(len(places), -1)
-            apart = np.maximum(apart, np.nan_to_num(difference.max(axis=1, initial=0.0), nan=np.inf))
-    return np.sort(places[np.argsort(-apart)[:SUSPECTS]])
 
 
 def same_loop(function: Callable[..., Any], lists: Sequence[list[Any]], expected: Expected, *, dtypes: str) -> bool:
@@ -479,16 +456,9 @@ def judge_outcomes(
             detail = f"output {position + 1} has shape {a.shape} where {e.shape} was expected"
             return Agreement(False, math.inf, detail=detail)
     actual = tuple(map(_narrowed, right, actual))
-    strict = agreement(right, actual)
-    if strict.ok:
-        return strict
     terms = max((max(a.shape) for a in before[0] if isinstance(a, np.ndarray) and a.size), default=1)
-    tolerance = SAME_TYPE * math.sqrt(terms)
-    summed = agreement(right, actual, tolerance=tolerance)
-    if summed.ok and not summed.detail:
-        return replace(summed, detail=f"to {count(math.ceil(summed.max_ulp))} ulp, as sums in another order do")
     explain = rounding(lambda *moved: outcome(again, moved).outputs(positions), before[0], patience=patience)
-    return agreement(right, actual, tolerance=tolerance, explain=explain)
+    return agreement(right, actual, terms=terms, explain=explain)
 
 
 def _narrowed(expected: NDArray[Any], result: NDArray[Any]) -> NDArray[Any]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -24,11 +25,12 @@ from numpy.typing import NDArray
 from ..model import ComparisonError, OptionError
 from ..render import Agreement, Comparison, Kind, Row, count
 from . import expectation
-from .agreement import outputs
+from .agreement import outputs, suspects
 from .candidates import Candidate, described, numeric
 from .expectation import FAULTS, Expected, Outcome, columns
-from .rounds import CLOCK, Call, Clock, TimedCall, affordable, faster, judged, measure, once
-from .samples import PROBES, edge_inputs, sample_arguments, sample_inputs
+from .machine import Limits, faster, judged
+from .rounds import CLOCK, Call, Clock, TimedCall, affordable, measure, once
+from .samples import POOL, PROBES, edge_inputs, sample_arguments, sample_inputs, sizes_of
 
 #: Elements where nothing speaks for fewer, and bytes that all inputs together may take.
 ELEMENTS, BYTES = 1_000_000, 32 << 20
@@ -36,14 +38,9 @@ ELEMENTS, BYTES = 1_000_000, 32 << 20
 #: Shares of the budget.
 SAMPLING, UFUNC_CALL, EXPECTED, PYTHON_PASS, VECTOR_PASS = 0.1, 0.04, 0.15, 0.03, 0.05
 
-#: Distinct elements screened one by one, at most; fewer for a slow Python version.
-POOL = 1 << 14
-
 #: For a Python function, numbers along each axis: the first trial's, which is more than the integers of
-#: ``sample_arguments``, and the most.
+#: ``sample_arguments``, and the most elements.
 SMALL, MOST = 20, 100_000
-
-_LADDER = [n * 10**k for k in range(1, 5) for n in (1, 2, 3, 5) if n * 10**k > SMALL] + [MOST]
 
 #: Share of the budget that one call of the slowest form of a Python function may take.
 FORM_PASS = 0.06
@@ -100,14 +97,12 @@ class Request:
     unwrapped : bool
         A Python function may have been compiled so that negative indices reach before an array: it is not called
         where its Python form has any.
-    tolerance : float
-        As in ``agreement``.
     size : int
         Elements to time; 0 for as many as the budget allows, at most a million, or 100,000 for a Python function.
     budget : float
         Seconds for everything.
-    bandwidth : float
-        Bytes per second that the machine streams; without it no row has a share of it.
+    limit : Limits
+        What the machine can move; without it no row has a share of it.
     clock : callable
     """
 
@@ -130,10 +125,9 @@ class Request:
     cautious: bool = False
     edges: bool = True
     unwrapped: bool = False
-    tolerance: float | None = None
     size: int = 0
     budget: float = 0.8
-    bandwidth: float | None = None
+    limit: Limits | None = None
     clock: Clock = CLOCK
 
     @property
@@ -190,7 +184,7 @@ def compare_function(request: Request) -> Comparison:
         warnings.simplefilter("ignore")
         prepared = _prepared_ufunc(request) if request.types else _prepared_function(request, deadline)
         timings = measure([entry.call for entry in prepared.entries], clock=request.clock, deadline=deadline)
-        rows = judged(prepared.entries, timings, elements=prepared.elements, bandwidth=request.bandwidth)
+        rows = judged(prepared.entries, timings, elements=prepared.elements, limit=request.limit)
         if len(rows) == 1:
             rows = (replace(rows[0], speedup=None),)
         if request.gpu is not None:
@@ -216,7 +210,7 @@ def _prepared_ufunc(request: Request) -> _Prepared:
         if rival.kind == "numpy" and isinstance(run, tuple)
         for part in _suspects(request, arrays, results, run[1], expected)
     ]
-    verdict = expectation.judge(expected, results, ufunc=request.function, tolerance=request.tolerance)
+    verdict = expectation.judge(expected, results, ufunc=request.function)
     entries = [_baseline(request, arrays, expected, None if whole else reference)]
     notes = []
     if whole and reference is not None:
@@ -240,17 +234,15 @@ def _prepared_ufunc(request: Request) -> _Prepared:
         call = request.call(arrays, threads=request.max_threads)
         known = Expected(arrays, outputs(results), np.arange(number), lambda moved: outputs(request.function(*moved)))
         same = expectation.judge([known], once(call, clock=request.clock)[1])
-        entries.append(
-            TimedCall(f"{request.label}, {request.max_threads} threads", "parallel", call, number, same, nbytes)
-        )
+        entries.append(TimedCall(f"{request.label}, {request.max_threads} threads", "parallel", call, number, same))
     if verdict is None:
-        notes.append(_why_unchecked(request, arrays))
+        notes.append(_why_unchecked(request))
     return _Prepared(entries, notes, arrays, number, request.types)
 
 
 def _inputs(request: Request) -> Arrays:
     """The request's arrays, or samples; as many elements as one call can take in its share of the budget."""
-    arrays = _sampled(request) if request.inputs is None else tuple(request.inputs)
+    arrays = sampled(request)
     most = min(map(len, arrays))
     if request.size:
         return _cut(arrays, min(request.size, most))
@@ -265,9 +257,12 @@ def _cut(arrays: Arrays, number: int) -> Arrays:
     return tuple(array[:number] for array in arrays)
 
 
-def _sampled(request: Request) -> Arrays:
+def sampled(request: Request) -> Arrays:
+    """The request's arrays; without any, random inputs on which the ufunc and its Python form are defined."""
+    if request.inputs is not None:
+        return tuple(request.inputs)
     exact, clock = request.exact, request.clock
-    few = sample_inputs(request.types, size=4, cores=request.cores, cautious=True)
+    few = sample_inputs(request.types, size=POOL, cores=request.cores, cautious=True)
 
     def screen(*arrays: NDArray[Any]) -> NDArray[np.bool_]:
         return expectation.survivors(exact, columns(arrays))[1] if exact else np.ones(len(arrays[0]), np.bool_)
@@ -278,13 +273,10 @@ def _sampled(request: Request) -> Arrays:
         once(request.call(tuple(array[passed] for array in arrays)), clock=clock)
 
     run(1)  # whatever happens only once
-    start = clock()
-    run(4)
-    each = max(1e-9, (clock() - start) / 4)
-    # From here: in a new session what happens only once may take all of the time, and samples that nobody has looked at
-    # are those on which plain Python raises where C has a NaN.
+    pool = request.fitting(run, SAMPLING, most=POOL)
+    # From here: samples that nobody has looked at are those on which plain Python raises where C has a NaN.
     deadline = clock() + SAMPLING * request.budget
-    each_bytes = sum(array.nbytes for array in few) // 4
+    each_bytes = sum(array.nbytes for array in few) // POOL
     return sample_inputs(
         request.types,
         size=request.size or max(1, min(ELEMENTS, BYTES // max(1, each_bytes))),
@@ -293,8 +285,8 @@ def _sampled(request: Request) -> Arrays:
         cores=request.cores,
         cautious=request.cautious,
         patience=lambda: clock() < deadline,
-        probes=max(4, min(PROBES, int(0.01 * request.budget / each))),
-        pool=max(64, min(POOL, int(SAMPLING * request.budget / each))),
+        probes=max(4, min(PROBES, pool // 10)),
+        pool=max(64, pool),
     )
 
 
@@ -323,15 +315,10 @@ def _check_reference(request: Request, reference: Callable[..., Any], arrays: Ar
     """Refuse a reference that gives something else than the outputs' numbers."""
     nout = len(request.out)
     for result in expectation.survivors(reference, columns(_cut(arrays, 1)))[0]:
-        wrong = [part for part in outputs(result) if not numeric(part)]
-        if wrong:
-            fault = f"returns {described(wrong[0])}, not {'a number' if nout == 1 else 'numbers'}"
-        elif len(outputs(result)) != nout:
-            fault = f"returns {count(len(outputs(result)), 'output')} where the function has {nout}"
-        else:
-            continue
-        remedy = "Give a function whose results are the expected ones."
-        raise OptionError(f"--ref {request.reference_label!r} {fault}.", remedy=remedy)
+        if len(outputs(result)) != nout or not all(map(numeric, outputs(result))):
+            fault = f"returns {described(result)}, not {count(nout, 'number')}"
+            remedy = "Give a function whose results are the expected ones."
+            raise OptionError(f"--ref {request.reference_label!r} {fault}.", remedy=remedy)
 
 
 def _suspects(
@@ -340,7 +327,7 @@ def _suspects(
     """Beyond the part that Python has computed, NumPy's expression shows where to look."""
     if request.exact is None or request.reference is not None or not expected:
         return []
-    places = expectation.suspects(results, others)
+    places = suspects(results, others)
     known = expected[0].places
     places = places if known is None else np.setdiff1d(places, known)
     if not places.size:
@@ -405,16 +392,11 @@ def _baseline(
     return TimedCall(STAND_IN, "scalar", Call(expectation.loop, (request.function, lists_of(part))), part)
 
 
-def _why_unchecked(request: Request, arrays: Arrays) -> str:
+def _why_unchecked(request: Request) -> str:
     nothing = "nothing to check the results against"
     if request.reference is None:
         return f"{nothing}; --ref gives an expectation"
-    fault = "raises on every sample"
-    try:
-        request.reference(*(column[0] for column in columns(_cut(arrays, 1))))
-    except FAULTS as error:
-        fault = f"raises {type(error).__name__}: {error}"
-    return f"{nothing}: --ref {request.reference_label!r} {fault}"
+    return f"{nothing}: --ref {request.reference_label!r} raises on every sample"
 
 
 # -- a function that stays a Python function
@@ -422,10 +404,11 @@ def _why_unchecked(request: Request, arrays: Arrays) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _Form:
-    """A function in Python and what it is called with."""
+    """A function in Python, what it is called with and what came of it."""
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
+    outcome: Outcome
     note: str = ""
 
 
@@ -436,7 +419,6 @@ class _Accepted:
     arguments: tuple[Any, ...]
     outcome: Outcome
     form: _Form | None = None
-    expected: Outcome | None = None
     verdict: Agreement | None = None
 
     @property
@@ -444,34 +426,24 @@ class _Accepted:
         return self.verdict is None or self.verdict.ok
 
 
-class _RefusedError(Exception):
-    """A call raised."""
-
-    def __init__(self, fault: Exception, *, by: str = "") -> None:
-        super().__init__(f"refused{by} ({type(fault).__name__}: {fault})")
-
-
 def _prepared_function(request: Request, deadline: float) -> _Prepared:
     accepted = _accepted(request, deadline)
-    arguments = accepted.arguments
+    arguments, truth = accepted.arguments, accepted.form
     elements = max((a.size for a in arguments if isinstance(a, np.ndarray)), default=0)
     spoils = bool(expectation.changed(arguments, accepted.outcome.arguments))
     entries: list[TimedCall] = []
     notes: list[str] = []
 
-    def add(label: str, kind: Kind, form: _Form, verdict: Agreement | None = None) -> None:
-        call = _restoring(form) if spoils else Call(form.function, form.arguments)
-        entries.append(TimedCall(label, kind, call, elements, verdict, note=form.note))
+    def add(label: str, kind: Kind, call: Call, verdict: Agreement | None = None, note: str = "") -> None:
+        call = _restoring(call) if spoils else call
+        entries.append(TimedCall(label, kind, call, elements, verdict, note=note))
 
-    truth: tuple[_Form, Outcome] | None = None
-    if accepted.form is not None and accepted.expected is not None:
-        truth = accepted.form, accepted.expected
-        add("Python loop", "python", accepted.form)
+    if truth is not None:
+        add("Python loop", "python", Call(truth.function, truth.arguments), note=truth.note)
     if request.reference is not None:
-        form = _Form(request.reference, arguments, "expected results")
         try:
-            truth = form, expectation.outcome(form.function, arguments)
-            add(request.reference_label, "other", form)
+            truth = _Form(request.reference, arguments, expectation.outcome(request.reference, arguments))
+            add(request.reference_label, "other", Call(truth.function, arguments), note="expected results")
         except FAULTS as fault:
             notes.append(f"{request.reference_label} refused these arguments ({type(fault).__name__}: {fault})")
     verdict = None
@@ -483,27 +455,27 @@ def _prepared_function(request: Request, deadline: float) -> _Prepared:
                 notes.append(_failure(rival, fault))
                 continue
             if check is not None and check.ok:  # nobody wrote one that disagrees
-                add(rival.label, rival.kind, _Form(rival.function, arguments), check)
+                add(rival.label, rival.kind, Call(rival.function, arguments), check)
         verdict = _verdict(request, deadline, truth, arguments, accepted.outcome)
-    add("compiled function", "compiled", _Form(request.function, arguments), verdict)
+    add("compiled function", "compiled", Call(request.function, arguments), verdict)
     if spoils:
         notes.append("it changes its arguments; every call had fresh ones")
     words = map(_argument_word, itertools.chain(request.parameters, itertools.repeat("")), arguments)
     return _Prepared(entries, notes, arguments, elements, ", ".join(words))
 
 
-def _restoring(form: _Form) -> Call:
-    """A call on fresh arguments."""
-    own = expectation.fresh(form.arguments)
+def _restoring(call: Call) -> Call:
+    """The same on fresh arguments."""
+    own = expectation.fresh(call.arguments)
 
     @contextmanager
     def restored() -> Iterator[None]:
-        for here, before in zip(own, form.arguments, strict=True):
+        for here, before in zip(own, call.arguments, strict=True):
             if isinstance(here, np.ndarray):
                 here[...] = before
         yield
 
-    return Call(form.function, own, restored, spoils=True)
+    return Call(call.function, own, restored, spoils=True)
 
 
 def _argument_word(parameter: str, argument: Any) -> str:
@@ -511,19 +483,18 @@ def _argument_word(parameter: str, argument: Any) -> str:
     if not isinstance(argument, np.ndarray):
         return f"{parameter}={argument!r}" if parameter else repr(argument)
     shape = f"[{', '.join(map(str, argument.shape))}]" if argument.ndim != 1 else ""
-    return f"{parameter}: {argument.dtype}{shape}" if parameter else f"{argument.dtype}{shape}"
+    return f"{parameter}{': ' * bool(parameter)}{argument.dtype}{shape}"
 
 
 def _verdict(
-    request: Request, deadline: float, truth: tuple[_Form, Outcome], arguments: tuple[Any, ...], result: Outcome
+    request: Request, deadline: float, truth: _Form, arguments: tuple[Any, ...], result: Outcome
 ) -> Agreement | None:
     """What another function did with ``arguments`` against what a form did."""
-    form, expected = truth
     return expectation.judge_outcomes(
-        expected,
+        truth.outcome,
         result,
-        before=(form.arguments, arguments),
-        again=form.function,
+        before=(truth.arguments, arguments),
+        again=truth.function,
         patience=lambda: request.clock() < deadline,
     )
 
@@ -531,21 +502,19 @@ def _verdict(
 def _accepted(request: Request, deadline: float) -> _Accepted:
     """The first arguments on which everybody agrees; else the first that were accepted."""
     any_type = any(sample.startswith("O") for sample in request.samples)
-    refusals: list[str] = []
-    first: _Accepted | None = None
+    refusals: list[ComparisonError] = []
+    accepted: list[_Accepted] = []
     for kind in KINDS if any_type else KINDS[:1]:
         try:
-            accepted = _accepted_of(request, deadline, kind)
-        except _RefusedError as fault:
-            refusals.append(str(fault))
+            accepted.append(_accepted_of(request, deadline, kind))
+        except ComparisonError as fault:
+            refusals.append(fault)
             continue
-        if accepted.ok:
-            return accepted
-        first = first or accepted
-    if first is None:
-        who = "every sample array was" if any_type else "its sample arguments were"
-        raise ComparisonError(f"{who} {refusals[0]}")
-    return first
+        if accepted[-1].ok:
+            return accepted[-1]
+    if not accepted:
+        raise refusals[0]
+    return accepted[0]
 
 
 def _accepted_of(request: Request, deadline: float, kind: str) -> _Accepted:
@@ -564,31 +533,20 @@ def _accepted_of(request: Request, deadline: float, kind: str) -> _Accepted:
 
 def _affordable_along(request: Request, function: Callable[..., Any], dimensions: int, kind: str) -> int:
     """Numbers along each axis, a round one, with which a call of the slowest form keeps to its share."""
-    limit, along, taken, before = FORM_PASS * request.budget, SMALL, 0.0, 0.0
-
-    def seconds(along: int) -> float:
-        arguments = sample_arguments(request.samples, along=along, kind=kind)
-        return once(Call(function, arguments), clock=request.clock)[0]
-
-    def too_long(growth: float) -> bool:
+    limit, along, before, taken = FORM_PASS * request.budget, SMALL, math.inf, 0.0
+    for further in sizes_of(f"{SMALL}:{MOST}")[1:]:
         # Where time grew by more than the elements did, the function is not linear; short times say nothing.
-        return taken > limit / 100 and taken * max(growth, taken / before if before else 0.0) > limit
-
-    try:
-        for further in _LADDER:
-            growth = (further / along) ** dimensions
-            if further**dimensions > MOST:
-                break
-            if too_long(growth):
-                taken = min(taken, seconds(along))  # it may have been interrupted
-                if too_long(growth):
-                    break
-            before, taken = taken, seconds(further)
-            if taken > limit:
-                break
-            along = further
-    except FAULTS:
-        return along  # it takes no more
+        growth = max((further / along) ** dimensions, taken / before)
+        if further**dimensions > MOST or (taken > limit / 100 and taken * growth > limit):
+            break
+        try:
+            arguments = sample_arguments(request.samples, along=further, kind=kind)
+            before, taken = taken or math.inf, once(Call(function, arguments), clock=request.clock)[0]
+        except FAULTS:
+            break  # it takes no more
+        if taken > limit:
+            break
+        along = further
     return along
 
 
@@ -597,25 +555,24 @@ def _verified(request: Request, deadline: float, arguments: tuple[Any, ...]) -> 
     result: Outcome | None = None
     first: _Accepted | None = None
     refusal: Exception | None = None
-    for form in _forms(request, arguments):
+    for function, own, note in _forms(request, arguments):
         try:
             if request.unwrapped and result is None:
-                guarded = [a.view(expectation.Guarded) if isinstance(a, np.ndarray) else a for a in form.arguments]
-                expectation.outcome(form.function, guarded)
-            expected = expectation.outcome(form.function, form.arguments)
+                guarded = [a.view(expectation.Guarded) if isinstance(a, np.ndarray) else a for a in own]
+                expectation.outcome(function, guarded)
+            form = _Form(function, own, expectation.outcome(function, own), note)
         except FAULTS as fault:
             refusal = refusal or fault
             continue
         result = result or _compiled_outcome(request, arguments)
-        verdict = _verdict(request, deadline, (form, expected), arguments, result)
-        accepted = _Accepted(arguments, result, form, expected, verdict)
+        accepted = _Accepted(arguments, result, form, _verdict(request, deadline, form, arguments, result))
         if accepted.ok:
             return accepted
         first = first or accepted
     if first is not None:
         return first
     if refusal is not None:
-        raise _RefusedError(refusal, by=" by its Python form")
+        raise _refused(refusal, " by its Python form")
     return _Accepted(arguments, _compiled_outcome(request, arguments))
 
 
@@ -623,19 +580,23 @@ def _compiled_outcome(request: Request, arguments: tuple[Any, ...]) -> Outcome:
     try:
         return expectation.outcome(request.function, arguments)
     except FAULTS as fault:
-        raise _RefusedError(fault) from fault
+        raise _refused(fault) from fault
 
 
-def _forms(request: Request, arguments: tuple[Any, ...]) -> Iterator[_Form]:
-    """Ways to compute what is expected, the plainest first."""
+def _refused(fault: Exception, by: str = "") -> ComparisonError:
+    return ComparisonError(f"its sample arguments were refused{by} ({type(fault).__name__}: {fault})")
+
+
+def _forms(request: Request, arguments: tuple[Any, ...]) -> Iterator[tuple[Callable[..., Any], tuple[Any, ...], str]]:
+    """Ways to compute what is expected, the plainest first: function, arguments, note."""
     if request.python is not None:
-        yield _Form(request.python, arguments)
+        yield request.python, arguments, ""
         wide = tuple(map(_widened, arguments))
         if any(a is not b for a, b in zip(arguments, wide, strict=True)):
             # Elements of narrow arrays keep their type in Python's sums, which C's variables do not.
-            yield _Form(request.python, wide, "on arrays widened to 64 bits")
+            yield request.python, wide, "on arrays widened to 64 bits"
     if request.checked is not None:
-        yield _Form(request.checked, arguments, _C_RULES if request.python else "")
+        yield request.checked, arguments, _C_RULES if request.python else ""
 
 
 def _widened(argument: Any) -> Any:

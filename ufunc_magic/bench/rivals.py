@@ -6,18 +6,18 @@ All are made from the Python form of the function.  One that cannot be made is n
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..model import TYPES, CellFunction, ComparisonError, UfuncMagicError
+from ..model import RECORD, TYPES, CellFunction, Comfort, ComparisonError, UfuncMagicError
 from ..python_form import cython_text, namespace, numexpr_text
 from ..render import installed
 from .candidates import Candidate, numexpr_function
 from .expectation import FAULTS
-from .rounds import CLOCK, Clock
+from .rounds import CLOCK
 
 RIVALS = ("numpy", "numba", "numexpr", "cython", "vectorize")
 
@@ -61,7 +61,7 @@ def _run(code: CellFunction, text: str, kind: Any) -> Callable[..., Any]:
     return function
 
 
-def chosen(words: str | Sequence[str]) -> tuple[str, ...]:
+def chosen(words: str) -> tuple[str, ...]:
     """The rivals that ``--vs`` names.
 
     Raises
@@ -69,7 +69,7 @@ def chosen(words: str | Sequence[str]) -> tuple[str, ...]:
     ComparisonError
         For a name that is none of `RIVALS`.
     """
-    names = tuple(word.strip() for word in (words.split(",") if isinstance(words, str) else words) if word.strip())
+    names = tuple(word.strip() for word in words.split(",") if word.strip())
     for name in names:
         if name not in RIVALS:
             raise ComparisonError(f"{name!r} is nothing to compare with.", remedy=f"Give some of {','.join(RIVALS)}.")
@@ -77,39 +77,39 @@ def chosen(words: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def rivals(
-    code: CellFunction, words: str | Sequence[str], *, compile_cython: CompileCython | None = None, clock: Clock = CLOCK
+    code: CellFunction, words: str, *, compile_cython: CompileCython | None = None
 ) -> tuple[tuple[Candidate, ...], tuple[str, ...]]:
     """Make the rivals of one element-wise function.
 
     Parameters
     ----------
     code : CellFunction
-    words : str or sequence of str
+    words : str
         ``"numpy,numba"``.
     compile_cython : callable
         Compiles Cython; without it there is no such rival.
-    clock : callable
-        For the compile times.
 
     Returns
     -------
     tuple of Candidate, tuple of str
         Those that could be made, and a note for each of the others.
     """
-    candidates, notes = [], []
+    candidates: list[Candidate] = []
+    notes: list[str] = []
     for name in chosen(words):
         try:
             if not code.python:
                 raise _Missing("the function has no Python form")
             if code.core:
                 raise _Missing("the function works on arrays")
-            candidates.append(_rival(name, code, compile_cython, clock))
+            with Comfort(name, notes, passing=_Missing):
+                candidates.append(_rival(name, code, compile_cython))
         except _Missing as reason:
             notes.append(f"{name} left out: {reason}")
     return tuple(candidates), tuple(notes)
 
 
-def _rival(name: str, code: CellFunction, compile_cython: CompileCython | None, clock: Clock) -> Candidate:
+def _rival(name: str, code: CellFunction, compile_cython: CompileCython | None) -> Candidate:
     match name:
         case "numpy":
             if not code.vector:
@@ -119,17 +119,17 @@ def _rival(name: str, code: CellFunction, compile_cython: CompileCython | None, 
             python = _run(code, code.python, "timing")
             return Candidate("np.vectorize", np.vectorize(python, otypes=list(_letters(code)[code.nin :])))
         case "numba":
-            return _numba(code, clock)
+            return _numba(code)
         case "numexpr":
-            return _numexpr(code, clock)
-    return _cython(code, compile_cython, clock)
+            return _numexpr(code)
+    return _cython(code, compile_cython)
 
 
 def _letters(code: CellFunction) -> str:
-    return "".join(TYPES[number].char for number in code.timed)
+    return "".join("V" if number == RECORD else TYPES[number].char for number in code.timed)
 
 
-def _numba(code: CellFunction, clock: Clock) -> Candidate:
+def _numba(code: CellFunction) -> Candidate:
     numba = installed("numba")
     if numba is None:
         raise _Missing("Numba is not installed (pip install numba)")
@@ -146,15 +146,15 @@ def _numba(code: CellFunction, clock: Clock) -> Candidate:
     for name in names.keys() - known - {code.python_name}:
         if callable(names[name]):
             names[name] = numba.njit(error_model="numpy")(names[name])
-    start = clock()
+    start = CLOCK()
     try:
         function = numba.vectorize([kinds[-1](*kinds[:-1])])(main)
     except (numba.core.errors.NumbaError, *FAULTS) as fault:
         raise _Missing(f"Numba cannot compile it ({_first_line(fault)})") from fault
-    return Candidate("numba.vectorize", function, compile_seconds=clock() - start)
+    return Candidate("numba.vectorize", function, compile_seconds=CLOCK() - start)
 
 
-def _numexpr(code: CellFunction, clock: Clock) -> Candidate:
+def _numexpr(code: CellFunction) -> Candidate:
     if installed("numexpr") is None:
         raise _Missing("numexpr is not installed (pip install numexpr)")
     text = numexpr_text(ast.parse(code.vector), name=code.python_name) if code.vector and code.nout == 1 else None
@@ -163,21 +163,21 @@ def _numexpr(code: CellFunction, clock: Clock) -> Candidate:
     expression, order = text
     function = numexpr_function(expression, order=order)
     few = [np.ones(2, letter) for letter in _letters(code)[: code.nin]]
-    start = clock()
+    start = CLOCK()
     try:
         function(*few)
     except (NotImplementedError, *FAULTS) as fault:
         raise _Missing(f"numexpr cannot compile it ({_first_line(fault)})") from fault
-    return Candidate("numexpr", function, compile_seconds=clock() - start)
+    return Candidate("numexpr", function, compile_seconds=CLOCK() - start)
 
 
-def _cython(code: CellFunction, compile_cython: CompileCython | None, clock: Clock) -> Candidate:
+def _cython(code: CellFunction, compile_cython: CompileCython | None) -> Candidate:
     if compile_cython is None or installed("Cython") is None:
         raise _Missing("Cython is not installed (pip install cython)")
     text = cython_text(ast.parse(code.python), name=code.python_name, letters=_letters(code), nin=code.nin)
     if text is None:
         raise _Missing("the function cannot be written as typed Cython")
-    start = clock()
+    start = CLOCK()
     try:
         build = compile_cython(text)
         function = build[code.python_name]
@@ -185,7 +185,7 @@ def _cython(code: CellFunction, compile_cython: CompileCython | None, clock: Clo
         raise _Missing(f"Cython cannot compile it ({_first_line(fault)})") from fault
     if getattr(build, "cached", False):
         return Candidate("Cython ufunc", function, note="compiled earlier")
-    return Candidate("Cython ufunc", function, compile_seconds=clock() - start)
+    return Candidate("Cython ufunc", function, compile_seconds=CLOCK() - start)
 
 
 def _first_line(fault: BaseException) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model import TYPES, ComparisonError
+from ..model import ComparisonError
 from .agreement import outputs
 
 #: Size of a core dimension that only has a name.
@@ -25,7 +25,7 @@ CORE_SIZE = 16
 
 #: Elements a candidate interval is tried on, and distinct elements that are screened one by one.
 PROBES = 200
-POOL = 1 << 14
+POOL = 1 << 11
 
 #: Share of elements that the screen may hold back (a zero divisor among 201 integers) at no disadvantage.
 TOLERATED = 0.05
@@ -60,14 +60,13 @@ Interval = tuple[float, float]
 Arrays = tuple[NDArray[Any], ...]
 
 
-def dtypes(types: str | Sequence[int]) -> tuple[np.dtype[Any], ...]:
-    """Types of the inputs: ``"dd->d"``, ``"dd"`` and ``(12, 12)`` are all two doubles."""
-    chars = types.partition("->")[0] if isinstance(types, str) else [TYPES[number].char for number in types]
-    return tuple(np.dtype(char) for char in chars)
+def _kinds(types: str) -> list[np.dtype[Any]]:
+    """Types of the inputs of ``"dd->d"``."""
+    return [np.dtype(char) for char in types.partition("->")[0]]
 
 
 def sample_inputs(
-    types: str | Sequence[int],
+    types: str,
     *,
     size: int,
     probe: Callable[..., Any] | None = None,
@@ -83,8 +82,8 @@ def sample_inputs(
 
     Parameters
     ----------
-    types : str or sequence of int
-        ``"dd->d"`` or NumPy type numbers of the inputs.
+    types : str
+        ``"dd->d"``.
     size : int
         Elements, the length of the first axis.
     probe : callable
@@ -110,15 +109,14 @@ def sample_inputs(
     tuple of ndarray
         C-contiguous, of shape ``(size, *core)``.
     """
-    kinds = dtypes(types)
+    kinds = _kinds(types)
     shapes = [tuple(n if isinstance(n, int) else CORE_SIZE for n in core) for core in (*cores, *[()] * len(kinds))]
     candidates = [_candidates(kind, cautious=cautious, screened=screen is not None) for kind in kinds]
 
     def draw(intervals: Sequence[Interval], length: int) -> Arrays:
         rng = np.random.default_rng(seed)
-        limit = max(1 << 15, (1 << 20) // max(1, len(kinds)))
         operands = zip(kinds, shapes, intervals, strict=False)
-        return tuple(_draw(rng, kind, (length, *shape), interval, limit) for kind, shape, interval in operands)
+        return tuple(_draw(rng, kind, (length, *shape), interval) for kind, shape, interval in operands)
 
     chosen = tuple(options[0] for options in candidates)
     if probe is not None and kinds:
@@ -170,16 +168,15 @@ def sample_arguments(samples: Sequence[str], *, along: int, kind: str) -> tuple[
     return tuple(arguments)
 
 
-def edge_inputs(types: str | Sequence[int]) -> Arrays:
+def edge_inputs(types: str) -> Arrays:
     """Zeros, units, infinities and NaN in all combinations, at most 256 of them; for scalar inputs only."""
-    values = [_EDGE[kind.kind] for kind in dtypes(types)]
+    kinds = _kinds(types)
+    values = [_EDGE[kind.kind] for kind in kinds]
     rows = list(itertools.islice(itertools.product(*values), 20_000))
     if len(rows) > _EDGES:
         rng = np.random.default_rng(0)
         rows = [tuple(column[int(rng.integers(len(column)))] for column in values) for _ in range(_EDGES)]
-    return tuple(
-        np.array(column, dtype=kind) for column, kind in zip(zip(*rows, strict=True), dtypes(types), strict=True)
-    )
+    return tuple(np.array(column, dtype=kind) for column, kind in zip(zip(*rows, strict=True), kinds, strict=True))
 
 
 def _candidates(kind: np.dtype[Any], *, cautious: bool, screened: bool) -> Sequence[Interval]:
@@ -243,22 +240,16 @@ def _score(
     return bad + (lost if lost > TOLERATED else 0.0), same
 
 
-def _draw(
-    rng: np.random.Generator, kind: np.dtype[Any], shape: tuple[int, ...], interval: Interval, limit: int
-) -> NDArray[Any]:
-    """``shape`` numbers, the first ``limit`` of them distinct draws that then repeat: drawing costs time."""
-    total = math.prod(shape)
+def _draw(rng: np.random.Generator, kind: np.dtype[Any], shape: tuple[int, ...], interval: Interval) -> NDArray[Any]:
     low, high = interval
-    drawn = min(total, limit)
     match kind.kind:
         case "b" | "i" | "u":
-            values = rng.integers(int(low), int(high), size=drawn, endpoint=True).astype(kind)
+            return rng.integers(int(low), int(high), size=shape, endpoint=True).astype(kind)
         case "c":
-            parts = rng.uniform(low, high, size=(2, drawn))
-            values = (parts[0] + 1j * parts[1]).astype(kind)
+            real, imaginary = rng.uniform(low, high, size=(2, *shape))
+            return np.asarray(real + 1j * imaginary, kind)
         case _:
-            values = rng.uniform(low, high, size=drawn).astype(kind)
-    return np.resize(values, shape) if drawn < total else values.reshape(shape)
+            return rng.uniform(low, high, size=shape).astype(kind)
 
 
 # -- sizes
@@ -332,16 +323,7 @@ def _resized(array: np.ndarray[Any, Any], size: int) -> np.ndarray[Any, Any]:
 
 def work_size(args: Sequence[Any]) -> int:
     """Elements of the largest argument."""
-    return max(map(_elements, args), default=1)
-
-
-def _elements(arg: Any) -> int:
-    try:
-        return int(np.size(arg))
-    except ValueError as fault:
-        raise ComparisonError(
-            f"The argument {arg!r:.60} has rows of various lengths.", remedy="Give an array, or a number."
-        ) from fault
+    return max(map(np.size, args), default=1)
 
 
 def moved_bytes(args: Sequence[Any], results: Any) -> int:

@@ -3,8 +3,7 @@
 In come a cell's text and the `Signature` of each function; out comes one translation unit with its loops.
 
 ``unit`` writes the whole unit, and reads the loops' types back from what the compiler made of it; ``loops`` writes one
-loop; ``loop_types`` spells the types of its operands; ``cpu_clones`` decides which loops get clones for AVX2 and
-AVX-512.
+loop; ``loop_types`` spells the types of its operands, ``record_layout`` those of structures.
 What no cell changes (strides, blocks, threads, floating-point flags, interrupts) is ``templates/driver.c``.
 """
 
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
         instances as instances,
         prefix_of as prefix_of,
         reached as reached,
+        read_records as read_records,
         read_types as read_types,
         translate as translate,
         types_wanted as types_wanted,
@@ -45,8 +45,8 @@ else:
             "loop_types": "INSTRUCTIONS Instance callee cplus_type type_numbers type_text",
             "loops": "template",
             "unit": (
-                "Translation append c_string copy driver in_terms_of_t instances prefix_of reached read_types "
-                "translate types_wanted"
+                "Translation append c_string copy driver in_terms_of_t instances prefix_of reached read_records "
+                "read_types translate types_wanted"
             ),
         },
     )

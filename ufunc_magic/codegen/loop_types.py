@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ..model import NumberType, Operand, Signature
+from ..model import RECORD, NumberType, Operand, Signature
+from . import record_layout
 
 #: What a processor has an instruction for, so that a function that calls nothing else calls nothing.
 INSTRUCTIONS = frozenset("sqrt fabs copysign sqrtf fabsf copysignf".split())
@@ -102,6 +103,8 @@ def callee(instance: Instance) -> str:
 
 
 def type_numbers(k: int, instance: Instance) -> list[str]:
-    """Constant expressions for NumPy's type numbers of the operands of loop ``k``."""
-    inputs, outputs = values(k, instance.signature)
-    return [f"__UFM_TYPE({v.t})" for v in (*inputs, *outputs)]
+    """Constant expressions for what `read_types` is to know of loop ``k``: NumPy's type numbers, and what is in
+    structures."""
+    both = [v for values_ in values(k, instance.signature) for v in values_]
+    numbers = [str(RECORD) if v.operand.record else f"__UFM_TYPE({v.t})" for v in both]
+    return numbers + [byte for v in both if v.operand.record for byte in record_layout.numbers(v.t, v.operand.record)]

@@ -7,8 +7,8 @@ from functools import cache
 from importlib.resources import files
 from string import Template
 
-from ..model import Operand, Options, Signature, SignatureError
-from .cpu_clones import clone_words
+from ..model import Options, Signature, SignatureError, core_size_text
+from . import record_layout
 from .loop_types import Instance, Value, callee, values
 
 #: Up to here a function costs less than copying its operands: strided arrays are computed where they are.
@@ -19,6 +19,10 @@ _MOST_CORE_DIMENSIONS = 64
 
 #: Up to here a call takes about as long as what is called.
 _LEAF_NODES = 100
+
+#: Below this many syntax nodes a function is inlined into its kernel, callees and all; above, three
+#: clones of it would cost more compile time than they save.  Without a loop in it, it may become SIMD code.
+_INLINE_NODES, _INLINE_STRAIGHT_NODES = 1500, 5000
 
 
 def loop_text(k: int, instance: Instance, *, offset: int, options: Options, simd: Sequence[str], judge: int) -> str:
@@ -45,13 +49,26 @@ def loop_text(k: int, instance: Instance, *, offset: int, options: Options, simd
         "nin": str(signature.nin),
         "nout": str(signature.nout),
         "judge": str(judge),
-        **clone_words(instance),
+        **_clone_words(instance),
         "try": "try {" if options.cplus else "",
         "catch": _CATCH if options.cplus else "",
     }
     if signature.core:
         return _generalized(instance, inputs, outputs, words)
     return _elementwise(instance, inputs, outputs, words, simd)
+
+
+def _clone_words(instance: Instance) -> dict[str, str]:
+    """The attributes by which a kernel is compiled once for each level of the CPU (AVX2, AVX-512), callees and all.
+
+    Which levels there are says ``__UFM_CLONES`` in ``templates/support.h``; the system's loader picks one by the CPU it
+    runs on.  Units that are compiled with ``__UFM_ONE_TARGET`` have one target and no clones.
+    """
+    function = instance.signature.function
+    small = function.size <= (_INLINE_NODES if instance.loops else _INLINE_STRAIGHT_NODES) and not function.recursive
+    return {
+        word: f"__UFM_{word.upper()}" if small else "" for word in ("clones", "clones_fma", "flatten", "flatten_body")
+    }
 
 
 _CATCH = (
@@ -66,23 +83,13 @@ def _call(instance: Instance, arguments: dict[int, str], *, checked: bool = Fals
     if (checked and instance.checked) or instance.fails:
         ordered.append("&__ufm_fault")
     call = f"{(checked and instance.checked) or callee(instance)}({', '.join(ordered)})"
-    if instance.signature.status:
-        return _with_status(instance, call, checked=checked)
+    name = instance.signature.function.name
+    if instance.signature.status:  # the result is no operand but says, if it is not 0, that the function failed
+        failed = f'if (int __ufm_status = {call}) {{ __ufm_fail_with("{name}", __ufm_status); return 1; }}'
+        return failed if checked else f"__ufm_fault = {call} != 0;"
     returned = next((n for n, o in enumerate(instance.signature.outputs) if o.index < 0), None)
     call = f"{call};" if returned is None else f"__ufm_r{returned} = {call};"
     return f"{call} if (__ufm_fault) return 1;" if checked else call
-
-
-def _with_status(instance: Instance, call: str, *, checked: bool) -> str:
-    """A call whose result is no operand but says, if it is not 0, that the function failed."""
-    if not checked:
-        return f"__ufm_fault = {call} != 0;"
-    name = instance.signature.function.name
-    return f'if (int __ufm_status = {call}) {{ __ufm_fail_with("{name}", __ufm_status); return 1; }}'
-
-
-def _by_address(operand: Operand, expression: str) -> str:
-    return f"&{expression}" if operand.pointer else expression
 
 
 def _source(value: Value, inputs: list[Value]) -> Value | None:
@@ -99,7 +106,8 @@ def _elementwise(
     both = (*inputs, *outputs)
     # SIMD math differs from scalar libm in the last bit.  A value must not depend on its place in the
     # array, so the tail goes through a whole vector, too - where computing a copy more has no effect.
-    padded = function.pure and not function.loops and any(f in simd for f in instance.calls)
+    records = instance.signature.has_records
+    padded = function.pure and not records and not function.loops and any(f in simd for f in instance.calls)
     # 16 elements of four bytes and more fill whole vectors of every width; narrow ones take 64.
     pad = "(" + " && ".join(f"sizeof({v.t}) >= 4" for v in both) + " ? 16 : 64)" if padded else "1"
 
@@ -112,13 +120,13 @@ def _elementwise(
         ]
         for v in outputs:
             source = _source(v, inputs)
-            lines.append(f"{v.t} __ufm_r{v.output} = {element.format(n=source.n) if source else f'__UFM_ZERO({v.t})'};")
+            lines.append(f"{v.t} __ufm_r{v.output} = {element.format(n=source.n) if source else _zero(v)};")
         return " ".join(lines)
 
     def call(element: str, *, checked: bool = False) -> str:
         arguments = {v.operand.index: element.format(n=v.n) for v in inputs if not v.operand.pointer}
         arguments |= {v.operand.index: f"&__ufm_c{v.n}" for v in inputs if v.operand.pointer}
-        arguments |= {v.operand.index: _by_address(v.operand, f"__ufm_r{v.output}") for v in outputs}
+        arguments |= {v.operand.index: "&" * v.operand.pointer + f"__ufm_r{v.output}" for v in outputs}
         return _call(instance, arguments, checked=checked)
 
     parameters = [f"const {v.t} *__restrict __ufm_i{v.n}" for v in inputs]
@@ -126,14 +134,18 @@ def _elementwise(
     # In variables: what is stored might, for all C knows, be one of the pointers.
     place = "__ufm_q{n} + __ufm_j * __ufm_d{n}"
     checked = _is_checked(instance)
-    direct = pad == "1" and not checked and not instance.loops and function.size <= _DIRECT_NODES
+    direct = (
+        pad == "1"
+        and not checked
+        and not instance.signature.has_records
+        and not instance.loops
+        and function.size <= _DIRECT_NODES
+    )
     loads = [f"const {v.t} __ufm_v{v.n} = *(const {v.t} *)({place.format(n=v.n)});" for v in inputs]
     stores = [f"*({v.t} *)({place.format(n=v.n)}) = __ufm_r{v.output};" for v in outputs]
-    places = [
-        f"__ufm_char *__ufm_q{v.n} = __ufm_p[{v.n}]; const __ufm_intp __ufm_d{v.n} = __ufm_s[{v.n}];" for v in both
-    ]
+    place_of = "__ufm_char *__ufm_q{n} = __ufm_p[{n}]; const __ufm_intp __ufm_d{n} = __ufm_s[{n}];"
     shared = {
-        "places": " ".join(places),
+        "places": " ".join(place_of.format(n=v.n) for v in both),
         "loads": " ".join(loads),
         "stores": " ".join(stores),
         "sequence_locals": locals_("__ufm_v{n}"),
@@ -141,27 +153,32 @@ def _elementwise(
     }
     # Elements of one array may go through either, so it must round as the kernel does.
     strided = _fill("strided.c", **words, **shared) if direct else ""
-    kernel = (
-        ""
-        if instance.python
-        else _fill(
-            "kernel.c",
-            **words,
-            **_faults(instance),
-            kernel_parameters="".join(", " + p for p in parameters),
-            kernel_arguments="".join(f", ({v.t} *)__ufm_p[{v.n}]" for v in both),
-            round_down=f"__ufm_m &= -(__ufm_intp){pad};" if padded else "",
-            kernel_locals=locals_("__ufm_i{n}[__ufm_j]"),
-            kernel_call=call("__ufm_i{n}[__ufm_j]"),
-            kernel_stores=" ".join(f"__ufm_o{v.n}[__ufm_j] = __ufm_r{v.output};" for v in outputs),
-        )
+    kernel = _fill(
+        "kernel.c",
+        **words,
+        **(_ONE_BY_ONE if records else _faults(instance)),
+        kernel_parameters="".join(", " + p for p in parameters),
+        kernel_arguments="".join(f", ({v.t} *)__ufm_p[{v.n}]" for v in both),
+        round_down=f"__ufm_m &= -(__ufm_intp){pad};" if padded else "",
+        kernel_locals=locals_("__ufm_i{n}[__ufm_j]"),
+        kernel_call=call("__ufm_i{n}[__ufm_j]"),
+        kernel_stores=" ".join(f"__ufm_o{v.n}[__ufm_j] = __ufm_r{v.output};" for v in outputs),
     )
+    if records:
+        leaves = [leaf for v in both for leaf in record_layout.leaves(v.n, v.t, v.operand.record)]
+        return _fill(
+            "record_loop.c",
+            **words,
+            kernel_text=kernel,
+            items=", ".join(f"{{sizeof({v.t}), __alignof__({v.t})}}" for v in both),
+            leaves=", ".join(leaves),
+        )
     return _fill(
         "elementwise.c",
         **words,
         **shared,
-        kernel_text=kernel,
-        kernel=f"__ufm_kernel_{words['k']}" if kernel else "0",
+        kernel_text="" if instance.python else kernel,
+        kernel="0" if instance.python else f"__ufm_kernel_{words['k']}",
         strided_text=strided,
         strided=f"__ufm_strided_{words['k']}" if strided else "0",
         python="1" if checked else "0",
@@ -175,9 +192,14 @@ def _elementwise(
     )
 
 
+def _zero(v: Value) -> str:
+    return f"__UFM_ZERO_RECORD({v.t})" if v.operand.record else f"__UFM_ZERO({v.t})"
+
+
 def has_scalar(instance: Instance) -> bool:
     """Whether the function has a form for callers in C: one element, no Python, nothing that it could raise."""
-    return not (instance.signature.core or instance.python or instance.fails)
+    signature = instance.signature
+    return not (signature.core or signature.has_records or instance.python or instance.fails)
 
 
 def is_leaf(instance: Instance) -> bool:
@@ -220,6 +242,11 @@ def _faults(instance: Instance) -> dict[str, str]:
     if not (instance.fails or instance.signature.status):
         return {"fault": "", "kernel_fault": ""}
     return {"fault": "int __ufm_fault = 0;", "kernel_fault": "__ufm_failed |= __ufm_fault;"}
+
+
+#: Vectors of a loop over structures may round unlike its last elements (a*b - c*d with FMA): an element is computed the
+#: same way wherever it stands.
+_ONE_BY_ONE = {"fault": '__asm__ volatile("");', "kernel_fault": ""}
 
 
 def _reduce(instance: Instance, inputs: list[Value], outputs: list[Value], *, cplus: bool) -> str:
@@ -282,30 +309,46 @@ def _generalized(instance: Instance, inputs: list[Value], outputs: list[Value], 
         arguments[index] = f"__ufm_dims[{place[dim]}]"
     sources = [_source(v, inputs) for v in outputs]
     local, stored = " ".join(locals_), " ".join(stores)
-    item = (
-        ""
-        if instance.python
-        else _fill("item.c", **words, **_faults(instance), locals=local, call=_call(instance, arguments), stores=stored)
-    )
-    checked = (
-        ""
-        if not _is_checked(instance)
-        else _fill(
-            "checked.c", k=words["k"], locals=local, call=_call(instance, arguments, checked=True), stores=stored
-        )
-    )
+    call, checked_call = (_call(instance, arguments, checked=checked) for checked in (False, True))
+    item = _fill("item.c", **words, **_faults(instance), locals=local, call=call, stores=stored)
+    checked = _fill("checked.c", k=words["k"], locals=local, call=checked_call, stores=stored)
+    has_item, has_checked = not instance.python, _is_checked(instance)
     return _fill(
         "generalized.c",
         **words,
         core=signature.core,
-        item_text=item,
-        checked_text=checked,
-        kernel=f"__ufm_item_{words['k']}" if item else "0",
-        checked=f"__ufm_checked_{words['k']}" if checked else "0",
+        item_text=item if has_item else "",
+        checked_text=checked if has_checked else "",
+        sizes_text=_sizes(signature.name, dims, k=words["k"]),
+        kernel=f"__ufm_item_{words['k']}" if has_item else "0",
+        checked=f"__ufm_checked_{words['k']}" if has_checked else "0",
         cores=", ".join(str(n) for v in both for n in (*(place[d] for d in v.operand.core), -1)),
         copied=", ".join(_copied(v, signature) for v in both),
         **{"from": ", ".join(str(source.n) if source else "-1" for source in sources)},
     )
+
+
+def has_sizes(instance: Instance) -> bool:
+    """Whether an output has a core dimension that is computed of others, as in ``(n),(m)->(n+m-1)``."""
+    return any(_is_computed(d) for output in instance.signature.outputs for d in output.core)
+
+
+def _is_computed(dimension: int | str) -> bool:
+    return isinstance(dimension, str) and not dimension.isidentifier()
+
+
+def _sizes(name: str, dims: Sequence[int | str], *, k: str) -> str:
+    """What NumPy asks for the sizes of computed core dimensions (``PyUFunc_ProcessCoreDimsFunc``)."""
+    sizes = {d: f"__ufm_d[{n}]" for n, d in enumerate(dims) if isinstance(d, str) and not _is_computed(d)}
+    lines = []
+    for n, d in enumerate(dims):
+        if not isinstance(d, str) or d in sizes:
+            continue
+        lines.append(f'if (__ufm_set_size(&__ufm_d[{n}], {core_size_text(d, sizes)}, "{name}: {d}")) return -1;')
+    if not lines:
+        return ""
+    head = f"static int __ufm_sizes_{k}(void *__ufm_u, __ufm_intp *__ufm_d)"
+    return f"{head} {{ (void)__ufm_u; {' '.join(lines)} return 0; }}"
 
 
 def _copied(v: Value, signature: Signature) -> str:

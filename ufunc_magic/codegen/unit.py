@@ -15,8 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ..model import Function, NumberType, Options, Signature, SignatureError, Unit, number_type
+from . import record_layout
 from .loop_types import INSTRUCTIONS, Instance, type_numbers, type_text
-from .loops import has_scalar, is_leaf, loop_text, template
+from .loops import has_scalar, has_sizes, is_leaf, loop_text, template
 
 PREFIX = "__ufm_"
 _MARKER = b"\x7fufm-types:"
@@ -91,7 +92,6 @@ def translate(
     """
     cplus = options.cplus
     loops = instances(signatures, unit, options=options)
-    marker = _MARKER + hashlib.sha256("\0".join([cell, name, repr(options.key())]).encode()).digest()[:16]
     # Before the cell, whose macros would rewrite it.
     parts = [template("interface.h"), *_vector_math(simd), *filter(None, [before])]
     copies = dict.fromkeys((i.copy, i.type) for i in loops if i.copy)
@@ -102,8 +102,7 @@ def translate(
         parts += [f"#line 1 {c_string(name)}", cell]
     parts += ["", template("support.h"), template("types.hpp" if cplus else "types.h")]
     parts += [*_simd_declarations(simd, cplus=cplus), *filter(None, [after])]
-    parts += _loops(loops, marker, plain=plain, options=options, simd=simd, judge=judge)
-    return Translation("\n".join(parts) + "\n", loops, tuple(plain), marker, bool(options.parallel))
+    return _translation(parts, loops, [cell, name], plain=plain, options=options, simd=simd, judge=judge)
 
 
 def append(
@@ -132,30 +131,33 @@ def append(
         What makes the marker of the type table this unit's own.
     """
     cplus = options.cplus
-    marker = _MARKER + hashlib.sha256("\0".join([c, functions, seed, repr(options.key())]).encode()).digest()[:16]
     parts = [c, template("interface.h"), *_vector_math(simd), template("support.h")]
     parts += [template("types.hpp" if cplus else "types.h"), *_simd_declarations(simd, cplus=cplus), functions]
-    parts += _loops(instances, marker, plain=(), options=options, simd=simd, judge=judge)
-    return Translation("\n".join(parts) + "\n", tuple(instances), (), marker, bool(options.parallel))
+    return _translation(parts, instances, [c, functions, seed], plain=(), options=options, simd=simd, judge=judge)
 
 
-def _loops(
+def _translation(
+    parts: Sequence[str],
     instances: Sequence[Instance],
-    marker: bytes,
+    seed: Sequence[str],
     *,
     plain: Sequence[str],
     options: Options,
     simd: Sequence[str],
     judge: int,
-) -> list[str]:
-    """Types, loops and tables: what stands last in a unit."""
-    parts = [type_text(k, instance) for k, instance in enumerate(instances)]
-    parts.append(_type_table(instances, marker))
-    offset = len(marker)
+) -> Translation:
+    """The unit of these parts and of types, loops and tables; ``seed`` makes the marker its own."""
+    marker = _MARKER + hashlib.sha256("\0".join([*seed, repr(options.key())]).encode()).digest()[:16]
+    numbers = [*map(str, marker)]
+    types, loops = [], []
     for k, instance in enumerate(instances):
-        parts.append(loop_text(k, instance, offset=offset, options=options, simd=simd, judge=judge))
-        offset += instance.signature.nin + instance.signature.nout
-    return [*parts, _export(instances, plain)]
+        types.append(type_text(k, instance))
+        loops.append(loop_text(k, instance, offset=len(numbers), options=options, simd=simd, judge=judge))
+        numbers += type_numbers(k, instance)
+    # The loops' types, as the compiler knows them, behind a marker that is found in the object's bytes.
+    table = f"__attribute__((__used__)) static const __ufm_byte __ufm_types[] = {{{', '.join(numbers)}}};\n"
+    text = "\n".join([*parts, *types, table, *loops, _export(instances, plain)]) + "\n"
+    return Translation(text, tuple(instances), tuple(plain), marker, bool(options.parallel))
 
 
 def in_terms_of_t(unit: Unit) -> bool:
@@ -166,11 +168,25 @@ def in_terms_of_t(unit: Unit) -> bool:
 
 def driver() -> str:
     """The driver's translation unit, C; define UFM_PARALLEL for the threaded one."""
-    return template("driver.c").replace('#include "interface.h"', template("interface.h") + '#line 1 "driver.c"')
+    text = template("driver.c")
+    for name in ("interface.h", "containment.h"):
+        text = text.replace(f'#include "{name}"', f'#line 1 "{name}"\n{template(name)}\n#line 1 "driver.c"')
+    return text + "".join(f'#line 1 "{name}"\n{template(name)}' for name in ("records.c", "narrowing.c"))
 
 
 def read_types(code: bytes, translation: Translation) -> tuple[tuple[int, ...], ...]:
-    """NumPy type numbers of every loop's operands, read from the object's bytes.
+    """NumPy type numbers of every loop's operands, read from the object's bytes."""
+    return tuple(types for types, _ in _tables(code, translation))
+
+
+def read_records(code: bytes, translation: Translation) -> dict[str, tuple[str, ...]]:
+    """By name, what stands in `FunctionCode.records` of the functions that have structures."""
+    loops = zip(translation.instances, _tables(code, translation), strict=True)
+    return {i.signature.name: records for i, (_, records) in loops if any(records)}
+
+
+def _tables(code: bytes, translation: Translation) -> list[tuple[tuple[int, ...], tuple[str, ...]]]:
+    """Types and structures of every loop.
 
     Raises
     ------
@@ -183,10 +199,22 @@ def read_types(code: bytes, translation: Translation) -> tuple[tuple[int, ...], 
     at += len(translation.marker)
     loops = []
     for instance in translation.instances:
-        count = instance.signature.nin + instance.signature.nout
-        loops.append(tuple(code[at : at + count]))
-        at += count
-    return tuple(loops)
+        operands = (*instance.signature.inputs, *instance.signature.outputs)
+        types = tuple(code[at : at + len(operands)])
+        at += len(operands)
+        records = []
+        for operand in operands:
+            text = (
+                record_layout.description(
+                    code[at : at + record_layout.length(operand.record)], operand.record, operand.type
+                )
+                if operand.record
+                else ""
+            )
+            at += record_layout.length(operand.record) if operand.record else 0
+            records.append(text)
+        loops.append((types, tuple(records)))
+    return loops
 
 
 def instances(signatures: Sequence[Signature], unit: Unit, *, options: Options) -> tuple[Instance, ...]:
@@ -265,14 +293,6 @@ def _simd_declarations(names: Sequence[str], *, cplus: bool) -> list[str]:
     return lines
 
 
-def _type_table(instances: Sequence[Instance], marker: bytes) -> str:
-    """The loops' types, as the compiler knows them, behind a marker that is found in the object's bytes."""
-    numbers = list(map(str, marker))
-    for k, instance in enumerate(instances):
-        numbers += type_numbers(k, instance)
-    return f"__attribute__((__used__)) static const __ufm_byte __ufm_types[] = {{{', '.join(numbers)}}};\n"
-
-
 def _export(instances: Sequence[Instance], plain: Sequence[str]) -> str:
     loops = ", ".join(f"__ufm_loop_{k}" for k in range(len(instances))) or "0"
     functions = ", ".join(f"(void *){name}" for name in plain) or "0"
@@ -286,6 +306,16 @@ def _export(instances: Sequence[Instance], plain: Sequence[str]) -> str:
         table = "void *const __ufm_leaves[]"
         declared += f"#ifdef __UFM_LEAF\nextern __UFM_EXPORT {table};\n#endif\n"
         defined += f"\n#ifdef __UFM_LEAF\n{table} = {{{leaves}}};\n#endif"
+    if any(i.signature.has_records for i in instances):
+        entries = ", ".join(f"__ufm_record_{k}" if i.signature.has_records else "0" for k, i in enumerate(instances))
+        table = (
+            "int (*const __ufm_records[])(void *, __ufm_char *const *, const __ufm_intp *, const __ufm_intp *, void *)"
+        )
+        declared, defined = f"{declared}extern __UFM_EXPORT {table};\n", f"{defined}\n{table} = {{{entries}}};"
+    if any(map(has_sizes, instances)):
+        entries = ", ".join(f"__ufm_sizes_{k}" if has_sizes(i) else "0" for k, i in enumerate(instances))
+        table = "int (*const __ufm_sizes[])(void *, __ufm_intp *)"
+        declared, defined = f"{declared}extern __UFM_EXPORT {table};\n", f"{defined}\n{table} = {{{entries}}};"
     return f"__UFM_BEGIN_C\n{declared}__UFM_END_C\n{defined}"
 
 

@@ -8,11 +8,11 @@ say what the object code holds.
 
 ===================  ==================================================================================
 `frontend`           keys, and the flags of the compiler and the linker that options mean
-`cell_settings`      a cell of C, C++ or CUDA: read through the preprocessor where that is needed, compiled
+`cell_settings`      a cell of C, C++ or CUDA: preprocessed, compiled, and what to say where that fails
 `ufunc_comment`      the words of a ``// ufunc:`` comment
 `parameter_roles`    which parameter is an input, an output or a size: by the comment, or by what the body does
 `operands`           functions to ufunc signatures, and why a function stays plain
-`native`             flags by what a text uses, SIMD math, the driver's object, the described compiler
+`native`             flags by what a text uses, SIMD math, the driver's object
 `function_entries`   the one place that makes `CellFunction` of signatures, loops and Python forms
 ===================  ==================================================================================
 """
@@ -25,12 +25,12 @@ from ..lazy import lazy_names
 
 if TYPE_CHECKING:
     from .frontend import Backend as Backend, compiler_flags as compiler_flags
-    from .native import described as described, driver as driver, narrow as narrow, storage as storage
+    from .native import driver as driver, narrow as narrow
 else:
     __getattr__ = lazy_names(
         __name__,
         {
             "frontend": "Backend compiler_flags",
-            "native": "described driver narrow storage",
+            "native": "driver narrow",
         },
     )

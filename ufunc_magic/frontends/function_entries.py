@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -13,13 +14,15 @@ from .native import narrow
 #: A function's Python form, the reason why there is none, or None: it comes after too many others.
 Form = Any
 
-#: A function that calls one of these is not tried out: it prints, touches files, or ends the process.
+#: A function that calls one of these is not called to be timed: it prints, touches files, or ends the process.
 _EFFECTS = frozenset(
     "printf fprintf vprintf vfprintf puts fputs putchar putc fputc putw fwrite write perror dprintf fopen open creat "
-    "fclose remove unlink rename mkdir rmdir chdir system popen fork vfork execl execv execve exit _exit _Exit abort "
-    "quick_exit raise kill signal sigaction longjmp siglongjmp setlocale sleep usleep nanosleep getchar scanf gets "
-    "fgets read pthread_create thrd_create".split()
+    "fclose remove unlink rename mkdir rmdir chdir system popen fork vfork execl execv execve raise kill signal "
+    "sigaction longjmp siglongjmp setlocale sleep usleep nanosleep getchar scanf gets fgets read pthread_create "
+    "thrd_create".split()
 )
+if sys.platform == "win32":  # elsewhere they end the call only
+    _EFFECTS |= frozenset("exit _exit _Exit abort quick_exit".split())
 
 
 def representatives(signatures: Sequence[Signature]) -> tuple[Signature, ...]:
@@ -74,6 +77,7 @@ def ufunc_entry(
     notes: Sequence[str] = (),
     effects: Sequence[str] = (),
     calls: tuple[str, ...] = (),
+    records: tuple[str, ...] = (),
 ) -> CellFunction:
     """A ufunc; ``notes`` stand behind those of the signature, and the rest is as in `CellFunction`."""
     function = signature.function
@@ -91,11 +95,12 @@ def ufunc_entry(
         doc=function.doc,
         source=function.text,
         line=function.line,
-        notes=(*signature.notes, *notes),
-        timed=timed,
+        notes=(*signature.notes, *notes, *_form_notes(form)),
+        timed=timed if signature.inputs else (),
         cautious=cautious,
         effects=tuple(effects),
         calls=calls,
+        records=records,
         **_texts(form),
     )
 
@@ -140,8 +145,13 @@ def python_entry(function: Function, *, reason: str, samples: tuple[str, ...], f
         line=function.line,
         reason=reason,
         samples=samples,
+        notes=_form_notes(form),
         **_texts(form),
     )
+
+
+def _form_notes(form: Form) -> tuple[str, ...]:
+    return (form.note,) if form is not None and form.note else ()
 
 
 def _texts(form: Form) -> dict[str, Any]:
@@ -156,7 +166,7 @@ def _texts(form: Form) -> dict[str, Any]:
 
 
 def python_forms(
-    text: str | python_form.CText, signatures: Sequence[Signature], unit: Unit, options: Options
+    text: python_form.CText, signatures: Sequence[Signature], unit: Unit, options: Options
 ) -> dict[str, tuple[Signature, Form]]:
     """Each name's signature with its Python form."""
     wide = codegen.types_wanted(options.types or "f4,f8")[-1].number
@@ -180,6 +190,7 @@ def c_ufunc_entries(
     without: Collection[str] = (),
     remedy: str | None = ", or --types",
     calls: Mapping[str, tuple[str, ...]] | None = None,
+    records: Mapping[str, tuple[str, ...]] | None = None,
 ) -> list[CellFunction]:
     """One ufunc for each name but those ``without``.
 
@@ -201,8 +212,8 @@ def c_ufunc_entries(
         effects = sorted(codegen.reached(function, unit) & _EFFECTS)
         effects += ["std::cout"] * bool(re.search(r"\bstd::c(out|err|log)\b", function.text))
         notes: list[str] = []
-        if remedy is not None:
-            notes += narrow(name, loops[name], nin=signature.nin, core=signature.core, remedy=remedy)
+        if remedy is not None and signature.inputs and not signature.has_records:
+            notes += narrow(name, loops[name], remedy=remedy)
         if effects:
             notes.append(f"{name} calls {effects[0]}, so it was not called to be timed.")
         # On just any value it may take for ever, or read past a table.
@@ -217,6 +228,7 @@ def c_ufunc_entries(
                 notes=notes,
                 effects=effects,
                 calls=(calls or {}).get(name, ()),
+                records=(records or {}).get(name, ()),
             )
         )
     return entries

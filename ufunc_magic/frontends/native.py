@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -58,10 +59,15 @@ def plan(
         note = "errno or the FP environment is used: no SIMD math, every FP flag is reported"
         return UnitPlan(rounding, (), (), 2, (note,))
     judge = 0 if options.fast_math else 1
-    flags = ["-fno-math-errno", "-fno-trapping-math"]
     if options.strict:
-        # Contraction to FMA would make the result depend on the clone that runs.
-        return UnitPlan((*flags, "-ffp-contract=off"), (), (), 1, ())
+        # Contraction to FMA would make the result depend on the clone that runs.  Of no traps gcc makes trunc() of
+        # (double)(int)x, which keeps a zero's sign, and of pow(x, 0.5) in vectors sqrt(), which is another for -inf.
+        plain = [f"-fno-builtin-{word}" for word in ("pow", "powf") if word in words - own]
+        return UnitPlan(("-fno-math-errno", "-ffp-contract=off", *plain), (), (), 1, ())
+    flags = ["-fno-math-errno", "-fno-trapping-math"]
+    if any(re.fullmatch(r"ll?(round|rint)[fl]?", name) for name in own):
+        # Without errno gcc makes lround(x) of (long)round(x), which would then call itself.
+        flags.remove("-fno-math-errno")
     called = words - own
     if floats:
         called |= {f"{word}f" for word in called}  # tgmath.h and <cmath> turn exp(float) into expf
@@ -76,32 +82,29 @@ def plan(
     return UnitPlan(tuple(flags), (), simd, judge, ())
 
 
-def described(tool: toolchain.Toolchain) -> toolchain.Description:
-    """What the compiler is."""
-    return toolchain.describe(tool)
-
-
 def target(code: bytes, options: Options, *, python: str = "") -> Target:
     """The machines that ``code`` runs on; ``python`` is the ABI of an extension module."""
     level = "native: " + " ".join(runtime.cpu_features()) if options.arch == "native" else "baseline"
     return replace(runtime.here(), libc=required_glibc(code), level=level, python=python)
 
 
-def storage() -> Path:
-    """Where zig keeps the runtime that it builds."""
-    return store.default().storage("zig")
-
-
-def driver(tool: toolchain.Toolchain, *, parallel: bool, folder: Path, checked: bool = False) -> Path:
+def driver(
+    tool: toolchain.Toolchain, *, parallel: bool, folder: Path, checked: bool = False, structures: bool = False
+) -> Path:
     """The driver's object file: compiled once per compiler, kept in the cache.
 
-    With ``parallel``, the one whose loops run on several threads; with ``checked``, the one that helps a sanitizer.
+    With ``parallel``, the one whose loops run on several threads; with ``checked``, the one that helps a sanitizer;
+    with ``structures``, the one that has loops over them, too.
     """
     tool = replace(tool, cplus=False)
     text = codegen.driver()
     flags = [*(f for f in toolchain.base_flags(tool) if f != "-shared"), "-fno-strict-aliasing", "-w", "-c"]
+    # No exception passes through it, and the tables would be a tenth of a small object.
+    flags += ["-fno-asynchronous-unwind-tables"]
     if parallel:
         flags += ["-pthread", "-DUFM_PARALLEL"]
+    if structures:
+        flags += ["-DUFM_RECORDS"]
     if checked:
         flags += ["-fsanitize=address", "-DUFM_CHECKED"]
     entry_key = store.key(["driver", text, repr(tool.identity()), repr(flags)])
@@ -109,24 +112,17 @@ def driver(tool: toolchain.Toolchain, *, parallel: bool, folder: Path, checked: 
     entry = cache.get(entry_key)
     if entry is None:
         output = folder / "driver.o"
-        toolchain.compile_shared(tool, text, output=output, flags=flags, name="driver.c", cell=text, storage=storage())
-        cache.publish(entry_key, record=b"", code=output)
+        toolchain.compile_shared(tool, text, output=output, flags=flags, name="driver.c", cell=text)
+        cache.publish(entry_key, record=b"", code=output.read_bytes())
         return output
     return entry.copy_to(folder / "driver.o")
 
 
-def narrow(name: str, loops: Sequence[LoopCode], *, nin: int = 1, core: str = "", remedy: str = "") -> tuple[str, ...]:
-    """A word on ufuncs that refuse NumPy's default types: float64, or int64 where there is no other argument.
-
-    NumPy makes int64 of a Python number that stands alone, and casts that to no unsigned type.
-    """
-    first = [TYPES[loop.types[0]] for loop in loops if nin == 1 and not core]
-    if first and all(t.kind == "u" for t in first):
-        wide = max(first, key=lambda t: t.rank)
-        call = f"{name}(np.{np.dtype(wide.char).name}(7))"
-        return (f"{name} has no loop for int64, which a Python number alone is: write {call}.",)
+def narrow(name: str, loops: Sequence[LoopCode], *, remedy: str = "") -> tuple[str, ...]:
+    """A word on ufuncs of narrow floating-point types, which refuse arrays of float64."""
     kinds = {TYPES[t].char for loop in loops for t in loop.types}
     if kinds & set("dgDGlLqQ") or not kinds & set("fe"):
         return ()
-    call = f"{name}(np.float32(2){', ...' if nin > 1 else ''})"
-    return (f"{name} has no loop for float64, which a Python number alone is: write {call}{remedy}.",)
+    dtype = np.dtype("f" if "f" in kinds else "e")
+    text = f"{name} takes {dtype}, and refuses arrays of float64, which would lose digits"
+    return (f"{text}: give it x.astype({dtype.str[1:]!r}){remedy}.",)

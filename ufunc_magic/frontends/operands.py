@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ..model import MAX_OPERANDS, Function, Operand, Options, Parameter, Signature, SignatureError, Unit
-from . import ufunc_comment
+from ..model import MAX_OPERANDS, Function, Member, Operand, Options, Parameter, Signature, SignatureError, Unit
+from . import structures as record_types, ufunc_comment
 from .c import ReferenceParameter
 from .parameter_roles import Layout, NotUfuncError, annotated, guessed, place_of, resolved
 from .ufunc_comment import Annotation
@@ -33,7 +33,7 @@ class Plain:
     remedy: str
 
 
-def plan(unit: Unit, *, options: Options) -> tuple[tuple[Signature, ...], tuple[Plain, ...]]:
+def plan(unit: Unit, *, options: Options, structures: bool = False) -> tuple[tuple[Signature, ...], tuple[Plain, ...]]:
     """Decide what each function of a cell becomes.
 
     Parameters
@@ -42,6 +42,8 @@ def plan(unit: Unit, *, options: Options) -> tuple[tuple[Signature, ...], tuple[
     options : Options
         ``signature`` stands for the comment of the cell's only function; ``identity`` serves every function of
         two inputs and one output.  A comment wins over both.
+    structures : bool
+        Structures can be operands.
 
     Returns
     -------
@@ -72,7 +74,7 @@ def plan(unit: Unit, *, options: Options) -> tuple[tuple[Signature, ...], tuple[
             note = replace(note, text=layout.text, inputs=layout.inputs, outputs=layout.outputs)
         name = note.name or (f"{function.name}_" if keyword.iskeyword(function.name) else function.name)
         try:
-            signature = _signature(function, note, unit, name=name, identity=options.identity)
+            signature = _signature(function, note, unit, name=name, options=options, structures=structures)
         except NotUfuncError as error:
             if note.inputs is not None:
                 raise SignatureError(f"{place_of(function)}: {error.reason}.", remedy=error.remedy) from None
@@ -89,6 +91,8 @@ def plan(unit: Unit, *, options: Options) -> tuple[tuple[Signature, ...], tuple[
 
 def _disagreement(signature: Signature, same: Sequence[Signature]) -> str:
     """Why ``signature`` is no further loop of the ufunc that those of its name, ``same``, are, or ``""``."""
+    if same and any(s.has_records for s in (signature, *same)):
+        return f"is overloaded (line {same[0].function.line}), and structures choose no loop"
     for other in same[:1]:
         for what, word in (("nin", "inputs"), ("nout", "outputs"), ("core", "as core signature")):
             mine, theirs = getattr(signature, what), getattr(other, what)
@@ -107,19 +111,27 @@ def _types(function: Function) -> tuple[object, ...]:
     return tuple((p.type, p.pointer, p.shape) for p in function.parameters)
 
 
-def _signature(function: Function, note: Annotation, unit: Unit, *, name: str, identity: str) -> Signature:
-    _check_types(function, unit.typedefs, strings=note.inputs is not None)
+def _signature(
+    function: Function, note: Annotation, unit: Unit, *, name: str, options: Options, structures: bool
+) -> Signature:
+    identity = options.identity
+    members = record_types.of_function(function, unit, options=options) if structures else {}
+    _check_types(function, unit.typedefs, strings=note.inputs is not None, without=members)
+    function = record_types.updated(function, members)
     layout = (
         annotated(function, note, unit.typedefs) if note.inputs is not None else guessed(function, note, unit.typedefs)
     )
-    inputs, outputs = _operands(function, layout)
+    inputs, outputs = _operands(function, layout, members)
+    if members and any(o.core for o in (*inputs, *outputs)):
+        raise NotUfuncError(
+            "has structures beside core dimensions, or arrays of them",
+            "Take one structure, and call it on an array of them.",
+        )
     if not outputs:
         raise NotUfuncError(
             "gives nothing back: it returns void and has no pointer to write to",
             "Return the result, or write it through a pointer parameter.",
         )
-    if not inputs:
-        raise NotUfuncError("takes no input, and a ufunc needs one", "Give it a parameter.")
     if len(inputs) + len(outputs) > MAX_OPERANDS:
         raise NotUfuncError(
             f"has {len(inputs) + len(outputs)} operands, and NumPy's limit is {MAX_OPERANDS}",
@@ -132,19 +144,30 @@ def _signature(function: Function, note: Annotation, unit: Unit, *, name: str, i
             f"{len(inputs)} and {len(outputs)}.",
             remedy="Take identity= out of the comment.",
         )
+    core = ufunc_comment.core_text(tuple(o.core for o in inputs), tuple(o.core for o in outputs))
+    notes = layout.notes
+    if note.inputs is None and (inferred := [p for p in function.parameters if p.length in layout.sizes.values()]):
+        names = " and ".join(f"{p.name}[i]" for p in inferred)
+        ends = " and ".join(dict.fromkeys(f"i < {p.length}" for p in inferred))
+        notes = (
+            f"{core} was inferred: it uses {names} with {ends} only. A // ufunc: comment above it decides.",
+            *notes,
+        )
     return Signature(
         name=name,
         function=function,
         inputs=inputs,
         outputs=outputs,
         sizes=layout.sizes,
-        core=ufunc_comment.core_text(tuple(o.core for o in inputs), tuple(o.core for o in outputs)),
+        core=core,
         identity=ufunc_comment.IDENTITIES[note.identity or identity or "none"] if binary else None,
-        notes=layout.notes,
+        notes=notes,
     )
 
 
-def _operands(function: Function, layout: Layout) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
+def _operands(
+    function: Function, layout: Layout, members: Mapping[int, tuple[Member, ...]]
+) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
     used: set[str] = set()
 
     def nameplace_of(word: str) -> str:
@@ -159,35 +182,47 @@ def _operands(function: Function, layout: Layout) -> tuple[tuple[Operand, ...], 
         parameter = function.parameters[index]
         by_address = not isinstance(parameter, ReferenceParameter) and bool(parameter.pointer or parameter.shape)
         name = nameplace_of(parameter.name or f"x{index + 1}")
-        operands.append(Operand(name, role, parameter.type, index, layout.cores[index], by_address))
+        record = members.get(index, ())
+        operands.append(Operand(name, role, parameter.type, index, layout.cores[index], by_address, record))
     inputs = tuple(operand for operand in operands if operand.role != "output")
     outputs = tuple(operand for operand in operands if operand.role != "input")
     if function.returns != "void":
-        outputs = (Operand(nameplace_of("result"), "output", function.returns, -1), *outputs)
+        result = Operand(nameplace_of("result"), "output", function.returns, -1, record=members.get(-1, ()))
+        outputs = (result, *outputs)
     return inputs, outputs
 
 
 # -- what cannot be an operand
 
-_NO_NUMBER = {
-    "void": ("points to void", "Give it the type of its elements."),
-    "auto": ("is of a type that only a call decides", "Write template <typename T> and T."),
-    "FILE": ("is a file", "Leave files to Python."),
-    "va_list": ("is an argument list", "Spell the parameters out."),
-    **dict.fromkeys(
-        ("__int128", "unsigned __int128", "__int128_t", "__uint128_t", "__float128", "_Float128"),
-        ("has 128 bits, and NumPy has no such type", "Use a type of 64 bits or long double."),
-    ),
-    **dict.fromkeys(
-        ("_Decimal32", "_Decimal64", "_Decimal128"), ("is decimal, and NumPy has no such type", "Use double.")
-    ),
-}
+_ELEMENTS = "Take a pointer to its elements."
+_STD = r"(?:(?:::)?(?:cuda::)?std::)?complex\s*<"
+#: Pattern of a type, two stars behind it for a pointer to pointers -> what keeps it from being a number's, and what
+#: to do; the pattern's first group stands for {}.
+_NO_NUMBER: tuple[tuple[str, str, str], ...] = (
+    (r"(.*(?:\(&|&&).*)", "is a reference of type {}", "Take a pointer or a value."),
+    (r".*\(", "is a pointer to a function", "Call the function by its name inside the cell."),
+    (r".*\*", "is a pointer to pointers", "Pass the elements as one array: T *x, or T x[3][3]."),
+    (r"(struct|union|class)\b", "is a {}", "Pass its members as parameters of their own."),
+    (rf"((?!{_STD}).*<.*)", "is a {}, which is not a number", _ELEMENTS),
+    (r"(std::(?!.*(?:_t|>)$).*)", "is a {}, which is not a number", _ELEMENTS),
+    (r"void$", "points to void", "Give it the type of its elements."),
+    (r"auto$", "is of a type that only a call decides", "Write template <typename T> and T."),
+    (r"FILE$", "is a file", "Leave files to Python."),
+    (r"va_list$", "is an argument list", "Spell the parameters out."),
+    (r"(?:unsigned )?__int128$|__u?int128_t$|_?_[Ff]loat128$", "has 128 bits, and NumPy has no such type",
+     "Use a type of 64 bits or long double."),
+    (r"_Decimal\d+$", "is decimal, and NumPy has no such type", "Use double."),
+)  # fmt: skip
 
 
-def _check_types(function: Function, typedefs: Mapping[str, str], *, strings: bool) -> None:
+def _check_types(
+    function: Function, typedefs: Mapping[str, str], *, strings: bool, without: Collection[int] = ()
+) -> None:
     if function.variadic:
         raise NotUfuncError("takes a variable number of arguments", "Write out the parameters that it needs.")
     for index, parameter in enumerate(function.parameters):
+        if index in without and parameter.pointer < 2:
+            continue
         name = f"'{parameter.name}'" if parameter.name else f"parameter {index + 1}"
         spelled = resolved(parameter.type, typedefs)
         fault = _fault(spelled, parameter)
@@ -195,7 +230,7 @@ def _check_types(function: Function, typedefs: Mapping[str, str], *, strings: bo
             fault = "is a string", "Use signed char or unsigned char for small numbers."
         if fault:
             raise NotUfuncError(f"{name} {fault[0]}", fault[1])
-    returned = resolved(function.returns, typedefs)
+    returned = "void" if -1 in without else resolved(function.returns, typedefs)
     if returned != "void" and returned != "auto" and (fault := _fault(returned, Parameter("", returned))):
         reason = "returns a pointer" if "*" in returned else f"its result {fault[0]}"
         raise NotUfuncError(reason, "Write the results through pointer parameters.")
@@ -203,16 +238,8 @@ def _check_types(function: Function, typedefs: Mapping[str, str], *, strings: bo
 
 def _fault(spelled: str, parameter: Parameter) -> tuple[str, str] | None:
     """What keeps a type from being a number's, and what to do."""
-    if "(&" in spelled or "&&" in spelled:
-        return f"is a reference of type {spelled}", "Take a pointer or a value."
-    if "(" in spelled:
-        return "is a pointer to a function", "Call the function by its name inside the cell."
-    if "*" in spelled or parameter.pointer > 1:
-        return "is a pointer to pointers", "Pass the elements as one array: T *x, or T x[3][3]."
-    if tag := re.match(r"(struct|union|class)\b", spelled):
-        return f"is a {tag[1]}", "Pass its members as parameters of their own."
-    if "<" in spelled and not re.match(r"((::)?(cuda::)?std::)?complex\s*<", spelled):
-        return f"is a {spelled}, which is not a number", "Take a pointer to its elements."
-    if spelled.startswith("std::") and not spelled.endswith(("_t", ">")):
-        return f"is a {spelled}, which is not a number", "Take a pointer to its elements."
-    return _NO_NUMBER.get(spelled)
+    spelled += "**" * (parameter.pointer > 1)
+    for pattern, fault, remedy in _NO_NUMBER:
+        if match := re.match(pattern, spelled):
+            return fault.format(match[1] if match.lastindex else ""), remedy
+    return None

@@ -64,7 +64,8 @@ def _is_integer(parameter: Parameter, typedefs: Mapping[str, str]) -> bool:
 def guessed(function: Function, note: Annotation, typedefs: Mapping[str, str]) -> Layout:
     """The layout that the declaration and the body speak of."""
     forced = _forced(function, note)
-    dims = {dim for parameter in function.parameters for dim in parameter.shape if isinstance(dim, str)}
+    shapes = {p.name: p.shape or ((p.length,) if p.length else ()) for p in function.parameters}
+    dims = {dim for shape in shapes.values() for dim in shape if isinstance(dim, str)}
     sizes = {
         index: parameter.name
         for index, parameter in enumerate(function.parameters)
@@ -75,14 +76,20 @@ def guessed(function: Function, note: Annotation, typedefs: Mapping[str, str]) -
     for index, parameter in enumerate(function.parameters):
         if index in sizes:
             continue
-        if parameter.pointer or parameter.shape:
+        if (parameter.pointer or parameter.shape) and parameter.length not in sizes.values():
             _check_layout(function, parameter, set(sizes.values()))
+            if function.external and parameter.shape and not parameter.const:
+                shape = "".join(f"[{dim}]" for dim in parameter.shape)
+                raise NotUfuncError(
+                    f"'{parameter.name}{shape}' may be read or written, and no body tells",
+                    "Declare it in the cell with a comment that says so, such as // ufunc: (3),(3)->(3).",
+                )
         role = roles[index] = "inout" if index in forced else _role(parameter)
         if role == "inout" and index not in forced:
             notes.append(f"'{parameter.name}' is read before it is written, so it is an input and an output.")
-        elif role == "input" and parameter.pointer:
+        elif role == "input" and parameter.pointer and not parameter.length:
             notes.append(f"'{parameter.name}' is only read, so it is an input.")
-    cores = {index: function.parameters[index].shape for index in roles}
+    cores: dict[int, Core] = {index: shapes[function.parameters[index].name] for index in roles}
     known = {dim for index, role in roles.items() if role != "output" for dim in cores[index]}
     for index, core in cores.items():
         for dim in core:
@@ -171,7 +178,7 @@ def annotated(function: Function, note: Annotation, typedefs: Mapping[str, str])
         if parameter.name in note.dims and _is_integer(parameter, typedefs)
     }
     returns = function.returns != "void"
-    if unfixed := [d for core in outputs for d in core if isinstance(d, str) and not any(d in c for c in inputs)]:
+    if unfixed := [d for core in outputs for d in core if str(d).isidentifier() and not any(d in c for c in inputs)]:
         _refuse(function, note, f"gives the outputs a size {unfixed[0]} that no input has", "Use a fixed size there.")
     roles = _roles(function, note, sizes, counts=(len(inputs), len(outputs) - returns))
     if returns and outputs.pop(0):
@@ -243,11 +250,8 @@ def _miscounted(function: Function, note: Annotation, free: list[int], forced: s
         f"has {len(note.inputs or ())} inputs and {len(note.outputs or ())} outputs; the function seems to have "
         f"inputs: {', '.join(ins) or 'none'}; outputs: {', '.join(outs) or 'none'}"
     )
-    idle = [p.name for p in function.parameters if not p.pointer and re.search(r"\bint\b|long|size_t", p.type)]
-    about_sizes = (
-        f" An integer parameter ({', '.join(idle)}) receives a size when a dimension has its name." if idle else ""
-    )
-    return fault, f"Write one group per operand, e.g. // ufunc: {_example(function)}.{about_sizes}"
+    sizes = "An integer parameter receives a size when a dimension has its name."
+    return fault, f"Write one group per operand, e.g. // ufunc: {_example(function)}. {sizes}"
 
 
 def _check_core(function: Function, note: Annotation, parameter: Parameter, core: Core) -> None:

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import NoReturn
 
-from ..model import SignatureError
+from ..model import SignatureError, core_size
 
 #: Core dimensions of one operand: names and fixed sizes.
 Core = tuple[int | str, ...]
@@ -41,7 +41,7 @@ class Annotation:
     def dims(self) -> frozenset[str]:
         """Names of core dimensions."""
         cores = (*(self.inputs or ()), *(self.outputs or ()))
-        return frozenset(dim for core in cores for dim in core if isinstance(dim, str))
+        return frozenset(dim for core in cores for dim in core if isinstance(dim, str) and dim.isidentifier())
 
 
 def core_text(inputs: tuple[Core, ...], outputs: tuple[Core, ...]) -> str:
@@ -77,11 +77,17 @@ def read(text: str, *, of: str) -> Annotation:
         rest = f"{text[: match.start()]} {text[match.end() :]}"
         if not inputs or not outputs:
             refuse(f"has no {'outputs' if inputs else 'inputs'}")
-        for dim in (dim for core in (*inputs, *outputs) for dim in core):
-            if not (dim > 0 if isinstance(dim, int) else dim.isidentifier()):
-                refuse(
-                    f"has the core dimension {dim!r}", "A core dimension is a name or a positive size: (n), (3), (m,n)."
-                )
+        names = {dim: 1 for core in inputs for dim in core if isinstance(dim, str)}
+        for core in (*inputs, *outputs):
+            for dim in core:
+                if not (
+                    dim > 0 if isinstance(dim, int) else dim.isidentifier() or _is_computed(dim, core in outputs, names)
+                ):
+                    refuse(
+                        f"has the core dimension {dim!r}",
+                        "A core dimension is a name or a positive size, (n), (3), (m,n), or for outputs computed of "
+                        "names with + - * //: (n+m-1).",
+                    )
     values: dict[str, str] = {}
     for word in re.sub(r"\s*([,=])\s*", r"\1", rest).split():
         key, equals, value = word.partition("=")
@@ -100,6 +106,14 @@ def read(text: str, *, of: str) -> Annotation:
     return Annotation(text, inputs, outputs, identity, name, inout, values.get("types", ""))
 
 
+def _is_computed(dim: str, of_output: bool, names: dict[str, int]) -> bool:
+    try:
+        core_size(dim, names)
+    except ValueError:
+        return False
+    return of_output
+
+
 def _cores(side: str) -> tuple[Core, ...]:
     """One side of a signature; what is no dimension comes through as it stands."""
     groups = (group[1:-1].split(",") if group[1:-1].strip() else () for group in re.findall(_GROUP, side))
@@ -107,5 +121,5 @@ def _cores(side: str) -> tuple[Core, ...]:
 
 
 def _dimension(text: str) -> int | str:
-    text = text.strip()
+    text = re.sub(r"\s+", "", text)
     return int(text) if re.fullmatch(r"[0-9]{1,18}", text) else text

@@ -1,9 +1,11 @@
 """New code runs in another process first (trial); code that is not trusted always does (sandbox).
 
-In comes a `CompiledCell`, just compiled; out comes the same with notes, or a `CellCrashed`.
+In comes a `CompiledCell`, just compiled; out comes the same with notes and without the functions that must not be
+bound, or a `CellCrashed`.
 
-``trial`` has every loop run in the helper process; ``trial_inputs`` says on which values; ``messages`` puts what
-happened into words and decides what is an error and what a note; ``sanitize`` does it again in a build with sanitizers.
+``trial`` has every loop run in the helper process and decides which functions are bound; ``trial_inputs`` says on which
+values, ``palette`` which of them a function's text suggests; ``messages`` puts what happened into words; ``sanitize``
+does it again in a build with sanitizers.
 ``sandbox`` calls a process for every call of a function, and says what that costs.  ``guard_process`` starts the helper
 and talks to it; ``helper/`` is the helper, a program of its own.
 """

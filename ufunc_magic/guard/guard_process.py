@@ -170,8 +170,6 @@ def watch_library() -> Path:
     if entry is None:
         with cache.scratch() as folder:
             output = folder / "watch.so"
-            toolchain.compile_shared(
-                tool, text, output=output, flags=flags, name="watch.c", cell=text, storage=cache.storage("zig")
-            )
-            entry = cache.publish(key, record=b"", code=output)
+            toolchain.compile_shared(tool, text, output=output, flags=flags, name="watch.c", cell=text)
+            entry = cache.publish(key, record=b"", code=output.read_bytes())
     return entry.library

@@ -1,20 +1,27 @@
-"""A crash in words: what a trial met as one sentence, for the error or for the note, and the line of the cell.
-
-`Fault.fatal` decides which of the two it is.
-"""
+"""A crash in words: what a trial met as one sentence, for the error or for the note, and the line of the cell."""
 
 from __future__ import annotations
 
 import io
 import os
+import re
 import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..model import ObjectCode
+from ..model import CellFunction, Diagnostic, ObjectCode
 from .trial_inputs import Case
 
+#: What glibc's assert() prints, with the line.
+_ASSERTION = re.compile(r":(\d+): .*?: Assertion `(.*)' failed")
+#: What a call raises that asserts or exits; CellCrashed for all others.
+_RAISES = {"assert": "CellAssertionError", "exit": "CellExited", "SIGABRT": "CellExited"}
+#: Kinds of faults that leave nothing behind where calls are contained.
+CLEAN = frozenset((*_RAISES, "SIGFPE", "SIGILL", "SIGTRAP"))
+#: Kinds of faults of a function that a note names, and inputs of each.
+_MOST_NAMED = 3
+REMEDY = "Mend it, or bind it untried with --no-guard (guard=False)"
 #: Of what the code prints while it is tried out, which it does for every value.
 _MOST_LINES = 10
 #: Bytes from an operand within which a stray access is told from there.
@@ -36,6 +43,8 @@ class Fault:
     signal : int
     writes : bool
         It wrote where it must not, or tried to.
+    line : int
+        Where it says that it failed; 0 where it does not.
     """
 
     case: int
@@ -43,16 +52,7 @@ class Fault:
     what: str
     signal: int = 0
     writes: bool = False
-
-    def fatal(self, case: Case, *, first: bool) -> bool:
-        """Whether the function must not be bound.
-
-        ``first`` says that nothing of the function has worked before: then one that does not end never will.  On edge
-        values a function may have no answer, as by C's own rules; but it must not write what is not its own.
-        """
-        if case.kind == "ordinary":
-            return first or self.kind != "endless"
-        return self.writes and case.kind != "empty"
+    line: int = 0
 
     def ignored(self, case: Case) -> bool:
         """Whether nothing need be said: a loop that counts to the largest number takes its time."""
@@ -62,29 +62,31 @@ class Fault:
 def fault_of(answer: dict[str, Any], cases: Sequence[Case]) -> Fault | None:
     """What ended the probe, or what it wrote outside of its operands; None if all went well."""
     at = answer["number"] - 1
-    touched = answer["answer"].get("touched")
+    if touched := answer["answer"].get("touched"):
+        operand, side = touched
+        where = f"{'behind' if side > 0 else 'before'} {_operand(cases[at], operand)}"
+        return Fault(at, "stray", f"writes {where}", writes=True)
     if answer["done"]:
-        if not touched:
-            return None
-        number, operand, side = touched[0]
-        where = f"{'behind' if side > 0 else 'before'} {_operand(cases[number], operand)}"
-        return Fault(number, "stray", f"writes {where}", writes=True)
+        return None
     number = answer["signal"] or (os.WTERMSIG(answer["status"]) if os.WIFSIGNALED(answer["status"]) else 0)
     if answer["hung"]:
         if at < 0:
             return Fault(at, "endless", "does not end")
-        return Fault(at, "endless", f"was still running at its time limit of {cases[at].message()['seconds']:g} s")
+        return Fault(at, "endless", f"was still running at its time limit of {answer['limit']:g} s")
     if answer["overflow"]:
         return Fault(at, "stack", "makes a stack overflow (endless recursion, or a huge local array)", number)
     if answer["memory"] and number:
         return Fault(at, "memory", "reaches the memory limit of 1 GiB", number)
+    last = answer["printed"].decode(errors="replace").strip().rpartition("\n")[2]
+    if number == signal.SIGABRT and (failed := _ASSERTION.search(last)):
+        return Fault(at, "assert", f"fails its assertion `{failed[2]}'", number, line=int(failed[1]))
     if number:
-        what = _died(number, answer, cases[at] if at >= 0 else None)
+        what = _died(number, answer, cases[at] if at >= 0 else None, last)
         return Fault(at, signal.Signals(number).name, what, number, writes=answer["access"] == 2)
-    return Fault(at, "exit", f"ends the whole process: exit({os.WEXITSTATUS(answer['status'])})")
+    return Fault(at, "exit", f"calls exit({os.WEXITSTATUS(answer['status'])})")
 
 
-def _died(number: int, answer: dict[str, Any], case: Case | None) -> str:
+def _died(number: int, answer: dict[str, Any], case: Case | None, last: str) -> str:
     name = signal.Signals(number).name
     match name:
         case "SIGSEGV" | "SIGBUS" | "SIGFPE" | "SIGILL" if answer["access"] == 3:
@@ -96,7 +98,6 @@ def _died(number: int, answer: dict[str, Any], case: Case | None) -> str:
         case "SIGILL" | "SIGTRAP":
             return f"runs into an instruction that stands for undefined behaviour ({name})"
         case "SIGABRT":
-            last = answer["printed"].decode(errors="replace").strip().rpartition("\n")[2]
             return f"calls abort() ({name}){f': {last}' if last else ''}"
     return f"is ended by {name}"
 
@@ -117,7 +118,7 @@ def _place(answer: dict[str, Any], case: Case | None) -> str:
     if address < 4096:
         allocates = case and "alloc" in case.function.source
         return "follows a null pointer" + (" (here malloc() gives none beyond 1 GiB)" if allocates else "")
-    return f"{verb} memory that is not its own, at {address:#x}"
+    return f"{verb} memory that is not its own"
 
 
 def _behind(count: int) -> str:
@@ -131,27 +132,35 @@ def _operand(case: Case | None, number: int) -> str:
     return names[number] if number < len(names) else f"operand {number}"
 
 
-def fault_text(fault: Fault, case: Case | None, object_code: ObjectCode, *, line: int = 0) -> str:
-    """The error's message."""
-    name = object_code.name
-    if case is None:
-        return f"{name} {fault.what} while it is opened, before any function is called."
-    lines = object_code.source.split("\n")
-    quoted = lines[line - 1].strip() if 0 < line <= len(lines) else ""
-    where = f" on line {line} of {name}:\n    {quoted}" if quoted else "."
-    return f"{case.call()} {fault.what}{where}"
+def refusal(what: str, code: CellFunction, object_code: ObjectCode, *, line: int = 0) -> Diagnostic:
+    """Why a function is not bound; ``line`` is where it fails, 0 where that is not known: then the function's own."""
+    lines = ["", *object_code.source.split("\n")]
+    line = line if 0 < line < len(lines) else min(code.line, len(lines) - 1)
+    return Diagnostic(
+        "error", f"{code.name} is not bound: {what}", object_code.name, line, text=lines[line], hint=f"{REMEDY}."
+    )
+
+
+def sentence(refused: Diagnostic) -> str:
+    """The same in the error of a cell of which nothing is bound."""
+    what = refused.message.partition(" is not bound: ")[2]
+    return f"{what} on line {refused.line} of {refused.file}:\n    {refused.text.strip()}"
 
 
 def warning_text(faults: Sequence[tuple[Fault, Case]], *, sandbox: bool = False) -> str:
     """One note for all bad inputs of a function."""
     groups: dict[str, list[str]] = {}
     for fault, case in faults:
-        groups.setdefault(fault.what, []).append(case.call())
-    text = " ".join(f"{', '.join(dict.fromkeys(calls))}: {what}." for what, calls in groups.items())
+        what = f"{fault.what} on line {fault.line}" if fault.line else fault.what
+        groups.setdefault(what, []).append(case.call())
+    shown = [(what, list(dict.fromkeys(calls))) for what, calls in list(groups.items())[:_MOST_NAMED]]
+    text = " ".join(
+        f"{', '.join(calls[:_MOST_NAMED])}{', ...' * (len(calls) > _MOST_NAMED)}: {what}." for what, calls in shown
+    )
     if sandbox:
         return f"{text} Such a call is an exception here, in the sandbox."
-    endless = all(fault.kind == "endless" for fault, _ in faults)
-    return f"{text} Such a call would {'never come back' if endless else 'end Python'}."
+    names = dict.fromkeys(_RAISES.get(fault.kind, "CellCrashed") for fault, _ in faults if fault.kind != "endless")
+    return f"{text} Such a call {'raises ' if names else 'goes on until Stop'}{' or '.join(names)}."
 
 
 def printed_text(data: bytes, total: int) -> str:

@@ -160,6 +160,8 @@ class Sandbox:
     def cost_note(self, clock: Callable[[], float] | None) -> str:
         """What each call costs beside the function: as measured with ``clock`` or, without one, as remembered."""
         cache, fact = store.default(), "sandbox 2"
+        if not any(code.loops and not code.records for code in self.object_code.functions):
+            return ""
         if clock is not None:
             seconds = []
             for _ in range(20):
@@ -174,7 +176,7 @@ class Sandbox:
 
     def _ping(self) -> None:
         """A call for one element in which nothing is computed."""
-        code = next(code for code in self.object_code.functions if code.loops)
+        code = next(code for code in self.object_code.functions if code.loops and not code.records)
         cores, kinds = code.cores, code.loops[0].types
         memory = (ctypes.c_longdouble * (2 * len(kinds)))()  # room for the largest type that there is
         width = 2 * ctypes.sizeof(ctypes.c_longdouble)

@@ -8,10 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from .. import toolchain
-from ..model import TYPES, CellCrashed, CompiledCell, Diagnostic, ObjectCode, ToolchainError
+from .. import runtime, toolchain
+from ..model import CompiledCell, Diagnostic, ObjectCode, ToolchainError
 from .guard_process import GuardProcess
 from .trial_inputs import Case, singly
 
@@ -82,13 +80,11 @@ def preload() -> str:
 
 def sanitized(
     cell: CompiledCell, trial_cases: Sequence[Case], *, again: Callable[[Sequence[str]], CompiledCell], ask: Ask
-) -> CompiledCell:
-    """``cell`` with what the sanitized build reported among its diagnostics.
+) -> tuple[CompiledCell, dict[str, Diagnostic]]:
+    """``cell`` with what the sanitized build reported among its diagnostics; by name, functions with a stray access.
 
     Raises
     ------
-    CellCrashed
-        For a stray access: no input may make one.
     ToolchainError
         If the compiler has no sanitizer.
     """
@@ -101,8 +97,8 @@ def sanitized(
         function, loop = loops[case.function.name, case.loop.types]
         cases += singly(replace(case, function=function, loop=loop))
     ordinary = [case for case in cases if case.kind == "ordinary"]
-    # By line and kind of fault; whether it is wrong whatever the inputs mean.
-    reports: dict[tuple[int, str], tuple[Diagnostic, bool]] = {}
+    # By line and kind of fault; the function, where that is wrong whatever the inputs mean.
+    reports: dict[tuple[int, str], tuple[Diagnostic, str]] = {}
     # The sanitizer has handlers, limits and red zones of its own.
     process = GuardProcess.begin(environment=environment)
     own: dict[str, Any] = {"process": process, "watched": False, "memory": 0, "malloc": True}
@@ -111,7 +107,8 @@ def sanitized(
             answer = ask(second, cases, marks=True, **own)
             for case, text in _by_case(answer, cases):
                 for diagnostic, always in _read(text, case, object_code):
-                    reports.setdefault((diagnostic.line, diagnostic.message.partition(",")[0]), (diagnostic, always))
+                    what = diagnostic.message.partition(",")[0]
+                    reports.setdefault((diagnostic.line, what), (diagnostic, case.function.name * always))
             del cases[: len(cases) if answer["done"] else max(answer["number"], 1)]
         outputs = [
             ask(second, ordinary, results=True, start=start, **own)["answer"].get("results") for start in _STARTS
@@ -119,15 +116,14 @@ def sanitized(
     finally:
         process.end()
     for diagnostic in _unset(ordinary, outputs, object_code):
-        reports.setdefault((diagnostic.line, diagnostic.message), (diagnostic, False))
-    stray = [d for d, always in reports.values() if always]
-    if stray:
-        text = "\n".join(map(str, stray))
-        raise CellCrashed(
-            f"{object_code.name} touches memory that it must not touch:\n{text}", remedy="Nothing was bound."
-        )
-    diagnostics = (*cell.report_data.diagnostics, *(d for d, _ in reports.values()))
-    return replace(cell, report_data=replace(cell.report_data, diagnostics=diagnostics))
+        reports.setdefault((diagnostic.line, diagnostic.message), (diagnostic, ""))
+    stray: dict[str, Diagnostic] = {}
+    for diagnostic, name in reports.values():
+        if name and name not in stray:  # no input may make a stray access
+            message = f"{name} is not bound: {diagnostic.message}"
+            stray[name] = replace(diagnostic, severity="error", message=message)
+    diagnostics = (*cell.report_data.diagnostics, *(d for d, name in reports.values() if not name))
+    return replace(cell, report_data=replace(cell.report_data, diagnostics=diagnostics)), stray
 
 
 def _by_case(answer: dict[str, Any], cases: Sequence[Case]) -> list[tuple[Case, str]]:
@@ -162,12 +158,12 @@ def _unset(
         case = cases[number]
         start = 0
         for k, name in enumerate(case.function.results, start=case.function.nin):
-            size = len(case.message()["operands"][k][0])
+            size = len(case.message(seconds=0)["operands"][k][0])
             before, after = zeros[start : start + size], others[start : start + size]
             start += size
             if before == after or name in unset:
                 continue
-            item = np.dtype(TYPES[case.loop.types[k]].char).itemsize
+            item = runtime.operand_dtypes(case.function.function_code)[k].itemsize
             untouched = bytes([_STARTS[1]]) * item in [after[n : n + item] for n in range(0, size, item)]
             what = f"{name} is not written" if untouched else f"{name} is read before it is written"
             line, text = _mention(name, case, object_code)

@@ -1,35 +1,42 @@
-"""New code runs in the helper process first: what it does there becomes an error, or a note (`messages` says which).
+"""New code runs in the helper process first: what it does there becomes a note, or a function that is not bound.
 
 `try_out` stands between the compiler and the cache, so that what the cache has was tried out.
 """
 
 from __future__ import annotations
 
+import functools
+import itertools
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .. import runtime, store
-from ..model import CellCrashed, CellFunction, CompiledCell, ObjectCode, Options
+from ..model import CellCrashed, CellFunction, Comfort, CompiledCell, Diagnostic, ObjectCode, Options
 from . import guard_process
-from .messages import Fault, fault_of, fault_text, line_of, printed_text, warning_text
+from .messages import CLEAN, REMEDY, Fault, fault_of, line_of, printed_text, refusal, sentence, warning_text
 from .sanitize import sanitized
-from .trial_inputs import Case, cases_of, singly
+from .trial_inputs import Case, between, cases_of, doubtful_cases, singly
 
-REMEDY = "Nothing was bound. Mend it, or bind it untried with --no-guard (guard=False)."
+_NOTHING = f"Nothing was bound. {REMEDY}."
 #: Bytes that a probe may map beyond what the helper has.
 MEMORY = 1 << 30
 #: Seconds for opening the library and running what runs by itself then.
 OPENING = 10.0
-#: Seconds after which the functions that are left are bound untried.
+#: Seconds after which the functions that are left are bound untried; what hung does not count.
 BUDGET = 3.0
+#: Seconds for the first value, before the other functions were tried; and for the values behind one that hung.
+GLANCE = 0.1
+#: Values behind one that hung.
+MOST_HUNG = 2
 #: What a cell is compiled with again to find a line: no optimisation, frame pointers, one clone of each loop.
 DEBUG = ("-g", "-O0", "-fno-omit-frame-pointer", "-fno-inline", "-D__UFM_ONE_TARGET")
-#: Faulty inputs of one function that a note names.
+#: Elements of a case at the edges that are looked for, and processes that it may cost to find a value that works.
 _MOST_NAMED = 2
+_MOST_DEATHS = 20
 #: What a function must not be made to do by somebody who only tries it out.
 _UNTRIED = frozenset(
     "fopen open creat remove unlink rename mkdir rmdir system popen fork vfork execl execv execve kill sleep usleep "
@@ -54,7 +61,7 @@ def begin() -> None:
 def untried(options: Options) -> str:
     """A note on code that is bound without a trial."""
     why = "this system cannot fork a process for it" if options.guard else "--no-guard"
-    return f"not tried out first ({why}): a crash would end {'its sandbox' if options.sandbox else 'Python'}."
+    return f"not tried out first ({why}): a crash may {'end its sandbox' if options.sandbox else 'damage Python'}."
 
 
 def try_out(
@@ -71,18 +78,18 @@ def try_out(
     sanitize : bool
         Then run a build with sanitizers, too; takes ``again``.
     lenient : bool
-        Only what crashes on ordinary values is an error: for code that runs in a sandbox anyway.
+        A write to foreign memory on edge values is no more than a note: for code that runs in a sandbox anyway.
 
     Returns
     -------
     CompiledCell, str
-        With notes and more caution; what the code printed meanwhile.
+        Without the functions that work on no ordinary value or write where they must not, and with the reasons; with
+        notes on the values where others fail, and more caution.  And what the code printed meanwhile.
 
     Raises
     ------
     CellCrashed
-        If a function crashes, exits, does not end or writes where it must not on ordinary values, or writes where it
-        must not on edge values.  What else happens on those is a note.
+        If no function is left, or the code crashes while it is opened.
     """
     object_code = cell.object_code
     if not object_code.code:  # a CUDA cell on a machine without a compiler for the host
@@ -90,19 +97,17 @@ def try_out(
     if object_code.module and not may_run_twice(object_code.source):
         note = "not tried out first: the cell's own statements, which are needed for it, would run twice."
         return cell.noted(note), ""
-    trial = _Trial(object_code)
-    cases = [case for code in cell.report_data.functions if _may_run(code, object_code) for case in cases_of(code)]
-    faults: dict[str, list[tuple[Fault, Case]]] = {}
-    for fault, case in trial.run(cases):
-        first = case.function.name not in trial.worked
-        if fault.fatal(case, first=first) and not (lenient and case.kind != "ordinary"):
-            raise _crashed(fault, case, object_code, again)
-        if not fault.ignored(case):
-            faults.setdefault(case.function.name, []).append((fault, case))
-    cell = _with_notes(cell, faults, trial)
-    if sanitize and again is not None:
-        cell = sanitized(cell, cases, again=again, ask=_ask)
-    return cell, trial.printed
+    subjects = [_Subject(code) for code in cell.report_data.functions if _may_run(code, object_code)]
+    trial = _Trial(object_code, {subject.function.name: subject for subject in subjects}, lenient)
+    trial.run()
+    again = again and functools.cache(again)
+    refused = {s.function.name: _refused(s, object_code, again) for s in subjects if s.refusal}
+    cell = _with_notes(cell, trial)
+    if sanitize and again is not None and len(refused) < len(subjects):
+        cases = [case for s in subjects if not s.refusal for case in cases_of(s.function)]
+        cell, more = sanitized(cell, cases, again=again, ask=_ask)
+        refused |= more
+    return _without(cell, refused), trial.printed
 
 
 def _may_run(code: CellFunction, object_code: ObjectCode) -> bool:
@@ -111,78 +116,180 @@ def _may_run(code: CellFunction, object_code: ObjectCode) -> bool:
     return not _UNTRIED.intersection(code.effects)
 
 
-@dataclass
+@dataclass(eq=False)
+class _Subject:
+    """A function, and what is known of it.
+
+    Attributes
+    ----------
+    refusal : tuple of Fault and Case, or None
+        Why it must not be bound.
+    faults : list
+        What it did where it failed.
+    worked : list of Case
+        On which ordinary values it did not.
+    hung : int
+        How often it did not end.
+    usual : bool
+        The values that every function is tried on were enough.
+    """
+
+    function: CellFunction
+    refusal: tuple[Fault, Case] | None = None
+    faults: list[tuple[Fault, Case]] = field(default_factory=list)
+    worked: list[Case] = field(default_factory=list)
+    hung: int = 0
+    usual: bool = True
+
+    def limit(self, case: Case) -> float:
+        """Seconds for a case: in all, one that never ends costs no more than a second."""
+        if case.kind != "ordinary" or self.hung == 1:
+            return case.seconds if self.hung < 2 else min(case.seconds, GLANCE)
+        return min(case.seconds, GLANCE) if self.hung or not self.worked else case.seconds
+
+
+@dataclass(eq=False)
 class _Trial:
     """One object in the helper: requests until every case was run or has failed."""
 
     object_code: ObjectCode
+    subjects: dict[str, _Subject]
+    lenient: bool
     printed: str = ""
+    notes: list[str] = field(default_factory=list)
     spent: float = 0.0
     changed: dict[str, set[str]] = field(default_factory=dict)
     threads: int = 0
     untried: tuple[str, ...] = ()
     refused: str = ""
-    worked: set[str] = field(default_factory=set)
 
-    def run(self, cases: Sequence[Case]) -> Iterator[tuple[Fault, Case]]:
-        """Every case; a fault for each that failed, of several elements for the first that fail alone."""
-        waiting = list(cases)
-        while True:
-            fault, results = self.ask(waiting)
-            for number, what in results.get("changed", ()):
-                self.changed.setdefault(waiting[number].function.name, set()).update(what)
-            self.threads = max(self.threads, results.get("threads", 0))
-            self.refused = results.get("refused", "")
+    def run(self) -> None:
+        """Every function's cases; for those that fail on an ordinary one, when all others are done, further ones."""
+        doubtful = self.together([case for s in self.subjects.values() for case in cases_of(s.function)])
+        for subject, case, fault, left in doubtful:
+            if fault.kind == "endless":
+                alone = singly(case)[0]
+                again, _ = self.ask([alone])
+                if again is None:  # it only takes its time
+                    more = self.together([single for each in (case, *left) for single in singly(each)][1:])
+                    if not more:
+                        continue
+                    _, case, fault, _ = more[0]
+                else:
+                    self.enter(subject, alone, again)
+            self.explore(subject, case, fault)
+
+    def together(self, cases: Sequence[Case]) -> list[tuple[_Subject, Case, Fault, list[Case]]]:
+        """Cases of all functions; those that fail on an ordinary one, with the case, the fault and the cases left."""
+        waiting, doubtful = list(cases), []
+        while waiting and self.spent <= BUDGET:
+            fault, ran = self.ask(waiting)
             if fault is None:
-                del waiting[: results.get("ran", len(waiting))]
+                del waiting[:ran]
                 break
-            if fault.case < 0:
-                raise CellCrashed(fault_text(fault, None, self.object_code), remedy=REMEDY)
             case = waiting[fault.case]
             del waiting[: fault.case + 1]
-            if len(case.rows) > 1:
-                yield from self._alone(case, fault)
+            subject = self.subjects[case.function.name]
+            if case.kind == "ordinary":
+                doubtful.append((subject, case, fault, [c for c in waiting if c.function is case.function]))
             else:
-                yield fault, case
-            if fault.kind == "endless":  # each of its other values would take as long
-                waiting = [c for c in waiting if c.function is not case.function]
-            if not waiting or self.spent > BUDGET:
-                break
+                known = len(subject.faults)
+                self.beyond(subject, singly(case) if len(case.rows) > 1 else [], deaths=_MOST_NAMED)
+                if len(subject.faults) == known:  # none of the elements by itself
+                    self.enter(subject, case, fault)
+                # Of what does not end, each of the other values would take as long.
+                if fault.kind != "endless" and not subject.refusal:
+                    continue
+            waiting = [c for c in waiting if c.function is not case.function]
         # Functions of which no ordinary value was tried.
         first: dict[str, bool] = {}
         for case in waiting:
-            first.setdefault(case.function.name, case.kind == "ordinary" and case.at_end and case.rows[:1] != ())
-        self.untried = tuple(name for name, untouched in first.items() if untouched)
+            first.setdefault(case.function.name, case.kind == "ordinary" and case.at_end)
+        self.untried += tuple(name for name, untouched in first.items() if untouched)
+        return doubtful
 
-    def _alone(self, case: Case, whole: Fault) -> Iterator[tuple[Fault, Case]]:
-        """The elements of a case that fail by themselves; the case where none does."""
-        rows, count = singly(case), 0
-        while rows and count < _MOST_NAMED and self.spent < BUDGET + 5:
-            fault, _ = self.ask(rows)
-            if fault is None or fault.case < 0:
+    def enter(self, subject: _Subject, case: Case, fault: Fault) -> None:
+        """Add a fault; one that writes what is not its own ends the matter."""
+        if not fault.ignored(case):
+            subject.faults.append((fault, case))
+        if fault.writes and case.kind != "empty" and not (self.lenient and case.kind != "ordinary"):
+            subject.refusal = fault, case
+
+    def explore(self, subject: _Subject, first: Case, whole: Fault) -> None:
+        """Look for ordinary values on which a function works that has failed on some; then at the edges."""
+        subject.usual = False
+        before = 0 if first.at_end else len(subject.worked)
+        palette = singly(first)[:1]
+        with Comfort(f"other values for {subject.function.name}", self.notes):
+            palette = doubtful_cases(first, self.object_code.source)
+        self.beyond(subject, palette[1:] if subject.hung > 1 else palette, deaths=_MOST_DEATHS)
+        works = [case for case in subject.worked[before:] if case.kind == "ordinary"]
+        # Who reads beside an operand does so for every value, and gets away with it at one end of a page.
+        moved = [replace(case, at_end=not case.at_end) for case in works[:4]]
+        self.beyond(subject, moved, deaths=4)
+        if not any(case in subject.worked for case in moved):
+            subject.refusal = subject.refusal or (subject.faults or [(whole, first)])[-1 if works else 0]
+            return
+        if not subject.faults or whole.writes:  # none of the elements by itself
+            self.enter(subject, first, whole)
+        others = [replace(case, loop=loop) for loop in subject.function.loops for case in works[:8]]
+        edges = [case for each in cases_of(subject.function) if each.kind != "ordinary" for case in singly(each)]
+        self.beyond(subject, [*others, *edges], deaths=_MOST_DEATHS)
+        with Comfort(f"further values for {subject.function.name}", self.notes):
+            if subject.function.core or subject.refusal:
+                return
+            dense = between([case for case in works if len(case.rows) == 1 and case.loop == works[-1].loop])
+            if dense and self.ask([dense])[0] is None:
+                subject.worked = [dense]
+
+    def beyond(self, subject: _Subject, cases: Sequence[Case], *, deaths: int) -> None:
+        """Run cases of one element, one after another, beyond so many faults; beyond a third of them if some work."""
+        waiting, count, before = list(cases), 0, len(subject.worked)
+        while waiting and not subject.refusal and subject.hung <= MOST_HUNG + 1:
+            fault, _ = self.ask(waiting)
+            if fault is None:
                 break
-            yield fault, rows[fault.case]
-            count += 1
-            del rows[: fault.case + 1]
-        if not count:
-            yield whole, case
+            self.enter(subject, waiting[fault.case], fault)
+            del waiting[: fault.case + 1]
+            count += 6 if fault.kind == "memory" else 1  # to fill a gigabyte takes long
+            if count >= (max(deaths // 3, _MOST_NAMED) if len(subject.worked) > before + 2 else deaths):
+                break
 
-    def ask(self, cases: Sequence[Case]) -> tuple[Fault | None, dict[str, Any]]:
-        """What ended the cases, and what the probe says of them."""
-        answer = _ask(self.object_code, cases)
-        self.spent += answer["seconds"]
-        if answer["printed"] and not self.printed:
-            self.printed = printed_text(answer["printed"], answer["total"])
+    def ask(self, cases: Sequence[Case]) -> tuple[Fault | None, int]:
+        """What ended the cases, and how many ran before."""
+        limits = [self.subjects[case.function.name].limit(case) for case in cases]
+        answer = _ask(self.object_code, cases, limits)
+        results = answer["answer"]
         fault = fault_of(answer, cases)
-        if fault is not None and fault.case >= 0:
-            self.worked |= {case.function.name for case in cases[: fault.case] if case.kind == "ordinary"}
-        return fault, answer["answer"]
+        if answer["printed"] and not self.printed and not (fault and fault.line):  # which assert() has printed
+            self.printed = printed_text(answer["printed"], answer["total"])
+        if fault is not None and fault.case < 0:
+            what = f"{self.object_code.name} {fault.what} while it is opened, before any function is called."
+            raise CellCrashed(what, remedy=_NOTHING)
+        for number, what in results.get("changed", ()):
+            self.changed.setdefault(cases[number].function.name, set()).update(what)
+        self.threads = max(self.threads, results.get("threads", 0))
+        self.refused = results.get("refused", self.refused)
+        ran = fault.case if fault else results.get("ran", len(cases))
+        for case in itertools.islice(cases, ran):
+            self.subjects[case.function.name].worked.append(case)
+        if fault is not None:
+            subject = self.subjects[cases[fault.case].function.name]
+            subject.hung += fault.kind == "endless"
+        if fault is None or fault.kind != "endless":
+            self.spent += answer["seconds"]
+        return fault, ran
 
 
 def _ask(
-    object_code: ObjectCode, cases: Sequence[Case], process: guard_process.GuardProcess | None = None, **more: Any
+    object_code: ObjectCode,
+    cases: Sequence[Case],
+    limits: Sequence[float] = (),
+    process: guard_process.GuardProcess | None = None,
+    **more: Any,
 ) -> dict[str, Any]:
     """Have cases run by the shared helper or by another ``process``; ``more`` goes into the request."""
+    limits = limits or [case.seconds for case in cases]
     loops = max((loop.index for f in object_code.functions for loop in f.loops), default=-1) + 1
     request: dict[str, Any] = {
         "task": "try",
@@ -196,11 +303,12 @@ def _ask(
         "search": [os.path.abspath(folder) for folder in sys.path] if object_code.module else [],
         "loops": loops,
         "size": len(object_code.code),
-        "cases": [case.message() for case in cases],
+        "cases": [case.message(seconds=limit) for case, limit in zip(cases, limits, strict=True)],
         "malloc": False,
         "results": False,
         "marks": False,
         "start": 0,
+        "where": False,
         "path": "",
         **more,
     }
@@ -211,36 +319,59 @@ def _ask(
         return (process or guard_process).ask(request, [library] if library >= 0 else [])
 
 
-def _crashed(fault: Fault, case: Case, object_code: ObjectCode, again: Again | None) -> CellCrashed:
-    """The error, with the line where a build with debug information crashes the same way."""
-    line = 0
-    if again is not None and fault.signal:
-        second = again(DEBUG).object_code
-        if case.function.name in {f.name for f in second.functions}:
-            answer = _ask(second, [case])
+def _refused(subject: _Subject, object_code: ObjectCode, again: Again | None) -> Diagnostic:
+    """Why a function is not bound, with the line where a build with debug information fails the same way."""
+    assert subject.refusal
+    fault, case = subject.refusal
+    line, notes = fault.line, list[str]()
+    if again is not None and not line and (fault.signal or fault.kind == "endless"):
+        with Comfort("the line", notes):
+            second = again(DEBUG).object_code
+            answer = _ask(second, [case], [GLANCE if fault.kind == "endless" else case.seconds], where=True)
             base = answer["base"]
             # A return address lies behind its call.
             addresses = [frame - 1 - base for frame in answer["frames"]]
             # Of an endless recursion the line that calls.
             addresses.insert(len(addresses) if fault.kind == "stack" else 0, answer["pc"] - base)
             line = line_of(second.code, addresses, name=object_code.name)
-    return CellCrashed(fault_text(fault, case, object_code, line=line), remedy=REMEDY)
+    return refusal("; ".join([f"{case.call()} {fault.what}", *notes]), case.function, object_code, line=line)
 
 
-def _with_notes(cell: CompiledCell, faults: dict[str, list[tuple[Fault, Case]]], trial: _Trial) -> CompiledCell:
+def _without(cell: CompiledCell, refused: Mapping[str, Diagnostic]) -> CompiledCell:
+    """The cell without the functions that must not be bound.
+
+    Raises
+    ------
+    CellCrashed
+        If none is left.
+    """
+    if not refused:
+        return cell
+    functions = tuple(f for f in cell.report_data.functions if f.name not in refused)
+    if not functions:
+        raise CellCrashed("\n".join(sentence(d) for d in refused.values()), remedy=_NOTHING)
+    report_data = replace(cell.report_data, functions=functions, refused=refused)
+    codes = tuple(f.function_code for f in functions)
+    return CompiledCell(replace(cell.object_code, functions=codes), report_data)
+
+
+def _with_notes(cell: CompiledCell, trial: _Trial) -> CompiledCell:
     """The cell with its faults as notes; functions with bad inputs are called with care from now on."""
     functions = []
     sandbox = bool(cell.object_code.options.get("sandbox"))
     for code in cell.report_data.functions:
-        bad = faults.get(code.name, [])
-        notes = [warning_text(bad, sandbox=sandbox)] if bad else []
+        subject = trial.subjects.get(code.name)
+        notes = []
+        if subject and subject.faults:
+            notes.append(warning_text(subject.faults, sandbox=sandbox))
+            code = replace(code, cautious=True)
+        if subject and not subject.usual:
+            code = _timed_where_it_works(code, subject)
         if code.name in trial.changed:
             what = ", ".join(sorted(trial.changed[code.name]))
             notes.append(f"{code.name} changes what belongs to the whole process and leaves it so: {what}.")
-        if notes:
-            code = replace(code, notes=(*code.notes, *notes), cautious=code.cautious or bool(bad))
-        functions.append(code)
-    more = []
+        functions.append(replace(code, notes=(*code.notes, *notes)) if notes else code)
+    more = trial.notes
     if trial.threads > 0:
         more.append(f"threads that the cell has started go on after its functions return: {trial.threads}.")
     if trial.refused:
@@ -248,6 +379,15 @@ def _with_notes(cell: CompiledCell, faults: dict[str, list[tuple[Fault, Case]]],
     if trial.untried:
         more.append(f"not tried out first, for want of time: {', '.join(trial.untried[:5])}, ...")
     return replace(cell, report_data=replace(cell.report_data, functions=tuple(functions))).noted(*more)
+
+
+def _timed_where_it_works(code: CellFunction, subject: _Subject) -> CellFunction:
+    """A function that fails on ordinary values, to be timed on those where it did not."""
+    rows = tuple(row for case in subject.worked if case.kind == "ordinary" for row in case.rows)
+    if not (code.core or code.records or not rows or any(isinstance(value, complex) for row in rows for value in row)):
+        return replace(code, inputs=rows)
+    # On values that nobody has tried, only what leaves no damage.
+    return code if all(fault.kind in CLEAN for fault, _ in subject.faults) else replace(code, timed=())
 
 
 # -- whether the statements of a Cython cell may run twice: once where the code is tried out, once here

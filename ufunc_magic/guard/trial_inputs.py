@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model import TYPES, CellFunction, LoopCode
+from .. import runtime
+from ..model import TYPES, CellFunction, LoopCode, core_size
+from .palette import ORDINARY, suggestions
 
 #: "ordinary" values must work; "edge" values may have no answer; "huge" ones may take for ever; "empty" has no core.
 Kind = Literal["ordinary", "edge", "huge", "empty"]
 
-#: Seconds that one case may take.
-_PATIENCE: dict[Kind, float] = {"ordinary": 5.0, "edge": 0.5, "huge": 0.004, "empty": 0.5}
+#: Seconds that one case may take, where its function has as many left.
+_PATIENCE: dict[Kind, float] = {"ordinary": 0.5, "edge": 0.5, "huge": 0.004, "empty": 0.5}
 #: What outputs hold before: no number that a function is likely to write.
 _BEFORE = b"\xa5"
 _MOST_ROWS = 160
+_MOST_SUGGESTED = 12
 
 Row = tuple[Any, ...]
 
@@ -48,21 +51,26 @@ class Case:
     sizes: tuple[tuple[str, int], ...] = ()
     at_end: bool = True
 
-    def message(self, *, fill: bytes = _BEFORE) -> dict[str, Any]:
-        """What the helper is sent."""
+    @property
+    def seconds(self) -> float:
+        """How long it may take."""
+        return _PATIENCE[self.kind]
+
+    def message(self, *, seconds: float) -> dict[str, Any]:
+        """What the helper is sent; it may take so many ``seconds``."""
         sizes = dict(self.sizes)
         cores = self.function.cores
         nin = self.function.nin
         operands, steps, core_steps = [], [], []
         count = len(self.rows) if not self.function.core else 1
-        for k, number in enumerate(self.loop.types):
-            kind = np.dtype(TYPES[number].char)
+        dtypes = runtime.operand_dtypes(self.function.function_code, self.function.loops.index(self.loop))
+        for k, kind in enumerate(dtypes):
             shape = tuple(_size(d, sizes) for d in cores[k])
             items = math.prod(shape)
             if k < nin:
                 data = _filled([row[k] for row in self.rows], kind, items if self.function.core else 1)
             else:
-                data = fill * (kind.itemsize * items * count)
+                data = _BEFORE * (kind.itemsize * items * count)
             operands.append((data, self.at_end))
             steps.append(kind.itemsize * items)
             core_steps += [kind.itemsize * math.prod(shape[d + 1 :]) for d in range(len(shape))]
@@ -73,7 +81,7 @@ class Case:
             "operands": operands,
             "dimensions": [count, *(_size(d, sizes) for d in named)],
             "steps": [*steps, *core_steps],
-            "seconds": _PATIENCE[self.kind],
+            "seconds": seconds,
         }
 
     def call(self, row: int = 0) -> str:
@@ -107,19 +115,49 @@ def cases_of(code: CellFunction) -> Iterator[Case]:
 
 def singly(case: Case) -> list[Case]:
     """A case of several elements as cases of one."""
-    return [Case(case.function, case.loop, case.kind, (row,), case.sizes, case.at_end) for row in case.rows]
+    return [replace(case, rows=(row,)) for row in case.rows]
+
+
+def doubtful_cases(case: Case, text: str) -> list[Case]:
+    """Where ``case``, an ordinary one, has failed: others that may work, one element each, the likeliest first.
+
+    ``text`` is the whole cell's, for functions in which no number stands.
+    """
+    first = singly(case)[0]
+    rows = list(_palette_rows(case.function, case.loop, text)) or [first.rows[0]]
+    cases = [first]
+    if case.function.core:
+        rows = rows[:_MOST_SUGGESTED]
+        cases += [replace(first, sizes=sizes, rows=(rows[0],)) for sizes in _palette_sizes(case.function)]
+    cases += [replace(first, rows=(row,)) for row in rows]
+    return list({repr((c.rows, c.sizes)): c for c in cases}.values())
+
+
+def between(cases: Sequence[Case], *, count: int = 64) -> Case | None:
+    """Elements between those of ``cases``, all in one case; None where there is nothing between."""
+    rows = [case.rows[0] for case in cases]
+    if not rows or not rows[0] or any(isinstance(value, bool | complex) for value in rows[0]):
+        return None
+    rng = np.random.default_rng(len(rows))
+    columns: list[list[Any]] = []
+    kinds = _kinds(cases[0].function, cases[0].loop)
+    for values, kind in zip(zip(*rows, strict=True), kinds, strict=False):
+        low, high, whole = min(values), max(values), kind in "iu"
+        drawn = rng.integers(low, high, size=count, endpoint=True) if whole else rng.uniform(low, high, size=count)
+        columns.append(drawn.tolist())
+    return replace(cases[0], rows=tuple(zip(*columns, strict=True)))
 
 
 # ----------------------------------------------------------------------------------------------- the calls
 
 
 def _elementwise(code: CellFunction, loop: LoopCode) -> Iterator[Case]:
-    kinds = [TYPES[n].kind for n in loop.types[: code.nin]]
+    kinds = _kinds(code, loop)
     if not kinds:
         yield Case(code, loop, "ordinary", ((),) * 3)
         return
     ordinary = _ordinary_rows(kinds)
-    huge = _rows([_huge(n) for n in loop.types[: code.nin]], ordinary[1])
+    huge = _rows([_huge(n) for n in _numbers(code, loop)], ordinary[1])
     edges = _rows([_edges(k) for k in kinds], ordinary[1])
     if not code.cautious:
         yield Case(code, loop, "ordinary", ordinary)
@@ -136,14 +174,14 @@ def _elementwise(code: CellFunction, loop: LoopCode) -> Iterator[Case]:
     yield Case(code, loop, "ordinary", ones[:1], at_end=False)
     for row in (*edges, *(row for row in ordinary if row not in ones))[:_MOST_ROWS]:
         yield Case(code, loop, "edge", (row,))
-    for row in huge[: len(_huge(loop.types[0]))]:
+    for row in huge[: len(_huge(_numbers(code, loop)[0]))]:
         yield Case(code, loop, "huge", (row,))
 
 
 def _generalized(code: CellFunction, loop: LoopCode) -> Iterator[Case]:
-    kinds = [TYPES[n].kind for n in loop.types[: code.nin]]
+    kinds = _kinds(code, loop)
     cores = code.cores
-    names = [d for d in dict.fromkeys(d for core in cores for d in core) if not d.isdecimal()]
+    names = [d for d in dict.fromkeys(d for core in cores for d in core) if d.isidentifier()]
     usual = tuple((name, 5 + n) for n, name in enumerate(names))
     rows = _ordinary_rows(kinds)
     # A number beside the arrays counts or chooses: it has to work for 1.
@@ -160,12 +198,12 @@ def _generalized(code: CellFunction, loop: LoopCode) -> Iterator[Case]:
     edges = _rows([_edges(k) for k in kinds], ordinary)[: 24 if scalar else 4]
     for row in (*edges, *rows[1 : 4 if scalar else 1]):
         yield Case(code, loop, "edge", (row,), usual)
-    for row in _rows([_huge(n) for n in loop.types[: code.nin]], ordinary)[: 12 if scalar else 2]:
+    for row in _rows([_huge(n) for n in _numbers(code, loop)], ordinary)[: 12 if scalar else 2]:
         yield Case(code, loop, "huge", (row,), usual)
 
 
 def _ordinary_rows(kinds: Sequence[str]) -> tuple[Row, ...]:
-    values = [_ORDINARY[kind] for kind in kinds]
+    values = [ORDINARY[kind][:5] for kind in kinds]
     return tuple(tuple(v[(n + 2 * k) % len(v)] for k, v in enumerate(values)) for n in range(8))
 
 
@@ -178,15 +216,54 @@ def _rows(special: Sequence[Sequence[Any]], usual: Row) -> tuple[Row, ...]:
     return tuple({repr(row): row for row in rows}.values())
 
 
+def _palette_rows(code: CellFunction, loop: LoopCode, text: str) -> Iterator[Row]:
+    """Suggested and usual values in all inputs: the same ones, rising ones, falling ones."""
+    kinds = _kinds(code, loop)
+    names = (*code.parameters, *[""] * len(kinds))
+    columns = []
+    for name, kind in zip(names, kinds, strict=False):
+        own = suggestions(code.source, name, kind) or suggestions(text, name, kind)
+        columns.append(tuple(dict.fromkeys((*own[:_MOST_SUGGESTED], *ORDINARY[kind]))))
+    for n in range(max(map(len, columns), default=0)):
+        for shift in (0, 1, -1) if len(columns) > 1 else (0,):
+            yield tuple(column[(n + shift * k) % len(column)] for k, column in enumerate(columns))
+
+
+def _palette_sizes(code: CellFunction) -> Iterator[tuple[tuple[str, int], ...]]:
+    """Core dimensions: what the text compares them with, powers of two, small ones, falling ones."""
+    names = [d for d in dict.fromkeys(d for core in code.cores for d in core) if d.isidentifier()]
+    own = [[int(n) for n in suggestions(code.source, name, "u")[:6] if 0 < n <= 64] for name in names]
+    for n in range(max(map(len, own), default=0)):
+        yield tuple((name, each[n % len(each)] if each else 4) for name, each in zip(names, own, strict=True))
+    for size in (4, 8, 3, 2, 1, 16):
+        yield tuple((name, size) for name in names)
+    yield tuple((name, 9 - n) for n, name in enumerate(names))
+
+
 # ---------------------------------------------------------------------------------------------- the values
 
-_ORDINARY: dict[str, tuple[Any, ...]] = {
-    "b": (True, False),
-    "i": (1, 2, 3, 5, 7),
-    "u": (1, 2, 3, 5, 7),
-    "f": (0.5, 1.0, 1.5, 2.0, 3.25),
-    "c": (0.5 + 1j, 1.0 - 0.5j, 2.0 + 0j),
-}
+
+def _numbers(code: CellFunction, loop: LoopCode) -> list[int]:
+    """Type numbers of a loop's inputs.
+
+    All numbers of a structure are filled with one value, so it is like the narrowest of them.
+    """
+    dtypes = runtime.operand_dtypes(code.function_code, code.loops.index(loop))[: code.nin]
+    return [min((one.num for one in _leaves(dtype)), key=lambda n: (TYPES[n].rank, n)) for dtype in dtypes]
+
+
+def _kinds(code: CellFunction, loop: LoopCode) -> list[str]:
+    return [TYPES[number].kind for number in _numbers(code, loop)]
+
+
+def _leaves(dtype: np.dtype[Any]) -> Iterator[np.dtype[Any]]:
+    if dtype.subdtype:
+        yield from _leaves(dtype.subdtype[0])
+    elif dtype.names:
+        for name in dtype.names:
+            yield from _leaves(dtype[name])
+    else:
+        yield dtype
 
 
 def _edges(kind: str) -> tuple[Any, ...]:
@@ -217,13 +294,28 @@ def _huge(number: int) -> tuple[Any, ...]:
 
 
 def _size(dimension: str, sizes: dict[str, int]) -> int:
-    return int(dimension) if dimension.isdecimal() else sizes[dimension]
+    return max(core_size(dimension, sizes), 0)
 
 
 def _filled(values: Sequence[Any], kind: np.dtype[Any], items: int) -> bytes:
+    if kind.names:
+        records = np.zeros(len(values), kind)
+        _fill(records, np.array(values))
+        return np.repeat(records, items).tobytes()
     with np.errstate(all="ignore"):
         row: NDArray[Any] = np.array(values).astype(kind) if kind.kind not in "iu" else np.array(values, dtype=kind)
     return np.repeat(row, items).tobytes()
+
+
+def _fill(records: NDArray[Any], values: NDArray[Any]) -> None:
+    """Put one value into every number of each structure."""
+    for name in records.dtype.names or ():
+        field = records[name]
+        if field.dtype.names:
+            _fill(field, values)
+            continue
+        with np.errstate(all="ignore"):
+            field[...] = values.reshape(-1, *(1,) * (field.ndim - 1)).astype(field.dtype)
 
 
 def _typed(value: Any) -> str:

@@ -7,7 +7,7 @@ functions), arrays, capsules, addresses, headers, and calls of ours in other peo
 * `numba_cuda`: functions of CUDA cells inside Numba's kernels and its simulator.
 * `arrays`: pointers, capsules, DLPack and ``__cuda_array_interface__``, without a copy.
 * `hosts`: C addresses, ``scipy.LowLevelCallable``, headers and libraries for C and C++ programs.
-* `import_hooks`: what is registered with Numba as soon as somebody imports it.
+* `import_hooks`: what is done as soon as somebody imports a module.
 """
 
 from __future__ import annotations
@@ -19,13 +19,11 @@ from ..lazy import lazy_names
 if TYPE_CHECKING:
     from .arrays import asarray as asarray, ascapsule as ascapsule, pointer as pointer
     from .hosts import ctypes_function as ctypes_function, lowlevel as lowlevel, prototype as prototype
-    from .import_hooks import attach as attach
 else:
     __getattr__ = lazy_names(
         __name__,
         {
             "arrays": "asarray ascapsule pointer",
             "hosts": "ctypes_function lowlevel prototype",
-            "import_hooks": "attach",
         },
     )

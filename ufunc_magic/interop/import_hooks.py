@@ -11,17 +11,6 @@ from types import ModuleType
 from typing import Any
 
 
-def attach() -> None:
-    """Let Numba's functions call our ufuncs, now or as soon as numba is imported."""
-    when_imported("numba", _install)
-
-
-def _install() -> None:
-    from . import numba  # typing and lowering: only for who has imported Numba
-
-    numba.install()
-
-
 def when_imported(name: str, action: Callable[[], None]) -> None:
     """Do ``action`` now if the module ``name`` is there, else when its import has ended; once for each action.
 
@@ -36,7 +25,7 @@ def when_imported(name: str, action: Callable[[], None]) -> None:
     finder.actions[name] = action
 
 
-class _Finder(importlib.abc.MetaPathFinder):
+class _Finder:
     """Finds awaited modules as everybody else does, and acts when one has been imported."""
 
     def __init__(self) -> None:

@@ -1,7 +1,8 @@
 """The values that all rooms speak of; frozen, of text and numbers.  Imports no room.
 
 ``options`` what the user asked for, ``signature`` what a function looks like to NumPy, ``object_code`` what is
-compiled and travels, ``report_data`` what stands beside it for the report, ``errors`` diagnostics and exceptions.
+compiled and travels, ``report_data`` what stands beside it for the report, ``errors`` diagnostics and exceptions,
+``comfort`` makes notes of exceptions where a cell can do without the part.
 """
 
 from __future__ import annotations
@@ -11,10 +12,13 @@ from typing import TYPE_CHECKING
 from ..lazy import lazy_names
 
 if TYPE_CHECKING:
+    from .comfort import Comfort as Comfort
     from .errors import (
         ArgumentError as ArgumentError,
         CacheError as CacheError,
+        CellAssertionError as CellAssertionError,
         CellCrashed as CellCrashed,
+        CellExited as CellExited,
         ComparisonError as ComparisonError,
         CompileError as CompileError,
         Diagnostic as Diagnostic,
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
         TargetError as TargetError,
         ToolchainError as ToolchainError,
         UfuncMagicError as UfuncMagicError,
+        UnboundFunction as UnboundFunction,
     )
     from .object_code import (
         FunctionCode as FunctionCode,
@@ -49,13 +54,17 @@ if TYPE_CHECKING:
     from .report_data import CellFunction as CellFunction, CompiledCell as CompiledCell, ReportData as ReportData
     from .signature import (
         MAX_OPERANDS as MAX_OPERANDS,
+        RECORD as RECORD,
         TYPES as TYPES,
         Function as Function,
+        Member as Member,
         NumberType as NumberType,
         Operand as Operand,
         Parameter as Parameter,
         Signature as Signature,
         Unit as Unit,
+        core_size as core_size,
+        core_size_text as core_size_text,
         loop_order as loop_order,
         number_type as number_type,
     )
@@ -63,15 +72,18 @@ else:
     __getattr__ = lazy_names(
         __name__,
         {
+            "comfort": "Comfort",
             "errors": (
-                "ArgumentError CacheError CellCrashed ComparisonError CompileError Diagnostic LinkError "
-                "OptionError ParseError SignatureError TargetError ToolchainError UfuncMagicError"
+                "ArgumentError CacheError CellAssertionError CellCrashed CellExited ComparisonError CompileError "
+                "Diagnostic LinkError OptionError ParseError SignatureError TargetError ToolchainError UfuncMagicError "
+                "UnboundFunction"
             ),
             "object_code": "FunctionCode LoopCode ObjectCode Target is_signed pack required_glibc unpack",
             "options": "LANGUAGES MOST_TIMED Option Options TABLE make_options refuse suited",
             "report_data": "CellFunction CompiledCell ReportData",
             "signature": (
-                "Function MAX_OPERANDS NumberType Operand Parameter Signature TYPES Unit loop_order number_type"
+                "Function MAX_OPERANDS Member NumberType Operand Parameter RECORD Signature TYPES Unit core_size "
+                "core_size_text loop_order number_type"
             ),
         },
     )

@@ -12,7 +12,10 @@
     ├── ToolchainError       no compiler, or one that cannot do what was asked
     ├── TargetError          object code made for another machine, or altered on the way
     ├── CacheError           the cache folder cannot be trusted or was asked something impossible
-    ├── CellCrashed          the cell's code died, or never ended, where it was tried out
+    ├── CellCrashed          the cell's code died, or never ended where it was tried out
+    │   └── UnboundFunction  a function that was not bound for that; to `in`, get() and hasattr() it is missing
+    ├── CellExited           it called exit(), abort() or the like
+    ├── CellAssertionError   an assert() of it failed; an AssertionError too
     └── ComparisonError      functions that should be compared disagree or cannot be called
 
 A message says, in this order, the value, the fault and the remedy. In a notebook the error shows as
@@ -177,7 +180,32 @@ class CacheError(UfuncMagicError):
 
 
 class CellCrashed(UfuncMagicError):
-    """The cell's code crashed, exited or never returned while it was being tried out."""
+    """The cell's code crashed, or exited or never returned while it was being tried out."""
+
+
+class CellExited(UfuncMagicError):
+    """The cell's code would have ended the process: ``exit()``, ``abort()``, a signal that it raised.
+
+    Attributes
+    ----------
+    status : int or None
+        What it called ``exit()`` with.
+    """
+
+    def __init__(self, message: str, *, remedy: str = "", status: int | None = None) -> None:
+        super().__init__(message, remedy=remedy)
+        self.status = status
+
+
+class CellAssertionError(UfuncMagicError, AssertionError):
+    """An ``assert()`` of the cell failed."""
+
+
+class UnboundFunction(CellCrashed, KeyError, AttributeError):
+    """A function of a Build that was not bound, because it crashed where it was tried out.
+
+    Also a KeyError and an AttributeError: ``name in build`` is false, ``build.get(name)`` None.
+    """
 
 
 class ComparisonError(UfuncMagicError):

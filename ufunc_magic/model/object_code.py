@@ -29,7 +29,7 @@ from operator import attrgetter, itemgetter
 from typing import Any, Literal, TypeVar
 
 from .errors import TargetError
-from .signature import MAX_OPERANDS, TYPES
+from .signature import MAX_OPERANDS, RECORD, TYPES
 
 FORMAT_VERSION = 1
 _HEAD = struct.Struct("<4sHHII")
@@ -108,6 +108,9 @@ class FunctionCode:
     prototype : tuple of str
         Of CUDA kernels and plain functions: the result and the parameters as NumPy's type letters and sizes, with
         ``"*"`` for pointers (``"void", "const f4*", "i4"``).
+    records : tuple of str
+        Where an operand is a structure: for each operand its NumPy dtype as JSON, with the name of its type in C as
+        ``"type"``; ``""`` for a number.
     """
 
     name: str
@@ -127,6 +130,7 @@ class FunctionCode:
     reason: str = ""
     calls: tuple[str, ...] = ()
     prototype: tuple[str, ...] = ()
+    records: tuple[str, ...] = ()
 
     @property
     def cores(self) -> list[list[str]]:
@@ -288,7 +292,7 @@ _FUNCTION_REPORTED = frozenset(
 )
 _FUNCTION_FIELDS = FunctionCode.__dataclass_fields__.keys()
 _FUNCTION_DEFAULTS = {f.name: f.default for f in fields(FunctionCode) if f.default is not MISSING}
-_TEXT_LISTS = ("parameters", "results", "calls", "prototype")
+_TEXT_LISTS = ("parameters", "results", "calls", "prototype", "records")
 _texts_of = itemgetter("language", "toolchain", "source", "name", "module")
 _function_texts_of = attrgetter("name", "core", "declaration", "doc", "source", "reason")
 _text_lists_of = attrgetter(*_TEXT_LISTS)
@@ -296,8 +300,10 @@ _text_lists_of = attrgetter(*_TEXT_LISTS)
 
 def _canonical_value(value: Any) -> dict[str, Any]:
     """What json is to write for a dataclass; ``asdict`` copies all that is in it, at ten times the price."""
-    names = _FUNCTION_FIELDS if isinstance(value, FunctionCode) else value.__dataclass_fields__
-    return {name: getattr(value, name) for name in names}
+    if not isinstance(value, FunctionCode):
+        return {name: getattr(value, name) for name in value.__dataclass_fields__}
+    # Readers of earlier releases know no structures, and take all that has none.
+    return {name: getattr(value, name) for name in _FUNCTION_FIELDS if name != "records" or value.records}
 
 
 _canonical = json.JSONEncoder(
@@ -355,10 +361,17 @@ def _check(function: FunctionCode) -> None:
         raise ValueError(
             f"{function.name} has {function.nin} inputs, {function.nout} outputs, and index {function.index}"
         )
+    known = TYPES.keys() | ({RECORD} if function.records else set())
     for loop in function.loops:
         _expect(int, (loop.index,), loop.types)
-        if loop.index < 0 or len(loop.types) != operands or not TYPES.keys() >= set(loop.types):
+        if loop.index < 0 or len(loop.types) != operands or not known >= set(loop.types):
             raise ValueError(f"{function.name} has the loop {loop}")
+    if function.records and (
+        len(function.records) != operands
+        or len(function.loops) != 1
+        or [bool(record) for record in function.records] != [t == RECORD for t in function.loops[0].types]
+    ):
+        raise ValueError(f"{function.name} has the structures {function.records}")
 
 
 def _expect(kind: type, *lists: Iterable[Any]) -> None:

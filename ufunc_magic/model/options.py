@@ -37,6 +37,7 @@ class Options:
     library_dirs: tuple[str, ...] = ()
     include: tuple[str, ...] = ()
     src: tuple[str, ...] = ()
+    wrap: tuple[str, ...] = ()
     cplus: bool = False
     types: str = ""
     signature: str = ""
@@ -95,8 +96,6 @@ class Option:
     kind: type = str
     #: Of ``LANGUAGES``, those whose cells it means something for; empty for all.
     languages: tuple[str, ...] = ()
-    #: What to do instead in a cell of another language.
-    instead: str = ""
 
 
 def _row(
@@ -111,14 +110,13 @@ def _row(
     choices: str = "",
     kind: type = str,
     languages: str = "",
-    instead: str = "",
 ) -> Option:
     """A row, its lists as words; a flag where there is no value to choose or give, and sets the field of its name."""
     words = tuple(flags.split())
     dest = dest or next(f for f in words if f.startswith("--"))[2:].replace("-", "_")
     action = action or ("value" if metavar or choices else "flag")
     lists = tuple(choices.split()), kind, tuple(languages.split())
-    return Option(words, dest, help, example or words[0], metavar, action, const, *lists, instead)
+    return Option(words, dest, help, example or words[0], metavar, action, const, *lists)
 
 
 #: In the order of the help text.
@@ -129,7 +127,6 @@ TABLE: tuple[Option, ...] = (
         "--types f4,f8",
         "LIST",
         languages="c cuda",
-        instead="Write a fused type: ctypedef fused T: float; double",
     ),
     _row(
         "--signature",
@@ -137,7 +134,6 @@ TABLE: tuple[Option, ...] = (
         "--signature '(n),(n)->()'",
         "SIG",
         languages="c",
-        instead="Functions of single elements need none; in Cython write it above the function: # ufunc: (n),(n)->()",
     ),
     _row(
         "--identity",
@@ -173,10 +169,17 @@ TABLE: tuple[Option, ...] = (
     _row("-I --include", "Look for headers here too.", "-I ~/include", "DIR", action="append"),
     _row("-S --src", "Compile this source file along with the cell.", "-S helper.c", "FILE", action="append"),
     _row(
+        "--wrap",
+        "Make ufuncs of the functions with such names that the included headers declare.",
+        "--wrap 'gsl_sf_*'",
+        "PATTERN",
+        action="append",
+        languages="c",
+    ),
+    _row(
         "--pgo",
         "Compile twice and run the cell in between, so that the compiler knows which branches are taken.",
         languages="cython",
-        instead="Give the compiler a profile of your own: -c=-fprofile-use=FILE",
     ),
     _row("--torch", "Compile (as C++) and link with the LibTorch of the installed torch package.", languages="cython"),
     _row(
@@ -204,8 +207,6 @@ TABLE: tuple[Option, ...] = (
         "--sanitize",
         "Try the code out in a build that reports undefined behaviour and stray memory accesses by line.",
         languages="c",
-        instead="Give the compiler the sanitizer yourself: "
-        "-c=-g -c=-fsanitize=undefined --link-args=-fsanitize=undefined",
     ),
     _row(
         "--sandbox",
@@ -238,7 +239,6 @@ TABLE: tuple[Option, ...] = (
         "--show asm,vec",
         "LIST",
         languages="c cuda",
-        instead="Write -a, which shows the C of each line",
     ),
 )
 
@@ -259,44 +259,31 @@ def make_options(keywords: Mapping[str, Any] | None = None, *, base: Options | N
     Raises
     ------
     OptionError
-        For an unknown name (with the nearest right spelling), a value of the wrong type or outside
+        For an unknown name, a value of the wrong type or outside
         its choices, or two options that contradict each other.
     """
     known = {f.name: str(f.type) for f in fields(Options)}
     values: dict[str, Any] = {}
     for name, value in (keywords or {}).items():
         if name not in known:
-            import difflib  # 2 ms that only a misspelling pays
-
-            near = difflib.get_close_matches(name, known, n=1)
-            remedy = f"Did you mean {near[0]!r}?" if near else f"Options are: {', '.join(sorted(known))}."
-            raise OptionError(f"{name!r} is not an option.", remedy=remedy)
+            raise OptionError(f"{name!r} is not an option.", remedy=f"Options are: {', '.join(sorted(known))}.")
         values[name] = _checked(name, value, known[name])
     options = replace(base or Options(), **values)
-    if options.strict and options.fast_math:
-        raise OptionError("strict and fast_math contradict each other.", remedy="Give one of them.")
-    unknown = sorted(set(filter(None, options.show.split(","))) - {"asm", "vec", "c"})
-    if unknown:
-        raise OptionError(f"show={options.show!r}: {unknown[0]!r} cannot be shown.", remedy="Give some of asm, vec, c.")
-    if options.sanitize and not options.guard:
-        raise OptionError(
-            "--sanitize tries new code out with sanitizers, and --no-guard says not to try it out.",
-            remedy="Leave one of them out.",
-        )
+    level, shown = options.language_level, {*filter(None, options.show.split(","))}
+    for wrong, message, remedy in (
+        (options.strict and options.fast_math, "strict and fast_math contradict each other.", "Give one of them."),
+        (options.sanitize and not options.guard, "sanitize and no_guard contradict each other.", "Give one of them."),
+        (not shown <= {"asm", "vec", "c"}, f"show={options.show!r} cannot be shown.", "Give some of asm, vec, c."),
+        (level not in (0, 2, 3), f"language_level={level} is not one of 2, 3.", "Give 2 or 3."),
+        (options.parallel < -1, f"parallel={options.parallel} is negative.", "Give 0, 1, 2, ... or True."),
+        (options.size < 0, f"size={options.size} is negative.", "Give the number of elements, or 0 for automatic."),
+    ):
+        if wrong:
+            raise OptionError(message, remedy=remedy)
     if options.plot and not options.sizes:
         options = replace(options, sizes="10:1e7")
     if options.annotate_fullc:
         options = replace(options, annotate=True)
-    if options.language_level not in (0, 2, 3):
-        raise OptionError(f"language_level={options.language_level} is not one of 2, 3.", remedy="Give one of them.")
-    if options.parallel < -1:
-        raise OptionError(
-            f"parallel={options.parallel} is not a number of threads.", remedy="Give 0, 1, 2, ... or True."
-        )
-    if options.size < 0:
-        raise OptionError(
-            f"size={options.size} is negative.", remedy="Give the number of elements, or 0 for automatic."
-        )
     return options
 
 
@@ -315,7 +302,7 @@ def refuse(options: Options, *, language: str) -> None:
         homes = " or ".join(LANGUAGES[known][1] for known in option.languages)
         raise OptionError(
             f"{typed} is for {kinds} cells, and this one is {LANGUAGES[language][0]}.",
-            remedy=option.instead or f"Leave it out, or use {homes}.",
+            remedy=f"Leave it out, or use {homes}.",
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -32,6 +32,8 @@ class CellFunction(FunctionCode):
         the number of dimensions (``"d1"``, ``"l0"``; ``"O1"`` for an array of any type); else empty.
     effects : tuple of str
         What it calls that does more than calculate (``"printf"``, ``"fopen"``).
+    inputs : tuple of tuple
+        Where it fails on ordinary values: rows of inputs on which it does not; else empty.
     """
 
     notes: tuple[str, ...] = ()
@@ -44,6 +46,7 @@ class CellFunction(FunctionCode):
     cautious: bool = False
     samples: tuple[str, ...] = ()
     effects: tuple[str, ...] = ()
+    inputs: tuple[tuple[Any, ...], ...] = ()
 
     @property
     def function_code(self) -> FunctionCode:
@@ -58,7 +61,8 @@ _REPORTED = tuple(f.name for f in fields(CellFunction))[len(fields(FunctionCode)
 class ReportData:
     """What a report shows of a cell, and the object code need not hold.
 
-    ``functions`` are those of the object code, in its order; ``command`` is the compiler's; ``annotated`` the view of
+    ``functions`` are those of the object code, in its order; ``refused`` says of others, by name, why they are not
+    bound; ``command`` is the compiler's; ``annotated`` the view of
     ``--annotate``, as JSON.
     """
 
@@ -67,6 +71,7 @@ class ReportData:
     notes: tuple[str, ...] = ()
     command: str = ""
     annotated: str = ""
+    refused: Mapping[str, Diagnostic] = field(default_factory=dict)
 
     @property
     def all_notes(self) -> tuple[str, ...]:
@@ -75,13 +80,15 @@ class ReportData:
         return (*self.notes, *(note if note.startswith(name) else f"{name}: {note}" for name, note in owned))
 
     def renamed(self, old: str, new: str) -> tuple[Diagnostic, ...]:
-        """The diagnostics under the name that the cell has now."""
-        return tuple(replace(d, file=new) if d.file == old else d for d in self.diagnostics)
+        """The diagnostics, errors of refused functions first, under the name that the cell has now."""
+        diagnostics = (*self.refused.values(), *self.diagnostics)
+        return tuple(replace(d, file=new) if d.file == old else d for d in diagnostics)
 
     def to_bytes(self) -> bytes:
         """One line of JSON."""
         functions = [{name: getattr(f, name) for name in _REPORTED} for f in self.functions]
         values = {**vars(self), "functions": functions, "diagnostics": [vars(d) for d in self.diagnostics]}
+        values["refused"] = {name: vars(diagnostic) for name, diagnostic in self.refused.items()}
         return json.dumps(values, ensure_ascii=False).encode()
 
     @classmethod
@@ -95,6 +102,7 @@ class ReportData:
             notes=tuple(values["notes"]),
             command=values["command"],
             annotated=values["annotated"],
+            refused={name: Diagnostic(**d) for name, d in values["refused"].items()},
         )
 
 

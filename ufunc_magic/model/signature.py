@@ -6,9 +6,17 @@ are part of NumPy's ABI.
 
 from __future__ import annotations
 
+import ast
+import operator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Literal, TypeVar
+
+T = TypeVar("T")
+
+#: NPY_VOID: the number of operands that are structures, which stand in no table of numbers.
+RECORD = 20
 
 #: NPY_MAXARGS of NumPy 2: inputs and outputs of one ufunc together.
 MAX_OPERANDS = 64
@@ -82,6 +90,64 @@ def number_type(word: str | int) -> NumberType | None:
     return _BY_NAME.get(word) or _BY_CHAR.get(word)
 
 
+_OPERATIONS: dict[type[ast.operator], tuple[Callable[[int, int], int], str]] = {
+    ast.Add: (operator.add, "({} + {})"),
+    ast.Sub: (operator.sub, "({} - {})"),
+    ast.Mult: (operator.mul, "({} * {})"),
+    ast.FloorDiv: (operator.floordiv, "({0} / {1} - ({0} % {1} < 0))"),
+}
+
+
+def core_size(dimension: str, sizes: Mapping[str, int]) -> int:
+    """The size of a core dimension: a number, a name, or computed of others as in ``"n+m-1"``.
+
+    Raises
+    ------
+    ValueError
+        If it is no sum, difference, product or ``//`` by a number of the names in ``sizes``.
+    """
+    return _computed(dimension, sizes, int, lambda sign, a, b: _OPERATIONS[sign][0](a, b))
+
+
+def core_size_text(dimension: str, sizes: Mapping[str, str]) -> str:
+    """The same in C, with a C expression for each name."""
+    return _computed(dimension, sizes, str, lambda sign, a, b: _OPERATIONS[sign][1].format(a, b))
+
+
+def _computed(
+    dimension: str,
+    sizes: Mapping[str, T],
+    number: Callable[[int], T],
+    joined: Callable[[type[ast.operator], T, T], T],
+) -> T:
+    def value(node: ast.expr) -> T:
+        match node:
+            case ast.Constant(value=int(constant)):
+                return number(constant)
+            case ast.Name(id=name) if name in sizes:
+                return sizes[name]
+            case ast.BinOp(op=ast.FloorDiv(), right=right) if not isinstance(right, ast.Constant) or not right.value:
+                pass
+            case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _OPERATIONS:
+                return joined(type(sign), value(left), value(right))
+        raise ValueError(f"{dimension!r} is not made of {', '.join(sizes) or 'numbers'} with + - * //")
+
+    try:
+        return value(ast.parse(dimension, mode="eval").body)
+    except SyntaxError as fault:
+        raise ValueError(f"{dimension!r}: {fault}") from None
+
+
+@dataclass(frozen=True)
+class Member:
+    """One member of a structure: its type as written, the sizes of an array, and the members of a structure in it."""
+
+    name: str
+    type: str
+    shape: tuple[int, ...] = ()
+    members: tuple[Member, ...] = ()
+
+
 @dataclass(frozen=True)
 class Parameter:
     """One parameter of a C function as it is declared, and how the body uses it.
@@ -105,6 +171,8 @@ class Parameter:
     indexed : bool
         The body uses more than the first element: a subscript other than ``[0]``, pointer
         arithmetic.
+    length : str
+        Of an unsized pointer: the integer parameter that is the number of its elements, where the body shows that.
     line : int
         1-based line in the cell.
     """
@@ -116,6 +184,7 @@ class Parameter:
     shape: tuple[int | str, ...] = ()
     access: Literal["none", "read", "write", "update"] = "none"
     indexed: bool = False
+    length: str = ""
     line: int = 0
 
 
@@ -156,6 +225,8 @@ class Function:
     size : int
         Syntax nodes of the body, functions of the cell it calls included: a measure for inlining.
     recursive : bool
+    external : bool
+        It is only declared: a library has its body.
     """
 
     name: str
@@ -177,6 +248,7 @@ class Function:
     pure: bool = False
     size: int = 0
     recursive: bool = False
+    external: bool = False
 
 
 @dataclass(frozen=True)
@@ -204,6 +276,12 @@ class Unit:
     unknown_types : tuple of str
         Type names used in a function's interface that neither the cell nor the standard table
         defines: the reason to look at preprocessed text.
+    prototypes : tuple of Function
+        What is declared without a body: in the cell itself, and of headers what it wraps.
+    structs : dict
+        Name -> (member, type) of each structure whose members are numbers.
+    records : dict
+        Name -> members of each structure that NumPy could have, or why it could not.
     """
 
     functions: tuple[Function, ...] = ()
@@ -214,6 +292,9 @@ class Unit:
     macros: tuple[str, ...] = ()
     includes: tuple[str, ...] = ()
     unknown_types: tuple[str, ...] = ()
+    prototypes: tuple[Function, ...] = ()
+    structs: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    records: dict[str, tuple[Member, ...] | str] = field(default_factory=dict)
 
     @cached_property
     def calls_by_function(self) -> dict[str, frozenset[str]]:
@@ -228,7 +309,7 @@ class Operand:
     ``index`` is the position of its C parameter, -1 for the return value; ``role`` "inout" stands
     in the inputs *and* in the outputs; ``type`` is the C spelling of one element as the cell writes
     it; ``core`` the core dimensions (names or fixed sizes), ``()`` for a scalar; ``pointer`` says
-    that C takes its address.
+    that C takes its address; ``record`` has the members of a structure.
     """
 
     name: str
@@ -237,6 +318,7 @@ class Operand:
     index: int
     core: tuple[int | str, ...] = ()
     pointer: bool = False
+    record: tuple[Member, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -279,6 +361,11 @@ class Signature:
     def nout(self) -> int:
         return len(self.outputs)
 
+    @property
+    def has_records(self) -> bool:
+        """Whether some operand is a structure."""
+        return any(o.record for o in (*self.inputs, *self.outputs))
+
 
 def loop_order(types: tuple[int, ...]) -> tuple[int, ...]:
     """Sort key that puts narrow loops before wide ones, inputs compared first.
@@ -286,4 +373,4 @@ def loop_order(types: tuple[int, ...]) -> tuple[int, ...]:
     NumPy takes the first loop to which the inputs cast safely, so a wide loop ahead of a narrow one
     would promote without need (NEP 50 assumes this order).
     """
-    return tuple(TYPES[t].rank * 2 + (TYPES[t].kind == "u") for t in types)
+    return tuple(TYPES[t].rank * 2 + (TYPES[t].kind == "u") if t != RECORD else -1 for t in types)

@@ -1,8 +1,8 @@
 """The notebook: option lines and cells in, bound names and a report out.  The only room that knows IPython.
 
 ``magics`` are the magics, their help and what ``%ufunc_config`` remembers; ``option_line`` reads, explains and
-completes their options, ``compare_line`` those of ``%ufunc_compare``; ``completion`` is Tab.  ``bound_names`` knows
-which cell bound which name; ``captured_output`` shows in a cell what C prints, in order, which wurlitzer does not.
+completes their options, ``compare_line`` carries out ``%ufunc_compare``; ``completion`` is Tab.  ``bound_names`` knows
+which cell bound which name; ``captured_output`` shows in a cell what C prints, in order.
 """
 
 from __future__ import annotations

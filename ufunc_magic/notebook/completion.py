@@ -7,11 +7,16 @@ from typing import Any
 
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult
 
-from .option_line import COMPARE_FLAGS, complete, complete_flags
+from ..model import LANGUAGES
+from .option_line import CACHE, COMPARE, CONFIG, complete, options_of
 
-_LINE = re.compile(r"\s*%%?(?P<magic>c_ufunc|cython_ufunc|cuda_device|ufunc_\w+)(?P<rest>\s.*)$", re.DOTALL)
-_LANGUAGES = {"c_ufunc": "c", "cython_ufunc": "cython", "cuda_device": "cuda", "ufunc_config": ""}
-_FLAGS = {"ufunc_compare": tuple(COMPARE_FLAGS), "ufunc_cache": ("--clear", "--prune"), "ufunc_doctor": ()}
+_LINE = re.compile(r"\s*%%?(?P<magic>\w+)(?P<rest>\s.*)$", re.DOTALL)
+_TABLES = {
+    **{magic.removeprefix("%%"): options_of(language) for language, (_, magic) in LANGUAGES.items()},
+    "ufunc_config": CONFIG,
+    "ufunc_cache": CACHE,
+    "ufunc_compare": COMPARE,
+}
 
 
 def matcher(context: CompletionContext) -> SimpleMatcherResult:
@@ -22,12 +27,9 @@ def matcher(context: CompletionContext) -> SimpleMatcherResult:
     """
     line = context.full_text.split("\n")[context.cursor_line][: context.cursor_position]
     match = _LINE.match(line)
-    if match is None or match["magic"] not in {**_LANGUAGES, **_FLAGS}:
+    if match is None or match["magic"] not in _TABLES:
         return {"completions": []}
-    if match["magic"] in _LANGUAGES:
-        fragment, words = complete(match["rest"], language=_LANGUAGES[match["magic"]])
-    else:
-        fragment, words = complete_flags(match["rest"], _FLAGS[match["magic"]])
+    fragment, words = complete(match["rest"], _TABLES[match["magic"]])
     return {
         "completions": [SimpleCompletion(word, type="option") for word in words],
         "matched_fragment": fragment,

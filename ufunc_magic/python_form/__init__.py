@@ -6,6 +6,7 @@ reason.
 
 * `value`: expressions as ``ast`` nodes with what is known of their values; forms; nodes to text.
 * `c_arithmetic`, `arithmetic_expressions`: C's types, and C's operators and conversions as Python's.
+* `operand_lists`: a ufunc's operands as parameters, nested lists and results.
 * `math_names`, `runtime_names`: C's library in Python's words, and the names that the texts run with.
 * `c_tree`, `c_cell`, `c_values`, `c_body`, `c_form`: the reader of tree-sitter's tree.
 * `cython`: the reader of Cython's tree.

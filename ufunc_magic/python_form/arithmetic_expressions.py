@@ -9,22 +9,15 @@ from __future__ import annotations
 
 import ast
 import functools
-import operator
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
-from .c_arithmetic import COMPLEX, DOUBLE, FLOAT, INT, LONG, SIZE, CType, float32, promoted, usual
-from .math_names import CONSTANTS, LIMITS, Known
-from .value import Expr, Spelled, Stop, call, number, operation, python
+from .c_arithmetic import COMPLEX, DOUBLE, FLOAT, INT, LONG, SIZE, CType, float32, promoted, result_range, usual
+from .math_names import CONSTANTS, KNOWN, LIMITS, Known
+from .value import Expr, Spelled, Stop, assign, call, number, operation, python
 
 COMPARISONS = frozenset(("<", ">", "<=", ">=", "==", "!="))
-
-
-class Needs(Protocol):
-    """Where it is noted which helpers the text needs."""
-
-    helpers: set[str]
 
 
 def constant(value: int, t: CType, text: str = "") -> Expr:
@@ -53,9 +46,7 @@ def zero(t: CType) -> ast.expr:
         case "V":
             return ast.List([])
         case "a" if t.of is not None and t.length is not None:
-            return array(zero(t.of), [number(t.length)], copied=t.of.kind in "as")
-        case "s":
-            return call("SimpleNamespace", **{name: zero(of) for name, of in t.fields})
+            return array(zero(t.of), [number(t.length)], copied=t.of.kind == "a")
     return number(0)
 
 
@@ -73,10 +64,16 @@ def length(name: str, depth: int) -> ast.expr:
 
 
 class Arithmetic:
-    """Operators on ``Expr``; ``checked`` chooses C's answer over Python's exception."""
+    """Operators on ``Expr``; ``checked`` chooses C's answer over Python's exception.
 
-    def __init__(self, cell: Needs, *, checked: bool) -> None:
-        self.needs = cell
+    ``cell`` notes which ``helpers`` its text needs.  ``wraps``: integers are wrapped where they may leave their C type.
+    """
+
+    cell: Any
+    wraps = True
+
+    def __init__(self, cell: Any, *, checked: bool) -> None:
+        self.cell = cell
         self.checked = checked
 
     def stop(self, reason: str, node: Any) -> Stop:
@@ -86,6 +83,13 @@ class Arithmetic:
     def brief(self, node: Any) -> str:
         """The cell's words at ``node``."""
         raise NotImplementedError
+
+    def value(self, node: Any) -> Expr:
+        """What ``node`` of the reader's tree says."""
+        raise NotImplementedError
+
+    def settled(self, node: Any) -> Expr:
+        return self.settle(self.value(node))
 
     def settle(self, e: Expr) -> Expr:
         """``e`` with the value that C sees."""
@@ -99,14 +103,14 @@ class Arithmetic:
         return Expr(call(self.helper(f"_int{t.bits}"), e), t)
 
     def helper(self, name: str) -> str:
-        self.needs.helpers.add(name)
+        self.cell.helpers.add(name)
         return name
 
     # -- conversions ------------------------------------------------------------------------------
 
     def convert(self, e: Expr, t: CType, *, node: Any = None, final: bool = False) -> Expr:
         """``e`` as C converts it to ``t`` on assignment, call or return (``final``: as a plain number)."""
-        if t.kind in "as" or e.type.kind in "as":
+        if "a" in (t.kind, e.type.kind):
             if t.kind != e.type.kind:
                 raise self.stop("uses a pointer where a number is expected", node)
             return e
@@ -230,7 +234,7 @@ class Arithmetic:
             if op == "&" and masks:
                 return replace(e, low=0, high=masks[0].range[1])
             return replace(e, loose=True)
-        low, high = _result_range(op, left.range, right.range, t)
+        low, high = result_range(op, left.range, right.range)
         if low < t.low or high > t.high:
             return replace(e, loose=True)
         known = low if left.value is not None and right.value is not None and low == high else None
@@ -276,10 +280,28 @@ class Arithmetic:
         ends = (left.range[0] << right.range[1], left.range[1] << right.range[1])
         return replace(e, low=min(ends[0], left.range[0]), high=max(ends[1], 0))
 
+    def unary(self, op: str, e: Expr, node: Any) -> Expr:
+        """``-e``, ``+e`` and ``~e``."""
+        if not e.type.arithmetic or (op == "~" and not e.type.integral):
+            raise self.stop(f"cannot say `{self.brief(node)}`", node)
+        e = e if self.wraps else self.settle(e)
+        match op:
+            case "+":
+                return replace(self.settle(e), type=promoted(e.type))
+            case "-":
+                return self.negative(e)
+        e = self.modular(e, promoted(e.type))
+        # Not ~: what stands for a C int may be Python's own True, which that refuses from Python 3.16 on.
+        if e.type.kind == "u":  # NumPy's unsigned numbers know no -1
+            return Expr(python("~int({})" if e.truth else "~{}", e), e.type, loose=True)
+        low, high = e.range
+        flipped = Expr(python("-1 - {}", e), e.type, loose=e.loose)
+        return flipped if e.loose else replace(flipped, low=~high, high=~low)
+
     def negative(self, e: Expr) -> Expr:
         value = -e.value if e.value is not None else None
-        if not e.type.integral:
-            return Expr(ast.UnaryOp(ast.USub(), e.node), e.type, whole=e.whole, value=value)
+        if not e.type.integral or not self.wraps:
+            return Expr(ast.UnaryOp(ast.USub(), e.node), promoted(e.type), whole=e.whole, value=value)
         e = self.modular(e, promoted(e.type))
         low, high = e.range
         negated = Expr(ast.UnaryOp(ast.USub(), e.node), e.type, loose=True)
@@ -287,12 +309,30 @@ class Arithmetic:
             return negated
         return replace(negated, loose=False, low=-high, high=-low, value=value)
 
-    def chosen(self, test: Expr, left: Expr, right: Expr, t: CType) -> Expr:
+    def common(self, left: CType, right: CType, node: Any) -> CType:
+        """The type that holds either of two values."""
+        if left == right:
+            return left
+        if not (left.arithmetic and right.arithmetic):
+            raise self.stop(f"cannot say `{self.brief(node)}`", node)
+        return usual(left, right)
+
+    def chosen(self, test: Expr, left: Expr, right: Expr, node: Any) -> Expr:
         """``left if test else right``."""
+        t = self.common(left.type, right.type, node)
+        left, right = self.convert(left, t, node=node), self.convert(right, t, node=node)
         e = Expr(ast.IfExp(test.node, left.node, right.node), t, truth=left.truth and right.truth)
-        if t.integral and left.type.integral and right.type.integral:
+        if t.integral:
             return replace(e, low=min(left.range[0], right.range[0]), high=max(left.range[1], right.range[1]))
         return e
+
+    def store(self, target: Expr, value: Expr, node: Any, *, final: bool = False) -> ast.stmt:
+        """The statement that puts ``value`` into a place; ``x += y`` where that is all it does."""
+        e = self.convert(value, target.type, node=node, final=final)
+        match e.node:
+            case ast.BinOp(left=left, op=op, right=right) if left is target.node:
+                return ast.AugAssign(target.node, op, right)  # type: ignore[arg-type]
+        return assign(target, e)
 
     def extreme(self, name: str, values: Sequence[Expr]) -> Expr:
         """``min`` or ``max`` of numbers."""
@@ -306,46 +346,50 @@ class Arithmetic:
 
     # -- C's library ------------------------------------------------------------------------------
 
-    def library(self, entry: Known, t: CType, values: Sequence[Expr], written: str = "") -> Expr:
-        """A call of a function that Python knows by another name; ``written``: how, where not as in the table."""
-        template = written or (entry.checked if self.checked and entry.checked else entry.call)
+    def known_call(self, entry: Known, t: CType, values: Sequence[Expr], node: Any) -> Expr:
+        """A call of a function of C's library, which works in the float type ``t``."""
+        values = [self.settle(v) for v in values]
+        if any(v.type.kind == "c" for v in values) and entry.call.startswith("math."):
+            word = entry.call.removeprefix("math.")
+            if f"c{word}" not in KNOWN:
+                raise self.stop(f"calls `{word}` with a complex number, which Python does not have", node)
+            entry = KNOWN[f"c{word}"]
+        elif entry.result == "same" and entry.call == "abs" and values[0].type.integral:
+            return self._absolute(values[0])
+        elif entry.result not in ("same", "complex") and t.kind == "f":
+            # The second argument of ldexp and its kind stays an integer.
+            count = 1 if "ldexp" in entry.call else len(values)
+            values = [*(self._argument(v, t, entry) for v in values[:count]), *values[count:]]
+        template = entry.checked if self.checked and entry.checked else entry.call
         if template == "{0}":
             return values[0]
         if "_round" in template:
             self.helper("_round")
+        node = python(template, *values) if "{" in template else call(template, *values)
         types = {
-            "float": t,
             "same": values[0].type,
             "int": INT,
             "long": LONG,
             "bool": INT,
             "complex": replace(COMPLEX, bits=t.bits),
         }
-        of = types[entry.result]
+        of = types.get(entry.result, t)
         if of.kind == "c" and entry.real:
             of = replace(of, kind="f")
-        node = python(template, *values) if "{" in template else call(template, *values)
-        whole = entry.whole and not self.checked
         flag = entry.result == "bool"
+        whole = entry.whole and not self.checked
         return self.rounded(Expr(node, of, 0 if flag else None, 1 if flag else None, truth=flag, whole=whole))
 
+    def _argument(self, e: Expr, t: CType, entry: Known) -> Expr:
+        """An argument as a parameter of type ``t`` holds it, where that changes its value."""
+        returned = entry.call in ("min", "max") and not self.checked  # as it is, not as a float
+        if not e.type.arithmetic or (returned and (e.type.integral or e.whole)):
+            return self.convert(e, t)
+        narrows = self.checked and e.type.kind == "f" and e.type.bits > t.bits
+        return self.to_float(e, t) if narrows or self.inexact(e, t) else e
 
-def _result_range(op: str, a: tuple[int, int], b: tuple[int, int], t: CType) -> tuple[int, int]:
-    """Bounds of ``a op b`` without wrapping."""
-    match op:
-        case "+":
-            return a[0] + b[0], a[1] + b[1]
-        case "-":
-            return a[0] - b[1], a[1] - b[0]
-        case "*":
-            products = [x * y for x in a for y in b]
-            return min(products), max(products)
-    if a[0] == a[1] and b[0] == b[1]:
-        exact = {"&": operator.and_, "|": operator.or_, "^": operator.xor}[op](a[0], b[0])
-        return exact, exact
-    positive = [r[1] for r in (a, b) if r[0] >= 0]
-    if op == "&" and positive:
-        return 0, min(positive)
-    if len(positive) == 2:
-        return 0, (1 << max(a[1], b[1]).bit_length()) - 1
-    return t.low, t.high
+    def _absolute(self, e: Expr) -> Expr:
+        t = promoted(e.type)
+        low, high = e.range
+        loose = self.wraps and max(high, -low) > t.high
+        return Expr(call("abs", e), t, None if loose else 0, None if loose else max(high, -low), loose=loose)

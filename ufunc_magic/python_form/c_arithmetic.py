@@ -5,6 +5,8 @@ The rules are those of C17, 6.3.1 (conversions) and 6.4.4 (constants), for two's
 
 from __future__ import annotations
 
+import math
+import operator
 import re
 import struct
 from collections.abc import Mapping
@@ -20,7 +22,7 @@ class CType:
     """One C type.
 
     ``kind`` is NumPy's letter for arithmetic types ("b i u f c"), "a" for an array or an indexable
-    pointer to ``of`` (``length`` is None where it is not known), "s" for a structure, "v" for void.
+    pointer to ``of`` (``length`` is None where it is not known), "v" for void.
     ``bits`` of a complex type are those of one part; long double counts as 80.
     """
 
@@ -50,6 +52,11 @@ class CType:
     def depth(self) -> int:
         """The dimensions of an array."""
         return 1 + self.of.depth if self.kind == "a" and self.of is not None else 0
+
+    @property
+    def element(self) -> CType:
+        """What an array is of in the end."""
+        return self if self.of is None else self.of.element
 
     @property
     def size(self) -> int | None:
@@ -172,6 +179,33 @@ def usual(a: CType, b: CType) -> CType:
     return unsigned if unsigned.bits >= signed.bits else signed
 
 
+_EXACT = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "<<": operator.lshift,
+    ">>": operator.rshift,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+}
+
+
+def result_range(op: str, a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
+    """Bounds of Python's ``a op b`` of integers in these ranges; shifts are by small numbers that are not negative."""
+    if op in ("//", "%"):
+        most = max(map(abs, b)) - 1 if op == "%" else max(map(abs, a))
+        return 0 if a[0] >= 0 and b[0] >= 0 else -most, most
+    if op not in ("&", "|", "^") or (a[0] == a[1] and b[0] == b[1]):
+        ends = [_EXACT[op](x, y) for x in a for y in b]
+        return min(ends), max(ends)
+    positive = [r[1] for r in (a, b) if r[0] >= 0]
+    if op == "&" and positive:
+        return 0, min(positive)
+    top = (1 << max((x if x >= 0 else ~x).bit_length() for x in (*a, *b))) - 1
+    return 0 if len(positive) == 2 else -top - 1, top
+
+
 def integer_value(text: str) -> tuple[int, CType] | None:
     """Value and type of an integer constant as C spells it, or None."""
     # Nothing longer is a number of 128 bits, and Python reads no number of thousands of digits.
@@ -194,23 +228,19 @@ def integer_value(text: str) -> tuple[int, CType] | None:
     return value, next((t for t in candidates if value <= t.high), CType("i", 128))
 
 
-def float_value(text: str) -> tuple[str, CType] | None:
-    """Python spelling and type of a floating constant, or None."""
-    text = text.replace("'", "")
-    if text[:2].lower() == "0x":
-        match = re.fullmatch(r"(0[xX][0-9a-fA-F.]+[pP][+-]?\d+)([fFlL]?)", text)
-        if not match:
-            return None
-        spelled = repr(float.fromhex(match[1]))
-    else:
-        match = re.fullmatch(r"((?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][+-]?\d+)?)([fFlL]?)", text)
-        if not match:
-            return None
-        mantissa, mark, exponent = re.fullmatch(r"([\d.]+)([eE]?)(.*)", match[1]).groups()  # type: ignore[union-attr]
-        mantissa = "0" + mantissa if mantissa.startswith(".") else mantissa
-        spelled = (mantissa + "0" if mantissa.endswith(".") else mantissa) + mark + exponent
-        spelled = repr(float(spelled)) if len(mantissa) > 22 else spelled
-    return spelled, {"f": FLOAT, "l": CType("f", 80)}.get(match[2].lower(), DOUBLE)
+def float_value(text: str) -> tuple[float, CType] | None:
+    """Value and type of a floating constant, or None."""
+    text = text.replace("'", "").lower()
+    hexadecimal = text.startswith("0x")
+    digits = r"0x[0-9a-f.]+p[+-]?\d+" if hexadecimal else r"(?:\d+\.\d*|\.\d+|\d+(?=e))(?:e[+-]?\d+)?"
+    match = re.fullmatch(rf"({digits})([fl]?)", text)
+    if not match:
+        return None
+    try:
+        value = float.fromhex(match[1]) if hexadecimal else float(match[1])
+    except OverflowError:  # a long double, which is calculated as double here
+        value = math.inf
+    return value, {"f": FLOAT, "l": CType("f", 80)}.get(match[2], DOUBLE)
 
 
 def float32(value: float) -> float:

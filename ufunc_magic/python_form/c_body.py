@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .arithmetic_expressions import array, zero
-from .c_arithmetic import VOID, CType
+from .c_arithmetic import CType
 from .c_cell import CCell, CDeclaration, CRoutine, python_name
-from .c_tree import bare, changed, child, children, declared_name, stop, text_of, walk
+from .c_tree import bare, brief, changed, child, children, declared_name, stop, text_of, walk
 from .c_values import Expressions
-from .value import Expr, Lines, Variable, assign, call, negation, number, operation, result
+from .value import Expr, Lines, Variable, assign, branches, call, negation, number, operation, result
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -67,54 +67,42 @@ class CBody(Expressions):
         return lines
 
     def write(self, node: Node) -> Lines:
-        match node.type:
-            case "compound_statement":
-                return self._scoped(children(node))
-            case "expression_statement":
-                inner = children(node)
-                return self._with_around(node, lambda: self.effect(inner[0])) if inner else []
-            case "declaration":
-                return self._declaration(node)
-            case "return_statement":
-                return self._with_around(node, lambda: self._return(node), after=False)
-            case "if_statement":
-                return self._if(node)
-            case "for_statement":
-                return self._for(node)
-            case "while_statement":
-                return self._while(node, child(node, "condition"), [], child(node, "body"))
-            case "do_statement":
-                return self._do(node)
-            case "switch_statement":
-                return self._switch(node)
-            case "break_statement":
-                if not self.around or self.around[-1] is None:
-                    raise stop("leaves a switch from inside a case", node)
-                return [ast.Break()]
-            case "continue_statement":
-                update = next((lines for lines in reversed(self.around) if lines is not None), [])
-                return [*update, ast.Continue()]
-            case "goto_statement" | "labeled_statement":
-                raise stop("uses `goto`", node)
-            case (
-                "type_definition"
-                | "preproc_def"
-                | "preproc_call"
-                | "struct_specifier"
-                | "enum_specifier"
-                | "static_assert_declaration"
-                | "using_declaration"
-                | "alias_declaration"
-            ):
-                self.cell.read([node])
-                return []
-        raise stop(f"uses `{' '.join(text_of(node).split())[:40]}`, which has no Python form", node)
+        name = f"_write_{node.type.removesuffix('_statement')}"
+        method: Callable[[Node], Lines] | None = getattr(self, name, None)
+        if method is None:
+            raise stop(f"uses `{brief(node)}`, which has no Python form", node)
+        return method(node)
+
+    def _write_compound(self, node: Node) -> Lines:
+        return self._scoped(children(node))
+
+    def _write_expression(self, node: Node) -> Lines:
+        inner = children(node)
+        return self._with_around(node, lambda: self.effect(inner[0])) if inner else []
+
+    def _write_break(self, node: Node) -> Lines:
+        if not self.around or self.around[-1] is None:
+            raise stop("leaves a switch from inside a case", node)
+        return [ast.Break()]
+
+    def _write_continue(self, node: Node) -> Lines:
+        update = next((lines for lines in reversed(self.around) if lines is not None), [])
+        return [*update, ast.Continue()]
+
+    def _write_goto(self, node: Node) -> Lines:
+        raise stop("uses `goto`", node)
+
+    def _write_type_definition(self, node: Node) -> Lines:
+        self.cell.read([node])
+        return []
+
+    _write_enum_specifier = _write_alias_declaration = _write_preproc_def = _write_type_definition
 
     def _with_around(self, node: Node, write: Callable[[], Lines], *, after: bool = True) -> Lines:
         """A statement with what its expression needs before and after it."""
         self.before, self.after, self.statement = [], [] if after else None, node
         middle = write()
-        lines = [*_merged(self.before, middle), *(self.after or [])]
+        lines = [*self.before, *middle, *(self.after or [])]
         self.before = self.after = self.statement = None
         return lines
 
@@ -125,27 +113,25 @@ class CBody(Expressions):
         lines, self.before, self.statement = self.before, None, None
         return lines, e
 
-    def _return(self, node: Node) -> Lines:
+    def _write_return(self, node: Node) -> Lines:
         values, t = children(node), self.routine.returns
-        if not values:
-            return [result(self.results(None))]
-        if values[0].type == "initializer_list":
-            return [result(self.results(self.initial(values[0], t)))]
-        value = self.value(values[0])
-        if t == VOID:
-            return [ast.Expr(value.node), result(self.results(None))]
-        return [result(self.results(self.convert(value, t, node=node, final=True)))]
 
-    def _if(self, node: Node) -> Lines:
+        def line() -> Lines:
+            value = self.convert(self.value(values[0]), t, node=node, final=True) if values else None
+            return [result(self.results(value))]
+
+        return self._with_around(node, line, after=False)
+
+    def _write_if(self, node: Node) -> Lines:
         lines, test = self._tested(node, lambda: self.condition(child(node, "condition")))
         yes, no = child(node, "consequence"), node.child_by_field_name("alternative")
         no = children(no)[0] if no is not None and no.type == "else_clause" else no
-        if test.truth and test.value is not None:
-            chosen = yes if test.value else no
-            return lines + (self.write(chosen) if chosen is not None else [])
         suite = self._suite(yes)
         other = [] if no is None else (self.write(no) if no.type == "if_statement" else []) or self._suite(no)
         return [*lines, ast.If(test.node, suite, other)]
+
+    def _write_while(self, node: Node) -> Lines:
+        return self._while(node, child(node, "condition"), [], child(node, "body"))
 
     def _while(self, node: Node, test: Node | None, update: Lines, body: Node) -> Lines:
         first: Lines = []
@@ -161,7 +147,7 @@ class CBody(Expressions):
             lines = []
         return [ast.While(condition, [*first, *lines, *update], [])]
 
-    def _do(self, node: Node) -> Lines:
+    def _write_do(self, node: Node) -> Lines:
         test, body = child(node, "condition"), child(node, "body")
         leaves = any(n.type in ("break_statement", "continue_statement") for n in walk(body))
         if text_of(test) in ("0", "false") and not leaves:
@@ -174,7 +160,7 @@ class CBody(Expressions):
 
     # -- for ------------------------------------------------------------------------------------
 
-    def _for(self, node: Node) -> Lines:
+    def _write_for(self, node: Node) -> Lines:
         self.scopes.append({})
         lines = self._counted(node) or self._general_for(node)
         self.scopes.pop()
@@ -184,7 +170,7 @@ class CBody(Expressions):
         start, test, step = (node.child_by_field_name(f) for f in ("initializer", "condition", "update"))
         lines: Lines = []
         if start is not None and start.type == "declaration":
-            lines = self._declaration(start)
+            lines = self._write_declaration(start)
         elif start is not None:
             lines = self._with_around(start, lambda: self.effect(start))
         # The update is written in the scope of the loop's header, before the body declares its own names.
@@ -203,7 +189,12 @@ class CBody(Expressions):
         stride = _stride(bare(step), name)
         op, limit = text_of(child(test, "operator")), child(test, "right")
         body = child(node, "body")
-        fits = {"<": stride > 0, "<=": stride > 0, ">": stride < 0, ">=": stride < 0, "!=": abs(stride) == 1}
+        fits = {
+            "<": stride > 0,
+            "<=": stride > 0,
+            ">": stride < 0,
+            ">=": stride < 0,
+        }
         if not stride or not fits.get(op) or changed(body, name) or not _constant_in(limit, body):
             return None
         known = None
@@ -256,13 +247,13 @@ class CBody(Expressions):
 
     # -- switch ---------------------------------------------------------------------------------
 
-    def _switch(self, node: Node) -> Lines:
+    def _write_switch(self, node: Node) -> Lines:
         lines, subject = self._tested(node, lambda: self.settled(child(node, "condition")))
         if not isinstance(subject.node, ast.Name):
             name = ast.Name(self.cell.fresh("key"))
             lines.append(assign(name, subject))
             subject = replace(subject, node=name)
-        branches: list[tuple[ast.expr, Lines]] = []
+        cases: list[tuple[ast.expr, Lines]] = []
         default: Lines = []
         for labels, body in self._arms(node):
             suite = self._looped(None, lambda body=body: self._scoped(body))  # type: ignore[misc]
@@ -270,12 +261,10 @@ class CBody(Expressions):
             if len(values) < len(labels):
                 default = suite
             elif len(values) == 1:
-                branches.append((operation("==", subject, values[0]), suite))
+                cases.append((operation("==", subject, values[0]), suite or [ast.Pass()]))
             else:
-                branches.append((operation("in", subject, ast.Tuple(values)), suite))
-        for test, suite in reversed(branches):
-            default = [ast.If(test, suite or [ast.Pass()], default)]
-        return [*lines, *default]
+                cases.append((operation("in", subject, ast.Tuple(values)), suite or [ast.Pass()]))
+        return [*lines, *branches(cases, default)]
 
     def _arms(self, node: Node) -> list[tuple[list[ast.expr | None], list[Node]]]:
         """Labels (None: default) and statements of each arm, the final ``break`` removed."""
@@ -303,14 +292,7 @@ class CBody(Expressions):
     # -- local variables ------------------------------------------------------------------------
 
     def declare(
-        self,
-        name: str,
-        t: CType,
-        *,
-        low: int | None = None,
-        high: int | None = None,
-        cell: bool = False,
-        null: bool = False,
+        self, name: str, t: CType, *, low: int | None = None, high: int | None = None, cell: bool = False
     ) -> Variable:
         """Bring a C name into the innermost scope, renamed where it would hide one still in use."""
         spelled = python_name(name)
@@ -319,66 +301,62 @@ class CBody(Expressions):
         taken = {v.name for scope in self.scopes for v in scope.values()}
         while spelled in taken:
             spelled += "_"
-        self.scopes[-1][name] = Variable(spelled, t, low, high, cell, null)
+        self.scopes[-1][name] = Variable(spelled, t, low, high, cell)
         return self.scopes[-1][name]
 
-    def _declaration(self, node: Node) -> Lines:
-        base_node = child(node, "type")
+    def _write_declaration(self, node: Node) -> Lines:
+        base = child(node, "type")
         words = text_of(node).split("=")[0].replace("(", " ").split()
         lines: Lines = []
         for declarator in node.children_by_field_name("declarator"):
-            start = declarator.child_by_field_name("value") if declarator.type == "init_declarator" else None
-            plain = child(declarator, "declarator") if declarator.type == "init_declarator" else declarator
-            name = declared_name(plain)
-            constant = "const" in words or "constexpr" in words or "static" in words
-            if start is not None and ("static" in words or (constant and start.type == "initializer_list")):
-                self._static(name, node, declarator)
+            start = declarator.child_by_field_name("value")
+            plain = declarator if start is None else child(declarator, "declarator")
+            constant = "const" in words and start is not None and start.type == "initializer_list"
+            if "static" in words or "extern" in words or constant:
+                self._static(declared_name(plain), node, declarator)
                 continue
-            if "static" in words or "extern" in words:
-                raise stop(f"keeps `{name}` from call to call", node)
-            if base_node.type != "placeholder_type_specifier":
-                declared = self.cell.declared(plain, self.cell.type_named(base_node))
+            if base.type != "placeholder_type_specifier":
+                declared = self.cell.declared(plain, self.cell.type_named(base))
             elif start is not None:
-                declared = CDeclaration(name, self.value(start).type)
+                declared = CDeclaration(declared_name(plain), self.value(start).type)
             else:
                 raise stop(f"cannot read `{text_of(node)}`", node)
             lines += self._with_around(node, lambda d=declared, s=start: self._local(d, s, node))  # type: ignore[misc]
         return lines
 
     def _static(self, name: str, declaration: Node, declarator: Node) -> None:
+        if declarator.child_by_field_name("value") is None:
+            raise stop(f"keeps `{name}` from call to call", declaration)
         known = name in self.cell.constants or name in self.cell.variables
         e = self.table(name, declaration, declarator, key=self.cell.fresh(f"{name}_") if known else name)
         self.scopes[-1][name] = Variable(e.name, e.type, e.low, e.high)
 
     def _local(self, declared: CDeclaration, start: Node | None, node: Node) -> Lines:
-        t = declared.type
+        name, t = declared.name, declared.type
         if declared.reference:
-            raise stop(f"uses the reference `{declared.name}`", node)
-        if start is None:
-            variable = self._declare_local(declared)
-            if declared.pointer:
-                raise stop(f"uses the pointer variable `{declared.name}`", node)
-            if t.kind == "a":
-                return [assign(variable.name, self._empty(t, declared.sizes))]
-            return [assign(variable.name, zero(t))] if t.kind == "s" or self._lent(declared.name) else []
+            raise stop(f"uses the reference `{name}`", node)
         if declared.pointer:
-            moves = changed(self.body, declared.name)
+            moves = changed(self.body, name)
             if any(c.type != "assignment_expression" or child(c, "left").type == "identifier" for c in moves):
-                raise stop(f"moves the pointer `{declared.name}`", node)
-            value = self.value(start)
-            if value.type.kind != "a":
-                raise stop(f"uses the pointer variable `{declared.name}`", node)
-            return [assign(self.declare(declared.name, value.type).name, value)]
-        e = self.initial(start, t)
-        return [assign(self._declare_local(replace(declared, type=e.type)).name, e)]
+                raise stop(f"moves the pointer `{name}`", node)
+            value = self.value(start) if start is not None else None
+            if value is None or value.type.kind != "a":
+                raise stop(f"uses the pointer variable `{name}`", node)
+            return [assign(self.declare(name, value.type).name, value)]
+        if start is not None:
+            e = self.initial(start, t)
+            return [assign(self._declare_local(name, e.type).name, e)]
+        variable = self._declare_local(name, t)
+        if t.kind == "a":
+            return [assign(variable.name, self._empty(t, declared.sizes))]
+        return []
 
-    def _declare_local(self, declared: CDeclaration) -> Variable:
-        t = declared.type
-        if t.integral and t.bits >= 32 and self._counts(declared.name):
-            down = any("-" in text_of(child(c, "operator")) for c in changed(self.body, declared.name))
+    def _declare_local(self, name: str, t: CType) -> Variable:
+        if t.integral and t.bits >= 32 and self._counts(name):
+            down = any("-" in text_of(child(c, "operator")) for c in changed(self.body, name))
             if t.kind == "i" or not down:
-                return self.declare(declared.name, t, low=-COUNTER if t.kind == "i" else 0, high=COUNTER)
-        return self.declare(declared.name, t)
+                return self.declare(name, t, low=-COUNTER if t.kind == "i" else 0, high=COUNTER)
+        return self.declare(name, t)
 
     def _counts(self, name: str) -> bool:
         """Whether an int starts from literals and moves by small literals only."""
@@ -394,18 +372,6 @@ class CBody(Expressions):
                     return False
         return bool(moves) and all(v.type == "number_literal" and len(text_of(v)) < 5 for v in values)
 
-    def _lent(self, name: str) -> bool:
-        """Whether a function that may read it gets the address of a variable without a value."""
-        for taken in changed(self.body, name):
-            caller = taken.parent.parent if taken.parent is not None and taken.parent.type == "argument_list" else None
-            if taken.type != "pointer_expression" or caller is None or caller.type != "call_expression":
-                continue
-            arguments = children(child(caller, "arguments"))
-            routine = self.cell.routine(text_of(child(caller, "function")), len(arguments))
-            if routine is not None and len(routine.parameters) == len(arguments):
-                return any(p.cell and p.reads for p, a in zip(routine.parameters, arguments, strict=True) if a == taken)
-        return False
-
     def _empty(self, t: CType, sizes: tuple[Node | None, ...]) -> ast.expr:
         """A zeroed local array, whose lengths may be expressions."""
         if not any(sizes):
@@ -414,17 +380,7 @@ class CBody(Expressions):
             raise stop("declares an array of nothing")
         inner = self._empty(t.of, sizes[1:])
         size = self.settled(sizes[0]).node if sizes[0] is not None else number(t.length or 0)
-        return array(inner, [size], copied=t.of.kind in "as")
-
-
-def _merged(before: Lines, middle: Lines) -> Lines:
-    """``result1, e = f(x)`` then ``m = result1`` said in one line."""
-    match before, middle:
-        case [*_, ast.Assign(targets=[ast.Tuple(elts=[ast.Name(id=name), *rest])], value=value)], [
-            ast.Assign(targets=[target], value=ast.Name(id=same))
-        ] if name == same and name.startswith("result"):
-            return [*before[:-1], assign(ast.Tuple([target, *rest]), value)]
-    return [*before, *middle]
+        return array(inner, [size], copied=t.of.kind == "a")
 
 
 def _loop_start(start: Node) -> tuple[str, Node | None]:
@@ -492,14 +448,11 @@ def _leaves(body: Sequence[Node]) -> bool:
         return True
     if last.type == "compound_statement":
         return _leaves(children(last))
-    if last.type == "if_statement":
-        other = last.child_by_field_name("alternative")
-        inner = children(other)[0] if other is not None and other.type == "else_clause" else other
-        return inner is not None and _leaves([child(last, "consequence")]) and _leaves([inner])
     return False
 
 
 def _negated(e: Expr) -> ast.expr:
+    """The condition that is true where ``e`` is not."""
     match e.node:
         case ast.UnaryOp(op=ast.Not(), operand=inner):
             return inner

@@ -29,9 +29,7 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
-_TAKEN = frozenset(
-    "abs bool cmath complex float int len list math max min np print range round vars SimpleNamespace".split()
-)
+_TAKEN = frozenset("abs bool cmath complex float int len list math max min np print range round".split())
 
 
 @dataclass(frozen=True)
@@ -39,7 +37,7 @@ class CParameter:
     """One parameter of a routine.
 
     ``cell``: a pointer to one value; ``reads``, ``writes``: what the body does with it;
-    ``reference``: a C++ reference; ``null``: this form of the routine is for calls that pass no pointer.
+    ``reference``: a C++ reference.
     """
 
     name: str
@@ -48,7 +46,6 @@ class CParameter:
     reads: bool = True
     writes: bool = False
     reference: bool = False
-    null: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,11 +58,6 @@ class CRoutine:
     parameters: tuple[CParameter, ...]
     main: bool = False
     plain: bool = True
-
-    @property
-    def key(self) -> str:
-        """The C name, and which pointers this form of it does without."""
-        return "_".join([self.name, *(f"no_{p.name}" for p in self.parameters if p.null)])
 
 
 @dataclass(frozen=True)
@@ -101,14 +93,11 @@ class CCell:
     requested: dict[str, CRoutine] = field(default_factory=dict)
     functions: dict[str, list[Node]] = field(default_factory=dict)
     variables: dict[str, tuple[Node, Node]] = field(default_factory=dict)
-    unset: set[str] = field(default_factory=set)
     macros: dict[str, str] = field(default_factory=dict)
     enumerators: dict[str, int] = field(default_factory=dict)
     named: dict[str, CType] = field(default_factory=dict)
-    structs: dict[str, CType] = field(default_factory=dict)
     main: CRoutine | None = None
     main_name: str = ""
-    prototypes: list[Node] = field(default_factory=list)
     serial: int = 0
 
     def __post_init__(self) -> None:
@@ -127,7 +116,7 @@ class CCell:
         other = copy.copy(self)
         other.forget()
         other.functions, other.variables, other.macros = dict(self.functions), dict(self.variables), dict(self.macros)
-        other.enumerators, other.named, other.structs = dict(self.enumerators), dict(self.named), dict(self.structs)
+        other.enumerators, other.named = dict(self.enumerators), dict(self.named)
         return other
 
     # -- reading --------------------------------------------------------------------------------
@@ -143,40 +132,22 @@ class CCell:
                     self._declaration(node)
                 case "type_definition":
                     self._typedef(node)
-                case "struct_specifier" | "enum_specifier":
-                    self._tag(node)
-                case "preproc_def":
-                    value = node.child_by_field_name("value")
-                    self.macros.setdefault(text_of(child(node, "name")), text_of(value) if value is not None else "")
+                case "enum_specifier":
+                    self._enumeration(node)
                 case "alias_declaration":
                     self.named[text_of(child(node, "name"))] = self.type_named(child(node, "type"))
-                case (
-                    "preproc_ifdef"
-                    | "preproc_if"
-                    | "preproc_else"
-                    | "linkage_specification"
-                    | "declaration_list"
-                    | "namespace_definition"
-                    | "template_declaration"
-                ):
+                case "linkage_specification" | "declaration_list" | "namespace_definition" | "template_declaration":
                     self.read(node.named_children)
 
     def _declaration(self, node: Node) -> None:
-        base = node.child_by_field_name("type")
-        if base is not None and base.type in ("struct_specifier", "enum_specifier"):
-            self._tag(base)
+        self._enumeration(node.child_by_field_name("type"))
         for declarator in node.children_by_field_name("declarator"):
-            if declarator.type in ("function_declarator", "pointer_declarator"):
-                self.prototypes.append(node)
-            if declarator.type == "init_declarator":
+            if declarator.type in ("init_declarator", "identifier", "array_declarator"):
                 self.variables[declared_name(declarator)] = (node, declarator)
-            elif declarator.type in ("identifier", "array_declarator"):
-                self.unset.add(declared_name(declarator))
 
     def _typedef(self, node: Node) -> None:
         base = child(node, "type")
-        if base.type in ("struct_specifier", "enum_specifier"):
-            self._tag(base)
+        self._enumeration(base)
         for declarator in node.children_by_field_name("declarator"):
             try:
                 declared = self.declared(declarator, self.type_named(base))
@@ -185,38 +156,15 @@ class CCell:
             if not declared.pointer:
                 self.named[declared.name] = declared.type
 
-    def _tag(self, node: Node) -> None:
-        name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
-        if body is None:
-            return
-        if node.type == "enum_specifier":
-            last = -1
-            for item in children(body):
-                start = item.child_by_field_name("value")
-                value = self.evaluate(self, start) if start is not None else last + 1
-                if not isinstance(value, int):
-                    return
-                last = self.enumerators[text_of(child(item, "name"))] = value
-            return
-        try:
-            structure = self.structure(body)
-        except Stop:
-            return
-        if name is not None:
-            self.structs[text_of(name)] = structure
-
-    def structure(self, body: Node) -> CType:
-        fields: list[tuple[str, CType]] = []
-        for member in children(body):
-            if member.type != "field_declaration":
-                raise stop("uses a structure with more than plain fields", member)
-            base = self.type_named(child(member, "type"))
-            for declarator in member.children_by_field_name("declarator"):
-                declared = self.declared(declarator, base)
-                if declared.pointer:
-                    raise stop("uses a structure with pointers", member)
-                fields.append((declared.name, declared.type))
-        return CType("s", fields=tuple(fields))
+    def _enumeration(self, node: Node | None) -> None:
+        body = node.child_by_field_name("body") if node is not None and node.type == "enum_specifier" else None
+        last = -1
+        for item in children(body) if body is not None else ():
+            start = item.child_by_field_name("value")
+            value = self.evaluate(self, start) if start is not None else last + 1
+            if not isinstance(value, int):
+                return
+            last = self.enumerators[text_of(child(item, "name"))] = value
 
     # -- types ----------------------------------------------------------------------------------
 
@@ -231,14 +179,10 @@ class CCell:
             node = child(node, "type")
         if node.type == "enum_specifier":
             return INT
-        if node.type == "struct_specifier":
-            body, name = node.child_by_field_name("body"), node.child_by_field_name("name")
-            t = self.structure(body) if body is not None else self.structs.get(text_of(name) if name else "")
-        else:
-            t = self.type_of(text_of(node)) or self.structs.get(text_of(node))
-            around = node.parent.children if "_Atomic" in self.words and node.parent else []
-            if any(c.type == "type_qualifier" and text_of(c) == "_Atomic" for c in around):
-                t = replace(t, kind="c") if t is not None and t.kind == "f" else None
+        t = self.type_of(text_of(node))
+        around = node.parent.children if "_Atomic" in self.words and node.parent else []
+        if any(c.type == "type_qualifier" and text_of(c) == "_Atomic" for c in around):
+            t = replace(t, kind="c") if t is not None and t.kind == "f" else None
         if t is None:
             raise stop(f"uses the type `{' '.join(text_of(node).split())}`", node)
         return t
@@ -287,9 +231,6 @@ class CCell:
             self.serial += 1
             if f"{stem}{self.serial}" not in self.words:
                 return f"{stem}{self.serial}"
-
-    def has_prototype(self, name: str) -> bool:
-        return bool(re.search(rf"\b{name}\s*\([^()]*\)\s*;", "".join(map(text_of, self.prototypes))))
 
     # -- functions ------------------------------------------------------------------------------
 
@@ -350,5 +291,5 @@ class CCell:
         """Ask for ``routine`` to be written too; returns its Python name."""
         if routine.main:
             return self.main_name
-        self.requested.setdefault(routine.key, routine)
-        return python_name(routine.key)
+        self.requested.setdefault(routine.name, routine)
+        return python_name(routine.name)

@@ -12,35 +12,35 @@ from __future__ import annotations
 import ast
 import functools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import tree_sitter
 import tree_sitter_c
 import tree_sitter_cuda
 from tree_sitter import Node
 
-from ..model import Operand, Signature, Unit
-from .arithmetic_expressions import array, length, zero
-from .c_arithmetic import VOID, CType
+from ..model import Comfort, Signature, Unit
+from .c_arithmetic import VOID
 from .c_body import COUNTER, CBody
 from .c_cell import CCell, CParameter, CRoutine, python_name
-from .c_tree import CText, assigned_first, changed, child, declared_name, parameters_of, readable, stop, text_of, walk
+from .c_tree import CText, assigned_first, changed, child, parameters_of, stop, text_of
 from .c_values import evaluate
 from .math_names import HELPERS
 from .numpy_values import FunctionTypes
 from .numpy_writer import numpy_text
-from .value import Expr, NotPython, PythonForm, Stop, Variable, assign, define, number, python, result, text_of_module
+from .operand_lists import OperandLists
+from .value import Expr, NotPython, PythonForm, Stop, Variable, define, result, text_of_module
 
 
 def write(
-    text: str | CText, *, signature: Signature, unit: Unit, types: Mapping[str, int] | None = None, cplus: bool = False
+    text: CText, *, signature: Signature, unit: Unit, types: Mapping[str, int] | None = None, cplus: bool = False
 ) -> PythonForm | NotPython:
     """Write the function of ``signature`` as Python.
 
     Parameters
     ----------
-    text : str or CText
-        The cell, parsed or not, or the preprocessor's output of it with its line markers.
+    text : CText
+        The cell, parsed.
     signature : Signature
     unit : Unit
         For typedefs that ``text`` itself does not show.
@@ -49,23 +49,35 @@ def write(
     cplus : bool
         The text is C++: its C-like part is understood.
     """
+    notes: list[str] = []
+    with Comfort(f"the Python form of {signature.name}", notes):
+        return _write(text, signature=signature, unit=unit, types=types, cplus=cplus)
+    return NotPython("could not be written as Python", signature.function.line, notes[0])
+
+
+def _write(
+    text: CText, *, signature: Signature, unit: Unit, types: Mapping[str, int] | None, cplus: bool
+) -> PythonForm | NotPython:
     typed = tuple(sorted((types or {}).items())), tuple(sorted(unit.typedefs.items()))
     try:
-        read, lines = _read(text, *typed, cplus)
-        cell = read.again()
-        main = _find(cell, signature, lines)
+        cell = _read(text, *typed, cplus).again()
+        main = _find(cell, signature, text.lines)
         source = _module(cell, main, signature, checked=False)
         checked = _module(cell, main, signature, checked=True)
-        for text_of_form in dict.fromkeys((source, checked)):
-            compile(text_of_form, "<python>", "exec")
+        compile(source, "<python>", "exec")
+        tree = ast.parse(checked)
     except Stop as fault:
-        line = lines[min(fault.row, len(lines) - 1)] if fault.row else signature.function.line
+        line = text.lines[min(fault.row, len(text.lines) - 1)] if fault.row else signature.function.line
         return NotPython(fault.reason, line)
     except SyntaxError as error:
         return NotPython(f"could not be written as Python ({error.msg})", signature.function.line)
     except (RecursionError, MemoryError):  # the latter is what Python's own parser says of it
         return NotPython("is nested too deeply for Python", signature.function.line)
-    return PythonForm(source, checked, _vector(cell, main, signature, checked), cell.main_name)
+    notes: list[str] = []
+    vector = ""
+    with Comfort(f"the NumPy expression of {signature.name}", notes):
+        vector = _vector(cell, main, signature, tree)
+    return PythonForm(source, checked, vector, cell.main_name, note="".join(notes))
 
 
 # -- text to tree -------------------------------------------------------------------------------
@@ -79,92 +91,19 @@ def _parser(cplus: bool) -> tree_sitter.Parser:
 
 # A library's text takes longer to read than one of its functions to write.
 @functools.lru_cache(maxsize=2)
-def _read(
-    text: str | CText, types: tuple[tuple[str, int], ...], typedefs: tuple[tuple[str, str], ...], cplus: bool
-) -> tuple[CCell, list[int]]:
-    """The file scope of ``text``, and each row's line in the cell."""
-    if isinstance(text, CText):
-        lines = list(range(1, text.code.count(b"\n") + 2))
-    else:
-        code, lines = _prepared(text)
-        text = CText(code, _parse(code, cplus), {})
-    root = text.root
-    if misread := _misread_casts(root, text.code):
-        data = bytearray(text.code)
-        for place in misread:
-            data[place : place + 1] = b" "
-        root = _parse(bytes(data), cplus)
+def _read(text: CText, types: tuple[tuple[str, int], ...], typedefs: tuple[tuple[str, str], ...], cplus: bool) -> CCell:
+    """The file scope of ``text``."""
     expression = functools.partial(_expression, cplus=cplus)
-    known = dict(types), dict(typedefs)
-    return CCell(root, *known, expression, evaluate, cplus=cplus, macros=dict(text.macros)), lines
-
-
-def _parse(code: bytes, cplus: bool) -> Node:
-    return _parser(cplus).parse(code).root_node
-
-
-def _misread_casts(root: Node, text: bytes) -> list[int]:
-    """Where the parentheses stand of ``(x) - (y)`` that the grammar takes for a cast, though ``x`` is a variable.
-
-    Macros make such text.  What stands behind would be bound too tightly, so it is parsed again without them.
-    """
-    places: list[int] = []
-    declared: dict[int, set[str]] = {}
-    for match in re.finditer(rb"\((\w+)\)\s*[-+&*(]", text):
-        token = root.descendant_for_byte_range(match.start(), match.start() + 1)
-        function = cast = token.parent if token is not None else None
-        if cast is None or cast.type != "cast_expression" or cast.start_byte != match.start():
-            continue
-        while function is not None and function.type != "function_definition":
-            function = function.parent
-        if function is None:
-            continue
-        if function.start_byte not in declared:
-            declared[function.start_byte] = _declared_in(function)
-        if match[1].decode() in declared[function.start_byte]:
-            places += [match.start(), match.end(1)]
-    return places
-
-
-def _declared_in(function: Node) -> set[str]:
-    """Names of a function's parameters and variables."""
-    return {
-        declared_name(declarator)
-        for node in walk(function)
-        if node.type in ("parameter_declaration", "declaration")
-        for declarator in node.children_by_field_name("declarator")
-    }
+    return CCell(text.root, dict(types), dict(typedefs), expression, evaluate, cplus=cplus, macros=dict(text.macros))
 
 
 def _expression(text: str, *, cplus: bool) -> Node | None:
     """The expression that a macro's value is, or None."""
-    root = _parse(f"int unused = ({text});".encode(), cplus)
+    root = _parser(cplus).parse(f"int unused = ({text});".encode()).root_node
     if root.has_error:
         return None
     declaration = root.named_children[0]
     return child(child(declaration, "declarator"), "value")
-
-
-def _prepared(text: str) -> tuple[bytes, list[int]]:
-    """The text with line markers and system headers blanked, and each row's line in the cell."""
-    marker = re.compile(r'#\s*(?:line\s+)?(\d+)\s+"([^"]*)"([\d ]*)')
-    rows = text.split("\n")
-    markers = [marker.match(row) for row in rows]
-    own = {m[2] for m in markers if m and "3" not in m[3].split()}
-    numbers: list[int] = []
-    line, system = 1, False
-    for position, match in enumerate(markers):
-        numbers.append(line)
-        if match:
-            line, system = int(match[1]), match[2] not in own
-            rows[position] = ""
-        else:
-            rows[position] = "" if system else rows[position]
-            line += 1
-    clean = "\n".join(rows)
-    if "omplex" in clean:
-        clean = re.sub(r"\(__extension__ 1\.0iF\)", " I ", clean)
-    return readable(clean.encode()), numbers
 
 
 def _find(cell: CCell, signature: Signature, lines: Sequence[int]) -> CRoutine:
@@ -210,28 +149,25 @@ def _module(cell: CCell, main: CRoutine, signature: Signature, *, checked: bool)
     last = _main(cell, main, signature, checked=checked)
     functions: dict[str, ast.FunctionDef] = {}
     while missing := [routine for key, routine in cell.requested.items() if key not in functions]:
-        functions |= {routine.key: _called(cell, routine, checked=checked) for routine in missing}
+        functions |= {routine.name: _called(cell, routine, checked=checked) for routine in missing}
     order = sorted(functions, key=lambda key: cell.requested[key].node.start_byte)
     helpers = [HELPERS[name] for name in HELPERS if name in cell.helpers]
     constants = [line for line, _ in cell.constants.values()]
     return text_of_module([*helpers, constants, *([functions[key]] for key in order), [last]])
 
 
-def _vector(cell: CCell, main: CRoutine, signature: Signature, checked: str) -> str:
+def _vector(cell: CCell, main: CRoutine, signature: Signature, tree: ast.Module) -> str:
     """The NumPy text, of the checked one, which says what C does; ``cell`` has just written that."""
     types = {
-        python_name(routine.key): FunctionTypes(
-            tuple(p.type for p in routine.parameters if p.reads and not p.null), routine.returns
-        )
+        python_name(routine.name): FunctionTypes(tuple(p.type for p in routine.parameters if p.reads), routine.returns)
         for routine in cell.requested.values()
     }
-    inputs = [_element(main.parameters[o.index].type) for o in signature.inputs]
+    inputs = [main.parameters[o.index].type.element for o in signature.inputs]
     types[cell.main_name] = FunctionTypes(tuple(inputs))
-    outputs = [main.returns if o.index < 0 else _element(main.parameters[o.index].type) for o in signature.outputs]
+    outputs = [main.returns if o.index < 0 else main.parameters[o.index].type.element for o in signature.outputs]
     if signature.core and len({t.bits for t in (*inputs, *outputs) if t.kind in "fc"}) > 1:
         return ""  # NumPy would add floats up in float where C does in double
     dimensions = [len(o.core) for o in signature.inputs]
-    tree = ast.parse(checked)
     return numpy_text(tree, cell.main_name, dimensions=dimensions, stacked=bool(signature.core), types=types)
 
 
@@ -248,10 +184,10 @@ def _called(cell: CCell, routine: CRoutine, *, checked: bool) -> ast.FunctionDef
     )
     names = []
     for p in routine.parameters:
-        variable = body.declare(p.name, p.type, cell=p.cell and not p.reference, null=p.null)
-        names += [variable.name] if p.reads and not p.null else []
-        stored += [ast.Name(variable.name)] if p.writes and not p.null else []
-    return _function(python_name(routine.key), names, body, [], ends=bool(stored) and routine.returns == VOID)
+        variable = body.declare(p.name, p.type, cell=p.cell and not p.reference)
+        names += [variable.name] if p.reads else []
+        stored += [ast.Name(variable.name)] if p.writes else []
+    return _function(python_name(routine.name), names, body, [], ends=bool(stored) and routine.returns == VOID)
 
 
 def _function(
@@ -267,10 +203,11 @@ def _main(cell: CCell, main: CRoutine, signature: Signature, *, checked: bool) -
     """The function with the ufunc's inputs as parameters and its outputs as results."""
     if not signature.outputs:
         raise stop("gives nothing back", main.node)
-    closings: dict[int, Callable[[], ast.expr]] = {}
+    operands = {o.index: o for o in (*signature.inputs, *signature.outputs) if o.index >= 0}
+    variables: dict[int, Variable] = {}
 
     def results(value: Expr | None) -> list[ast.expr]:
-        nodes = {o.index: closings[o.index]() for o in signature.outputs if o.index >= 0}
+        nodes = {o.index: lists.closing(o) for o in signature.outputs if o.index >= 0}
         if value is not None:
             if signature.status and value.text != "0":
                 raise stop("may return another status than 0", main.node)
@@ -280,8 +217,6 @@ def _main(cell: CCell, main: CRoutine, signature: Signature, *, checked: bool) -
         return [nodes[o.index] for o in signature.outputs]
 
     body = CBody(cell, main, checked=checked, results=results)
-    operands = {o.index: o for o in (*signature.inputs, *signature.outputs) if o.index >= 0}
-    variables: dict[int, Variable] = {}
     for position, p in enumerate(main.parameters):
         if position in signature.sizes:
             variables[position] = body.declare(p.name, p.type, low=0, high=COUNTER)
@@ -289,72 +224,11 @@ def _main(cell: CCell, main: CRoutine, signature: Signature, *, checked: bool) -
             variables[position] = body.declare(p.name, p.type, cell=p.cell and p.type.kind != "a")
         elif p.cell or p.type.kind == "a" or p.name in re.findall(r"\w+", text_of(body.body)):
             raise stop(f"takes `{p.name}`, which is no operand", main.node)
-    sizes = _dimensions(signature, variables)
-    head = [assign(variables[p].name, _measured(signature, variables, dim)) for p, dim in signature.sizes.items()]
+    names = {position: variable.name for position, variable in variables.items()}
+    lists = OperandLists(signature, names, {position: p.type for position, p in enumerate(main.parameters)})
+    head = lists.sizes()
     for position, operand in operands.items():
-        parameter, name = main.parameters[position], variables[position].name
-        head += _opening(operand, parameter, name, body, sizes)
-        closings[position] = functools.partial(_closing, operand, parameter, name, sizes)
-    names = [variables[o.index].name for o in signature.inputs]
-    return _function(cell.main_name, names, body, head, ends=main.returns == VOID)
-
-
-def _measured(signature: Signature, variables: Mapping[int, Variable], dim: str) -> ast.expr:
-    """``len(...)`` of the first input that has the core dimension."""
-    for operand in signature.inputs:
-        if dim in operand.core:
-            return length(variables[operand.index].name, operand.core.index(dim))
-    raise stop(f"has the core dimension {dim}, which no input has")
-
-
-def _dimensions(signature: Signature, variables: Mapping[int, Variable]) -> dict[int | str, ast.expr]:
-    """Core dimension -> how the function's text says its size."""
-    sizes: dict[int | str, ast.expr] = {
-        dim: ast.Name(variables[p].name) for p, dim in reversed(signature.sizes.items())
-    }
-    for operand in (*signature.inputs, *signature.outputs):
-        for dim in operand.core:
-            if dim not in sizes:
-                sizes[dim] = number(dim) if isinstance(dim, int) else _measured(signature, variables, dim)
-    return sizes
-
-
-def _flat(operand: Operand, parameter: CParameter) -> bool:
-    """Whether C sees the core as one run of elements where Python sees nested lists."""
-    dimensions = parameter.type.depth
-    if dimensions == len(operand.core):
-        return False
-    if dimensions == 1 and len(operand.core) == 2:
-        return True
-    raise stop(f"lays out `{parameter.name}` in a way that was not understood")
-
-
-def _element(t: CType) -> CType:
-    return _element(t.of) if t.of is not None else t
-
-
-def _opening(
-    operand: Operand, parameter: CParameter, name: str, body: CBody, sizes: Mapping[int | str, ast.expr]
-) -> list[ast.stmt]:
-    """What the operand needs before the first statement."""
-    if not operand.core:
-        unset = operand.role == "output" and not assigned_first(body.body, parameter.name)
-        return [assign(name, zero(parameter.type))] if unset else []
-    flat = _flat(operand, parameter)
-    if operand.role == "output":
-        lengths = [sizes[dim] for dim in operand.core]
-        lengths = [python("{} * {}", *lengths)] if flat else lengths
-        return [assign(name, array(zero(_element(parameter.type)), lengths))]
-    if flat:
-        return [assign(name, python("[value for row in {} for value in row]", name))]
-    if operand.role == "inout" or changed(body.body, parameter.name):
-        return [assign(name, python("list({})" if len(operand.core) == 1 else "[list(row) for row in {}]", name))]
-    return []
-
-
-def _closing(operand: Operand, parameter: CParameter, name: str, sizes: Mapping[int | str, ast.expr]) -> ast.expr:
-    """The operand after ``return``."""
-    if operand.core and _flat(operand, parameter):
-        rows, columns = (sizes[dim] for dim in operand.core)
-        return python("[{0}[i * {1}:(i + 1) * {1}] for i in range({2})]", name, columns, rows)
-    return ast.Name(name)
+        name = main.parameters[position].name
+        changes = bool(operand.core and changed(body.body, name))
+        head += lists.opening(operand, assigned=assigned_first(body.body, name), changed=changes)
+    return _function(cell.main_name, lists.parameters(), body, head, ends=main.returns == VOID)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -36,16 +36,19 @@ class CText:
     Attributes
     ----------
     code : bytes
-        The text as it was parsed: ``readable``, its directives blank.
+        The text as it was parsed: ``readable``, its directives blank, its macros expanded unless they are constants.
     root : Node
         Its tree.
     macros : mapping
-        Name -> replacement text of the macros without parameters, which the tree does not have.
+        Name -> replacement text of the constants, which the tree does not have.
+    lines : sequence of int
+        The line in the cell of each of its rows.
     """
 
     code: bytes = field(repr=False)
     root: Node
     macros: Mapping[str, str]
+    lines: Sequence[int] = field(repr=False)
 
 
 def stop(reason: str, node: Node | None = None) -> Stop:
@@ -130,17 +133,8 @@ def _root_name(node: Node) -> str:
 
 @functools.lru_cache(maxsize=256)
 def assigned_first(body: Node, name: str) -> bool:
-    """Whether ``*name`` is certainly assigned before it is read and before any return.
-
-    ``if (name != NULL) *name = ...`` counts: where it is asked, there is a pointer.
-    """
+    """Whether ``*name`` is certainly assigned before it is read and before any return."""
     for statement in children(body) if body.type == "compound_statement" else [body]:
-        if statement.type == "if_statement" and statement.child_by_field_name("alternative") is None:
-            test = re.sub(r"\s|\(\(void\*?\s*\*\)0\)|[()]", "", text_of(child(statement, "condition")))
-            if test in (name, f"{name}!=NULL", f"NULL!={name}", f"{name}!=", f"{name}!=void*0"):
-                if assigned_first(child(statement, "consequence"), name):
-                    return True
-                continue
         if statement.type == "expression_statement":
             inner = children(statement)[0] if children(statement) else None
             if inner is not None and inner.type == "assignment_expression" and text_of(child(inner, "operator")) == "=":
@@ -158,12 +152,12 @@ def assigned_first(body: Node, name: str) -> bool:
 
 def function_name(node: Node) -> str:
     declarator = next((n for n in walk(node) if n.type == "function_declarator"), None)
-    return text_of(child(declarator, "declarator")) if declarator is not None else ""
+    return text_of(child(declarator, "declarator")).strip("() ") if declarator is not None else ""
 
 
 def parameters_of(node: Node) -> list[Node]:
     declarator = next(n for n in walk(node) if n.type == "function_declarator")
-    parameters = [p for p in children(child(declarator, "parameters")) if p.type != "preproc_call"]
+    parameters = children(child(declarator, "parameters"))
     return [p for p in parameters if not (p.child_by_field_name("declarator") is None and text_of(p) == "void")]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from .value import walk
 
@@ -22,36 +21,25 @@ def ends(body: Sequence[ast.stmt]) -> bool:
     return isinstance(last, ast.Return | ast.Raise)
 
 
-def alive(lines: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+def alive(lines: Sequence[ast.stmt]) -> list[ast.stmt]:
     """The lines without assignments that nothing reads; ``s = v.sum()`` just before ``return s`` is one line."""
-    statements = list(lines)
-    while True:
-        read: set[str] = set()
-        alive: list[ast.stmt] = []
-        for node in reversed(statements):
-            match node:
-                case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                    if name not in read:
-                        continue
-                    read.discard(name)
-                    read |= loaded(value)
-                case ast.Assign(targets=[ast.Tuple(elts=targets)], value=value):
-                    names = {t.id for t in targets if isinstance(t, ast.Name)}
-                    if not names & read:
-                        continue
-                    read = (read - names) | loaded(value)
-                case _:
-                    read |= loaded(node)
-            alive.append(node)
-        alive.reverse()
-        if len(alive) == len(statements):
-            break
-        statements = alive
-    match statements:
+    read: set[str] = set()
+    alive: list[ast.stmt] = []
+    for node in reversed(lines):
+        match node:
+            case ast.Assign(targets=[ast.Name() | ast.Tuple() as target], value=value):
+                names = loaded(target)
+                if not names & read:
+                    continue
+                read = (read - names) | loaded(value)
+            case _:
+                read |= loaded(node)
+        alive.insert(0, node)
+    match alive:
         case [*first, ast.Assign(targets=[ast.Name(id=name)], value=value), ast.Return(value=ast.Name(id=last))]:
             if name == last:
-                statements = [*first, ast.Return(value)]
-    yield from statements
+                return [*first, ast.Return(value)]
+    return alive
 
 
 def loaded(node: ast.AST) -> set[str]:
@@ -67,50 +55,21 @@ def is_name(node: ast.expr, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
 
-def assigned(node: ast.stmt) -> set[str]:
-    """Names that a statement of a loop's body gives a new value, those of inner loops' sums left out."""
-    match node:
-        case ast.Assign(targets=[ast.Name(id=name)], value=value):
-            return set() if mentions(value, name) else {name}
-        case ast.For(target=ast.Name(id=name), body=body):
-            return {name}.union(*map(assigned, body))
-        case ast.If(body=body, orelse=orelse):
-            # `if e > m: m = e` keeps m from one turn to the next
-            return (
-                set().union(*map(assigned, orelse))
-                if len(body) == 1 and _extremal(node)
-                else set().union(*map(assigned, [*body, *orelse]))
-            )
-    return set()
-
-
-def _extremal(node: ast.If) -> bool:
-    match node.body[0]:
-        case ast.Assign(targets=[ast.Name(id=name)]):
-            return mentions(node.test, name)
-    return False
-
-
-def accumulated(node: ast.stmt) -> set[str]:
-    """Names that a statement changes from what they were before it."""
+def changes(node: ast.stmt) -> Iterator[tuple[str, bool]]:
+    """Names that a statement of a loop's body changes, and whether from what they were before it."""
     match node:
         case ast.AugAssign(target=ast.Name(id=name)):
-            return {name}
-        case ast.Assign(targets=[ast.Name(id=name)], value=value) if mentions(value, name):
-            return {name}
-        case ast.For(body=body):
-            return set().union(*map(accumulated, body))
-        case ast.If(body=body, orelse=orelse):
-            names = set().union(*map(accumulated, [*body, *orelse]))
-            match body:
-                case [ast.Assign(targets=[ast.Name(id=name)])] if _extremal(node):
-                    names.add(name)
-            return names
-    return set()
-
-
-def mentions(node: ast.AST, name: str) -> bool:
-    return any(isinstance(n, ast.Name) and n.id == name for n in walk(node))
+            yield name, True
+        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            yield name, name in loaded(value)
+        case ast.For(target=ast.Name(id=name), body=body):
+            yield name, False
+            for inner in body:
+                yield from changes(inner)
+        case ast.If(test=test, body=body, orelse=orelse):
+            # `if e > m: m = e` keeps m from one turn to the next
+            for inner in [*body, *orelse]:
+                yield from ((name, before or name in loaded(test)) for name, before in changes(inner))
 
 
 def index_count(function: ast.FunctionDef, name: str) -> int:
@@ -128,17 +87,8 @@ def index_count(function: ast.FunctionDef, name: str) -> int:
     return most
 
 
-def without_aliases(tree: ast.Module) -> ast.Module:
-    """``tree`` with each name that is bound once, at the top of its function, to a parameter replaced by it."""
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef):
-            _replace(node)
-    return tree
-
-
-def _replace(function: ast.FunctionDef) -> None:
-    if not any(isinstance(n, ast.Assign) and isinstance(n.value, ast.Name) for n in function.body):
-        return
+def replace_aliases(function: ast.FunctionDef) -> None:
+    """Put a parameter in the place of each name that is bound to it once, at the top of the function."""
     parameters = {arg.arg for arg in function.args.args}
     stored = [n.id for n in walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
     aliases: dict[str, str] = {}
@@ -162,8 +112,8 @@ def _replace(function: ast.FunctionDef) -> None:
 _MODULES = frozenset(("math", "cmath", "numpy", "itertools", "functools", "operator", "cython"))
 _BUILTINS = frozenset(
     "abs min max sum len range int float bool complex round pow divmod enumerate zip sorted reversed list tuple dict "
-    "set frozenset any all map filter isinstance str repr ord chr slice iter next hash bytes SimpleNamespace "
-    "_truncate _fdiv _cdiv _cpow _cabs _fmin _fmax _fdim _float32 _floor _ceil _trunc _rint vars".split()
+    "set frozenset any all map filter isinstance str repr ord chr slice iter next hash bytes "
+    "_truncate _fdiv _cdiv _cpow _cabs _fmin _fmax _fdim _float32 _floor _ceil _trunc _rint".split()
 )
 #: Attributes that are looked at, and methods that calculate or change only what they are called on.
 _ATTRIBUTES = frozenset("shape size ndim real imag T dtype nbytes itemsize flat".split())
@@ -181,32 +131,21 @@ _NUMPY_IMPURE = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class Effects:
-    """``pure``: nothing but calculating; ``loops``: a loop, a comprehension or a recursion is in it."""
-
-    pure: bool
-    loops: bool
-
-
-def effects(tree: ast.Module) -> Effects:
-    """What a module does that holds one function, what it calls, and their constants."""
-    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-    modules: dict[str, str] = {"math": "math", "cmath": "cmath"}
+def is_pure(tree: ast.Module) -> bool:
+    """Whether a module that holds one function, what it calls, and their constants does nothing but calculate."""
+    known = {"math": "math", "cmath": "cmath"}
     for node in walk(tree):
         if isinstance(node, ast.Import):
-            modules |= {a.asname or a.name.partition(".")[0]: a.name for a in node.names}
+            known |= {a.asname or a.name.partition(".")[0]: a.name for a in node.names}
         elif isinstance(node, ast.ImportFrom):
-            modules |= {a.asname or a.name: f"{node.module}.{a.name}" for a in node.names}
-    pure = all(name.partition(".")[0] in _MODULES for name in modules.values())
-    inner = {node.name: "" for node in walk(tree) if isinstance(node, ast.FunctionDef)}
-    known = {**modules, **inner}
-    structures = any(isinstance(node, ast.Name) and node.id == "SimpleNamespace" for node in walk(tree))
-    pure = pure and all(_harmless(node, known, structures) for node in walk(tree))
-    return Effects(pure, _loops(functions))
+            known |= {a.asname or a.name: f"{node.module}.{a.name}" for a in node.names}
+    if not all(name.partition(".")[0] in _MODULES for name in known.values()):
+        return False
+    known |= {node.name: "" for node in walk(tree) if isinstance(node, ast.FunctionDef)}
+    return all(_harmless(node, known) for node in walk(tree))
 
 
-def _harmless(node: ast.AST, known: dict[str, str], structures: bool) -> bool:
+def _harmless(node: ast.AST, known: dict[str, str]) -> bool:
     match node:
         case ast.Global() | ast.Nonlocal() | ast.With() | ast.Yield() | ast.YieldFrom() | ast.Await():
             return False
@@ -216,18 +155,12 @@ def _harmless(node: ast.AST, known: dict[str, str], structures: bool) -> bool:
             return True  # its attribute is looked at by itself
         case ast.Call():
             return False
-        case ast.Attribute(value=value, attr=name):
+        case ast.Attribute(attr=name):
             root = _root(node)
             if known.get(root):
-                return not (known[root].startswith("numpy") and any(p in _NUMPY_IMPURE for p in _path(node)))
-            return name in _ATTRIBUTES or name in _METHODS or (structures and isinstance(value, ast.Name))
+                return not (known[root].startswith("numpy") and _NUMPY_IMPURE & {*ast.unparse(node).split(".")})
+            return name in _ATTRIBUTES or name in _METHODS
     return True
-
-
-def _path(node: ast.expr) -> Iterator[str]:
-    while isinstance(node, ast.Attribute):
-        yield node.attr
-        node = node.value
 
 
 def _root(node: ast.expr) -> str:
@@ -239,13 +172,12 @@ def _root(node: ast.expr) -> str:
 _LOOPS = (ast.For, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
-def _loops(functions: dict[str, ast.FunctionDef]) -> bool:
-    calls: dict[str, set[str]] = {}
-    for name, function in functions.items():
-        nodes = list(walk(function))
-        if any(isinstance(node, _LOOPS) for node in nodes):
-            return True
-        calls[name] = {node.id for node in nodes if isinstance(node, ast.Name) and node.id in functions}
+def has_loops(tree: ast.Module) -> bool:
+    """Whether a loop, a comprehension or a recursion is in such a module."""
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    if any(isinstance(node, _LOOPS) for function in functions.values() for node in walk(function)):
+        return True
+    calls = {name: loaded(function) & {*functions} for name, function in functions.items()}
     while free := [name for name, inner in calls.items() if not inner & calls.keys()]:
         calls = {name: inner for name, inner in calls.items() if name not in free}
     return bool(calls)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from .c_arithmetic import BOOL, DOUBLE, FLOAT, INT, SIZE, CType, named_type, promoted
+from .c_arithmetic import BOOL, DOUBLE, FLOAT, INT, LONG, SIZE, CType, promoted
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ _MATH = (
     "exp2 expm1 log log2 log10 log1p exp sqrt cbrt sin cos tan sinh cosh tanh fmod hypot copysign nextafter asin acos "
     "atan asinh acosh atanh atan2 lgamma erf erfc remainder pow ldexp"
 )
-_CMATH = "exp log sqrt sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh"
+_CMATH = "exp log log10 sqrt sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh"
 _LEADING_ZEROS = {"": 32, "l": 64, "ll": 64}
 #: CUDA: what one is divided by.
 _CUDA = {
@@ -53,8 +53,8 @@ KNOWN: dict[str, Known] = {
     **{name: Known("abs", result="same") for name in ("abs", "labs", "llabs")},
     **{name: Known(f"math.{name}", f"_{name}", whole=True) for name in ("floor", "ceil", "trunc")},
     **{name: Known("round", "_rint", whole=True) for name in ("rint", "nearbyint")},
-    **{name: Known("round", result="long") for name in ("lrint", "llrint")},
-    **{name: Known("int(_round({0}))", result="long") for name in ("lround", "llround")},
+    **{name: Known("round", "_truncate(_rint({0}), 64)", result="long") for name in ("lrint", "llrint")},
+    **{name: Known("int(_round({0}))", "_truncate(_round({0}), 64)", result="long") for name in ("lround", "llround")},
     **{name: Known("{0}.bit_count()", result="int") for name in ("popcount", "popcountl", "popcountll")},
     **{f"clz{word}": Known(f"{bits} - {{0}}.bit_length()", result="int") for word, bits in _LEADING_ZEROS.items()},
     **{name: Known("complex", result="complex") for name in ("complex", "CMPLX")},
@@ -158,19 +158,12 @@ CONSTANTS: dict[str, str] = {
     "FLT_MIN": "1.1754943508222875e-38",
 }
 
-_INTEGERS = {
-    "INT": "int",
-    "SHRT": "short",
-    "SCHAR": "signed char",
-    "CHAR": "char",
-    "LONG": "long",
-    "LLONG": "long long",
-}
-_UNSIGNED = {"UINT": "int", "USHRT": "short", "UCHAR": "char", "ULONG": "long", "ULLONG": "long long"}
-_RANGES: dict[str, CType | None] = {
-    **{name: named_type(spelling, {}, {}) for name, spelling in _INTEGERS.items()},
-    **{name: named_type(f"unsigned {spelling}", {}, {}) for name, spelling in _UNSIGNED.items()},
+_WIDTHS = {"CHAR": 8, "SHRT": 16, "INT": 32, "LONG": LONG.bits, "LLONG": 64}
+_RANGES: dict[str, CType] = {
     **{f"{sign}INT{bits}": CType("u" if sign else "i", bits) for sign in ("", "U") for bits in (8, 16, 32, 64)},
+    **{f"U{name}": CType("u", bits) for name, bits in _WIDTHS.items()},
+    **{name: CType("i", bits) for name, bits in _WIDTHS.items()},
+    "SCHAR": CType("i", 8),
     "SIZE": SIZE,
 }
 #: Constants of <limits.h>, <stdint.h> and <stdbool.h>: value and type.
@@ -178,18 +171,8 @@ LIMITS: dict[str, tuple[int, CType]] = {
     "true": (1, BOOL),
     "false": (0, BOOL),
     "CHAR_BIT": (8, INT),
-    **{f"{name}_MAX": (t.high, promoted(t)) for name, t in _RANGES.items() if t is not None},
-    **{f"{name}_MIN": (t.low, promoted(t)) for name, t in _RANGES.items() if t is not None},
-}
-
-#: Literals that the preprocessor leaves of those names.
-LITERALS = {
-    "3.14159265358979323846": "M_PI",
-    "1.57079632679489661923": "M_PI_2",
-    "0.78539816339744830962": "M_PI_4",
-    "2.7182818284590452354": "M_E",
-    "0.31830988618379067154": "M_1_PI",
-    "0.63661977236758134308": "M_2_PI",
+    **{f"{name}_MAX": (t.high, promoted(t)) for name, t in _RANGES.items()},
+    **{f"{name}_MIN": (t.low, promoted(t)) for name, t in _RANGES.items()},
 }
 
 #: Functions that the written source brings along; the others come from the namespace.

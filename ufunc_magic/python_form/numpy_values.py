@@ -11,15 +11,15 @@ below the text's own ``_int32(...)`` and ``... & 0xFFFFFFFF``; everywhere else i
 from __future__ import annotations
 
 import ast
-import operator
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from .c_arithmetic import CType
-from .value import spelled
+from .c_arithmetic import DOUBLE, INT, CType, result_range
+from .value import call, operation, python, spelled, tuple_of
 
 
 class NoVector(Exception):
@@ -30,10 +30,9 @@ class NoVector(Exception):
 class Val:
     """One value.
 
-    ``axes`` are the loops it depends on, outermost first; ``batch``: in a generalized ufunc it has the
-    broadcast dimensions too.  ``size``: a length, which is a Python int in every case; ``constant`` a number
-    in the text.  ``factors``: what it is the product of.  ``stored``: the axes as an array has them, where
-    ``node`` had to be transposed.
+    ``axes`` are the loops it depends on, in the order of the array's dimensions; ``batch``: in a generalized ufunc it
+    has the broadcast dimensions too.  ``size``: a length, which is a Python int in every case; ``constant`` a number
+    in the text.  ``factors``: what it is the product of.
 
     ``type``: of the array's elements, with 0 bits for a Python number, None where nothing is known.  ``low``,
     ``high``: range of an integer.  ``loose``: how many of its low bits are right, 0 for all.  ``integral``: a
@@ -48,7 +47,6 @@ class Val:
     constant: bool = False
     depth: int = 0
     factors: tuple[Val, Val] | None = None
-    stored: tuple[tuple[str, ...], ast.expr] | None = None
     type: CType | None = None
     low: int = 0
     high: int = 0
@@ -77,22 +75,21 @@ class Val:
 
     def named(self, name: str, *, depth: int = 0) -> Val:
         """The same as a variable."""
-        return replace(self, node=ast.Name(name), factors=None, stored=None, depth=depth)
+        return replace(self, node=ast.Name(name), factors=None, depth=depth)
 
 
 @dataclass(frozen=True)
 class Loop:
-    """``for variable in range(start, length + end)``; ``stop`` instead of a length for any other bound."""
+    """``for variable in range(start, length + end)``."""
 
     variable: str
+    length: ast.expr
     start: int = 0
     end: int = 0
-    length: ast.expr | None = None
-    stop: ast.expr | None = None
 
     @property
     def whole(self) -> bool:
-        return self.start == 0 and self.end == 0 and self.stop is None
+        return self.start == 0 and self.end == 0
 
 
 @dataclass(frozen=True)
@@ -113,11 +110,15 @@ _FUNCTIONS = {
     **{f"cmath.{name}": f"np.{name}" for name in "exp log sqrt sin cos tan sinh cosh tanh".split()},
     **{f"{m}.a{name}": f"np.arc{name}" for m in ("math", "cmath") for name in "sin cos tan sinh cosh tanh".split()},
     **{f"_{name}": f"np.{name}" for name in ("fmin", "fmax", "floor", "ceil", "trunc", "rint")},
+    "min": "np.minimum",
+    "max": "np.maximum",
+    "abs": "np.abs",
+    "round": "np.rint",
     "math.atan2": "np.arctan2",
     "cmath.phase": "np.angle",
     "_cabs": "np.abs",
 }
-_CONSTANTS = {f"math.{name}": f"np.{name}" for name in ("pi", "e", "inf", "nan")} | {"math.tau": "(2 * np.pi)"}
+_CONSTANTS = {f"{m}.{name}": f"np.{name}" for m in ("math", "np") for name in ("pi", "e", "inf", "nan")}
 _BOOLEAN = frozenset(("np.isnan", "np.isinf", "np.isfinite", "np.signbit"))
 #: Operators under other names, which the text has where C's answer is another than Python's.
 _OPERATORS: dict[str, type[ast.operator]] = {
@@ -128,13 +129,16 @@ _OPERATORS: dict[str, type[ast.operator]] = {
     "math.pow": ast.Pow,
     "pow": ast.Pow,
 }
+_SIGNS: dict[type[ast.operator], str] = {
+    type(operation(sign, "a", "b").op): sign  # type: ignore[attr-defined]
+    for sign in "+ - * // % << >> & | ^".split()
+}
 #: Operators that need the low bits of their operands only.
 _MODULAR = (ast.Add, ast.Sub, ast.Mult, ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift)
 
 _NUMPY_KINDS = {"i": "int", "u": "uint", "f": "float", "c": "complex"}
-_INT, _LONG = CType("i", 32), CType("i", 64)
+_LONG = CType("i", 64)
 _NUMBER, _REAL, _COMPLEX = CType("i"), CType("f"), CType("c")
-_DOUBLE = CType("f", 64)
 
 
 @dataclass
@@ -169,22 +173,26 @@ class ArrayValues:
                 modular = loose and isinstance(op, _MODULAR)
                 first = self.value(left, loose=modular)
                 second = self.value(right, loose=modular and not isinstance(op, ast.LShift))
-                return self._operation(op, first, second, loose=loose)
+                return self.operation(op, first, second, loose=loose)
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 e = self.truth(operand)
                 inverse = ast.Not() if e.constant else ast.Invert()
-                return replace(e, node=ast.UnaryOp(inverse, e.node), factors=None, stored=None)
+                return replace(e, node=ast.UnaryOp(inverse, e.node), factors=None)
             case ast.UnaryOp(op=op, operand=operand):
                 return self._unary(op, self.number(self.value(operand, loose=loose)), loose=loose)
             case ast.Compare(left=left, ops=ops, comparators=others):
                 return self._comparison(left, ops, others)
             case ast.BoolOp(op=op, values=values):
                 word = ast.BitAnd() if isinstance(op, ast.And) else ast.BitOr()
-                return self._folded(word, [self.truth(v) for v in values])
+                return self.folded(word, [self.truth(v) for v in values])
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 return self.where(self.truth(test), self.value(body), self.value(orelse))
             case ast.Call(func=func, args=args, keywords=[]):
                 return self._call(func, args, loose=loose)
+            case ast.Subscript(
+                value=ast.Attribute(value=ast.Name(id=name), attr="shape"), slice=ast.Constant(value=int(axis))
+            ):
+                return self.extent(name, axis)
             case ast.Subscript():
                 return self._subscript(node)
             case ast.Attribute():
@@ -197,11 +205,12 @@ class ArrayValues:
         return e
 
     def truth(self, node: ast.expr) -> Val:
-        e = self.value(node)
+        return self._true(self.value(node))
+
+    def _true(self, e: Val) -> Val:
         if e.boolean:
             return e
-        unequal = ast.Compare(e.node, [ast.NotEq()], [ast.Constant(0)])
-        return replace(e, node=unequal, boolean=True, size=False, type=None)
+        return replace(e, node=python("{} != 0", e.node), boolean=True, size=False, type=None)
 
     def _name(self, name: str, node: ast.expr) -> Val:
         if name in self.hidden:
@@ -209,12 +218,11 @@ class ArrayValues:
         if name in self.values:
             return self.values[name]
         loop = next((one for one in self.loops if one.variable == name), None)
-        stop = (loop.stop or loop.length) if loop is not None else None
-        if loop is None or stop is None:
+        if loop is None:
             raise NoVector
-        stop = ast.BinOp(stop, ast.Sub(), ast.Constant(-loop.end)) if loop.end else stop
-        counter = called("np.arange", *([ast.Constant(loop.start)] if loop.start else []), stop)
-        return Val(counter, axes=(name,), type=_LONG if self.types else None, low=loop.start, high=_INT.high)
+        stop = python("{} - {}", loop.length, -loop.end) if loop.end else loop.length
+        counter = call("np.arange", *([loop.start] if loop.start else []), stop)
+        return Val(counter, axes=(name,), type=_LONG if self.types else None, low=loop.start, high=INT.high)
 
     # -- bringing values together -----------------------------------------------------------------
 
@@ -234,55 +242,58 @@ class ArrayValues:
         return result, [self.widened(v, axes) for v in values]
 
     def widened(self, e: Val, axes: Sequence[str]) -> ast.expr:
+        """The node of ``e`` with its axes in this order, and new ones of length one."""
         if tuple(axes) == e.axes or not (e.axes or (self.stacked and e.batch)):
             return e.node
+        node = e.node
+        if [axis for axis in axes if axis in e.axes] != [*e.axes]:
+            if len(e.axes) != 2:
+                raise NoVector
+            node = call("np.swapaxes", node, -1, -2)
         items: list[ast.expr] = [ast.Slice() if axis in e.axes else ast.Constant(None) for axis in axes]
+        if len(items) == len(e.axes):
+            return node
         if self.stacked and e.batch:
             items.insert(0, ast.Constant(...))
-        else:
-            while isinstance(items[0], ast.Constant):
-                items.pop(0)
-            if len(items) == len(e.axes):
-                return e.node
-        return ast.Subscript(e.node, ast.Tuple(items) if len(items) > 1 else items[0])
+        return ast.Subscript(node, tuple_of(items))
 
-    def _operation(self, op: ast.operator, left: Val, right: Val, *, loose: bool = False) -> Val:
+    def operation(self, op: ast.operator, left: Val, right: Val, *, loose: bool = False) -> Val:
         bits = isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor)
         if left.boolean != right.boolean or (left.boolean and not bits) or isinstance(op, ast.MatMult):
             raise NoVector
         number = Val(ast.Constant(0))
         if not left.boolean and left.type is not None and right.type is not None:
             if left.whole and right.whole and not isinstance(op, ast.Div | ast.Pow):
-                left, right, number = self._integers(op, left, right, loose=loose)
+                left, right = self._beside(left, right), self._beside(right, left)
+                if isinstance(op, ast.LShift | ast.RShift) and not 0 <= right.low <= right.high < 128:
+                    raise NoVector
+                low, high = result_range(_SIGNS[type(op)], (left.low, left.high), (right.low, right.high))
+                (left, right), number = self._ranged((left, right), _common(left, right), low, high, loose=loose)
             elif bits or isinstance(op, ast.LShift | ast.RShift):
                 raise NoVector
             else:
                 if not (isinstance(op, ast.Div) or left.floats or right.floats):
                     first = left.integral and not (left.constant or left.size)
                     left, right = (self.settled(left), right) if first else (left, self.settled(right))
-                number = replace(number, type=_COMPLEX if _complex((left, right)) else _DOUBLE)
+                number = replace(number, type=_COMPLEX if _complex((left, right)) else DOUBLE)
         both, (a, b) = self.together([left, right])
         factors = (left, right) if isinstance(op, ast.Mult) else None
         return replace(both.like(number), node=ast.BinOp(a, op, b), factors=factors, boolean=left.boolean)
 
-    def _folded(self, op: ast.operator, parts: Sequence[Val]) -> Val:
-        whole = parts[0]
-        for part in parts[1:]:
-            both, (a, b) = self.together([whole, part])
-            whole = replace(both, node=ast.BinOp(a, op, b), boolean=True)
-        return whole
+    def folded(self, op: ast.operator, parts: Sequence[Val]) -> Val:
+        return functools.reduce(functools.partial(self.operation, op), parts)
 
     def where(self, test: Val, yes: Val, no: Val) -> Val:
         if yes.boolean != no.boolean:
             if not self.types:
                 raise NoVector
             other = no.type if yes.boolean else yes.type
-            t = other if other is not None and other.bits and other.kind in "iu" else _INT
+            t = other if other is not None and other.bits and other.kind in "iu" else INT
             yes, no = (self._cast(e, t) if e.boolean else e for e in (yes, no))
         if yes.whole and no.whole:
             yes, no = self._beside(yes, no), self._beside(no, yes)
         result, nodes = self.together([test, yes, no])
-        result = replace(result, node=called("np.where", *nodes), boolean=yes.boolean, size=False, constant=False)
+        result = replace(result, node=call("np.where", *nodes), boolean=yes.boolean, size=False, constant=False)
         return result.like(self._one_of(yes, no))
 
     def _comparison(self, left: ast.expr, ops: Sequence[ast.cmpop], others: Sequence[ast.expr]) -> Val:
@@ -294,16 +305,9 @@ class ArrayValues:
             both, (a, b) = self.together([first, second])
             parts.append(replace(both, node=ast.Compare(a, [op], [b]), boolean=True))
             first = second
-        return self._folded(ast.BitAnd(), parts)
+        return self.folded(ast.BitAnd(), parts)
 
     # -- C's integers -----------------------------------------------------------------------------
-
-    def _integers(self, op: ast.operator, left: Val, right: Val, *, loose: bool) -> tuple[Val, Val, Val]:
-        """The operands as they must be, and what is known of the result."""
-        left, right = self._beside(left, right), self._beside(right, left)
-        low, high = result_range(op, (left.low, left.high), (right.low, right.high))
-        (left, right), known = self._ranged((left, right), _common(left, right), low, high, loose=loose)
-        return left, right, known
 
     def _beside(self, e: Val, other: Val) -> Val:
         """``e`` as an operand of a Python number, which must have its type's range."""
@@ -325,7 +329,7 @@ class ArrayValues:
             return operands, replace(Val(ast.Constant(0)).of_type(t), loose=min([*right_bits, t.bits]))
         if not fits:
             bounds = [low, high, *(x for e in operands for x in (e.low, e.high))]
-            wide = next((w for w in (_INT, _LONG) if w.low <= min(bounds) and max(bounds) <= w.high), None)
+            wide = next((w for w in (INT, _LONG) if w.low <= min(bounds) and max(bounds) <= w.high), None)
             if wide is None:
                 raise NoVector
             t, operands = wide, [e if e.constant or e.size else self._cast(e, wide) for e in operands]
@@ -336,19 +340,22 @@ class ArrayValues:
             least = -1 if isinstance(op, ast.Invert) else 0
             (e,), known = self._ranged([e], e.type, least - e.high, least - e.low, loose=loose)
             e = e.like(known)
-        return replace(e, node=ast.UnaryOp(op, e.node), factors=None, stored=None)
+        return replace(e, node=ast.UnaryOp(op, e.node), factors=None)
+
+    def _low_bits(self, node: ast.expr, bits: int) -> Val:
+        """A value whose lowest ``bits`` are right."""
+        e = self.value(node, loose=True)
+        return self.value(node) if 0 < e.loose < bits else e
 
     def _masked(self, node: ast.expr, mask: int) -> Val:
         """``node & mask``, which is how the text says that C's unsigned integers wrap."""
         bits = mask.bit_length()
-        e = self.value(node, loose=True)
-        if e.loose and e.loose < bits:
-            e = self.value(node)
+        e = self._low_bits(node, bits)
         if not e.whole or e.type is None:
-            return self._operation(ast.BitAnd(), e, Val(ast.Constant(mask), constant=True))
+            return self.operation(ast.BitAnd(), e, Val(ast.Constant(mask), constant=True))
         unsigned = CType("u", bits) if bits in (8, 16, 32, 64) and mask == (1 << bits) - 1 else None
         top = mask if e.loose or e.low < 0 else min(mask, e.high)
-        known = replace(e, low=0, high=top, loose=0, factors=None, stored=None)
+        known = replace(e, low=0, high=top, loose=0, factors=None)
         if unsigned is not None and e.type == unsigned:
             return known
         if not e.type.bits or mask <= e.type.high:
@@ -359,9 +366,7 @@ class ArrayValues:
 
     def _wrapped(self, node: ast.expr, t: CType) -> Val:
         """``_int32(node)``."""
-        e = self.value(node, loose=True)
-        if e.loose and e.loose < t.bits:
-            e = self.value(node)
+        e = self._low_bits(node, t.bits)
         if not e.whole or e.type is None or t.bits > 64:
             raise NoVector
         if not e.loose and t.low <= e.low and e.high <= t.high:
@@ -372,18 +377,15 @@ class ArrayValues:
         return e.of_type(t) if e.type == t else self._cast(e, t)
 
     def _cast(self, e: Val, t: CType) -> Val:
-        if e.constant and e.boolean:
-            word, number = ("int", _NUMBER) if t.kind in "iu" else ("float", _REAL)
-            return replace(e, node=called(word, e.node), boolean=False, type=number, low=0, high=1)
         if e.constant or e.size:
             raise NoVector
-        name = ast.Attribute(ast.Name("np"), f"{_NUMPY_KINDS[t.kind]}{t.bits * (2 if t.kind == 'c' else 1)}")
+        name = f"np.{_NUMPY_KINDS[t.kind]}{t.bits * (2 if t.kind == 'c' else 1)}"
         # A function that the cell calls itself may be called with Python's numbers.
-        node = ast.Call(ast.Attribute(e.node, "astype"), [name], []) if self.main else ast.Call(name, [e.node], [])
-        known = e.whole and not e.loose and t.kind in "iu" and t.low <= e.low and e.high <= t.high
-        low, high = (e.low, e.high) if known else (0, 1) if e.boolean else (0, 0)
-        result = replace(e, node=node, factors=None, stored=None, integral=False).of_type(t)
-        return replace(result, low=low, high=high) if known or e.boolean else result
+        node = python("{}.astype({})", e.node, name) if self.main else call(name, e.node)
+        low, high = (0, 1) if e.boolean else (e.low, e.high)
+        known = e.boolean or (e.whole and not e.loose and t.kind in "iu" and t.low <= low and high <= t.high)
+        result = replace(e, node=node, factors=None, integral=False).of_type(t)
+        return replace(result, low=low, high=high) if known else result
 
     def settled(self, e: Val) -> Val:
         """With an array of floating-point numbers where it stands for them."""
@@ -399,7 +401,7 @@ class ArrayValues:
             if not t.bits and not (_LONG.low <= low and high <= _LONG.high):
                 raise NoVector
             return Val(yes.node, type=t if t.bits else _LONG, low=low, high=high)
-        kind = _COMPLEX if _complex((yes, no)) else _DOUBLE
+        kind = _COMPLEX if _complex((yes, no)) else DOUBLE
         return Val(yes.node, type=kind, integral=not (yes.floats or no.floats))
 
     # -- calls ------------------------------------------------------------------------------------
@@ -411,8 +413,6 @@ class ArrayValues:
         match name, args:
             case "len", [array]:
                 return self.length(array)
-            case "np.asarray" | "np.array", [array]:
-                return self.value(array)
             case (("_int8" | "_int16" | "_int32" | "_int64" | "_int128"), [inner]):
                 return self._wrapped(inner, CType("i", int(name[4:])))
         match func, args:
@@ -421,12 +421,11 @@ class ArrayValues:
         return self._function(name, [self.value(a) for a in args], loose=loose)
 
     def _function(self, name: str, values: list[Val], *, loose: bool) -> Val:
-        first = values[0] if values else None
         match name, values:
+            case "bool", [e]:
+                return self._true(e)
             case (("float" | "int" | "_float32" | "complex"), [Val(boolean=True) as e]) if self.types:
-                return self._cast(e, {"int": _INT, "complex": CType("c", 64)}.get(name, self._real()))
-            case ("bool", [Val(boolean=True) as e]):
-                return e
+                return self._cast(e, {"int": INT, "complex": CType("c", 64)}.get(name, DOUBLE))
         values = [self.number(e) for e in values]
         match name, values:
             case (("float" | "_float32" | "_complex64"), [e]):
@@ -435,53 +434,50 @@ class ArrayValues:
                 if name == "_float32" and not (e.constant or e.size):  # the text says so where C rounds
                     return self._cast(e, CType("f", 32))
                 if 0 < e.type.bits < 32:  # NumPy's functions of it would be of half or single precision
-                    return self._cast(e, self._real())
-                return replace(e.of_type(_DOUBLE), integral=True)
+                    return self._cast(e, DOUBLE)
+                return replace(e.of_type(DOUBLE), integral=True)
             case "complex", [e]:
-                return self._operation(ast.Add(), e, Val(ast.Constant(0j), constant=True, type=_COMPLEX))
-            case "int", [Val(size=True) | Val(constant=True) as e]:
-                return replace(e, node=called("int", e.node))
+                return self.operation(ast.Add(), e, Val(ast.Constant(0j), constant=True, type=_COMPLEX))
             case "int", [e] if e.axes or e.batch:
                 return e if e.whole else self._cast(e, _LONG)
             case "_truncate", [e, Val(node=ast.Constant(value=int(bits)))]:
                 return self._cast(e, CType("i", bits))
             case "_count", [e, Val(low=bits)]:
                 return replace(e, low=0, high=bits - 1)
-            case "bool", [e]:
-                unequal = ast.Compare(e.node, [ast.NotEq()], [ast.Constant(0)])
-                return replace(e, node=unequal, boolean=True, type=None)
             case "complex", [re, im]:
-                times = self._operation(ast.Mult(), Val(ast.Constant(1j), constant=True, type=_COMPLEX), im)
-                return self._operation(ast.Add(), re, times)
-            case _, [left, right] if name in _OPERATORS and (name not in ("math.pow", "pow") or not self.types):
-                return self._operation(_OPERATORS[name](), left, right)
-            case (("math.pow" | "pow"), [left, right]):
-                return self._operation(ast.Pow(), *(replace(e, type=_DOUBLE, integral=e.whole) for e in (left, right)))
-        if name in ("min", "max") and len(values) == 2 and self.types:
-            return self._lesser(name, *values)
-        word = self._numpy_call(name, len(values))
-        if name == "abs" and first is not None and (first.whole or first.integral):
-            return self._absolute(first, loose=loose)
-        if not word:
+                times = self.operation(ast.Mult(), Val(ast.Constant(1j), constant=True, type=_COMPLEX), im)
+                return self.operation(ast.Add(), re, times)
+            case _, [left, right] if name in _OPERATORS:
+                if self.types and name in ("math.pow", "pow"):
+                    left, right = (replace(e, type=DOUBLE, integral=e.whole) for e in (left, right))
+                return self.operation(_OPERATORS[name](), left, right)
+            case (("min" | "max"), [_, _, *_, last]):
+                return self._function(name, [self._function(name, values[:-1], loose=False), last], loose=False)
+            case (("min" | "max"), [left, right]) if self.types:
+                return self._lesser(name, left, right)
+            case "abs", [Val(whole=True) as e]:
+                top = max(abs(e.low), abs(e.high))
+                (e,), known = self._ranged([e], e.type or _LONG, 0, top, loose=loose)
+                return replace(e.like(known), node=call("np.abs", e.node), factors=None)
+            case "abs", [e]:
+                values = [self.settled(e)]
+        word = _FUNCTIONS.get(name, name if name.startswith("np.") else "")
+        function: Any = getattr(np, word[3:], None)
+        count = getattr(function, "nin", 1 if word == "np.angle" else -1)
+        if len(values) != count or (name == "round" and self.types):
             raise NoVector
         result, nodes = self.together(values)
-        result = replace(result, constant=False, size=False)
-        if word in ("np.minimum", "np.maximum") and len(nodes) > 2:
-            node = nodes[0]
-            for other in nodes[1:]:
-                node = called(word, node, other)
-            return replace(result, node=node)
-        result = replace(result, node=called(word, *nodes), boolean=word in _BOOLEAN)
+        result = replace(result, node=call(word, *nodes), boolean=word in _BOOLEAN, constant=False, size=False)
         if result.boolean or any(e.type is None for e in values):
             return result
-        return replace(result, type=_COMPLEX if word not in ("np.abs", "np.angle") and _complex(values) else _DOUBLE)
+        return replace(result, type=_COMPLEX if word not in ("np.abs", "np.angle") and _complex(values) else DOUBLE)
 
     def _own_call(self, name: str, values: list[Val]) -> Val:
         types = self.types.get(name)
         if types is not None:
             values = [self.as_type(e, t) for e, t in zip(values, types.parameters, strict=True)]
         result, nodes = self.together([self.number(e) for e in values] if types is None else values)
-        result = replace(result, node=called(name, *nodes), constant=False, size=False)
+        result = replace(result, node=call(name, *nodes), constant=False, size=False)
         return result if types is None else result.of_type(types.result)
 
     def as_type(self, e: Val, t: CType | None) -> Val:
@@ -491,49 +487,18 @@ class ArrayValues:
         if not e.whole or t is None or t.kind not in "iu":
             return self.settled(e)
         if e.constant or e.size:
-            return replace(e, node=called(f"np.{_NUMPY_KINDS[t.kind]}{t.bits}", e.node))
+            return replace(e, node=call(f"np.{_NUMPY_KINDS[t.kind]}{t.bits}", e.node))
         return e if e.type == t else self._cast(e, t)
 
     def _lesser(self, name: str, left: Val, right: Val) -> Val:
         """Python's ``min`` and ``max``, and those of C++: a NaN on the left stays, one on the right does not."""
-        if not (left.constant or right.constant or left.whole or right.whole):
-            _, (a, b) = self.together([left, right])
-            order = ast.Lt() if name == "min" else ast.Gt()
-            return self.where(Val(ast.Compare(b, [order], [a]), right.axes, right.batch), right, left)
         left, right = self._beside(left, right), self._beside(right, left)
-        result, nodes = self.together([left, right])
-        result = result.like(self._one_of(left, right))
-        return replace(
-            result, node=called(f"np.f{name}" if left.constant else f"np.{name}imum", *nodes), constant=False
-        )
-
-    def _absolute(self, e: Val, *, loose: bool) -> Val:
-        if not e.whole:
-            return replace(self._cast(e, _DOUBLE), node=called("np.abs", self._cast(e, _DOUBLE).node))
-        top = max(abs(e.low), abs(e.high))
-        t = e.type
-        if t is not None and t.bits and top > t.high:
-            if not loose and top > _LONG.high:
-                raise NoVector
-            e = e if loose else self._cast(e, _LONG)
-            return replace(e, node=called("np.abs", e.node), low=0, high=top, loose=t.bits if loose else 0)
-        return replace(e, node=called("np.abs", e.node), low=0, high=top, factors=None, stored=None)
-
-    def _real(self) -> CType:
-        """The floating-point type that a truth value becomes: float where all others are."""
-        types = {t for one in self.types.values() for t in (*one.parameters, one.result) if t and t.kind in "fc"}
-        return CType("f", 32) if {t.bits for t in types} == {32} else _DOUBLE
-
-    def _numpy_call(self, name: str, count: int) -> str:
-        """NumPy's function for Python's ``name`` of ``count`` arguments, or ``""``."""
-        if name in _FUNCTIONS or name.startswith("np."):
-            word = _FUNCTIONS.get(name, name)
-            function: Any = getattr(np, word[3:], None)
-            return word if name == "cmath.phase" or getattr(function, "nin", -1) == count else ""
-        if name in ("min", "max"):
-            return f"np.{name}imum" if count > 1 and not self.types else ""
-        words = {"abs": "np.abs"} if self.types else {"abs": "np.abs", "round": "np.rint"}
-        return words.get(name, "") if count == 1 else ""
+        both, (a, b) = self.together([left, right])
+        if left.constant or right.constant:
+            word = f"np.f{name}" if left.constant else f"np.{name}imum"
+            return replace(both.like(self._one_of(left, right)), node=call(word, a, b), constant=False)
+        test = ast.Compare(b, [ast.Lt() if name == "min" else ast.Gt()], [a])
+        return self.where(replace(both, node=test, boolean=True), right, left)
 
     # -- lengths, attributes and elements ---------------------------------------------------------
 
@@ -548,53 +513,36 @@ class ArrayValues:
 
     def extent(self, name: str, axis: int) -> Val:
         dimensions = self.dimensions.get(name, 0)
-        if not dimensions or axis >= max(dimensions, 1):
+        if not dimensions or not 0 <= axis < max(dimensions, 1):
             raise NoVector
-        if not self.stacked and axis == 0:
-            node: ast.expr = called("len", ast.Name(name))
+        if self.stacked or axis:
+            node = python("{}.shape[{}]", name, axis - dimensions if self.stacked else axis)
         else:
-            shape = ast.Attribute(ast.Name(name), "shape")
-            node = ast.Subscript(shape, ast.Constant(axis - dimensions if self.stacked else axis))
-        return Val(node, size=True, type=_NUMBER if self.types else None, high=_INT.high)
+            node = call("len", name)
+        return Val(node, size=True, type=_NUMBER if self.types else None, high=INT.high)
 
     def _attribute(self, node: ast.Attribute) -> Val:
-        text = spelled(node)
-        if text in _CONSTANTS or text in ("np.pi", "np.e", "np.inf", "np.nan"):
-            return Val(ast.parse(_CONSTANTS.get(text, text), mode="eval").body, constant=True, type=_REAL)
+        if spelled(node) in _CONSTANTS:
+            return Val(python(_CONSTANTS[spelled(node)]), constant=True, type=_REAL)
         if node.attr in ("real", "imag"):
             e = self.number(self.value(node.value))
-            known = _DOUBLE if e.type is not None else None
-            return replace(e, node=ast.Attribute(e.node, node.attr), factors=None, stored=None, type=known)
-        if node.attr == "size" and isinstance(node.value, ast.Name) and self.dimensions.get(node.value.id) in (1, -1):
-            return self.extent(node.value.id, 0)
+            known = DOUBLE if e.type is not None else None
+            return replace(e, node=ast.Attribute(e.node, node.attr), factors=None, type=known)
         raise NoVector
 
     def _subscript(self, node: ast.Subscript) -> Val:
-        if isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
-            owner, axis = node.value.value, node.slice
-            if isinstance(owner, ast.Name) and isinstance(axis, ast.Constant) and isinstance(axis.value, int):
-                return self.extent(owner.id, axis.value % max(self.dimensions.get(owner.id, 1), 1))
         name, indices = chained(node)
-        if name in self.hidden or self.dimensions.get(name, 0) not in (-1, len(indices)):
+        # Among the values is an array that a loop has filled.
+        if name in self.hidden | self.values.keys() or self.dimensions.get(name, 0) not in (-1, len(indices)):
             raise NoVector
-        filled = self.values.get(name)
-        if filled is not None and filled.axes:
-            if [spelled(i) for i in indices] != list(filled.axes):
-                raise NoVector
-            return filled
-        items = [self._index(index) for index in indices]
-        axes = tuple(axis for axis, _ in items if axis)
+        axes, items = zip(*map(self._index, indices), strict=True)
+        axes = tuple(filter(None, axes))
         if len(set(axes)) != len(axes):
             raise NoVector
-        array = self._taken(ast.Name(name), [item for _, item in items])
-        element = Val(array, axes=axes, batch=True, stored=(axes, array)).of_type(self.elements.get(name))
-        order = tuple(one.variable for one in self.loops if one.variable in axes)
-        if order == axes:
-            return element
-        if len(axes) != 2:
-            raise NoVector
-        turned = called("np.swapaxes", array, ast.Constant(-1), ast.Constant(-2))
-        return replace(element, node=turned, axes=order)
+        array: ast.expr = ast.Name(name)
+        if not all(isinstance(i, ast.Slice) and i.lower is None and i.upper is None for i in items):
+            array = ast.Subscript(array, tuple_of([*([ast.Constant(...)] if self.stacked else []), *items]))
+        return Val(array, axes=axes, batch=True).of_type(self.elements.get(name))
 
     def _index(self, index: ast.expr) -> tuple[str, ast.expr]:
         """The loop that an index belongs to, and what is taken along that axis."""
@@ -602,27 +550,14 @@ class ArrayValues:
         match index:
             case ast.Constant(value=int()):
                 return "", index
-            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int())):
-                return "", index
             case ast.BinOp(left=ast.Name() as name, op=ast.Add() | ast.Sub() as op, right=ast.Constant(value=int(by))):
                 shift = by if isinstance(op, ast.Add) else -by
                 index = name
         loop = next((one for one in self.loops if isinstance(index, ast.Name) and one.variable == index.id), None)
-        if loop is None or loop.start + shift < 0 or (loop.stop is None and loop.end + shift > 0):
+        if loop is None or loop.start + shift < 0 or loop.end + shift > 0:
             raise NoVector
-        start = ast.Constant(loop.start + shift) if loop.start + shift else None
-        if loop.stop is None:
-            last = loop.end + shift
-            return loop.variable, ast.Slice(start, ast.Constant(last) if last else None)
-        stop = ast.BinOp(loop.stop, ast.Add(), ast.Constant(shift)) if shift else loop.stop
+        start, stop = (ast.Constant(end + shift) if end + shift else None for end in (loop.start, loop.end))
         return loop.variable, ast.Slice(start, stop)
-
-    def _taken(self, array: ast.expr, items: list[ast.expr]) -> ast.expr:
-        if all(isinstance(i, ast.Slice) and i.lower is None and i.upper is None for i in items):
-            return array
-        if self.stacked:
-            items = [ast.Constant(...), *items]
-        return ast.Subscript(array, ast.Tuple(items) if len(items) > 1 else items[0])
 
 
 def _complex(values: Sequence[Val]) -> bool:
@@ -631,43 +566,11 @@ def _complex(values: Sequence[Val]) -> bool:
 
 def _common(left: Val, right: Val) -> CType:
     """NumPy's type for an operation on two integers."""
-    a, b = left.type, right.type
-    if a is None or b is None or "b" in a.kind + b.kind:
+    types = [e.type for e in (left, right) if e.type is not None and e.type.bits]
+    dtype = np.result_type(*(f"{t.kind}{t.bits // 8}" for t in types)) if types else None
+    if dtype is not None and dtype.kind == "f":  # int64 with uint64
         raise NoVector
-    if not (a.bits and b.bits):
-        return a if a.bits else b
-    if a.kind == b.kind:
-        return a if a.bits >= b.bits else b
-    signed, unsigned = (a, b) if a.kind == "i" else (b, a)
-    bits = max(signed.bits, 2 * unsigned.bits)
-    if bits > 64:  # NumPy calculates in double
-        raise NoVector
-    return CType("i", bits)
-
-
-def result_range(op: ast.operator, a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
-    """Bounds of Python's ``a op b`` of integers."""
-    match op:
-        case ast.Add():
-            return a[0] + b[0], a[1] + b[1]
-        case ast.Sub():
-            return a[0] - b[1], a[1] - b[0]
-        case ast.Mult():
-            products = [x * y for x in a for y in b]
-            return min(products), max(products)
-        case ast.LShift() | ast.RShift() if b[0] >= 0 and b[1] < 128:
-            shifted = [(operator.lshift if isinstance(op, ast.LShift) else operator.rshift)(x, y) for x in a for y in b]
-            return min(shifted), max(shifted)
-        case ast.Mod() | ast.FloorDiv():
-            most = max(map(abs, b)) - 1 if isinstance(op, ast.Mod) else max(map(abs, a))
-            return (0 if a[0] >= 0 and b[0] >= 0 else -most), most
-        case ast.BitAnd() | ast.BitOr() | ast.BitXor():
-            positive = [r[1] for r in (a, b) if r[0] >= 0]
-            if isinstance(op, ast.BitAnd) and positive:
-                return 0, min(positive)
-            top = (1 << max((x if x >= 0 else ~x).bit_length() for x in (*a, *b))) - 1
-            return (0 if len(positive) == 2 else -top - 1), top
-    raise NoVector
+    return CType(dtype.kind, 8 * dtype.itemsize) if dtype is not None else _NUMBER
 
 
 def chained(node: ast.expr) -> tuple[str, list[ast.expr]]:
@@ -678,9 +581,3 @@ def chained(node: ast.expr) -> tuple[str, list[ast.expr]]:
         name, indices = chained(node.value)
         return name, [*indices, *(node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice])]
     raise NoVector
-
-
-def called(name: str, *args: ast.expr) -> ast.expr:
-    root, _, attribute = name.rpartition(".")
-    function: ast.expr = ast.Attribute(ast.Name(root), attribute) if root else ast.Name(attribute)
-    return ast.Call(function, list(args), [])

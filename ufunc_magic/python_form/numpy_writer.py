@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from .c_arithmetic import DOUBLE
-from .dataflow import alive, ends, gives_back, index_count, loaded, names_assigned, without_aliases
+from .dataflow import alive, ends, gives_back, index_count, loaded, names_assigned, replace_aliases
 from .math_names import HELPERS
 from .numpy_reductions import Reductions
 from .numpy_values import ArrayValues, FunctionTypes, NoVector, Val
-from .value import define, unparse, walk
+from .value import define, result, spelled, unparse, walk
 
 #: A longer text is no expression that anybody would write.
 _LINES, _CHARACTERS = 40, 4000
@@ -43,58 +44,51 @@ def numpy_text(
     types : mapping
         C's types of all functions in ``tree``; without them its numbers are what the arrays are.
     """
-    without_aliases(tree)
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     functions = {name: node for name, node in functions.items() if name not in HELPERS or name == "_round"}
-    if types:
-        types = {**types, "_round": FunctionTypes((DOUBLE,), DOUBLE)}
+    for node in functions.values():
+        replace_aliases(node)
     if any(node.decorator_list for node in functions.values()):
         return ""
-    constants = [node for node in tree.body if isinstance(node, ast.Assign)]
+    types = {**types, "_round": FunctionTypes((DOUBLE,), DOUBLE)} if types else {}
+    values, head = _constants(tree, types)
+    blocks: list[ast.FunctionDef] = []
     try:
-        text = _module(name, functions, constants, dimensions, stacked, types or {})
+        for each in _order(name, functions, ()):
+            node, main = functions[each], each == name
+            parameters = [a.arg for a in node.args.args]
+            counts = dimensions if main else [0] * len(parameters)
+            if len(parameters) != len(counts) or node.args.kwonlyargs:
+                raise NoVector
+            known = {p: index_count(node, p) if d == -1 else d for p, d in zip(parameters, counts, strict=True)}
+            above = frozenset(block.name for block in blocks)
+            writer = _Function(known, stacked and main, above, types, {**values}, main=main, node=node)
+            blocks.append(writer.function())
     except (NoVector, RecursionError):
         return ""
-    return text if len(text.splitlines()) <= _LINES and len(text) <= _CHARACTERS else ""
-
-
-def _module(
-    main: str,
-    functions: Mapping[str, ast.FunctionDef],
-    constants: Sequence[ast.Assign],
-    dimensions: Sequence[int],
-    stacked: bool,
-    types: Mapping[str, FunctionTypes],
-) -> str:
-    values: dict[str, Val] = {}
-    head: list[ast.Assign] = []
-    for constant in constants:
-        try:
-            value = ArrayValues({}, False, frozenset(), types, values=values).value(constant.value)
-        except NoVector:  # a table, or a call
-            continue
-        values = values | {name: value.named(name) for name in names_assigned(constant)}
-        head.append(ast.Assign(constant.targets, value.node))
-    known: list[str] = []
-    blocks: list[ast.stmt] = []
-    for name in _order(main, functions, ()):
-        node = functions[name]
-        parameters = [a.arg for a in node.args.args]
-        if name == main and (len(parameters) != len(dimensions) or node.args.kwonlyargs):
-            raise NoVector
-        counts = dimensions if name == main else [0] * len(parameters)
-        known_counts = {p: index_count(node, p) if d == -1 else d for p, d in zip(parameters, counts, strict=True)}
-        writer = _Function(node, known_counts, stacked and name == main, frozenset(known), types, main=name == main)
-        writer.values = values | writer.values
-        blocks.append(writer.function())
-        known.append(name)
     used = set().union(*map(loaded, blocks))
     lines: list[str] = []
     for constant in reversed(head):
         if names_assigned(constant) & used:
             used |= loaded(constant.value)
             lines.insert(0, unparse(constant))
-    return "\n\n\n".join([*(["\n".join(lines)] if lines else []), *map(unparse, blocks)]) + "\n"
+    text = "\n\n\n".join([*(["\n".join(lines)] if lines else []), *map(unparse, blocks)]) + "\n"
+    return text if len(text.splitlines()) <= _LINES and len(text) <= _CHARACTERS else ""
+
+
+def _constants(tree: ast.Module, types: Mapping[str, FunctionTypes]) -> tuple[dict[str, Val], list[ast.Assign]]:
+    """The module's numbers, and the lines that define them."""
+    values: dict[str, Val] = {}
+    lines: list[ast.Assign] = []
+    for node in tree.body:
+        if isinstance(node, ast.Assign):
+            try:
+                value = ArrayValues({}, False, frozenset(), types, values).value(node.value)
+            except (NoVector, RecursionError):  # a table, or a call
+                continue
+            values |= {name: value.named(name) for name in names_assigned(node)}
+            lines.append(ast.Assign(node.targets, value.node))
+    return values, lines
 
 
 def _order(name: str, functions: Mapping[str, ast.FunctionDef], above: tuple[str, ...]) -> list[str]:
@@ -108,38 +102,24 @@ def _order(name: str, functions: Mapping[str, ast.FunctionDef], above: tuple[str
     return [*order, name]
 
 
+@dataclass
 class _Function(Reductions):
     """Writes one function."""
 
-    def __init__(
-        self,
-        node: ast.FunctionDef,
-        dimensions: Mapping[str, int],
-        stacked: bool,
-        known: frozenset[str],
-        types: Mapping[str, FunctionTypes],
-        *,
-        main: bool,
-    ) -> None:
-        super().__init__(dict(dimensions), stacked, known, types, main=main)
-        self.node = node
-        self.batch = stacked or not any(dimensions.values())
-        parameters = types[node.name].parameters if types else (None,) * len(dimensions)
-        for (name, count), t in zip(dimensions.items(), parameters, strict=True):
-            if count == 0:
-                self.values[name] = Val(ast.Name(name), batch=self.batch).of_type(t)
-            elif t is not None:
-                self.elements[name] = t
+    node: ast.FunctionDef = field(kw_only=True)
 
     def function(self) -> ast.FunctionDef:
+        batch = self.stacked or not any(self.dimensions.values())
+        parameters = self.types[self.node.name].parameters if self.types else (None,) * len(self.dimensions)
+        for (name, count), t in zip(self.dimensions.items(), parameters, strict=True):
+            if count == 0:
+                self.values[name] = Val(ast.Name(name), batch=batch).of_type(t)
+            elif t is not None:
+                self.elements[name] = t
         results = self.returned(self.node.body, branch=False)
         if not results and not self.stores:
             raise NoVector
-        last: list[ast.stmt] = []
-        if results:
-            nodes = [e.node for e in results]
-            last = [ast.Return(nodes[0] if len(nodes) == 1 else ast.Tuple(nodes))]
-        body = [*alive([*self.lines, *last])]
+        body = alive([*self.lines, *([result([e.node for e in results])] if results else [])])
         function = define(self.node.name, [a.arg for a in self.node.args.args], body)
         function.args.defaults = self.node.args.defaults
         return function
@@ -163,9 +143,8 @@ class _Function(Reductions):
         return []
 
     def _result(self, node: ast.expr) -> Val:
-        match node:
-            case ast.Call(func=ast.Attribute(attr="asarray" | "array"), args=[inner], keywords=[]):
-                node = inner
+        if isinstance(node, ast.Call) and spelled(node.func) in ("np.asarray", "np.array") and len(node.args) == 1:
+            node = node.args[0]
         if isinstance(node, ast.Name) and node.id in self.stores:
             return self.stores[node.id]
         own = self.types.get(self.node.name)
@@ -179,14 +158,6 @@ class _Function(Reductions):
         test = self.truth(node.test)
         if not ends(node.body):
             raise NoVector
-        if test.size and not branch:  # about lengths, which are the same for all elements
-            before, self.lines = self.lines, []
-            early = self.returned(node.body, branch=True)
-            self.lines = before
-            if len(early) != 1 or self.stacked:
-                raise NoVector
-            self.lines.append(ast.If(test.node, [ast.Return(early[0].node)], []))
-            return self.returned([*node.orelse, *rest], branch=False)
         hidden = dict(self.values)
         left = self.returned(node.body, branch=True)
         self.values = hidden
@@ -200,14 +171,14 @@ class _Function(Reductions):
     def _before(self, position: int, values: Sequence[Val]) -> list[Val]:
         """The values, put aside there where the lines that follow assign what they read."""
         changed = set().union(*map(names_assigned, self.lines[position:]))
-        result = []
+        safe = []
         for e in values:
             if loaded(e.node) & changed:
                 name = self._fresh("mask" if e.boolean else "early")
                 self.lines.insert(position, ast.Assign([ast.Name(name)], e.node))
                 e = e.named(name)
-            result.append(e)
-        return result
+            safe.append(e)
+        return safe
 
     def _fresh(self, name: str) -> str:
         used = {n.id for n in walk(self.node) if isinstance(n, ast.Name)}.union(*map(loaded, self.lines))
@@ -224,25 +195,15 @@ class _Function(Reductions):
             for inner in body:
                 self._statement(inner, branch=True)
             branches.append(self.values)
-        self.values = dict(start)
-        names = [
-            n
-            for n in dict.fromkeys([*branches[0], *branches[1]])
-            if any(b.get(n) is not start.get(n) for b in branches)
-        ]
+        self.values = start
+        yes, no = branches
+        names = [n for n in {**yes, **no} if not yes.get(n) is no.get(n) is start.get(n)]
         if len(names) > 1 and not branch:
             mask = self._fresh("mask")
             self.lines.append(ast.Assign([ast.Name(mask)], test.node))
             test = test.named(mask)
-        chosen = {}
-        for name in names:
-            yes, no = (b.get(name) for b in branches)
-            one = yes or no
-            if one is None:
-                raise NoVector
-            chosen[name] = self.where(test, yes or one, no or one)
-        read = {n.id for e in chosen.values() for n in walk(e.node) if isinstance(n, ast.Name)}
-        if len(names) > 1 and not branch and read & set(names):
+        chosen = {n: self.where(test, yes.get(n) or no[n], no.get(n) or yes[n]) for n in names}
+        if len(names) > 1 and not branch and any(loaded(e.node) & {*names} for e in chosen.values()):
             targets: list[ast.expr] = [ast.Name(n) for n in names]
             self.lines.append(ast.Assign([ast.Tuple(targets)], ast.Tuple([e.node for e in chosen.values()])))
             self.values |= {n: e.named(n) for n, e in chosen.items()}
@@ -271,26 +232,8 @@ class _Function(Reductions):
                 if not branch and self.makes_array(name, value):
                     return
                 self._keep(name, self.value(value), branch=branch)
-            case ast.Tuple(elts=targets), ast.Attribute(value=ast.Name(id=array), attr="shape"):
-                self._shape(targets, array)
-            case ast.Tuple(elts=targets), ast.Tuple(elts=values) if len(targets) == len(values):
-                names = [t.id for t in targets if isinstance(t, ast.Name)]
-                results = [self.value(v) for v in values]
-                if len(names) != len(targets):
-                    raise NoVector
-                if not branch:
-                    nodes = [e.node for e in results]
-                    self.lines.append(ast.Assign([ast.Tuple(list(targets))], ast.Tuple(nodes)))
-                    results = [e.named(n) for n, e in zip(names, results, strict=True)]
-                self.values |= dict(zip(names, results, strict=True))
             case _:
                 raise NoVector
-
-    def _shape(self, targets: Sequence[ast.expr], array: str) -> None:
-        for axis, target in enumerate(targets):
-            if not isinstance(target, ast.Name):
-                raise NoVector
-            self._keep(target.id, self.extent(array, axis), branch=False)
 
     def _keep(self, name: str, e: Val, *, branch: bool) -> None:
         """A variable's new value: by name, or in a branch in its own words."""
@@ -299,7 +242,4 @@ class _Function(Reductions):
         if branch:
             self.values[name] = e
             return
-        self.lines.append(ast.Assign([ast.Name(name)], e.node))
-        start = e.node if e.constant and isinstance(e.node, ast.Constant) else None
-        self.starts[name] = start
-        self.values[name] = e.named(name, depth=len(self.loops))
+        self.put(name, e, depth=0)

@@ -100,12 +100,9 @@ def _truncate(x: float, bits: int) -> int:
     return int(x) if -(2.0 ** (bits - 1)) - 1 < x < 2.0 ** (bits - 1) else -(1 << (bits - 1))
 
 
-def _whole(name: str, function: Callable[[float], float]) -> Callable[[float], float]:
-    def same(x: float) -> float:
-        return math.copysign(float(function(x)), x) if math.isfinite(x) else x
-
-    same.__name__ = name
-    return same
+def _whole(function: Callable[[float], float]) -> Callable[[float], float]:
+    """``function``, which rounds, with a floating-point result as C's."""
+    return lambda x: math.copysign(float(function(x)), x) if math.isfinite(x) else x
 
 
 _VERIFY: dict[str, object] = {
@@ -123,21 +120,10 @@ _VERIFY: dict[str, object] = {
         },
         phase=lambda z: math.atan2(z.imag, z.real),
     ),
-    "_fdiv": _fdiv,
-    "_cdiv": _cdiv,
-    "_cmul": _cmul,
-    "_cpow": _cpow,
-    "_cabs": _cabs,
-    "_fmin": _fmin,
-    "_fmax": _fmax,
-    "_fdim": _fdim,
-    "_truncate": _truncate,
+    **{f.__name__: f for f in (_fdiv, _cdiv, _cmul, _cpow, _cabs, _fmin, _fmax, _fdim, _truncate, _complex64)},
+    **{f"_{f.__name__}": _whole(f) for f in (math.floor, math.ceil, math.trunc)},
+    "_rint": _whole(round),
     "_float32": float32,
-    "_complex64": _complex64,
-    "_floor": _whole("_floor", math.floor),
-    "_ceil": _whole("_ceil", math.ceil),
-    "_trunc": _whole("_trunc", math.trunc),
-    "_rint": _whole("_rint", round),
 }
 
 
@@ -153,8 +139,8 @@ def namespace(kind: Literal["timing", "verify", "vector"]) -> dict[str, object]:
     """
     match kind:
         case "timing":
-            return {"math": math, "cmath": cmath, "SimpleNamespace": SimpleNamespace}
+            return {"math": math, "cmath": cmath}
         case "verify":
-            return {"SimpleNamespace": SimpleNamespace, **_VERIFY}
+            return {**_VERIFY}
         case "vector":
             return {"np": np}

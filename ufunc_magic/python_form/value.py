@@ -34,6 +34,8 @@ class PythonForm:
         arguments).
     loops : bool
         It holds a loop or a recursion, itself or in what it calls.
+    note : str
+        What went wrong with one of the texts, by a mistake of this package.
     """
 
     source: str
@@ -42,14 +44,19 @@ class PythonForm:
     name: str
     pure: bool = False
     loops: bool = False
+    note: str = ""
 
 
 @dataclass(frozen=True)
 class NotPython:
-    """Why a function has no Python form: ``reason`` completes "The function ..."; ``line`` is the cell's."""
+    """Why a function has no Python form: ``reason`` completes "The function ..."; ``line`` is the cell's.
+
+    ``note`` says more, where it is a mistake of this package.
+    """
 
     reason: str
     line: int
+    note: str = ""
 
 
 class Stop(Exception):
@@ -98,16 +105,13 @@ class Expr:
 
 @dataclass(frozen=True)
 class Variable:
-    """A local name: ``cell`` marks a pointer to one value, which Python holds as that value itself; ``null`` one
-    that points nowhere.
-    """
+    """A local name: ``cell`` marks a pointer to one value, which Python holds as that value itself."""
 
     name: str
     type: CType
     low: int | None = None
     high: int | None = None
     cell: bool = False
-    null: bool = False
 
     @property
     def expression(self) -> Expr:
@@ -119,34 +123,6 @@ Lines = list[ast.stmt]
 # -- nodes --------------------------------------------------------------------------------------
 
 Part = Expr | ast.expr | str | int | float | complex
-
-OPERATORS: dict[str, Any] = {
-    "+": ast.Add,
-    "-": ast.Sub,
-    "*": ast.Mult,
-    "/": ast.Div,
-    "//": ast.FloorDiv,
-    "%": ast.Mod,
-    "**": ast.Pow,
-    "@": ast.MatMult,
-    "<<": ast.LShift,
-    ">>": ast.RShift,
-    "&": ast.BitAnd,
-    "|": ast.BitOr,
-    "^": ast.BitXor,
-    "<": ast.Lt,
-    ">": ast.Gt,
-    "<=": ast.LtE,
-    ">=": ast.GtE,
-    "==": ast.Eq,
-    "!=": ast.NotEq,
-    "in": ast.In,
-    "not in": ast.NotIn,
-    "is": ast.Is,
-    "is not": ast.IsNot,
-    "and": ast.And,
-    "or": ast.Or,
-}
 
 
 class Spelled(int):
@@ -183,18 +159,31 @@ def _node(part: Part) -> ast.expr:
 
 def operation(op: str, left: Part, right: Part) -> ast.expr:
     """``left op right``."""
-    kind, operands = OPERATORS[op], [_node(left), _node(right)]
-    if issubclass(kind, ast.boolop):
+    kind, operands = _operator(op), [_node(left), _node(right)]
+    if isinstance(kind, ast.boolop):
         first = operands[0]  # `a and b and c` is one node
-        same = isinstance(first, ast.BoolOp) and isinstance(first.op, kind)
-        return ast.BoolOp(kind(), [*(first.values if same else [first]), operands[1]])  # type: ignore[attr-defined]
-    if issubclass(kind, ast.cmpop):
-        return ast.Compare(operands[0], [kind()], operands[1:])
-    return ast.BinOp(operands[0], kind(), operands[1])
+        same = isinstance(first, ast.BoolOp) and first.op is kind
+        return ast.BoolOp(kind, [*(first.values if same else [first]), operands[1]])  # type: ignore[attr-defined]
+    if isinstance(kind, ast.cmpop):
+        return ast.Compare(operands[0], [kind], operands[1:])
+    return ast.BinOp(operands[0], kind, operands[1])
+
+
+@functools.cache
+def _operator(op: str) -> Any:
+    node: Any = ast.parse(f"a {op} b", mode="eval").body
+    return node.ops[0] if isinstance(node, ast.Compare) else node.op
 
 
 def negation(part: Part) -> ast.expr:
     return ast.UnaryOp(ast.Not(), _node(part))
+
+
+def branches(cases: Sequence[tuple[ast.expr, Lines]], otherwise: Lines) -> Lines:
+    """``if``, ``elif`` and ``else``."""
+    for test, body in reversed(cases):
+        otherwise = [ast.If(test, body, otherwise)]
+    return otherwise
 
 
 def call(function: Part, *arguments: Part, **keywords: Part) -> ast.expr:

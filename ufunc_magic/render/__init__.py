@@ -7,7 +7,7 @@ In come values that were measured or compiled elsewhere, out come texts; nothing
 ``comparison``   `Comparison`: the table, its file, what changed since another one
 ``report``       `Report`: what a cell shows when it has run; what object code holds
 ``source_views`` assembly, vectorization remarks, generated C, by the lines of the cell; reads ``assembly``
-``progress``     the line that says how far a longer measurement is
+``progress``     the line in a notebook that says how far a longer measurement is
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from ..lazy import lazy_names
 
 if TYPE_CHECKING:
     from .comparison import Comparison as Comparison, installed as installed, needed as needed
-    from .progress import Notebook as Notebook, Progress as Progress, Surface as Surface, Terminal as Terminal
-    from .report import BoundPlain as BoundPlain, BoundUfunc as BoundUfunc, Report as Report, contents as contents
+    from .progress import Progress as Progress
+    from .report import Bound as Bound, Report as Report, contents as contents
     from .source_views import View as View, ViewName as ViewName, views as views
     from .tables import (
         Agreement as Agreement,
@@ -36,8 +36,8 @@ else:
         __name__,
         {
             "comparison": "Comparison installed needed",
-            "progress": "Notebook Progress Surface Terminal",
-            "report": "BoundPlain BoundUfunc Report contents",
+            "progress": "Progress",
+            "report": "Bound Report contents",
             "source_views": "View ViewName views",
             "tables": "Agreement Kind Level Row agrees count duration percent",
         },

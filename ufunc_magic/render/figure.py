@@ -14,12 +14,10 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from .tables import Level, Row, count, duration, escape
+from .tables import BAR, BARS, Level, Row, count, duration, escape
 
 #: Middle tones: at least 3:1 (WCAG 2.2, 1.4.11) against white and against #111111 alike.
-COLORS = ("#2f86c6", "#c07a1a", "#8a8a8a", "#8a72c9", "#1d8f62", "#d1507f")
-#: The colour that bars of a kind have.
-KINDS = {"python": COLORS[2], "scalar": COLORS[2], "numpy": COLORS[1], "ufunc": COLORS[0], "other": COLORS[3]}
+COLORS = (BAR, *dict.fromkeys(BARS.values()), "#1d8f62", "#d1507f")
 DASHES = ("", "7 3", "2 3", "9 3 2 3", "12 4", "4 2 1 2")
 #: Paths around (0, 0), of about the same weight.
 MARKERS = (
@@ -47,29 +45,25 @@ _FILE_STYLE = (
 
 @dataclass(frozen=True)
 class Line:
-    """One way of computing, over sizes: ``(elements, seconds per element, relative spread)`` by size."""
+    """One way of computing, over sizes: ``(elements, seconds per element)`` by size."""
 
     label: str
-    points: tuple[tuple[int, float, float], ...]
-    kind: str = "other"
+    points: tuple[tuple[int, float], ...]
 
     @property
     def words(self) -> str:
-        """Where it starts, where it ends, and where it is cheapest."""
-        (first, slow, _), (last, quick, _) = self.points[0], self.points[-1]
-        size, best, _ = min(self.points, key=lambda point: point[1])
-        lowest = f", lowest {duration(best)} at {count(size)}" if size not in (first, last) else ""
-        return f"{self.label}: {duration(slow)} at {count(first)} elements, {duration(quick)} at {count(last)}{lowest}."
+        """Where it starts and where it ends."""
+        (first, slow), (last, quick) = self.points[0], self.points[-1]
+        return f"{self.label}: {duration(slow)} at {count(first)} elements, {duration(quick)} at {count(last)}."
 
 
 def lines_of(rows: Sequence[Row]) -> tuple[Line, ...]:
     """Rows of several sizes as lines; rows that disagree cost nothing worth a line."""
-    lines: dict[str, list[tuple[int, float, float]]] = {}
-    kinds = {row.label: row.kind for row in rows}
+    lines: dict[str, list[tuple[int, float]]] = {}
     for row in rows:
         if row.elements > 0 and row.seconds > 0 and row.ok:
-            lines.setdefault(row.label, []).append((row.elements, row.per_element, row.spread))
-    return tuple(Line(label, tuple(sorted(points)), kinds[label]) for label, points in lines.items() if len(points) > 1)
+            lines.setdefault(row.label, []).append((row.elements, row.per_element))
+    return tuple(Line(label, tuple(sorted(points))) for label, points in lines.items() if len(points) > 1)
 
 
 def drawable(rows: Sequence[Row]) -> bool:
@@ -97,10 +91,10 @@ def figure(rows: Sequence[Row], *, title: str, levels: Sequence[Level] = (), fil
     """
     lines = lines_of(rows)
     labels = [line.label if len(line.label) <= LONGEST else f"{line.label[: LONGEST - 1]}…" for line in lines]
-    colors = _colors(lines)
+    colors = [COLORS[n % len(COLORS)] for n in range(len(lines))]
     right = WIDTH - 22 - LETTER * max(map(len, labels))
     sizes = [point[0] for line in lines for point in line.points]
-    costs = [cost for line in lines for _, point, spread in line.points for cost in _whisker(point, spread)]
+    costs = [point[1] for line in lines for point in line.points]
     x = _scale(min(sizes), max(sizes), LEFT, right)
     low, high = _padded(min(costs), max(costs))
     y = _scale(low, high, HEIGHT - BOTTOM, TOP)
@@ -124,24 +118,6 @@ def figure(rows: Sequence[Row], *, title: str, levels: Sequence[Level] = (), fil
     )
 
 
-def stacked(pictures: Sequence[str]) -> str:
-    """Pictures of `figure` in one file, one below the other."""
-    if len(pictures) < 2:
-        return "".join(pictures)
-    placed = (p.replace("<svg ", f'<svg y="{n * HEIGHT}" ', 1) for n, p in enumerate(pictures))
-    height = HEIGHT * len(pictures)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}">'
-        f"{''.join(placed)}</svg>"
-    )
-
-
-def _whisker(cost: float, spread: float) -> tuple[float, float]:
-    """The quartiles around a median, as far as the spread tells; never down to nothing."""
-    half = min(spread, 1.0) / 2
-    return cost * (1 - half), cost * (1 + half)
-
-
 def _padded(low: float, high: float) -> tuple[float, float]:
     """A range with room around it, and never so narrow that noise fills the picture."""
     low, high = low / 1.25, high * 1.25
@@ -157,27 +133,29 @@ def _scale(low: float, high: float, start: float, end: float) -> Callable[[float
     return lambda value: start + (end - start) * math.log10(value / low) / width
 
 
-def _decades(low: float, high: float, *, steps: Sequence[int] = (1,)) -> list[float]:
+def _ticks(low: float, high: float) -> list[float]:
+    """Powers of ten; steps between them where there are too few."""
     powers = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1)
-    values = [float(f"{step}e{power}") for power in powers for step in steps]
-    return [value for value in values if low <= value * 1.000001 and value <= high * 1.000001]
+    for steps in ((1,), (1, 2, 5)):
+        values = [float(f"{step}e{power}") for power in powers for step in steps]
+        inside = [value for value in values if low <= value * 1.000001 and value <= high * 1.000001]
+        if len(inside) > 1:
+            break
+    return inside
 
 
 def _size_axis(x: Callable[[float], float], low: float, high: float, *, right: float) -> list[str]:
     base = HEIGHT - BOTTOM
     parts = [f'<path d="M{LEFT} {base}H{right:.1f}" stroke="currentColor" fill="none"/>']
-    ticks = _decades(low, high)
-    for value in ticks if len(ticks) > 1 else _decades(low, high, steps=(1, 2, 5)):
+    for value in _ticks(low, high):
         place = x(value)
         parts.append(f'<path d="M{place:.1f} {base}v5" stroke="currentColor" fill="none"/>')
-        parts.append(_text(place, base + 19, _short(value), anchor="middle"))
+        parts.append(_text(place, base + 19, _short(value, _ELEMENTS), anchor="middle"))
     return [*parts, _text((LEFT + right) / 2, HEIGHT - 12, "elements", anchor="middle")]
 
 
 def _cost_axis(y: Callable[[float], float], low: float, high: float, *, right: float) -> list[str]:
-    ticks = _decades(low, high)
-    if len(ticks) < 2:
-        ticks = _decades(low, high, steps=(1, 2, 5))
+    ticks = _ticks(low, high)
     every = 1 + (len(ticks) - 1) // 9
     parts = []
     for value in ticks[::every]:
@@ -185,53 +163,37 @@ def _cost_axis(y: Callable[[float], float], low: float, high: float, *, right: f
         parts.append(
             f'<path d="M{LEFT} {place:.1f}H{right:.1f}" stroke="currentColor" stroke-opacity=".18" fill="none"/>'
         )
-        parts.append(_text(LEFT - 8, place + 4, _tick(value), anchor="end"))
+        parts.append(_text(LEFT - 8, place + 4, _short(value, _SECONDS), anchor="end"))
     middle = (TOP + HEIGHT - BOTTOM) / 2
     turned = f'transform="rotate(-90 16 {middle:.1f})"'
     return [*parts, f'<text x="16" y="{middle:.1f}" text-anchor="middle" {turned}>time per element</text>']
 
 
 def _caches(x: Callable[[float], float], levels: Sequence[Level]) -> list[str]:
-    """A dotted upright where the data fills a cache, named at its top; names that would meet stand lower."""
-    parts, taken = [], -math.inf
+    """A dotted upright where the data fills a cache, named at its top; every other name stands lower."""
+    parts = []
     for n, level in enumerate(sorted(levels, key=lambda level: level.elements)):
-        place, name = x(level.elements), f"{level.name} {_memory(level.bytes)}"
-        lower = place - LETTER * len(name) / 2 < taken and n % 2
-        taken = place + LETTER * len(name) / 2
-        top = TOP - 6 + (TEXT if lower else 0)
+        place, top = x(level.elements), TOP - 6 + TEXT * (n % 2)
         parts.append(
             f'<path d="M{place:.1f} {top + 4}V{HEIGHT - BOTTOM}" stroke="currentColor" stroke-opacity=".55" '
             f'stroke-dasharray="1 4" fill="none"/>'
         )
-        parts.append(_text(place, top, name, anchor="middle"))
+        parts.append(_text(place, top, f"{level.name} {_short(level.bytes, _BYTES)}", anchor="middle"))
     return parts
 
 
 def _curve(n: int, line: Line, x: Callable[[float], float], y: Callable[[float], float], color: str) -> list[str]:
     dash = DASHES[n % len(DASHES)]
-    way = "L".join(f"{x(size):.1f} {y(cost):.1f}" for size, cost, _ in line.points)
+    way = "L".join(f"{x(size):.1f} {y(cost):.1f}" for size, cost in line.points)
     dashes = f' stroke-dasharray="{dash}"' if dash else ""
     parts = [f'<path d="M{way}" stroke="{color}" stroke-width="2" fill="none"{dashes}/>']
-    for size, cost, spread in line.points:
-        low, high = _whisker(cost, spread)
-        if y(low) - y(high) > 8:  # else the marker hides it
-            parts.append(f'<path d="M{x(size):.1f} {y(low):.1f}V{y(high):.1f}" stroke="{color}" fill="none"/>')
+    for size, cost in line.points:
         words = f"{line.label}: {count(size)} elements, {duration(cost)} per element"
         parts.append(
             f'<path d="{MARKERS[n % len(MARKERS)]}" transform="translate({x(size):.1f} {y(cost):.1f})" '
             f'fill="{color}"><title>{escape(words)}</title></path>'
         )
     return parts
-
-
-def _colors(lines: Sequence[Line]) -> list[str]:
-    """A colour for each line: its kind's, as the bars of a table have it, where that is still free."""
-    taken: list[str] = []
-    for n, line in enumerate(lines):
-        free = [color for color in COLORS if color not in taken]
-        own = KINDS.get(line.kind, "")
-        taken.append(own if own in free else free[0] if free else COLORS[n % len(COLORS)])
-    return taken
 
 
 def _labels(
@@ -267,21 +229,12 @@ def _text(x: float, y: float, words: str, *, anchor: str = "start") -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(words)}</text>'
 
 
-def _short(elements: float) -> str:
-    """``"10"``, ``"100k"``, ``"1M"``."""
-    for factor, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if elements >= factor:
-            return f"{elements / factor:g}{letter}"
-    return f"{elements:g}"
+_ELEMENTS = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (0.0, ""))
+_SECONDS = ((1.0, " s"), (1e-3, " ms"), (1e-6, " us"), (1e-9, " ns"))
+_BYTES = ((2**20, " MB"), (2**10, " kB"))
 
 
-def _tick(seconds: float) -> str:
-    for unit, factor in (("s", 1.0), ("ms", 1e3), ("us", 1e6), ("ns", 1e9)):
-        if seconds * factor >= 0.9999 or unit == "ns":
-            break
-    return f"{seconds * factor:.3g} {unit}"
-
-
-def _memory(size: int) -> str:
-    """``"48 kB"``, ``"32 MB"``, in the powers of two that caches are made of."""
-    return f"{size / 2**20:.3g} MB" if size >= 2**20 else f"{size / 2**10:.3g} kB"
+def _short(value: float, units: Sequence[tuple[float, str]]) -> str:
+    """``"100k"``, ``"20 us"``, ``"48 kB"``."""
+    factor, unit = next(((f, unit) for f, unit in units if value >= 0.9999 * f), units[-1])
+    return f"{value / (factor or 1):.3g}{unit}"

@@ -5,42 +5,46 @@ Pure values: text, HTML and JSON are made from the same fields.
 
 from __future__ import annotations
 
+import html
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
-from ..model import Diagnostic, FunctionCode, ObjectCode
+from ..model import Comfort, Diagnostic, FunctionCode, ObjectCode
 from ..runtime import letters
 from .comparison import FORMAT, Comparison, Title, bundle, drawing, html_page, json_value, text_block
-from .figure import stacked
 from .tables import Row, duration, wrapped
 
 
 @dataclass(frozen=True)
-class BoundUfunc:
-    """A ufunc that the cell bound: its loops ``("f->f", "d->d")``, first line of its docstring, core
-    signature ``"(n)->()"`` and the call as a user would write it, ``"logit(x)"``."""
+class Bound:
+    """A function that the cell bound.
 
-    name: str
-    types: tuple[str, ...] = ()
-    doc: str = ""
-    core: str = ""
-    call: str = ""
-
-
-@dataclass(frozen=True)
-class BoundPlain:
-    """A function that was bound, but not as a ufunc, and the reason, which completes "it ...".
-
-    ``kind`` is "python" for a function of an extension module, where that is as usual as a ufunc, and "kernel" for
-    one that is launched; ``call`` is how a user would write it, ``"total(v)"``.
+    Attributes
+    ----------
+    name : str
+    kind : {"ufunc", "plain", "python", "kernel"}
+        "python" is a function of an extension module, where that is as usual as a ufunc; "kernel" is launched.
+    call : str
+        How a user would write it, ``"logit(x)"``.
+    reason : str
+        Why it is no ufunc, which completes "it ...".
+    types : tuple of str
+        A ufunc's loops, ``("f->f", "d->d")``.
+    core : str
+        Its core signature, ``"(n)->()"``.
+    doc : str
+        First line of its docstring.
     """
 
     name: str
-    reason: str
-    kind: Literal["plain", "python", "kernel"] = "plain"
+    kind: str = "ufunc"
     call: str = ""
+    reason: str = ""
+    types: tuple[str, ...] = ()
+    core: str = ""
+    doc: str = ""
 
 
 @dataclass(frozen=True)
@@ -51,8 +55,7 @@ class Report:
     ----------
     name : str
         The cell, ``"In[3]"``.
-    functions : tuple of BoundUfunc
-    plain : tuple of BoundPlain
+    functions : tuple of Bound
     comparisons : tuple of Comparison
         At most one for each function, by its name.
     diagnostics : tuple of Diagnostic
@@ -68,15 +71,13 @@ class Report:
         What else was bound, in words: ``("Integrator (class)", "TABLE")``.
     device : str
         Where functions of a CUDA cell ran: ``"CPU emulation"``, or the GPU's name.
-    annotated : object
-        A view of the source, shown below everything else; has ``to_text()`` and ``to_html()``.
     views : tuple of object
-        Further views, as ``annotated``: assembly, remarks of the compiler.
+        Views of the source, shown below everything else: annotated, assembly, remarks of the compiler.  Each has
+        ``to_text()`` and ``to_html()``.
     """
 
     name: str
-    functions: tuple[BoundUfunc, ...] = ()
-    plain: tuple[BoundPlain, ...] = ()
+    functions: tuple[Bound, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
     notes: tuple[str, ...] = ()
@@ -85,7 +86,6 @@ class Report:
     toolchain: str = ""
     others: tuple[str, ...] = ()
     device: str = ""
-    annotated: Any = None
     views: tuple[Any, ...] = ()
 
     @property
@@ -98,41 +98,44 @@ class Report:
         """No comparison found a disagreement."""
         return all(comparison.ok for comparison in self.comparisons)
 
-    def text(self, *, color: bool = False) -> str:
-        """The report as text, at most 100 columns; ``color`` marks disagreements in red for a terminal."""
-        blocks = [text_block(comparison, title, color=color) for comparison, title in self._titled()]
-        tail = [line for item in self._items() for line in wrapped(item)]
-        blocks += [[*tail, self._origin()]]
-        blocks += [[view.to_text()] for view in self._views()]
-        return "\n\n".join("\n".join(block) for block in blocks)
-
     def __str__(self) -> str:
-        return self.text()
+        """The report as text, at most 100 columns."""
+        notes: list[str] = []
+        tables, below = [], []
+        for comparison, title in self._titled():
+            with Comfort(f"the table of {comparison.name}", notes):
+                tables.append(text_block(comparison, title))
+        for view in self.views:
+            with Comfort("a view of the source", notes):
+                below.append([view.to_text()])
+        items = (*self._items(), *(f"note: {note}" for note in notes))
+        tail = [line for item in items for line in wrapped(item)]
+        return "\n\n".join("\n".join(block) for block in (*tables, [*tail, self._origin()], *below))
 
     def _repr_html_(self) -> str:
-        page = html_page(self._titled(), caption=self._origin(), items=self._items())
-        return page + "".join(view.to_html() for view in self._views())
+        notes: list[str] = []
+        with Comfort("the table in HTML", notes):
+            page = html_page(self._titled(), caption=self._origin(), items=self._items())
+            return page + "".join(view.to_html() for view in self.views)
+        text = f"{self}\nnote: {notes[0]}"
+        return f"<pre>{html.escape(text)}</pre>"
 
     def to_svg(self) -> str:
-        """The drawings of comparisons over sizes, one below the other; ``""`` where there is none."""
-        return stacked([svg for comparison, title in self._titled() if (svg := drawing(comparison, title[0]))])
+        """The drawing of the first comparison over sizes; ``""`` where there is none."""
+        drawings = (drawing(comparison, title[0]) for comparison, title in self._titled())
+        return next(filter(None, drawings), "")
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         return bundle(self)
 
     def to_json(self) -> str:
         """The report as JSON; numbers JSON does not have are strings (``"nan"``, ``"inf"``)."""
-        annotated = None if self.annotated is None else self.annotated.to_text()
-        plain = replace(self, annotated=annotated, views=tuple(view.to_text() for view in self.views))
+        plain = replace(self, views=tuple(view.to_text() for view in self.views))
         return json.dumps({"format": FORMAT, **json_value(plain)}, allow_nan=False)
-
-    def _views(self) -> tuple[Any, ...]:
-        return (*(() if self.annotated is None else (self.annotated,)), *self.views)
 
     def _titled(self) -> list[tuple[Comparison, Title]]:
         """Each comparison with the call of its function, and its types in words."""
-        functions: tuple[BoundUfunc | BoundPlain, ...] = (*self.plain, *self.functions)
-        bound = {function.name: function for function in functions}
+        bound = {function.name: function for function in self.functions}
         return [(comparison, _title(comparison, bound.get(comparison.name))) for comparison in self.comparisons]
 
     def _origin(self) -> str:
@@ -146,21 +149,24 @@ class Report:
     def _items(self) -> tuple[str, ...]:
         """What stands below the tables, a paragraph each."""
         timed = {comparison.name for comparison in self.comparisons}
-        items = [_summary(f) for f in self.functions if f.name not in timed]
-        items += [f"{f.name}: a plain function, not a ufunc: {f.reason}" for f in self.plain if f.kind == "plain"]
-        items += [f"{f.call}: a kernel{f.reason and f', {f.reason}'}" for f in self.plain if f.kind == "kernel"]
-        items += _python_functions([f for f in self.plain if f.kind == "python"])
+        of_kind = {
+            kind: [f for f in self.functions if f.kind == kind] for kind in ("ufunc", "plain", "kernel", "python")
+        }
+        items = [_summary(f) for f in of_kind["ufunc"] if f.name not in timed]
+        items += [f"{f.name}: a plain function, not a ufunc: {f.reason}" for f in of_kind["plain"]]
+        items += [f"{f.call}: a kernel{f.reason and f', {f.reason}'}" for f in of_kind["kernel"]]
+        items += _python_functions(of_kind["python"])
         items += [f"also bound: {', '.join(self.others)}"] if self.others else []
         items += [str(diagnostic) for diagnostic in self.diagnostics]
         return (*items, *(f"note: {note}" for note in self.notes))
 
 
-def _summary(function: BoundUfunc) -> str:
+def _summary(function: Bound) -> str:
     parts = (function.call or function.name, function.core, ", ".join(function.types), function.doc)
     return "  ".join(part for part in parts if part)
 
 
-def _python_functions(functions: Sequence[BoundPlain]) -> list[str]:
+def _python_functions(functions: Sequence[Bound]) -> list[str]:
     """A line for each reason, for a cell may have many functions with the same one."""
     reasons = dict.fromkeys(f.reason for f in functions)
     calls = {reason: [f.call or f.name for f in functions if f.reason == reason] for reason in reasons}
@@ -168,8 +174,8 @@ def _python_functions(functions: Sequence[BoundPlain]) -> list[str]:
     return [f"{', '.join(names)}: {words[len(names) == 1]} {reason}" for reason, names in calls.items()]
 
 
-def _title(comparison: Comparison, bound: BoundUfunc | BoundPlain | None) -> Title:
-    if not isinstance(bound, BoundUfunc):
+def _title(comparison: Comparison, bound: Bound | None) -> Title:
+    if bound is None or bound.kind != "ufunc":
         return (bound and bound.call) or comparison.name, comparison.signature
     others = [types for types in bound.types if types != comparison.signature]
     also = f" (also {', '.join(others)})" if comparison.signature and others else ", ".join(others)

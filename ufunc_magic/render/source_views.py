@@ -10,34 +10,57 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from ..model import CompiledCell, ObjectCode
 from ..runtime import cpu_features
 from ..toolchain import GENERATED, CompilerTexts
 from .assembly import HotLoop, Listing, Placed, hot_loops, read
-from .tables import count, escape
+from .tables import escape
 
 ViewName = Literal["asm", "vec", "c", "annotate"]
 
+_LINE = "font-family:var(--jp-code-font-family,ui-monospace,monospace);white-space:pre"
 
+
+@dataclass(frozen=True)
 class View:
-    """One way of looking at a cell, as text and as one HTML fragment with inline styles; shows itself in a notebook."""
+    """One way of looking at a cell: a title, and parts with titles of their own; shows itself in a notebook.
+
+    What is not ``opened`` is in HTML only, where a click opens it.
+    """
+
+    name: str
+    title: str
+    parts: tuple[tuple[str, str], ...] = ()
+    opened: bool = True
 
     def to_text(self) -> str:
-        raise NotImplementedError
+        """The parts, one below the other."""
+        lines = [f"{title}\n{text}".rstrip() if self.opened else title.rstrip() for title, text in self.parts]
+        return "\n".join([f"{self.name}: {self.title}", *lines])
 
     def to_html(self) -> str:
-        raise NotImplementedError
+        """One fragment with inline styles only, the parts folded."""
+        parts = "".join(self._folded(escape(title), escape(text)) for title, text in self.parts)
+        head = f"<div>{escape(self.name)}: {escape(self.title)}</div>"
+        return f'<div style="overflow-x:auto;padding:.3em .7em">{head}{parts}</div>'
+
+    def _folded(self, title: str, text: str) -> str:
+        if not text:
+            return f'<div style="{_LINE};margin-left:1.4em">{title}</div>'
+        return (
+            f'<details{" open" * self.opened}><summary style="display:list-item;list-style-position:outside;'
+            f'margin-left:1.4em;cursor:pointer;{_LINE}">{title}</summary>'
+            f'<pre style="margin:.2em 0 .6em 2.8em;background:transparent;color:inherit;line-height:1.35">{text}</pre>'
+            "</details>"
+        )
 
     def __str__(self) -> str:
         return self.to_text()
 
     def _repr_html_(self) -> str:
         return self.to_html()
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return {"text/plain": self.to_text(), "text/html": self.to_html()}
 
 
 def views(cell: CompiledCell, names: Sequence[ViewName], texts: CompilerTexts) -> tuple[View, ...]:
@@ -62,13 +85,13 @@ def views(cell: CompiledCell, names: Sequence[ViewName], texts: CompilerTexts) -
     def view(name: ViewName) -> View:
         match name:
             case "asm":
-                return Assembly(object_code.name, _lines(object_code), loops, object_code.toolchain)
+                return assembly_of(object_code.name, _lines(object_code), loops, object_code.toolchain)
             case "vec":
                 return vectorization(object_code, listing, texts.remarks, loops)
             case "c":
                 return generated(texts.unit, name=object_code.name)
             case "annotate":
-                return AnnotatedCell(object_code.name, _lines(object_code), loops)
+                return annotated(object_code.name, _lines(object_code), loops)
 
     return tuple(map(view, dict.fromkeys(names)))
 
@@ -82,45 +105,24 @@ def _source(lines: Sequence[str], line: int) -> str:
     return lines[line - 1].strip() if 0 < line <= len(lines) else ""
 
 
-def _folded(title: str, text: str, *, opened: bool = True) -> str:
-    return (
-        f'<details{" open" * opened} style="margin:.2em 0"><summary style="display:list-item;cursor:pointer">'
-        f'{escape(title)}</summary><pre style="margin:.2em 0 .6em 1em;background:transparent;color:inherit;'
-        f'line-height:1.35">{escape(text)}</pre></details>'
-    )
-
-
 # -- asm: the hot loops
 
 
-@dataclass(frozen=True)
-class Assembly(View):
-    """The hot loops of a cell, their instructions under the lines of the cell that they come from."""
+def assembly_of(name: str, lines: Sequence[str], loops: Sequence[HotLoop], toolchain: str = "") -> View:
+    """The hot loops of a cell, their instructions under the lines of the cell that they come from.
 
-    name: str
-    lines: tuple[str, ...]
-    loops: tuple[HotLoop, ...]
-    toolchain: str = ""
-
-    def to_text(self) -> str:
-        """The loops, one below the other; an instruction of an inner loop has a bar for each loop it is in."""
-        head = [f"{self.name}: the hot loop of each function, by line{f' ({self.toolchain})' * bool(self.toolchain)}"]
-        for loop in self.loops:
-            head += ["", f"{loop.name}  {loop.types}: {loop.words}"]
-            for line, group in _grouped(loop):
-                source = _source(self.lines, line) if line else "reading, writing, counting"
-                head.append(f"  {f'line {line}' if line else 'loop':9} {source}")
-                head += [f"      {'| ' * placed.inner}{_shown(placed)}" for placed in group]
-        return "\n".join(head)
-
-    def to_html(self) -> str:
-        """The same text, folded by function."""
-        text = self.to_text().split("\n\n")
-        parts = []
-        for block in text[1:]:
-            title, _, body = block.partition("\n")
-            parts.append(_folded(title, body))
-        return f'<div style="overflow-x:auto;padding:.3em .7em"><div>{escape(text[0])}</div>{"".join(parts)}</div>'
+    An instruction of an inner loop has a bar for each loop it is in.
+    """
+    parts = []
+    for loop in loops:
+        rows = []
+        for line, group in _grouped(loop):
+            source = _source(lines, line) if line else "reading, writing, counting"
+            rows.append(f"  {f'line {line}' if line else 'loop':9} {source}")
+            rows += [f"      {'| ' * placed.inner}{_shown(placed)}" for placed in group]
+        parts.append((f"{loop.name}  {loop.types}: {loop.words}", "\n".join(rows)))
+    by = f" ({toolchain})" if toolchain else ""
+    return View(name, f"the hot loop of each function, by line{by}", tuple(parts))
 
 
 def _grouped(loop: HotLoop) -> list[tuple[int, list[Placed]]]:
@@ -141,85 +143,18 @@ def _callee(placed: Placed, operands: str) -> str:
 
 # -- annotate: each line with its share of the hot loop
 
-_FACE = (
-    "font-family:var(--jp-code-font-family,ui-monospace,monospace);"
-    "font-size:var(--jp-code-font-size,13px);line-height:1.45;color:inherit"
-)
-_ROW = "white-space:pre;margin:0 0 0 1.4em;padding:0 .4em"
-_CODE = (
-    "white-space:pre;margin:.2em 0 .6em 1.8em;padding:.2em .8em;background:transparent;color:inherit;"
-    "border-left:2px solid rgba(128,128,128,.6);font-family:inherit;font-size:.92em;line-height:1.35"
-)
-#: Opacity of the tint at a share of 1; more would take the contrast from light text.
-_DEEPEST = 0.36
 
-
-@dataclass(frozen=True)
-class AnnotatedCell(View):
-    """A cell and the hot loops of its functions; shows itself in a notebook.
-
-    Attributes
-    ----------
-    name : str
-        The cell, ``"In[3]"``.
-    lines : tuple of str
-        Its text.
-    loops : tuple of HotLoop
-    """
-
-    name: str
-    lines: tuple[str, ...]
-    loops: tuple[HotLoop, ...]
-
-    @property
-    def summary(self) -> str:
-        """What each loop is, in words."""
-        loops = "; ".join(f"{loop.name} {loop.types}: {loop.words}" for loop in self.loops)
-        return loops or "no function of the cell has a loop"
-
-    def share(self, line: int) -> float:
-        """The largest share that line ``line`` has of any function's loop, 0 to 1."""
-        return max((loop.shares.get(line, 0.0) for loop in self.loops), default=0.0)
-
-    def to_text(self) -> str:
-        """A line of text for each line of the cell: number, share of its loop's instructions, source."""
-        rows = [self._row(n) for n in range(1, len(self.lines) + 1)]
-        return "\n".join([f"{self.name}: {self.summary}", self._head(), *rows])
-
-    def to_html(self) -> str:
-        """One fragment with inline styles only; a line's assembly is folded under it."""
-        rows = "".join(self._html_row(n) for n in range(1, len(self.lines) + 1))
-        return (
-            f'<div style="overflow-x:auto;{_FACE}">'
-            f'<div style="padding:.2em .4em"><strong>{escape(self.name)}</strong>: {escape(self.summary)}. '
-            "Open a line to see its assembly.</div>"
-            f'<div style="min-width:max-content"><div style="{_ROW};opacity:.75">{self._head()}</div>{rows}</div></div>'
-        )
-
-    @property
-    def _width(self) -> int:
-        return max(4, len(str(len(self.lines))))
-
-    def _head(self) -> str:
-        return f"{'line':>{self._width}} {'share':>5}  source"
-
-    def _row(self, line: int) -> str:
-        share = self.share(line)
-        percent = f"{share:.0%}" if share else ""
-        return f"{line:>{self._width}} {percent:>5}  {self.lines[line - 1]}".rstrip()
-
-    def _html_row(self, line: int) -> str:
-        row, share = escape(self._row(line)), self.share(line)
-        placed = [p for loop in self.loops for p in loop.placed if p.line == line]
-        if not placed:
-            return f'<div style="{_ROW}">{row}</div>'
-        tint = f"background:rgba(255,150,0,{_DEEPEST * share**0.5:.2f})"
-        style = f"display:list-item;list-style-position:outside;cursor:pointer;{_ROW};{tint}"
-        code = escape("\n".join(f"{'| ' * p.inner}{p.text}{_callee(p, p.text)}" for p in placed))
-        return (
-            f'<details style="margin:0"><summary style="{style}">{row}</summary>'
-            f'<pre style="{_CODE}">{code}</pre></details>'
-        )
+def annotated(name: str, lines: Sequence[str], loops: Sequence[HotLoop]) -> View:
+    """A cell's lines with the largest share that each has of any function's hot loop; assembly is folded under it."""
+    words = "; ".join(f"{loop.name} {loop.types}: {loop.words}" for loop in loops)
+    width = max(4, len(str(len(lines))))
+    parts = [(f"{'line':>{width}} {'share':>5}  source", "")]
+    for n, source in enumerate(lines, 1):
+        share = max((loop.shares.get(n, 0.0) for loop in loops), default=0.0)
+        placed = [p for loop in loops for p in loop.placed if p.line == n]
+        code = "\n".join(f"{'| ' * p.inner}{p.text}{_callee(p, p.text)}" for p in placed)
+        parts.append((f"{n:>{width}} {f'{share:.0%}' if share else '':>5}  {source}", code))
+    return View(name, words or "no function of the cell has a loop", tuple(parts), opened=False)
 
 
 # -- c: the generated unit
@@ -229,27 +164,7 @@ _MARKER = re.compile(r'#(?:line)? +(\d+) +"((?:[^"\\]|\\.)*)"')
 _CELL, _AFTER = "before the cell", "after the cell: its loops"
 
 
-@dataclass(frozen=True)
-class Generated(View):
-    """A unit in parts, ``(title, text)``: what stands before the cell, the cell, the loops."""
-
-    name: str
-    parts: tuple[tuple[str, str], ...]
-
-    def to_text(self) -> str:
-        """The whole as one C text, a comment above each part."""
-        return "\n\n".join(f"/* {title} */\n{text}" for title, text in self.parts)
-
-    def to_html(self) -> str:
-        """The parts, folded but for the last."""
-        blocks = []
-        for n, (title, text) in enumerate(self.parts):
-            size = count(text.count("\n") + 1, "line")
-            blocks.append(_folded(f"{title} ({size})", text, opened=n == len(self.parts) - 1))
-        return f'<div style="overflow-x:auto;padding:.3em .7em">{"".join(blocks)}</div>'
-
-
-def generated(preprocessed: str, *, name: str) -> Generated:
+def generated(preprocessed: str, *, name: str) -> View:
     """Take the unit out of its preprocessed text.
 
     Parameters
@@ -270,7 +185,8 @@ def generated(preprocessed: str, *, name: str) -> Generated:
                 parts.append((title, []))
         elif ours and not line.startswith(("#define __GCC", "#undef __GCC")):  # the compiler's own
             parts[-1][1].append(line)
-    return Generated(name, tuple((title, text) for title, lines in parts if (text := _tidy(lines))))
+    texts = tuple((f"/* {title} */", text) for title, lines in parts if (text := _tidy(lines)))
+    return View(name, "the generated unit", texts)
 
 
 def _tidy(lines: list[str]) -> str:
@@ -324,41 +240,6 @@ class Remark:
     words: str
 
 
-@dataclass(frozen=True)
-class Vectorization(View):
-    """For each function of a cell, whether its loop is vectorized; for each loop in the cell, the same.
-
-    ``sentences`` holds ``(line, sentence)``, line 0 for what is said of a function as a whole.
-    """
-
-    name: str
-    lines: tuple[str, ...]
-    sentences: tuple[tuple[int, str], ...]
-    toolchain: str = ""
-
-    @property
-    def _head(self) -> str:
-        return f"{self.name}: what {self.toolchain or 'the compiler'} vectorized"
-
-    def to_text(self) -> str:
-        """A sentence each, with the source line that it is about."""
-        parts = [
-            f"  line {line}: {words}\n      {_source(self.lines, line)}" if line else f"  {words}"
-            for line, words in self.sentences
-        ]
-        return "\n".join([self._head, *parts])
-
-    def to_html(self) -> str:
-        """The same as a list."""
-        items = []
-        for line, words in self.sentences:
-            source = _source(self.lines, line)
-            code = f"<br><code>{escape(source)}</code>" if source else ""
-            items.append(f"<li>{f'line {line}: ' * bool(line)}{escape(words)}{code}</li>")
-        listed = f'<ul style="margin:.2em 0">{"".join(items)}</ul>'
-        return f'<div style="padding:.3em .7em">{escape(self._head)}{listed}</div>'
-
-
 def read_remarks(text: str) -> tuple[Remark, ...]:
     """Read gcc's ``-fopt-info-vec`` lines or clang's optimization record."""
     if text.lstrip().startswith("---"):
@@ -390,8 +271,8 @@ def plain_words(words: str) -> str:
     return next((plain for phrase, plain in _WORDS if re.search(phrase, words, re.I)), words.rstrip("."))
 
 
-def vectorization(object_code: ObjectCode, listing: Listing, text: str, loops: Sequence[HotLoop]) -> Vectorization:
-    """Put remarks on the cell's lines.
+def vectorization(object_code: ObjectCode, listing: Listing, text: str, loops: Sequence[HotLoop]) -> View:
+    """For each function of a cell, whether its loop is vectorized; for each loop in the cell, the same.
 
     Parameters
     ----------
@@ -404,7 +285,8 @@ def vectorization(object_code: ObjectCode, listing: Listing, text: str, loops: S
         What became of them: the last word on whether there are vectors in the loop that runs.
     """
     name, remarks = object_code.name, read_remarks(text)
-    sentences: list[tuple[int, str]] = []
+    lines = _lines(object_code)
+    parts: list[tuple[str, str]] = []
     for loop in loops:
         code = next(code for code in object_code.functions if code.name == loop.name)
         width = f"vectorized, {loop.vectors}" if loop.vectors else "not vectorized"
@@ -414,7 +296,7 @@ def vectorization(object_code: ObjectCode, listing: Listing, text: str, loops: S
         if not loop.vectors:
             indices = [entry.index for entry in code.loops]
             why = _why(remarks, _generated_lines(listing, indices), _span(object_code, code.name), name)
-        sentences.append((0, f"{loop.name}  {loop.types}: {width}{f': {why}' if why else ''}{called}"))
+        parts.append((f"{loop.name}  {loop.types}: {width}{f': {why}' if why else ''}{called}", ""))
     own: dict[int, list[Remark]] = {}
     for remark in remarks:
         if remark.file.endswith(name) and _in_a_loop(object_code, remark.line):
@@ -426,10 +308,10 @@ def vectorization(object_code: ObjectCode, listing: Listing, text: str, loops: S
             # gcc calls a sum that keeps its order vectorized.
             scalar = bound and not any(loop.vectors for loop in bound)
             words = "reads vectors and computes one element at a time" if scalar else "is vectorized"
-            sentences.append((line, f"this loop {words}"))
         else:
-            sentences.append((line, f"this loop is not vectorized: {plain_words(about[0].words)}"))
-    return Vectorization(name, _lines(object_code), tuple(sentences), object_code.toolchain)
+            words = f"is not vectorized: {plain_words(about[0].words)}"
+        parts.append((f"line {line}: this loop {words}", f"    {_source(lines, line)}"))
+    return View(name, f"what {object_code.toolchain or 'the compiler'} vectorized", tuple(parts))
 
 
 def _in_a_loop(object_code: ObjectCode, line: int) -> bool:

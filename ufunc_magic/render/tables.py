@@ -14,16 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-#: A row whose quartiles are further apart than this, relative to its median, says so.
-UNSTEADY = 0.25
-
-#: Below this share of the memory bandwidth a loop is bound by arithmetic, and the share says nothing.
-MEMORY_BOUND = 0.2
-
 Kind = Literal["python", "numpy", "scalar", "ufunc", "parallel", "compiled", "gpu", "other"]
 
 HEADS = ("time", "±", "per element", "speed-up")
-COMPILE = "compile"
 
 
 @dataclass(frozen=True)
@@ -130,7 +123,6 @@ BARS = {"python": "#8a8a8a", "scalar": "#8a8a8a", "numpy": "#c07a1a", "other": "
 BAR = "#2f86c6"
 
 _RED_BADGE = "background:#b3261e;color:#ffffff;font-weight:bold;padding:0 .4em;border-radius:.2em"
-_RED_TEXT = "\x1b[1;31m{}\x1b[0m"
 
 
 def significant(value: float) -> str:
@@ -185,17 +177,8 @@ class Cells:
     kind: str = "ufunc"
 
 
-def text_table(heads: Sequence[str], rows: Sequence[Cells], *, color: bool = False) -> list[str]:
-    """Aligned lines, at most ``WIDTH`` columns wide; a remark that does not fit goes below its row.
-
-    Parameters
-    ----------
-    heads : sequence of str
-        Titles of the figures' columns.
-    rows : sequence of Cells
-    color : bool
-        Mark alarms with the terminal's red.
-    """
+def text_table(heads: Sequence[str], rows: Sequence[Cells]) -> list[str]:
+    """Aligned lines, at most ``WIDTH`` columns wide; a remark that does not fit goes below its row."""
     label_width = max((len(row.label) for row in rows), default=0)
     widths = [max(len(head), *(len(row.figures[i]) for row in rows)) if rows else 0 for i, head in enumerate(heads)]
 
@@ -208,15 +191,9 @@ def text_table(heads: Sequence[str], rows: Sequence[Cells], *, color: bool = Fal
         start = line(row.label, row.figures)
         remark = "; ".join(part for part in (row.alarm, row.note) if part)
         if len(start) + 2 + len(remark) <= WIDTH:
-            below = []
+            lines.append(f"{start}  {remark}".rstrip())
         else:
-            below = textwrap.wrap(remark, WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 6)
-            remark = ""
-        block = [f"{start}  {remark}".rstrip(), *below]
-        if color and row.alarm:
-            word = row.alarm.split()[0]
-            block = [part.replace(word, _RED_TEXT.format(word)) for part in block]
-        lines.extend(block)
+            lines += [start.rstrip(), *textwrap.wrap(remark, WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 6)]
     return lines
 
 
@@ -228,10 +205,10 @@ def escape(text: str) -> str:
 _CELL = "padding:.15em .7em;white-space:nowrap;vertical-align:middle;border:none;text-align:"
 
 
-def html_heads(heads: Sequence[str]) -> str:
-    """The header row: a label column, the figures, the bar and the remarks."""
-    ends = [_th("", "left"), *(_th(head, "right") for head in heads), _th("longer is faster", "left"), _th("", "left")]
-    return f"<thead><tr>{''.join(ends)}</tr></thead>"
+def html_heads(heads: Sequence[str], *, bars: bool = True) -> str:
+    """The header row: a label column, the figures, and where there are bars, those and the remarks."""
+    ends = [_th("longer is faster", "left"), _th("", "left")] if bars else []
+    return f"<thead><tr>{''.join([_th('', 'left'), *(_th(head, 'right') for head in heads), *ends])}</tr></thead>"
 
 
 def _th(text: str, align: str) -> str:
@@ -241,18 +218,16 @@ def _th(text: str, align: str) -> str:
     return f'<th scope="col" style="{_CELL}{align};font-weight:normal;font-style:italic">{escape(text)}</th>'
 
 
-def html_row(row: Cells) -> str:
-    """One ``<tr>``: the label as its header, the figures, a bar, the remarks."""
+def html_row(row: Cells, *, bars: bool = True) -> str:
+    """One ``<tr>``: the label as its header, the figures, and where there are bars, that and the remarks."""
     parts = [f'<th scope="row" style="{_CELL}left;font-weight:normal">{escape(row.label)}</th>']
     parts += [f'<td style="{_CELL}right">{escape(figure)}</td>' for figure in row.figures]
-    parts.append(f'<td style="{_CELL}left;min-width:10em">{_bar(row)}</td>')
-    remarks = []
-    if row.alarm:
+    if bars:
         word, _, rest = row.alarm.partition(" ")
-        remarks.append(f'<strong style="{_RED_BADGE}">{escape(word)}</strong> {escape(rest)}'.rstrip())
-    if row.note:
-        remarks.append(escape(row.note))
-    parts.append(f'<td style="{_CELL}left;white-space:normal">{"; ".join(remarks)}</td>')
+        badge = f'<strong style="{_RED_BADGE}">{escape(word)}</strong> {escape(rest)}'.rstrip() if word else ""
+        remarks = "; ".join(filter(None, (badge, escape(row.note))))
+        parts.append(f'<td style="{_CELL}left;min-width:10em">{_bar(row)}</td>')
+        parts.append(f'<td style="{_CELL}left;white-space:normal">{remarks}</td>')
     return f'<tr style="background:transparent">{"".join(parts)}</tr>'
 
 
@@ -288,52 +263,35 @@ def _results(rows: Sequence[Row]) -> str:
     return f"results agree to {count(math.ceil(worst.max_ulp))} ulp ({count(compared)} checked)"
 
 
-def heads(rows: Sequence[Row]) -> tuple[str, ...]:
-    """Titles of the figures' columns; compile times have one where any row has such a time."""
-    return (*HEADS, COMPILE) if any(row.compile_seconds is not None for row in rows) else HEADS
-
-
-def _cells(rows: Sequence[Row], columns: Sequence[str]) -> list[Cells]:
-    several = len({row.elements for row in rows}) > 1
+def _cells(rows: Sequence[Row]) -> list[Cells]:
     fastest = max((row.speedup for row in rows if row.speedup is not None), default=0.0)
     cells = []
     for row in rows:
         speedup = row.speedup if row.ok else None
-        figures = [
+        figures = (
             duration(row.seconds),
             percent(row.spread),
             duration(row.per_element) if row.elements else "",
             "" if speedup is None else ratio(speedup),
-        ]
-        if COMPILE in columns:
-            figures.append("" if row.compile_seconds is None else duration(row.compile_seconds))
-        label = f"{row.label}, {count(row.elements)}" if several else row.label
+        )
         bar = None if speedup is None or not fastest else speedup / fastest
-        cells.append(Cells(label, tuple(figures), row.alarm, remark(row), bar, row.kind))
+        cells.append(Cells(row.label, figures, row.alarm, remark(row), bar, row.kind))
     return cells
 
 
 def remark(row: Row) -> str:
     """What a row says besides its figures."""
-    parts = []
-    if row.measured < row.elements:
-        parts.append(f"scaled from {count(row.measured, 'element')}")
-    if row.bandwidth is not None and row.kind == "gpu":
-        parts.append(f"{percent(row.bandwidth)} of the GPU's copy bandwidth")
-    elif row.bandwidth is not None and row.bandwidth >= MEMORY_BOUND:
-        above = " (data in cache)" if row.bandwidth > 1.05 and row.kind != "parallel" else ""
-        parts.append(f"{percent(row.bandwidth)} of memory bandwidth{above}")
-    if row.spread > UNSTEADY:
-        parts.append("unsteady")
-    return "; ".join([*parts, *([row.note] if row.note else [])])
+    scaled = f"scaled from {count(row.measured, 'element')}" if row.measured < row.elements else ""
+    compiled = "" if row.compile_seconds is None else f"compiled in {duration(row.compile_seconds)}"
+    return "; ".join(filter(None, (scaled, row.note, compiled)))
 
 
-def text_group(rows: Sequence[Row], title: Sequence[str], *, notes: Sequence[str], color: bool) -> list[str]:
+def text_group(rows: Sequence[Row], title: Sequence[str], *, notes: Sequence[str]) -> list[str]:
     """Lines: the title, whether results agree, the table, the notes."""
     lines = ["  ".join(part for part in title if part)]
     if rows:
         lines += wrapped(verdict(rows), indent="  ")
-        lines += text_table(heads(rows), _cells(rows, heads(rows)), color=color)
+        lines += text_table(HEADS, _cells(rows))
     return [*lines, *(line for note in notes for line in wrapped(f"note: {note}", indent="  "))]
 
 
@@ -348,13 +306,11 @@ def wrapped(text: str, *, indent: str = "") -> list[str]:
     return lines
 
 
-def html_group(
-    rows: Sequence[Row], title: Sequence[str], *, notes: Sequence[str], columns: Sequence[str] = HEADS
-) -> str:
+def html_group(rows: Sequence[Row], title: Sequence[str], *, notes: Sequence[str]) -> str:
     """A ``<tbody>``: the title and the verdict as the header of its group, the rows, the notes."""
     call, *types = title
     words = " &ensp;".join(escape(part) for part in (*types, verdict(rows) if rows else "") if part)
-    span = f'colspan="{len(columns) + 3}"'
+    span = f'colspan="{len(HEADS) + 3}"'
     line = "border-bottom:1px solid rgba(128,128,128,.6)"
     head = (
         f'<tr style="background:transparent"><th scope="rowgroup" {span} style="text-align:left;border:none;{line};'
@@ -366,4 +322,4 @@ def html_group(
         f'white-space:normal">note: {escape(note)}</td></tr>'
         for note in notes
     )
-    return f"<tbody>{head}{''.join(map(html_row, _cells(rows, columns)))}{notes}</tbody>"
+    return f"<tbody>{head}{''.join(map(html_row, _cells(rows)))}{notes}</tbody>"

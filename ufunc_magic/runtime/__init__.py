@@ -1,10 +1,11 @@
 """Object code to ufuncs and back to bytes: all that a worker needs; it reaches no compiler.
 
 In goes ObjectCode, or its bytes; out come NumPy ufuncs and functions, as a `Build`.  ``registry`` opens object code
-once (`load`, `loaded`), with ``loader`` for libraries and modules, ``relocatable`` where there was no linker,
-``numpy_ufunc`` and ``cffi_function`` for the functions, ``device`` for those of the GPU; ``pickling`` is pickles,
-`dumps` and `loads`; ``exception_codec`` and ``c_library`` are for code that runs.  A ufunc carries its `UfuncLoops`
-(`loops_of`), which keep the `LoadedObject`; `origin_of` says where any function of ours comes from.
+once (`load`, `loaded`), with ``loader`` for libraries and modules; ``numpy_ufunc``, ``promotion`` (no number is
+narrowed silently), ``records`` (structures) and ``cffi_function`` are for the functions, ``device`` for those of the
+GPU; ``pickling`` is pickles, `dumps` and `loads`; ``exception_codec`` and ``c_library`` are for code that runs.  A
+ufunc carries its `UfuncLoops` (`loops_of`), which keep the `LoadedObject`; `origin_of` says where any function of ours
+comes from.
 """
 
 from __future__ import annotations
@@ -17,7 +18,13 @@ if TYPE_CHECKING:
     from .c_library import flush_stdio as flush_stdio
     from .cffi_function import PlainFunction as PlainFunction
     from .exception_codec import exception as exception
-    from .loader import Library as Library, cpu_features as cpu_features, here as here, memory_file as memory_file
+    from .loader import (
+        Library as Library,
+        check_handlers as check_handlers,
+        cpu_features as cpu_features,
+        here as here,
+        memory_file as memory_file,
+    )
     from .numpy_ufunc import letters as letters, loops_of as loops_of
     from .pickling import (
         Origin as Origin,
@@ -32,6 +39,7 @@ if TYPE_CHECKING:
         rebuild as rebuild,
         secret as secret,
     )
+    from .records import dtype_of as dtype_of, operand_dtypes as operand_dtypes
     from .registry import (
         Build as Build,
         LoadedObject as LoadedObject,
@@ -39,7 +47,6 @@ if TYPE_CHECKING:
         loaded as loaded,
         sandbox_with as sandbox_with,
     )
-    from .relocatable import PRELOAD as PRELOAD
 else:
     __getattr__ = lazy_names(
         __name__,
@@ -47,10 +54,10 @@ else:
             "c_library": "flush_stdio",
             "cffi_function": "PlainFunction",
             "exception_codec": "exception",
-            "loader": "Library cpu_features here memory_file",
+            "loader": "Library check_handlers cpu_features here memory_file",
             "numpy_ufunc": "letters loops_of",
             "pickling": "Origin adopt carried carry dumps function_of loads origin_of realize rebuild secret",
+            "records": "dtype_of operand_dtypes",
             "registry": "Build LoadedObject load loaded sandbox_with",
-            "relocatable": "PRELOAD",
         },
     )

@@ -9,6 +9,10 @@ Tried with NumPy 2.2, 2.4 and 2.5 and with Python 3.11 and 3.13.
   no instruction sets are known, and code for ``arch="native"`` of another CPU is refused.
 * names of NumPy's DTypes of Python's own numbers, which promotion passes; under others they are not recognised, and
   promotion takes NumPy's own way.
+* where the type number stands in a ``PyArray_Descr``: after the object's head, a pointer and four characters.  Where
+  it does not, integers that do not fit are narrowed by NumPy's own casting.
+* ``PyUFuncObject`` of ``numpy/ufuncobject.h``, public in C: its last field, ``process_core_dims_func`` (NumPy 2.1).
+  Looked for behind fields whose values are known; where those are not, a ufunc with computed core sizes is refused.
 * ``_ctypes.dlopen`` and the attributes of a CDLL: opening a library without the class that ``ctypes.CDLL`` makes for
   each one's functions, a fifth of the time.  Without them it is ``ctypes.CDLL``.
 """
@@ -20,6 +24,8 @@ import importlib
 from collections.abc import Callable
 from functools import cache
 from typing import Any
+
+import numpy as np
 
 _umath: Any = importlib.import_module("numpy._core._multiarray_umath")
 
@@ -44,6 +50,43 @@ def ufunc_api(slot: int) -> int:
     address = ctypes.c_void_p.from_address(table + slot * ctypes.sizeof(ctypes.c_void_p)).value
     assert address
     return address
+
+
+class UfuncObject(ctypes.Structure):
+    """``PyUFuncObject``, from behind the object's head."""
+
+    _fields_ = (
+        *((name, ctypes.c_int) for name in ("nin", "nout", "nargs", "identity")),
+        *((name, ctypes.c_void_p) for name in ("functions", "data")),
+        *((name, ctypes.c_int) for name in ("ntypes", "reserved1")),
+        *((name, ctypes.c_void_p) for name in ("name", "types", "doc", "ptr", "obj", "userloops")),
+        *((name, ctypes.c_int) for name in ("core_enabled", "core_num_dim_ix")),
+        *((name, ctypes.c_void_p) for name in ("core_num_dims", "core_dim_ixs", "core_offsets", "core_signature")),
+        *((name, ctypes.c_void_p) for name in ("type_resolver", "dict", "vectorcall", "reserved3", "op_flags")),
+        ("iter_flags", ctypes.c_uint32),
+        *((name, ctypes.c_void_p) for name in ("core_dim_sizes", "core_dim_flags", "identity_value")),
+        *((name, ctypes.c_void_p) for name in ("dispatch_cache", "loops", "process_core_dims")),
+    )
+
+
+def ufunc_object(ufunc: np.ufunc) -> UfuncObject | None:
+    """The C fields of a generalized ufunc; None where they are not where NumPy 2.2 to 2.5 have them."""
+    fields = UfuncObject.from_address(id(ufunc) + object.__basicsize__)
+    counts = fields.nin, fields.nout, fields.nargs, fields.ntypes, fields.core_enabled
+    known = counts == (ufunc.nin, ufunc.nout, ufunc.nargs, ufunc.ntypes, 1)
+    text = (ufunc.signature or "").encode()
+    return (
+        fields if known and ctypes.string_at(fields.core_signature) == text and not fields.process_core_dims else None
+    )
+
+
+@cache
+def type_number_offset() -> int:
+    """Where ``type_num`` stands in NumPy's ``PyArray_Descr``; -1 where it is not found."""
+    place = object.__basicsize__ + ctypes.sizeof(ctypes.c_void_p) + 4
+    probes = (np.dtype(np.float64), np.dtype(np.int16))
+    right = all(ctypes.c_int.from_address(id(d) + place).value == d.num for d in probes)
+    return place if right else -1
 
 
 def cpu_features() -> tuple[str, ...]:

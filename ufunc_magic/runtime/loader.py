@@ -60,11 +60,53 @@ def _check_signals() -> int | None:
     return _python_function("PyErr_CheckSignals")
 
 
+#: Of the object that has this process's handlers of faults, its table of functions, and that object, kept open.
+_containment: list[tuple[int, ctypes.CDLL]] = []
+
+
+def _contain(handle: ctypes.CDLL) -> None:
+    """Have calls of the object contained: the first one that can has the handlers, the others are given the way to it.
+
+    The names are versions (``templates/containment.h``): what an object of another version lacks, it goes without.
+    """
+    try:
+        slot = ctypes.c_void_p.in_dll(handle, "__ufm_containment_1")
+    except ValueError:
+        return
+    if not _containment:
+        start = ctypes.c_void_p.in_dll(handle, "__ufm_contain_1")  # where it stands, and not what stands there
+        functions = _for_containment()
+        table = _STARTER(ctypes.addressof(start))(*functions) if functions else None
+        _containment.append((table or 0, handle))
+    check_handlers()
+    slot.value = _containment[0][0]
+
+
+_STARTER = ctypes.CFUNCTYPE(ctypes.c_void_p, *(ctypes.c_void_p,) * 4)
+
+
+@cache
+def _for_containment() -> tuple[int | None, ...]:
+    """What ``__ufm_contain_1`` takes; nothing where there is no ``dlsym``."""
+    try:
+        return tuple(map(_python_function, ("dlsym", "PyImport_ImportModule", "PyObject_CallMethod", "Py_DecRef")))
+    except AttributeError:
+        return ()
+
+
+def check_handlers() -> None:
+    """Put the handlers that contain faults and hear Stop above what others, as Jupyter, have installed since."""
+    for table, _ in _containment:
+        if table:
+            ctypes.CFUNCTYPE(None)(ctypes.c_void_p.from_address(table + ctypes.sizeof(ctypes.c_void_p)).value or 0)()
+
+
 def prepare() -> None:
     """Ask now for what is asked once: this process's target and Python's functions."""
     here()
     _host_values()
     _check_signals()
+    _for_containment()
     _has_memory_files()
     _private.prepare()
 
@@ -209,6 +251,7 @@ def open_library(object_code: ObjectCode, path: str | os.PathLike[str]) -> Libra
     _Host.in_dll(handle, "__ufm_host").__init__(*_host_values())  # type: ignore[misc]
     with contextlib.suppress(ValueError):  # objects of older versions cannot be interrupted
         ctypes.c_void_p.in_dll(handle, "__ufm_check_signals").value = _check_signals()
+    _contain(handle)
     if object_code.language == "numba" and hasattr(handle, "__ufm_python_names"):
         _lend(handle)
     # By the highest index, not by number: a loop that repeats another's types has a place in the table, too.

@@ -1,6 +1,6 @@
 """Loop addresses and signatures to ``numpy.ufunc`` objects, through NumPy's C API table.
 
-In NumPy's table slot 42 is ``PyUFunc_FromFuncAndDataAndSignatureAndIdentity``, slot 44 ``PyUFunc_AddPromoter``.  NumPy
+In NumPy's table slot 42 is ``PyUFunc_FromFuncAndDataAndSignatureAndIdentity``.  NumPy
 borrows every buffer given to it for ever, so each ufunc carries its own (a ufunc has attributes since NumPy 2.2).
 """
 
@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import ctypes
 import inspect
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import Any
 
 import numpy as np
 
-from ..model import TYPES, FunctionCode
-from . import _private
+from ..model import RECORD, TYPES, FunctionCode, SignatureError
+from . import _private, promotion, records
 
-_MAKE_SLOT, _PROMOTER_SLOT = 42, 44
+_MAKE_SLOT = 42
 _IDENTITIES: dict[int | str | None, int] = {None: -1, 0: 0, 1: 1, -1: 2, "reorderable": -2}
 
 
@@ -111,12 +112,12 @@ def make_ufunc(
     types = ctypes.create_string_buffer(bytes(t for loop in code.loops for t in loop.types), count * operands)
     name = ctypes.create_string_buffer(code.name.encode())
     doc = ctypes.create_string_buffer(b"")
-    core = ctypes.create_string_buffer(code.core.encode()) if code.core else None
+    core = ctypes.create_string_buffer(_numpy_core(code).encode()) if code.core else None
     result: np.ufunc = _maker()(
         ctypes.addressof(functions),
         ctypes.addressof(pointers),
         ctypes.cast(types, ctypes.c_char_p),
-        count,
+        0 if code.records else count,  # a loop of structures is added by itself
         code.nin,
         code.nout,
         _IDENTITIES[code.identity],
@@ -126,8 +127,15 @@ def make_ufunc(
         ctypes.cast(core, ctypes.c_char_p) if core else None,
         None,
     )
-    narrow = any(t in _NARROW for t in code.loops[-1].types[: code.nin])
-    buffers = types, name, doc, core, _add_promoter(result, code) if narrow else None
+    own, resolver = (
+        (records.add_loop(result, code, owner), partial(records.resolver, code)) if code.records else ((), None)
+    )
+    inputs = code.loops[-1].types[: code.nin]
+    # Beside structures NumPy's own search finds no loop for other numbers.
+    narrow = any(t in promotion.NARROW or (code.records and t != RECORD) for t in inputs)
+    promoter = promotion.Promoter(result, code, functions, pointers, owner, resolver).add() if narrow else None
+    buffers = types, name, doc, core, promoter, own
+    _compute_sizes(result, code, owner)
     vars(result).update(
         {
             _ATTRIBUTE: UfuncLoops(functions, pointers, owner, buffers),
@@ -140,73 +148,38 @@ def make_ufunc(
     return result
 
 
-# ------------------------------------------------------------------------------------- promotion
+# ------------------------------------------------------------------------------- computed core dimensions
 
-_DTYPES = {number: type(np.dtype(t.char)) for number, t in TYPES.items()}
-#: Types that NumPy's own search never finds for Python numbers and lists of them: it makes int64 and float64
-#: of those, and casts neither safely to a narrow type.
-_NARROW = frozenset(
-    number
-    for number, t in TYPES.items()
-    if (t.kind in "iu" and not np.can_cast(np.intp, t.char)) or (t.kind in "fc" and not np.can_cast(np.double, t.char))
-)
-_Promoter = ctypes.PYFUNCTYPE(
-    ctypes.c_int,
-    ctypes.c_void_p,  # PyUFuncObject *
-    ctypes.POINTER(ctypes.c_void_p),  # PyArray_DTypeMeta *const op_dtypes[]
-    ctypes.POINTER(ctypes.c_void_p),  # ... signature[]
-    ctypes.POINTER(ctypes.c_void_p),  # ... new_op_dtypes[], new references
-)
+_SIGNS = {"+": "_plus_", "-": "_minus_", "*": "_times_", "//": "_over_"}
 
 
-def _add_promoter(ufunc: np.ufunc, code: FunctionCode) -> object:
-    """Let a ufunc of narrow types take Python numbers: ``gcd(12, 18)`` of C's ``int gcd(int, int)``.
+def _numpy_core(code: FunctionCode) -> str:
+    """The core signature as NumPy reads it, with a name for what is computed: ``(n),(m)->(n_plus_m_minus_1)``."""
+    inputs, _, outputs = code.core.partition("->")
 
-    The first loop serves to which every input casts safely, else the first that takes Python's numbers by
-    kind (NumPy then checks their values) and wider integers, which NumPy's ``same_kind`` casting narrows.
-    float64 stays refused by float32: its precision was asked for.  NumPy remembers the answer for each
-    combination of types.
+    def named(match: re.Match[str]) -> str:
+        words = re.sub("|".join(map(re.escape, _SIGNS)), lambda sign: _SIGNS[sign[0]], match[0])
+        return words if words.isidentifier() or words.isdecimal() else f"_{words}"
 
-    Returns what must live as long as the ufunc.
-    """
-
-    def promote(_: int, operands: Any, signature: Any, chosen: Any) -> int:
-        dtypes = [ctypes.cast(operands[k], ctypes.py_object).value if operands[k] else None for k in range(code.nin)]
-        for lenient in (False, True):
-            for loop in code.loops:
-                own = [_DTYPES[t] for t in loop.types]
-                fixed = all(not signature[k] or signature[k] == id(dtype) for k, dtype in enumerate(own))
-                if fixed and all(_takes(t, d, lenient=lenient) for t, d in zip(loop.types, dtypes, strict=False)):
-                    for k, dtype in enumerate(own):
-                        _private.python_api("Py_IncRef", None, ctypes.py_object)(dtype)
-                        chosen[k] = id(dtype)
-                    return 0
-        return -1
-
-    callback = _Promoter(promote)
-    new = _private.python_api("PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
-    capsule = new(ctypes.cast(callback, ctypes.c_void_p).value, _private.PROMOTER_NAME, None)
-    kinds = ctypes.c_int, ctypes.py_object, ctypes.py_object, ctypes.py_object
-    add = ctypes.PYFUNCTYPE(*kinds)(_private.ufunc_api(_PROMOTER_SLOT))
-    add(ufunc, (np.dtype,) * (code.nin + code.nout), capsule)
-    return callback, capsule
+    return f"{inputs}->{re.sub(r'[^(),]+', named, outputs)}"
 
 
-def _takes(number: int, dtype: Any, *, lenient: bool) -> bool:
-    """Whether a loop's input of type ``number`` takes ``dtype``: a DType class, or None for one not known yet."""
-    kind = TYPES[number].kind
-    if dtype is None:
-        return True
-    python = _private.PYTHON_NUMBERS.get(dtype.__name__)
-    if python is not None:
-        return kind in python
-    scalar = getattr(dtype, "type", None)
-    if not (isinstance(scalar, type) and issubclass(scalar, np.number | np.bool_)):
-        return False
-    concrete = np.dtype(scalar)
-    if np.can_cast(concrete, TYPES[number].char):
-        return True
-    return lenient and kind in "iu" and concrete.kind in "iu"  # NumPy itself refuses what is not same_kind
+def _compute_sizes(ufunc: np.ufunc, code: FunctionCode, owner: Any) -> None:
+    """Have NumPy ask the object for sizes that are computed of those of the inputs, as in ``(n),(m)->(n+m-1)``."""
+    dims = [d for core in code.cores for d in core]
+    computed = next((d for d in dims if not (d.isidentifier() or d.isdecimal())), "")
+    if not computed:
+        return
+    fields = _private.ufunc_object(ufunc)
+    handle = getattr(getattr(owner, "library", None), "handle", None)
+    if fields is None or handle is None:
+        raise SignatureError(
+            f"{code.name}: a core size that is computed, {computed}, is not possible here (NumPy {np.__version__}).",
+            remedy="Give the size as an input.",
+        )
+    promotion.lend_errors(handle)
+    index = code.loops[0].index
+    fields.process_core_dims = (ctypes.c_void_p * (index + 1)).in_dll(handle, "__ufm_sizes")[index]
 
 
 def docstring(code: FunctionCode) -> str:
@@ -222,6 +195,8 @@ def docstring(code: FunctionCode) -> str:
         lines += ["", code.doc]
     loops = ", ".join(letters(loop.types, code.nin) for loop in code.loops)
     lines += ["", f"Loops: {loops}"]
+    if structures := records.texts(code):
+        lines += ["", "Structures:", *structures]
     return "\n".join(lines)
 
 
@@ -230,8 +205,8 @@ def _none(nout: int) -> str:
 
 
 def letters(types: Sequence[int], nin: int) -> str:
-    """A loop's types as NumPy spells them, ``"dd->d"``."""
-    chars = "".join(TYPES[t].char for t in types)
+    """A loop's types as NumPy spells them, ``"dd->d"``; ``V`` is a structure."""
+    chars = "".join("V" if t == RECORD else TYPES[t].char for t in types)
     return f"{chars[:nin]}->{chars[nin:]}"
 
 

@@ -14,7 +14,6 @@ from typing import Any, Protocol
 
 from .. import store
 from ..model import (
-    TYPES,
     Diagnostic,
     FunctionCode,
     LinkError,
@@ -22,10 +21,11 @@ from ..model import (
     ReportData,
     SignatureError,
     TargetError,
+    UnboundFunction,
 )
-from . import loader, relocatable
+from . import loader
 from .cffi_function import PlainFunction
-from .numpy_ufunc import make_ufunc
+from .numpy_ufunc import letters, make_ufunc
 
 
 class RemoteLoops(Protocol):
@@ -45,7 +45,7 @@ class LoadedObject:
     Attributes
     ----------
     object_code : ObjectCode
-    library : Library, Opened or None
+    library : Library or None
         The opened code; None where a CUDA cell has none for the CPU.
     module : module or None
         The extension module that the code is.
@@ -61,7 +61,7 @@ class LoadedObject:
     """
 
     object_code: ObjectCode
-    library: loader.Library | relocatable.Opened | None = field(default=None, repr=False)
+    library: loader.Library | None = field(default=None, repr=False)
     module: ModuleType | None = field(default=None, repr=False)
     functions: dict[str, Any] = field(default_factory=dict, repr=False)
     sandbox: RemoteLoops | None = field(default=None, repr=False)
@@ -91,6 +91,9 @@ class LoadedObject:
 @dataclass(frozen=True, eq=False)
 class Build(Mapping[str, Any]):
     """What a source became: a mapping from names to ufuncs and plain functions, also by attribute.
+
+    A function that crashed where it was tried out is not in it, and asking for it raises the reason as a CellCrashed
+    that is a KeyError, too: ``name in build`` is false, ``build.get(name)`` None.
 
     Attributes
     ----------
@@ -129,6 +132,10 @@ class Build(Mapping[str, Any]):
         return self.loaded.report_data
 
     def __getitem__(self, name: str) -> Any:
+        if name in self.report_data.refused and name not in self.loaded.functions:
+            refused = self.report_data.refused[name]
+            place = f" on line {refused.line} of {self.name}:\n    {refused.text.strip()}"
+            raise UnboundFunction(f"{refused.message}{place}", remedy=refused.hint)
         return self.loaded.functions[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -138,8 +145,12 @@ class Build(Mapping[str, Any]):
         return len(self.loaded.functions)
 
     def __getattr__(self, name: str) -> Any:
+        if name == "loaded":  # of a Build that is not filled yet, as copy makes one
+            raise AttributeError(name)
         try:
-            return vars(self)["loaded"].functions[name]
+            return self[name]
+        except UnboundFunction:
+            raise
         except KeyError:
             raise AttributeError(f"this Build has no function {name!r}") from None
 
@@ -157,7 +168,8 @@ class Build(Mapping[str, Any]):
         return "ufunc_magic.Build", self.object_code.code_digest
 
     def __repr__(self) -> str:
-        return f"<Build {self.name}: {', '.join(map(_described, self.object_code.functions))}>"
+        refused = f"; not bound: {', '.join(self.report_data.refused)}" if self.report_data.refused else ""
+        return f"<Build {self.name}: {', '.join(map(_described, self.object_code.functions))}{refused}>"
 
     @contextmanager
     def threads(self, count: int) -> Iterator[None]:
@@ -239,6 +251,10 @@ def load(
         function: Any = None
         try:
             if code.kind == "ufunc" and library is not None:
+                if code.records and opened.sandbox:
+                    raise SignatureError(
+                        f"{code.name} has structures, so it cannot run in a sandbox.", remedy="Leave --sandbox out."
+                    )
                 loops, data = opened.sandbox.loops(code) if opened.sandbox else (library.loops, None)
                 function = make_ufunc(code, loops, module="__main__", owner=opened, data=data)
             elif code.kind == "plain" and native is not None:
@@ -255,7 +271,8 @@ def load(
         if function is not None:
             functions[code.name] = function
     if opened.module is not None:
-        opened.functions = _public(opened.module, functions)
+        public = _public(opened.module, functions)
+        opened.functions = {n: f for n, f in public.items() if n not in opened.report_data.refused}
     build = Build(opened, name or object_code.name, notes=tuple(notes))
     _loaded[_identity(object_code)] = build
     return build
@@ -263,9 +280,6 @@ def load(
 
 def _opened(object_code: ObjectCode, path: Path | None) -> LoadedObject:
     """The opened code, without functions as yet."""
-    if relocatable.is_relocatable(object_code):
-        loader.check_target(object_code.target)
-        return LoadedObject(object_code, relocatable.open_object(object_code))
     if not object_code.code:  # a CUDA cell where no compiler could make code for the host of it
         return LoadedObject(object_code)
     if path is not None:
@@ -320,5 +334,4 @@ def _public(module: ModuleType, ufuncs: Mapping[str, Any]) -> dict[str, Any]:
 def _described(code: FunctionCode) -> str:
     if code.kind != "ufunc":
         return f"{code.name}()"
-    letters = ["".join(TYPES[t].char for t in loop.types) for loop in code.loops]
-    return f"{code.name} {' '.join(f'{w[: code.nin]}->{w[code.nin :]}' for w in letters)}"
+    return " ".join([code.name, *(letters(loop.types, code.nin) for loop in code.loops)])

@@ -66,7 +66,7 @@ class Entry:
 
     def copy_to(self, path: Path) -> Path:
         """Write the code to a file of its own, for a linker that goes by file names."""
-        with _saying("written", path):
+        with _writing(path):
             path.write_bytes(self.code)
         return path
 
@@ -110,20 +110,14 @@ def _library(root: Path, digest: str) -> Path:
     return root / "code" / digest[:2] / f"{digest}.so"
 
 
-def _code_of(path: Path) -> bytes:
-    """What a compiler has made."""
-    with _saying("read", path):
-        return path.read_bytes()
-
-
 @contextlib.contextmanager
-def _saying(what: str, path: Path) -> Iterator[None]:
-    """Raise CacheError, with a remedy, where a file cannot be written or read."""
+def _writing(path: Path) -> Iterator[None]:
+    """Raise CacheError, with a remedy, where a file cannot be written."""
     try:
         yield
     except OSError as error:
         raise CacheError(
-            f"{path} cannot be {what} ({error.strerror or error}).",
+            f"{path} cannot be written ({error.strerror or error}).",
             remedy="Free some disk space, or set UFUNC_MAGIC_CACHE to a folder of your own; then run the cell again.",
         ) from error
 
@@ -158,7 +152,11 @@ class Cache:
     """
 
     def __init__(self, path: str | os.PathLike[str], *, limit: int = _LIMIT) -> None:
-        self.path = paths.absolute(path)
+        try:
+            self.path = Path(os.path.abspath(os.path.expanduser(path)))
+        except FileNotFoundError:
+            fault = f"The cache folder {os.fspath(path)!r} is relative to a working folder that has been deleted."
+            raise CacheError(fault, remedy=_REMEDY) from None
         self.limit = limit
         self._private: Path | None = None
         self._warned = False
@@ -182,7 +180,7 @@ class Cache:
                 return entry
         return None
 
-    def publish(self, key: str, *, record: bytes, code: bytes | Path, replace: bool = False) -> Entry:
+    def publish(self, key: str, *, record: bytes, code: bytes, replace: bool = False) -> Entry:
         """Store an object.
 
         Parameters
@@ -190,8 +188,8 @@ class Cache:
         key : str
         record : bytes
             Whatever describes the code; returned by `get` as it is.
-        code : bytes or Path
-            Machine code, or the file that holds it.
+        code : bytes
+            Machine code.
         replace : bool
             Let ``key`` stand for this object even if it has a whole one already.  The file of the
             former object stays as it is.
@@ -209,9 +207,8 @@ class Cache:
         """
         if not replace and (entry := self.get(key)):
             return entry
-        data = code if isinstance(code, bytes) else _code_of(code)
-        entry = self._write(lambda root: _write_entry(root, key, record, data))
-        self._published += len(data) + len(record)
+        entry = self._write(lambda root: _write_entry(root, key, record, code))
+        self._published += len(code) + len(record)
         if self._published >= min(_LOOK_EVERY, self.limit // 8):
             self._published = 0
             self._evict(self.limit, grace=_GRACE)
@@ -245,7 +242,7 @@ class Cache:
     @staticmethod
     def write_scratch(path: Path, text: str) -> Path:
         """Write a text into a `scratch` folder, where a compiler wants a file."""
-        with _saying("written", path):
+        with _writing(path):
             path.write_text(text, encoding="utf-8", newline="\n")
         return path
 
@@ -285,19 +282,17 @@ class Cache:
         """Remove files beyond ``limit``, but nothing used within the last ``grace`` nanoseconds."""
         removed = 0
         for root in self._readable():
-            files = list(atomic_file.files(root))
-            if now := paths.time_of(root):
-                atomic_file.sweep(root, now)
-            now = now or max((used for used, _, _ in files), default=0)
-            # What claims to be of the future was used before the clock was set back.
-            files.sort(key=lambda file: (file[0] if file[0] < now + _GRACE else 0, file[1]))
+            if not (now := paths.time_of(root)):
+                continue  # read-only
+            atomic_file.sweep(root, now)
+            files = sorted(atomic_file.files(root))
             excess = sum(size for _, _, size in files) - limit
             for used, path, size in files:
                 if excess <= 0:
                     break
                 if abs(now - used) < grace:
                     continue
-                with contextlib.suppress(OSError):  # read-only, or open under Windows: it stays
+                with contextlib.suppress(OSError):  # open under Windows: it stays
                     os.unlink(path)
                     excess, removed = excess - size, removed + size
         return removed

@@ -46,23 +46,6 @@ def _attempt(action: Callable[[Path], _T], root: Path) -> _T:
     return action(root)
 
 
-def absolute(path: str | os.PathLike[str]) -> Path:
-    """``path`` from the root, ``~`` included.
-
-    Raises
-    ------
-    CacheError
-        If it is relative to a folder that has been deleted.
-    """
-    try:
-        return Path(os.path.abspath(os.path.expanduser(path)))
-    except FileNotFoundError:
-        raise CacheError(
-            f"The cache folder {os.fspath(path)!r} is relative to the working folder, which has been deleted.",
-            remedy="Set UFUNC_MAGIC_CACHE to a whole path, or go to another folder with %cd.",
-        ) from None
-
-
 def make_folder(path: Path) -> Path:
     """``path``, every missing level of it made for this user only; os.makedirs would do so for the last alone."""
     missing = [path]
@@ -81,9 +64,11 @@ def fault(folder: Path) -> str:
             return "is a symbolic link"
         if not stat.S_ISDIR(status.st_mode):
             return "is not a folder"
-        if os.name == "posix" and status.st_uid != os.geteuid():
+        if os.name != "posix":
+            return ""
+        if status.st_uid != os.geteuid():
             return "belongs to another user"
-        if os.name == "posix" and status.st_mode & stat.S_IWOTH:
+        if status.st_mode & stat.S_IWOTH:
             return "can be written by everybody"
         if not runs_programs(folder):
             return "is on a file system that opens no libraries (noexec)"

@@ -9,11 +9,19 @@
 #ifdef UFM_PARALLEL
 #include <pthread.h>
 #include <sched.h>
+#endif
+#ifndef _WIN32
+#include <dlfcn.h>
+#include <setjmp.h>
 #include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <ucontext.h>
 #endif
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -85,6 +93,8 @@ EXPORT Host __ufm_host;
    an object may be older than its host or newer. */
 EXPORT int (*__ufm_check_signals)(void);
 
+#include "containment.h"
+
 /* How fast a plan's elements go, as far as this thread has seen. */
 typedef struct {
     const void *plan;
@@ -94,10 +104,13 @@ typedef struct {
 /* raised_before: an exception was set in this thread.  NumPy calls the loop of the next row all the same, and only
    a look at this spares every call the question to Python.
    busy: nanoseconds computed since the last look at signals.
-   error: where errno is; to ask costs a call. */
+   error: where errno is; to ask costs a call.
+   inside: this thread's record.  now: the loop under way. */
 typedef struct {
     int raised_before, *error;
     int64_t busy;
+    Inside *inside;
+    struct Thread *now;
     Pace paces[4];
 } Own;
 static __thread Own mine;
@@ -109,6 +122,18 @@ static inline Own *ask_own(void)
     __asm__("" : "+r"(own));
     return own;
 }
+
+/* NULL: nobody has the handlers. */
+static inline Inside *inside_of(Own *own)
+{
+#ifdef CONTAINED
+    if (!own->inside && __ufm_containment_1) own->inside = __ufm_containment_1->inside();
+#endif
+    return own->inside;
+}
+#ifdef CONTAINED
+static Inside *inside_now(void) { return inside_of(ask_own()); }
+#endif
 
 static int hold(void) { return __ufm_host.ensure ? __ufm_host.ensure() : 0; }
 static void let_go(int state)
@@ -158,6 +183,7 @@ static int64_t now(void)
 RARE static int interrupted(void)
 {
     mine.busy = 0;
+    if (mine.inside) mine.inside->stopping = 0;
     if (!__ufm_check_signals) return 0;
 #ifdef __linux__
     if (syscall(SYS_gettid) != getpid()) return 0;
@@ -305,25 +331,138 @@ static inline void set_all(Flags flags, Modes modes) { (void)flags, (void)modes;
 #endif
 
 /* What belongs to the thread and not to the cell, as it was before the call. */
-typedef struct {
+typedef struct Thread {
     Flags flags;
     Modes modes;
     Own *own;
-    int error; /* errno */
+    int error;             /* errno */
+    ptrdiff_t total;       /* elements of the loop */
+    struct Thread *around; /* a loop that this one was called in */
 } Thread;
 
-static inline void remember(Thread *before, Own *own)
+static inline void remember(Thread *before, Own *own, ptrdiff_t total)
 {
+    Inside *const in = inside_of(own);
     before->own = own;
     look_at(&before->flags, &before->modes);
+    before->total = total;
+    before->around = own->now;
+    own->now = before;
+    if (in) {
+        in->calls++;
+#ifdef CONTAINED
+        if (!in->watched) contained()->watch(in);
+#endif
+    }
     if (!own->error) own->error = &errno;
     before->error = *own->error;
 }
 static inline void restore(const Thread *before, Flags real)
 {
+    Own *const own = before->own;
     set_all(before->flags | real, before->modes);
-    if (*before->own->error != before->error) *before->own->error = before->error;
+    if (*own->error != before->error) *own->error = before->error;
+    own->now = before->around;
+    if (own->inside && !--own->inside->calls) own->inside->stopping = 0;
 }
+
+/* ---------------------------------------------------------------------------------- contained calls
+
+   What plan->kernel and its like say, or FAULTED.  One for all: what takes fewer arguments leaves the others where
+   they are, in registers. */
+typedef int Code(void *, void *, void *, void *);
+#ifdef CONTAINED
+#ifdef __ELF__
+extern const char __ehdr_start[] __attribute__((weak, visibility("hidden")));
+extern const char etext[] __attribute__((weak, visibility("hidden")));
+static const Object this_object = {leave, __ehdr_start, etext};
+#else
+static const Object this_object = {leave, NULL, NULL};
+#endif
+
+/* Where a call goes on that did not come back: as the handler left it, the GIL may be free and the FP modes are the
+   system's. */
+RARE static int left(Own *own, int python)
+{
+    set_all(0, own->now->modes);
+    contained()->settle(own->inside);
+    if (python && __ufm_host.ensure) {
+        /* Has it now, and as often as before. */
+        __ufm_host.ensure();
+        __ufm_host.release(0 /* PyGILState_LOCKED */);
+    }
+    return FAULTED;
+}
+ONCE static int call(Own *own, Code *code, int python, void *a, void *b, void *c, void *d)
+{
+    Inside *const in = own->inside;
+    Frame frame;
+    if (!in) return code(a, b, c, d);
+    frame.previous = in->frame;
+    frame.object = &this_object;
+    frame.python = python;
+    if (SET_JUMP(frame.jump)) return left(own, python);
+    in->frame = &frame;
+    const int status = code(a, b, c, d);
+    in->frame = frame.previous;
+    return status;
+}
+#else
+static inline int call(Own *own, Code *code, int python, void *a, void *b, void *c, void *d)
+{
+    (void)own, (void)python;
+    return code(a, b, c, d);
+}
+#endif
+/* What is told of a fault: Report of runtime/faults.py. */
+typedef struct {
+    const char *name;
+    const __ufm_byte *types;
+    const Fault *fault;
+    char *const *values;    /* of the inputs; NULL: which element it was is not known */
+    const short *cores;     /* core dimensions by number, an operand's end with -1; NULL: an element each */
+    const ptrdiff_t *sizes; /* of the core dimensions */
+    ptrdiff_t element, total;
+    int nin;
+    int leaf_count;           /* only where an operand is a structure, as the next one: objects of earlier releases */
+    const __ufm_leaf *leaves; /* end with nin */
+} Report;
+
+#ifdef CONTAINED
+RARE static void tell(const Report *report)
+{
+    const Containment *const give = contained();
+    const int state = hold();
+    if (give && !(__ufm_host.occurred && __ufm_host.occurred())) {
+        give->check();
+        void *module = give->import("ufunc_magic.runtime.faults");
+        void *nothing = module ? give->call(module, "tell", "n", (ptrdiff_t)report) : NULL;
+        if (nothing) give->forget(nothing);
+        if (module) give->forget(module);
+    }
+    mine.raised_before = 1;
+    let_go(state);
+}
+
+/* After FAULTED.  1: this was the user's Stop, and *halt is 2 unless a handler decided to go on; 0: it was a fault. */
+RARE static int was_stop(Own *own, int *halt)
+{
+    if (own->inside->fault.kind != INTERRUPTED) return 0;
+    if (!is_main() || interrupted()) *halt = 2;
+    return 1;
+}
+#else
+static void tell(const Report *report) { (void)report; }
+static int was_stop(Own *own, int *halt) { return (void)own, (void)halt, 0; }
+#endif
+
+/* A fault whose element is known, for the thread that called: as it was, since what it was computed from may be gone. */
+typedef struct {
+    int known;
+    ptrdiff_t element; /* -1: computed one by one, none of them failed */
+    Fault fault;
+    char values[MAX_OPERANDS][MAX_ITEM];
+} Failure;
 
 /* ------------------------------------------------------------------------------------------- types */
 
@@ -416,7 +555,7 @@ RARE static Flags real_flags(const __ufm_plan *plan, char *const *operands, ptrd
             for (int k = 0; k < nin; k++) in |= judge(types[k], operands[k] + j * item_size[types[k]]);
             if ((out & HAS_NAN && !(in & HAS_NAN)) || out & HAS_INDEFINITE) real |= seen & INVALID;
             if (out & HAS_INFINITE && !(in & (HAS_NAN | HAS_INFINITE))) real |= seen & (DIVIDE | OVERFLOWED);
-            if (out & HAS_TINY) real |= seen & UNDERFLOWED;
+            if (out & HAS_TINY && !(in & HAS_INFINITE)) real |= seen & UNDERFLOWED;
         }
     }
     return real;
@@ -499,27 +638,93 @@ static int parted(const __ufm_plan *plan, char **args, const ptrdiff_t *steps)
     return gaps;
 }
 
+RARE static void tell_failure(const __ufm_plan *plan, const Own *own, const Failure *failure)
+{
+    char *values[MAX_OPERANDS];
+    for (int k = 0; k < plan->nin; k++) values[k] = (char *)failure->values[k];
+    const Report report = {.name = plan->name, .types = plan->types, .fault = &failure->fault, .element = failure->element,
+                           .values = failure->element < 0 ? NULL : values, .total = own->now->total, .nin = plan->nin};
+    tell(&report);
+}
+
+/* A call faulted, so its elements are computed again one by one, until the one that did it: the first of them is
+   element `first` of the loop.  What the others store stays.  With `later`, whoever called tells of it. */
+RARE static void blame(const __ufm_plan *plan, Own *own, char **from, const ptrdiff_t *steps, ptrdiff_t first, ptrdiff_t count,
+                       int *halt, Failure *later)
+{
+    Failure here, *const failure = later ? later : &here;
+    char *at[MAX_OPERANDS], *kept[MAX_OPERANDS];
+    const Fault fault = own->inside->fault;
+    ptrdiff_t j = 0;
+    int status = 0;
+    if (later && plan->python) { /* Python says what happened, in the thread that called */
+        *halt = 1;
+        return;
+    }
+    const int state = plan->python ? hold() : 0;
+    for (; j < count; j++) {
+        for (int k = 0; k < plan->nin + plan->nout; k++) {
+            at[k] = from[k] + j * steps[k];
+            kept[k] = failure->values[k];
+        }
+        do status = call(own, (Code *)plan->sequence, plan->python, (void *)1, at, (void *)steps, kept);
+        while (status == FAULTED && was_stop(own, halt) && !*halt);
+        if (status) break;
+    }
+    if (plan->python) let_go(state);
+    if (*halt) return;
+    *halt = 1;
+    if (status == 1) {
+        if (!later) own->raised_before = 1;
+        return;
+    }
+    failure->known = 1;
+    failure->element = status ? first + j : -1;
+    failure->fault = status ? own->inside->fault : fault;
+    for (int k = 0; status && k < plan->nin; k++) memcpy(failure->values[k], at[k], item_size[plan->types[k]]);
+    if (!later) tell_failure(plan, own, failure);
+}
+
+/* Keep what the outputs hold, or put it back. */
+ONCE static void keep_outputs(const __ufm_plan *plan, char **at, const ptrdiff_t *steps, char **kept, ptrdiff_t count, int back)
+{
+    for (int k = plan->nin; k < plan->nin + plan->nout; k++) {
+        const ptrdiff_t size = item_size[plan->types[k]], items = steps[k] ? count : 1;
+        if (back) move(at[k], steps[k], kept[k + plan->nout], size, items, size);
+        else move(kept[k + plan->nout], size, at[k], steps[k], items, size);
+    }
+}
+
 /* Elements start..stop, one after the other: accumulate, reduce, any overlap that NumPy lets through, and
    everything that runs Python.  Sets *halt where an exception was set. */
-static Flags run_sequence(const __ufm_plan *plan, char **args, const ptrdiff_t *steps, ptrdiff_t start, ptrdiff_t stop,
-                          int *halt)
+static Flags run_sequence(const __ufm_plan *plan, Own *own, char **args, const ptrdiff_t *steps, ptrdiff_t start,
+                          ptrdiff_t stop, int *halt)
 {
     enum { BLOCK = 64 };
     const int all = plan->nin + plan->nout;
-    char *room = malloc((size_t)all * BLOCK * MAX_ITEM), *kept[MAX_OPERANDS], *at[MAX_OPERANDS];
+    /* A copy of every operand as it was used, and of the outputs as they were before. */
+    char *room = malloc((size_t)(all + plan->nout) * BLOCK * MAX_ITEM), *kept[2 * MAX_OPERANDS], *at[MAX_OPERANDS];
     Flags real = 0, seen;
+    int status;
     if (!room) {
         fail(__ufm_host.memory_error, "no memory for the blocks of a ufunc call");
         *halt = 1;
         return 0;
     }
-    for (int k = 0; k < all; k++) kept[k] = room + (size_t)k * BLOCK * MAX_ITEM;
+    for (int k = 0; k < all + plan->nout; k++) kept[k] = room + (size_t)k * BLOCK * MAX_ITEM;
     const int state = plan->python ? hold() : 0;
     set_raised(0);
     for (ptrdiff_t count; start < stop && !*halt; start += count) {
         count = stop - start < BLOCK ? stop - start : BLOCK;
         for (int k = 0; k < all; k++) at[k] = args[k] + start * steps[k];
-        if (plan->sequence(count, at, steps, kept)) *halt = mine.raised_before = 1;
+        if (count > 1) keep_outputs(plan, at, steps, kept, count, 0);
+        do {
+            status = call(own, (Code *)plan->sequence, plan->python, (void *)count, at, (void *)steps, kept);
+            if (count > 1 && status == FAULTED) keep_outputs(plan, at, steps, kept, count, 1);
+        } while (status == FAULTED && was_stop(own, halt) && !*halt);
+        if (*halt) break;
+        if (status == FAULTED) blame(plan, own, at, steps, start, count, halt, NULL);
+        else if (status) *halt = own->raised_before = 1;
         else if ((seen = raised())) real |= real_flags(plan, kept, count, seen);
         set_raised(0);
     }
@@ -530,24 +735,32 @@ static Flags run_sequence(const __ufm_plan *plan, char **args, const ptrdiff_t *
 
 /* Elements start..stop when no output is in the way of an input.  Operands that are contiguous are used
    where they are, the others pass through blocks.  An element that failed sets *halt: an exception is set,
-   or, where `later`, somebody will call this again in the thread that may set one.  Called without raised flags. */
-ONCE static Flags run_range(const __ufm_plan *plan, char **args, const ptrdiff_t *steps, ptrdiff_t start, ptrdiff_t stop,
-                       int contiguous, int *halt, int later)
+   or, where `later`, somebody will tell of it or call this again in the thread that may set one.  2 is Stop.  Called
+   without raised flags. */
+ONCE static Flags run_range(const __ufm_plan *plan, Own *own, char **args, const ptrdiff_t *steps, ptrdiff_t start,
+                       ptrdiff_t stop, int contiguous, int *halt, Failure *later)
 {
     const int nin = plan->nin, all = nin + plan->nout, pad = plan->pad;
     char *at[MAX_OPERANDS];
     Flags real = 0, seen;
+    int status;
 
     if (contiguous) {
         const ptrdiff_t whole = (stop - start) & -(ptrdiff_t)pad;
         if (whole) {
             for (int k = 0; k < all; k++) at[k] = args[k] + start * steps[k];
-            const int failed = plan->kernel(whole, at);
-            if (failed && (later || !plan->python)) {
+            do status = call(own, (Code *)plan->kernel, 0, (void *)whole, at, NULL, NULL);
+            while (status == FAULTED && was_stop(own, halt) && !*halt);
+            if (*halt) return real;
+            if (status == FAULTED) {
+                blame(plan, own, at, steps, start, whole, halt, later);
+                return real;
+            }
+            if (status && (later || !plan->python)) {
                 *halt = 1;
                 return real;
             }
-            if (failed) contiguous = 0; /* by blocks, to find the one that failed */
+            if (status) contiguous = 0; /* by blocks, to find the one that failed */
             else {
                 if ((seen = raised())) real |= real_flags(plan, at, whole, seen);
                 start += whole;
@@ -557,7 +770,11 @@ ONCE static Flags run_range(const __ufm_plan *plan, char **args, const ptrdiff_t
     if (start == stop) return real;
     if (plan->strided && parted(plan, args, steps)) {
         for (int k = 0; k < all; k++) at[k] = args[k] + start * steps[k];
-        *halt |= plan->strided(stop - start, at, steps);
+        do status = call(own, (Code *)plan->strided, 0, (void *)(stop - start), at, (void *)steps, NULL);
+        while (status == FAULTED && was_stop(own, halt) && !*halt);
+        if (*halt) return real;
+        if (status == FAULTED) blame(plan, own, at, steps, start, stop - start, halt, later);
+        else *halt = status;
         if (*halt || plan->judge == JUDGE_NONE || !raised()) return real;
         /* A flag: once more by blocks, which tell whose it is. */
     }
@@ -603,9 +820,22 @@ ONCE static Flags run_range(const __ufm_plan *plan, char **args, const ptrdiff_t
             }
         }
         set_raised(0);
-        if (plan->kernel(full, at)) {
+        do status = call(own, (Code *)plan->kernel, 0, (void *)full, at, NULL, NULL);
+        while (status == FAULTED && was_stop(own, halt) && !*halt);
+        if (*halt) break;
+        if (status == FAULTED) {
+            /* Inputs as they were, for they may be outputs, too. */
+            ptrdiff_t apart[MAX_OPERANDS];
+            for (int k = 0; k < all; k++) {
+                if (k >= nin) at[k] = args[k] + start * steps[k];
+                apart[k] = k < nin ? item_size[plan->types[k]] : steps[k];
+            }
+            blame(plan, own, at, apart, start, count, halt, later);
+            continue;
+        }
+        if (status) {
             if (later || !plan->python) *halt = 1;
-            else real |= run_sequence(plan, args, steps, start, start + count, halt); /* Python says what happened */
+            else real |= run_sequence(plan, own, args, steps, start, start + count, halt); /* Python says what happened */
             continue;
         }
         if ((seen = raised())) real |= real_flags(plan, at, count, seen);
@@ -630,8 +860,8 @@ ONCE static Flags run_pieces(const __ufm_plan *plan, char **args, const ptrdiff_
     Flags real = 0;
     for (ptrdiff_t count; (count = advance(&walk)) && !(time_to_ask(own) && (*halt = interrupted())); ) {
         set_raised(0);
-        real |= free_order ? run_range(plan, args, steps, walk.start, walk.start + count, contiguous, halt, 0)
-                           : run_sequence(plan, args, steps, walk.start, walk.start + count, halt);
+        real |= free_order ? run_range(plan, own, args, steps, walk.start, walk.start + count, contiguous, halt, NULL)
+                           : run_sequence(plan, own, args, steps, walk.start, walk.start + count, halt);
         if (*halt) break;
     }
     return real;
@@ -643,6 +873,12 @@ ONCE static Flags run_pieces(const __ufm_plan *plan, char **args, const ptrdiff_
    whole time slices, far longer than a short call.  Here nobody waits for a thread that has no work. */
 EXPORT int __ufm_threads; /* 0: OMP_NUM_THREADS, or as many as there are cores */
 
+typedef struct Hand {
+    struct Hand *next;
+    pthread_t thread;
+    Inside *inside;
+} Hand;
+
 typedef struct {
     const __ufm_plan *plan;
     char **args;
@@ -651,8 +887,11 @@ typedef struct {
     ptrdiff_t first;              /* start of the first piece that failed */
     int contiguous, parts, inside; /* inside: workers that are at it */
     int interrupted;               /* by the user: everybody stops after the piece in hand */
+    int64_t since;                 /* that time */
     Flags real;
     Modes modes; /* the caller's */
+    Hand *hands; /* workers that are at it, and how to stop one */
+    Failure failure;
 } Job;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -702,6 +941,7 @@ static int take(Job *job, ptrdiff_t *from, ptrdiff_t *to)
 
 static void stop_job(Job *job)
 {
+    if (!job->interrupted) job->since = now();
     __atomic_store_n(&job->interrupted, 1, __ATOMIC_RELAXED);
     __atomic_store_n(&job->next, job->count, __ATOMIC_RELAXED);
 }
@@ -713,6 +953,9 @@ static void work_on(Job *job, int caller)
     Own *const own = ask_own();
     Flags real = 0;
     ptrdiff_t first = job->count, from, to;
+    Failure failure = {.known = 0};
+    Thread here = {.modes = job->modes, .total = job->count}, *const around = own->now;
+    own->now = &here;
     set_all(0, job->modes);
     while (take(job, &from, &to)) {
         Walk walk = {
@@ -722,16 +965,36 @@ static void work_on(Job *job, int caller)
             if (caller && time_to_ask(own) && interrupted()) stop_job(job);
             if (__atomic_load_n(&job->interrupted, __ATOMIC_RELAXED)) break;
             set_raised(0);
-            real |= run_range(job->plan, job->args, job->steps, walk.start, walk.start + count, job->contiguous, &failed, 1);
+            real |= run_range(job->plan, own, job->args, job->steps, walk.start, walk.start + count, job->contiguous,
+                              &failed, &failure);
         }
         if (!failed) continue;
-        if (walk.start < first) first = walk.start;
         __atomic_store_n(&job->next, job->count, __ATOMIC_RELAXED);
+        if (failed == 2) stop_job(job);
+        if (failed == 2 || failure.known) break;
+        if (walk.start < first) first = walk.start;
     }
     set_raised(flags);
+    own->now = around;
     pthread_mutex_lock(&lock);
     job->real |= real;
     if (first < job->first) job->first = first;
+    if (failure.known && (!job->failure.known || failure.element < job->failure.element)) job->failure = failure;
+}
+
+/* Have those who are still at it long after Stop leave the element that they are at. */
+RARE static void stop_hands(const Job *job)
+{
+#ifdef CONTAINED
+    if (now() - job->since < GRACE) return;
+    for (Hand *hand = job->hands; hand; hand = hand->next) {
+        if (!hand->inside) continue;
+        hand->inside->stopping = 1;
+        pthread_kill(hand->thread, STOP);
+    }
+#else
+    (void)job;
+#endif
 }
 
 /* Until the others are done, with the lock.  Their last pieces may be long ones. */
@@ -743,7 +1006,11 @@ static void wait_for_others(Job *job)
         until.tv_nsec += PATIENCE;
         until.tv_sec += until.tv_nsec / 1000000000;
         until.tv_nsec %= 1000000000;
-        if (pthread_cond_timedwait(&done, &lock, &until) != ETIMEDOUT || job->interrupted) continue;
+        if (pthread_cond_timedwait(&done, &lock, &until) != ETIMEDOUT) continue;
+        if (job->interrupted) {
+            stop_hands(job);
+            continue;
+        }
         pthread_mutex_unlock(&lock);
         if (interrupted()) stop_job(job);
         pthread_mutex_lock(&lock);
@@ -763,15 +1030,22 @@ static void *worker(void *unused)
         Job *job = job_now;
         __atomic_store_n(&seats, seats - 1, __ATOMIC_RELAXED);
         __atomic_store_n(&job->inside, job->inside + 1, __ATOMIC_RELAXED);
+        Hand hand = {job->hands, pthread_self(), inside_of(ask_own())}, **at = &job->hands;
+        job->hands = &hand;
+        if (hand.inside) hand.inside->calls++;
         pthread_mutex_unlock(&lock);
         work_on(job, 0);
+        while (*at != &hand) at = &(*at)->next;
+        *at = hand.next;
+        if (hand.inside) hand.inside->calls--, hand.inside->stopping = hand.inside->tries = 0;
         __atomic_store_n(&job->inside, job->inside - 1, __ATOMIC_RELAXED);
         if (!job->inside) pthread_cond_signal(&done);
     }
     return unused;
 }
 
-/* Have `wanted` workers, as far as the system gives them; they hear no signals.  Called with the lock. */
+/* Have `wanted` workers, as far as the system gives them; they hear no signals but those that are for them.  Called
+   with the lock. */
 static void hire(int wanted)
 {
     pthread_t thread;
@@ -779,6 +1053,10 @@ static void hire(int wanted)
 #ifndef _WIN32
     sigset_t all, before;
     sigfillset(&all);
+#ifdef CONTAINED
+    for (int k = 0; k < SIGNALS; k++) sigdelset(&all, faults[k]);
+    sigdelset(&all, STOP);
+#endif
     pthread_sigmask(SIG_SETMASK, &all, &before);
 #endif
     for (; hired < wanted && !pthread_create(&thread, NULL, worker, NULL); hired++) pthread_detach(thread);
@@ -814,6 +1092,10 @@ static Flags run_parallel(const __ufm_plan *plan, char **args, const ptrdiff_t *
     pthread_mutex_unlock(&lock);
     /* What an element that failed leaves undone may be no error after all, so everything behind it counts. */
     if (job.interrupted) *halt = 1;
+    else if (job.failure.known && job.failure.element <= job.first) {
+        *halt = 1;
+        tell_failure(plan, ask_own(), &job.failure);
+    }
     else if (job.first < count) job.real |= run_pieces(plan, args, steps, job.first, count, contiguous, 1, halt);
     return job.real;
 }
@@ -829,7 +1111,7 @@ void __ufm_elementwise(const __ufm_plan *plan, char **args, const ptrdiff_t *dim
     (void)data;
     Own *const own = ask_own();
     if (count <= 0 || doomed(own)) return;
-    remember(&before, own);
+    remember(&before, own, count);
     for (int k = 0; k < all; k++) contiguous &= steps[k] == item_size[plan->types[k]];
     for (int o = nin; o < all; o++) {
         const ptrdiff_t size = item_size[plan->types[o]];
@@ -852,7 +1134,7 @@ void __ufm_elementwise(const __ufm_plan *plan, char **args, const ptrdiff_t *dim
     if (free_order && count <= pace->left && !time_to_ask(own)) {
         pace->left -= count;
         if (before.flags) set_raised(0);
-        real = run_range(plan, args, steps, 0, count, contiguous, &halt, 0);
+        real = run_range(plan, own, args, steps, 0, count, contiguous, &halt, NULL);
     }
     else real = run_pieces(plan, args, steps, 0, count, contiguous, free_order, &halt);
     restore(&before, halt ? 0 : real);
@@ -867,7 +1149,7 @@ typedef struct {
 } Core;
 
 /* Copy between an array's strided core and contiguous scratch memory, last dimension fastest. */
-FAST static void move_core(const Core *core, char *strided, size_t size, int into_scratch)
+FAST ONCE static void move_core(const Core *core, char *strided, size_t size, int into_scratch)
 {
     ptrdiff_t index[MAX_CORE];
     const ptrdiff_t row = core->sizes[core->dims - 1], row_step = core->steps[core->dims - 1];
@@ -920,12 +1202,12 @@ RARE static Flags real_core_flags(const __ufm_core_plan *plan, const Core *cores
         }
     if ((out & HAS_NAN && !(in & HAS_NAN)) || out & HAS_INDEFINITE) real |= seen & INVALID;
     if (out & HAS_INFINITE && !(in & (HAS_NAN | HAS_INFINITE))) real |= seen & (DIVIDE | OVERFLOWED);
-    if (out & HAS_TINY) real |= seen & UNDERFLOWED;
+    if (out & HAS_TINY && !(in & HAS_INFINITE)) real |= seen & UNDERFLOWED;
     return real;
 }
 
 /* One item's cores where the function wants them: contiguous, outputs zero or as the input they start as. */
-FAST static void prepare(const __ufm_core_plan *plan, const Core *cores, char **at, char **args, const ptrdiff_t *steps,
+FAST ONCE static void prepare(const __ufm_core_plan *plan, const Core *cores, char **at, char **args, const ptrdiff_t *steps,
                     ptrdiff_t item)
 {
     const int nin = plan->nin;
@@ -945,38 +1227,98 @@ FAST static void prepare(const __ufm_core_plan *plan, const Core *cores, char **
     }
 }
 
-/* Items start..stop; sets *halt where an exception was set. */
-static Flags run_items(const __ufm_core_plan *plan, const Core *cores, char **args, const ptrdiff_t *steps,
-                       const ptrdiff_t *dims, ptrdiff_t start, ptrdiff_t stop, int *halt)
-{
-    const int nin = plan->nin, all = nin + plan->nout;
+/* The items from one on, and what of them is known. */
+typedef struct {
+    const __ufm_core_plan *plan;
+    const Core *cores;
+    char **args;
+    const ptrdiff_t *steps, *dims;
+    ptrdiff_t item, stop;
+    Flags real;
     char *at[MAX_OPERANDS];
-    Flags real = 0, seen;
-    set_raised(0);
-    for (ptrdiff_t item = start; item < stop; item++) {
-        prepare(plan, cores, at, args, steps, item);
-        int failed = plan->item ? plan->item(at, dims) : 1;
-        if (failed && plan->checked) {
-            const int held = plan->item ? hold() : 0;
-            if (plan->item) prepare(plan, cores, at, args, steps, item);
-            failed = plan->checked(at, dims);
-            if (plan->item) let_go(held);
-        }
-        if (failed) {
-            *halt = mine.raised_before = 1;
-            break;
-        }
-        if ((seen = raised())) {
-            real |= real_core_flags(plan, cores, at, seen);
-            set_raised(0);
-        }
-        for (int k = nin; k < all; k++) {
-            if (cores[k].direct) continue;
-            if (cores[k].dims) move_core(cores + k, args[k] + item * steps[k], item_size[plan->types[k]], 0);
-            else memcpy(args[k] + item * steps[k], cores[k].scratch, item_size[plan->types[k]]);
-        }
+} Items;
+
+/* An item is computed. */
+static inline void finish(Items *items)
+{
+    const __ufm_core_plan *plan = items->plan;
+    const Flags seen = raised();
+    if (seen) {
+        items->real |= real_core_flags(plan, items->cores, items->at, seen);
+        set_raised(0);
     }
-    return real;
+    for (int k = plan->nin; k < plan->nin + plan->nout; k++) {
+        const Core *core = items->cores + k;
+        char *place = items->args[k] + items->item * items->steps[k];
+        if (core->direct) continue;
+        if (core->dims) move_core(core, place, item_size[plan->types[k]], 0);
+        else memcpy(place, core->scratch, item_size[plan->types[k]]);
+    }
+    items->item++;
+}
+
+/* What need no Python, up to one that fails; *inside is `frame` while one is computed. */
+ONCE static int loop_items(Items *items, Frame **inside, Frame *frame)
+{
+    const __ufm_core_plan *plan = items->plan;
+    Frame *const before = *inside;
+    while (items->item < items->stop) {
+        prepare(plan, items->cores, items->at, items->args, items->steps, items->item);
+        *inside = frame;
+        const int status = plan->item(items->at, items->dims);
+        *inside = before;
+        if (status) return status;
+        finish(items);
+    }
+    return 0;
+}
+
+/* As call(), but one frame serves them all. */
+ONCE static int call_items(Own *own, Items *items)
+{
+    Frame frame, *nobody = NULL;
+#ifdef CONTAINED
+    Inside *const in = own->inside;
+    if (in) {
+        frame.previous = in->frame;
+        frame.object = &this_object;
+        frame.python = 0;
+        if (SET_JUMP(frame.jump)) return left(own, 0);
+        return loop_items(items, &in->frame, &frame);
+    }
+#endif
+    return loop_items(items, &nobody, &frame);
+}
+
+/* Items up to `stop`; sets *halt where an exception was set. */
+static void run_items(Own *own, Items *items, int *halt)
+{
+    const __ufm_core_plan *plan = items->plan;
+    set_raised(0);
+    while (items->item < items->stop) {
+        int status = plan->item ? call_items(own, items) : 1;
+        if (status == 1 && plan->checked) { /* once more, as Python wants it */
+            const int state = plan->item ? hold() : 0;
+            prepare(plan, items->cores, items->at, items->args, items->steps, items->item);
+            status = call(own, (Code *)plan->checked, 1, items->at, (void *)items->dims, NULL, NULL);
+            if (!status) finish(items);
+            if (plan->item) let_go(state);
+        }
+        if (!status) continue;
+        if (status == FAULTED && was_stop(own, halt)) {
+            if (!*halt) continue;
+        }
+        else if (status == FAULTED) {
+            const Fault fault = own->inside->fault;
+            prepare(plan, items->cores, items->at, items->args, items->steps, items->item); /* the inputs as they were */
+            const Report report = {.name = plan->name, .types = plan->types, .fault = &fault, .values = items->at,
+                                   .cores = plan->cores, .sizes = items->dims, .element = items->item,
+                                   .total = own->now->total, .nin = plan->nin};
+            tell(&report);
+        }
+        *halt = own->raised_before = 1;
+        return;
+    }
 }
 
 void __ufm_generalized(const __ufm_core_plan *plan, char **args, const ptrdiff_t *dimensions, const ptrdiff_t *steps,
@@ -992,16 +1334,17 @@ void __ufm_generalized(const __ufm_core_plan *plan, char **args, const ptrdiff_t
     (void)data;
     Own *const own = ask_own();
     if (total <= 0 || doomed(own)) return;
-    remember(&before, own);
+    remember(&before, own, total);
 
     Core *cores = malloc((size_t)all * sizeof *cores);
     char *memory = NULL;
-    if (!cores) goto no_memory;
+    int halt = 1;
+    if (!cores) goto done;
     for (int k = 0; k < all; k++, number++) {
         Core *core = cores + k;
         core->items = 1;
         for (core->dims = 0; *number >= 0; number++, core->dims++) {
-            if (core->dims == MAX_CORE) goto too_many;
+            if (core->dims == MAX_CORE) goto done; /* NumPy has no such array */
             core->sizes[core->dims] = dims[(int)*number];
             core->steps[core->dims] = *core_step++;
             core->items *= dims[(int)*number];
@@ -1015,7 +1358,8 @@ void __ufm_generalized(const __ufm_core_plan *plan, char **args, const ptrdiff_t
     /* f(x, out=x): the output must not be zeroed while the input is still to be read. */
     for (int o = nin; o < all; o++)
         for (int k = 0; k < nin; k++) cores[o].direct &= !meets(cores + k, args[k], steps[k], cores + o, args[o], steps[o], total);
-    if (!(memory = malloc(need + 64))) goto no_memory;
+    if (!(memory = malloc(need + 64))) goto done;
+    halt = 0;
     char *scratch = memory + (64 - (uintptr_t)memory % 64) % 64;
     for (int k = 0; k < all; k++) {
         cores[k].scratch = scratch;
@@ -1024,26 +1368,21 @@ void __ufm_generalized(const __ufm_core_plan *plan, char **args, const ptrdiff_t
     }
 
     const int state = plan->item ? 0 : hold();
-    int halt = 0;
+    Items items = {.plan = plan, .cores = cores, .args = args, .steps = steps, .dims = dims};
     Walk walk = {.own = own, .pace = pace_of(own, plan), .stop = total};
     for (ptrdiff_t count; (count = advance(&walk)) && !(time_to_ask(own) && (halt = interrupted())); ) {
-        real |= run_items(plan, cores, args, steps, dims, walk.start, walk.start + count, &halt);
+        items.stop = walk.start + count;
+        run_items(own, &items, &halt);
         if (halt) break;
     }
     if (!plan->item) let_go(state);
+    real = items.real;
     UNFENCE(memory, need + 64);
+done:
+    if (!memory) fail(__ufm_host.memory_error, "no memory for a contiguous copy of the core dimensions");
     free(memory);
     free(cores);
     restore(&before, halt ? 0 : real);
-    return;
-
-too_many:
-    free(cores);
-    fail(__ufm_host.runtime_error, "an operand has more core dimensions than NumPy's limit, 64");
-    return;
-no_memory:
-    free(cores);
-    fail(__ufm_host.memory_error, "no memory for a contiguous copy of the core dimensions");
 }
 
 /* --------------------------------------------------------------------------- loops of another process

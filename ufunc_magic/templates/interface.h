@@ -21,6 +21,7 @@ typedef struct {
     int python; /* `sequence` runs Python code, and a kernel that failed is told by it what happened */
     /* The kernel at any stride, where so little is computed that copies for the kernel's sake cost more; or NULL. */
     int (*strided)(__ufm_intp count, __ufm_char **operands, const __ufm_intp *steps);
+    const __ufm_char *name;
 } __ufm_plan;
 
 /* A generalized loop.  `item` works on one item whose cores are contiguous; outputs are zeroed before. */
@@ -32,7 +33,27 @@ typedef struct {
     const signed char *from;  /* for each output the input it starts as, or -1 */
     const __ufm_byte *copied; /* for each operand: 1 if the function may write to an input */
     int nin, nout, judge;
+    const __ufm_char *name;
 } __ufm_core_plan;
+
+/* An element-wise loop of which some operand is a structure: `kernel` as above, of operands that are aligned. */
+typedef struct {
+    int size, align;
+} __ufm_item;
+/* Numbers that stand in an operand, `count` of them from `offset` on; of an array the first one's name. */
+typedef struct {
+    short operand;
+    int count, offset, type;
+    const __ufm_char *name;
+} __ufm_leaf;
+typedef struct {
+    int (*kernel)(__ufm_intp count, __ufm_char **operands);
+    const __ufm_byte *types;
+    const __ufm_item *items;
+    const __ufm_leaf *leaves;
+    int leaf_count, nin, nout, judge;
+    const __ufm_char *name;
+} __ufm_record_plan;
 
 #ifdef __cplusplus
 extern "C" {
@@ -41,7 +62,10 @@ __attribute__((visibility("hidden"))) void __ufm_elementwise(const __ufm_plan *,
                                                              const __ufm_intp *, void *);
 __attribute__((visibility("hidden"))) void __ufm_generalized(const __ufm_core_plan *, __ufm_char **, const __ufm_intp *,
                                                              const __ufm_intp *, void *);
+__attribute__((visibility("hidden"))) int __ufm_run_records(const __ufm_record_plan *, __ufm_char *const *,
+                                                            const __ufm_intp *, const __ufm_intp *);
 __attribute__((visibility("hidden"))) void __ufm_fail(const __ufm_char *);
+__attribute__((visibility("hidden"))) int __ufm_set_size(__ufm_intp *, __ufm_intp, const __ufm_char *);
 #ifdef __cplusplus
 }
 #endif

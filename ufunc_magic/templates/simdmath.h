@@ -252,7 +252,8 @@ __UFM_EXPORT8 __ufm_v8 __ufm_log8(__ufm_v8 x)
     s = __UFM_ADD8(s, __UFM_FMA8(zz, p, low));
     /* By the class of x: NaN, 0 -> -inf, 1 -> 0, -inf and negative -> NaN, inf -> inf, positive -> s. */
     __ufm_i8 what = (__ufm_i8){0} + 0x03538422;
-    return __builtin_ia32_fixupimmpd512_mask(s, x, what, 0, -1, 4);
+    /* 0x61: 0 raises "divide by zero", -inf and negative numbers raise "invalid". */
+    return __builtin_ia32_fixupimmpd512_mask(s, x, what, 0x61, -1, 4);
 }
 #endif
 
@@ -285,25 +286,39 @@ __UFM_INLINE8 __ufm_v8 __ufm_exp2_8(__ufm_v8 high, __ufm_v8 low)
     return __UFM_SCALE8(__UFM_FMA8(t, p, t), n);
 }
 
+/* Raise a flag: 1/0 "divide by zero", 0/0 "invalid". */
+__UFM_INLINE8 void __ufm_divide(double a, double b)
+{
+    __asm__ volatile("vdivsd %1, %0, %0" : "+x"(a) : "x"(b));
+}
+
 /* What C's Annex F says of pow, where high + low is y log2|x| as the fast path has it. */
 static __attribute__((noinline, cold, __UFM_AVX512)) __ufm_v8 __ufm_pow_special8(__ufm_v8 x, __ufm_v8 y, __ufm_v8 high, __ufm_v8 low)
 {
-    __ufm_v8 zero = __UFM_K8(0.0), one = __UFM_K8(1.0), nan = __UFM_K8(__builtin_nan(""));
-    high = __UFM_MIN8(__UFM_K8(1500.0), __UFM_MAX8(__UFM_K8(-1500.0), high));
-    low = __UFM_PICK8(__UFM_CMP8(__UFM_ABS8(high), __UFM_K8(1100.0), 1), low, zero);
+    __ufm_v8 zero = __UFM_K8(0.0), one = __UFM_K8(1.0), nan = __UFM_K8(__builtin_nan("")), infinity = __UFM_K8(__builtin_inf());
+    /* Of zeros and infinities the result is exact, and must not overflow on the way. */
+    unsigned char exact = (unsigned char)(__UFM_CMP8(__UFM_ABS8(high), infinity, 0) & (__UFM_CMP8(x, zero, 0) |
+        __UFM_CMP8(__UFM_ABS8(x), infinity, 0) | __UFM_CMP8(__UFM_ABS8(y), infinity, 0)));
+    unsigned char large = (unsigned char)(exact & __UFM_CMP8(high, zero, 14));
+    high = __UFM_PICK8(exact, zero, __UFM_MIN8(__UFM_K8(1500.0), __UFM_MAX8(__UFM_K8(-1500.0), high)));
+    low = __UFM_PICK8(__UFM_CMP8(__UFM_ABS8(high), __UFM_K8(1100.0), 1) & ~exact, low, zero);
     __ufm_v8 result = __ufm_exp2_8(high, low);
+    result = __UFM_PICK8(exact, __UFM_PICK8(large, infinity, zero), result);
+    if (large & __UFM_CMP8(x, zero, 0) & __UFM_CMP8(y, -infinity, 4)) __ufm_divide(1.0, 0.0);
 
     /* Rounded to even integers at 2^53 and above, so both tests say "even" there. */
     __ufm_v8 half = __UFM_MUL8(y, __UFM_K8(0.5));
     unsigned char integer = __UFM_CMP8(__builtin_ia32_rndscalepd_mask(y, 8, y, -1, 4), y, 0);
     unsigned char odd = (unsigned char)(integer & ~__UFM_CMP8(__builtin_ia32_rndscalepd_mask(half, 8, half, -1, 4), half, 0));
     unsigned char negative = __builtin_ia32_cvtq2mask512((__ufm_i8)x);
-    unsigned char finite = __UFM_CMP8(__UFM_ABS8(x), __UFM_K8(__builtin_inf()), 1);
+    unsigned char finite = __UFM_CMP8(__UFM_ABS8(x), infinity, 1);
     unsigned char nonzero = __UFM_CMP8(x, zero, 4);
     result = __UFM_PICK8(negative & odd, -result, result);
-    result = __UFM_PICK8(negative & finite & nonzero & ~integer, nan, result);
+    unsigned char undefined = (unsigned char)(negative & finite & nonzero & ~integer & __UFM_CMP8(y, y, 7));
+    result = __UFM_PICK8(undefined, nan, result);
+    if (undefined) __ufm_divide(0.0, 0.0);
     result = __UFM_PICK8(__UFM_CMP8(x, y, 3), nan, result);
-    unsigned char unit = (unsigned char)(__UFM_CMP8(__UFM_ABS8(x), one, 0) & __UFM_CMP8(__UFM_ABS8(y), __UFM_K8(__builtin_inf()), 0));
+    unsigned char unit = (unsigned char)(__UFM_CMP8(__UFM_ABS8(x), one, 0) & __UFM_CMP8(__UFM_ABS8(y), infinity, 0));
     return __UFM_PICK8(unit | __UFM_CMP8(x, one, 0) | __UFM_CMP8(y, zero, 0), one, result);
 }
 #endif

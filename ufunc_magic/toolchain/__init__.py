@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .description import Description as Description, describe as describe, libmvec_path as libmvec_path
     from .diagnostics import (
         GENERATED as GENERATED,
+        counted as counted,
         read_linker as read_linker,
         shorten as shorten,
         source_line as source_line,
@@ -34,16 +35,18 @@ if TYPE_CHECKING:
         library_flags as library_flags,
     )
     from .doctor import Diagnosis as Diagnosis, diagnose as diagnose
+    from .hints import missing_file as missing_file, unknown_name as unknown_name
     from .includes import (
         header_digests as header_digests,
         search_folders as search_folders,
         working_folder as working_folder,
     )
-    from .line_map import places as places, with_lines as with_lines
-    from .processes import printed as printed, run as run, run_python as run_python, together as together
+    from .line_map import places as places
+    from .processes import printed as printed, run_python as run_python, together as together
     from .toolchain import (
         compile_object as compile_object,
         compile_shared as compile_shared,
+        defined_functions as defined_functions,
         link_shared as link_shared,
         preprocess as preprocess,
     )
@@ -53,12 +56,13 @@ else:
         {
             "compiler_texts": "CompilerTexts texts_of",
             "description": "Description describe libmvec_path",
-            "diagnostics": "GENERATED read_linker shorten source_line",
+            "diagnostics": "GENERATED counted read_linker shorten source_line",
             "discovery": "FAST_MATH Toolchain base_flags base_link find find_all library_flags",
             "doctor": "Diagnosis diagnose",
+            "hints": "missing_file unknown_name",
             "includes": "header_digests search_folders working_folder",
-            "line_map": "places with_lines",
-            "processes": "printed run run_python together",
-            "toolchain": "compile_object compile_shared link_shared preprocess",
+            "line_map": "places",
+            "processes": "printed run_python together",
+            "toolchain": "compile_object compile_shared defined_functions link_shared preprocess",
         },
     )

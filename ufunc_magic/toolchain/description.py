@@ -98,11 +98,10 @@ def describe(toolchain: Toolchain) -> Description:
 
 def examine(toolchain: Toolchain) -> Description:
     """Ask the compiler what it is and what it makes code for; errors as of `describe`."""
-    storage = store.default().storage("zig") if toolchain.kind == "zig" else None
     command = [*toolchain.command, "-E", "-dM", "-v", "-fopenmp", *language_flags(toolchain)]
-    done = finished(command, _PROBE, storage=storage)
+    done = finished(command, _PROBE)
     if done.status:  # a compiler without OpenMP may refuse the option
-        done = finished([word for word in command if word != "-fopenmp"], _PROBE, storage=storage)
+        done = finished([word for word in command if word != "-fopenmp"], _PROBE)
     if done.status:
         last = done.messages.strip().rpartition("\n")[2]
         raise ToolchainError(

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from ..model import Diagnostic
+from ..model import Comfort, Diagnostic
 from .hints import advise, libraries_of
 from .line_map import is_news, place
 
@@ -43,10 +43,10 @@ _EXPANSION = r"(?:in expansion of macro|expanded from macro|expanded from here) 
 _HEADER_NOTE = r"(?:include|header) (?:the header )?'?<([\w./+]+)>'?"
 _CHATTER = (
     r"each undeclared identifier is reported only once|in definition of macro|linker command failed|"
-    r"this is the location of the previous|ld returned \d+ exit status|argument unused during compilation"
+    r"this is the location of the previous|ld returned \d+ exit status|argument unused during compilation|"
+    r"candidate expects|candidate: '?(?:constexpr )?(\w+)::\1\((?:const )?\1&&?\)|template argument deduction"
 )
 _LIBRARY = r"[\\/](?:include[\\/])?c\+\+[\\/]"
-_CANDIDATE = r"candidate expects|candidate: '?(?:constexpr )?(\w+)::\1\((?:const )?\1&&?\)|template argument deduction"
 _INSTANCE_NAME = r"\b__ufm_(?:[biufc]\d{1,2}|c?longdouble|[a-zA-Z])_(?=\w)"
 _UNIVERSAL = r"\\U([0-9a-fA-F]{8})|\\u([0-9a-fA-F]{4})"
 
@@ -102,22 +102,7 @@ def read_compiler(output: str, *, name: str, cell: str, places: Sequence[int] | 
             else:
                 entries.append(_Entry(diagnostic, included=included, instance=instance))
                 included, instance = [], ""
-    if places is not None:
-        entries = _briefly(entries, name)
     return _flatten(entries, name, lines)
-
-
-def _briefly(entries: Sequence[_Entry], name: str) -> list[_Entry]:
-    """Without what C++ adds to an error: the error again inside of its own headers, and candidates nobody wrote."""
-    own = any(e.head.severity == "error" and e.head.file == name for e in entries)
-    remaining = [e for e in entries if not (own and re.search(_LIBRARY, e.head.file))]
-    for entry in remaining:
-        entry.notes = [
-            n
-            for n in entry.notes
-            if not re.search(_CANDIDATE, n.message) and (n.message != "declared here" or n.file == name)
-        ]
-    return remaining
 
 
 def _included(match: re.Match[str], name: str, places: Sequence[int] | None) -> tuple[str, int]:
@@ -144,13 +129,20 @@ def _translated(diagnostic: Diagnostic, text: str, name: str, cell: str, places:
     return diagnostic
 
 
+def _advice(message: str, *, line: str = "") -> str:
+    notes: list[str] = []
+    with Comfort("advice", notes):
+        return advise(message, line=line)
+    return notes[0]
+
+
 def _diagnostic(text: str, name: str, lines: Sequence[str]) -> Diagnostic | None:
     match = re.match(_MESSAGE, text)
     if not match:
         match = re.match(_DRIVER, text)
         if not match or re.search(_SYSTEM_LIBRARY, text):
             return None
-        return Diagnostic("error", match["message"], hint=advise(match["message"]))
+        return Diagnostic("error", match["message"], hint=_advice(match["message"]))
     severity: Literal["error", "warning", "note"] = "error"
     if match["severity"].lower() in ("warning", "note"):
         severity = "note" if match["severity"] == "note" else "warning"
@@ -164,7 +156,7 @@ def _diagnostic(text: str, name: str, lines: Sequence[str]) -> Diagnostic | None
     message = match["message"]
     if shown.endswith("\\") and line == len(lines):  # a line that goes on where the cell ends
         message = re.sub(r" before '\w+'", " before the end of the cell", message)
-    hint = advise(message, line=shown) if severity != "note" else ""
+    hint = _advice(message, line=shown) if severity != "note" else ""
     if match["severity"] == "internal compiler error":
         message, hint = f"the compiler itself failed: {message}", "Try another compiler with the CC variable."
     return Diagnostic(severity, message, file, line, column, option, shown, hint)
@@ -209,32 +201,12 @@ def _attach(entry: _Entry, note: Diagnostic, name: str) -> None:
             if macro and head.message.startswith("expected "):
                 hint = f"{match['macro']} is a macro in this cell, so nothing else can have that name: rename one."
                 entry.head = replace(head, hint=hint)
-    elif note.file != GENERATED:
+    elif note.file != GENERATED and (note.file == name or note.message != "declared here"):
         entry.notes.append(note)
 
 
-#: What a parser says of the rest of a line whose first word it did not know, or of the rest of a text.
+#: What a parser says of the rest of a line whose first word it did not know.
 _ECHO = r"expected |conflicting types|redeclared"
-_AT_THE_END = r"expected .* at end of input"
-
-
-def _without_echoes(entries: Sequence[_Entry]) -> list[_Entry]:
-    """Without the errors that only follow from one before: a misspelled word, an open quote."""
-    remaining: list[_Entry] = []
-    garbled: set[tuple[str, int]] = set()
-    open_quote = False
-    for entry in entries:
-        head = entry.head
-        error = head.severity == "error"
-        if error and (head.file, head.line) in garbled and re.match(_ECHO, head.message):
-            continue
-        if error and open_quote and re.match(_AT_THE_END, head.message):
-            continue
-        if error and head.hint.startswith("Did you mean"):
-            garbled.add((head.file, head.line))
-        open_quote |= error and head.message.startswith("missing terminating")
-        remaining.append(entry)
-    return remaining
 
 
 def _flatten(entries: Iterable[_Entry], name: str, lines: Sequence[str]) -> tuple[Diagnostic, ...]:
@@ -242,18 +214,23 @@ def _flatten(entries: Iterable[_Entry], name: str, lines: Sequence[str]) -> tupl
     ordered = sorted(entries, key=lambda e: e.head.severity != "error")
     # Where the cell itself is wrong, what follows from it in the loops is no news.
     own = any(e.head.severity == "error" and e.head.file != GENERATED for e in ordered)
-    ordered = _without_echoes(ordered)
+    in_cell = any(e.head.severity == "error" and e.head.file == name for e in ordered)
+    open_quote = any(e.head.message.startswith("missing terminating") for e in ordered)
+    misspelled_at = {(e.head.file, e.head.line) for e in ordered if e.head.hint.startswith("Did you mean")}
     errors_at = {(e.head.file, e.head.line, e.head.column) for e in ordered if e.head.severity == "error"}
     for entry in ordered:
         head = entry.head
         place = (head.file, head.line, head.column)
         if head.severity == "warning" and (head.file in ("", GENERATED) or place in errors_at):
             continue
-        if own and head.severity == "error" and head.file == GENERATED:
+        echo = (head.file, head.line) in misspelled_at and re.match(_ECHO, head.message)
+        echo = echo or (open_quote and re.match("expected .* at end of input", head.message))
+        inside = (own and head.file == GENERATED) or (in_cell and re.search(_LIBRARY, head.file))
+        if head.severity == "error" and (echo or inside):
             continue
         notes = list(entry.notes)
         if head.file == GENERATED:
-            head = replace(head, line=0, column=0, hint=_OURS)
+            head = replace(head, line=0, column=0, hint=OURS)
         elif head.file != name:
             for file, line in entry.included:
                 if file == name and 0 < line <= len(lines):
@@ -266,10 +243,17 @@ def _flatten(entries: Iterable[_Entry], name: str, lines: Sequence[str]) -> tupl
     return tuple(d for group in remaining.values() for d in group)
 
 
-_OURS = (
-    "This is in the loop that is written around the cell: a type or a macro of the cell does not fit there. "
+#: What to do about an error in generated text.
+OURS = (
+    "This is in the text that is written around the cell: a type or a macro of the cell does not fit there. "
     "If the cell looks right to you, please report it."
 )
+
+
+def counted(diagnostics: Iterable[Diagnostic]) -> str:
+    """How many errors there are: ``"1 error"``, ``"3 errors"``."""
+    errors = sum(d.severity == "error" for d in diagnostics)
+    return "1 error" if errors == 1 else f"{errors} errors"
 
 
 def shorten(diagnostics: Sequence[Diagnostic], *, limit: int = 10) -> tuple[Diagnostic, ...]:
@@ -336,7 +320,7 @@ def _demangled(symbol: str) -> str:
 def _missing(symbol: str, name: str, cell: str) -> Diagnostic:
     base = symbol.partition("(")[0]
     if libraries := libraries_of(base):
-        hint = "Link with " + " ".join(f"-l {library}" for library in libraries)
+        hint = f"Link with {libraries}"
     else:
         hint = f"Link with the library that defines it (-l NAME), or compile its source along (-S {base}.c)."
     return _placed(symbol, f"{symbol!r} is used but defined nowhere", hint, name, cell)

@@ -209,7 +209,8 @@ def base_flags(toolchain: Toolchain, *, environ: Mapping[str, str] | None = None
     flags += ["-Wall", "-Werror=return-type" if cplus else "-Werror=implicit-function-declaration"]
     if toolchain.kind == "zig":
         # zig compiles for the CPU it runs on, and traps undefined behaviour, unless told otherwise.
-        flags += ["-mcpu=baseline", "-fno-sanitize=undefined"]
+        # Its optimized builds have no assert().
+        flags += ["-mcpu=baseline", "-fno-sanitize=undefined", "-UNDEBUG"]
     if toolchain.kind != "gcc":
         flags += ["-Wno-unused-command-line-argument"]
     own = [w for v in ("CPPFLAGS", "CXXFLAGS" if cplus else "CFLAGS") for w in _words(environ, v)]
@@ -226,6 +227,8 @@ def base_link(toolchain: Toolchain, *, environ: Mapping[str, str] | None = None)
     # Opening is a twentieth faster without it.  It keeps a program's input from writing to the program's tables; here
     # only the cell could, and that is a program itself.
     defs += ("-Wl,-z,norelro",) if defs and toolchain.kind in ("gcc", "clang") else ()
+    # Names of the driver's own functions are a tenth of a small object; what it is is known by its digest.
+    defs += ("-Wl,-x", "-Wl,--build-id=none") if defs and toolchain.kind in ("gcc", "clang") else ()
     # The debugging information of zig's runtime would be nine tenths of the object.
     small = ("-Wl,-s",) if toolchain.kind == "zig" and defs else ()
     libm = ("-lm",) if sys.platform != "win32" else ()

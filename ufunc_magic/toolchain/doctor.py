@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import importlib.metadata
+import itertools
 import os
 import platform
 import sys
@@ -14,26 +15,19 @@ from typing import Any
 from .. import store
 from ..model import CacheError, ToolchainError
 from ..runtime import cpu_features
-from .description import Description, describe
-from .discovery import Toolchain, find, find_all
+from .description import describe
+from .discovery import find, find_all
 
-_PACKAGES = (
-    ("numpy", ""),
-    ("ipython", ""),
-    ("cffi", ""),
-    ("tree-sitter", ""),
-    ("tree-sitter-c", ""),
-    ("tree-sitter-cuda", ""),
-    ("platformdirs", ""),
-    ("wurlitzer", "shows what C prints to the notebook's cell"),
-    ("ziglang", "a C compiler where the system has none"),
-    ("cython", "for %%cython_ufunc"),
-    ("numba", "a rival in timings, and um.from_numba"),
-    ("cupy", "arrays on an NVIDIA GPU"),
-    ("dask", ""),
-    ("pandas", ""),
-    ("xarray", ""),
-)
+#: Package -> what for, where it is worth installing.
+_PACKAGES = {
+    **dict.fromkeys(
+        "numpy ipython cffi tree-sitter tree-sitter-c tree-sitter-cuda platformdirs dask xarray".split(), ""
+    ),
+    "ziglang": "a C compiler where the system has none",
+    "cython": "for %%cython_ufunc",
+    "numba": "a rival in timings, and um.from_numba",
+    "cupy": "arrays on an NVIDIA GPU",
+}
 
 
 @dataclass(frozen=True)
@@ -61,12 +55,11 @@ class Diagnosis:
     def __str__(self) -> str:
         wide = max((len(f.name) for f in self.findings), default=0)
         lines: list[str] = []
-        for group, findings in self._groups():
+        for group, findings in itertools.groupby(self.findings, key=lambda f: f.group):
             lines.append(group)
             for f in findings:
-                lines.append(f"  {_mark(f)} {f.name:{wide}}  {f.value}".rstrip())
-                if f.remedy:
-                    lines.append(f"    {'':{wide}}  -> {f.remedy}")
+                lines.append(f"  {_MARKS[f.ok]} {f.name:{wide}}  {f.value}".rstrip())
+                lines += [f"    {'':{wide}}  -> {f.remedy}"] if f.remedy else []
         return "\n".join(lines)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
@@ -75,21 +68,16 @@ class Diagnosis:
     def _repr_html_(self) -> str:
         cell = "text-align:left;padding:.15em .8em .15em 0;vertical-align:top"
         rows: list[str] = []
-        for group, findings in self._groups():
+        for group, findings in itertools.groupby(self.findings, key=lambda f: f.group):
             rows.append(f'<tr><th colspan="3" style="{cell};padding-top:.6em">{html.escape(group)}</th></tr>')
             for f in findings:
                 remedy = f"<br><code>{html.escape(f.remedy)}</code>" if f.remedy else ""
-                parts = (_mark(f), html.escape(f.name), html.escape(f.value) + remedy)
+                parts = (_MARKS[f.ok], html.escape(f.name), html.escape(f.value) + remedy)
                 rows.append("<tr>" + "".join(f'<td style="{cell}">{part}</td>' for part in parts) + "</tr>")
         return f'<table style="border-collapse:collapse">{"".join(rows)}</table>'
 
-    def _groups(self) -> Iterator[tuple[str, list[Finding]]]:
-        for group in dict.fromkeys(f.group for f in self.findings):
-            yield group, [f for f in self.findings if f.group == group]
 
-
-def _mark(finding: Finding) -> str:
-    return {None: " ", True: "+", False: "!"}[finding.ok]
+_MARKS = {None: " ", True: "+", False: "!"}
 
 
 def diagnose() -> Diagnosis:
@@ -119,58 +107,34 @@ def _compilers(*, cplus: bool) -> Iterator[Finding]:
             continue
         yield Finding(group, name, f"{described.version} for {described.machine}: {compiler}", True if used else None)
         if used and not cplus:
-            yield from _abilities(group, compiler, described)
-
-
-def _abilities(group: str, compiler: Toolchain, described: Description) -> Iterator[Finding]:
-    if described.openmp:
-        yield Finding(group, "OpenMP", "yes: --parallel runs on several threads", True)
-    else:
-        remedy = {
-            "clang": "brew install libomp" if sys.platform == "darwin" else "apt install libomp-dev",
-            "gcc": "apt install libgomp1",
-            "zig": "apt install gcc",
-        }[compiler.kind]
-        yield Finding(group, "OpenMP", "no: --parallel has no effect with this compiler", None, remedy)
-    if described.libmvec:
-        names = sum(not n.endswith("f") or n == "erf" for n in described.libmvec)
-        text = f"{len(described.libmvec)} vector functions ({names} double, {len(described.libmvec) - names} float)"
-        yield Finding(group, "libmvec", f"{text}, glibc {described.glibc}", True)
-    else:
-        yield Finding(group, "libmvec", "none: exp, log, sin and their kind run one element at a time")
+            openmp, functions = described.openmp, described.libmvec
+            pragmas = "yes" if openmp else "no: the pragmas of a cell have no effect (--parallel needs none)"
+            simd = f"{len(functions)} vector functions, glibc {described.glibc}"
+            yield Finding(group, "OpenMP", pragmas, openmp or None)
+            yield Finding(group, "libmvec", simd if functions else "none: exp, log, sin run one element at a time")
 
 
 def _machine() -> Iterator[Finding]:
     group = "Machine"
     yield Finding(group, "system", f"{platform.system()} {platform.release()} on {platform.machine()}")
-    libc = " ".join(platform.libc_ver()).strip()
-    if libc:
-        yield Finding(group, "C library", libc)
-    yield Finding(group, "processors", str(_processors()))
+    yield Finding(group, "C library", " ".join(platform.libc_ver()).strip() or "unknown")
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    yield Finding(group, "processors", str(processors))
     yield Finding(group, "SIMD", simd_level())
     yield Finding(group, "Python", f"{platform.python_implementation()} {platform.python_version()}: {sys.executable}")
 
 
-def _processors() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def simd_level() -> str:
     """What the processor can do, as NumPy sees it: ``"x86-64-v4 (AVX-512)"``, ``"aarch64 (NEON)"``."""
-    features = cpu_features()
-
-    def has(*names: str) -> bool:
-        return all(name.lower() in features for name in names)
-
+    features = frozenset(cpu_features())
     if platform.machine().lower() not in ("x86_64", "amd64"):
-        units = [name for name in ("SVE", "NEON", "ASIMD", "VSX4", "VSX", "VXE2", "VX", "RVV", "LSX") if has(name)]
-        return f"{platform.machine()} ({', '.join(units) or 'no vector unit known to NumPy'})"
+        units = [name for name in ("sve", "neon", "asimd", "vsx", "vx", "rvv", "lsx") if name in features]
+        return f"{platform.machine()} ({', '.join(units).upper() or 'no vector unit known to NumPy'})"
     # NumPy 2.4 names the levels themselves; earlier ones name their parts.
-    if has("X86_V4") or has("AVX512_SKX"):
-        return "x86-64-v4 (AVX-512)"
-    if has("X86_V3") or has("AVX2", "FMA3"):
-        return "x86-64-v3 (AVX2)"
-    return "x86-64-v2 (SSE4.2)" if has("X86_V2") or has("SSE42") else "x86-64 (SSE2)"
+    for level, parts in {"v4 (AVX-512)": "avx512_skx", "v3 (AVX2)": "avx2 fma3", "v2 (SSE4.2)": "sse42"}.items():
+        if f"x86_{level[:2]}" in features or features >= set(parts.split()):
+            return f"x86-64-{level}"
+    return "x86-64 (SSE2)"
 
 
 def _cache() -> Iterator[Finding]:
@@ -181,17 +145,15 @@ def _cache() -> Iterator[Finding]:
         yield Finding(group, "limit", error.message, False, error.remedy)
         return
     fault = cache.distrust()
+    folder = f"{cache.path} {fault}, so it is not used" if fault else str(cache.path)
     remedy = "export UFUNC_MAGIC_CACHE=~/ufunc_magic_cache" if fault else ""
-    yield Finding(
-        group, "folder", f"{cache.path}{' ' + fault + ', so it is not used' if fault else ''}", not fault, remedy
-    )
-    objects = len(cache.entries())
+    yield Finding(group, "folder", folder, not fault, remedy)
     used, limit = cache.size() / 1e6, cache.limit / 1e6
-    yield Finding(group, "objects", f"{objects}, {used:.1f} MB of at most {limit:.0f} MB")
+    yield Finding(group, "objects", f"{len(cache.entries())}, {used:.1f} MB of at most {limit:.0f} MB")
 
 
 def _packages() -> Iterable[Finding]:
-    for name, use in _PACKAGES:
+    for name, use in _PACKAGES.items():
         try:
             version = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:

@@ -73,30 +73,12 @@ def _places(text: str, module: str, name: str, cell: str) -> list[int]:
         if numbers[number] == 0 and line.startswith("#") and (include := re.match(_INCLUDE, line)):
             numbers[number] = headers.get(include["own"] or include["system"], 0)
     for block in re.finditer(_VERBATIM, cell, re.S | re.M):
-        _lay(block[2].split("\n"), _line_at(cell, block.start(2)), lines, numbers)
+        inner = block[2].strip("\n")
+        if inner and (at := text.find(inner)) >= 0:
+            start, first = text.count("\n", 0, at), _line_at(cell, cell.index(inner, block.start(2)))
+            count = inner.count("\n") + 1
+            numbers[start : start + count] = range(-first, -first - count, -1)
     return numbers
-
-
-def with_lines(text: str, numbers: Sequence[int], *, name: str) -> str:
-    """``text`` with ``#line`` directives of the cell ``name``, for debug information.
-
-    Parameters
-    ----------
-    text : str
-        C of Cython's.
-    numbers : sequence of int
-        `places` of it.
-    name : str
-    """
-    output, inside, marked = [], False, False
-    for line, at in zip(text.split("\n"), numbers, strict=True):
-        # Behind a backslash a directive would be part of the line.
-        if not inside and not line.lstrip().startswith("#") and (at or marked):
-            output.append(f'#line {at} "{name}"' if at else '#line 1 "<translated>"')
-            marked = bool(at)
-        output.append(line)
-        inside = line.endswith("\\")
-    return "\n".join(output)
 
 
 def _line_at(text: str, offset: int) -> int:
@@ -127,24 +109,6 @@ def _cimported(cell: str) -> dict[str, int]:
     if numpy:
         headers["numpy/arrayobject.h"] = headers["numpy/ndarrayobject.h"] = _line_at(cell, numpy.start())
     return headers
-
-
-def _lay(block: Sequence[str], first: int, lines: Sequence[str], numbers: list[int]) -> None:
-    """Mark where the ``block`` that starts in line ``first`` of the cell stands in ``lines``."""
-    inner = [(n, line.rstrip()) for n, line in enumerate(block) if line.strip()]
-    if not inner:
-        return
-    offset, top = inner[0]
-    for start, line in enumerate(lines):
-        here = start - offset
-        if (
-            line.rstrip() == top
-            and here >= 0
-            and all(here + n < len(lines) and lines[here + n].rstrip() == text for n, text in inner)
-        ):
-            for n in range(offset, inner[-1][0] + 1):
-                numbers[here + n] = -(first + n)
-            return
 
 
 # ------------------------------------------------------------------------------------------ messages

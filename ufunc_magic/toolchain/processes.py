@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .. import store
 from ..model import ToolchainError
 
 #: Seconds after which a compiler is taken to hang: far above any cell, templates and zig's first run included.
@@ -36,8 +37,6 @@ def finished(
     command: Sequence[str],
     text: str,
     folder: pathlib.Path | None = None,
-    storage: pathlib.Path | None = None,
-    timeout: float = PATIENCE,
 ) -> Done:
     """Run a compiler to its end, or end it with all it has started.
 
@@ -48,10 +47,6 @@ def finished(
         Its standard input.
     folder : pathlib.Path
         Where it works and leaves its temporary files; an interrupt ends all that works there.
-    storage : pathlib.Path
-        Where zig may keep its runtime.
-    timeout : float
-        Seconds.
 
     Raises
     ------
@@ -67,7 +62,7 @@ def finished(
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
-                    env=_environment(folder, storage),
+                    env=_environment(command, folder),
                     # A session of its own: an interrupted notebook must not kill half of the compiler, and
                     # all of it can be ended at once.
                     start_new_session=True,
@@ -78,10 +73,10 @@ def finished(
                     remedy="Set CC to a compiler that can, or unset it.",
                 ) from None
             _running[process] = folder
-        output, messages = process.communicate(text.encode(errors="replace"), timeout=timeout)
+        output, messages = process.communicate(text.encode(errors="replace"), timeout=PATIENCE)
     except subprocess.TimeoutExpired:
         raise ToolchainError(
-            f"{command[0]!r} did not end within {timeout:g} seconds.",
+            f"{command[0]!r} did not end within {PATIENCE:g} seconds.",
             remedy="Simplify the cell, or try another compiler.",
         ) from None
     except KeyboardInterrupt:
@@ -97,30 +92,15 @@ def finished(
     return Done(tuple(command), process.returncode, output.decode(errors="replace"), messages.decode(errors="replace"))
 
 
-def run(command: Sequence[str], *, timeout: float = PATIENCE) -> str:
-    """Run a tool that belongs to a compiler to its end, and return what it wrote on standard error.
-
-    Raises
-    ------
-    ToolchainError
-        If it cannot be started or fails.
-    """
-    done = finished(command, "", timeout=timeout)
-    if done.status:
-        last = done.messages.strip().rpartition("\n")[2]
-        raise ToolchainError(f"{command[0]!r} failed: {last or f'exit status {done.status}'}.")
-    return done.messages
-
-
 def printed(command: Sequence[str]) -> str:
     """What a compiler prints on standard output when asked about itself; ``""`` where it fails."""
     done = finished(command, "")
     return "" if done.status else done.output
 
 
-def run_python(program: str, *, timeout: float = PATIENCE) -> tuple[int, str]:
+def run_python(program: str) -> tuple[int, str]:
     """Run a program in another process of this Python: its exit status and what it wrote on standard error."""
-    done = finished([sys.executable, "-c", program], "", timeout=timeout)
+    done = finished([sys.executable, "-c", program], "")
     return done.status, done.messages
 
 
@@ -182,11 +162,12 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             pipe.close()
 
 
-def _environment(folder: pathlib.Path | None, storage: pathlib.Path | None) -> dict[str, str]:
+def _environment(command: Sequence[str], folder: pathlib.Path | None) -> dict[str, str]:
     environment = {**os.environ, "LC_ALL": "C"}
     if folder:
         # What a killed compiler leaves behind goes away with the folder.
         environment["TMPDIR"] = environment["ZIG_LOCAL_CACHE_DIR"] = str(folder)
-    if storage:
-        environment["ZIG_GLOBAL_CACHE_DIR"] = str(storage)
+    if any(os.path.basename(word).startswith("zig") for word in command[:2]):
+        # It builds a runtime once, of 70 MB.
+        environment.setdefault("ZIG_GLOBAL_CACHE_DIR", str(store.default().storage("zig")))
     return environment

@@ -8,11 +8,12 @@ import re
 import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ..model import CompileError, Diagnostic, LinkError
-from .diagnostics import read_compiler, read_linker, shorten
+from .diagnostics import counted, read_compiler, read_linker, shorten
 from .discovery import FAST_MATH, Toolchain, language_flags
-from .processes import PATIENCE, Done, finished
+from .processes import Done, finished
 
 
 def preprocess(
@@ -22,7 +23,6 @@ def preprocess(
     name: str,
     flags: Sequence[str] = (),
     cell: str | None = None,
-    storage: pathlib.Path | None = None,
 ) -> str:
     """The preprocessor's output with its line markers.
 
@@ -39,7 +39,7 @@ def preprocess(
         For a missing header, an ``#error``, an unterminated ``#if``.
     """
     command = [*toolchain.command, "-E", *(f for f in flags if f != "-shared"), *language_flags(toolchain)]
-    done = finished(command, source, storage=storage)
+    done = finished(command, source)
     _check(done, name, source if cell is None else cell)
     # gcc writes names as ``gr\\U000000f6\\U000000dfe``.
     return re.sub(r"\\U([0-9a-fA-F]{8})", _letter, done.output)
@@ -61,8 +61,6 @@ def compile_shared(
     name: str,
     cell: str,
     places: Sequence[int] | None = None,
-    storage: pathlib.Path | None = None,
-    timeout: float = PATIENCE,
 ) -> tuple[Diagnostic, ...]:
     """Compile ``source`` and link it into a shared library.
 
@@ -81,10 +79,6 @@ def compile_shared(
         The cell's name in ``#line`` and its text, for diagnostics.
     places : sequence of int
         Where ``source`` was translated from the cell: `ufunc_magic.toolchain.line_map.places` of it.
-    storage : pathlib.Path
-        Where zig may keep the runtime that it builds once (70 MB); its own default if omitted.
-    timeout : float
-        Seconds.
 
     Returns
     -------
@@ -99,39 +93,53 @@ def compile_shared(
         If the compiler cannot be started or does not end.
     """
     folder = output.parent
-    quiet = [*flags, *_limits(toolchain)]
     extras = [os.path.abspath(os.path.expanduser(os.fspath(path))) for path in extra_sources]
-    ready = [path for path in extras if path.endswith((".o", ".obj", ".a"))]
     foreign = [path for path in extras if _is_foreign(path, toolchain)]
-    messages = ""
-    # gcc makes "-ffast-math" of a link flush denormals to zero in the whole process that opens the
-    # library: there, and for sources in another language, compiling and linking are steps of their own.
-    if foreign or FAST_MATH.intersection(flags):
-        steps = [(["-c", *language_flags(toolchain)], quiet, source)]
-        plain = [f for f in quiet if not f.startswith("-std=") and f != "-Werror=implicit-function-declaration"]
-        sources = [path for path in extras if path not in ready]
-        steps += [(["-c", path], plain if path in foreign else quiet, "") for path in sources]
-        objects = [str(folder / f"unit{n}.o") for n in range(len(steps))]
-        for (inputs, options, text), object_file in zip(steps, objects, strict=True):
-            compiling = [f for f in options if f != "-shared"]
-            driver = _driver(toolchain, cplus=toolchain.cplus is not (inputs[-1] in foreign))
-            done = finished([*driver, *compiling, *inputs, "-o", object_file], text, folder, storage, timeout)
-            _check(done, name, cell, places)
-            messages += done.messages
-        quiet = [f for f in quiet if f not in FAST_MATH]
-        standard = "-lc++" if sys.platform == "darwin" else "-lstdc++"
-        runtime = [standard] if foreign and toolchain.kind != "zig" else []
-        driver = _driver(toolchain, cplus=toolchain.cplus or bool(foreign))
-        command = [*driver, *quiet, *objects, *ready, "-o", str(output), *link, *runtime]
-        done = finished(command, "", folder, storage, timeout)
-    else:
+    if not foreign and not FAST_MATH.intersection(flags):
         # "-x none": without it, objects and libraries among the later arguments would be read as C.
         inputs = [*language_flags(toolchain), "-x", "none", *extras]
-        done = finished(
-            [*toolchain.command, *quiet, *inputs, "-o", str(output), *link], source, folder, storage, timeout
-        )
-    _check(done, name, cell, places)
-    return shorten(read_compiler(messages + done.messages, name=name, cell=cell, places=places))
+        command = [*toolchain.command, *flags, *_limits(toolchain), *inputs, "-o", str(output), *link]
+        done = finished(command, source, folder)
+        _check(done, name, cell, places)
+        return shorten(read_compiler(done.messages, name=name, cell=cell, places=places))
+    # gcc makes "-ffast-math" of a link flush denormals to zero in the whole process that opens the
+    # library: there, and for sources in another language, compiling and linking are steps of their own.
+    ready = [path for path in extras if path.endswith((".o", ".obj", ".a"))]
+    objects = [folder / "unit.o"]
+    warnings = compile_object(toolchain, source, output=objects[0], flags=flags, name=name, cell=cell, places=places)
+    plain = [f for f in flags if not f.startswith("-std=") and f != "-Werror=implicit-function-declaration"]
+    for path in (path for path in extras if path not in ready):
+        objects.append(folder / f"unit{len(objects)}.o")
+        driver = _driver(toolchain, cplus=toolchain.cplus is not (path in foreign))
+        options = [f for f in (plain if path in foreign else flags) if f != "-shared"]
+        command = [*driver, *options, *_limits(toolchain), "-c", path, "-o", str(objects[-1])]
+        done = finished(command, "", folder)
+        _check(done, name, cell)
+        warnings = shorten((*warnings, *read_compiler(done.messages, name=name, cell=cell)))
+    standard = "-lc++" if sys.platform == "darwin" else "-lstdc++"
+    runtime = [standard] if foreign and toolchain.kind != "zig" else []
+    linker = replace(toolchain, command=_driver(toolchain, cplus=toolchain.cplus or bool(foreign)))
+    parts = [*objects, *map(pathlib.Path, ready)]
+    link_shared(linker, parts, output=output, flags=flags, link=[*link, *runtime], name=name, cell=cell)
+    return warnings
+
+
+def defined_functions(
+    toolchain: Toolchain, source: str, *, folder: pathlib.Path, flags: Sequence[str]
+) -> tuple[str, ...]:
+    """Global functions that the compiler makes of ``source``, by their names to the linker; none if it refuses it."""
+    output = folder / "symbols.s"
+    options = [*(f for f in flags if f != "-shared"), "-O0", "-S", *language_flags(toolchain), "-o", str(output)]
+    done = finished([*toolchain.command, *options], source, folder)
+    if done.status or not output.exists():
+        return ()
+    text = output.read_text(encoding="utf-8", errors="replace")
+    # "@function" of ELF, "%function" of ELF on ARM; Mach-O has labels only.
+    functions = set(re.findall(r"^\s*\.type\s+([\w.$]+),\s*[@%]function", text, re.M))
+    if not re.search(r"^\s*\.type\s", text, re.M):
+        functions = set(re.findall(r"^_?([\w.$]+):", text, re.M))
+    symbols = re.findall(r"^\s*\.globa?l\s+_??([\w.$]+)", text, re.M)
+    return tuple(dict.fromkeys(name for name in symbols if name in functions))
 
 
 def compile_object(
@@ -143,12 +151,11 @@ def compile_object(
     name: str,
     cell: str,
     places: Sequence[int] | None = None,
-    storage: pathlib.Path | None = None,
 ) -> tuple[Diagnostic, ...]:
     """Compile ``source`` into an object file, for `link_shared`; parameters and errors as of `compile_shared`."""
     compiling = [f for f in (*flags, *_limits(toolchain)) if f != "-shared"]
     command = [*toolchain.command, *compiling, "-c", *language_flags(toolchain), "-o", str(output)]
-    done = finished(command, source, output.parent, storage)
+    done = finished(command, source, output.parent)
     _check(done, name, cell, places)
     return shorten(read_compiler(done.messages, name=name, cell=cell, places=places))
 
@@ -162,12 +169,11 @@ def link_shared(
     link: Sequence[str] = (),
     name: str,
     cell: str,
-    storage: pathlib.Path | None = None,
 ) -> None:
     """Link object files into a shared library; parameters and errors as of `compile_shared`."""
     linking = [f for f in flags if f not in FAST_MATH]
     command = [*toolchain.command, *linking, *map(str, objects), "-o", str(output), *link]
-    done = finished(command, "", output.parent, storage)
+    done = finished(command, "", output.parent)
     _check(done, name, cell)
 
 
@@ -193,10 +199,9 @@ def _check(done: Done, name: str, cell: str, places: Sequence[int] | None = None
     if not done.status:
         return
     diagnostics = read_compiler(done.messages, name=name, cell=cell, places=places)
-    errors = sum(d.severity == "error" for d in diagnostics)
-    if errors:
-        count = "1 error" if errors == 1 else f"{errors} errors"
-        raise CompileError(f"{name} does not compile: {count}.", diagnostics=shorten(diagnostics), output=done.messages)
+    if any(d.severity == "error" for d in diagnostics):
+        what = f"{name} does not compile: {counted(diagnostics)}."
+        raise CompileError(what, diagnostics=shorten(diagnostics), output=done.messages)
     missing = read_linker(done.messages, name=name, cell=cell)
     if missing:
         raise LinkError(

@@ -1,4 +1,4 @@
-struct pair { double a, b; };
+struct pair { double a, *b; };
 typedef struct pair number;
 // ufunc: (),()->()
 double f(number x, double y) { return x.a + y; }

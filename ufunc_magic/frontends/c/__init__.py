@@ -1,14 +1,17 @@
 """C and C++ cells: text to functions with their types and effects, and the road to object code.
 
-In goes a cell's text, as typed or as the preprocessor leaves it; out comes a `Unit` with every function in it.  Nothing
-is run, and text that is not C is no error: the compiler reports it.
+In goes a cell's text; out comes a `Unit` with every function in it, and the tree that it was read from, which
+`python_form` reads on.  The text is parsed once: as typed, or as the preprocessor leaves it.  Nothing is run, and text
+that is not C is no error: the compiler reports it.
 
 ===============  ======================================================================================
 `c_frontend`     the key of a cell
 `c_unit`         the road of ``compile``, readable from top to bottom
 `parser`         functions of a text: where they stand, their parameters, what their bodies do
+`prototypes`     functions that are only declared, in the cell or in headers that are wrapped: for a library to bind
 `declarations`   specifiers and declarators to names, types and parameters; typedefs seen through
 `side_effects`   what bodies do to their pointers and to the world, calls followed
+`index_bounds`   pointers whose length one of the integers is, by the loops around their indices
 `c_text`         the syntax tree, and below it comments, directives, constant expressions
 `line_markers`   the preprocessor's output: which lines are the user's
 `cffi_types`     type definitions for functions that are called through cffi
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
     from .cffi_types import type_definitions as type_definitions
     from .cuda_names import PACKED as PACKED, TYPES as TYPES, VECTORS as VECTORS, stand_for as stand_for
     from .declarations import ReferenceParameter as ReferenceParameter
-    from .parser import parse as parse, parse_preprocessed as parse_preprocessed, parse_with_tree as parse_with_tree
+    from .parser import parse as parse, parse_cell as parse_cell
 else:
     __getattr__ = lazy_names(
         __name__,
@@ -40,6 +43,6 @@ else:
             "cffi_types": "type_definitions",
             "cuda_names": "PACKED TYPES VECTORS stand_for",
             "declarations": "ReferenceParameter",
-            "parser": "parse parse_preprocessed parse_with_tree",
+            "parser": "parse parse_cell",
         },
     )

@@ -11,6 +11,7 @@ import textwrap
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import tree_sitter_c
 import tree_sitter_cuda
@@ -41,7 +42,9 @@ _DEFINE = re.compile(r"([^\W\d]\w*)(\([^)]*\))?\s*(.*)", re.S)
 _INCLUDE = re.compile(r'<[^>\n]*>|"[^"\n]*"')
 _WORD = re.compile(_STRING.decode() + r"|\.?\d[\w.']*|([^\W\d][\w$]*)", re.S)
 _CALLED = re.compile(_STRING.decode() + r"|(?<!\w)([^\W\d][\w$]*)\s*\(", re.S)
-_PRAGMA = re.compile(rb"^[ \t]*#[ \t]*pragma[^\n]*\n", re.M)
+#: ``(x) -`` behind what ends no operand: a variable or a type in parentheses.
+_NAME = rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*"
+_BARE = re.compile(rb"(?:(?<=[-+*/%&|^=<>!?:;,({}])|\breturn)\s*\(\s*(" + _NAME + rb")\s*\)(?=\s*[-+])")
 _UFUNC = re.compile(r"ufunc:(?!:)\s*(.*)")
 
 _KEYWORDS = """
@@ -73,6 +76,10 @@ class Text:
         Name -> replacement text, parameter list first for a function-like macro.
     includes : tuple of str
         Headers with their delimiters.
+    functions : frozenset of str
+        The macros that take parameters.
+    conditional : bool
+        ``#if`` or ``#undef`` decide what is compiled, or an ``#include`` names no file.
     """
 
     raw: bytes
@@ -80,13 +87,40 @@ class Text:
     comments: tuple[tuple[int, int], ...] = ()
     macros: dict[str, str] = field(default_factory=dict)
     includes: tuple[str, ...] = ()
+    functions: frozenset[str] = frozenset()
+    conditional: bool = False
+
+    def comment_of(self, line: int) -> tuple[str, str]:
+        """`comment_above` of what stands at a 1-based line."""
+        start = self._starts[min(line, len(self._starts)) - 1]
+        return self.comment_above(start + len(self.raw[start:]) - len(self.raw[start:].lstrip(b" \t")))
+
+    def lines(self, first: int, last: int) -> str:
+        """Some lines, 1-based."""
+        starts = (*self._starts, len(self.raw) + 1)
+        return self.raw[starts[first - 1] : starts[last] - 1].decode(errors="replace") if last < len(starts) else ""
+
+    @cached_property
+    def _beside(self) -> re.Pattern[bytes]:
+        """Lines that may stand between a comment and what it is about."""
+        macros = b"|".join(re.escape(name.encode()) for name in self.macros) or rb"(?!)"
+        return re.compile(rb"^[ \t]*(?:#[ \t]*pragma[^\n]*|(?:" + macros + rb")[ \t]*(?:\([^()\n]*\))?[ \t]*)\n", re.M)
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [0, *(match.end() for match in re.finditer(rb"\n", self.raw))]
+
+    @property
+    def own_headers(self) -> bool:
+        """Whether it includes files of the user's."""
+        return any(header.startswith('"') for header in self.includes)
 
     def comment_above(self, start: int) -> tuple[str, str]:
         """The comment that ends just above byte ``start``: its text, and what follows ``ufunc:`` in it."""
         lines: list[str] = []
         for first, last in reversed(self.comments[: bisect_right(self.comments, start, key=lambda span: span[1])]):
-            # A pragma between the comment and its function does not part them.
-            between = _PRAGMA.sub(b"", self.raw[last:start])
+            # A pragma between the comment and its function does not part them, nor does EXPORT on a line of its own.
+            between = self._beside.sub(b"", self.raw[last:start])
             own_line = not self.code[self.code.rfind(b"\n", 0, first) + 1 : first].strip()
             if between.strip() or between.count(b"\n") > 1 or not own_line:
                 break
@@ -104,12 +138,21 @@ class Text:
             lines += _unmarked(self.raw[first:last].decode(errors="replace"))
         return _dedented(lines)
 
-    def offset(self, line: int) -> int:
-        """Byte offset of the first character of a 1-based line that is not blank."""
-        start = 0
-        for _ in range(line - 1):
-            start = self.raw.find(b"\n", start) + 1
-        return start + len(self.raw[start:]) - len(self.raw[start:].lstrip(b" \t"))
+
+def unparenthesized(code: bytes) -> bytes:
+    """``code`` without the parentheses of ``(x) - (y)``, which the grammar takes for a cast where ``x`` is a variable.
+
+    Macros make such text, and what stands behind would be bound too tightly.  A variable is a name that something
+    declares and that declares nothing.
+    """
+    names = {match[1] for match in _BARE.finditer(code)}
+    if not names:
+        return code
+    word = rb"\b(" + rb"|".join(map(re.escape, names)) + rb")\b"
+    types = {m[1] for m in re.finditer(word + rb"(?=\s+[A-Za-z_])", code)}
+    types |= {m[1] for m in re.finditer(rb"\b(?:typedef\b[^;]*|using\s+|struct\s+|class\s+)" + word, code)}
+    variables = {m[1] for m in re.finditer(rb"[\w*&,]\s*" + word + rb"\s*(?=[,;=)\[:])", code)} - types
+    return _BARE.sub(lambda m: m[0].replace(b"(", b" ").replace(b")", b" ") if m[1] in variables else m[0], code)
 
 
 def tree(code: bytes, *, cplus: bool = False) -> Node:
@@ -141,7 +184,15 @@ def read(text: str, *, cplus: bool = False) -> Text:
             includes += conditions.take(token[0])
     rest = raw[done:]
     pieces.append(rest if conditions.active else rest.translate(_BLANK))
-    return Text(raw, b"".join(pieces), tuple(comments), conditions.defined, tuple(includes))
+    return Text(
+        raw,
+        b"".join(pieces),
+        tuple(comments),
+        conditions.defined,
+        tuple(includes),
+        frozenset(conditions.functions),
+        conditions.decide,
+    )
 
 
 class _Conditions:
@@ -150,6 +201,9 @@ class _Conditions:
     def __init__(self, macros: dict[str, str]) -> None:
         self.macros = macros
         self.defined: dict[str, str] = {}
+        self.functions: set[str] = set()
+        #: Whether any of them decide what is compiled.
+        self.decide = False
         self.active = True
         #: Of each open ``#if``: whether the text around it is active, whether a branch was taken.
         self.stack: list[tuple[bool, bool]] = []
@@ -159,6 +213,7 @@ class _Conditions:
         plain = _COMMENTS.sub(lambda m: m[1] or b" ", directive.replace(b"\\\n", b" "))
         match = _DIRECTIVE.match(plain)
         word, rest = (part.decode(errors="replace") for part in match.groups()) if match else ("", "")
+        self.decide = self.decide or word in ("if", "ifdef", "ifndef", "undef")
         if word in ("if", "ifdef", "ifndef"):
             true = self.active and self._true(word, rest)
             self.stack.append((self.active, true))
@@ -171,10 +226,13 @@ class _Conditions:
             self.active = self.stack.pop()[0]
         elif self.active and word == "define" and (define := _DEFINE.match(rest)):
             self.macros[define[1]] = self.defined[define[1]] = (define[2] or "") + define[3]
+            self.functions |= {define[1]} if define[2] else set()
         elif self.active and word == "undef":
             self.macros.pop(rest, None)
         elif self.active and word in ("include", "include_next", "import"):
-            return _INCLUDE.findall(rest)[:1]
+            headers = _INCLUDE.findall(rest)[:1]
+            self.decide = self.decide or not headers
+            return headers
         return []
 
     def _true(self, word: str, rest: str) -> bool:

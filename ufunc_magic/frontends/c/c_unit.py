@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 import shlex
 from collections.abc import Mapping
@@ -11,11 +10,21 @@ from dataclasses import replace
 from pathlib import Path
 
 from ... import codegen, toolchain
-from ...model import CellFunction, CompiledCell, CompileError, ObjectCode, Options, ReportData, Signature
-from ...python_form import CText
+from ...model import (
+    CellFunction,
+    CompiledCell,
+    CompileError,
+    LinkError,
+    ObjectCode,
+    Options,
+    ReportData,
+    Signature,
+)
 from .. import cell_settings, function_entries, native, operands
 from ..frontend import compiler_flags, linker_flags
 from .cffi_types import type_definitions
+from .parser import parse_cell
+from .prototypes import ONLY_DECLARED, declared, linked, nothing_declared, sized
 
 #: Functions above which a cell is checked by itself first.
 _MANY = 300
@@ -31,23 +40,34 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
     SignatureError, CompileError, LinkError, ToolchainError
     """
     tool = toolchain.find(cplus=options.cplus)
-    description = native.described(tool)
+    description = toolchain.describe(tool)
     flags, link = compiler_flags(tool, options), linker_flags(tool, options)
 
     # What is in the cell.
-    def preprocess() -> str:
-        return cell_settings.preprocessed(tool, source, name=name, flags=flags)
+    def preprocess(text: str) -> str:
+        try:
+            more = ("-dD",) if options.wrap else ()  # with the macros that give functions other names
+            return cell_settings.preprocessed(tool, text, name=name, flags=(*flags, *more))
+        except CompileError as fault:  # the compiler itself says more
+            alone = cell_settings.fault_alone(tool, source, flags=flags, options=options, name=name, folder=folder)
+            raise alone or fault from None
 
-    unit, text, tree = cell_settings.read(source, name=name, cplus=options.cplus, preprocess=preprocess)
+    unit, tree = parse_cell(source, name=name, cplus=options.cplus, preprocess=preprocess, wrap=options.wrap)
     options = replace(options, types=options.types or cell_settings.types_in_comments(unit))
 
     # What becomes of its functions.
-    signatures, plain = operands.plan(unit, options=options)
-    if not (signatures or plain) or len(signatures) > _MANY:
+    signatures, plain = operands.plan(unit, options=options, structures=True)
+    library_functions = declared(unit, options=options)
+    nothing = not (signatures or plain or library_functions.signatures)
+    if nothing or len(signatures) > _MANY:
         # The loops of a library take the compiler minutes, and an error in its last line would come after them.
         alone = cell_settings.fault_alone(tool, source, flags=flags, options=options, name=name, folder=folder)
-        if alone or not (signatures or plain):
-            raise alone or cell_settings.nothing_to_bind(unit, name)
+        if alone:
+            raise alone
+        if nothing and library_functions.reasons:
+            raise nothing_declared(library_functions.reasons, name)
+        if nothing:
+            raise cell_settings.nothing_to_bind(unit, tool, source, name=name, flags=flags, folder=folder)
     if options.types and codegen.in_terms_of_t(unit):
         plain = ()  # their C names exist once per type
 
@@ -61,53 +81,93 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
         description=description,
         tool=tool,
     )
+    library_functions = sized(library_functions, plan.simd)
+    if options.wrap:  # first, since hundreds of loops are not to be compiled twice
+        try:
+            toolchain.compile_shared(
+                tool,
+                f"{source}\n{library_functions.references}",
+                output=folder / "references.so",
+                flags=(*flags, "-O0", "-w"),
+                link=link,
+                extra_sources=options.src,
+                name=name,
+                cell=source,
+            )
+        except LinkError as fault:
+            library_functions = linked(library_functions, fault)
     # Our own threads need no OpenMP; a cell may have pragmas of its own.
     openmp = ("-fopenmp",) if options.parallel and description.openmp and re.search(r"\bomp\b|_OPENMP", source) else ()
     flags, link = (*flags, *plan.flags, *openmp), (*link, *plan.link)
-    translation = codegen.translate(
-        source,
-        unit=unit,
-        signatures=signatures,
-        plain=["::".join([*p.function.scope, p.function.name]) for p in plain],
-        options=options,
-        name=name,
-        simd=plan.simd,
-        judge=plan.judge,
-    )
 
     # Its machine code, and its functions as Python.
     def python_forms() -> Mapping[str, tuple[Signature, function_entries.Form]]:
-        readable: str | CText = tree or text
-        if readable is source:
-            with contextlib.suppress(CompileError):  # the compiler says it of the whole unit
-                readable = preprocess()
-        shown = function_entries.representatives(signatures)
-        return function_entries.python_forms(readable, shown, unit, options)
+        return function_entries.python_forms(tree, function_entries.representatives(signatures), unit, options)
 
     checked = "-D__UFM_START" in options.compile_args
-    driver = native.driver(tool, parallel=bool(options.parallel), folder=folder, checked=checked)
+    # Those have no form of numbers, so C calls them as they are.
+    of_structures = [next(f for f in unit.functions if f.name == s.function.name) for s in signatures if s.has_records]
+    driver = native.driver(
+        tool, parallel=bool(options.parallel), folder=folder, checked=checked, structures=bool(of_structures)
+    )
     library = folder / "cell.so"
     with ThreadPoolExecutor(1, thread_name_prefix="ufunc_magic-python-form") as pool:
         # The compiler is a process of its own, so the Python forms cost nothing meanwhile.
         forms = pool.submit(python_forms)
-        with cell_settings.blaming_the_cell(tool, source, flags=flags, options=options, name=name, folder=folder):
-            diagnostics = toolchain.compile_shared(
-                tool,
-                translation.text,
-                output=library,
-                flags=flags,
-                link=link,
-                extra_sources=[driver, *options.src],
+        diagnostics = None
+        while diagnostics is None:
+            translation = codegen.translate(
+                source,
+                unit=unit,
+                signatures=(*signatures, *library_functions.signatures),
+                plain=["::".join([*f.scope, f.name]) for f in (*(p.function for p in plain), *of_structures)],
+                options=options,
                 name=name,
-                cell=source,
-                storage=native.storage(),
+                simd=plan.simd,
+                judge=plan.judge,
+                after=library_functions.text(options),
             )
+            try:
+                with cell_settings.blaming_the_cell(
+                    tool, source, flags=flags, options=options, name=name, folder=folder
+                ):
+                    diagnostics = toolchain.compile_shared(
+                        tool,
+                        translation.text,
+                        output=library,
+                        flags=flags,
+                        link=link,
+                        extra_sources=[driver, *options.src],
+                        name=name,
+                        cell=source,
+                    )
+            except LinkError as fault:  # once more without what no library has
+                library_functions = linked(library_functions, fault)
+                if not (signatures or plain or library_functions.signatures):
+                    raise
     code = library.read_bytes()
 
     # What the object code says of them.
     types = codegen.read_types(code, translation)
-    functions = function_entries.c_ufunc_entries(translation, types, forms.result(), unit)
-    functions += _plain_entries(plain, source, text, name)
+    known = {**forms.result(), **{s.name: (s, ONLY_DECLARED) for s in library_functions.signatures}}
+    functions = function_entries.c_ufunc_entries(
+        translation,
+        types,
+        known,
+        unit,
+        remedy=None if options.wrap else ", or --types",
+        records=codegen.read_records(code, translation),
+    )
+    types_text = type_definitions(tree) if plain or of_structures else ""
+    functions += _plain_entries(plain, types_text)
+    for index, function in enumerate(of_structures, start=len(plain)):
+        place = next(n for n, f in enumerate(functions) if f.records and f.source == function.text)
+        declaration = f"{types_text}\n{function_entries.prototype(function)}"
+        functions[place] = replace(functions[place], index=index, declaration=declaration)
+    notes = (*plan.notes, *library_functions.notes(options))
+    serial = [s.name for s in signatures if s.has_records] if options.parallel else []
+    if serial:
+        notes += (f"--parallel: {', '.join(serial)} runs on one thread, as all functions of structures do.",)
     object_code = ObjectCode(
         code=code,
         target=native.target(code, options),
@@ -119,12 +179,11 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
         threads=bool(options.parallel),
     )
     command = shlex.join([*tool.command, *flags, "-", *options.src, *link])
-    return CompiledCell(object_code, ReportData(tuple(functions), tuple(diagnostics), plan.notes, command))
+    return CompiledCell(object_code, ReportData(tuple(functions), tuple(diagnostics), notes, command))
 
 
-def _plain_entries(plain: tuple[operands.Plain, ...], source: str, text: str, name: str) -> list[CellFunction]:
+def _plain_entries(plain: tuple[operands.Plain, ...], types: str) -> list[CellFunction]:
     """Functions that are called through cffi, with the types that it needs to know."""
-    types = type_definitions(source, text, name=name) if plain else ""
     return [
         function_entries.native_entry(
             p.function,

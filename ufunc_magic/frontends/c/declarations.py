@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 from tree_sitter import Node
 
-from ...model import Parameter
+from ...model import Member, Parameter
 from .c_text import KEYWORDS, constant
 
 #: Types that cells use without saying where from, and those of no interest to anybody.
@@ -198,6 +198,10 @@ class DeclaredTypes:
     typedefs: dict[str, Declaration] = field(default_factory=dict)
     #: Macros, enumerators and const integers, by what they stand for.
     constants: dict[str, str] = field(default_factory=dict)
+    #: Structures of numbers: the members.
+    structs: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    #: Structures: the members, or why NumPy has no such thing.
+    records: dict[str, tuple[Member, ...] | str] = field(default_factory=dict)
     _classes: set[str] = field(default_factory=set)
 
     def known(self, name: str) -> bool:
@@ -218,6 +222,7 @@ class DeclaredTypes:
         for declared in everything:
             if declared.base in ("struct", "union", "enum"):  # no tag: the name itself will do
                 declared = replace(declared, base=f"{declared.base} {declared.name}")
+                self._members(specifier, declared.name)
             self.typedefs[declared.name] = declared
         tags = self.tag(specifier) if specifier else []
         return [*tags, *(declared.name for declared in everything)]
@@ -228,6 +233,7 @@ class DeclaredTypes:
         if body is None or node.type not in TAGGED:
             return []
         names = [text_of(name)] if name else []
+        self._members(node, *names)
         if self.cplus and name:
             word = "enum" if node.type == "enum_specifier" else "struct"
             self.typedefs.setdefault(names[0], Declaration(names[0], f"{word} {names[0]}"))
@@ -242,6 +248,54 @@ class DeclaredTypes:
                 self.constants[names[-1]] = text_of(value) if value else f"{previous} + 1"
                 previous = names[-1]
         return names
+
+    def _members(self, node: Node | None, *names: str) -> None:
+        """Remember a structure, if all its members are plain."""
+        body = node.child_by_field_name("body") if node and node.type == "struct_specifier" else None
+        if node and body:
+            record = self._record(node, body)
+            self.records.update(dict.fromkeys(names, record))
+        members = (
+            [d for one in body.named_children if one.type != "comment" for d, _ in declared_by(one)] if body else []
+        )
+        if members and all(m.name and not m.marks for m in members):
+            self.structs.update(dict.fromkeys(names, tuple((m.name, m.base) for m in members)))
+
+    def _record(self, node: Node, body: Node) -> tuple[Member, ...] | str:
+        """The members of a structure, with the names of structures in it, or why NumPy has no such thing."""
+        if _first(node, "base_class_clause"):
+            return "is derived from another"
+        members: list[Member] = []
+        for one in body.named_children:
+            if one.type == "comment":
+                continue
+            if one.type != "field_declaration" or "vector_size" in text_of(one):
+                return "has more than plain members"
+            if _first(one, "bitfield_clause"):
+                return "has bit fields"
+            if any(c.type in ("type_qualifier", "storage_class_specifier") for c in one.children):
+                return "has members that are const, volatile or static"
+            specifier = one.child_by_field_name("type")
+            inner = specifier.child_by_field_name("body") if specifier and specifier.type in TAGGED else None
+            record: tuple[Member, ...] | str = ()
+            if specifier and inner and specifier.type != "enum_specifier":
+                union = specifier.type != "struct_specifier"
+                record = "has a union or a class in it" if union else self._record(specifier, inner)
+            if isinstance(record, str):
+                return record
+            for declared, _ in declared_by(one):
+                if not declared.name:  # members of a nameless structure are the outer one's
+                    members += record
+                    continue
+                plain = self._without_typedefs(declared)
+                sizes = [self._size(mark.text) if mark.kind == "[" else None for mark in plain.marks]
+                if any(mark.kind != "[" for mark in plain.marks):
+                    return "has pointers in it"
+                if not all(isinstance(size, int) for size in sizes):
+                    return "has an array of no fixed size"
+                shape = tuple(size for size in sizes if isinstance(size, int))
+                members.append(Member(declared.name, plain.base, shape, record))
+        return tuple(members) or "has no members"
 
     def parameters(self, mark: Mark, *, node: Node, template: Collection[str]) -> tuple[tuple[Parameter, ...], bool]:
         """Parameters of a definition, and whether more may follow (``...``).

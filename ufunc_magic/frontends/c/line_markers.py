@@ -14,22 +14,23 @@ _NAMES = re.compile(r"([^\W\d]\w*)\s*(?:\)\s*(?=\()|(?:\[[^\]]*\]\s*)*(?:__attri
 _USING = re.compile(r"using\s+(\w+)")
 
 
-class OwnLine(NamedTuple):
-    """A line of the user's: its text and where it was written (``file`` is ``""`` for the cell)."""
+class MarkedLine(NamedTuple):
+    """A line of text, where it was written (``file`` is ``""`` for the cell), and whether that is the user's."""
 
     text: str
     file: str
     number: int
+    own: bool
 
 
-def own_lines(text: str, *, cell_name: str) -> tuple[list[OwnLine], str]:
-    """Lines of the cell and of local headers, and the text of system headers.
+def all_lines(text: str, *, cell_name: str) -> list[MarkedLine]:
+    """Every line but the markers.
 
     The markers are those of https://gcc.gnu.org/onlinedocs/cpp/Preprocessor-Output.html: flag 3 is a
     system header.  gcc also gives it to a line of the cell on which it expands a system macro, so a file once
     known as the user's stays so.
     """
-    mine, system = [], []
+    lines = []
     own_files = {cell_name}
     file, number, own = "", 1, False
     for line in text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n"):
@@ -40,12 +41,9 @@ def own_lines(text: str, *, cell_name: str) -> tuple[list[OwnLine], str]:
                 own_files.add(file)
             own = file in own_files
             continue
-        if own:
-            mine.append(OwnLine(line, "" if file == cell_name else file, number))
-        elif line:
-            system.append(line)
+        lines.append(MarkedLine(line, "" if file == cell_name else file, number, own))
         number += 1
-    return mine, "\n".join(system)
+    return lines
 
 
 def typedefs_of(text: str, used: Collection[str]) -> list[str]:

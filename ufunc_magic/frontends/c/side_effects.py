@@ -14,7 +14,6 @@ from typing import Literal, NamedTuple
 from tree_sitter import Node
 
 from . import cuda_names
-from .c_text import called, words
 
 Access = Literal["none", "read", "write", "update"]
 
@@ -138,7 +137,7 @@ def _place(node: Node, watched: Mapping[str, Subject], depth: int = 0, nested: i
             inner = _field(node, "argument")
             depth += 1 if node.children[0].type == "*" else -1
         elif kind == "field_expression":
-            inner = _field(node, "argument")
+            inner, indexed = _field(node, "argument"), False  # what was indexed is the member
             depth += any(child.type == "->" for child in node.children)
         elif kind == "cast_expression":
             inner = _field(node, "value")
@@ -300,7 +299,7 @@ def _call(body: BodyEffects, watched: Mapping[str, Subject], node: Node, how: _H
     for position, argument in enumerate(arguments.named_children if arguments else ()):
         place = _place(argument, watched)
         if place and argument.type not in ("update_expression", "assignment_expression"):
-            steps = _use(body, place, "escape", (name, position))
+            steps = _use(body, place, "escape", (name or "?", position))
             before += steps[:-1]
             passed.append(steps[-1])
         else:
@@ -353,7 +352,7 @@ _BESIDE = """
     fpclassify isfinite isinf isnan isnormal signbit isgreater isgreaterequal isless islessequal islessgreater
     isunordered CMPLX CMPLXF CMPLXL abs labs llabs imaxabs div memcpy memmove memset memcmp
     min max clamp real imag norm arg polar infinity epsilon quiet_NaN lowest lerp midpoint gcd lcm assert
-    static_cast const_cast reinterpret_cast bit_cast popcount assume
+    __assert_fail __assert_rtn static_cast const_cast reinterpret_cast bit_cast popcount assume
 """
 
 #: Functions that depend on their arguments only: C11's math.h and complex.h with GNU's additions in the three
@@ -387,8 +386,8 @@ _LIBRARY: dict[str, dict[int, tuple[Access, bool]]] = {
     "memset": {0: ("write", True)},
     "memcmp": {0: ("read", True), 1: ("read", True)},
     "qsort": {0: ("update", True)},
-    "printf": {},
-    "fprintf": {},
+    # What these are handed they do not read as numbers.
+    **{name: dict.fromkeys(range(32), ("none", False)) for name in ("assert", "printf", "fprintf", "snprintf", "free")},
 }
 
 
@@ -481,9 +480,7 @@ def reached(functions: Sequence[Scanned]) -> dict[str, frozenset[str]]:
     return result
 
 
-def pure(
-    functions: Sequence[Scanned], *, changing: Collection[str], types: Collection[str], macros: Mapping[str, str]
-) -> frozenset[str]:
+def pure(functions: Sequence[Scanned], *, changing: Collection[str], types: Collection[str]) -> frozenset[str]:
     """Names of the functions that depend on their arguments only.
 
     Parameters
@@ -492,35 +489,20 @@ def pure(
         File-scope variables that are not const.
     types : collection of str
         Names of types, a call of which is a cast.
-    macros : mapping
-        Name -> replacement text; what a macro uses, the function uses.
     """
     names = {function.name for function in functions}
     calls: dict[str, set[str]] = {}
     impure = set()
     for function in functions:
-        used, called_names = _expanded(function.body, macros)
         own = {subject.name for subject in function.subjects if subject}
-        if function.body.impure or (used - own) & (_WORLD | set(changing)):
+        if function.body.impure or (function.body.names - own) & (_WORLD | set(changing)):
             impure.add(function.name)
         calls.setdefault(function.name, set()).update(
             name
-            for name in called_names
+            for name in function.body.calls
             if name in names or not (name in PURE_CALLS or name in types or name.startswith("__builtin_"))
         )
     left = names - impure
     while more := {name for name in left if not calls[name] <= left}:
         left -= more
     return frozenset(left)
-
-
-def _expanded(body: BodyEffects, macros: Mapping[str, str]) -> tuple[set[str], set[str]]:
-    """Names used and names called by a body, macros replaced by what they use and call."""
-    used, calls = set(body.names), set(body.calls)
-    done: set[str] = set()
-    while waiting := ((used | calls) & macros.keys()) - done:
-        done |= waiting
-        for name in waiting:
-            used |= words(macros[name])
-            calls |= called(macros[name])
-    return used - done, calls - done

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from ...model import CompileError, Diagnostic
-from ...toolchain import source_line
+from ...toolchain import counted, missing_file, source_line, unknown_name
 from ...toolchain.nvrtc import advise
 from .. import c
 
@@ -86,31 +85,20 @@ def cannot_be_emulated(diagnostics: tuple[Diagnostic, ...], *, name: str) -> Com
 
 
 _TEMPLATES = str(Path(__file__).parents[2] / "templates")
-_UNKNOWN = (
-    r"'(?P<name>\w+)' (?:was not declared|does not name a type|has not been declared)|"
-    r"(?:use of undeclared identifier|unknown type name) '(?P<clang>\w+)'"
-)
-_NO_FILE = r"(?:fatal error: )?'?(?P<file>[\w./+-]+)'?:? (?:No such file or directory|file not found)"
 #: ``int __activemask(A ...) [with A = {}]``: the shim's declaration of what it refuses.
 _REFUSED = r"'(?:[^'(]*?\s)?(?P<name>\w+)\([^']*' is unavailable: (?P<why>.*)"
 _LIBRARIES = r"(?P<library>cub|thrust|cooperative_groups|mma|nvcuda|cutlass|cute)\b"
+_NOT_IN_STD = r"'(\w+)' is not a member of 'std'|no member named '(\w+)' in namespace 'std'"
 
 
 def improved(fault: CompileError) -> CompileError:
-    """The same error with each diagnostic said once and its remedy for device code."""
-    diagnostics = list(dict.fromkeys(_improved(d) for d in fault.diagnostics if not d.file.startswith(_TEMPLATES)))
-    errors = sum(d.severity == "error" for d in diagnostics)
-    head = re.sub(r"\d+ errors?\.$", f"{errors} error{'s' * (errors != 1)}.", fault.message)
-    return type(fault)(head, remedy=fault.remedy, diagnostics=_once(diagnostics), output=fault.output)
-
-
-def _once(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """Without what g++ says of a refused function a second time, at the parenthesis behind it."""
-    result: dict[object, Diagnostic] = {}
-    for d in diagnostics:
-        refused = d.severity == "error" and "is unavailable" in d.message
-        result.setdefault((d.message, d.file, d.line) if refused else d, d)
-    return list(result.values())
+    """The same error with each diagnostic said once a line and its remedy for device code."""
+    own = [_improved(d) for d in fault.diagnostics if not d.file.startswith(_TEMPLATES)]
+    # g++ says of a refused function a second time that it is, at the parenthesis behind it.
+    once = {(d.severity, d.message, d.file, d.line): d for d in reversed(own)}
+    diagnostics = list(once.values())[::-1]
+    head = re.sub(r"\d+ errors?\.$", f"{counted(diagnostics)}.", fault.message)
+    return type(fault)(head, remedy=fault.remedy, diagnostics=diagnostics, output=fault.output)
 
 
 def _improved(d: Diagnostic) -> Diagnostic:
@@ -118,28 +106,22 @@ def _improved(d: Diagnostic) -> Diagnostic:
         return replace(d, message=f"{match['name']} is unavailable: {match['why']}")
     if d.severity != "error":
         return d
-    if match := re.search(_NO_FILE, d.message):
-        return replace(d, hint=_no_file(match["file"]) or d.hint)
-    if match := re.search(r"'(\w+)' is not a member of 'std'|no member named '(\w+)' in namespace 'std'", d.message):
-        return replace(d, hint=advise(f'namespace "std" has no member "{match[1] or match[2]}"') or d.hint)
-    if match := re.search(_UNKNOWN, d.message):
-        name = match["name"] or match["clang"]
-        if (library := re.match(_LIBRARIES, name)) and library[0] == name:
-            return replace(d, hint=_for_gpus(name))
-        if name == "cuda":
-            return replace(d, hint="Add the include that it needs at the top of the cell, such as <cuda/std/cmath>.")
-        hint = advise(f'identifier "{name}" is undefined', d.text)
+    if header := missing_file(d.message):
+        advice = _for_gpus(header) or advise(f'could not open source file "{header}"')
+    elif match := re.search(_NOT_IN_STD, d.message):
+        advice = advise(f'namespace "std" has no member "{match[1] or match[2]}"')
+    elif name := unknown_name(d.message):
+        advice = _for_gpus(name) or advise(f'identifier "{name}" is undefined', d.text)
         if re.match(r"cu[A-Z]|cuda[A-Z]|curand", name):  # what C has of a like name is no help
-            return replace(d, message=d.message.partition("; did you mean")[0], hint=hint)
-        return replace(d, hint="" if "did you mean" in d.message else hint or d.hint)
-    return d
+            return replace(d, message=d.message.partition("; did you mean")[0], hint=advice)
+        if "did you mean" in d.message:
+            return replace(d, hint="")
+    else:
+        advice = ""
+    return replace(d, hint=advice or d.hint)
 
 
-def _no_file(name: str) -> str:
-    if match := re.match(_LIBRARIES, name):
-        return _for_gpus(match["library"])
-    return advise(f'could not open source file "{name}"')
-
-
-def _for_gpus(library: str) -> str:
-    return f"{library} is for GPUs alone, and the emulation on the CPU has none of it: write the loop in the cell."
+def _for_gpus(name: str) -> str:
+    match = re.match(_LIBRARIES, name)
+    gpu = "{} is for GPUs alone, and the emulation on the CPU has none of it: write the loop in the cell."
+    return gpu.format(match["library"]) if match else ""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from ... import codegen, toolchain
-from ...model import CompileError, Diagnostic, Function, Operand, Options, ParseError, Signature, Unit
+from ...model import CompileError, Diagnostic, Function, Options, ParseError, Signature, Unit
 from ...python_form import CText
 from .. import c, cell_settings, operands
 from ..c import ReferenceParameter
@@ -43,10 +43,8 @@ class Reading:
     Attributes
     ----------
     source, name : str
-    text : str
-        What the functions were read from: ``source``, or the preprocessor's output of it.
-    tree : CText or None
-        Of ``source``, where it shows what the functions do.
+    tree : CText
+        Of ``source``, or of what the preprocessor makes of it.
     options : Options
         The user's, with the types that the cell's comments ask for.
     unit : Unit
@@ -57,8 +55,7 @@ class Reading:
 
     source: str = field(repr=False)
     name: str
-    text: str = field(repr=False)
-    tree: CText | None = field(repr=False)
+    tree: CText = field(repr=False)
     options: Options
     unit: Unit = field(repr=False)
     roles: Roles
@@ -98,18 +95,16 @@ def read(
     # The words by which functions are known go through, although the shim's headers make nothing of them.
     before = shim + "".join(f"#undef {word}\n" for word in _QUALIFIERS)
 
-    def preprocess() -> str:
+    def preprocess(text: str) -> str:
         assert tool is not None
-        return cell_settings.preprocessed(tool, source, name=name, flags=flags, before=before)
+        return cell_settings.preprocessed(tool, text, name=name, flags=flags, before=before)
 
-    unit, text, tree = cell_settings.read(
-        source, name=name, cplus=True, preprocess=preprocess if tool else None, known=c.TYPES
-    )
+    unit, tree = c.parse_cell(source, name=name, cplus=True, preprocess=preprocess if tool else None, known=c.TYPES)
     unit = _prepared(unit)
     options = replace(options, types=options.types or cell_settings.types_in_comments(unit))
     roles = _assign(unit, options=options)
-    _refuse_results(roles.kernels, source=source, name=name)
-    return Reading(source, name, text, tree, options, unit, roles, tuple(_exports(roles, unit, options)))
+    _refuse(unit, roles.kernels, source=source, name=name)
+    return Reading(source, name, tree, options, unit, roles, tuple(_exports(roles, unit, options)))
 
 
 def _exports(roles: Roles, unit: Unit, options: Options) -> list[Export]:
@@ -129,26 +124,30 @@ def _exports(roles: Roles, unit: Unit, options: Options) -> list[Export]:
     return list({export.name: export for export in reversed(exports)}.values())[::-1]
 
 
-def _refuse_results(kernels: Sequence[Function], *, source: str, name: str) -> None:
-    """An error for kernels that return something, which the compilers would place in our own lines."""
-    lines = source.split("\n")
-    wrong = [k for k in kernels if k.returns != "void" and set(k.returns.split()) <= _BUILTIN and not k.file]
-    if wrong:
-        hint = "Return void, and write results through a pointer."
-        raise CompileError(
-            f"{name} does not compile: {'1 error' if len(wrong) == 1 else f'{len(wrong)} errors'}.",
-            diagnostics=tuple(
-                Diagnostic(
-                    "error",
-                    f"{k.name} is a __global__ function, and returns {k.returns}",
-                    name,
-                    k.line,
-                    text=lines[k.line - 1] if 0 < k.line <= len(lines) else "",
-                    hint=hint,
-                )
-                for k in wrong
-            ),
-        )
+def _refuse(unit: Unit, kernels: Sequence[Function], *, source: str, name: str) -> None:
+    """An error for kernels that return something, which the compilers would place in our own lines, and for functions
+    of the host's that device code calls, which NVIDIA's compilers refuse."""
+    called = _called_host(unit)
+    lines = ["", *source.split("\n")]
+    faults = [
+        (k, f"{k.name} is a __global__ function, and returns {k.returns}",
+         "Return void, and write results through a pointer.")
+        for k in kernels
+        if k.returns != "void" and set(k.returns.split()) <= _BUILTIN
+    ] + [
+        (f, f"{f.name} is a function of the host, and {called[f.name]}, which is for the GPU, calls it",
+         "Write __device__ in front of it, or __host__ __device__.")
+        for f in _host_functions(unit)
+        if f.name in called
+    ]  # fmt: skip
+    diagnostics = [
+        Diagnostic("error", message, name, f.line, text=lines[f.line] if f.line < len(lines) else "", hint=hint)
+        for f, message, hint in faults
+        if not f.file
+    ]
+    if diagnostics:
+        what = f"{name} does not compile: {toolchain.counted(diagnostics)}."
+        raise CompileError(what, diagnostics=diagnostics)
 
 
 def _of_builtin_types(kernel: Function) -> bool:
@@ -193,8 +192,14 @@ def nothing_to_bind(unit: Unit, name: str) -> ParseError:
 
 
 def _prepared(unit: Unit) -> Unit:
-    """``unit`` with what CUDA's own functions call, so that SIMD math is found through them."""
-    functions = tuple(replace(f, calls=f.calls | c.stand_for(f.calls)) for f in unit.functions)
+    """``unit`` with what CUDA's own functions call, so that SIMD math is found through them.
+
+    Lengths are not inferred: a thread's own loop over an array is for kernels to call.
+    """
+    functions = tuple(
+        replace(f, calls=f.calls | c.stand_for(f.calls), parameters=tuple(replace(p, length="") for p in f.parameters))
+        for f in unit.functions
+    )
     return replace(unit, functions=functions, calls=unit.calls | c.stand_for(unit.calls))
 
 
@@ -224,7 +229,7 @@ def _assign(unit: Unit, *, options: Options) -> Roles:
     kernels: list[Function] = []
     host: list[str] = []
     notes: list[str] = []
-    statuses: set[int] = set()
+    statuses: set[tuple[int, str]] = set()
     packed: list[Plain] = []
     for function in unit.functions:
         hidden = function.static or function.name == "main"
@@ -241,31 +246,29 @@ def _assign(unit: Unit, *, options: Options) -> Roles:
             packed.append(Plain(function.name, function, f"{what} {word}, which is no number", "Pass its members."))
         elif in_numbas_form(function, abi=options.abi):
             on_device.append(replace(function, returns="void"))
-            statuses.add(function.line)
+            statuses.add((function.line, function.name))
         else:
             on_device.append(function)
     signatures, plain = operands.plan(replace(unit, functions=tuple(on_device)), options=options)
-    by_line = {f.line: f for f in unit.functions}
+    own = {(f.line, f.name): f for f in unit.functions}
     signatures = tuple(
-        replace(s, status=True, function=by_line[s.function.line]) if s.function.line in statuses else s
+        replace(s, status=True, function=own[place]) if (place := (s.function.line, s.function.name)) in statuses else s
         for s in signatures
     )
-    plain = (*(replace(p, function=by_line[p.function.line]) for p in plain), *packed)
+    plain = (*(replace(p, function=own[p.function.line, p.function.name]) for p in plain), *packed)
+    # What a grid of elements is made of has inputs.
+    nullary = "takes no input, and a ufunc of the GPU needs one", "Give it a parameter."
+    plain += tuple(Plain(s.name, s.function, *nullary) for s in signatures if not s.inputs)
+    signatures = tuple(s for s in signatures if s.inputs)
     templates = [p for p in plain if p.function.template]
     notes += [
         f"{p.name} is a template that cannot be a ufunc, so nothing is made of it alone: it {p.reason}"
         for p in templates
     ]
     if host:
-        one = len(host) == 1
-        words = (
-            "is neither __device__ nor __global__, so it is"
-            if one
-            else "are neither __device__ nor __global__, so they are"
-        )
-        notes.append(f"{', '.join(host)} {words} not bound")
+        notes.append(f"not bound, because neither __device__ nor __global__: {', '.join(host)}")
     plain = tuple(p for p in plain if p not in templates)
-    failing = tuple(p for p in plain if p.function.line in statuses)
+    failing = tuple(p for p in plain if (p.function.line, p.function.name) in statuses)
     return Roles(signatures, plain, tuple(kernels), failing, tuple(notes))
 
 
@@ -290,19 +293,16 @@ def device_call(callee: str, signature: Signature) -> str:
         return ""
     operands_of: dict[int, str] = {}
     first: list[str] = []
+    places = {operand.index: n for n, operand in enumerate(signature.inputs)}
     for n, operand in enumerate(signature.inputs):
         operands_of[operand.index] = f"{'&' * operand.pointer}{{in{n}}}"
     for n, operand in enumerate(signature.outputs):
         operands_of[operand.index] = f"{'&' * operand.pointer}{{out{n}}}"
         if operand.role == "inout":
-            first.append(f"{{out{n}}} = {{in{_place(operand, signature.inputs)}}}; ")
+            first.append(f"{{out{n}}} = {{in{places[operand.index]}}}; ")
     arguments = ", ".join(operands_of[n] for n in range(len(signature.function.parameters)))
     result = f"{operands_of[-1]} = " if -1 in operands_of else ""
     return f"{''.join(first)}{result}{callee}({arguments})"
-
-
-def _place(operand: Operand, inputs: Sequence[Operand]) -> int:
-    return next(n for n, o in enumerate(inputs) if o.index == operand.index)
 
 
 def plain_call(callee: str, function: Function, prototype: Sequence[str], *, status: bool) -> str:
@@ -331,24 +331,6 @@ def without_host(source: str, *, unit: Unit | None = None) -> str:
         if function.name not in called and function.text and source.count(function.text) == 1:
             source = source.replace(function.text, re.sub(r"[^\n]", " ", function.text))
     return source
-
-
-def called_by_device_code(unit: Unit, *, source: str, name: str) -> tuple[Diagnostic, ...]:
-    """An error for each function of the host's that device code calls, which NVIDIA's compilers refuse."""
-    called = _called_host(unit)
-    lines = source.split("\n")
-    return tuple(
-        Diagnostic(
-            "error",
-            f"{f.name} is a function of the host, and {called[f.name]}, which is for the GPU, calls it",
-            name,
-            f.line,
-            text=lines[f.line - 1] if 0 < f.line <= len(lines) else "",
-            hint="Write __device__ in front of it, or __host__ __device__.",
-        )
-        for f in _host_functions(unit)
-        if f.name in called and not f.file
-    )
 
 
 def _host_functions(unit: Unit) -> list[Function]:

@@ -37,14 +37,12 @@ from . import kernel_prototypes
 from .cuda_diagnostics import cannot_be_emulated, improved, refusals
 from .cuda_reading import (
     Reading,
-    called_by_device_code,
     device_call,
     nothing_to_bind,
     plain_call,
     read,
     without_host,
 )
-from .kernel_prototypes import Export
 
 _TEMPLATES = Path(__file__).parents[2] / "templates"
 _DYNAMIC = re.compile(r"(\bextern\b[^;(){}]*?\b)__shared__(\b[^;{}]*?(\w+)\s*\[\s*\])")
@@ -83,27 +81,18 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
             raise
         why = f"{name} has no emulation on the CPU: {fault.message} {fault.remedy}"
         return compile_for_gpu(source, options=options, name=name, why=why)
-    return _emulated(source, options=options, name=name, folder=folder, tool=tool)
+    try:
+        return _emulated(source, options=options, name=name, folder=folder, tool=tool)
+    except CompileError as fault:
+        raise improved(fault) from None
 
 
 # -------------------------------------------------------------------------------------- for the CPU
 
 
 def _emulated(source: str, *, options: Options, name: str, folder: Path, tool: toolchain.Toolchain) -> CompiledCell:
-    """Compile a cell in the private ``folder`` with a C++ compiler; NVRTC, where it is, checks it meanwhile.
-
-    Raises
-    ------
-    ParseError, SignatureError, CompileError, LinkError, ToolchainError
-    """
-    try:
-        return _compiled(source, options=options, name=name, folder=folder, tool=tool)
-    except CompileError as fault:
-        raise improved(fault) from None
-
-
-def _compiled(source: str, *, options: Options, name: str, folder: Path, tool: toolchain.Toolchain) -> CompiledCell:
-    description = native.described(tool)
+    """Compile a cell with a C++ compiler; NVRTC, where it is, checks it meanwhile."""
+    description = toolchain.describe(tool)
     flags = [*compiler_flags(tool, options), f"-isystem{_TEMPLATES / 'cuda'}", "-Wno-unknown-pragmas"]
     link = linker_flags(tool, options)
     reading = read(source, options=options, name=name, tool=tool, flags=flags, shim=_shim())
@@ -113,16 +102,23 @@ def _compiled(source: str, *, options: Options, name: str, folder: Path, tool: t
             tool, source, flags=flags, options=options, name=name, folder=folder, before=_shim()
         )
         raise alone or nothing_to_bind(unit, name)
-    if called := called_by_device_code(unit, source=source, name=name):
-        raise CompileError(f"{name} does not compile: {_counted(called)}.", diagnostics=called)
-    plan = _plan(unit, options, description, tool)
+    words = unit.identifiers | unit.calls
+    plan = native.plan(
+        words | c.stand_for(words) | ({"errno"} if "<errno.h>" in unit.includes else set()),
+        fenv="<fenv.h>" in unit.includes,
+        own=frozenset(unit.names),
+        floats=True,
+        options=options,
+        description=description,
+        tool=tool,
+    )
     openmp = ("-fopenmp",) if options.parallel and description.openmp and re.search(r"\bomp\b|_OPENMP", source) else ()
     flags, link = [*flags, *plan.flags, *openmp], (*link, *plan.link)
     translation, shim, marker = _translated(reading, plan)
     with ThreadPoolExecutor(2, thread_name_prefix="ufunc_magic-cuda") as pool:
         # The compiler is a process of its own, so the Python forms and NVRTC cost nothing meanwhile.
         shown = representatives(reading.roles.signatures)
-        written = pool.submit(python_forms, reading.tree or reading.text, shown, unit, options)
+        written = pool.submit(python_forms, reading.tree, shown, unit, options)
         checked = pool.submit(check, source, unit=unit, options=options, name=name)
         library = folder / "cell.so"
         with cell_settings.blaming_the_cell(
@@ -137,7 +133,6 @@ def _compiled(source: str, *, options: Options, name: str, folder: Path, tool: t
                 extra_sources=[native.driver(tool, parallel=bool(options.parallel), folder=folder), *options.src],
                 name=name,
                 cell=source,
-                storage=native.storage(),
             )
         python, verdict = written.result(), checked.result()
     code = library.read_bytes()
@@ -189,10 +184,6 @@ def _translated(reading: Reading, plan: native.UnitPlan) -> tuple[codegen.Transl
     return translation, shim, marker
 
 
-def _counted(errors: Collection[Diagnostic]) -> str:
-    return "1 error" if len(errors) == 1 else f"{len(errors)} errors"
-
-
 def _shim(unit: Unit | None = None, dynamic: Collection[str] = ()) -> str:
     """The emulation's header, by its path: a folder on the search path would offer the cell more than this one."""
     defines = "#define __UFM_CUDA_DYNAMIC_SHARED__ 1\n" if dynamic else ""
@@ -207,21 +198,6 @@ def _with_dynamic_memory(source: str) -> tuple[str, Sequence[str]]:
         return source, ()
     names = dict.fromkeys(match[3] for match in _DYNAMIC.finditer(source))
     return _DYNAMIC.sub(r"\1__dynshm__\2", source), tuple(names)
-
-
-def _plan(
-    unit: Unit, options: Options, description: toolchain.Description, tool: toolchain.Toolchain
-) -> native.UnitPlan:
-    words = unit.identifiers | unit.calls
-    return native.plan(
-        words | c.stand_for(words) | ({"errno"} if "<errno.h>" in unit.includes else set()),
-        fenv="<fenv.h>" in unit.includes,
-        own=frozenset(unit.names),
-        floats=True,
-        options=options,
-        description=description,
-        tool=tool,
-    )
 
 
 # -------------------------------------------------------------------------------------- for the GPU
@@ -264,9 +240,7 @@ def compile_for_gpu(source: str, *, options: Options, name: str, why: str) -> Co
         codegen.Translation("", instances, (), b"", False),
         types=types,
         prototypes_=kernel_prototypes.read_numbers(numbers, reading.exports),
-        python=python_forms(
-            reading.tree or reading.text, representatives(reading.roles.signatures), reading.unit, reading.options
-        ),
+        python=python_forms(reading.tree, representatives(reading.roles.signatures), reading.unit, reading.options),
     )
     object_code = ObjectCode(
         code=b"",
@@ -382,31 +356,27 @@ def _entries(
         remedy=None,
         calls={name: _calls(ls, translation) for name, ls in loops.items()},
     )
-    notes = [*reading.roles.notes, *map(_foreign, sorted(foreign)), *_narrow(functions)]
+    notes = [*reading.roles.notes, *_narrow(functions)]
+    notes += [f"{name} is not bound: the type of an operand is none of NumPy's" for name in sorted(foreign)]
     own = _own_types(reading)
     plain = {p.name: p for p in reading.roles.plain}
     for index, (export, prototype) in enumerate(zip(reading.exports, prototypes_, strict=True)):
         p = None if export.kernel else plain[export.name]
+        # A kernel is called by its name in C++.
+        call = plain_call(export.callee, export.function, prototype, status=export.status) if p else export.callee
         functions.append(
             native_entry(
                 export.function,
                 name=export.name,
                 index=index,
                 parameters=[q.name for q in export.parameters],
-                declaration="" if export.kernel else kernel_prototypes.declaration(export, prototype, types=own),
+                declaration=kernel_prototypes.declaration(export, prototype, types=own) if p else "",
                 reason=(p.reason, p.remedy) if p else ("", ""),
-                calls=(_call(export, prototype),),
+                calls=(call,),
                 prototype=prototype,
             )
         )
     return functions, notes
-
-
-def _call(export: Export, prototype: Sequence[str]) -> str:
-    """For a kernel its name in C++."""
-    if export.kernel:
-        return export.callee
-    return plain_call(export.callee, export.function, prototype, status=export.status)
 
 
 def _calls(loops: Sequence[LoopCode], translation: codegen.Translation) -> tuple[str, ...]:
@@ -419,20 +389,16 @@ def _own_types(reading: Reading) -> str:
     """Definitions of the cell's own types for cffi, where C++ needs no struct in front of their names."""
     if not reading.exports:
         return ""
-    lines = c.type_definitions(reading.source, reading.text, name=reading.name).splitlines()
+    lines = c.type_definitions(reading.tree).splitlines()
     tags = [re.match(r"((?:struct|union|enum) (\w+)) \{", line) for line in lines]
     return "\n".join([*lines, *(f"typedef {tag[1]} {tag[2]};" for tag in tags if tag)])
 
 
-def _foreign(name: str) -> str:
-    return f"{name} is not bound: the type of an operand is none of NumPy's"
-
-
 def _narrow(functions: Sequence[CellFunction]) -> list[str]:
     """A word on ufuncs that refuse float64: one for all, since float is what people write for a GPU."""
-    names = [f.name for f in functions if f.kind == "ufunc" and native.narrow(f.name, f.loops, nin=2)]
+    names = [f.name for f in functions if f.kind == "ufunc" and native.narrow(f.name, f.loops)]
     if not names:
         return []
-    have = "has" if len(names) == 1 else "have"
-    remedy = f"write {names[0]}(np.float32(2)), or an overload for double"
-    return [f"{', '.join(names)} {have} no loop for float64, which a Python number alone is: {remedy}"]
+    refuse = "refuses" if len(names) == 1 else "refuse"
+    remedy = "give x.astype('f4'), or write an overload for double"
+    return [f"{', '.join(names)} {refuse} arrays of float64, which would lose digits: {remedy}"]

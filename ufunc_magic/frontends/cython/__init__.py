@@ -16,7 +16,7 @@ exception clauses) is read from its symbol table, not guessed from the text.
 `nogil_clone`          clones of its C functions that need no Python
 `cython_loops`         the C between the loops and the functions
 `cython_errors`        what Cython says, on the cell's lines
-`cython_hints`         what it means, and what to do; `syntax_hints` for what its parser stops at
+`cython_hints`         what it means, and what to do
 `pgo`                  compiling with a profile
 `annotate`             the view of ``--annotate``
 `_private`             every private name of Cython's, with the versions tried

@@ -2,14 +2,14 @@
 
 The variant stands in the tree before the analysis, with a return type that is a guess; after it, what Cython found the
 ``return`` statements of the original to have is noted, for the guess to be compared with.  A right guess saves a second
-run of Cython; a wrong one costs no more than that run.
+run of Cython; a wrong one, or one that Cython refuses, costs no more than another.
 """
 
 from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,6 +34,8 @@ class Variants:
     text : CellText
     known : mapping
         Function -> the type that an earlier run found it to return.
+    guessing : bool
+        Functions that are not ``known`` have variants too.
     declared, returned : dict
         Function -> the type that its variant was declared to return, or that its original was found to.
     definitions : dict
@@ -44,6 +46,7 @@ class Variants:
 
     text: CellText
     known: Mapping[str, Any]
+    guessing: bool
     declared: dict[str, Any] = field(default_factory=dict)
     returned: dict[str, Any] = field(default_factory=dict)
     definitions: dict[str, Any] = field(default_factory=dict)
@@ -64,7 +67,7 @@ class Variants:
             if not _is_numeric_def(node, arrays=arrays):
                 continue
             self._numeric.append(node.name)
-            returns = self.known.get(node.name) or _guess(node, tree, void=arrays)
+            returns = self.known.get(node.name) or (_guess(node, void=arrays) if self.guessing else None)
             if returns is None:
                 continue
             tree.body.stats.append(_variant(node, returns))
@@ -211,110 +214,24 @@ def _definitions(tree: Any) -> dict[str, Any]:
 
 # ------------------------------------------------------------------------ a guess, before the analysis
 
-_LONG, _DOUBLE, _BINT = PyrexTypes.c_long_type, PyrexTypes.c_double_type, PyrexTypes.c_bint_type
-#: What libc.math has returns double, but for the names that end as float's and long double's do.
-_MATH = frozenset(
-    "sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh exp exp2 expm1 log log2 log10 log1p pow sqrt "
-    "cbrt hypot floor ceil round trunc fabs fmod fmin fmax erf erfc tgamma lgamma copysign".split()
-)
+_CONDITIONS = (ExprNodes.BoolNode, ExprNodes.PrimaryCmpNode, ExprNodes.NotNode)
+_OBJECTS = (ExprNodes.SequenceNode, ExprNodes.DictNode, ExprNodes.UnicodeNode, ExprNodes.NoneNode)
 
 
-def _guess(node: Any, tree: Any, *, void: bool) -> Any:
-    """The type that the ``def`` of ``node`` returns, as a Cython type, or None where the text does not say it.
+def _guess(node: Any, *, void: bool) -> Any:
+    """The type that a ``def`` may return: where it is no condition, the widest one of the parameters.
 
     With ``void``, one that returns nothing returns C's void.
     """
-    functions = _c_functions(tree)
-    names = {a.declarator.declared_name(): _declared(a.base_type) for a in node.args}
-    assigned: dict[str, list[Any]] = {}
-    returned: list[Any] = []
-    for part in _walk(node.body):
-        match part:
-            case Nodes.CVarDefNode():
-                declarators = [d for d in part.declarators if isinstance(d, Nodes.CNameDeclaratorNode)]
-                names.update((d.name, _declared(part.base_type)) for d in declarators)
-            case Nodes.SingleAssignmentNode(lhs=ExprNodes.NameNode()):
-                assigned.setdefault(part.lhs.name, []).append(part.rhs)
-            case Nodes.InPlaceAssignmentNode(lhs=ExprNodes.NameNode()):
-                assigned.setdefault(part.lhs.name, []).append(part)
-            case Nodes.ForInStatNode(target=ExprNodes.NameNode()):
-                names.setdefault(part.target.name, _LONG)
-            case Nodes.ReturnStatNode():
-                returned.append(part.value)
-    pending: set[str] = set()
-
-    def of(value: Any) -> Any:
-        match value:
-            case ExprNodes.IntNode():
-                return _LONG
-            case ExprNodes.FloatNode():
-                return _DOUBLE
-            case ExprNodes.BoolNode() | ExprNodes.PrimaryCmpNode() | ExprNodes.NotNode():
-                return _BINT
-            case ExprNodes.NameNode():
-                return named(value.name)
-            case ExprNodes.UnaryMinusNode() | ExprNodes.UnaryPlusNode():
-                return of(value.operand)
-            case ExprNodes.CondExprNode():
-                return _join(of(value.true_val), of(value.false_val))
-            case ExprNodes.DivNode() if value.operator == "/":
-                joined = _join(of(value.operand1), of(value.operand2))
-                return _DOUBLE if joined is not None and joined.is_int else joined
-            case ExprNodes.PowNode():
-                return None  # depends on the exponent and on a directive
-            case ExprNodes.NumBinopNode() | Nodes.InPlaceAssignmentNode():
-                parts = (value.lhs, value.rhs) if hasattr(value, "lhs") else (value.operand1, value.operand2)
-                joined = _join(of(parts[0]), of(parts[1]))
-                division = value.operator == "/" and joined is not None and joined.is_int
-                return _DOUBLE if division else joined
-            case ExprNodes.TypecastNode():
-                return _declared(value.base_type) if value.base_type else None
-            case ExprNodes.SimpleCallNode() if isinstance(value.function, ExprNodes.NameNode):
-                return functions(value.function.name)
+    values = [part.value for part in _walk(node.body) if isinstance(part, Nodes.ReturnStatNode) and part.value]
+    if not values:
+        return PyrexTypes.c_void_type if void else None
+    if any(isinstance(value, _OBJECTS) for value in values):
         return None
-
-    def named(name: str) -> Any:
-        if name in names:
-            return names[name]
-        if name in pending or name not in assigned:
-            return None
-        pending.add(name)
-        # What comes back to the name itself says nothing new.
-        types = [t for t in map(of, assigned[name]) if t is not None]
-        pending.discard(name)
-        return _joined(types)
-
-    if void and not any(returned):
-        return PyrexTypes.c_void_type
-    return _joined([of(value) for value in returned if value is not None] or [None])
-
-
-def _declared(base: Any) -> Any:
-    if not isinstance(base, Nodes.CSimpleBaseTypeNode) or not base.is_basic_c_type:
-        return None
-    kind = PyrexTypes.simple_c_type(base.signed, base.longness, base.name)
-    return kind if kind is not None and kind.is_numeric else None
-
-
-def _c_functions(tree: Any) -> Callable[[str], Any]:
-    """What a function of the cell, or of libc.math, returns."""
-    own = {
-        node.declarator.declared_name(): _declared(node.base_type)
-        for node in tree.body.stats
-        if isinstance(node, Nodes.CFuncDefNode)
-    }
-    return lambda name: own.get(name, _DOUBLE if name in _MATH else None)
-
-
-def _joined(kinds: list[Any]) -> Any:
-    return functools.reduce(_join, kinds) if kinds else None
-
-
-def _join(a: Any, b: Any) -> Any:
-    if a is None or b is None:
-        return None
-    if a is b:
-        return a
-    # Arithmetic of two small integers is C's int, or what is wider.
-    joined = PyrexTypes.widest_numeric_type(a, b)
-    return joined if joined.is_numeric else None
+    if all(isinstance(value, _CONDITIONS) for value in values):
+        return PyrexTypes.c_bint_type
+    bases = [getattr(arg.base_type, "base_type_node", arg.base_type) for arg in node.args]
+    basic = [base for base in bases if isinstance(base, Nodes.CSimpleBaseTypeNode) and base.is_basic_c_type]
+    types = [PyrexTypes.simple_c_type(base.signed, base.longness, base.name) for base in basic]
+    numbers = [kind for kind in types if kind is not None and kind.is_numeric]
+    return functools.reduce(PyrexTypes.widest_numeric_type, numbers) if numbers else None

@@ -1,18 +1,28 @@
-"""What Cython's words about a line of a cell mean, what an unknown name may be, and what to do about it."""
+"""What Cython's words about a line of a cell mean, and what to do about it: tables of what people meet.
+
+Cython tells where its parser stopped, which is often the line after the fault, or the end of the cell.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cache
 from pathlib import Path
 
 from ._private import DIRECTIVES, INCLUDES
 from .cdef_variant import PREFIX
-from .syntax_hints import SYNTAX, Place, ShownMessage, depth_of, syntax_hint
 
-_Advice = Callable[[re.Match[str], Place], "str | ShownMessage"]
+
+@dataclass(frozen=True)
+class ShownMessage:
+    """A message as it is shown: words, place and advice."""
+
+    message: str
+    line: int
+    column: int
+    hint: str = ""
 
 
 def read(message: str, *, line: int, column: int, cell: str) -> ShownMessage:
@@ -31,365 +41,262 @@ def read(message: str, *, line: int, column: int, cell: str) -> ShownMessage:
         With another message, line and column where the cell shows what the fault really is.
     """
     lines = cell.split("\n")
-    place = Place(line, column, lines[line - 1] if 0 < line <= len(lines) else "", cell)
+    text = lines[line - 1] if 0 < line <= len(lines) else ""
     message = message.strip().replace(PREFIX, "").removesuffix(".")
-    hint: str | ShownMessage = syntax_hint(place, message) if line and re.search(SYNTAX, message) else ""
-    for pattern, advice in _ADVICE:
-        if not hint and (match := re.search(pattern, message)):
-            hint = advice if isinstance(advice, str) else advice(match, place)
-    return hint if isinstance(hint, ShownMessage) else ShownMessage(message, line, column, hint)
+    shown = ShownMessage(message, line, column)
+    if line and re.search(_SYNTAX, message):
+        return _syntax(shown, text, lines)
+    if match := re.search(_UNKNOWN, message):
+        return ShownMessage(message, line, column, _unknown(match[match.lastindex or 0], message, cell))
+    if match := re.search(r"'([\w/\\.]+)\.pxd' not found", message):
+        return _no_module(shown, re.sub(r"[/\\]", ".", match[1]), text)
+    for pattern, hint in _ADVICE:
+        if match := re.search(pattern, message):
+            return ShownMessage(message, line, column, hint.format(*match.groups()))
+    return shown
 
 
-def _needs_gil(match: re.Match[str], place: Place) -> str:
-    called = re.findall(r"(\w+)\s*$", place.text[: max(place.column - 1, 0)])
-    name = called[0] if called else ""
-    if name and (head := re.search(rf"^\s*((?:cdef|cpdef)\b[^\n=]*\b{name}\s*\(.*\).*?)\s*:\s*$", place.cell, re.M)):
-        return f"Declare that {name} needs no GIL: {head[1]} nogil:"
-    if name == "print":
-        return "print needs the GIL: put it under 'with gil:', or call C's printf (from libc.stdio cimport printf)."
-    return _python_without_gil(match, place)
-
-
-def _python_without_gil(match: re.Match[str], place: Place) -> str:
-    return "This line works with Python objects: give it C types, put it under 'with gil:', or take nogil away."
-
-
-_INTEGERS = ("int", "long", "short", "char", "size_t", "unsigned int", "long long", "Py_ssize_t", "bint")
-
-
-def _assigned(match: re.Match[str], place: Place) -> str:
-    source, target = match[1], match[2]
-    if target == "void" and "except" in place.text:
-        return "A void function has no value to tell an error by: write except *"
-    if "[:" in source and target.endswith("*"):
-        return "A memoryview is not a pointer: take the address of its first element, &a[0] (declare it double[::1])."
-    if "(" in source and "(" in target:
-        return "The function and the pointer differ in their types, nogil or except clause: declare both alike."
-    if source in ("double", "float", "long double") and target in _INTEGERS:
-        whole = ", or divide with //" if re.search(r"[^/]/[^/]", place.text) else ""
-        return f"Say that the fraction is to be cut off: <{target}>x{whole}"
-    if "complex" in source and "complex" not in target:
-        return "Take the part that you want: z.real, z.imag or abs(z)."
-    if source == "void *" and target.endswith("*"):
-        return f"Say what it points at: <{target}>malloc(...)"
-    if source.endswith("*") and not target.endswith("*"):
-        return "This is a pointer: take the value that it points at, p[0]."
-    if target.endswith("*") and not source.endswith("*"):
-        return "Take the address of a variable, &x, if that is meant."
-    if target.startswith("("):
-        return "Return as many values as the function's result has: return a, b"
-    if target.endswith(" object") or target in ("str", "bytes", "list", "dict", "tuple"):
-        return f"Convert it first: {target.removesuffix(' object')}(x)"
-    return ""
-
-
-def _to_python(match: re.Match[str], place: Place) -> str:
-    if match[1].endswith("*"):
-        return "Python knows no pointers: give back the value, p[0], or declare the variable or the function with cdef."
-    return "Python cannot hold this C type: give back its parts, or declare the variable or the function with cdef."
-
-
-def _decorated(match: re.Match[str], place: Place) -> str:
-    if "cython." in place.text and not re.search(r"^\s*c?import\s+cython\b|^\s*from\s+cython\b", place.cell, re.M):
-        return "Add 'cimport cython' at the top of the cell."
-    return "Take the decorator away, or make the function def; cdef functions take those of the module cython only."
-
-
-def _directive(match: re.Match[str], place: Place) -> str:
-    like = _directive_like(match[1])
-    return f"Did you mean {like}?" if like else f"The module cython has no {match[1]}."
-
-
-def _misplaced(match: re.Match[str], place: Place) -> str:
-    number = place.line
-    lines = place.cell.split("\n")
-    while number > 1 and depth_of(lines[number - 1]) >= depth_of(place.text):
-        number -= 1
-    if re.match(r"\s*class\b", lines[number - 1]):
-        return f"Only a 'cdef class' has C fields: write cdef before class in line {number}."
-    return "Move the cdef to the start of the function, above the block; the assignment may stay."
+#: Pattern of a message -> advice, with the groups of the pattern in braces; the first that matches.
+_ADVICE: tuple[tuple[str, str], ...] = (
+    (r"'np' is not a cimported module", "Types come by cimport; add: cimport numpy as np"),
+    (r"'(\w+)' is not a cimported module", "Types come by cimport; add: cimport {0}"),
+    (r"'([^']+\.(?:pxi|pyx))' not found", "Say where it is with -I FOLDER."),
+    (r"Calling gil-requiring function",
+     "Declare the function that is called nogil, or put the line under 'with gil:'; C's printf needs no GIL."),
+    (r"(?i)without (?:the )?gil$",
+     "This line works with Python objects: give it C types, put it under 'with gil:', or take nogil away."),
+    (r"has Python locals or temporaries", "Give every variable of the function a C type, or take nogil away."),
+    (r"Suggest(?:ed)? adding", "Declare the function noexcept, or the pointer's type with the same except clause."),
+    (r"Cannot assign type '[^']*' to 'void'", "A void function has no value to tell an error by: write except *"),
+    (r"Cannot assign type '[^']*\[:[^']*' to '[^']*\*'",
+     "A memoryview is not a pointer: take the address of its first element, &a[0] (declare it double[::1])."),
+    (r"Cannot assign type '(?:float|double|long double)' to '([\w ]*(?:int|long|short|char|size_t))'",
+     "Say that the fraction is to be cut off: <{0}>x; integers are divided with //"),
+    (r"Cannot assign type 'void \*' to '([^']*\*)'", "Say what it points at: <{0}>malloc(...)"),
+    (r"Cannot assign type '[^']*\*' to '[^'*]*'", "This is a pointer: take the value that it points at, p[0]."),
+    (r"Cannot assign type '[^']*complex' to|complex types are unordered",
+     "Take the part that you want: z.real, z.imag or abs(z)."),
+    (r"Cannot convert Python object(?: argument)? to (?:type )?'[^']*\(\*\)",
+     "A C function pointer takes a cdef function only, not a lambda or a def."),
+    (r"Cannot convert Python object(?: argument)? to (?:type )?'[^']*\*'|Python objects cannot be cast to pointers",
+     "Python has no pointers to pass: take a memoryview, double[::1] x, and its address &x[0]."),
+    (r"Cannot convert '[^']*' to Python object",
+     "Python knows no pointers and C structs of this kind: give back values, p[0], or declare it with cdef."),
+    (r"Unicode literals do not support coercion", "Write bytes for C text: b\"...\""),
+    (r"cdef statement not allowed here",
+     "Move the cdef to the start of the function, above the block. In a class, only a 'cdef class' has C fields."),
+    (r"C function definition not allowed here",
+     "C functions stand outside of other functions and blocks: move it to the top of the cell, or use def."),
+    (r"Cannot assign default value to fields", "Set the field in __cinit__ or __init__: self.x = 3"),
+    (r"Buffer types only allowed as function local variables",
+     "Use a memoryview, double[:], in its place: it is allowed everywhere."),
+    (r"Too many indices specified for type (\S+)\]", "Declare it with more dimensions: {0}, :]"),
+    (r"Not allowed in a constant expression",
+     "The size of a C array must be a number: use a memoryview of np.empty(n), or malloc."),
+    (r"Return type is not specified as argument type|specialized|fused type",
+     "A fused type can be used only where the type of a parameter says which it is; else name one C type."),
+    (r"Cdef functions cannot take arbitrary decorators",
+     "Add 'cimport cython' at the top of the cell: cdef functions take the decorators of that module only."),
+    (r"only allowed in c\+\+|C\+\+ .*not (?:allowed|supported)|not in c\+\+ mode", "Compile the cell as C++ with -+"),
+    (r"'yield' not supported here", "Only a def function can be a generator."),
+    (r"starred expression is not allowed", "A pointer's value is p[0]; a product has a factor on both sides."),
+    (r"Invalid operand types for '\^'", "^ is exclusive or of integers: write x**2."),
+    (r"wrong number of arguments", "Compare the call with the function's parameters."),
+    (r"'(\w+)' redeclared", "Rename one {0}."),
+    (r"cannot be used as a ufunc argument|ufunc",
+     "A ufunc takes and returns C numbers: double, float, int, double complex..."),
+)  # fmt: skip
 
 
 # ------------------------------------------------------------------------------------- unknown names
 
-
-def _undeclared(match: re.Match[str], place: Place) -> str | ShownMessage:
-    name, message = match[1], match.string
-    if hint := _foreign_word(name, message, place):
-        return hint
-    if module := _cimport_of(name, cplus=_wants_cplus(place.cell)):
-        hint = f"Add this line at the top of the cell: from {module} cimport {name}"
-        return f"{hint}; and compile the cell as C++ with -+" if module.startswith("libcpp") else hint
-    type_wanted = "type identifier" in message
-    if like := _type_like(name, place.cell) if type_wanted else _close_to(name, _names(place.cell)):
-        return f"Did you mean {like}?"
-    if "type identifier" in message:
-        return f"Declare {name} with ctypedef, cdef struct or cdef class above this line, or cimport it."
-    if "not a constant, variable" in message:
-        return f"{name} is a module or a type here, not a value."
-    return f"Define {name} in the cell, or pass it as a parameter: a cell does not see the notebook's names."
-
-
-#: Words of Python 2, C and other languages -> what they are here.
+_UNKNOWN = (
+    r"undeclared name not builtin: (\w+)|'(\w+)' is not (?:a type identifier|declared|a constant, variable or function)"
+    r"|'(\w+)' not a valid cython (?:language construct|attribute)|cimported module has no attribute '(\w+)'"
+)
+_NUMPY = "Add 'import numpy as {0}' to the cell for its functions, 'cimport numpy as {0}' for its types; for numbers: "
+_MATH = "from libc.math cimport exp"
+_BINT = "Write bint for a C truth value."
+#: Words that mean something elsewhere -> what they are here.
 _WORDS = {
-    "np": "Add 'import numpy as np' to the cell for its functions, 'cimport numpy as np' for its types.",
-    "numpy": "Add 'import numpy' to the cell for its functions, 'cimport numpy' for its types.",
-    "cnp": "Add 'cimport numpy as cnp' at the top of the cell.",
-    "math": "Add 'from libc cimport math' at the top of the cell: math.exp is then C's own, and fast.",
+    "np": _NUMPY.format("np") + _MATH,
+    "cnp": _NUMPY.format("cnp") + _MATH,
+    "numpy": "Add 'import numpy' to the cell for its functions, 'cimport numpy' for its types; for numbers: " + _MATH,
+    "math": f"C's own functions are fast: {_MATH}",
     "cython": "Add 'cimport cython' at the top of the cell.",
     "prange": "Add 'from cython.parallel cimport prange' at the top of the cell.",
-    "parallel": "Add 'from cython.parallel cimport parallel' at the top of the cell.",
     "true": "Write True.",
     "false": "Write False.",
     "null": "Write NULL.",
-    "nullptr": "Write NULL.",
-    "None_": "Write None.",
-    "long": "Python 3 has only int.",
-    "unicode": "Python 3 has only str.",
     "xrange": "Python 3 has only range.",
-    "raw_input": "Python 3 has only input.",
-    "self": "Only methods of a class have self.",
-    "bool": "Write bint for a C truth value.",
-    "boolean": "Write bint for a C truth value.",
-    "_Bool": "Write bint for a C truth value.",
-    "byte": "Write signed char or unsigned char.",
-    "uint": "Write unsigned int.",
-    "ulong": "Write unsigned long.",
-    "real": "Write double, or ctypedef double real.",
+    "bool": _BINT,
+    "boolean": _BINT,
+    "T": "Name T at the top of the cell: ctypedef fused T: with 'float' and 'double' in lines of their own.",
+    "ndarray": "Write a memoryview, double[:], or add 'cimport numpy as np' and write np.ndarray.",
+    **{f"{kind}_t": f"Add 'cimport numpy as np' at the top of the cell and write np.{kind}_t"
+       for kind in ("float32", "float64", "complex64", "complex128")},
     "float64": "Write double.",
     "float32": "Write float.",
-    "int64": "Write long long, or add 'cimport numpy as np' and write np.int64_t.",
-    "int32": "Write int, or add 'cimport numpy as np' and write np.int32_t.",
-    "uint8": "Write unsigned char, or add 'cimport numpy as np' and write np.uint8_t.",
+    "int64": "Write long long.",
+    "int32": "Write int.",
     "complex128": "Write double complex.",
-    "complex64": "Write float complex.",
-    "ndarray": "Write a memoryview, double[:], or add 'cimport numpy as np' and write np.ndarray.",
-    "T": "Name T at the top of the cell: ctypedef fused T: with 'float' and 'double' in lines of their own.",
-    "auto": "Leave the type away: Cython finds it from the value.",
-    "var": "Leave the word away, or write cdef and the type.",
-    "string": "Write str for Python's, or for C++: from libcpp.string cimport string, and -+",
-}
-
-
-def _foreign_word(name: str, message: str, place: Place) -> str:
-    if re.search(rf"^\s*#\s*define\s+{name}\b", place.cell, re.M):
-        return f"To Cython '#define' is a comment: write {name} = ... or, for C, cdef enum: {name} = ..."
-    if name in ("np", "cnp", "numpy") and "not declared" in message:
-        return f"Add 'cimport numpy{'' if name == 'numpy' else f' as {name}'}' at the top of the cell."
-    called = re.search(rf"\b{name}\.(\w+)\s*\(", place.text) if name in ("np", "numpy") else None
-    if called and _cimport_of(called[1], cplus=False) == "libc.math":
-        module = "numpy as np" if name == "np" else "numpy"
-        return f"For numbers write: from libc.math cimport {called[1]}; for arrays 'import {module}' in the cell."
-    if name in ("float32_t", "float64_t", "complex64_t", "complex128_t", "npy_intp"):
-        return f"Add 'cimport numpy as np' at the top of the cell and write np.{name}"
-    if name == "string" and _wants_cplus(place.cell):
-        return ""
-    return _WORDS.get(name, "")
-
-
-def _not_cimported(match: re.Match[str], place: Place) -> str:
-    module = re.search(rf"^\s*import\s+([\w.]+)(?:\s+as\s+{match[1]})?\s*$", place.cell, re.M)
-    real = module[1] if module else "numpy" if match[1] == "np" else match[1]
-    alias = "" if real == match[1] else f" as {match[1]}"
-    return f"Types come by cimport; add: cimport {real}{alias}"
-
-
-def _no_member(match: re.Match[str], place: Place) -> str:
-    alias = re.findall(r"(\w+)\s*$", place.text[: max(place.column - 1, 0)])
-    if not alias:
-        return ""
-    module = re.search(rf"^\s*cimport\s+([\w.]+)\s+as\s+{alias[0]}\b", place.cell, re.M)
-    parent = re.search(rf"^\s*from\s+([\w.]+)\s+cimport\b[^\n]*\b{alias[0]}\b", place.cell, re.M)
-    full = module[1] if module else f"{parent[1]}.{alias[0]}" if parent else alias[0]
-    like = _members_like(full, match[1])
-    return f"Did you mean {alias[0]}.{like}?" if like else f"Look into {full}.pxd for what it declares."
-
-
-def _names(cell: str) -> set[str]:
-    """Words that the cell binds somewhere."""
-    words = set(re.findall(r"\b(?:def|class|import|cimport|as|for)\s+(\w+)", cell))
-    words |= set(re.findall(r"\b(\w+)\s*(?=[=,):\[(])", cell))
-    return {w for w in words if not w.isdigit()}
-
-
-def _wants_cplus(cell: str) -> bool:
-    return bool(re.search(r"\blibcpp\b|language\s*=\s*c\+\+|\bcppclass\b|\bexcept\s*\+", cell))
-
-
-def _no_module(match: re.Match[str], place: Place) -> str | ShownMessage:
-    name = re.sub(r"[/\\]", ".", match[1])
-    parent, _, last = name.rpartition(".")
-    cimport = re.search(r"from\s+([\w.]+)\s+cimport\s+(.*)", place.text)
-    if cimport and cimport[1] == parent:
-        # Had the module itself not been found, that would have been said first.
-        like = _members_like(parent, last)
-        hint = f"Did you mean {like}?" if like else f"Look into {parent}.pxd for what it declares."
-        column = place.text.find(last, cimport.start(2)) + 1
-        return ShownMessage(f"'{parent}' has no '{last}'", place.line, column, hint)
-    if like := _module_like(name):
-        return f"What C declares is in {like}." if like.endswith(f".{name}") else f"Did you mean {like}?"
-    return (
-        f"cimport reads C declarations from {match[1]}.pxd: say where it is with -I FOLDER. "
-        f"For a Python module write import."
-    )
-
-
-# ------------------------------------------------------------------------------- what Cython ships
-
-#: Where a name of several headers is looked for first.
-_FIRST = ("libc.math", "libc.stdlib", "libc.stdio", "libc.stdint", "libc.string", "libc.float", "libc.limits")
-_FIRST_CPLUS = ("libcpp.vector", "libcpp.string", "libcpp.map", "libcpp.set", "libcpp.algorithm", "libcpp.cmath")
+}  # fmt: skip
+_CONTAINERS = frozenset("vector string map set pair list deque queue stack unordered_map unordered_set".split())
+_C_MODULES = tuple(f"libc.{name}" for name in "math stdlib stdio stdint string float limits errno time".split())
 _TYPES = (
-    "double float int long short char void bint size_t Py_ssize_t unsigned signed object complex str bytes list dict "
-    "tuple set const struct enum union inline public api readonly ndarray"
-).split()
-
-
-def _cimport_of(name: str, *, cplus: bool) -> str:
-    """The module to cimport ``name`` from, ``"libc.math"``, or ``""``."""
-    if cplus and (module := _table("libcpp", _FIRST_CPLUS).get(name)):
-        return module
-    return _table("libc", _FIRST).get(name) or _table("libcpp", _FIRST_CPLUS).get(name, "")
-
-
-def _close_to(name: str, words: Iterable[str], *, cutoff: float = 0.75) -> str:
-    """The one of ``words`` that ``name`` may be a slip of, or ``""``."""
-    near = get_close_matches(name, sorted(set(words) - {name}), n=1, cutoff=cutoff)
-    return near[0] if near and len(name) > 2 else ""
-
-
-def _type_like(name: str, cell: str) -> str:
-    """The C type, or type of the cell, that ``name`` may be a slip of, or ``""``."""
-    own = re.findall(r"\b(?:ctypedef\s+[\w\s*]*?|(?:class|struct|enum|union|fused)\s+)(\w+)\s*(?::|$)", cell, re.M)
-    return _close_to(name, [*_TYPES, *own])
-
-
-def _directive_like(name: str) -> str:
-    """The name in the module ``cython`` that ``name`` may be a slip of, or ``""``."""
-    known = [*DIRECTIVES, *"inline locals returns ufunc cclass cfunc ccall nogil".split()]
-    return f"cython.{like}" if (like := _close_to(name, known)) else ""
-
-
-def _members_like(module: str, name: str) -> str:
-    """The name in a module of Cython's that ``name`` may be a slip of, or ``""``."""
-    folder = INCLUDES.joinpath(*module.split("."))
-    path = next((p for p in (folder.with_suffix(".pxd"), folder / "__init__.pxd") if p.exists()), None)
-    return _close_to(name, _declared(path), cutoff=0.66) if path else ""
-
-
-def _module_like(name: str) -> str:
-    """The module of Cython's that ``name`` may be a slip of, or ``""``."""
-    own = [module for module in _modules() if module.endswith(f".{name}")]
-    return own[0] if own else _close_to(name, _modules())
-
-
-@cache
-def _modules() -> tuple[str, ...]:
-    parts = (path.relative_to(INCLUDES).with_suffix("").parts for path in sorted(INCLUDES.rglob("*.pxd")))
-    return tuple(".".join(p for p in names if p != "__init__") for names in parts)
-
-
-@cache
-def _table(package: str, first: tuple[str, ...]) -> dict[str, str]:
-    """Name -> module that declares it."""
-    table: dict[str, str] = {}
-    modules = [m for m in _modules() if m.startswith(f"{package}.")]
-    for module in sorted(modules, key=lambda m: (first.index(m) if m in first else len(first), m)):
-        path = INCLUDES.joinpath(*module.split(".")).with_suffix(".pxd")
-        for name in _declared(path):
-            table.setdefault(name, module)
-    return table
-
-
-@cache
-def _declared(path: Path) -> frozenset[str]:
-    """Names that a declaration file declares at its own level, as far as its lines show."""
-    names: set[str] = set()
-    for line in path.read_text(encoding="utf-8").splitlines():
-        line = line.partition("#")[0].rstrip()
-        if not re.match(r" {0,4}\S", line) or re.match(r"\s*(?:from|cimport|import)\b", line):
-            continue
-        if match := next((m for pattern in _DECLARATIONS if (m := re.match(pattern, line))), None):
-            names.add(match[1])
-    return frozenset(names)
-
-
-_DECLARATIONS = (
-    r"\s*(?:cdef\s+)?(?:cppclass|struct|union|enum|class|ctypedef\s+struct)\s+(\w+)",
-    r"[\w\s*&<>,.\[\]]*?\b(\w+)\s*(?:\[[^\]]*\])?\s*(?:\"[^\"]*\")?\s*\(",
-    r"\s+(?:ctypedef |const |enum: ?)?(?:[\w*]+ +)*[*]*(\w+)(?:\s*\"[^\"]*\")?$",
+    "double float int long short char void bint size_t Py_ssize_t unsigned signed object complex const struct".split()
 )
 
 
-# ------------------------------------------------------------------------------------------ advice
+def _unknown(name: str, message: str, cell: str) -> str:
+    if message.startswith("cimported module"):
+        modules = re.findall(r"cimport (libc\.\w+|libcpp\.\w+)", cell)
+        like = _like(name, [word for module in modules for word in _words(module)])
+        return f"Did you mean {like}?" if like else "Look into the module's .pxd for what it declares."
+    if "valid cython" in message:
+        like = _like(name, [*DIRECTIVES, "cfunc", "ccall", "cclass", "nogil", "inline", "returns", "locals", *_TYPES])
+        return f"Did you mean cython.{like}?" if like else f"The module cython has no {name}."
+    if name in _WORDS:
+        return _WORDS[name]
+    if name in _CONTAINERS:
+        top = f"Add this line at the top of the cell: from libcpp.{name} cimport {name}"
+        return f"{top}; and compile the cell as C++ with -+"
+    # Deeper lines are members, and the parameters of functions are followed by other marks.
+    declared = rf"^ {{0,4}}\S.*\b{name}\b *(?:\(|\[|\"|:|$)"
+    if module := next((m for m in _C_MODULES if re.search(declared, _declarations(m), re.M)), ""):
+        return f"Add this line at the top of the cell: from {module} cimport {name}"
+    if like := _like(name, [*re.findall(r"\w+", cell), *_TYPES]):
+        return f"Did you mean {like}?"
+    if "type identifier" in message:
+        return f"Declare {name} with ctypedef, cdef struct or cdef class above this line, or cimport it."
+    return f"Define {name} in the cell, or pass it as a parameter: a cell does not see the notebook's names."
 
-_ADVICE: tuple[tuple[str, _Advice | str], ...] = (
-    (r"undeclared name not builtin: (\w+)", _undeclared),
-    (r"'(\w+)' is not a type identifier", _undeclared),
-    (r"'(\w+)' is not declared", _undeclared),
-    (r"'(\w+)' is not a constant, variable or function identifier", _undeclared),
-    (r"unknown type in template argument()", "Declare the type in the brackets, or cimport it."),
-    (r"'(\w+)' is not a cimported module", _not_cimported),
-    (r"'([\w/\\.]+)\.pxd' not found", _no_module),
-    (r"cimported module has no attribute '(\w+)'", _no_member),
-    (r"Unknown type declaration 'cython\.(\w+)'",
-     lambda m, place: f"Did you mean cython.{like}?" if (like := _type_like(m[1], "")) else ""),
-    (r"directive takes one compile-time boolean", "Write True or False."),
-    (r"starred expression is not allowed", "A pointer's value is p[0]; a product has a factor on both sides."),
-    (r"Invalid operand types for '\^'", "^ is exclusive or of integers: write x**2."),
-    (r"Invalid operand types for '(?:<<|>>|&|\|)'", "This operator is for integers: give both sides an integer type."),
-    (r"Non-extern C function '(\w+)' declared but not defined",
-     "End the line with a colon and write the body below; what C has elsewhere is declared under cdef extern from."),
-    (r"'([^']+\.(?:pxi|pyx))' not found", "Say where it is with -I FOLDER."),
-    (r"Calling gil-requiring function", _needs_gil),
-    (r"(?i)without (?:the )?gil$", _python_without_gil),
-    (r"has Python locals or temporaries", "Give every variable of the function a C type, or take nogil away."),
-    (r"Suggest(?:ed)? adding", "Declare the function noexcept, or the pointer's type with the same except clause."),
-    (r"Cannot assign type '([^']*)' to '([^']*)'", _assigned),
-    (r"Cannot convert Python object(?: argument)? to (?:type )?'([^']*\(\*\)[^']*)'",
-     "A C function pointer takes a cdef function only, not a lambda or a def."),
-    (r"Cannot convert Python object(?: argument)? to (?:type )?'([^']*)\*'",
-     "Python has no pointers to pass: take a memoryview, double[::1] x, and its address &x[0]."),
-    (r"Cannot convert '([^']*)' to Python object", _to_python),
-    (r"cdef statement not allowed here", _misplaced),
-    (r"C function definition not allowed here",
-     "C functions stand outside of other functions and blocks: move it to the top of the cell, or use def."),
-    (r"Buffer types only allowed as function local variables",
-     "Use a memoryview, double[:], in its place: it is allowed everywhere."),
-    (r"Return type is not specified as argument type",
-     "The fused type of a result must be the type of a parameter too; else name one C type."),
-    (r"specialized|fused type", "A fused type can be used only where a parameter fixes which type it is."),
-    (r"Not allowed in a constant expression",
-     "The size of a C array must be a number: use a memoryview of np.empty(n), or malloc."),
-    (r"Cdef functions cannot take arbitrary decorators", _decorated),
-    (r"'(\w+)' not a valid cython (?:language construct|attribute)", _directive),
-    (r"Invalid directive: '(\w+)'", _directive),
-    (r"directive must be set to True or False", "Write True or False."),
-    (r"only allowed in c\+\+|C\+\+ .*not (?:allowed|supported)|not in c\+\+ mode", "Compile the cell as C++ with -+"),
-    (r"'yield' not supported here", "Only a def function can be a generator."),
-    (r"Exception clause not allowed for function returning Python object",
-     "Take the except clause away: such a function passes exceptions on by itself."),
-    (r"Exception value incompatible", "Give an error value of the result's type; for void write: except *"),
-    (r"Expected 'else'", "A value by condition has both: a if condition else b"),
-    (r"complex types are unordered", "Compare z.real, z.imag or abs(z)."),
-    (r"Unicode literals do not support coercion", "Write bytes for C text: b\"...\""),
-    (r"wrong number of arguments", "Compare the call with the function's parameters."),
-    (r"ctuple of wrong length", "Return as many values as the function's result has."),
-    (r"Function signature does not match previous declaration",
-     "A function of this name is there already, with other types: rename one, or use a fused type."),
-    (r"'(\w+)' redeclared", lambda m, place: f"Rename one {m[1]}."),
-    (r"Too many indices specified for type (\S+)",
-     lambda m, place: f"Declare it with more dimensions: {m[1][:-1]}, :]"),
-    (r"contiguous specifier",
-     "Only one dimension is ::1: the last ([:, ::1], C order) or the first ([::1, :], Fortran)."),
-    (r"Cannot assign default value to fields", "Set the field in __cinit__ or __init__: self.x = 3"),
-    (r"Python objects cannot be cast to pointers", "Take a memoryview and the address of its first element: &x[0]."),
-    (r"cannot be used as a ufunc argument|ufunc",
-     "A ufunc takes and returns C numbers: double, float, int, double complex..."),
-    (r"(?:Return|break|continue|Break|Continue)\b.* not inside", "It belongs into a function or a loop."),
-    (r"Decoding error|unprintable", "Save the text as UTF-8."),
-    (r"assignment to const|Assignment to const", "Take const away, or write into a variable of its own."),
-    (r"Assignment to non-lvalue|Cannot assign to or delete this",
-     "Only a variable, an element or an attribute can be assigned to."),
-    (r"Unrecognised type modifier", "C has no such type: long double is the longest."),
+
+def _no_module(shown: ShownMessage, module: str, text: str) -> ShownMessage:
+    parent, _, name = module.rpartition(".")
+    # Cython looks for each name of a cimport as a module; had the module itself not been found, it would say that.
+    if (cimport := re.search(r"from\s+([\w.]+)\s+cimport\s+", text)) and cimport[1] == parent:
+        like = _like(name, _words(parent))
+        hint = f"Did you mean {like}?" if like else f"Look into {parent}.pxd for what it declares."
+        return ShownMessage(f"'{parent}' has no '{name}'", shown.line, text.find(name, cimport.end()) + 1, hint)
+    if module in ("math", "stdlib", "stdio", "stdint", "string") or module.startswith("libc."):
+        return ShownMessage(shown.message, shown.line, shown.column, f"C's modules are {', '.join(_C_MODULES)}.")
+    file = shown.message.split("'")[1]
+    hint = f"cimport reads C declarations from {file}: say where it is with -I FOLDER. For Python modules write import."
+    return ShownMessage(shown.message, shown.line, shown.column, hint)
+
+
+def _like(name: str, words: Iterable[str]) -> str:
+    """The one of ``words`` that ``name`` may be a slip of, or ``""``."""
+    near = get_close_matches(name, sorted(set(words) - {name}), n=1, cutoff=0.66)
+    return near[0] if near and len(name) > 2 else ""
+
+
+def _words(module: str) -> list[str]:
+    return re.findall(r"\w+", _declarations(module))
+
+
+def _declarations(module: str) -> str:
+    """What a module of Cython's declares, ``""`` where it has none of that name."""
+    folder: Path = INCLUDES.joinpath(*module.split("."))
+    path = next((p for p in (folder.with_suffix(".pxd"), folder / "__init__.pxd") if p.exists()), None)
+    return path.read_text(encoding="utf-8") if path else ""
+
+
+# --------------------------------------------------------------------------------------------- syntax
+
+_SYNTAX = (
+    r"^Syntax error|^Expected |indentation|^Unrecognized character|^Unclosed string|^Mixed use of tabs|"
+    r"^Empty declarator|^Unexpected token .* in string literal"
+)
+_C_TYPE = r"(?:(?:unsigned|const|static|inline|long)\s+)*(?:double|float|int|long|short|char|void|size_t|unsigned)"
+#: Pattern in the line that Cython points at -> what to write instead.
+_SLIPS: tuple[tuple[str, str], ...] = (
+    (r"^\s*%%?\w+", "A magic stands in the first line of its cell: take this line away, or make it the first."),
+    (r"^\s*\w[\w\s*]*\([^()]*\)\s*\{",
+     "This is C: use %%c_ufunc for it. In Cython the line ends with a colon and the body is indented."),
+    (rf"^\s*{_C_TYPE}[\s*]+\w+\s*\(.*\).*:\s*$", "A C function starts with cdef or cpdef: cdef double f(double x):"),
+    (rf"^\s*{_C_TYPE}[\s*]+\w+\s*(?:=.*|,.*|\[.*)?;?\s*$", "A C variable is declared with cdef: cdef double y = 0"),
+    (r"^\s*print\s+[^(=]", "print is a function: print(x)"),
+    (r"^\s*(?:for|while|if|switch)\s*\(.*;|^\s*for\s*\(", "This is C's for; Cython's is: for i in range(n):"),
+    (r"^\s*\}|\{\s*$", "Braces are C's: in Cython a colon and indentation make a block."),
+    (r"^\s*/[/*]", "A comment starts with #; // divides integers."),
+    (r"&&|\|\|", "Write 'and' for &&, 'or' for ||."),
+    (rf"\(\s*{_C_TYPE}\s*\**\s*\)\s*[\w(]", "A cast has angle brackets: <double>x"),
+    (r"\?.*:", "Write 'a if condition else b' for 'condition ? a : b'."),
+    (r"\+\+|--", "Write i += 1 for i++, i -= 1 for i--."),
+    (r"(?<![\w=!<>])!\s*\w", "Write 'not x' for !x."),
+    (r"^\s*(?:if|elif|while)\b[^=]*[^=!<>]=[^=]", "Compare with ==; = assigns."),
+    (r"^\s*else\s+if\b", "Write elif for else if."),
+    (r"^\s*(?:cdef|cpdef)\b.*\b(?:nogil|noexcept|except)\b",
+     "Behind the parentheses stand except or noexcept, then nogil: cdef double f(double x) noexcept nogil:"),
 )  # fmt: skip
+#: The head of a block.
+_HEAD = r"\s*(?:def|if|elif|else|for|while|with|try|class|cdef\s+(?:class|struct|extern)|(?:cdef|cpdef)\b[^=]*\()"
+_TOKEN = r"#[^\n]*|\"\"\"(?s:.*?)\"\"\"|'''(?s:.*?)'''|\"\"\"|'''|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|[()\[\]{}]"
+
+
+def _syntax(shown: ShownMessage, text: str, lines: list[str]) -> ShownMessage:
+    """What a line that Cython cannot parse was meant to be: C, Python 2, a colon left out, a bracket left open."""
+    message, line, column = shown.message, shown.line, shown.column
+    if message.startswith("Unrecognized character"):
+        strange = re.search(r"[^\t -~]", text[max(column - 2, 0) :])
+        column += strange.start() - 1 if strange and column > 1 else 0
+        character = strange[0] if strange else text[column - 1 : column]
+        return ShownMessage(f"{message} {character!r}", line, column, "Retype it: Cython gives it no meaning here.")
+    if message.startswith("Mixed use of tabs"):
+        return ShownMessage(message, line, column, "Indent with spaces only.")
+    code = _bare(text)
+    above = next((n for n in range(line - 1, 0, -1) if _bare(lines[n - 1]).strip()), 0)
+    head = _bare(lines[above - 1]).rstrip() if above else ""
+    if message.startswith("Expected ':', found 'NEWLINE'"):
+        return _no_colon(line, code)
+    if above and _depth(code) > _depth(head) and not re.search(r"[:,(\[\\{]$", head):
+        if re.match(_HEAD, head):
+            return _no_colon(above, head)
+        if not _unbalanced(lines, line):
+            hint = f"Line {above} opens no block: indent this line like it."
+            return ShownMessage("Unexpected indentation", line, _depth(text) + 1, hint)
+    if hint := next((hint for pattern, hint in _SLIPS if re.search(pattern, code)), ""):
+        return ShownMessage(message, line, column, hint)
+    if unbalanced := _unbalanced(lines, line):
+        return unbalanced
+    if message.startswith("Expected an id") and not _bare(text[column - 1 :]).strip():
+        return ShownMessage(message, line, column, "The line ends where a value or a name should stand.")
+    return shown
+
+
+def _no_colon(line: int, code: str) -> ShownMessage:
+    hint = "A line that opens a block ends with a colon."
+    return ShownMessage("Expected ':' at the end of the line", line, len(code.rstrip()) + 1, hint)
+
+
+def _unbalanced(lines: list[str], line: int) -> ShownMessage | None:
+    """The bracket or quotes, up to ``line``, that nothing closes, or that close nothing."""
+    cell = "\n".join(lines)
+    opened: list[re.Match[str]] = []
+    for match in re.finditer(_TOKEN, cell):
+        if match[0] in ("(", "[", "{", '"""', "'''"):
+            opened.append(match)
+        elif match[0] in (")", "]", "}"):
+            if not opened:
+                closing = _at(match, "closes nothing", quoted=f"'{match[0]}'")
+                return closing if closing.line == line else None
+            opened.pop()
+    faults = (_at(m, "is never closed", quoted=m[0] if len(m[0]) > 1 else f"'{m[0]}'") for m in reversed(opened))
+    return next((fault for fault in faults if fault.line <= line), None)
+
+
+def _at(match: re.Match[str], what: str, *, quoted: str) -> ShownMessage:
+    before = match.string[: match.start()]
+    return ShownMessage(f"{quoted} {what}", before.count("\n") + 1, len(before) - before.rfind("\n"))
+
+
+def _bare(line: str) -> str:
+    """``line`` without its comment and with its strings emptied."""
+    line = re.sub(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'", lambda m: m[0][0] + " " * (len(m[0]) - 2) + m[0][0], line)
+    return line.partition("#")[0]
+
+
+def _depth(line: str) -> int:
+    return len(line) - len(line.lstrip())

@@ -16,7 +16,7 @@ import re
 import sys
 import sysconfig
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +33,8 @@ _LISTS = tuple(
 )
 #: Those that a cimported .pxd gives to who cimports it.
 _INHERITED = frozenset(
-    "libraries library_dirs runtime_library_dirs include_dirs extra_compile_args extra_link_args depends".split()
+    "language libraries library_dirs runtime_library_dirs include_dirs extra_compile_args extra_link_args "
+    "depends".split()
 )
 #: ``name`` is the magic's own business; ``np_pythran`` needs another compiler.
 _KEYS = (*_LISTS, "language", "name", "np_pythran")
@@ -87,24 +88,6 @@ class Settings:
         return self.language == "c++"
 
 
-@dataclass(frozen=True)
-class _Comments:
-    """The comment lines at the top of one text."""
-
-    lists: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    language: str = ""
-
-    def get(self, key: str) -> tuple[str, ...]:
-        return self.lists.get(key, ())
-
-    def under(self, other: _Comments) -> _Comments:
-        """With what a cimported text adds."""
-        lists = dict(self.lists)
-        for key in _INHERITED & other.lists.keys():
-            lists[key] = tuple(dict.fromkeys((*self.get(key), *other.get(key))))
-        return _Comments(lists, self.language or other.language)
-
-
 def read(source: str, *, options: Options | None = None, module: str = "") -> Settings:
     """Read a cell's comment lines, those of the .pxd files that it cimports, and the magic's options.
 
@@ -127,39 +110,40 @@ def read(source: str, *, options: Options | None = None, module: str = "") -> Se
     options = options or Options()
     folders = _absolute(options.include)
     drawn = dependencies.cython_files(source, folders=folders, module=module)
-    comments = _comments(source)
     texts = [source, *(text for _, text in drawn)]
-    for text in texts[1:]:
-        comments = comments.under(_comments(text))
-    libraries = (*options.lib, *comments.get("libraries"))
-    library_dirs = (*options.library_dirs, *comments.get("library_dirs"))
+    comments: dict[str, tuple[str, ...]] = dict.fromkeys((*_LISTS, "language"), ()) | _comments(source)
+    for inherited in map(_comments, texts[1:]):
+        for key in _INHERITED & inherited.keys():
+            comments[key] = tuple(dict.fromkeys((*comments[key], *inherited[key])))
+    libraries = (*options.lib, *comments["libraries"])
+    library_dirs = (*options.library_dirs, *comments["library_dirs"])
     used = [dependencies.names(text) for text in texts]
     torch = find_torch() if options.torch else None
-    language = "c++" if options.cplus or torch else comments.language
+    language = "c++" if options.cplus or torch else next(iter(comments["language"]), "")
     uses_numpy = any(names.numpy for names in used)
     # A header beside a cimported .pxd is found, as if the .pxd's folder had been given with -I.
     beside = [path.parent for (path, _), names in zip(drawn, used[1:], strict=True) if names.headers]
-    places = dict.fromkeys([*folders, *_absolute(comments.get("include_dirs")), *beside])
+    places = dict.fromkeys([*folders, *_absolute(comments["include_dirs"]), *beside])
     return Settings(
         language=language,
         flags=(
             *(f"-I{place}" for place in places),
             *([f"-I{np.get_include()}"] if uses_numpy else []),
             *(torch.flags if torch else ()),
-            *(f"-D{macro}" for macro in comments.get("define_macros")),
-            *(f"-U{macro}" for macro in comments.get("undef_macros")),
-            *comments.get("extra_compile_args"),
+            *(f"-D{macro}" for macro in comments["define_macros"]),
+            *(f"-U{macro}" for macro in comments["undef_macros"]),
+            *comments["extra_compile_args"],
             *options.compile_args,
         ),
         link=(
-            *comments.get("extra_link_args"),
+            *comments["extra_link_args"],
             *options.link_args,
-            *(f"-Wl,-rpath,{place}" for place in _absolute(comments.get("runtime_library_dirs"))),
+            *(f"-Wl,-rpath,{place}" for place in _absolute(comments["runtime_library_dirs"])),
             *library_flags(libraries, library_dirs),
             *(torch.link if torch else ()),
         ),
-        sources=_paths((*comments.get("sources"), *comments.get("extra_objects"), *options.src)),
-        depends=_paths(comments.get("depends")),
+        sources=_paths((*comments["sources"], *comments["extra_objects"], *options.src)),
+        depends=_paths(comments["depends"]),
         libraries=libraries,
         library_dirs=library_dirs,
         folders=tuple(places),
@@ -184,11 +168,13 @@ def _paths(files: Sequence[str]) -> tuple[str, ...]:
 # --------------------------------------------------------------------------------------- comments
 
 
+_LANGUAGES = {"c": "c", "c++": "c++", "cpp": "c++", "cxx": "c++"}
+
+
 @functools.lru_cache(maxsize=1024)
-def _comments(text: str) -> _Comments:
+def _comments(text: str) -> dict[str, tuple[str, ...]]:
     """The ``# distutils:`` and ``# cython:`` lines among the comments that open ``text``."""
     lists: dict[str, tuple[str, ...]] = {}
-    language = ""
     for line in map(str.strip, text.removeprefix("\ufeff").splitlines()):
         if line and line[0] != "#":
             break  # the first line of code
@@ -198,30 +184,19 @@ def _comments(text: str) -> _Comments:
         key, _, value = (part.strip() for part in match[2].partition("="))
         if match[1] == "cython" and key not in _KEYS:
             continue
-        _check_key(key, line)
+        if key == "np_pythran":
+            raise OptionError(f"{line!r} asks for Pythran, which is not supported.", remedy="Leave the line out.")
+        if key not in _KEYS:
+            near = difflib.get_close_matches(key, _KEYS, n=1)
+            remedy = f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(_LISTS)} and language."
+            raise OptionError(f"{line!r} has no setting that is known: {key!r}.", remedy=remedy)
         if key in _LISTS:
             lists[key] = _words(value)
         elif key == "language":
-            language = _language(value, line)
-    return _Comments(lists, language)
-
-
-def _check_key(key: str, line: str) -> None:
-    if key == "np_pythran":
-        raise OptionError(f"{line!r} asks for Pythran, which is not supported.", remedy="Leave the line out.")
-    if key in _KEYS:
-        return
-    near = difflib.get_close_matches(key, _KEYS, n=1)
-    remedy = f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(_LISTS)} and language."
-    raise OptionError(f"{line!r} has no setting that is known: {key!r}.", remedy=remedy)
-
-
-def _language(value: str, line: str) -> str:
-    word = value.strip("'\"").lower()
-    language = {"c": "c", "c++": "c++", "cpp": "c++", "cxx": "c++"}.get(word)
-    if language is None:
-        raise OptionError(f"{line!r} names no language that Cython writes.", remedy="Write c or c++.")
-    return language
+            if (word := value.strip("'\"").lower()) not in _LANGUAGES:
+                raise OptionError(f"{line!r} names no language that Cython writes.", remedy="Write c or c++.")
+            lists[key] = (_LANGUAGES[word],)
+    return lists
 
 
 def _words(value: str) -> tuple[str, ...]:
@@ -246,7 +221,7 @@ _TORCH_LIBRARIES = ("torch", "torch_cpu", "torch_python", "c10")
 
 @dataclass(frozen=True)
 class LibTorch:
-    """The installed torch package for a C++ compiler and the linker; ``version`` is ``""`` where it does not say."""
+    """The installed torch package for a C++ compiler and the linker."""
 
     version: str
     flags: tuple[str, ...]
@@ -259,7 +234,7 @@ def find_torch() -> LibTorch:
     Raises
     ------
     ToolchainError
-        Where it is not installed, or has no headers.
+        Where it is not installed.
     """
     spec = importlib.util.find_spec("torch")
     if spec is None or not spec.submodule_search_locations:
@@ -268,48 +243,17 @@ def find_torch() -> LibTorch:
             remedy="pip install torch",
         )
     folder = Path(spec.submodule_search_locations[0])
-    if not (folder / "include" / "torch" / "csrc").is_dir():
-        raise ToolchainError(
-            f"The torch in {folder} comes without its C++ headers.", remedy="Install torch from PyPI: pip install torch"
-        )
-    return _torch_at(folder)
-
-
-@functools.cache
-def _torch_at(folder: Path) -> LibTorch:
-    include, library, about = folder / "include", folder / "lib", folder / "version.py"
-    flags = (
-        f"-isystem{include}",
-        f"-isystem{include / 'torch' / 'csrc' / 'api' / 'include'}",
-        f"-D_GLIBCXX_USE_CXX11_ABI={_abi(library)}",
-    )
+    include, library = folder / "include", folder / "lib"
+    version = re.search(r"^__version__\s*=\s*['\"](.*)['\"]", (folder / "version.py").read_text(encoding="utf-8"), re.M)
     rpath = [f"-Wl,-rpath,{library}"] if sys.platform != "win32" else []
-    link = (f"-L{library}", *rpath, *(f"-l{name}" for name in _TORCH_LIBRARIES))
-    text = about.read_text(encoding="utf-8") if about.is_file() else ""
-    version = re.search(r"^__version__\s*=\s*['\"](.*)['\"]", text, re.M)
-    return LibTorch(version[1] if version else "", flags, link)
-
-
-def _abi(library: Path) -> int:
-    """Which of libstdc++'s two std::string types torch was built with.
-
-    torch.compiled_with_cxx11_abi() would say so too, three seconds later.  The newer one's names lie in
-    the inline namespace ``__cxx11`` (https://gcc.gnu.org/onlinedocs/libstdc++/manual/using_dual_abi.html).
-    """
-    for name in ("libc10.so", "libc10.dylib"):
-        path = library / name
-        if path.is_file():
-            return int(b"7__cxx11" in path.read_bytes())
-    return 1
+    return LibTorch(
+        version[1] if version else "",
+        (f"-isystem{include}", f"-isystem{include / 'torch' / 'csrc' / 'api' / 'include'}"),
+        (f"-L{library}", *rpath, *(f"-l{name}" for name in _TORCH_LIBRARIES)),
+    )
 
 
 # ----------------------------------------------------------------------------------------- flags
-
-
-@functools.cache
-def python_include() -> str:
-    """The folder of ``Python.h``."""
-    return sysconfig.get_path("include")
 
 
 @functools.cache

@@ -18,6 +18,7 @@ from ... import codegen, store, toolchain
 from ...model import (
     MOST_TIMED,
     CellFunction,
+    Comfort,
     CompiledCell,
     Diagnostic,
     Function,
@@ -27,7 +28,6 @@ from ...model import (
     Options,
     Parameter,
     ReportData,
-    Signature,
     ToolchainError,
     number_type,
 )
@@ -83,7 +83,8 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
     options = replace(options, cplus=options.cplus or settings.cplus)
     tool = toolchain.find(cplus=options.cplus)
     cell = _Cell(source, name, module, folder, options, settings, tool)
-    _check_headers(settings)
+    numpy_headers = Path(np.get_include()) if settings.uses_numpy else None
+    requirements.check_headers(Path(sysconfig.get_path("include")), numpy_headers)
 
     translated = _translated(cell)
     planned = _planned(cell, translated)
@@ -96,18 +97,21 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
         forms = written.result()
     code = library.read_bytes()
     page = ""
+    notes: list[str] = []
     if translated.annotated:
         complete = translated.c if options.annotate_fullc else ""
-        page = annotate.read(translated.annotated, name=name, complete=complete).to_json()
+        annotated = translated.annotated.read_text(encoding="utf-8")
+        with Comfort("the annotated source", notes):
+            page = annotate.read(annotated, name=name, complete=complete).to_json()
     hidden = [f"{r.function.name} (it {r.reason})" for r in planned.rest if r.function.kind == "cdef"]
-    notes = [f"only the cell itself can call {', '.join(hidden)}; cpdef makes a Python function"] if hidden else []
+    notes += [f"only the cell itself can call {', '.join(hidden)}; cpdef makes a Python function"] if hidden else []
     functions = tuple(_entries(planned, codegen.read_types(code, unit.translation), forms, CellText(source)))
     object_code = ObjectCode(
         code=code,
         target=native.target(code, options, python=str(sysconfig.get_config_var("SOABI") or "")),
         functions=tuple(f.function_code for f in functions),
         language="cython",
-        toolchain=f"Cython {cython_version}, {native.described(tool).version}",
+        toolchain=f"Cython {cython_version}, {toolchain.describe(tool).version}",
         source=source,
         name=name,
         threads=bool(options.parallel),
@@ -124,14 +128,6 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
     return CompiledCell(object_code, report_data)
 
 
-def _check_headers(settings: Settings) -> None:
-    fault = requirements.missing_headers(Path(cython_settings.python_include()))
-    if fault is None and settings.uses_numpy:
-        fault = requirements.missing_numpy_headers(Path(np.get_include()))
-    if fault:
-        raise fault
-
-
 # ------------------------------------------------------------------------------ the module and its loops
 
 
@@ -145,7 +141,8 @@ def _translated(cell: _Cell) -> Translated:
         cplus=cell.options.cplus,
         language_level=cell.options.language_level or 3,
         folders=[str(Path.cwd()), *map(str, cell.settings.folders)],
-        annotate="default" if cell.options.annotate else "",
+        annotate=cell.options.annotate,
+        linenums="-g" in cell.options.compile_args,
     )
 
 
@@ -167,7 +164,7 @@ def _planned(cell: _Cell, translated: Translated) -> ModuleLoops:
 
 
 def _unit(cell: _Cell, translated: Translated, planned: ModuleLoops) -> _Unit:
-    description = native.described(cell.tool)
+    description = toolchain.describe(cell.tool)
     plan = native.plan(
         planned.calls | ({"errno"} if "libc.errno" in cell.source else set()),
         fenv="fenv.h" in cell.source,
@@ -218,10 +215,9 @@ def _compiled(cell: _Cell, unit: _Unit, library: Path) -> tuple[Diagnostic, ...]
     driver = native.driver(tool, parallel=bool(options.parallel), folder=cell.folder)
     extra = [driver, *map(Path, cell.settings.sources)]
     places = toolchain.places(unit.text, module=cell.module, name=cell.name, cell=cell.source)
-    if "-g" in options.compile_args:  # whoever debugs wants lines of the cell
-        unit = replace(unit, text=toolchain.with_lines(unit.text, places, name=cell.name))
+    if "-g" in options.compile_args:  # the text has lines of the cell already
         places = [0] * (unit.text.count("\n") + 1)
-    about: dict[str, Any] = {"name": cell.name, "cell": cell.source, "storage": native.storage()}
+    about: dict[str, Any] = {"name": cell.name, "cell": cell.source}
     whole = functools.partial(toolchain.compile_shared, tool, unit.text, output=library, link=unit.link)
 
     def build(more: Sequence[str]) -> tuple[Diagnostic, ...]:
@@ -257,8 +253,6 @@ def _train(cell: _Cell, library: Path, profile: Path) -> None:
             f"--pgo: the run that makes the profile {how}{f': {last}' if last else ''}.",
             remedy="The cell's own statements are what runs: they must end without an error.",
         )
-    if merge := pgo.merge_command(profile, toolchain=cell.tool):
-        toolchain.run(merge)
 
 
 # ---------------------------------------------------------------------- what the object code says of them
@@ -277,7 +271,7 @@ def _entries(
         # Without a Python form that only calculates, nobody knows what a call would do.
         written = form if isinstance(form, PythonForm) else None
         harmless = written.pure if written else called.pure
-        notes = [*native.narrow(name, by_name[name], nin=signature.nin, core=signature.core)]
+        notes = [*native.narrow(name, by_name[name])]
         if not harmless:
             notes.append(f"{function.name} may do more than calculate, so it was not called to be timed.")
         entries.append(
@@ -317,26 +311,21 @@ def _representatives(planned: ModuleLoops) -> list[int]:
 
 def _form_requests(planned: ModuleLoops) -> list[python_form.FormRequest]:
     """The functions to be written as Python."""
-    forms = [
-        _form_request(planned.instances[k].signature, planned.functions[k])
-        for k in _representatives(planned)[:MOST_TIMED]
-    ]
-    for rest in planned.rest:
-        if _samples(rest.function) and len(forms) < MOST_TIMED:
-            forms.append(python_form.FormRequest(rest.function.name, rest.function.line))
-    return forms
-
-
-def _form_request(signature: Signature, function: CyFunction) -> python_form.FormRequest:
-    return python_form.FormRequest(
-        name=function.name,
-        line=function.line,
-        inputs=_numbers(signature.inputs),
-        outputs=_numbers(signature.outputs),
-        core=signature.core,
-        outs=tuple(o.index for o in signature.outputs if 0 <= o.index < len(function.parameters)),
-        fused=dict(function.fused),
-    )
+    requests = []
+    for k in _representatives(planned):
+        signature, function = planned.instances[k].signature, planned.functions[k]
+        requests.append(
+            python_form.FormRequest(
+                name=function.name,
+                line=function.line,
+                signature=signature,
+                inputs=_numbers(signature.inputs),
+                outputs=_numbers(signature.outputs),
+                fused=dict(function.fused),
+            )
+        )
+    plain = (rest.function for rest in planned.rest if _samples(rest.function))
+    return [*requests, *(python_form.FormRequest(f.name, f.line) for f in plain)][:MOST_TIMED]
 
 
 #: C types that are spelled otherwise than in the type table, or that mean something else to NumPy.

@@ -128,9 +128,7 @@ def _listed(text: str) -> Iterator[str]:
             yield word[1]
 
 
-def cython_files(
-    source: str, *, folders: Sequence[Path] = (), cwd: Path | None = None, module: str = ""
-) -> list[tuple[Path, str]]:
+def cython_files(source: str, *, folders: Sequence[Path] = (), module: str = "") -> list[tuple[Path, str]]:
     """Every .pxd and .pxi file that ``source`` draws in, through others too, with its text.
 
     Parameters
@@ -138,16 +136,14 @@ def cython_files(
     source : str
         The cell.
     folders : sequence of Path
-        Where files are looked for, besides ``cwd`` and, for .pxd, ``sys.path``.
-    cwd : Path
-        The folder that stands for the cell's; the current one if omitted.
+        Where files are looked for, besides the current folder and, for .pxd, ``sys.path``.
     module : str
         The module's name: Cython reads ``<module>.pxd`` unasked.
     """
     top = names(source)
     if not (top.modules or top.includes or module):
         return []
-    cwd = cwd or Path.cwd()
+    cwd = Path.cwd()
     texts: dict[str, str] = {}
     places = [os.fspath(place) for place in (cwd, *folders)]
     # A module may be cimported from the folder that the interpreter imports from.
@@ -196,7 +192,6 @@ def digests(
     source: str,
     *,
     folders: Sequence[Path] = (),
-    cwd: Path | None = None,
     files: Sequence[Path] = (),
     module: str = "",
 ) -> tuple[tuple[str, str], ...] | None:
@@ -204,7 +199,7 @@ def digests(
 
     Parameters
     ----------
-    source, folders, cwd, module
+    source, folders, module
         As for `cython_files`; ``folders`` are also searched for C headers.
     files : sequence of Path
         Sources and objects that are compiled and linked along, and files named as dependencies.
@@ -214,8 +209,8 @@ def digests(
     tuple of (path, sha256) or None
         Sorted by path; None if a header's name is computed by a macro: then the result must not be cached.
     """
-    cwd = cwd or Path.cwd()
-    drawn = cython_files(source, folders=folders, cwd=cwd, module=module)
+    cwd = Path.cwd()
+    drawn = cython_files(source, folders=folders, module=module)
     texts = [(cwd, names(source)), *((path.parent, names(text)) for path, text in drawn)]
     digests = {os.fspath(p): hashlib.sha256(t.encode(errors="surrogateescape")).hexdigest() for p, t in drawn}
     binary = [path for path in files if path.suffix in _BINARY]

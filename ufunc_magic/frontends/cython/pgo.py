@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,11 +14,6 @@ from ...toolchain import Toolchain
 #: Before the module's name in the run that makes the profile; ``if "_pgo_" in __name__`` is what %%cython documents.
 #: The dot leaves the last part, which names the init function, as it is.
 MODULE_PREFIX = "_pgo_."
-
-#: What picks a loop for the CPU runs before the library's addresses are known, and would crash at its counters.
-_ONE_TARGET = ("-D__UFM_ONE_TARGET",)
-
-_MERGED = "merged.profdata"
 
 
 def flags(step: Literal["gen", "use"], *, folder: Path, toolchain: Toolchain) -> tuple[str, ...]:
@@ -38,59 +32,24 @@ def flags(step: Literal["gen", "use"], *, folder: Path, toolchain: Toolchain) ->
     Raises
     ------
     ToolchainError
-        For a compiler that cannot.
+        For a compiler that is not gcc.
     """
-    match toolchain.kind, step:
-        case "gcc", "gen":
-            # Atomic where the machine can: a prange loop counts on several threads.
-            return ("-fprofile-generate", "-fprofile-update=prefer-atomic", f"-fprofile-dir={folder}", *_ONE_TARGET)
-        case "gcc", "use":
-            # Without -fprofile-partial-training, what did not run (the ufuncs' loops) is optimised for size.
-            return (
-                f"-fprofile-use={folder}",
-                "-fprofile-correction",
-                "-fprofile-partial-training",
-                "-Wno-missing-profile",
-                # The loops for several CPUs are not those of the first compilation.
-                "-Wno-coverage-mismatch",
-            )
-        case "clang", "gen":
-            merge_command(folder, toolchain=toolchain)
-            return (f"-fprofile-generate={folder}", "-fprofile-update=atomic", *_ONE_TARGET)
-        case "clang", "use":
-            # -pgso=false for the same reason.
-            return (f"-fprofile-use={folder / _MERGED}", "-Wno-profile-instr-unprofiled", "-mllvm", "-pgso=false")
-    raise ToolchainError(
-        f"{toolchain} comes without what --pgo needs (the profiling run time).",
-        remedy="Leave --pgo out, or set CC to gcc or clang.",
-    )
-
-
-def merge_command(folder: Path, *, toolchain: Toolchain) -> tuple[str, ...]:
-    """What must run between the two compilations besides the module; ``()`` for gcc.
-
-    Raises
-    ------
-    ToolchainError
-        If clang's ``llvm-profdata`` is not there.
-    """
-    if toolchain.kind != "clang":
-        return ()
-    beside = os.path.dirname(toolchain.path)
-    version = os.path.basename(toolchain.path).partition("-")[2]
-    names = [f"llvm-profdata-{version}"] * bool(version) + ["llvm-profdata"]
-    program = next(filter(None, (shutil.which(name, path=path) for path in (beside, None) for name in names)), None)
-    if program is None:
-        raise ToolchainError(
-            f"llvm-profdata, which --pgo needs with clang, is neither beside {toolchain.path} nor on the PATH.",
-            remedy="Install it (Debian's package is llvm), or set CC=gcc.",
-        )
-    return (program, "merge", "-o", str(folder / _MERGED), str(folder))
+    if toolchain.kind != "gcc":
+        raise ToolchainError(f"--pgo needs gcc, not {toolchain}.", remedy="Leave --pgo out, or set CC=gcc.")
+    if step == "gen":
+        # Atomic where the machine can: a prange loop counts on several threads.  One target: what picks a loop for the
+        # CPU runs before the library's addresses are known, and would crash at its counters.
+        atomic = "-fprofile-update=prefer-atomic"
+        return ("-fprofile-generate", atomic, f"-fprofile-dir={folder}", "-D__UFM_ONE_TARGET")
+    # Without -fprofile-partial-training, what did not run (the ufuncs' loops) is optimised for size.  The loops for
+    # several CPUs are not those of the first compilation.
+    quiet = ("-Wno-missing-profile", "-Wno-coverage-mismatch")
+    return (f"-fprofile-use={folder}", "-fprofile-correction", "-fprofile-partial-training", *quiet)
 
 
 def is_written(folder: Path) -> bool:
     """Whether a run left a profile: one that was killed leaves none."""
-    return any(path.suffix in (".gcda", ".profraw") for path in folder.rglob("*"))
+    return any(path.suffix == ".gcda" for path in folder.rglob("*"))
 
 
 def run_module_text(path: Path, *, module: str, preload: Sequence[str] = ()) -> str:

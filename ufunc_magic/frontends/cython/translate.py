@@ -43,7 +43,8 @@ def translate(
     cplus: bool = False,
     language_level: int = 3,
     folders: Sequence[str] = (),
-    annotate: str = "",
+    annotate: bool = False,
+    linenums: bool = False,
 ) -> Translated:
     """Run Cython on the cell that was written to ``path``.
 
@@ -56,7 +57,10 @@ def translate(
         The extension module's name; what messages call the cell.
     folders : sequence of str
         Where .pxd, .pxi and header files are looked for.
-    annotate : {"", "default", "fullc"}
+    annotate : bool
+        With its page of which lines call Python.
+    linenums : bool
+        With ``#line`` directives, for debug information.
 
     Raises
     ------
@@ -64,15 +68,17 @@ def translate(
         With Cython's errors on the cell's lines.
     """
     known: dict[str, Any] = {}
+    guessing = True
     c_file = path.with_suffix(".cpp" if cplus else ".c")
-    for _ in range(3):
+    while True:
         options = Main.CompilationOptions(
             Options.default_options,
             language_level=language_level,
             output_file=str(c_file),
             include_path=list(folders),
             cplus=cplus,
-            annotate=annotate or False,
+            annotate="default" if annotate else False,
+            emit_linenums=linenums,
         )
         options.configure_language_defaults("pyx")
         desc = Main.FileSourceDescriptor(str(path), name)
@@ -81,18 +87,17 @@ def translate(
             context = Main.Context.from_options(options)
             compilation = Main.CompilationSource(desc, EncodedString(module), str(path.parent))
             result = Main.create_default_resultobj(compilation, options)
-            run = _Run(desc, context, Variants(CellText(source), known))
+            run = _Run(desc, context, Variants(CellText(source), known, guessing))
             stages = Pipeline.create_pyx_pipeline(context, options, result)
             Pipeline.run_pipeline(run.stages(stages), compilation)
-        if listening.errors:
-            # A variant repeats the complaints about its original.
-            errors = [c for n, c in enumerate(listening.errors) if c not in listening.errors[:n]]
-            raise cython_errors.compile_error(errors, name=name, cell=source)
         variants = run.variants
-        if all(variants.declared.get(name) == kind for name, kind in variants.returned.items()):
+        right = all(variants.declared.get(name) == kind for name, kind in variants.returned.items())
+        if listening.errors and not (guessing and variants.declared):
+            raise cython_errors.compile_error(listening.errors, name=name, cell=source)
+        if not listening.errors and (right or known):
             break
         # The guess was wrong, or there was none: now Cython has said what they return.
-        known = variants.returned
+        known, guessing = ({} if listening.errors else variants.returned), False
     page = path.with_suffix(".html")
     return Translated(
         c=c_file.read_text(encoding="utf-8"),

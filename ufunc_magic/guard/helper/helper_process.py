@@ -71,6 +71,12 @@ class Ready:
         os.kill(self.process, signal.SIGCONT)
         return False
 
+    def tell_where(self) -> None:
+        """Have one that is stopped note the instruction it is at, and end."""
+        os.kill(self.process, signal.SIGXCPU)
+        os.kill(self.process, signal.SIGCONT)
+        select.select([self.link], [], [], 1.0)
+
     def waited(self) -> float:
         """Seconds that it was ready to run and had no processor; 0.0 where the system does not tell."""
         try:
@@ -188,22 +194,27 @@ class Helper:
         worker = self.ready.pop(0) if self.ready else self.fork()
         with contextlib.suppress(OSError):  # it was killed from outside
             send(worker.link, request, descriptors)
-        hung = self.wait(worker, [case["seconds"] for case in request["cases"]], request["opening"])
+        limits = [request["opening"], *(case["seconds"] for case in request["cases"])]
+        hung = self.wait(worker, limits)
+        if hung and request["where"]:
+            worker.tell_where()
         status = 0 if worker.record.done() else worker.stop()
-        answer = {"status": status, "hung": hung, **worker.record.read(), **worker.printed()}
+        limit = limits[worker.record.under_way()[0]]
+        answer = {"status": status, "hung": hung, "limit": limit, **worker.record.read(), **worker.printed()}
         return worker, {**answer, "seconds": time.monotonic() - start}
 
-    def wait(self, worker: Ready, limits: list[float], opening: float) -> bool:
+    def wait(self, worker: Ready, limits: list[float]) -> bool:
         """Wait until it is done or has ended; True where a case took longer than it may, and it is held there.
 
-        Who has waited for a processor half of the time has four times as long.
+        The first limit is that of opening the library.  Who has waited for a processor half of the time has four times
+        as long.
         """
         last, waited = (-1, 0.0), 0.0
         while True:
             number, started = under_way = worker.record.under_way()
             if under_way != last:
                 last, waited = under_way, worker.waited()
-            limit = limits[number - 1] if number else opening
+            limit = limits[number]
             now = time.monotonic()
             past = now - (started or now)
             late = past >= limit and (past >= 4 * limit or worker.waited() - waited < limit / 2)

@@ -54,14 +54,14 @@ class Record:
         """Where the library was mapped: addresses in it are told from there."""
         struct.pack_into("<2Q", self.memory, BASE, low, high)
 
-    def answer(self, answer: dict[str, Any]) -> None:
-        """All is done, and this came of it."""
+    def answer(self, answer: dict[str, Any], *, done: bool = True) -> None:
+        """What came of it so far, or, where all is ``done``, altogether."""
         data = marshal.dumps(answer)
         if len(data) > SIZE - ANSWER - 8:
             data = marshal.dumps({})
         struct.pack_into("<Q", self.memory, ANSWER, len(data))
         self.memory[ANSWER + 8 : ANSWER + 8 + len(data)] = data
-        struct.pack_into("<Q", self.memory, DONE, 1)
+        struct.pack_into("<Q", self.memory, DONE, done)
 
     def done(self) -> bool:
         return bool(struct.unpack_from("<Q", self.memory, DONE)[0])

@@ -26,9 +26,6 @@ _new = _python_api("PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_
 _incref = _python_api("Py_IncRef", None, ctypes.py_object)
 _PyCapsule = type(_new(1, None, None))
 
-#: Capsules whose pointer is no memory of elements: Arrow's structures.
-_STRUCTURES = ("arrow_schema", "arrow_array", "arrow_array_stream", "arrow_device_array", "arrow_device_array_stream")
-
 
 def is_capsule(value: object) -> bool:
     """Whether it is a PyCapsule."""
@@ -64,10 +61,9 @@ def name_of(capsule: object) -> str:
             remedy="Ask its library for a new capsule; each serves once.",
         )
     # A C interface is named for the attribute that holds it: https://docs.python.org/3/c-api/capsule.html
-    if name in _STRUCTURES or ("." in name and name.rpartition(".")[0] in sys.modules):
-        what = "a structure of Arrow" if name in _STRUCTURES else "a C interface"
+    if name.startswith("arrow_") or ("." in name and name.rpartition(".")[0] in sys.modules):
         raise ArgumentError(
-            f"The capsule {name!r} holds {what}, no array.",
+            f"The capsule {name!r} holds a structure or a C interface, no array.",
             remedy="Give a capsule whose pointer is the first element, or one of DLPack ('dltensor').",
         )
     return name

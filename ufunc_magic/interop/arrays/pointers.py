@@ -18,7 +18,7 @@ import numpy as np
 from ...model import ArgumentError, ToolchainError
 from ...runtime import device as gpu
 from . import capsules
-from .memory import Memory, describe, on_gpu
+from .memory import Memory, describe
 
 #: ``data`` is the first field behind the object's head in every NumPy: ``PyArrayObject_fields`` of
 #: ``numpy/ndarraytypes.h``, which compiled extensions read in place, too.
@@ -101,10 +101,7 @@ def asarray(
             remedy=f"Write device={memory.device!r}." if known else "Copy it to the CPU first.",
         )
     if device == "cuda":
-        return _of_gpu(memory, shape, dtype, strides, owner, device_id)
-    if owner is None and strides is None and _fits(memory, shape, dtype):
-        _check_alignment(memory.address, memory.array.strides, _dtype(memory.array.dtype))
-        return memory.array
+        return _on_gpu(obj, memory, shape, dtype, strides, owner, device_id)
     sizes, kind, steps = _layout_over(memory, shape, dtype, strides)
     return _on_cpu(memory.address, sizes, kind, steps, readonly=memory.readonly, owner=memory.claim(owner))
 
@@ -161,7 +158,7 @@ def pointer(array: Any) -> int:
         return int(on_device)
     if hasattr(array, "data_ptr"):  # torch
         return int(array.data_ptr())
-    interface = getattr(array, "__cuda_array_interface__" if on_gpu(array) else "__array_interface__", None)
+    interface = getattr(array, "__cuda_array_interface__", None) or getattr(array, "__array_interface__", None)
     if interface is None:
         raise ArgumentError(
             f"{type(array).__name__} is no array whose address could be asked for.",
@@ -182,18 +179,16 @@ def _on_cpu(
     readonly: bool,
     owner: object,
 ) -> np.ndarray[Any, Any]:
-    total, first = kind.itemsize * math.prod(shape), 0
-    if not total or not 0 < address <= _TOP - total or strides is not None or address % kind.alignment:
-        first, last = _checked_extent(address, shape, kind, strides)
-        if first == last:  # the address of nothing may be null, which NumPy takes for a wish to allocate
-            return np.empty(shape, kind)
+    first, last = _extent(address, shape, kind, strides)
+    if first == last:  # the address of nothing may be null, which NumPy takes for a wish to allocate
+        return np.empty(shape, kind)
     lent = _Lent.from_address(address + first)
     lent.owner = owner
     buffer: Any = memoryview(lent).toreadonly() if readonly else lent
     return np.ndarray(shape, kind, buffer, -first, strides)
 
 
-def _of_gpu(memory: Memory, shape: Any, dtype: Any, strides: Any, owner: object, device_id: int) -> Any:
+def _on_gpu(obj: Any, memory: Memory, shape: Any, dtype: Any, strides: Any, owner: object, device_id: int) -> Any:
     try:
         cupy = gpu.cupy()
     except ImportError as fault:
@@ -204,17 +199,13 @@ def _of_gpu(memory: Memory, shape: Any, dtype: Any, strides: Any, owner: object,
         raise ArgumentError(
             "The memory on the GPU is read-only, and CuPy has no read-only arrays.", remedy="Copy it on its own side."
         )
-    if owner is None and strides is None and _fits(memory, shape, dtype):
-        return memory.array
-    if memory.device == "cuda" and memory.array is None and not isinstance(memory.owner, capsules.Tensor):
-        array: Any = cupy.from_dlpack(memory.owner) if memory.shape is None else memory.owner
-        if owner is None and shape is None and dtype is None and strides is None:
-            # CuPy's own: it waits for the stream of the array's library.
-            return cupy.asarray(array)
-        if memory.shape is None:
-            memory = Memory(pointer(array), array, array.shape, array.strides, array.dtype, device="cuda")
+    if memory.device and not capsules.is_capsule(obj) and all(word is None for word in (shape, dtype, strides, owner)):
+        if isinstance(obj, cupy.ndarray):
+            return obj
+        # CuPy's own: it waits for the stream of the array's library.
+        return cupy.from_dlpack(obj) if isinstance(memory.owner, capsules.Tensor) else cupy.asarray(obj)
     sizes, kind, steps = _layout_over(memory, shape, dtype, strides)
-    first, last = _checked_extent(memory.address, sizes, kind, steps)
+    first, last = _extent(memory.address, sizes, kind, steps)
     number = device_id if memory.device_id is None else memory.device_id
     unowned = cupy.cuda.UnownedMemory(memory.address + first, last - first, memory.claim(owner), number)
     start = cupy.cuda.MemoryPointer(unowned, -first)
@@ -275,13 +266,6 @@ def _layout(shape: Any, dtype: Any, strides: Any) -> _Layout:
     return sizes, kind, steps
 
 
-def _fits(memory: Memory, shape: Any, dtype: Any) -> bool:
-    """Whether there is an array already, of this shape and dtype."""
-    if memory.array is None or (dtype is not None and np.dtype(dtype) != memory.dtype):
-        return False
-    return shape is None or (tuple(shape) if np.iterable(shape) else (shape,)) == memory.shape
-
-
 def _layout_over(memory: Memory, shape: Any, dtype: Any, strides: Any) -> _Layout:
     """Shape, dtype and strides over memory that may know its own.
 
@@ -302,13 +286,16 @@ def _layout_over(memory: Memory, shape: Any, dtype: Any, strides: Any) -> _Layou
     assert own is not None
     if sizes == memory.shape and kind == own and steps is None:
         return sizes, kind, memory.strides
-    if memory.strides is not None and not _contiguous(memory.shape, memory.strides, own.itemsize):
+    packed = tuple(own.itemsize * math.prod(memory.shape[n + 1 :]) for n in range(len(memory.shape)))
+    if memory.strides is not None and any(
+        size > 1 and step != other for size, step, other in zip(memory.shape, memory.strides, packed, strict=True)
+    ):
         raise ArgumentError(
             f"The memory has the shape {memory.shape} and the strides {memory.strides}: no other can be laid over it.",
             remedy="Leave shape, dtype and strides out, and reshape what comes back.",
         )
     total = math.prod(memory.shape) * own.itemsize
-    first, last = _extent(sizes, kind.itemsize, steps)
+    first, last = _reach(sizes, kind.itemsize, steps)
     if first < 0 or last > total or (steps is None and last != total):
         raise ArgumentError(
             f"shape={sizes} of {kind}{'' if steps is None else f' with strides={steps}'} takes"
@@ -318,54 +305,34 @@ def _layout_over(memory: Memory, shape: Any, dtype: Any, strides: Any) -> _Layou
     return sizes, kind, steps
 
 
-def _contiguous(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
-    step = itemsize
-    for size, stride in zip(reversed(shape), reversed(strides), strict=True):
-        if size > 1 and stride != step:
-            return False
-        step *= size
-    return True
-
-
-def _extent(shape: tuple[int, ...], itemsize: int, strides: tuple[int, ...] | None) -> tuple[int, int]:
+def _reach(shape: tuple[int, ...], itemsize: int, strides: tuple[int, ...] | None) -> tuple[int, int]:
     """First byte and the one after the last, counted from the element whose indices are all 0."""
-    if strides is None:
+    if strides is None or 0 in shape:
         return 0, math.prod(shape) * itemsize
-    if 0 in shape:
-        return 0, 0
-    first, last = 0, itemsize
-    for size, stride in zip(shape, strides, strict=True):
-        if stride < 0:
-            first += (size - 1) * stride
-        else:
-            last += (size - 1) * stride
-    return first, last
+    ends = [(size - 1) * stride for size, stride in zip(shape, strides, strict=True)]
+    return sum(end for end in ends if end < 0), itemsize + sum(end for end in ends if end > 0)
 
 
-def _check_alignment(address: int, strides: tuple[int, ...] | None, dtype: np.dtype[Any]) -> None:
-    unit = dtype.alignment
-    if address % unit:
-        raise ArgumentError(
-            f"The address {address:#x} is not aligned for {dtype}, which needs a multiple of {unit}.",
-            remedy="Give the address of an element, or a dtype of packed records.",
-        )
-    if strides is not None and any(stride % unit for stride in strides):
-        raise ArgumentError(
-            f"The strides {strides} are not multiples of {unit}, as {dtype} needs them.",
-            remedy="Strides count bytes: multiply steps in elements by the item size.",
-        )
-
-
-def _checked_extent(
+def _extent(
     address: int, shape: tuple[int, ...], kind: np.dtype[Any], strides: tuple[int, ...] | None
 ) -> tuple[int, int]:
-    first, last = _extent(shape, kind.itemsize, strides)
+    """What `_reach` says, of elements that may stand at ``address``."""
+    first, last = _reach(shape, kind.itemsize, strides)
+    unit = kind.alignment
     if not address and first != last:
         raise ArgumentError("The pointer is null.", remedy="Give the address of the first element.")
     if address + first < 0 or address + last > _TOP:
         raise ArgumentError(
             f"{last - first} bytes at {address:#x} are no range of memory.", remedy="Look at the address and the shape."
         )
-    if address % kind.alignment or strides is not None:
-        _check_alignment(address, strides, kind)
+    if address % unit:
+        raise ArgumentError(
+            f"The address {address:#x} is not aligned for {kind}, which needs a multiple of {unit}.",
+            remedy="Give the address of an element, or a dtype of packed records.",
+        )
+    if strides is not None and any(stride % unit for stride in strides):
+        raise ArgumentError(
+            f"The strides {strides} are not multiples of {unit}, as {kind} needs them.",
+            remedy="Strides count bytes: multiply steps in elements by the item size.",
+        )
     return first, last

@@ -52,13 +52,7 @@ def address(function: Any, signature: str = "") -> int:
             f"{code.name} has operands of std::complex<long double>, which C++ passes in another way than C.",
             remedy="Write it in a cell of C.",
         )
-    try:
-        entry = _table_entry(library, "__ufm_scalars", loop.index)
-    except AttributeError as fault:
-        raise SignatureError(
-            "The object code was made by an older ufunc_magic, which exports no scalar functions.",
-            remedy="Compile it again.",
-        ) from fault
+    entry = _table_entry(library, "__ufm_scalars", loop.index)
     if not entry:
         raise SignatureError(
             f"{code.name} needs Python, or may raise a Python exception, so C cannot call it alone.",
@@ -73,10 +67,7 @@ def leaf_address(function: Any, signature: str) -> int:
     It leaves ten vector registers alone, of which System V's saves none, so a loop's sum stays in its own.
     """
     origin, code, loop = _resolved(function, signature)
-    try:
-        return _table_entry(_library(origin, code), "__ufm_leaves", loop.index) if loop else 0
-    except AttributeError:
-        return 0
+    return _table_entry(_library(origin, code), "__ufm_leaves", loop.index) if loop else 0
 
 
 def prototype(function: Any, signature: str = "") -> str:
@@ -111,15 +102,13 @@ def ctypes_function(function: Any, signature: str = "") -> Any:
             f"{code.name} is a plain C function, {prototype(function)}.",
             remedy="Write ctypes.CFUNCTYPE(result, ...)(um.address(f)).",
         )
-    kinds = []
-    for letter in (TYPES[t].char for t in loop.types):
-        try:
-            kinds.append(ctypes.c_longdouble if letter == "g" else np.ctypeslib.as_ctypes_type(letter))
-        except NotImplementedError:
-            kind = next(t.c for t in TYPES.values() if t.char == letter)
-            raise SignatureError(
-                f"{code.name}: ctypes has no {kind}.", remedy="Call it through cffi, or from C."
-            ) from None
+    try:
+        letters = (TYPES[t].char for t in loop.types)
+        kinds = [ctypes.c_longdouble if c == "g" else np.ctypeslib.as_ctypes_type(c) for c in letters]
+    except NotImplementedError as fault:
+        raise SignatureError(
+            f"{code.name}: ctypes has no such type: {fault}.", remedy="Call it through cffi, or from C."
+        ) from fault
     inputs, outputs = kinds[: code.nin], kinds[code.nin :]
     one = len(outputs) == 1
     form = ctypes.CFUNCTYPE(outputs[0] if one else None, *inputs, *([] if one else map(ctypes.POINTER, outputs)))
@@ -146,7 +135,9 @@ def lowlevel(function: Any, signature: str = "", *, user_data: Any = None) -> An
         As `address`.
     """
     scipy: Any = importlib.import_module("scipy")
-    _, _, loop = _resolved(function, signature)
+    origin, _, loop = _resolved(function, signature)
+    if origin.function_code and origin.function_code.records:
+        raise SignatureError(f"{origin.name} takes or gives structures, which SciPy does not.")
     if loop is not None:
         return scipy.LowLevelCallable(ctypes_function(function, signature), user_data)
     form = prototype(function, signature)
@@ -171,6 +162,8 @@ def _resolved(function: Any, signature: str) -> tuple[Origin, FunctionCode, Loop
             f"{function!r:.80} is no C function of ufunc_magic's.",
             remedy="Give a ufunc or a plain C function of a cell, of compile_c() or c_ufunc().",
         )
+    if code.records:
+        return origin, code, None  # the cell's own function
     if code.core:
         raise SignatureError(
             f"{code.name} works on arrays, {code.core}, so it has no scalar form.",
@@ -236,4 +229,9 @@ def _library(origin: Origin, code: FunctionCode) -> Library:
 
 
 def _table_entry(library: Library, table: str, index: int) -> int:
-    return ctypes.c_size_t.from_address(library.symbol(table) + index * ctypes.sizeof(ctypes.c_size_t)).value
+    """An address in a table of the library; 0 where there is none, or no table."""
+    try:
+        start = library.symbol(table)
+    except AttributeError:
+        return 0
+    return ctypes.c_size_t.from_address(start + index * ctypes.sizeof(ctypes.c_size_t)).value

@@ -14,19 +14,6 @@ from ...model import TYPES, FunctionCode, LoopCode, ObjectCode, SignatureError, 
 from ...runtime import Build
 from . import elf_names
 
-_WORDS = frozenset(
-    "alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t class "
-    "co_await co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype "
-    "default delete do double dynamic_cast else enum explicit export extern false float for friend goto if inline int "
-    "long mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public register "
-    "reinterpret_cast requires restrict return short signed sizeof static static_assert static_cast struct switch "
-    "template this thread_local throw true try typedef typeid typename typeof union unsigned using virtual void "
-    "volatile wchar_t while xor xor_eq".split()
-)
-#: Types that the header has of itself.
-_KNOWN = re.compile(
-    r"_Bool|_Complex|size_t|ptrdiff_t|u?int(?:_least|_fast)?(?:8|16|32|64)_t|u?int(?:ptr|max)_t|wchar_t"
-)
 #: What C++ writes in the declarations of its functions and structs, and C does not.
 _CPLUS = re.compile(r"::|[&<~]|\w\s*\((?!\s*\*)")
 
@@ -42,7 +29,7 @@ def write_header(build: Build, path: str | pathlib.Path, *, prefix: str = "") ->
     ``write_header(b, "fast/curve.h")`` makes ``fast/curve.h`` and ``fast/libcurve.so``; the program is linked with
     ``cc main.c -Ifast -Lfast -lcurve -Wl,-rpath,$PWD/fast``.  The header says what it has: each function under its
     name for numbers, with ``_array`` for contiguous arrays where it works by element.  Functions of several types
-    have NumPy's letters in their name (``twice_d``), in C++ the name alone too.  One whose type C has no words for
+    have NumPy's letters in their name (``twice_d``).  One whose type C has no words for
     (``std::string``) is only named.
 
     Parameters
@@ -125,15 +112,13 @@ class _Header:
         """
         object_code, tables = self.object_code, self.tables
         functions: list[str] = []
-        overloads: list[str] = []
         types: list[str] = []
         for function in object_code.functions:
-            if function.kind == "ufunc":
+            if function.kind == "ufunc" and not function.records:
                 functions += _comment(function)
                 for loop in function.loops:
                     functions += self._loop(function, loop)
-                overloads += self._overloads(function)
-            elif function.kind == "plain":
+            elif function.declaration:
                 declarations, _, prototype = function.declaration.rpartition("\n")
                 in_c = self._is_c(function)
                 if in_c and declarations not in types:
@@ -165,7 +150,6 @@ class _Header:
             *functions,
             "#ifdef __cplusplus",
             "}",
-            *overloads,
             "#endif",
             "#endif",
         ]
@@ -175,12 +159,10 @@ class _Header:
         return self.object_code.language == "c" or not _CPLUS.search(function.declaration)
 
     def _includes(self) -> list[str]:
-        """The cell's includes, where its plain functions name types that only those know (``FILE``, ``struct tm``)."""
-        plain = [f.declaration for f in self.object_code.functions if f.kind == "plain" and self._is_c(f)]
-        words = {word for declaration in plain for word in re.findall(r"[A-Za-z_]\w*", declaration.rpartition("\n")[2])}
-        types = "\n".join(declaration.rpartition("\n")[0] for declaration in plain)
-        words = {w for w in words if w not in _WORDS and not _KNOWN.fullmatch(w) and not re.search(rf"\b{w}\b", types)}
-        return re.findall(r"(?m)^[ \t]*(#[ \t]*include[ \t]*<[^>\n]+\.h>)", self.object_code.source) if words else []
+        """The cell's includes, whose types its plain functions may name (``FILE``, ``struct tm``)."""
+        if not any(f.declaration and self._is_c(f) for f in self.object_code.functions):
+            return []
+        return re.findall(r"(?m)^[ \t]*(#[ \t]*include[ \t]*<[^>\n]+\.h>)", self.object_code.source)
 
     def _loop(self, function: FunctionCode, loop: LoopCode) -> Iterator[str]:
         """A loop as a function of one item, and for element-wise ones as a function of arrays."""
@@ -189,7 +171,7 @@ class _Header:
         # In NumPy's order, that of their first appearance.
         dims = list(dict.fromkeys(word for core in cores for word in core))
         sizes = [word for word in dims if not word.isdigit()]
-        names = _operands(function, sizes)
+        names = _names([*function.parameters[:nin], *function.results], nin + function.nout)
         types = _c_types(loop)
         returns = function.nout == 1 and not cores[-1]
         inputs = [f"const {t} *{n}" if c else f"{t} {n}" for t, n, c in zip(types, names, cores, strict=True)][:nin]
@@ -237,29 +219,16 @@ class _Header:
         yield f"    const ptrdiff_t ufm_steps[] = {{{', '.join(steps)}}};"
         yield f"    {self.tables['__ufm_loops']}[{loop.index}](ufm_values, ufm_sizes, ufm_steps, 0);"
 
-    def _overloads(self, function: FunctionCode) -> Iterator[str]:
-        """In C++ a function of several loops has its name alone, too."""
-        if len(function.loops) < 2 or function.core or function.nout != 1 or not function.nin:
-            return
-        by_inputs: dict[tuple[int, ...], LoopCode] = {}
-        for loop in function.loops:
-            by_inputs.setdefault(loop.types[: function.nin], loop)
-        for loop in by_inputs.values():
-            types, names = _c_types(loop), _operands(function, ())[: function.nin]
-            parameters = ", ".join(f"{t} {n}" for t, n in zip(types, names, strict=False))
-            name = f"{self.prefix}{function.name}"
-            call = f"{name}{_suffix(function, loop)}({', '.join(names)})"
-            yield f"static inline {types[-1]} {name}({parameters}) {{ return {call}; }}"
-
     def _plain(self, function: FunctionCode, prototype: str, *, in_c: bool) -> Iterator[str]:
         """A plain function, called through the library's table; only named where its type is not ``in_c``."""
         entry = f"{self.tables.get('__ufm_functions', '')}[{function.index}]"
         result, _, rest = prototype.partition("(*)")
         kinds = _parameters(rest.strip().removeprefix("(").removesuffix(")"))
-        if "..." in kinds or "(" in result or not in_c or not _is_one_list(rest):
+        of_result = any(")" in kind.partition("(")[0] for kind in kinds)  # it returns a function, whose list follows
+        if "..." in kinds or "(" in result or of_result or not in_c:
             yield f"/* {function.name}, {prototype.replace('*/', '* /')}, is {entry}. */"
             return
-        names = _usable(function.parameters, len(kinds), ())
+        names = _names(function.parameters, len(kinds))
         parameters = ", ".join(_declared(kind, name) for kind, name in zip(kinds, names, strict=True)) or "void"
         yield f"static inline {result.strip()} {self.prefix}{function.name}({parameters})"
         yield "{"
@@ -286,28 +255,13 @@ def _suffix(function: FunctionCode, loop: LoopCode) -> str:
     return "_" + "".join(TYPES[t].char.replace("?", "b1") for t in types)
 
 
-def _operands(function: FunctionCode, taken: Sequence[str]) -> list[str]:
-    """A C name for each operand, inputs first."""
-    own = [*function.parameters[: function.nin], *function.results]
-    return _usable(own, function.nin + function.nout, taken)
-
-
-def _usable(own: Sequence[str], count: int, taken: Sequence[str]) -> list[str]:
-    """As many C names, each the operand's own where that is one and free."""
+def _names(own: Sequence[str], count: int) -> list[str]:
+    """As many C names: ``x_`` for ``x``, since no word of C or C++ ends so, and ``operand2`` for what has none."""
     names: list[str] = []
-    for n in range(count):
-        word = own[n] if n < len(own) else ""
-        free = re.fullmatch(r"[A-Za-z_]\w*", word, re.ASCII) and word not in _WORDS and word not in [*names, *taken]
-        names.append(word if free and not word.startswith("ufm") else f"operand{n + 1}")
+    for n, word in zip(range(count), [*own, *[""] * count], strict=False):
+        free = re.fullmatch(r"[A-Za-z_]\w*", word, re.ASCII) and f"{word}_" not in names
+        names.append(f"{word}_" if free else f"operand{n + 1}")
     return names
-
-
-def _is_one_list(text: str) -> bool:
-    """Whether it is one parameter list: behind that of a function that returns a function, its result's follows."""
-    depth = [0]
-    for letter in text.strip():
-        depth.append(depth[-1] + (letter == "(") - (letter == ")"))
-    return 0 not in depth[1:-1]
 
 
 def _parameters(text: str) -> list[str]:

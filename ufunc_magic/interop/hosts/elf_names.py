@@ -95,7 +95,9 @@ def _sections(code: bytes, *names: str) -> list[Any]:
 
 
 def _defined(symbols: Any) -> list[tuple[int, Any]]:
-    return [(n, s) for n, s in enumerate(symbols.iter_symbols()) if s["st_shndx"] != "SHN_UNDEF" and s.name]
+    """Place and symbol of what others can link with; a linker's own names, such as etext, are local."""
+    named = [(n, s) for n, s in enumerate(symbols.iter_symbols()) if s["st_shndx"] != "SHN_UNDEF" and s.name]
+    return [(n, s) for n, s in named if s["st_info"]["bind"] != "STB_LOCAL"]
 
 
 def _new_name(name: str, seed: str, buckets: int) -> str:

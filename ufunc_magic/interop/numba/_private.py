@@ -10,6 +10,9 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any
 
+from numba.core.typing.npydecl import Numpy_rules_ufunc
+from numba.np import npyimpl
+
 from ...model import ToolchainError
 
 __all__ = [
@@ -28,9 +31,6 @@ __all__ = [
 
 def check_calls() -> None:
     """Raise AttributeError now where calls of our ufuncs would meet it while they are compiled."""
-    from numba.core.typing.npydecl import Numpy_rules_ufunc
-    from numba.np import npyimpl
-
     for name in ("_prepare_argument", "_build_array", "_ArrayHelper", "_Kernel"):
         getattr(npyimpl, name)
     getattr(Numpy_rules_ufunc, "_handle_inputs")  # noqa: B009
@@ -44,28 +44,20 @@ def array_inputs(rules: Any, ufunc: Any, arguments: Sequence[Any]) -> tuple[Sequ
 
 def operand(context: Any, builder: Any, value: Any, kind: Any) -> Any:
     """A number or an array, with what loops over it need."""
-    from numba.np import npyimpl
-
     return npyimpl._prepare_argument(context, builder, value, kind)
 
 
 def is_array_operand(value: Any) -> bool:
-    from numba.np import npyimpl
-
     return isinstance(value, npyimpl._ArrayHelper)
 
 
 def broadcast_output(context: Any, builder: Any, kind: Any, kinds: Sequence[Any], operands: Sequence[Any]) -> Any:
     """A new array of the shape that the operands have together."""
-    from numba.np import npyimpl
-
     return npyimpl._build_array(context, builder, kind, kinds, operands)
 
 
 def cast(context: Any, builder: Any, value: Any, kind: Any, to: Any) -> Any:
     """A number as NumPy converts it: of complex ones the real part."""
-    from numba.np import npyimpl
-
     return npyimpl._Kernel(context, builder, None).cast(value, kind, to)
 
 

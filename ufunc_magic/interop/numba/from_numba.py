@@ -12,16 +12,14 @@ from collections.abc import Sequence, Set
 from dataclasses import replace
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ... import codegen, frontends, runtime, store, toolchain
-from ...model import TYPES, FunctionCode, LoopCode, ObjectCode, ToolchainError, required_glibc
+from ...model import TYPES, ObjectCode, required_glibc
+from . import numba_kernels
 from .numba_functions import NumbaFunction, Overload, read
-
-if TYPE_CHECKING:
-    from .numba_kernels import Kernels
 
 
 def object_code(func: Any, *, signatures: Sequence[str] | None = None, folder: Path, name: str = "") -> ObjectCode:
@@ -40,66 +38,34 @@ def object_code(func: Any, *, signatures: Sequence[str] | None = None, folder: P
     Returns
     -------
     ObjectCode
-        Of one function; a tuple that Numba's function returns is several outputs.  Where there is no C compiler to
-        link with, a relocatable object, for `ufunc_magic.runtime.relocatable.open_object`.
+        Of one function; a tuple that Numba's function returns is several outputs.
 
     Raises
     ------
     SignatureError
         If it has no compiled signature of numbers, or needs Numba at run time.
     CompileError, ToolchainError
-        If the C compiler that links it does not work, or Numba is of a version that this cannot read.
+        If there is no C compiler to link it, or Numba is of a version that this cannot read.
     """
     function = read(func, signatures=signatures, name=name)
-    from . import numba_kernels  # it imports Numba and llvmlite
-
-    versions = numba_kernels.versions()
-    results = ("out",) if function.nout == 1 else tuple(f"out{n}" for n in range(1, function.nout + 1))
-    loops = tuple(LoopCode(k, overload.types) for k, overload in enumerate(function.overloads))
-    entry = FunctionCode(
-        name=function.name,
-        kind="ufunc",
-        nin=function.nin,
-        nout=function.nout,
-        identity=function.identity,
-        parameters=function.parameters,
-        results=results,
-        loops=loops,
-        doc=function.doc,
-        source=function.source,
-        line=function.line,
-    )
-    common: dict[str, Any] = {
-        "functions": (entry,),
-        "language": "numba",
-        "source": function.source,
-        "name": function.name,
-    }
-    try:
-        tool = toolchain.find()
-    except ToolchainError:
-        if toolchain.find_all():  # CC names none: an error, as everywhere
-            raise
-        # A process that loads this needs llvmlite.
-        return ObjectCode(
-            code=numba_kernels.emit_relocatable(function),
-            target=replace(runtime.here(), libc=""),
-            toolchain=versions,
-            preload=runtime.PRELOAD,
-            **common,
-        )
-    compiler = frontends.described(tool)
+    tool = toolchain.find()
+    compiler = toolchain.describe(tool)
     kernels = numba_kernels.emit(function, libmvec=compiler.libmvec)
     code = _linked(function, kernels, tool, folder=folder)
     return ObjectCode(
         code=code,
         target=replace(runtime.here(), libc=required_glibc(code)),
-        toolchain=f"{versions}, {compiler.version}",
-        **common,
+        functions=(function.code,),
+        language="numba",
+        toolchain=f"{numba_kernels.versions()}, {compiler.version}",
+        source=function.code.source,
+        name=function.code.name,
     )
 
 
-def _linked(function: NumbaFunction, kernels: Kernels, tool: toolchain.Toolchain, *, folder: Path) -> bytes:
+def _linked(
+    function: NumbaFunction, kernels: numba_kernels.Kernels, tool: toolchain.Toolchain, *, folder: Path
+) -> bytes:
     """A shared library of the kernels, the driver and the unit between them."""
     assembly = store.Cache.write_scratch(folder / "kernels.s", kernels.assembly)
     library = folder / "kernels.so"
@@ -117,9 +83,8 @@ def _linked(function: NumbaFunction, kernels: Kernels, tool: toolchain.Toolchain
         flags=flags,
         link=link,
         extra_sources=[assembly, frontends.driver(tool, parallel=False, folder=folder)],
-        name=function.name,
-        cell=function.source,
-        storage=frontends.storage(),
+        name=function.code.name,
+        cell=function.code.source,
     )
     return library.read_bytes()
 
@@ -127,7 +92,7 @@ def _linked(function: NumbaFunction, kernels: Kernels, tool: toolchain.Toolchain
 # ---------------------------------------------------------------------------------------- the unit in C
 
 
-def _unit(function: NumbaFunction, kernels: Kernels) -> str:
+def _unit(function: NumbaFunction, kernels: numba_kernels.Kernels) -> str:
     """The translation unit that is linked with the kernels and the driver."""
     needs = sorted(name for name in kernels.undefined if name.startswith(("NRT_", "Py", "numba_")))
     parts = [f"#define __UFM_WANT_{name} 1" for name in needs]
@@ -140,10 +105,7 @@ def _unit(function: NumbaFunction, kernels: Kernels) -> str:
         *_vector_math(kernels.simd),
         f"static const __ufm_byte __ufm_types[] = {{{', '.join(numbers)}}};",
     ]
-    offset = 0
-    for k, overload in enumerate(function.overloads):
-        parts.append(_loop(k, function, overload, kernels, offset=offset))
-        offset += len(overload.types)
+    parts += [_loop(k, function, overload, kernels) for k, overload in enumerate(function.overloads)]
     loops = ", ".join(f"__ufm_loop_{k}" for k in range(len(function.overloads)))
     kind = "void (*const __ufm_loops[])(__ufm_char **, const __ufm_intp *, const __ufm_intp *, void *)"
     return "\n".join([*parts, f"extern __UFM_EXPORT {kind};\n{kind} = {{{loops}}};\n"])
@@ -165,7 +127,7 @@ def _vector_math(functions: Set[str]) -> list[str]:
     ]
 
 
-def _loop(k: int, function: NumbaFunction, overload: Overload, kernels: Kernels, *, offset: int) -> str:
+def _loop(k: int, function: NumbaFunction, overload: Overload, kernels: numba_kernels.Kernels) -> str:
     sizes = [np.dtype(TYPES[t].char).itemsize for t in overload.types]
     nin, count = len(overload.inputs), len(sizes)
     versions = range(len(kernels.levels or ("",)))
@@ -178,7 +140,7 @@ def _loop(k: int, function: NumbaFunction, overload: Overload, kernels: Kernels,
         codegen.template("numbaloop.c")
     ).substitute(
         k=k,
-        name=function.name if function.name.isidentifier() else "a function",  # it stands in a comment
+        name=function.code.name if function.code.name.isidentifier() else "a function",  # it stands in a comment
         declarations="\n".join(f"int __ufm_compiled_{k}_{n}(__ufm_intp, __ufm_char **);" for n in versions),
         dispatch="\n    ".join(
             f"if (__UFM_LEVEL_{n}) return __ufm_compiled_{k}_{n}(__ufm_m, __ufm_p);" for n in reversed(versions[1:])
@@ -188,7 +150,7 @@ def _loop(k: int, function: NumbaFunction, overload: Overload, kernels: Kernels,
         loads=" ".join(loads),
         stores=" ".join(stores),
         **{"raise": "if (status) { __ufm_raise(status, said); return 1; }" if raises else "(void)status; (void)said;"},
-        offset=offset,
+        offset=k * count,
         nin=nin,
         nout=count - nin,
         # 16 elements of four bytes and more fill whole vectors of every width; narrow ones take 64.

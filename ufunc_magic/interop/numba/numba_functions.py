@@ -8,8 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numba.core import sigutils, types
+from numba.core.errors import NumbaError
+from numba.core.registry import CPUDispatcher
+from numba.np.numpy_support import as_dtype, from_dtype
+from numba.np.ufunc.dufunc import DUFunc
 
-from ...model import MAX_OPERANDS, TYPES, SignatureError, loop_order
+from ...model import MAX_OPERANDS, TYPES, FunctionCode, LoopCode, SignatureError, loop_order
 from . import _private
 
 
@@ -35,24 +40,11 @@ class Overload:
 
 @dataclass(frozen=True)
 class NumbaFunction:
-    """A function of Numba's: its overloads narrow to wide, and what Python knows of it."""
+    """A function of Numba's: what a ufunc of it is, and its overloads in the order of that one's loops."""
 
-    name: str
+    code: FunctionCode
     overloads: tuple[Overload, ...]
-    parameters: tuple[str, ...]
-    identity: int | str | None
-    doc: str
-    source: str
-    line: int
     fast_math: bool
-
-    @property
-    def nin(self) -> int:
-        return len(self.overloads[0].inputs)
-
-    @property
-    def nout(self) -> int:
-        return len(self.overloads[0].outputs)
 
 
 def read(func: Any, *, signatures: Sequence[str] | None = None, name: str = "") -> NumbaFunction:
@@ -99,48 +91,41 @@ def read(func: Any, *, signatures: Sequence[str] | None = None, name: str = "") 
         source = inspect.getsource(function)
     except (OSError, TypeError):  # made by exec, or in a plain interactive session
         source = ""
-    nin = len(overloads[0].inputs)
+    nin, nout = len(overloads[0].inputs), len(overloads[0].outputs)
     names = [n for n, p in inspect.signature(function).parameters.items() if p.kind != p.VAR_POSITIONAL]
     by_inputs = {o.types[:nin]: o for o in sorted(overloads, key=lambda o: loop_order(o.types))}
-    return NumbaFunction(
+    code = FunctionCode(
         name=name,
-        overloads=tuple(by_inputs.values()),
-        parameters=tuple(names[n] if n < len(names) else f"x{n + 1}" for n in range(nin)),
+        kind="ufunc",
+        nin=nin,
+        nout=nout,
         identity=identity,
+        parameters=tuple(names[n] if n < len(names) else f"x{n + 1}" for n in range(nin)),
+        results=("out",) if nout == 1 else tuple(f"out{n}" for n in range(1, nout + 1)),
+        loops=tuple(LoopCode(k, overload.types) for k, overload in enumerate(by_inputs.values())),
         doc=inspect.cleandoc(function.__doc__ or ""),
         source=source,
         line=function.__code__.co_firstlineno,
-        fast_math=bool(dispatcher.targetoptions.get("fastmath")),
     )
+    return NumbaFunction(code, tuple(by_inputs.values()), bool(dispatcher.targetoptions.get("fastmath")))
 
 
 def _dispatcher(func: Any) -> tuple[Any, int | str | None]:
     """Numba's dispatcher behind ``func``, and the identity that its ``@vectorize`` gave."""
-    from numba.core.registry import CPUDispatcher
-    from numba.np.ufunc.dufunc import DUFunc
-    from numba.np.ufunc.gufunc import GUFunc
-
-    remedy = "Give a function decorated with @njit or @vectorize."
     if isinstance(func, DUFunc):
         identity = func.identity
         identity = identity if identity is not None or not func.reorderable else "reorderable"
         return _private.dispatcher_of(func), identity
     if isinstance(func, CPUDispatcher):
         return func, None
-    if isinstance(func, GUFunc):
-        raise SignatureError(f"{func.__name__} is made by @guvectorize: its arrays need Numba.", remedy=remedy)
-    if isinstance(func, np.ufunc):
-        raise SignatureError(
-            f"{func.__name__} is a ufunc whose machine code cannot be asked for.",
-            remedy='Give one that @vectorize made, without target="parallel".',
-        )
-    raise SignatureError(f"{func!r} is no compiled function of Numba's.", remedy=remedy)
+    raise SignatureError(
+        f"{func!r} is no function of Numba's that works on numbers.",
+        remedy='Give one decorated with @njit, or with @vectorize without target="parallel".',
+    )
 
 
 def _compile_results(func: Any, dispatcher: Any, signatures: Sequence[str] | None, name: str) -> list[Any]:
     """What Numba compiled: everything, or what ``signatures`` name, compiled now if need be."""
-    from numba.core.errors import NumbaError
-
     results = dispatcher.overloads
     if signatures is None:
         return list(results.values())
@@ -151,21 +136,17 @@ def _compile_results(func: Any, dispatcher: Any, signatures: Sequence[str] | Non
             compile_: Callable[[Any], object] = func.add if func is not dispatcher else dispatcher.compile
             try:
                 compile_(arguments if returned is None else returned(*arguments))
-            except NumbaError as fault:
-                raise SignatureError(f"{name} does not compile for {signature}: {fault}") from fault
-            except (RuntimeError, TypeError) as fault:  # explicit signatures forbid new ones
+            except (NumbaError, RuntimeError, TypeError) as fault:  # explicit signatures forbid new ones
                 known = ", ".join(str(r.signature) for r in results.values())
                 raise SignatureError(
-                    f"{name} is compiled for {known} only, not for {signature}.", remedy="Add it to the decorator."
+                    f"{name} does not compile for {signature}: {fault}",
+                    remedy=f"It is compiled for {known or 'nothing'}: add it to the decorator.",
                 ) from fault
     by_arguments = {tuple(r.signature.args): r for r in results.values()}
     return [by_arguments[_numba_signature(signature)[0]] for signature in signatures]
 
 
 def _numba_signature(signature: str) -> tuple[tuple[Any, ...], Any]:
-    from numba import from_dtype
-    from numba.core import sigutils
-
     try:
         if "->" not in signature:
             arguments, returned = sigutils.normalize_signature(signature)
@@ -180,9 +161,6 @@ def _numba_signature(signature: str) -> tuple[tuple[Any, ...], Any]:
 
 def _overload(result: Any) -> Overload | str:
     """The overload, or why it is no loop."""
-    from numba.core import types
-    from numba.np.numpy_support import as_dtype
-
     signature = result.signature
     if result.objectmode:
         return f"{signature} runs as Python objects"

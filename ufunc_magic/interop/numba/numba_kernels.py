@@ -6,8 +6,6 @@ together and written as position-independent assembly:
 * ``int __ufm_compiled_<k>_<level>(intptr count, char **operands)``, the kernel of a plan, once per CPU level;
 * ``int __ufm_one_<k>(char **operands, void **said)``, one element, which says what was raised.
 
-Where there is no linker, NumPy's inner loop itself is written, ``__ufm_loop_<k>``, with templates/numba.ll.
-
 The compiled function is ``i32 f(T *result, excinfo **, arguments...)`` by Numba's data models and calling convention
 (``numba/core/callconv.py``).
 """
@@ -91,32 +89,9 @@ def emit(function: NumbaFunction, *, libmvec: Set[str] = frozenset()) -> Kernels
         ]
         of_levels = {f"__ufm_compiled_{k}_{n}": level for k in range(len(loops)) for n, level in enumerate(levels)}
         whole = _optimized(_marked(_linked(loops, libraries), of_levels, simd, levels), machine)
-        undefined = _checked(whole, function.name, offered=_unit_symbols())
+        undefined = _checked(whole, function.code.name)
         raises = tuple(_fails(whole.get_function(f"__ufm_one_{k}")) for k in range(len(loops)))
         return Kernels(machine.emit_assembly(whole), levels, raises, simd, undefined)
-
-
-def emit_relocatable(function: NumbaFunction) -> bytes:
-    """A relocatable object of NumPy loops, ``__ufm_loop_<k>``, for where there is no linker.
-
-    Raises
-    ------
-    SignatureError
-        If it cannot run without Numba.
-    """
-    with global_compiler_lock:
-        machine = _machine()
-        libraries = _libraries(function)
-        loops = [
-            _whole_loop(o, k, allocates="@NRT_Allocate" in library)
-            for k, (o, library) in enumerate(zip(function.overloads, libraries, strict=True))
-        ]
-        whole = _linked(loops, libraries)
-        whole.link_in(llvm.parse_assembly(codegen.template("numba.ll")))
-        whole = _optimized(_marked(whole, {}, frozenset(), ()), machine)
-        _checked(whole, function.name, offered=_process_symbols())
-        code: bytes = machine.emit_object(whole)
-        return code
 
 
 def _libraries(function: NumbaFunction) -> list[str]:
@@ -134,11 +109,7 @@ def _machine() -> Any:
         )
     triple = llvm.get_process_triple()
     cpu = LEVELS[0] if triple.startswith("x86_64") else ""
-    try:
-        target = llvm.Target.from_triple(triple)
-        return target.create_target_machine(cpu=cpu, opt=3, reloc="pic", codemodel="default")
-    except RuntimeError as fault:
-        raise ToolchainError(f"llvmlite makes no code for {triple}: {fault}.") from fault
+    return llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, opt=3, reloc="pic", codemodel="default")
 
 
 def _linked(loops: Sequence[str], libraries: Sequence[str]) -> Any:
@@ -151,9 +122,9 @@ def _linked(loops: Sequence[str], libraries: Sequence[str]) -> Any:
         whole.link_in(module)
     for function in whole.functions:
         if not function.is_declaration:
-            ours = function.name.startswith(("__ufm_compiled_", "__ufm_one_", "__ufm_loop_"))
+            ours = function.name.startswith(("__ufm_compiled_", "__ufm_one_"))
             function.linkage = "external" if ours else "internal"
-            if ours and not function.name.startswith("__ufm_loop_"):
+            if ours:
                 function.visibility = "hidden"
     for variable in whole.global_variables:
         if not variable.is_declaration and not variable.name.startswith("llvm."):
@@ -192,8 +163,7 @@ _RUNTIME = {
     "NRT_": "arrays, lists or strings made in the function",
     "numba_parallel_for": "parallel=True",
     "numba_rnd": "random numbers, which Numba draws from a state of its own",
-    "numba_get_np_random": "random numbers, which Numba draws from a state of its own",
-    "numba_get_py_random": "random numbers, which Numba draws from a state of its own",
+    "numba_get_": "random numbers, which Numba draws from a state of its own",
     "numba_gil_": "calls of Python, such as print",
     "numba_": "a function of Numba's own library",
     "__svml": "Intel's SVML, which Numba has loaded",
@@ -208,13 +178,7 @@ def _unit_symbols() -> frozenset[str]:
     return frozenset(re.findall(r"__UFM_WANT_(\w+)", codegen.template("numba.c")))
 
 
-def _process_symbols() -> frozenset[str]:
-    """What templates/numba.ll defines or uses itself, and boxes of numbers: the process has them."""
-    boxes = frozenset(name for name in _unit_symbols() if name.startswith("Py"))
-    return boxes | frozenset(re.findall(r"@(\w+)", codegen.template("numba.ll")))
-
-
-def _checked(module: Any, name: str, *, offered: Set[str]) -> frozenset[str]:
+def _checked(module: Any, name: str) -> frozenset[str]:
     """The symbols that ``module`` takes from elsewhere, if none of them is of Numba's."""
     symbols = (*module.functions, *module.global_variables)
     undefined = frozenset(s.name for s in symbols if s.is_declaration and not s.name.startswith("llvm."))
@@ -230,7 +194,7 @@ def _checked(module: Any, name: str, *, offered: Set[str]) -> frozenset[str]:
             remedy="Write it in that cell too, or send both and call them from Python.",
         )
     for prefix, reason in _RUNTIME.items():
-        needed = sorted(s for s in undefined - offered if s.startswith(prefix))
+        needed = sorted(s for s in undefined - _unit_symbols() if s.startswith(prefix))
         if needed:
             raise SignatureError(
                 f"{name} needs Numba's runtime ({needed[0]}): {reason}.",
@@ -276,11 +240,6 @@ def _kernels(overload: Overload, k: int, levels: Sequence[str], *, allocates: bo
     return text
 
 
-def _function(module: Any, name: str, result: Any, arguments: Sequence[Any]) -> Any:
-    """A function of templates/numba.c or numba.ll."""
-    return cgutils.get_or_insert_function(module, ir.FunctionType(result, arguments), name)
-
-
 def _operands(overload: Overload) -> list[Any]:
     """Pointer types of the operands."""
     context = overload.result.target_context
@@ -323,7 +282,8 @@ def _body(overload: Overload, k: int, module: Any, *, allocates: bool) -> Any:
         status, values = _call(overload, module, builder, pointers)
         if allocates:  # no loop to vectorize: leave it at once, and give back what describes the exception
             with builder.if_then(status.is_error, likely=False):
-                forget = _function(module, "__ufm_forget", ir.VoidType(), [_BYTE])  # frees that
+                frees = ir.FunctionType(ir.VoidType(), [_BYTE])  # of templates/numba.c
+                forget = cgutils.get_or_insert_function(module, frees, "__ufm_forget")
                 builder.call(forget, [builder.bitcast(status.excinfoptr, _BYTE)])
                 builder.ret(_FLAG(1))
         else:
@@ -357,63 +317,6 @@ def _pointers(overload: Overload, builder: Any, table: Any) -> list[Any]:
     """The operands' pointers out of a ``char **``, typed."""
     places = [builder.load(builder.gep(table, [_FLAG(n)])) for n in range(len(overload.types))]
     return [builder.bitcast(place, kind) for place, kind in zip(places, _operands(overload), strict=True)]
-
-
-def _whole_loop(overload: Overload, k: int, *, allocates: bool) -> str:
-    """NumPy's inner loop itself, ``__ufm_loop_<k>``, for where there is no linker.
-
-    Contiguous arrays that do not overlap go through the kernel, all others and those with an element that failed
-    through a loop that calls the function for one element after the other.
-    """
-    context = overload.result.target_context
-    module = context.create_module(f"ufunc_magic {k}")
-    body = _body(overload, k, module, allocates=allocates)
-    count_type = body.args[0].type
-    numbers = count_type.as_pointer()
-    kind = ir.FunctionType(ir.VoidType(), [_BYTE.as_pointer(), numbers, numbers, _BYTE])
-    function = ir.Function(module, kind, f"__ufm_loop_{k}")
-    builder = ir.IRBuilder(function.append_basic_block())
-    args, dimensions, steps, _ = function.args
-    count = builder.load(dimensions)
-    operands = range(len(overload.types))
-    starts = [builder.load(builder.gep(args, [_FLAG(n)])) for n in operands]
-    strides = [builder.load(builder.gep(steps, [_FLAG(n)])) for n in operands]
-    doomed = builder.call(_function(module, "__ufm_doomed", _FLAG, []), [])
-    with builder.if_then(builder.icmp_signed("!=", doomed, _FLAG(0)), likely=False):
-        builder.ret_void()
-    with builder.if_then(_is_plain(overload, builder, count, starts, strides)):
-        typed = [builder.bitcast(s, t) for s, t in zip(starts, _operands(overload), strict=True)]
-        failed = builder.call(body, [count, *typed])
-        with builder.if_then(builder.icmp_signed("==", failed, _FLAG(0))):
-            builder.ret_void()
-    with cgutils.for_range(builder, count, intp=count_type) as loop:
-        places = [builder.gep(s, [builder.mul(t, loop.index)]) for s, t in zip(starts, strides, strict=True)]
-        pointers = [builder.bitcast(p, t) for p, t in zip(places, _operands(overload), strict=True)]
-        status, values = _call(overload, module, builder, pointers)
-        with builder.if_then(status.is_error, likely=False):
-            raise_ = _function(module, "__ufm_raise", ir.VoidType(), [_FLAG, _BYTE])
-            builder.call(raise_, [status.code, builder.bitcast(status.excinfoptr, _BYTE)])
-            builder.ret_void()
-        _store(overload, builder, values, pointers)
-    builder.ret_void()
-    return str(module)
-
-
-def _is_plain(overload: Overload, builder: Any, count: Any, starts: Sequence[Any], strides: Sequence[Any]) -> Any:
-    """Whether every operand is contiguous and no output meets an input or another output."""
-    context = overload.result.target_context
-    sizes = [context.get_abi_sizeof(context.get_data_type(t)) for t in (*overload.inputs, *overload.outputs)]
-    lows = [builder.ptrtoint(s, count.type) for s in starts]
-    highs = [builder.add(low, builder.mul(count, count.type(z))) for low, z in zip(lows, sizes, strict=True)]
-    plain = ir.Constant(ir.IntType(1), 1)
-    for stride, size in zip(strides, sizes, strict=True):
-        plain = builder.and_(plain, builder.icmp_signed("==", stride, count.type(size)))
-    for o in range(len(overload.inputs), len(sizes)):
-        for n in range(o):
-            before = builder.icmp_unsigned("<=", highs[o], lows[n])
-            after = builder.icmp_unsigned("<=", highs[n], lows[o])
-            plain = builder.and_(plain, builder.or_(before, after))
-    return plain
 
 
 # ------------------------------------------------------------------------------------------------------- calls of libm

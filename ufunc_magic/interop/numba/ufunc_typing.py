@@ -122,6 +122,8 @@ def chosen_loop(link: Link, arguments: Sequence[Any]) -> int | None:
     numbers (compiled code knows those only as int64 and float64), and integers of any size.
     """
     inputs = arguments[: link.code.nin]
+    if link.code.records:
+        return None
     scalars = [not isinstance(a, types.ArrayCompatible) for a in inputs]
     kinds = [a if scalar else a.dtype for a, scalar in zip(inputs, scalars, strict=True)]
     if not all(isinstance(kind, types.Number | types.Boolean) for kind in kinds):
@@ -171,6 +173,8 @@ class _Rules(Numpy_rules_ufunc):  # type: ignore[misc]
             raise NumbaTypeError(f"{code.name}: compiled code takes no {', '.join(kws)}=. Give out by position.")
         plain = [types.unliteral(a.type if isinstance(a, types.Optional) else a) for a in args]
         outputs: Sequence[Any] = ()
+        if code.records:
+            raise NumbaTypeError(f"{code.name} takes or gives structures, so compiled code cannot call it.")
         if not code.core:
             outputs, ndim, layout = _private.array_inputs(self, ufunc, plain)
         elif len(plain) != code.nin:

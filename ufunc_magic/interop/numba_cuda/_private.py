@@ -8,7 +8,6 @@ target).  Where a version lacks one of these names, the ImportError or Attribute
 from __future__ import annotations
 
 import functools
-import importlib
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
 from typing import Any
@@ -17,25 +16,12 @@ import numpy as np
 
 __all__ = [
     "before_caching",
-    "import_arrays",
     "plain_array",
     "replace_in_simulator",
     "simulated_dimensions",
     "when_linked",
     "when_run",
-    "when_typed_by_numba",
 ]
-
-
-def import_arrays() -> None:
-    """Import what numba-cuda 0.30 cannot import with NumPy 2.5, which has no ``row_stack`` any more."""
-    if hasattr(np, "row_stack"):
-        return
-    np.row_stack = np.vstack
-    try:
-        importlib.import_module("numba.cuda.np.arrayobj")
-    finally:
-        del np.row_stack
 
 
 def when_linked(replace: Callable[[Any, bool], Any]) -> None:
@@ -63,20 +49,6 @@ def before_caching(check: Callable[[str, Collection[Any]], None]) -> None:
         return reduced(self)
 
     CUDACodeLibrary._reduce_states = reduce_states
-
-
-def when_typed_by_numba(check: Callable[[Any], None]) -> None:
-    """Call ``check`` with each value that a kernel of the CUDA target inside of Numba names."""
-    from numba.cuda.target import CUDATypingContext
-
-    resolve = CUDATypingContext.resolve_value_type
-
-    @functools.wraps(resolve)
-    def resolve_value_type(self: Any, value: Any) -> Any:
-        check(value)
-        return resolve(self, value)
-
-    CUDATypingContext.resolve_value_type = resolve_value_type
 
 
 def when_run(around: Callable[[Any], AbstractContextManager[None]]) -> None:

@@ -115,6 +115,14 @@ def mismatch(name: str, offered: Sequence[Form], types: Sequence[ValueType]) -> 
     return f"{name}({', '.join(map(str, types))}) fits no signature of the cell. There is {'; '.join(known)}."
 
 
+def no_number(name: str, types: str) -> str:
+    """What a kernel reads that called ``name`` with arrays, or what is no number."""
+    return (
+        f"{name}({types}): an argument is no number. Call it with elements, {name}(x[i], ...), "
+        "or with ffi.from_buffer(x) where C takes a pointer."
+    )
+
+
 def type_of_word(word: str) -> ValueType:
     """The type of a typestring: ``"f4"``, ``"const f4*"``."""
     bare = word.removeprefix("const ").rstrip("*")

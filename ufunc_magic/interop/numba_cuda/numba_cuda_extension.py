@@ -19,7 +19,7 @@ from ...runtime.device import CudaFunction, Kernel
 from ...toolchain import nvrtc
 from ..import_hooks import when_imported
 from . import _private
-from .device_calls import Form, ValueType, choose, code_of, forms, mismatch, refusal, type_of_word
+from .device_calls import Form, ValueType, choose, code_of, forms, mismatch, no_number, refusal, type_of_word
 
 
 def attach(compile_cuda: Callable[..., Mapping[str, Any]] | None = None) -> None:
@@ -57,8 +57,6 @@ def _register() -> Any:
             return Simulation.started()
         if nvidia:
             _register_with_compiler()
-        else:
-            _private.when_typed_by_numba(_refuse_built_in)
     except (ImportError, AttributeError) as fault:
         package = "numba-cuda" if nvidia and not config.ENABLE_CUDASIM else "numba"
         warnings.warn(
@@ -70,7 +68,6 @@ def _register() -> Any:
 
 
 def _register_with_compiler() -> None:
-    _private.import_arrays()
     from numba.cuda.extending import typeof_impl
 
     general = typeof_impl.dispatch(object)
@@ -78,15 +75,6 @@ def _register_with_compiler() -> None:
         typeof_impl.register(kind)(partial(_typed, general))
     _private.when_linked(lambda code, lto: code if lto or not isinstance(code, _cell_code()) else code.as_called())
     _private.before_caching(_refuse_caching)
-
-
-def _refuse_built_in(value: Any) -> None:
-    """Numba's own CUDA target links no code in memory: say what does."""
-    if pair := code_of(value):
-        raise ValueError(
-            f"{pair[0].name} is CUDA C++, and the CUDA target inside of numba {version('numba')} cannot link it. "
-            "Install NVIDIA's: pip install 'numba-cuda[cu13]', and restart the kernel."
-        )
 
 
 # ---------------------------------------------------------------------------------------- typing
@@ -118,7 +106,7 @@ def _function_type(name: str, object_code: ObjectCode) -> Any:
             raise _fault(f"{name}() takes no arguments by name in a kernel. Give them in their order.")
         values = [value for kind in args if (value := _value_type(kind)) is not None]
         if len(values) < len(args):
-            raise _fault(_no_number(name, args))
+            raise _fault(no_number(name, ", ".join(map(str, args))))
         form = choose(offered, values)
         if form is None:
             raise _fault(mismatch(name, offered, values))
@@ -134,18 +122,6 @@ def _fault(text: str) -> Exception:
 
     fault: Exception = TypingError(text)
     return fault
-
-
-def _no_number(name: str, args: Sequence[Any]) -> str:
-    from numba.cuda import types
-
-    call = f"{name}({', '.join(map(str, args))})"
-    if any(isinstance(kind, types.Array) for kind in args):
-        return (
-            f"{call} is given an array. "
-            f"Call it with elements, {name}(x[i], ...), or with ffi.from_buffer(x) where C takes a pointer."
-        )
-    return f"{call} is given something that is no number."
 
 
 def _value_type(kind: Any) -> ValueType | None:

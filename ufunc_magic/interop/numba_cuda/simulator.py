@@ -13,9 +13,8 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from types import CellType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -25,74 +24,9 @@ from ...model import FunctionCode, ObjectCode, SignatureError
 from ...runtime import Library, PlainFunction
 from ...runtime.device import CudaFunction, Kernel
 from . import _private
-from .device_calls import Form, ValueType, choose, code_of, forms, mismatch, refusal
+from .device_calls import Form, ValueType, choose, code_of, forms, mismatch, no_number, refusal
 
 _Three = ctypes.c_uint * 3
-
-
-# ------------------------------------------------------------------------- names while a kernel runs
-
-
-@dataclass
-class _Space:
-    """One namespace with other names in it: how many calls need it, and what puts back what was there."""
-
-    restore: Callable[[], None]
-    users: int = 0
-
-
-@dataclass
-class Exchange:
-    """Names of Python functions that stand for something else while those run, on however many threads.
-
-    Attributes
-    ----------
-    substitute : callable
-        What a value is replaced with; None to leave it.
-    """
-
-    substitute: Callable[[Any], Any]
-    _spaces: dict[int, _Space] = field(default_factory=dict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def __bool__(self) -> bool:
-        """Whether any function is running with other names."""
-        return bool(self._spaces)
-
-    @contextlib.contextmanager
-    def inside(self, function: FunctionType) -> Iterator[None]:
-        """Inside, the function's globals and closure have the substitutes."""
-        namespaces: list[dict[str, Any] | CellType] = [function.__globals__, *(function.__closure__ or ())]
-        with self._lock:
-            for namespace in namespaces:
-                space = self._spaces.get(id(namespace))
-                if space is None:
-                    space = self._spaces[id(namespace)] = _Space(self._replace(namespace))
-                space.users += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                for namespace in namespaces:
-                    space = self._spaces[id(namespace)]
-                    space.users -= 1
-                    if not space.users:
-                        del self._spaces[id(namespace)]
-                        space.restore()
-
-    def _replace(self, namespace: dict[str, Any] | CellType) -> Callable[[], None]:
-        """Put substitutes into a namespace; returns what undoes it."""
-        if isinstance(namespace, dict):
-            before = dict(namespace)
-            after = {name: other for name, v in before.items() if (other := self.substitute(v)) is not None}
-            namespace.update(after)
-            return functools.partial(namespace.update, {name: before[name] for name in after})
-        with contextlib.suppress(ValueError):  # not bound yet
-            content = namespace.cell_contents
-            if (other := self.substitute(content)) is not None:
-                namespace.cell_contents = other
-                return functools.partial(setattr, namespace, "cell_contents", content)
-        return lambda: None
 
 
 # ----------------------------------------------------------------------- what simulated threads call
@@ -134,42 +68,36 @@ class SimulatedFunction:
         self._simulation = simulation
         self._code = code
         self._forms = forms(code, object_code)
-        self._chosen: dict[tuple[Any, ...], Form] = {}
         self._reason = refusal(code, object_code)
+        self._chosen: dict[tuple[Any, ...], Form] = {}
         emulated = function if isinstance(function, np.ufunc) else getattr(function, "emulated", None)
         self._ufunc = emulated if isinstance(emulated, np.ufunc) else None
 
     def __call__(self, *args: Any) -> Any:
         # What a value's type does not say does not matter: most calls are like an earlier one.
         kinds = tuple(value.array.dtype if isinstance(value, Pointer) else type(value) for value in args)
-        form = self._chosen.get(kinds) or self._choose(kinds, args)
+        form = self._chosen.get(kinds)
+        if form is None:
+            form = self._chosen[kinds] = self._choose(args)
         if self._library is not None:
             self._simulation.arrive(self._library)
         return self._call_plain(form, args) if self._ufunc is None else self._call_ufunc(self._ufunc, form, args)
 
-    def _choose(self, kinds: tuple[Any, ...], args: tuple[Any, ...]) -> Form:
-        name = self._code.name
+    def _choose(self, args: tuple[Any, ...]) -> Form:
         if self._reason:
-            raise TypeError(f"{name} {self._reason}.")
+            raise TypeError(f"{self._code.name} {self._reason}.")
         types = [self._type_of(value) for value in args]
         form = choose(self._forms, types)
         if form is None:
-            raise TypeError(mismatch(name, self._forms, types))
-        self._chosen[kinds] = form
+            raise TypeError(mismatch(self._code.name, self._forms, types))
         return form
 
     def _type_of(self, value: Any) -> ValueType:
-        name = self._code.name
         if isinstance(value, Pointer):
             return ValueType(value.array.dtype, pointer=True)
         if isinstance(value, bool | int | float | complex | np.generic):
             return ValueType(np.asarray(value).dtype)
-        if isinstance(_private.plain_array(value), np.ndarray):
-            raise TypeError(
-                f"{name}() is given an array. Call it with elements, {name}(x[i], ...), "
-                "or with ffi.from_buffer(x) where C takes a pointer."
-            )
-        raise TypeError(f"{name}() is given a {type(value).__name__}, which is no number.")
+        raise TypeError(no_number(self._code.name, type(value).__name__))
 
     def _call_ufunc(self, ufunc: Any, form: Form, args: tuple[Any, ...]) -> Any:
         operands: list[Any] = [None] * len(form.slots)
@@ -191,12 +119,7 @@ class SimulatedFunction:
         """
         if self._library is None:
             raise TypeError(f"{self._code.name} has no emulation: no C++ compiler was found when its cell was run.")
-        try:
-            result, *kinds = map(_ctype, self._code.prototype)
-        except NotImplementedError as fault:
-            raise TypeError(
-                f"{self._code.name} takes or returns numbers that the simulator cannot pass: {fault}."
-            ) from fault
+        result, *kinds = map(_ctype, self._code.prototype)
         function: Callable[..., Any] = ctypes.PYFUNCTYPE(result, *kinds)(self._library.functions[self._code.index])
         return function
 
@@ -226,18 +149,8 @@ class Declared:
     """A function that was declared by hand, and the one of the linked source that it is."""
 
     name: str
-    abi: str = "numba"
+    abi: str
     function: Any = None
-
-    def link(self, text: str, compile_cuda: Callable[..., Mapping[str, Any]]) -> None:
-        """Compile the source, and be the function of that name."""
-        build = compile_cuda(text, abi=self.abi, name=f"<source of {self.name}>")
-        if self.name not in build:
-            raise SignatureError(
-                f"{self.name} is declared, and the linked source has no such function.",
-                remedy=f"It has {', '.join(build)}.",
-            )
-        self.function = build[self.name]
 
     def __call__(self, *args: Any) -> Any:
         if self.function is None:
@@ -277,8 +190,12 @@ class Simulation:
 
     def __init__(self) -> None:
         self._declares = False
-        self._exchange = Exchange(self._substitute)
         self._functions: dict[Any, SimulatedFunction | None] = {}
+        #: Simulated functions that run, on however many threads, and what puts back the names that they know.
+        self._running = 0
+        self._replaced: set[Any] = set()
+        self._restore: list[Callable[[], object]] = []
+        self._lock = threading.Lock()
         #: The callbacks that C has, by the library's id; the library with it, so that no other gets its id.
         self._barriers: dict[int, tuple[Any, Library]] = {}
         #: The libraries that know where a thread stands.
@@ -293,16 +210,37 @@ class Simulation:
 
     @contextlib.contextmanager
     def around(self, function: Any) -> Iterator[None]:
-        """What a simulated function runs in."""
+        """What a simulated function runs in: its globals and closure have the substitutes until the last one ends."""
+        with self._lock:
+            self._running += 1
+            if function not in self._replaced:
+                self._replaced.add(function)
+                self._replace(function)
         try:
-            with self._exchange.inside(function):
-                yield
+            yield
         finally:
-            if not self._exchange:
-                while self._barriers:  # emulations wait in their own way again
-                    _, (_, library) = self._barriers.popitem()
-                    if hook := _barrier_hook(library):
-                        hook.value = None
+            with self._lock:
+                self._running -= 1
+                if not self._running:
+                    self._replaced.clear()
+                    while self._restore:
+                        self._restore.pop()()
+                    while self._barriers:  # emulations wait in their own way again
+                        _, (_, library) = self._barriers.popitem()
+                        if hook := _barrier_hook(library):
+                            hook.value = None
+
+    def _replace(self, function: Any) -> None:
+        names = function.__globals__
+        after = {name: other for name, v in list(names.items()) if (other := self.substitute(v)) is not None}
+        self._restore.append(functools.partial(names.update, {name: names[name] for name in after}))
+        names.update(after)
+        for cell in function.__closure__ or ():
+            with contextlib.suppress(ValueError):  # not bound yet
+                content = cell.cell_contents
+                if (other := self.substitute(content)) is not None:
+                    cell.cell_contents = other
+                    self._restore.append(functools.partial(setattr, cell, "cell_contents", content))
 
     def arrive(self, library: Library) -> None:
         """Tell the C++ code where this thread stands and how it waits, when it first comes there."""
@@ -322,7 +260,7 @@ class Simulation:
             self._barriers[id(library)] = callback, library
             hook.value = ctypes.cast(callback, ctypes.c_void_p).value
 
-    def _substitute(self, value: Any) -> Any:
+    def substitute(self, value: Any) -> Any:
         """What a simulated kernel sees in the place of a name's value, None for most."""
         if type(value).__name__ in ("FFI", "CompiledFFI") and hasattr(value, "from_buffer"):
             return SimulatedFFI(value)
@@ -347,12 +285,21 @@ class Simulation:
         unlinked: dict[str, Declared] = {}
         jit = cuda.jit
 
+        def link_source(declared: Declared, text: str) -> None:
+            build = compile_cuda(text, abi=declared.abi, name=f"<source of {declared.name}>")
+            if declared.name not in build:
+                raise SignatureError(
+                    f"{declared.name} is declared, and the linked source has no such function.",
+                    remedy=f"It has {', '.join(build)}.",
+                )
+            declared.function = build[declared.name]
+
         def declare_device(
             name: str, sig: Any, link: Any = None, use_cooperative: bool = False, abi: str = "numba"
         ) -> Any:
             declared = Declared(name, abi)
             if text := _source_text(link):
-                declared.link(text, compile_cuda)
+                link_source(declared, text)
             else:
                 unlinked[name] = declared
             return declared
@@ -361,7 +308,7 @@ class Simulation:
         def jit_and_link(*args: Any, link: Any = None, **kwargs: Any) -> Any:
             text = _source_text(link)
             for name in [name for name in unlinked if name in text]:
-                unlinked.pop(name).link(text, compile_cuda)
+                link_source(unlinked.pop(name), text)
             return jit(*args, **kwargs)
 
         source = getattr(cuda, "CUSource", Source)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..arithmetic_expressions import constant, zero
-from ..c_arithmetic import INT, CType, usual
-from ..value import OPERATORS, Expr, Lines, Stop, Variable, assign, call, define, python, result, tuple_of
+from ..arithmetic_expressions import zero
+from ..c_arithmetic import CType
+from ..value import Expr, Lines, Stop, Variable, assign, branches, call, python, result
 from .cython_calls import Calls
 from .cython_cell import CythonCell, CythonRoutine
 from .cython_tree import assigned_names, dotted, kind, statements, stop, walk
@@ -73,8 +74,7 @@ class CythonBody(Calls):
 
     def _infer(self, pairs: Sequence[tuple[str, Any]]) -> None:
         """Cython's own rule: C floats stay floats, C integers that may overflow become Python's."""
-        cell = self.cell
-        needs = set(cell.helpers), dict(cell.routines), set(cell.names_used), dict(cell.imported)
+        cell, self.cell = self.cell, self.cell.trial()
         for _ in range(4):
             assigned: dict[str, list[CType]] = {}
             for name, node in pairs:
@@ -87,7 +87,7 @@ class CythonBody(Calls):
                 break
             self.untyped = types
         self.untyped = {name: t or OBJECT for name, t in self.untyped.items()}
-        cell.helpers, cell.routines, cell.names_used, cell.imported = needs
+        self.cell = cell
 
     def _assigned_type(self, name: str, node: Any) -> CType:
         match kind(node):
@@ -103,22 +103,18 @@ class CythonBody(Calls):
                 return self.operate(str(node.operator), left, right, node).type
             case "ForInStatNode" if kind(node.target) == "NameNode":
                 return self._item_type(node.iterator.sequence)
-            case "ForFromStatNode":
-                return INDEX
         return OBJECT
 
     def _item_type(self, sequence: Any) -> CType:
         if kind(sequence) in ("SimpleCallNode", "GeneralCallNode"):
             return INDEX if self._is_range(sequence) else OBJECT
         t = self.value(sequence).type
-        return t.of if t.kind in "aV" and t.of is not None else OBJECT
+        return t.of if t.kind == "a" and t.of is not None else OBJECT
 
     def _joined(self, types: Sequence[CType]) -> CType | None:
         if not types:
             return None
-        t = types[0]
-        for other in types[1:]:
-            t = other if t == other else usual(t, other) if t.arithmetic and other.arithmetic else OBJECT
+        t = functools.reduce(lambda a, b: self.common(a, b, None), types)
         return OBJECT if t.kind in "iu" and not self.infer_types else t
 
     def _is_range(self, node: Any) -> bool:
@@ -148,12 +144,7 @@ class CythonBody(Calls):
             self.statement(inner)
 
     def statement(self, node: Any) -> None:
-        for base in type(node).__mro__:
-            method: Callable[[Any], None] | None = getattr(self, f"_{base.__name__}", None)
-            if method is not None:
-                method(node)
-                return
-        raise stop(f"uses `{self.brief(node)}`, which has no Python form", node)
+        self._method_for(node)(node)
 
     def _PassStatNode(self, node: Any) -> None:
         pass
@@ -181,7 +172,7 @@ class CythonBody(Calls):
                 raise stop(f"uses the pointer `{name}`", node)
             if base.default is not None:
                 self.put(assign(name, self.stored(base.default, t)))
-            elif t.kind in "asV" and (t.kind != "a" or t.length is not None):
+            elif t.kind == "a" and t.length is not None:
                 self.put(assign(name, zero(t)))
             elif self.routine is None:
                 self.put(assign(name, zero(t) if t.arithmetic else ast.Constant(None)))
@@ -190,10 +181,6 @@ class CythonBody(Calls):
         """A value as it is put into a variable of type ``t``."""
         if t.kind == "a" and t.length is not None and kind(node) in ("ListNode", "TupleNode"):
             return Expr(ast.List([self.stored(item, t.of or OBJECT).node for item in node.args]), t)
-        if t.kind == "s" and kind(node) == "DictNode":
-            of = dict(t.fields)
-            pairs = ((str(p.key.value), p.value) for p in node.key_value_pairs)
-            return Expr(call("SimpleNamespace", **{n: self.stored(v, of[n]) for n, v in pairs}), t)
         if t.kind == "t" and kind(node) == "TupleNode" and len(node.args) == len(t.fields):
             parts = [self.stored(v, of).node for v, (_, of) in zip(node.args, t.fields, strict=True)]
             return Expr(ast.Tuple(parts), t)
@@ -240,27 +227,6 @@ class CythonBody(Calls):
             self.put(assign(part, e))
         return True
 
-    def place(self, node: Any) -> Expr:
-        """What can be assigned to."""
-        match kind(node):
-            case "NameNode":
-                name = str(node.name)
-                if name in self.variables:
-                    return Expr(ast.Name(name), self.variables[name].type)
-                if name in self.untyped:
-                    return Expr(ast.Name(name), self.untyped[name] or OBJECT)
-                if name in self.cell.constants:
-                    self.cell.names_used.add(name)
-                    return Expr(ast.Name(name), self.cell.constant_type(name))
-                return Expr(ast.Name(name), OBJECT)
-            case "IndexNode" | "SliceIndexNode" | "AttributeNode":
-                return self.value(node)
-            case "StarredUnpackingNode":
-                return Expr(ast.Starred(self.place(node.target).node), OBJECT)
-            case "TupleNode" | "ListNode":
-                return Expr(ast.Tuple([self.place(inner).node for inner in node.args]), OBJECT)
-        raise stop(f"assigns to `{self.brief(node)}`", node)
-
     def _CascadedAssignmentNode(self, node: Any) -> None:
         places = [self.place(target) for target in node.lhs_list]
         if len({p.type for p in places}) == 1 or not self.checked:
@@ -271,27 +237,17 @@ class CythonBody(Calls):
             self.put(assign(place, self.stored(node.rhs, place.type)))
 
     def _InPlaceAssignmentNode(self, node: Any) -> None:
-        op = str(node.operator)
-        place = self.place(node.lhs)
-        value = self.value(node.rhs)
-        if place.type.arithmetic and value.type.kind != "V":
-            e = self.operate(op, self.value(node.lhs), value, node)
-            whole = self.convert(e, place.type, node=node, final=True)
-            if self.checked or e.loose or (op == "/" and e.type.integral):
-                self.put(assign(place, whole))
-                return
-        self.put(ast.AugAssign(place.node, OPERATORS[op](), self.settle(value).node))  # type: ignore[arg-type]
+        place, value = self.place(node.lhs), self.value(node.rhs)
+        self.put(self.store(place, self.operate(str(node.operator), place, value, node), node, final=True))
 
     def _ExprStatNode(self, node: Any) -> None:
         inner = node.expr
         nothing = ("UnicodeNode", "StringNode", "BytesNode", "NameNode", "EllipsisNode", "NoneNode")
         if kind(inner) in nothing or self._is_declare(inner):
             return
-        line = self.vector_statement(inner)
-        if line is None:
-            line = ast.Expr(self.value(inner).node)
-        if not (isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant) and line.value.value is None):
-            self.put(line)
+        value = self.value(inner).node
+        if not (isinstance(value, ast.Constant) and value.value is None):
+            self.put(ast.Expr(value))
 
     def _ReturnStatNode(self, node: Any) -> None:
         self.put(result([*(self._returned(node.value) if node.value is not None else []), *self.results]))
@@ -313,37 +269,27 @@ class CythonBody(Calls):
         e = self.settled(node.exc_type).node
         self.put(ast.Raise(e if node.exc_value is None else call(e, self.settled(node.exc_value))))
 
-    def _ReraiseStatNode(self, node: Any) -> None:
-        self.put(ast.Raise())
-
     def _AssertStatNode(self, node: Any) -> None:
         message = self.settled(node.value).node if node.value is not None else None
         self.put(ast.Assert(self.settled(node.condition).node, message))
 
-    def _DelStatNode(self, node: Any) -> None:
-        self.put(ast.Delete([self.settled(a).node for a in node.args]))
-
     # -- control flow -----------------------------------------------------------------------------
 
     def _IfStatNode(self, node: Any) -> None:
-        branches: list[tuple[ast.expr, Lines]] = []
+        cases: list[tuple[ast.expr, Lines]] = []
         last: Any = node.else_clause
         for clause in node.if_clauses:
             test = self.settled(clause.condition)
             truth = folded(test)
-            if truth is False:
-                continue
             if truth is True:
                 last = clause.body
                 break
-            branches.append((test.node, self.suite(clause.body)))
-        if not branches:
+            if truth is None:
+                cases.append((test.node, self.suite(clause.body)))
+        if cases:
+            self.lines += branches(cases, self.suite(last) if last is not None else [])
+        else:
             self.statements(last)
-            return
-        other = self.suite(last) if last is not None else []
-        for condition, body in reversed(branches):
-            other = [ast.If(condition, body, other)]
-        self.lines += other
 
     def _WhileStatNode(self, node: Any) -> None:
         test = self.settled(node.condition).node
@@ -377,71 +323,14 @@ class CythonBody(Calls):
             self.variables[name] = counter
         self.put(ast.For(target, call("range", *bounds), body, self._otherwise(node)))
 
-    def _ForFromStatNode(self, node: Any) -> None:
-        first, last = self.settled(node.bound1), self.settled(node.bound2)
-        step = self.settled(node.step) if node.step is not None else constant(1, INT)
-        down, one = ">" in node.relation1, constant(1, INT)
-        if "=" not in node.relation1:
-            first = self.settle(self.operate("-" if down else "+", first, one, node))
-        if "=" in node.relation2:
-            last = self.settle(self.operate("-" if down else "+", last, one, node))
-        bounds = [first, last]
-        if down:
-            bounds.append(Expr(python("-{}", step), last.type))
-        elif step.value != 1:
-            bounds.append(step)
-        elif first.value == 0:
-            bounds = [last]
-        self._counted(node, bounds)
-
     def _WithStatNode(self, node: Any) -> None:
         manager = node.manager
         callee = manager.function if kind(manager) in ("SimpleCallNode", "GeneralCallNode") else manager
         root = dotted(callee).partition(".")[0]
         if root in ("nogil", "gil") or self.cell.types.cimports.get(root, "").startswith("cython"):
             self.statements(node.body)
-            return
-        target = self.place(node.target).node if node.target is not None else None
-        self.put(ast.With([ast.withitem(self.settled(manager).node, target)], self.suite(node.body)))
+        else:
+            raise stop(f"uses `{self.brief(node)}`, which has no Python form", node)
 
     def _GILStatNode(self, node: Any) -> None:
         self.statements(node.body)
-
-    def _TryExceptStatNode(self, node: Any) -> None:
-        body, handlers = self.suite(node.body), []
-        for clause in node.except_clauses:
-            names = [self.settled(p) for p in clause.pattern or ()]
-            target = self.place(clause.target).text if clause.target is not None else None
-            handlers.append(ast.ExceptHandler(tuple_of(names) if names else None, target, self.suite(clause.body)))
-        self.put(ast.Try(body, handlers, self._otherwise(node), []))
-
-    def _TryFinallyStatNode(self, node: Any) -> None:
-        self.put(ast.Try(self.suite(node.body), [], [], self.suite(node.finally_clause)))
-
-    def _FromImportStatNode(self, node: Any) -> None:
-        module = str(node.module.module_name.value)
-        if module.partition(".")[0] != "cython":
-            names = [ast.alias(str(name), str(t.name) if name != t.name else None) for name, t in node.items]
-            self.put(ast.ImportFrom(module, names, 0))
-
-    def _DefNode(self, node: Any) -> None:
-        """A function inside, whose own names are Python objects where they have no type."""
-        if node.star_arg or node.starstar_arg or node.decorators:
-            raise stop("defines a function inside", node)
-        around = self.variables, self.untyped, self.returns, self.results
-        parameters = [
-            declared_name(a.declarator) + ("" if a.default is None else f"={self.settled(a.default).text}")
-            for a in node.args
-        ]
-        self.variables, self.returns, self.results = dict(self.variables), None, ()
-        for argument in node.args:
-            self.declare(declared_name(argument.declarator), OBJECT)
-        own = {name: OBJECT for name, _ in assigned_names(node.body) if name not in self.variables}
-        self.untyped = {**self.untyped, **own}
-        self.put(define(str(node.name), parameters, self.suite(node.body)))
-        self.variables, self.untyped, self.returns, self.results = around
-
-    def _PyClassDefNode(self, node: Any) -> None:
-        raise stop("defines a class inside", node)
-
-    _CClassDefNode = _PyClassDefNode

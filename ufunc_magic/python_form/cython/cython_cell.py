@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..c_arithmetic import CType
@@ -15,14 +15,11 @@ from .cython_types import OBJECT, CythonTypes, declared_name
 
 @dataclass(frozen=True)
 class CythonParameter:
-    """One parameter: its name, what stands for its type, and its default."""
+    """One parameter: its name, the node of its type, if it has one, and its own."""
 
     name: str
     base: Any
-    declarator: Any
-    annotation: Any
-    default: Any
-    keyword: bool
+    node: Any
 
 
 @dataclass(frozen=True)
@@ -45,29 +42,19 @@ class CythonRoutine:
     star: bool
 
 
-@dataclass(frozen=True)
-class Import:
-    """A Python import: the statement that brings ``name``, and what it is in full."""
-
-    name: str
-    text: str
-    full: str
-
-
 @dataclass
 class CythonCell:
     """What the cell's module level says, and what the text being written has asked for so far."""
 
     types: CythonTypes = field(default_factory=CythonTypes)
     functions: dict[str, list[CythonRoutine]] = field(default_factory=dict)
-    imports: dict[str, Import] = field(default_factory=dict)
+    #: Name -> the statement that imports it, and what it is in full.
+    imports: dict[str, tuple[str, str]] = field(default_factory=dict)
     externs: dict[str, str] = field(default_factory=dict)
-    extern_types: dict[str, tuple[Any, Any]] = field(default_factory=dict)
     constants: dict[str, CType | tuple[Any, Any]] = field(default_factory=dict)
     enumerators: dict[str, Any] = field(default_factory=dict)
     statements: list[Any] = field(default_factory=list)
     classes: set[str] = field(default_factory=set)
-    globals: set[str] = field(default_factory=set)
     directives: dict[str, Any] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
     lists: bool = False
@@ -84,9 +71,6 @@ class CythonCell:
         cell.directives = {**directives, **(tree.directive_comments or {})}
         for node in statements(tree.body):
             cell._statement(node)
-        for routines in cell.functions.values():
-            for routine in routines:
-                cell.globals.update(n for g in walk(routine.node) if kind(g) == "GlobalNode" for n in g.names)
         return cell
 
     def forget(self, fused: Mapping[str, str], *, lists: bool) -> None:
@@ -94,6 +78,10 @@ class CythonCell:
         self.helpers, self.routines, self.names_used, self.imported, self.truncates = set(), {}, set(), {}, False
         self.types.fused = {name.rpartition(".")[2]: chosen for name, chosen in fused.items()}
         self.lists = lists
+
+    def trial(self) -> CythonCell:
+        """The same cell, for what will not be written: nothing is needed of it."""
+        return replace(self, helpers=set(), routines={}, names_used=set(), imported={})
 
     def constant_type(self, name: str) -> CType:
         declared = self.constants[name]
@@ -117,8 +105,8 @@ class CythonCell:
                 self.types.typedefs[declared_name(node.declarator)] = node.base_type, node.declarator
             case "FusedTypeNode":
                 self.types.fused_names[node.name] = node.types
-            case "CStructOrUnionDefNode" if node.kind == "struct":
-                self.types.structs[node.name] = node
+            case "CStructOrUnionDefNode":
+                self.types.structs.add(node.name)
             case "CEnumDefNode":
                 self._enum(node)
             case "CDefExternNode":
@@ -138,7 +126,7 @@ class CythonCell:
                 self.types.cimports[name] = "cython"
             else:
                 full = module if name != module.partition(".")[0] else name
-                self.imports[name] = Import(name, f"import {module}" + (f" as {name}" if full != name else ""), full)
+                self.imports[name] = f"import {module}" + (f" as {name}" if full != name else ""), full
             return
         if kind(node) == "SingleAssignmentNode" and kind(node.lhs) == "NameNode" and _fused_type(node.rhs):
             self.types.fused_names[node.lhs.name] = node.rhs.args
@@ -161,7 +149,7 @@ class CythonCell:
                 self.types.cimports[local] = f"cython.parallel.{name}"
             elif module != "__future__":
                 suffix = f" as {local}" if local != name else ""
-                self.imports[local] = Import(local, f"from {module} import {name}{suffix}", f"{module}.{name}")
+                self.imports[local] = f"from {module} import {name}{suffix}", f"{module}.{name}"
 
     def _enum(self, node: Any) -> None:
         if node.name:
@@ -179,8 +167,6 @@ class CythonCell:
                     while kind(base) != "CNameDeclaratorNode":
                         base = base.base
                     self.externs[name] = getattr(base, "cname", None) or name
-                    function = kind(declarator) == "CFuncDeclaratorNode"
-                    self.extern_types[name] = inner.base_type, declarator.base if function else declarator
             elif kind(inner) == "CEnumDefNode":
                 for item in inner.items or ():
                     self.externs[item.name] = getattr(item, "cname", None) or item.name
@@ -199,15 +185,16 @@ class CythonCell:
 
     def written_by(self, node: Any) -> set[str]:
         """The module-level names that a statement gives a value or a part of one."""
-        if kind(node) == "CVarDefNode":
-            return {declared_name(d) for d in node.declarators if kind(d) != "CFuncDeclaratorNode"}
-        if kind(node) == "CEnumDefNode":
-            return {item.name for item in node.items or ()}
+        match kind(node):
+            case "CVarDefNode":
+                return {declared_name(d) for d in node.declarators if kind(d) != "CFuncDeclaratorNode"}
+            case "CEnumDefNode":
+                return {item.name for item in node.items or ()}
         names = {name for name, _ in assigned_names(node)}
-        for inner in walk(node):
+        for inner in walk(node):  # table[k] = ... gives `table` a part
             target: Any = getattr(inner, "lhs", None)
-            while kind(target) in ("IndexNode", "AttributeNode", "SliceIndexNode"):
-                target = target.obj if kind(target) == "AttributeNode" else target.base
+            while kind(target) in ("IndexNode", "SliceIndexNode"):
+                target = target.base
             if kind(target) == "NameNode":
                 names.add(target.name)
         return names
@@ -233,7 +220,7 @@ def _routine(node: Any) -> CythonRoutine:
             raise stop("gives a pointer back", node)
         declarator = declarator.base
     arguments = declarator.args if c_function else node.args
-    parameters = tuple(_parameter(a, position, c_function=c_function) for position, a in enumerate(arguments))
+    parameters = tuple(_parameter(a, position) for position, a in enumerate(arguments))
     annotation = None if c_function else node.return_type_annotation
     returns = node.base_type if c_function else annotation or marks.get("returns")
     typed = c_function or "cfunc" in marks or "ccall" in marks
@@ -251,14 +238,13 @@ def _routine(node: Any) -> CythonRoutine:
     )
 
 
-def _parameter(node: Any, position: int, *, c_function: bool) -> CythonParameter:
-    name = declared_name(node.declarator)
-    base, declarator = node.base_type, node.declarator
+def _parameter(node: Any, position: int) -> CythonParameter:
+    name, base = declared_name(node.declarator), node.base_type
     if not name:  # `cdef f(x)`: the parser takes a lone word for a type
         name, base = str(base.name or f"unused{position}"), None
     if kind(base) == "CSimpleBaseTypeNode" and base.name is None:
         base = None
-    return CythonParameter(name, base, declarator, node.annotation, node.default, bool(node.kw_only))
+    return CythonParameter(name, base, node)
 
 
 def _decorators(node: Any) -> dict[str, Any]:
@@ -266,14 +252,11 @@ def _decorators(node: Any) -> dict[str, Any]:
     marks: dict[str, Any] = {}
     for decorator in node.decorators or ():
         call = decorator.decorator
-        if kind(call) == "SimpleCallNode":
-            name = dotted(call.function).rpartition(".")[2]
-            value: Any = call.args[0] if call.args else None
-            marks[name] = bool(value.value) if kind(value) == "BoolNode" else value
-        elif kind(call) == "GeneralCallNode":
-            name = dotted(call.function).rpartition(".")[2]
-            pairs = call.keyword_args.key_value_pairs if call.keyword_args else []
-            marks[name] = {str(p.key.value): p.value for p in pairs}
-        else:
-            marks[dotted(call).rpartition(".")[2]] = None
+        name = dotted(getattr(call, "function", call)).rpartition(".")[2]
+        value: Any = None
+        if kind(call) == "SimpleCallNode" and call.args:
+            value = bool(call.args[0].value) if kind(call.args[0]) == "BoolNode" else call.args[0]
+        elif kind(call) == "GeneralCallNode" and call.keyword_args:
+            value = {str(p.key.value): p.value for p in call.keyword_args.key_value_pairs}
+        marks[name] = value
     return marks

@@ -7,15 +7,15 @@ Python's differ and is what results are compared with, ``vector`` is NumPy's.  A
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..arithmetic_expressions import array, length, zero
+from ...model import Comfort, Signature
 from ..c_arithmetic import CType, from_number
-from ..dataflow import effects
+from ..dataflow import has_loops, is_pure
 from ..numpy_writer import numpy_text
+from ..operand_lists import OperandLists
 from ..value import (
     Lines,
     NotPython,
@@ -25,7 +25,6 @@ from ..value import (
     define,
     number,
     operation,
-    python,
     result,
     text_of_module,
 )
@@ -54,22 +53,19 @@ class FormRequest:
         As in the cell.
     line : int
         1-based line of its definition.
+    signature : Signature, optional
+        The ufunc's; None for a function that stays one of Python.
     inputs, outputs : tuple of int
-        NumPy type numbers of the ufunc's inputs and outputs; no inputs for a function that stays one of Python.
-    core : str
-        Core signature ``"(n),(n)->()"``; ``""`` for scalars.
-    outs : tuple of int
-        Positions of the parameters that are output arrays.
+        NumPy type numbers of its operands.
     fused : mapping
         Fused type -> the C type that it stands for, ``{"floating": "double"}``.
     """
 
     name: str
     line: int = 0
+    signature: Signature | None = None
     inputs: tuple[int, ...] = ()
     outputs: tuple[int, ...] = ()
-    core: str = ""
-    outs: tuple[int, ...] = ()
     fused: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -93,14 +89,29 @@ def write(
     dict
         Name -> its forms, or why it has none.
     """
-    directives = dict(directives or {})
+    notes: list[str] = []
+    with Comfort("the functions' Python form", notes):
+        return _write(source, requests, cplus=cplus, directives=dict(directives or {}))
+    return {one.name: NotPython("could not be written as Python", one.line, notes[0]) for one in requests[:1]}
+
+
+def _write(
+    source: str, requests: Sequence[FormRequest], *, cplus: bool, directives: dict[str, Any]
+) -> dict[str, PythonForm | NotPython]:
     try:
         cell = CythonCell.read(parse(source, cplus=cplus, directives=directives), source, directives)
     except Stop as fault:
         return {one.name: NotPython(fault.reason, fault.row or one.line) for one in requests}
     except _STRANGE:
         return {one.name: NotPython(_UNREAD, one.line) for one in requests}
-    return {one.name: _form(cell, one) for one in requests}
+    forms = {}
+    for one in requests:
+        notes: list[str] = []
+        with Comfort(f"the Python form of {one.name}", notes):
+            forms[one.name] = _form(cell, one)
+        if notes:
+            forms[one.name] = NotPython("could not be written as Python", one.line, notes[0])
+    return forms
 
 
 def _form(cell: CythonCell, request: FormRequest) -> PythonForm | NotPython:
@@ -118,21 +129,30 @@ def _form(cell: CythonCell, request: FormRequest) -> PythonForm | NotPython:
         return NotPython("is nested too deeply to be written as Python", request.line)
     except _STRANGE:
         return NotPython(_UNREAD, request.line)
-    does = effects(tree)
-    shapes = [count for at, count in enumerate(_array_dimensions(cell, request)) if at not in request.outs]
+    pure, loops = is_pure(tree), has_loops(tree)
     vector = ""
-    if not (truncates or _NARROW & {*request.inputs}):
-        vector = numpy_text(tree, request.name, dimensions=shapes, stacked=bool(request.core))
-    return PythonForm(text, checked, vector, request.name, does.pure, does.loops)
+    notes: list[str] = []
+    with Comfort(f"the NumPy expression of {request.name}", notes):
+        if not (truncates or _NARROW & {*request.inputs}):
+            dimensions = _array_dimensions(cell, request)
+            vector = numpy_text(tree, request.name, dimensions=dimensions, stacked=_stacked(request))
+    return PythonForm(text, checked, vector, request.name, pure, loops, "".join(notes))
 
 
-def _array_dimensions(cell: CythonCell, request: FormRequest) -> tuple[int, ...]:
-    """How many dimensions each parameter has: 0 for a number, -1 where the cell does not say."""
+def _stacked(request: FormRequest) -> bool:
+    """Whether the function has core dimensions."""
+    return request.signature is not None and bool(request.signature.core)
+
+
+def _array_dimensions(cell: CythonCell, request: FormRequest) -> list[int]:
+    """How many dimensions each of the text's parameters has: 0 for a number, -1 where the cell does not say."""
     routine = cell.find(request.name, request.line)
     body = CythonBody(cell, routine, checked=False)
     types = [body.parameter_type(routine, at) for at in range(len(routine.parameters))]
     types = [t.of if t.kind == "n" and t.of is not None else t for t in types]
-    return tuple(-1 if t.kind in "no" else t.depth for t in types)
+    outputs = request.signature.outputs if request.signature is not None else ()
+    hidden = {o.index for o in outputs if o.role == "output"}
+    return [-1 if t.kind in "no" else t.depth for at, t in enumerate(types) if at not in hidden]
 
 
 # -- modules ------------------------------------------------------------------------------------
@@ -147,7 +167,7 @@ def _module(cell: CythonCell, request: FormRequest, *, checked: bool) -> str:
         If something in it has no Python form.
     """
     main = cell.find(request.name, request.line)
-    cell.forget(request.fused, lists=bool(request.core))
+    cell.forget(request.fused, lists=_stacked(request))
     cell.routines[main.name] = main
     functions = {main.line: _function(cell, main, request, checked=checked)}
     written = {main.name}
@@ -170,10 +190,8 @@ def _module(cell: CythonCell, request: FormRequest, *, checked: bool) -> str:
     head = [line for at in sorted(constants) for line in constants[at]]
     blocks: list[Lines] = [[functions[line]] for line in sorted(functions)]
     # Constants that are computed by functions of the cell come after them.
-    called = {
-        n.func.id for line in head for n in ast.walk(line) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)
-    }
-    late = bool(called & {function.name for function in functions.values()})
+    names = {node.id for line in head for node in ast.walk(line) if isinstance(node, ast.Name)}
+    late = bool(names & {function.name for function in functions.values()})
     return text_of_module([imports, *helpers, *([*blocks, head] if late else [head, *blocks])])
 
 
@@ -182,16 +200,14 @@ def _constant(cell: CythonCell, node: Any, *, checked: bool) -> Lines:
     if kind(node) != "CEnumDefNode":
         body.statement(node)
         return body.lines
-    last: ast.expr = number(-1)
+    last = ""
     for item in node.items or ():
         if item.value is not None:
-            last = body.settled(item.value).node
+            value = body.settled(item.value).node
         else:
-            try:
-                last = number(ast.literal_eval(last) + 1)
-            except ValueError:
-                last = operation("+", last, 1)
-        body.put(assign(str(item.name), last))
+            value = operation("+", last, 1) if last else number(0)
+        last = str(item.name)
+        body.put(assign(last, value))
     return body.lines
 
 
@@ -207,18 +223,29 @@ def _function(
     for parameter, t in zip(parameters, types, strict=True):
         body.declare(parameter.name, t)
     body.gather(routine.node.body)
-    core = Core.read(request.core) if request is not None and request.core else None
-    outs = request.outs if request is not None else ()
+    signature = request.signature if request is not None else None
+    outputs = [o for o in signature.outputs if 0 <= o.index < len(parameters)] if signature is not None else []
     for position, (parameter, t) in enumerate(zip(parameters, types, strict=True)):
-        if body.variables[parameter.name].type == OBJECT:
-            body.declare(parameter.name, t)
-        if t.kind == "p" and position in outs and t.of is not None:
-            body.declare(parameter.name, CType("a", of=t.of))
+        if t.kind == "p" and any(o.index == position for o in outputs) and t.of is not None:
+            types[position] = CType("a", of=t.of)
         elif t.kind == "p":
             raise stop(f"takes the pointer `{parameter.name}`", routine.node)
-    names, body.lines = _interface(body, routine, request, core, types)
+        if body.variables[parameter.name].type in (OBJECT, t):
+            body.declare(parameter.name, types[position])
+    if signature is not None and (outputs or signature.core):
+        lists = OperandLists(
+            signature, {at: p.name for at, p in enumerate(parameters)}, dict(enumerate(types)), boxed=True
+        )
+        names, body.lines = lists.parameters(), lists.sizes()
+        for operand in outputs:
+            body.lines += lists.opening(operand)
+        body.results = tuple(lists.closing(operand) for operand in outputs)
+    else:
+        defaults = [p.node.default for p in parameters]
+        names = [p.name + (f"={body.settled(d).text}" if d else "") for p, d in zip(parameters, defaults, strict=True)]
+        if keyword := [i for i, p in enumerate(parameters) if p.node.kw_only]:
+            names.insert(keyword[0], "*")
     body.returns = _returns(body, routine, request)
-    body.results = tuple(_result(parameters[at].name, core, k) for k, at in enumerate(outs))
     decorators = _python_decorators(body, routine)
     body.statements(routine.node.body)
     if body.results and not (body.lines and isinstance(body.lines[-1], ast.Return)):
@@ -246,74 +273,5 @@ def _returns(body: CythonBody, routine: CythonRoutine, request: FormRequest | No
         return declared
     if declared.kind == "t":
         return tuple(t for _, t in declared.fields)
-    numbers = request.outputs[: len(request.outputs) - len(request.outs)]
+    numbers = request.outputs[: len(request.outputs) - len(body.results)]
     return tuple(from_number(each) or OBJECT for each in numbers) or OBJECT
-
-
-# -- core dimensions ----------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Core:
-    """A core signature, read: the dimensions of each operand."""
-
-    inputs: tuple[tuple[str, ...], ...]
-    outputs: tuple[tuple[str, ...], ...]
-
-    @classmethod
-    def read(cls, text: str) -> Core:
-        left, _, right = text.replace(" ", "").partition("->")
-        return cls(_operands(left), _operands(right))
-
-
-def _operands(text: str) -> tuple[tuple[str, ...], ...]:
-    return tuple(tuple(d for d in part.split(",") if d) for part in re.findall(r"\(([^)]*)\)", text))
-
-
-def _result(name: str, core: Core | None, position: int) -> ast.expr:
-    """An output parameter, as it is given back: a pointer's one value, or the list."""
-    arrays = [d for d in core.outputs if d] if core is not None else []
-    if core is not None and arrays and core.outputs[len(core.outputs) - len(arrays) + position]:
-        return ast.Name(name)
-    return python("{}[0]", name)
-
-
-def _interface(
-    body: CythonBody, routine: CythonRoutine, request: FormRequest | None, core: Core | None, types: Sequence[CType]
-) -> tuple[list[str], Lines]:
-    """The parameters in Python, and the lines that make outputs and sizes out of them."""
-    parameters = routine.parameters
-    texts = [p.name + ("" if p.default is None else f"={body.settled(p.default).text}") for p in parameters]
-    if any(p.keyword for p in parameters):
-        texts.insert(next(i for i, p in enumerate(parameters) if p.keyword), "*")
-    if request is None or not (request.outs or core):
-        return texts, []
-    dimensions = {d for operand in core.inputs for d in operand} if core else set()
-    inputs = [i for i in range(len(parameters)) if i not in request.outs]
-    sizes: list[int] = []
-    if len(inputs) > len(request.inputs):
-        sizes = [i for i in inputs if parameters[i].name in dimensions and types[i].integral]
-        inputs = [i for i in inputs if i not in sizes]
-    inout = len(inputs) < len(request.inputs)
-    if inout:
-        inputs = [i for i in range(len(parameters)) if i not in sizes]
-    # How each core dimension is found from the inputs: `n` -> `len(a)`.
-    where: dict[str, ast.expr] = {}
-    for i, operand in zip(inputs, core.inputs if core else (), strict=False):
-        for axis, dimension in enumerate(operand):
-            where.setdefault(dimension, length(parameters[i].name, axis))
-    head = [assign(parameters[i].name, where[parameters[i].name]) for i in sizes if parameters[i].name in where]
-    shapes = core.outputs[len(core.outputs) - len(request.outs) :] if core else ((),) * len(request.outs)
-    for at, shape in zip(request.outs, shapes, strict=False):
-        name, element = parameters[at].name, types[at]
-        while element.kind in "ap" and element.of is not None:
-            element = element.of
-        if inout:
-            head.append(assign(name, python("[row[:] for row in {}]" if len(shape) > 1 else "{}[:]", name)))
-            continue
-        for dimension in shape:
-            if not dimension.isdigit() and dimension not in where:
-                raise stop(f"has an output of size `{dimension}`, which no input has", routine.node)
-        lengths = [number(int(d)) if d.isdigit() else where[d] for d in shape]
-        head.append(assign(name, array(zero(element), lengths) if lengths else ast.List([zero(element)])))
-    return [parameters[i].name for i in inputs], head

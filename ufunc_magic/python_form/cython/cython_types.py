@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
-from ..c_arithmetic import BOOL, COMPLEX, DOUBLE, FLOAT, INT, LONG, SIZE, VOID, CType, named_type
+import numpy as np
+
+from ..c_arithmetic import BOOL, COMPLEX, DOUBLE, FLOAT, INT, SIZE, VOID, CType, from_number, named_type
 from .cython_tree import dotted, kind, stop
 
 #: What C's types do not have: "o" a Python object, "n" a NumPy buffer (an object, with elements of a known
-#: type where ``of`` is set), "V" a ``std::vector``, "t" a tuple of C values, "p" a pointer.
+#: type where ``of`` is set), "t" a tuple of C values, "p" a pointer.
 OBJECT = CType("o")
 NDARRAY = CType("n")
 INDEX = CType("i", SIZE.bits)
@@ -20,19 +23,7 @@ _PLAIN = {
     "Py_hash_t": INDEX,
     "Py_UCS4": CType("u", 32),
     "ndarray": NDARRAY,
-    "char": CType("i", 8),
-    "longlong": CType("i", 64),
-    "ulonglong": CType("u", 64),
-    "uint": CType("u", 32),
-    "ulong": CType("u", LONG.bits),
-    "ushort": CType("u", 16),
-    "uchar": CType("u", 8),
-    "schar": CType("i", 8),
-    "longdouble": CType("f", 80),
-    "floatcomplex": CType("c", 32),
-    "doublecomplex": COMPLEX,
     "complex": COMPLEX,
-    "longdoublecomplex": CType("c", 80),
 }
 _OBJECTS = frozenset(
     "object str bytes bytearray list dict tuple set frozenset type slice unicode memoryview Exception".split()
@@ -40,38 +31,40 @@ _OBJECTS = frozenset(
 #: NumPy's declarations call C's double ``float_t`` and its pointer-sized integer ``int_t``.
 _NUMPY = {
     "float_t": DOUBLE,
-    "double_t": DOUBLE,
-    "longdouble_t": CType("f", 80),
     "int_t": INDEX,
-    "intp_t": INDEX,
-    "npy_intp": INDEX,
     "uint_t": SIZE,
-    "uintp_t": SIZE,
-    "npy_uintp": SIZE,
-    "long_t": LONG,
-    "ulong_t": CType("u", LONG.bits),
-    "longlong_t": CType("i", 64),
-    "ulonglong_t": CType("u", 64),
     "npy_bool": CType("u", 8),
     "bool_t": CType("u", 8),
     "cfloat_t": CType("c", 32),
-    "cdouble_t": COMPLEX,
     "complex_t": COMPLEX,
     "ndarray": NDARRAY,
-    **{f"{word}{bits}": CType(k, bits) for word, k in (("float", "f"),) for bits in (32, 64)},
-    **{f"{word}{bits}": CType(k, bits) for word, k in (("int", "i"), ("uint", "u")) for bits in (8, 16, 32, 64)},
-    "complex64": CType("c", 32),
-    "complex128": COMPLEX,
 }
 
 
 def spelled(text: str) -> CType | None:
-    """The type that a spelling as ``unsigned long`` or ``double complex`` stands for."""
-    words = text.split()
-    if "complex" in words and len(words) > 1:
-        inner = spelled(" ".join(w for w in words if w != "complex"))
+    """The type that a spelling as ``unsigned long``, ``double complex`` or cython's ``ulonglong`` stands for."""
+    if text in _PLAIN:
+        return _PLAIN[text]
+    if text.endswith("complex"):
+        inner = spelled(text.removesuffix("complex").strip())
         return CType("c", inner.bits) if inner is not None and inner.kind == "f" else None
-    return _PLAIN.get(text) or named_type(text, {}, {})
+    short = re.fullmatch(r"([us]?)(char|short|int|long(?=long)|long|)(long|double|)", text)
+    if short:
+        text = f"{'unsigned' if short[1] == 'u' else ''} {short[2]} {short[3]}".strip()
+    return named_type(text, {}, {})
+
+
+def _numpys(name: str) -> CType | None:
+    """The type that NumPy's declarations call ``name``: ``float32_t``, ``npy_intp``."""
+    if name in _NUMPY:
+        return _NUMPY[name]
+    short = name.removeprefix("npy_").removesuffix("_t")
+    if (t := spelled(short)) is not None:
+        return t
+    try:
+        return from_number(np.dtype(short).num)
+    except TypeError:
+        return None
 
 
 class CythonTypes:
@@ -83,7 +76,7 @@ class CythonTypes:
 
     def __init__(self) -> None:
         self.typedefs: dict[str, tuple[Any, Any]] = {}
-        self.structs: dict[str, Any] = {}
+        self.structs: set[str] = set()
         self.enums: set[str] = set()
         self.fused: Mapping[str, str] = {}
         self.fused_names: dict[str, list[Any]] = {}
@@ -147,8 +140,6 @@ class CythonTypes:
             inner = self.named(node.positional_args[0])
             return NDARRAY if inner.kind == "o" else CType("n", of=_view(inner, int(dimensions)))
         where = self.cimports.get(name, name)
-        if where == "libcpp.vector.vector":
-            return CType("V", of=self.named(node.positional_args[0]))
         if where == "libcpp.complex.complex":
             return CType("c", self.named(node.positional_args[0]).bits)
         if kind(node.base_type_node) == "CSimpleBaseTypeNode" and where in _OBJECTS:
@@ -186,7 +177,7 @@ class CythonTypes:
             if name in self.typedefs:
                 return self.declared(*self.typedefs[name])
             if name in self.structs:
-                return self._struct(name)
+                raise stop(f"uses the structure `{name}`", node)
             if name in self.enums:
                 return INT
         full = ".".join([self.cimports.get(path[0], path[0]), *path[1:]])
@@ -196,8 +187,7 @@ class CythonTypes:
         if module == "cython" and name[:2] in ("p_", "pp"):
             return CType("p", of=VOID)
         if module in ("numpy", "cython.cimports.numpy"):
-            short = name.removeprefix("npy_")
-            t = _NUMPY.get(name) or _NUMPY.get(short) or _NUMPY.get(short.removesuffix("_t")) or spelled(short)
+            t = _numpys(name)
         elif full == "libcpp.bool":
             t = BOOL
         else:
@@ -208,14 +198,6 @@ class CythonTypes:
         if name in _OBJECTS or (not module and not full.startswith("lib")):
             return OBJECT
         raise stop(f"uses the type `{'.'.join(path)}`", node)
-
-    def _struct(self, name: str) -> CType:
-        fields: list[tuple[str, CType]] = []
-        for attribute in self.structs[name].attributes or ():
-            if kind(attribute) != "CVarDefNode":
-                raise stop(f"uses the structure `{name}`", attribute)
-            fields += [(declared_name(d), self.declared(attribute.base_type, d)) for d in attribute.declarators]
-        return CType("s", fields=tuple(fields))
 
     def annotated(self, node: Any) -> CType:
         """The type of an annotation or of an argument of ``cython.declare``."""

@@ -8,6 +8,7 @@ integers are those of C.
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -15,18 +16,10 @@ from typing import Any
 from ..arithmetic_expressions import COMPARISONS, Arithmetic, constant, header_constant, length
 from ..c_arithmetic import BOOL, COMPLEX, DOUBLE, FLOAT, INT, LONG, CType, promoted, usual
 from ..math_names import HELPERS
-from ..value import Expr, Spelled, Variable, call, negation, number, operation, python
+from ..value import Expr, Variable, call, negation, number, operation, python
 from .cython_cell import CythonCell, CythonRoutine
-from .cython_tree import dotted, kind, stop
-from .cython_types import INDEX, OBJECT, declared_name
-
-#: Builtins that a text may use by name, beside those that are called.
-BUILTINS = frozenset(
-    "True False None NotImplemented Exception ValueError TypeError ZeroDivisionError OverflowError IndexError "
-    "KeyError ArithmeticError AssertionError RuntimeError StopIteration AttributeError MemoryError LookupError "
-    "FloatingPointError int float bool complex str list tuple dict set bytes object range "
-    "len abs min max sum print sorted".split()
-)
+from .cython_tree import assigned_names, dotted, kind, stop
+from .cython_types import INDEX, OBJECT
 
 #: Constants from here on are taken for those of a hash or a random number generator.
 _MIXING = 1 << 14
@@ -52,6 +45,17 @@ OWN_HELPERS = {
 }
 
 
+#: Nodes that have no Python form, and how that is said.
+_REFUSED = {
+    "NullNode": "uses NULL",
+    "LambdaNode": "makes a function inside",
+    "YieldExprNode": "is a generator",
+    "DefNode": "defines a function inside",
+    "PyClassDefNode": "defines a class inside",
+    "CClassDefNode": "defines a class inside",
+}
+
+
 class Unknown(Exception):
     """Internal: the type of an untyped variable is not known yet."""
 
@@ -59,11 +63,12 @@ class Unknown(Exception):
 class Values(Arithmetic):
     """Translates what can be read, but calls.  ``directives`` are the function's."""
 
+    cell: CythonCell
     stop = staticmethod(stop)
 
     def __init__(self, cell: CythonCell, *, checked: bool, directives: Mapping[str, Any]) -> None:
         super().__init__(cell, checked=checked)
-        self.cell = cell
+        self.wraps = checked
         self.cdivision = bool(directives.get("cdivision"))
         self.cpow: bool | None = directives.get("cpow")
         self.floor_division = str(directives.get("language_level", 3)) == "2"
@@ -72,10 +77,16 @@ class Values(Arithmetic):
         self.routine: CythonRoutine | None = None
 
     def value(self, node: Any) -> Expr:
-        for base in type(node).__mro__:
-            method: Callable[[Any], Expr] | None = getattr(self, f"_{base.__name__}", None)
-            if method is not None:
-                return method(node)
+        e: Expr = self._method_for(node)(node)
+        return e
+
+    def _method_for(self, node: Any) -> Callable[[Any], Any]:
+        """The method that bears the name of the node's class, or of one that it derives from."""
+        for name in (base.__name__ for base in type(node).__mro__):
+            if method := getattr(self, f"_{name}", None):
+                return method  # type: ignore[no-any-return]
+            if name in _REFUSED:
+                raise stop(_REFUSED[name], node)
         raise stop(f"uses `{self.brief(node)}`, which has no Python form", node)
 
     def value_for(self, node: Any, t: CType) -> Expr:
@@ -85,9 +96,6 @@ class Values(Arithmetic):
             if e is not None:
                 return e
         return self.value(node)
-
-    def settled(self, node: Any) -> Expr:
-        return self.settle(self.value(node))
 
     def brief(self, node: Any) -> str:
         """The line of the cell in which a node stands, shortened."""
@@ -104,15 +112,13 @@ class Values(Arithmetic):
         if t.kind == "o":
             return replace(self.settle(e), type=OBJECT, low=None, high=None)
         if not t.arithmetic:
-            if e.type.kind == "s" and t.kind == "s":
-                return Expr(python("SimpleNamespace(**vars({}))", e), t)  # a structure is copied
-            if e.type.kind != t.kind and not {e.type.kind, t.kind} <= set("oanVt"):
-                raise stop("mixes numbers and structures", node)
+            if e.type.kind != t.kind and not {e.type.kind, t.kind} <= set("oant"):
+                raise stop("mixes numbers and arrays", node)
             return replace(e, type=t)
         if e.type.kind == "o":
             return self._from_object(e, t)
         if not e.type.arithmetic:
-            raise stop("uses an array or a structure where a number is expected", node)
+            raise stop("uses an array where a number is expected", node)
         if not self.checked:
             e = self.settle(e)
             return e if e.type == t else replace(e, type=t, low=None, high=None)
@@ -135,36 +141,23 @@ class Values(Arithmetic):
         if self.checked or e.type.kind not in "biufco" or not t.arithmetic:
             return self.convert(e, t, node=node)
         e = self.settle(e)
-        match t.kind:
-            case "b":
-                return e if e.truth else Expr(call("bool", e), t, truth=True)
-            case "i" | "u" if e.type.kind in "fo":
-                whole = Expr(e.node if e.whole else call("int", e), t)
-                return self._narrow(whole, t) if t.kind == "u" and t.bits < 64 else whole
-            case "i" | "u":
-                fits = t.low <= e.range[0] and e.range[1] <= t.high
-                if t.kind == "u" and t.bits < e.type.bits and not fits:
-                    return self._narrow(e, t)
-                return replace(e, type=t) if fits else replace(e, type=t, low=None, high=None)
-            case "f" if e.type.integral or e.whole or e.type.kind == "o":
-                if e.value is not None:
-                    return Expr(number(float(e.value)), t, value=float(e.value))
-                return Expr(call("float", e), t)
-            case "c" if e.type.kind != "c":
-                return Expr(call("complex", e), t)
-        return replace(e, type=t)
+        if t.integral:
+            if e.type.kind in "fo":
+                e = Expr(e.node if e.whole else call("int", e), LONG)
+            fits = t.low <= e.range[0] and e.range[1] <= t.high
+            if t.kind == "u" and t.bits < e.type.bits and not fits:
+                return self.wrap(e, t)
+            return replace(e, type=t) if fits else replace(e, type=t, low=None, high=None)
+        if t.kind == "f" and e.value is not None:
+            return Expr(number(float(e.value)), t, value=float(e.value))
+        if e.truth if t.kind == "b" else e.type.kind == t.kind and not e.whole:
+            return replace(e, type=t)
+        word = {"b": "bool", "f": "float", "c": "complex"}[t.kind]
+        return Expr(call(word, e), t, truth=t.kind == "b")
 
-    def _narrow(self, e: Expr, t: CType) -> Expr:
-        return Expr(operation("&", e, number(Spelled(t.high, f"{t.high:#x}"))), t)
-
-    def common(self, left: CType, right: CType) -> CType:
-        """The type that holds either of two values."""
-        if left == right:
-            return left
-        if left.arithmetic and right.arithmetic:
-            t = usual(left, right)
-            return INT if t == BOOL else t
-        return OBJECT
+    def common(self, left: CType, right: CType, node: Any) -> CType:
+        numbers = left.arithmetic and right.arithmetic
+        return super().common(left, right, node) if numbers or left == right else OBJECT
 
     # -- operators --------------------------------------------------------------------------------
 
@@ -173,8 +166,8 @@ class Values(Arithmetic):
         if op in COMPARISONS:
             return self._comparison(op, left, right)
         for e in (left, right):
-            if e.type.kind in "pvs":
-                raise stop("calculates with a pointer or a structure", node)
+            if e.type.kind in "pv":
+                raise stop("calculates with a pointer", node)
         if not (left.type.arithmetic and right.type.arithmetic):
             return self._plain(op, left, right, OBJECT)
         both = left.type.integral and right.type.integral
@@ -236,11 +229,8 @@ class Values(Arithmetic):
             if self.cdivision:
                 return self.divide("/" if op == "//" else op, left, right, t)
             e = self._plain(op, left, right, t)
-            (a, b), (c, d) = left.range, right.range
-            if op == "%":
-                return replace(e, low=min(c + 1, 0), high=max(d - 1, 0))
-            most = max(abs(a), abs(b))
-            return replace(e, low=0 if a >= 0 and c >= 0 else max(-most, t.low), high=min(most, t.high))
+            low, high = right.range
+            return replace(e, low=min(low + 1, 0), high=max(high - 1, 0)) if op == "%" else e
         if op == "%":
             name = "math.fmod" if self.cdivision else self.helper("_modulo")
             return self.rounded(Expr(call(name, self.settle(left), self.settle(right)), t))
@@ -271,13 +261,8 @@ class Values(Arithmetic):
     def _integer_power(self, left: Expr, right: Expr, t: CType) -> Expr:
         if not isinstance(right.value, int) or not 0 <= right.value <= 64:
             return Expr(call(self.helper("_int_power"), left, right), t, loose=True)
-        e = self._plain("**", left, right, t)
-        if not self.checked:
-            return e
         ends = [end**right.value for end in left.range]
-        if max(map(abs, ends)) > t.high:
-            return replace(e, loose=True)
-        return replace(e, low=min(*ends, 0), high=max(*ends, 0))
+        return replace(self._plain("**", left, right, t), loose=self.checked and max(map(abs, ends)) > t.high)
 
     def _direct_power(self, left: Expr, right: Expr, t: CType) -> Expr | None:
         """``left ** right`` where it goes straight into a C number: C's own power, if ``cpow`` is not given."""
@@ -293,7 +278,7 @@ class Values(Arithmetic):
     def _BoolBinopNode(self, node: Any) -> Expr:
         left, right = self.settled(node.operand1), self.settled(node.operand2)
         both = left.truth and right.truth
-        return Expr(operation(str(node.operator), left, right), self.common(left.type, right.type), truth=both)
+        return Expr(operation(str(node.operator), left, right), self.common(left.type, right.type, node), truth=both)
 
     def _PrimaryCmpNode(self, node: Any) -> Expr:
         left = self.value(node.operand1)
@@ -321,31 +306,15 @@ class Values(Arithmetic):
         return Expr(negation(e), BOOL, low=0, high=1, truth=True, value=folded(e, negated=True))
 
     def _UnopNode(self, node: Any) -> Expr:
-        """``-e``, ``+e`` and ``~e``."""
         op, e = str(node.operator), self.value(node.operand)
-        if op == "-" and e.type.arithmetic and self.checked:
-            return self.negative(e)
-        e = self.settle(e)
-        t = promoted(e.type) if e.type.arithmetic else OBJECT
-        if op == "~" and self.checked and t.integral:
-            flipped = Expr(python("~int({})" if e.truth else "~{}", e), t, loose=True)
-            low, high = e.range
-            return flipped if t.kind == "u" else replace(flipped, loose=False, low=~high, high=~low)
-        value = -e.value if op == "-" and e.value is not None and not e.truth else None
-        return Expr(python(f"{op}{{}}", e), t, loose=op == "~" and t.kind == "u", value=value, whole=e.whole)
+        return self.unary(op, e, node) if e.type.arithmetic else Expr(python(f"{op}{{}}", e), OBJECT)
 
     def _AmpersandNode(self, node: Any) -> Expr:
         raise stop(f"takes the address of {dotted(node.operand) or 'a value'}", node)
 
     def _CondExprNode(self, node: Any) -> Expr:
         test = self.settled(node.condition if hasattr(node, "condition") else node.test)  # Cython 3.1 calls it test
-        left, right = self.value(node.true_val), self.value(node.false_val)
-        t = self.common(left.type, right.type)
-        if t.kind != "o" or not self.checked:
-            left, right = self.settle(left), self.settle(right)
-        if self.checked and t.arithmetic:
-            left, right = self.convert(left, t), self.convert(right, t)
-        return self.chosen(test, left, right, t)
+        return self.chosen(test, self.value(node.true_val), self.value(node.false_val), node)
 
     def _AssignmentExpressionNode(self, node: Any) -> Expr:
         e = self.settled(node.rhs)
@@ -363,9 +332,6 @@ class Values(Arithmetic):
         if name and name not in self.variables:
             return self.sizeof(self.cell.types.by_path(name.split("."), node), node)
         return self.sizeof(self.value(node.operand).type, node)
-
-    def _NullNode(self, node: Any) -> Expr:
-        raise stop("uses NULL", node)
 
     # -- literals ---------------------------------------------------------------------------------
 
@@ -414,17 +380,16 @@ class Values(Arithmetic):
         return constant(node.value if isinstance(node.value, int) else ord(node.value), INT)
 
     def _JoinedStrNode(self, node: Any) -> Expr:
-        template, values = "", []
+        parts: list[ast.expr] = []
         for part in node.values:
             if kind(part) == "FormattedValueNode":
                 spec = part.format_spec
-                written = str(spec.value) if spec is not None and hasattr(spec, "value") else ""
-                mark = f"!{part.conversion_char}" if part.conversion_char else ""
-                template += "{" + mark + (f":{written}" if written else "") + "}"
-                values.append(self.settled(part.value))
+                written = ast.JoinedStr([ast.Constant(str(spec.value))]) if hasattr(spec, "value") else None
+                conversion = ord(part.conversion_char) if part.conversion_char else -1
+                parts.append(ast.FormattedValue(self.settled(part.value).node, conversion, written))
             else:
-                template += str(part.value).replace("{", "{{").replace("}", "}}")
-        return Expr(call(ast.Attribute(ast.Constant(template), "format"), *values), OBJECT)
+                parts.append(ast.Constant(str(part.value)))
+        return Expr(ast.JoinedStr(parts), OBJECT)
 
     # -- names ------------------------------------------------------------------------------------
 
@@ -459,7 +424,7 @@ class Values(Arithmetic):
             return Expr(ast.Name(name), OBJECT)
         if name in cell.classes:
             raise stop(f"uses the class `{name}`", node)
-        if name in BUILTINS:
+        if hasattr(builtins, name):
             return Expr(ast.Name(name), OBJECT)
         raise stop(f"uses `{name}`, which the cell does not define", node)
 
@@ -468,18 +433,14 @@ class Values(Arithmetic):
 
         In the checked text ``math`` is C's; what the cell imported from Python must stay Python's.
         """
-        module = self.cell.imports[name]
-        if self.checked and module.full in ("math", "cmath"):
-            self.cell.imported[name] = f"import {module.full} as python_{module.full}"
-            return f"python_{module.full}"
-        self.cell.imported[name] = module.text
-        return name
+        statement, full = self.cell.imports[name]
+        spelled = f"python_{full}" if self.checked and full in ("math", "cmath") else name
+        self.cell.imported[name] = statement if spelled == name else f"import {full} as {spelled}"
+        return spelled
 
     def _c_constant(self, name: str, node: Any) -> Expr:
         """A constant of C's headers."""
-        if name in ("pi", "e", "M_PI", "M_E"):
-            return Expr(python(f"math.{name.removeprefix('M_').lower()}"), DOUBLE)
-        e = header_constant(name)
+        e = header_constant({"pi": "M_PI", "e": "M_E"}.get(name, name))
         if e is None:
             raise stop(f"uses `{name}`, which comes from C", node)
         if e.type.integral:
@@ -506,10 +467,10 @@ class Values(Arithmetic):
         match e.type.kind:
             case "c" if name in ("real", "imag"):
                 return Expr(plain, CType("f", e.type.bits))
-            case "s" if name in dict(e.type.fields):
-                return Expr(plain, dict(e.type.fields)[name])
             case "a" if self.in_lists(e.type):
-                return self._list_attribute(e, name, node)
+                if name == "shape":
+                    return Expr(ast.Tuple([length(e.text, axis) for axis in range(e.type.depth)]), OBJECT)
+                raise stop(f"uses `.{name}` of an array", node)
             case "a" | "n" | "o" if name in ("size", "ndim", "shape"):
                 return Expr(plain, OBJECT if name == "shape" else INDEX, low=0, high=_MOST)
             case "a" | "n" | "o":
@@ -519,22 +480,6 @@ class Values(Arithmetic):
     def in_lists(self, t: CType) -> bool:
         """Whether an array is a list here: those of ufuncs with core dimensions, and C arrays."""
         return t.kind == "a" and (self.cell.lists or t.length is not None)
-
-    def _list_attribute(self, e: Expr, name: str, node: Any) -> Expr:
-        sizes = [length(e.text, axis) for axis in range(e.type.depth)]
-        match name:
-            case "shape":
-                return Expr(ast.Tuple(sizes), OBJECT)
-            case "size":
-                product = sizes[0]
-                for size in sizes[1:]:
-                    product = operation("*", product, size)
-                return Expr(product, INDEX, low=0, high=_MOST)
-            case "ndim":
-                return Expr(number(len(sizes)), INT, value=len(sizes))
-            case "T" if len(sizes) == 2:
-                return Expr(python("[list(column) for column in zip(*{})]", e), e.type)
-        raise stop(f"uses `.{name}` of an array", node)
 
     # -- sequences and subscripts -----------------------------------------------------------------
 
@@ -549,9 +494,6 @@ class Values(Arithmetic):
 
     def _ListNode(self, node: Any) -> Expr:
         return Expr(ast.List(self._items(node.args)), OBJECT)
-
-    def _SetNode(self, node: Any) -> Expr:
-        return Expr(ast.Set(self._items(node.args)), OBJECT)
 
     def _DictNode(self, node: Any) -> Expr:
         keys, values = ([p.key for p in node.key_value_pairs], [p.value for p in node.key_value_pairs])
@@ -576,13 +518,6 @@ class Values(Arithmetic):
                 for index in indices:
                     t = OBJECT if kind(index) == "SliceNode" or t.kind not in "a" or t.of is None else t.of
                 of = t if t.arithmetic else OBJECT
-            case "V":
-                indices, of = indices[:1], base.type.of or OBJECT
-            case "t":
-                position = getattr(node.index, "constant_result", None)
-                fields = [t for _, t in base.type.fields]
-                if isinstance(position, int) and -len(fields) <= position < len(fields):
-                    return Expr(python("{}[{}]", base, position), fields[position])
             case "p":
                 raise stop(f"uses the pointer `{base.text}`", node)
         return Expr(_subscripted(base.node, [self.subscript(index) for index in indices]), of)
@@ -635,20 +570,40 @@ class Values(Arithmetic):
         part = self._slice(node.start, node.stop)
         if base.type.kind == "p":
             raise stop(f"uses the pointer `{base.text}`", node)
-        return Expr(ast.Subscript(base.node, part), base.type if base.type.kind in "aV" else OBJECT)
+        return Expr(ast.Subscript(base.node, part), base.type if base.type.kind == "a" else OBJECT)
+
+    def place(self, node: Any) -> Expr:
+        """What can be assigned to."""
+        match kind(node):
+            case "NameNode":
+                name = str(node.name)
+                if name in self.variables:
+                    return Expr(ast.Name(name), self.variables[name].type)
+                if name in self.untyped:
+                    return Expr(ast.Name(name), self.untyped[name] or OBJECT)
+                if name in self.cell.constants:
+                    self.cell.names_used.add(name)
+                    return Expr(ast.Name(name), self.cell.constant_type(name))
+                return Expr(ast.Name(name), OBJECT)
+            case "IndexNode" | "SliceIndexNode" | "AttributeNode":
+                return self.value(node)
+            case "StarredUnpackingNode":
+                return Expr(ast.Starred(self.place(node.target).node), OBJECT)
+            case "TupleNode" | "ListNode":
+                return Expr(ast.Tuple([self.place(inner).node for inner in node.args]), OBJECT)
+        raise stop(f"assigns to `{self.brief(node)}`", node)
 
     # -- comprehensions ---------------------------------------------------------------------------
 
     def _ComprehensionNode(self, node: Any) -> Expr:
-        of: Any = {"list": ast.ListComp, "set": ast.SetComp, "dict": ast.DictComp}[node.type.py_type_name()]
-        elements, clauses = self._comprehended(node.loop)
-        return Expr(of(*elements, clauses), OBJECT)
+        if node.type.py_type_name() != "list":
+            raise stop(f"uses `{self.brief(node)}`", node)
+        return Expr(ast.ListComp(*self._comprehended(node.loop)), OBJECT)
 
     def _GeneratorExpressionNode(self, node: Any) -> Expr:
-        (element,), clauses = self._comprehended(node.loop)
-        return Expr(ast.GeneratorExp(element, clauses), OBJECT)
+        return Expr(ast.GeneratorExp(*self._comprehended(node.loop)), OBJECT)
 
-    def _comprehended(self, node: Any) -> tuple[list[ast.expr], list[ast.comprehension]]:
+    def _comprehended(self, node: Any) -> tuple[ast.expr, list[ast.comprehension]]:
         clauses: list[ast.comprehension] = []
         hidden = dict(self.variables)
         try:
@@ -656,50 +611,23 @@ class Values(Arithmetic):
                 match kind(node):
                     case "ForInStatNode":
                         sequence = self.settled(node.iterator.sequence)
-                        clauses.append(ast.comprehension(self._bound(node.target), sequence.node, [], 0))
+                        names = {name for name, where in assigned_names(node) if where is node}
+                        self.variables |= {name: Variable(name, OBJECT) for name in names}
+                        clauses.append(ast.comprehension(self.place(node.target).node, sequence.node, [], 0))
                         node = node.body
                     case "IfStatNode":
                         clauses[-1].ifs.append(self.settled(node.if_clauses[0].condition).node)
                         node = node.if_clauses[0].body
                     case "StatListNode" if len(node.stats) == 1:
                         node = node.stats[0]
+                    case "ComprehensionAppendNode":
+                        return self.settled(node.expr).node, clauses
+                    case "ExprStatNode" if kind(node.expr) == "YieldExprNode":
+                        return self.settled(node.expr.arg).node, clauses
                     case _:
-                        break
-            return self._produced(node), clauses
+                        raise stop(f"uses `{self.brief(node)}`", node)
         finally:
             self.variables = hidden
-
-    def _bound(self, target: Any) -> ast.expr:
-        """The target of a comprehension, its names from here on Python objects."""
-        if kind(target) in ("TupleNode", "ListNode"):
-            return ast.Tuple([self._bound(inner) for inner in target.args])
-        if kind(target) != "NameNode":
-            raise stop(f"uses `{self.brief(target)}`", target)
-        self.variables[target.name] = Variable(target.name, OBJECT)
-        return ast.Name(str(target.name))
-
-    def _produced(self, node: Any) -> list[ast.expr]:
-        match kind(node):
-            case "ComprehensionAppendNode":
-                return self._items([node.expr])
-            case "DictComprehensionAppendNode":
-                return self._items([node.dict_item.key, node.dict_item.value])
-            case "ExprStatNode" if kind(node.expr) == "YieldExprNode":
-                return self._items([node.expr.arg])
-        raise stop(f"uses `{self.brief(node)}`", node)
-
-    def _LambdaNode(self, node: Any) -> Expr:
-        if node.star_arg or node.starstar_arg or any(a.default is not None for a in node.args):
-            raise stop("makes a function inside", node)
-        hidden = dict(self.variables)
-        names = [declared_name(a.declarator) for a in node.args]
-        self.variables |= {name: Variable(name, OBJECT) for name in names}
-        e = self.settled(node.result_expr)
-        self.variables = hidden
-        return Expr(python(f"lambda {', '.join(names)}: {{}}", e), OBJECT)
-
-    def _YieldExprNode(self, node: Any) -> Expr:
-        raise stop("is a generator", node)
 
 
 def _subscripted(base: ast.expr, parts: list[ast.expr]) -> ast.expr:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from inspect import Signature
 from typing import Any
 
 import numpy as np
 
-from ...model import TYPES, ArgumentError, FunctionCode, ObjectCode, SignatureError, ToolchainError
+from ...model import ArgumentError, FunctionCode, ObjectCode, SignatureError, ToolchainError
+from ..numpy_ufunc import letters, make_ufunc
 from . import device_arrays, driver
 from .device_arrays import ArrayOperand
 from .element_loops import Choice, Loops
@@ -44,7 +46,7 @@ class CudaFunction:
         self.object_code = object_code
         self.emulated = emulated
         self.nin, self.nout, self.nargs = code.nin, code.nout, code.nin + code.nout
-        self.types = ["->".join(letters(code, n)) for n in range(len(code.loops))]
+        self.types = [letters(loop.types, code.nin) for loop in code.loops]
         self.ntypes = len(self.types)
         self.identity = None if code.identity == "reorderable" else code.identity
         self.signature = code.core or None
@@ -55,7 +57,7 @@ class CudaFunction:
         signature = getattr(emulated, "__signature__", None)
         if isinstance(signature, Signature):
             self.__signature__ = signature
-        self._refusal = _refusal(code)
+        self._refusal = _refusal(code, self.types)
         self._loops = Loops(code, object_code)
 
     def __repr__(self) -> str:
@@ -80,40 +82,23 @@ class CudaFunction:
             return other.__array_ufunc__(self, "__call__", *inputs, **({} if out is None else {"out": out}))
         operands = [device_arrays.operand(value, name=self.__name__) for value in inputs]
         targets = [None if value is None else self._target(value) for value in outs]
-        mask = None if where is True else device_arrays.operand(np.bool_(where) if isinstance(where, bool) else where)
-        everything = [*operands, *(t for t in targets if t is not None), *([mask] if mask is not None else [])]
-        side = device_arrays.place(everything, name=self.__name__)
-        types = self._types(
-            operands, targets, casting=casting, signature=_requested(dtype, signature, self.nin, self.nout)
-        )
-        if side == "host":
-            return self._on_host(types, operands, targets, mask, order)
-        results = self._loops.run(types, operands, targets, mask, order=order)
-        like = next(o.original for o in everything if o.place == "device")
-        return _plural([_answer(r, t, like) for r, t in zip(results, targets, strict=True)])
-
-    def _on_host(
-        self,
-        types: Any,
-        operands: Sequence[ArrayOperand],
-        targets: Sequence[ArrayOperand | None],
-        mask: ArrayOperand | None,
-        order: str,
-    ) -> Any:
-        lent = [_sent(o) for o in operands]
-        # Under a mask, what stays of an output must be there first.
-        taken = [None if t is None or mask is None else _sent(t) for t in targets]
-        shape = np.broadcast_shapes(*(o.shape for o in [*lent, *(t for t in targets if t is not None)]))
-        results = self._loops.run(types, lent, taken, None if mask is None else _sent(mask), order=order, shape=shape)
-        answers = []
-        for result, target in zip(results, targets, strict=True):
-            here = driver.to_host(result)
-            if target is None:
-                answers.append(here if here.ndim else here[()])
-                continue
-            np.copyto(target.original, here, casting="unsafe")  # the rule was checked with the loop's choice
-            answers.append(target.original)
-        return _plural(answers)
+        mask = None if where is True else device_arrays.operand(where, name=self.__name__)
+        everything = [o for o in (*operands, *targets, mask) if o is not None]
+        on_host = device_arrays.place(everything, name=self.__name__) == "host"
+        types = [*(o.dtype for o in operands), *(None if t is None else t.array.dtype for t in targets)]
+        choice = self._choose(types, casting=casting, signature=_requested(dtype, signature, self.nin, self.nout))
+        shape = None
+        targets_there = targets
+        if on_host:
+            shape = np.broadcast_shapes(*(o.shape for o in everything))
+            operands = [_sent(o) for o in operands]
+            # Under a mask, what stays of an output must be there first.
+            targets_there = [None if t is None or mask is None else _sent(t) for t in targets]
+            mask = None if mask is None else _sent(mask)
+        results = self._loops.run(choice, operands, targets_there, mask, order=order, shape=shape)
+        like = next((o.original for o in everything if o.place == "device"), None)
+        answers = [_delivered(r, t, like) for r, t in zip(results, targets, strict=True)]
+        return answers[0] if self.nout == 1 else tuple(answers)
 
     def reduce(
         self,
@@ -161,25 +146,13 @@ class CudaFunction:
         target = None if out is None else self._target(out[0] if isinstance(out, tuple) else out)
         side = device_arrays.place([source, *([target] if target else [])], name=self.__name__)
         known = None if dtype is None else np.dtype(dtype)
-        started: OperandType = known if known is not None else (target.array.dtype if target else None)
-        signature = None if known is None else (known, None, known)
-        types = choose(
-            self.code, self.emulated, (started, source.array.dtype, started), signature=signature, reduction=True
-        )
+        types = (None if target is None else target.array.dtype, source.array.dtype, None)
+        signature = None if known is None else (known, None, None)
+        choice = self._choose(types, signature=signature, reduction=True)
         start = self.identity if initial is _NOTHING else initial
         work = source.array if side == "device" else driver.to_device(source.array)
-        result = self._loops.reduce(types, work, axis=axis, keepdims=keepdims, start=start)
-        if side == "host":
-            here = driver.to_host(result)
-            if target is not None:
-                np.copyto(target.original, here, casting="same_kind")
-                return target.original
-            return here if here.ndim else here[()]
-        if target is None:
-            return device_arrays.give(result, source.original)
-        driver.assign(target.array, result)
-        device_arrays.ordered_after(target.array, target.original)
-        return target.original
+        result = self._loops.reduce(choice, work, axis=axis, keepdims=keepdims, start=start)
+        return _delivered(result, target, source.original if side == "device" else None)
 
     def outer(self, a: Any, b: Any, **keywords: Any) -> Any:
         """The function of every pair of elements of two arrays."""
@@ -190,24 +163,6 @@ class CudaFunction:
         if first.place == "device":
             left = device_arrays.give(left, a)
         return self(left, b, **keywords)
-
-    def _not_here(self, method: str) -> Any:
-        raise SignatureError(
-            f"{self.__name__}.{method} is not available on the GPU.",
-            remedy=f"Use {self.__name__}.emulated.{method} on NumPy arrays, or write a __global__ kernel.",
-        )
-
-    def accumulate(self, *_: Any, **__: Any) -> Any:
-        """Not on the GPU."""
-        self._not_here("accumulate")
-
-    def reduceat(self, *_: Any, **__: Any) -> Any:
-        """Not on the GPU."""
-        self._not_here("reduceat")
-
-    def at(self, *_: Any, **__: Any) -> Any:
-        """Not on the GPU."""
-        self._not_here("at")
 
     def _check(self) -> None:
         if self._refusal:
@@ -246,13 +201,26 @@ class CudaFunction:
             raise ArgumentError(f"{self.__name__}: out is {type(value).__name__}.", remedy="Give an array.")
         return target
 
-    def _types(self, operands: Sequence[ArrayOperand], targets: Sequence[ArrayOperand | None], **rules: Any) -> Any:
-        known: list[OperandType] = [o.dtype for o in operands]
-        known += [None if t is None else t.array.dtype for t in targets]
-        return choose(self.code, self.emulated, known, **rules)
+    @functools.cached_property
+    def _resolver(self) -> np.ufunc:
+        """What NumPy's own rules for types are asked of: a ufunc of the same loops, which is never called."""
+        if isinstance(self.emulated, np.ufunc):
+            return self.emulated
+        loops = dict.fromkeys((loop.index for loop in self.code.loops), 0)
+        return make_ufunc(self.code, loops, module=self.__module__, owner=None)
+
+    def _choose(self, types: Sequence[Any], *, signature: Any, **rules: Any) -> Choice:
+        """The loop for operands of these types, or NumPy's TypeError."""
+        request = {} if signature is None else {"signature": signature}
+        resolved = self._resolver.resolve_dtypes(tuple(types), **request, **rules)
+        numbers = tuple(dtype.num for dtype in resolved)
+        index = next((n for n, loop in enumerate(self.code.loops) if loop.types == numbers), None)
+        if index is None:
+            raise TypeError(f"{self.__name__} has no loop for {', '.join(map(str, resolved))}")
+        return Choice(index, *self.types[index].split("->"))
 
 
-def _refusal(code: FunctionCode) -> tuple[str, str] | None:
+def _refusal(code: FunctionCode, types: Sequence[str]) -> tuple[str, str] | None:
     """Why a function cannot be called from Python, and what can."""
     if code.kind != "ufunc":
         return (
@@ -264,11 +232,7 @@ def _refusal(code: FunctionCode) -> tuple[str, str] | None:
             f"works on whole rows {code.core}, which has no element-wise form on the GPU.",
             "Call it in a __global__ kernel, one thread for each row; .emulated is its ufunc for the CPU.",
         )
-    if (
-        len(code.calls) != len(code.loops)
-        or not all(code.calls)
-        or any("g" in "".join(letters(code, n)) for n in range(len(code.loops)))
-    ):
+    if len(code.calls) != len(code.loops) or not all(code.calls) or "g" in "".join(types).lower():
         return ("has types that a GPU does not have.", "Use float or double; .emulated is its ufunc for the CPU.")
     return None
 
@@ -302,86 +266,14 @@ def _sent(value: ArrayOperand) -> ArrayOperand:
     return ArrayOperand("device", driver.to_device(native), value.original)
 
 
-def _answer(result: Any, target: ArrayOperand | None, like: Any) -> Any:
+def _delivered(result: Any, target: ArrayOperand | None, like: Any) -> Any:
+    """What the caller gets: ``target`` with the result in it, else an array of the kind of ``like``; None is NumPy."""
     if target is None:
-        return device_arrays.give(result, like)
-    device_arrays.ordered_after(result, target.original)
+        return driver.to_host(result)[()] if like is None else device_arrays.give(result, like)
+    if target.place == "host":
+        np.copyto(target.original, driver.to_host(result), casting="unsafe")  # the rule was checked with the choice
+        return target.original
+    if result is not target.array:
+        driver.assign(target.array, result)
+    device_arrays.ordered_after(target.array, target.original)
     return target.original
-
-
-def _plural(values: Sequence[Any]) -> Any:
-    return values[0] if len(values) == 1 else tuple(values)
-
-
-# -------------------------------------------------------------------------------- the loop's types
-
-#: What is known of an operand before the loop is chosen: its type, one of Python's own number types, or nothing.
-OperandType = np.dtype[Any] | type | None
-_KINDS: dict[type, str] = {int: "iufc", float: "fc", complex: "c"}
-
-
-def letters(code: FunctionCode, index: int) -> tuple[str, str]:
-    """Types of a loop as NumPy's letters: inputs, outputs."""
-    chars = "".join(TYPES[t].char for t in code.loops[index].types)
-    return chars[: code.nin], chars[code.nin :]
-
-
-def choose(
-    code: FunctionCode,
-    emulated: Any,
-    types: Sequence[OperandType],
-    *,
-    casting: Any = "same_kind",
-    signature: Any = None,
-    reduction: bool = False,
-) -> Choice:
-    """The loop for operands of the types ``types``, inputs and outputs.
-
-    Raises
-    ------
-    TypeError
-        If there is none, or an output does not take its result: NumPy's own exceptions.
-    """
-    if isinstance(emulated, np.ufunc):
-        request = {} if signature is None else {"signature": signature}
-        resolved = emulated.resolve_dtypes(tuple(types), casting=casting, reduction=reduction, **request)
-        return Choice(*_loop_of(code, resolved))
-    return _first(code, types, casting=casting, signature=signature)
-
-
-def _loop_of(code: FunctionCode, resolved: Sequence[np.dtype[Any]]) -> tuple[int, str, str]:
-    numbers = tuple(dtype.num for dtype in resolved)
-    for index, loop in enumerate(code.loops):
-        if loop.types == numbers:
-            return index, *letters(code, index)
-    for index in range(len(code.loops)):  # long and long long of one width
-        if all(np.dtype(c) == d for c, d in zip("".join(letters(code, index)), resolved, strict=True)):
-            return index, *letters(code, index)
-    raise TypeError(f"{code.name} has no loop for {', '.join(map(str, resolved))}")
-
-
-def _first(code: FunctionCode, types: Sequence[OperandType], *, casting: Any, signature: Any) -> Choice:
-    """NumPy's search in short, for where no compiler could make the ufunc: the first loop that takes all safely."""
-    fixed_types = [None if s is None else np.dtype(s) for s in signature or (None,) * len(types)]
-    for index in range(len(code.loops)):
-        inputs, outputs = letters(code, index)
-        loop = [np.dtype(c) for c in inputs + outputs]
-        suits = all(w is None or w == have for w, have in zip(fixed_types, loop, strict=True))
-        fixed = any(w is not None for w in fixed_types)
-        rule = casting if fixed else "safe"
-        taken = all(_takes(have, g, rule) for have, g in zip(loop, types[: code.nin], strict=False))
-        if suits and taken:
-            for have, out in zip(loop[code.nin :], types[code.nin :], strict=True):
-                if isinstance(out, np.dtype) and not np.can_cast(have, out, casting):
-                    raise TypeError(f"Cannot cast {code.name} output from {have!r} to {out!r} with rule {casting!r}")
-            return Choice(index, inputs, outputs)
-    shown = ", ".join(g.__name__ if isinstance(g, type) else str(g) for g in types[: code.nin])
-    raise TypeError(f"{code.name} is not supported for the types ({shown}), and they cannot be cast safely to any")
-
-
-def _takes(loop: np.dtype[Any], operand: OperandType, rule: Any) -> bool:
-    if operand is None:
-        return True
-    if isinstance(operand, np.dtype):
-        return bool(np.can_cast(operand, loop, rule))
-    return loop.kind in _KINDS[operand]

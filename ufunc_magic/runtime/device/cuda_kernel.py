@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,13 @@ import numpy as np
 from ...model import ArgumentError, CellCrashed, FunctionCode, ObjectCode, ToolchainError
 from . import device_arrays, driver
 from .device_arrays import ArrayOperand
-from .driver import LaunchLimits
 from .element_loops import one_device
 
 #: More than these are not run one after the other.
 MOST_THREADS = 2**22
-_AXES = "xyz"
 _Triple = tuple[int, int, int]
+#: What every device since compute capability 5.0 takes, and none takes more.
+_MOST_BLOCKS, _MOST_THREADS, _OF_BLOCK = (2**31 - 1, 65535, 65535), (1024, 1024, 64), 1024
 
 
 class Kernel:
@@ -58,7 +59,7 @@ class Kernel:
         self.__module__ = "__main__"
         names = [n if n.isidentifier() else f"x{i}" for i, n in enumerate(code.parameters, 1)]
         self._names = tuple(names if len(names) == len(self.kinds) else [f"x{i}" for i, _ in enumerate(self.kinds, 1)])
-        parameters = ", ".join(f"{k.spelled} {n}" for k, n in zip(self.kinds, self._names, strict=True))
+        parameters = ", ".join(f"{k} {n}" for k, n in zip(self.kinds, self._names, strict=True))
         self.__doc__ = "\n\n".join(filter(None, (f"{code.name}[grid, block, shared, stream]({parameters})", code.doc)))
         self.__source__ = code.source
         kind = inspect.Parameter
@@ -66,7 +67,7 @@ class Kernel:
             self.__signature__ = inspect.Signature([kind(n, kind.POSITIONAL_ONLY) for n in self._names])
 
     def __repr__(self) -> str:
-        return f"<CUDA kernel {self.__name__}({', '.join(k.spelled for k in self.kinds)})>"
+        return f"<CUDA kernel {self.__name__}({', '.join(map(str, self.kinds))})>"
 
     def __getitem__(self, launch: Any) -> Launch:
         """``k[grid, block]``, ``k[grid, block, shared]`` or ``k[grid, block, shared, stream]``."""
@@ -79,12 +80,19 @@ class Kernel:
         if not self.emulated and (why := driver.missing()):
             raise ToolchainError(f"{self.__name__} cannot run here: {why}.", remedy="With device='cpu' it is emulated.")
         shared, stream = entries[2] if len(entries) > 2 else 0, entries[3] if len(entries) > 3 else None
-        if not _is_count(shared):  # Numba's order: stream before shared memory
+        if not hasattr(shared, "__index__"):  # Numba's order: stream before shared memory
             shared, stream = stream or 0, shared
-        limits = LaunchLimits() if self.emulated else driver.limits()
-        grid = _triple(entries[0], f"{self.__name__}: grid")
-        block = _triple(entries[1], f"{self.__name__}: block")
-        _check_limits(self.__name__, grid, block, shared, limits)
+        grid = _triple(entries[0], f"{self.__name__}: grid", _MOST_BLOCKS)
+        block = _triple(entries[1], f"{self.__name__}: block", _MOST_THREADS)
+        if math.prod(block) > _OF_BLOCK:
+            raise ArgumentError(
+                f"{self.__name__}: a block of {' x '.join(map(str, block))} has {math.prod(block):,} threads.",
+                remedy=f"At most {_OF_BLOCK:,} fit; make the grid larger.",
+            )
+        if shared < 0 or (self.emulated and shared > driver.SHARED):  # how much a GPU has, its driver knows
+            raise ArgumentError(
+                f"{self.__name__}: {shared:,} bytes of shared memory.", remedy=f"A block can have {driver.SHARED:,}."
+            )
         try:
             pointer = driver.stream_pointer(stream)
         except TypeError as fault:
@@ -105,12 +113,13 @@ class Kernel:
         """
         return self[max(1, -(-count // block)), block, shared, stream]
 
-    def convert(self, args: Sequence[Any]) -> list[Argument]:
-        """Check the arguments of a launch.
+    def run(self, launch: Launch, args: Sequence[Any]) -> None:
+        """Launch it.
 
         Raises
         ------
         ArgumentError, OverflowError
+            For arguments that it does not take.
         """
         if len(args) != len(self.kinds):
             raise ArgumentError(
@@ -118,12 +127,8 @@ class Kernel:
                 remedy=f"Write {self.__doc__.partition(chr(10))[0] if self.__doc__ else self.__name__}.",
             )
         named = zip(self.kinds, args, self._names, strict=True)
-        return [convert(kind, value, name=f"{self.__name__}(): {name}") for kind, value, name in named]
-
-    def run(self, launch: Launch, args: Sequence[Any]) -> None:
-        """Launch it."""
-        arguments = self.convert(args)
-        operands = [a.operand for a in arguments if a.operand is not None]
+        arguments = [convert(kind, value, name=f"{self.__name__}(): {name}") for kind, value, name in named]
+        operands = [a for a in arguments if isinstance(a, ArrayOperand)]
         side = device_arrays.place(operands, name=self.__name__)
         if self.emulated and side == "device":
             raise ArgumentError(
@@ -137,37 +142,37 @@ class Kernel:
         with driver.on(driver.current() if device is None else device):
             self._launch(launch, arguments)
 
-    def _launch(self, launch: Launch, arguments: Sequence[Argument]) -> None:
-        lent = {n: driver.to_device(a.operand.array) for n, a in enumerate(arguments) if _on_host(a)}  # type: ignore[union-attr]
-        values = [_value(a, lent.get(n)) for n, a in enumerate(arguments)]
+    def _launch(self, launch: Launch, arguments: Sequence[Any]) -> None:
+        lent = [(a.array, driver.to_device(a.array)) if _on_host(a) else None for a in arguments]
+        arrays = [pair[1] if pair else getattr(a, "array", None) for a, pair in zip(arguments, lent, strict=True)]
+        values = [a if v is None else np.uint64(v.data.ptr) for a, v in zip(arguments, arrays, strict=True)]
         entry = self.code.calls[0] if self.code.calls else self.code.name
         device = driver.current()
         if device not in self._functions:
-            self._functions[device] = driver.function_of(self.object_code, "", entry)
+            self._functions[device] = driver.function(self.object_code, "", entry)
         driver.launch(
             self._functions[device], launch.grid, launch.block, values, shared=launch.shared, stream=launch.stream
         )
-        if lent:
+        if any(lent):
             driver.wait(launch.stream)
-        for n, array in lent.items():
-            operand = arguments[n].operand
-            if operand is not None and not arguments[n].kind.const:
-                operand.array[...] = driver.to_host(array)
+        for kind, pair in zip(self.kinds, lent, strict=True):
+            if pair and not kind.const:
+                pair[0][...] = driver.to_host(pair[1])
 
-    def _emulate(self, launch: Launch, arguments: Sequence[Argument]) -> None:
+    def _emulate(self, launch: Launch, arguments: Sequence[Any]) -> None:
         if not self._address:
             raise ToolchainError(
                 f"{self.__name__} cannot run on the CPU: there was no compiler for it.",
                 remedy="Install gcc or clang, or pip install ziglang, and run the cell again.",
             )
-        threads = int(np.prod([*launch.grid, *launch.block], dtype=np.int64))
+        threads = math.prod([*launch.grid, *launch.block])
         if threads > MOST_THREADS:
             raise ArgumentError(
                 f"{self.__name__}[{launch.grid}, {launch.block}] has {threads:,} threads; on the CPU, where they run "
                 f"one after the other, {MOST_THREADS:,} are the most.",
                 remedy="Use a smaller grid, or a machine with a GPU.",
             )
-        values = [np.asarray(_address(a) if a.operand is not None else a.value) for a in arguments]
+        values = [np.asarray(np.uint64(a.array.ctypes.data) if _on_host(a) else a) for a in arguments]
         pointers = (ctypes.c_void_p * max(1, len(values)))(*(v.ctypes.data for v in values))
         grid, block = (np.array(sizes, np.uint32) for sizes in (launch.grid, launch.block))
         call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)(self._address)
@@ -211,49 +216,20 @@ def _launch_error(library: object) -> str:
     return (text or b"").decode(errors="replace")
 
 
-def _on_host(argument: Argument) -> bool:
-    return argument.operand is not None and argument.operand.place == "host"
+def _on_host(argument: Any) -> bool:
+    return isinstance(argument, ArrayOperand) and argument.place == "host"
 
 
-def _value(argument: Argument, lent: Any) -> Any:
-    """What the launch takes: a number, a struct, or an address."""
-    if argument.operand is None:
-        return argument.value
-    return np.uint64((argument.operand.array if lent is None else lent).data.ptr)
-
-
-def _address(argument: Argument) -> np.uint64:
-    assert argument.operand is not None
-    return np.uint64(argument.operand.array.ctypes.data)
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
-
-
-def _triple(value: Any, name: str) -> _Triple:
+def _triple(value: Any, name: str, most: _Triple) -> _Triple:
     sizes = value if isinstance(value, tuple | list) else (value,)
-    if not 1 <= len(sizes) <= 3 or not all(_is_count(s) for s in sizes):
-        raise ArgumentError(f"{name} is {value!r}.", remedy="Give an integer, or a tuple of up to three.")
-    x, y, z = (*(int(s) for s in sizes), 1, 1)[:3]
+    try:
+        x, y, z = (*map(index, sizes), 1, 1, 1)[: max(3, len(sizes))]
+    except (TypeError, ValueError) as fault:
+        raise ArgumentError(f"{name} is {value!r}.", remedy="Give an integer, or a tuple of up to three.") from fault
+    for axis, size, limit in zip("xyz", (x, y, z), most, strict=True):
+        if not 1 <= size <= limit:
+            raise ArgumentError(f"{name}.{axis} is {size}.", remedy=f"It must be 1 to {limit:,}.")
     return x, y, z
-
-
-def _check_limits(name: str, grid: _Triple, block: _Triple, shared: int, limits: LaunchLimits) -> None:
-    for what, sizes, most in (("grid", grid, limits.grid), ("block", block, limits.block)):
-        for axis, size, limit in zip(_AXES, sizes, most, strict=True):
-            if not 1 <= size <= limit:
-                raise ArgumentError(f"{name}: {what}.{axis} is {size}.", remedy=f"It must be 1 to {limit:,}.")
-    threads = block[0] * block[1] * block[2]
-    if threads > limits.threads:
-        raise ArgumentError(
-            f"{name}: a block of {' x '.join(map(str, block))} has {threads:,} threads.",
-            remedy=f"At most {limits.threads:,} fit; make the grid larger.",
-        )
-    if not 0 <= shared <= limits.shared:
-        raise ArgumentError(
-            f"{name}: {shared:,} bytes of shared memory.", remedy=f"A block can have 0 to {limits.shared:,}."
-        )
 
 
 # ------------------------------------------------------------------------------------- arguments
@@ -266,54 +242,40 @@ _KIND = re.compile(r"(const )?([a-z]\d+|V\d+|void)(\**)")
 class Kind:
     """The type of one parameter: ``f4`` of ``const float *`` with one level of pointers."""
 
-    text: str
     element: str
     const: bool
     stars: int
 
     @property
-    def dtype(self) -> np.dtype[Any] | None:
-        """NumPy's type of one element; None for ``void``."""
-        return None if self.element == "void" else np.dtype(self.element)
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy's type of one element; ``V0`` for ``void``."""
+        return np.dtype("V" if self.element == "void" else self.element)
 
-    @property
-    def spelled(self) -> str:
-        """In words for a message."""
-        if self.element == "void":
-            base = "void"
-        elif self.element[0] == "V":
-            base = f"struct of {self.element[1:]} bytes"
-        else:
-            base = np.dtype(self.element).name
+    def __str__(self) -> str:
+        base = self.dtype.name
+        if self.dtype.kind == "V":
+            base = f"struct of {self.dtype.itemsize} bytes" if self.dtype.itemsize else "void"
         return f"{'const ' * self.const}{base}{' ' + '*' * self.stars if self.stars else ''}"
-
-
-@dataclass(frozen=True, eq=False)
-class Argument:
-    """One argument: the array it is, or the value that the kernel gets."""
-
-    kind: Kind
-    operand: ArrayOperand | None = None
-    value: Any = None
 
 
 def kinds(prototype: Sequence[str]) -> tuple[Kind, ...]:
     """The parameters of a prototype, whose first word is the result."""
-    result = []
-    for word in prototype[1:]:
-        match = _KIND.fullmatch(word)
-        assert match, word
-        result.append(Kind(word, match[2], bool(match[1]), len(match[3])))
-    return tuple(result)
+    matches = (_KIND.fullmatch(word) for word in prototype[1:])
+    return tuple(Kind(match[2], bool(match[1]), len(match[3])) for match in matches if match)
 
 
-def convert(kind: Kind, value: Any, *, name: str) -> Argument:
+def convert(kind: Kind, value: Any, *, name: str) -> Any:
     """Check one argument.
 
     Parameters
     ----------
     name : str
         What messages call it: ``"axpy(): x"``.
+
+    Returns
+    -------
+    ArrayOperand, numpy.generic or numpy.ndarray
+        The array that a pointer goes to, on the host or on the device, or the value that the kernel gets.
 
     Raises
     ------
@@ -324,33 +286,30 @@ def convert(kind: Kind, value: Any, *, name: str) -> Argument:
     """
     if kind.stars:
         return _pointer(kind, value, name)
-    if kind.element.startswith("V"):
-        return Argument(kind, value=_struct(kind, value, name))
-    return Argument(kind, value=_number(kind, value, name))
+    return _struct(kind, value, name) if kind.dtype.kind == "V" else _number(kind, value, name)
 
 
-def _pointer(kind: Kind, value: Any, name: str) -> Argument:
+def _pointer(kind: Kind, value: Any, name: str) -> Any:
     if value is None:
-        return Argument(kind, value=np.uint64(0))
+        return np.uint64(0)
     if type(value).__module__.startswith("cupy.cuda.memory") and hasattr(value, "ptr"):
-        return Argument(kind, value=np.uint64(value.ptr))
-    if isinstance(value, bool | int | float | complex | np.generic | str | bytes):
-        raise ArgumentError(
-            f"{name} is {value!r}, the kernel takes {kind.spelled}.",
-            remedy="Give an array; for an address, cupy.cuda.MemoryPointer says what memory it is in.",
-        )
+        return np.uint64(value.ptr)
     operand = device_arrays.operand(value, name=name)
-    array = operand.original if isinstance(operand.original, np.ndarray) else operand.array
-    if not hasattr(array, "strides"):
+    if operand.place != "device" and not isinstance(value, np.ndarray):
         raise ArgumentError(
-            f"{name} is {type(value).__name__}, the kernel takes {kind.spelled}.", remedy="Give an array."
+            f"{name} is {value!r:.60}, which is no array; the kernel takes {kind}.",
+            remedy=f"Give np.asarray(..., dtype={kind.dtype.name!r}); an address as a cupy.cuda.MemoryPointer.",
         )
-    if not isinstance(value, np.ndarray) and operand.place != "device":
+    array = operand.array if operand.place == "device" else value
+    dtype = kind.dtype
+    # float4 over rows of four floats
+    row = array.dtype.itemsize * (array.shape[-1] if array.ndim else 1)
+    is_record = dtype.kind == "V" and dtype.itemsize in (0, array.dtype.itemsize, row)
+    if kind.stars > 1 or not (array.dtype == dtype or is_record):
         raise ArgumentError(
-            f"{name} is a {type(value).__name__}, which has no memory that a kernel could use.",
-            remedy=f"Give np.asarray(..., dtype={(kind.dtype or np.dtype('f8')).name!r}).",
+            f"{name} is an array of {array.dtype} of shape {array.shape}, the kernel takes {kind}.",
+            remedy=f"Give an array of {dtype.name}, or rows of {dtype.itemsize} bytes: x.astype({dtype.name!r}).",
         )
-    _check_type(kind, array, name)
     if not array.flags.c_contiguous:
         raise ArgumentError(
             f"{name} is not contiguous (shape {array.shape}, strides {array.strides}); a pointer has no steps.",
@@ -358,41 +317,15 @@ def _pointer(kind: Kind, value: Any, name: str) -> Argument:
         )
     if isinstance(array, np.ndarray) and not array.flags.writeable and not kind.const:
         raise ArgumentError(f"{name} is read-only, and the kernel may write to it.", remedy="Give a copy.")
-    return Argument(kind, operand=ArrayOperand("device" if operand.place == "device" else "host", array, value))
-
-
-def _check_type(kind: Kind, array: Any, name: str) -> None:
-    dtype, have = kind.dtype, array.dtype
-    if kind.stars > 1:
-        raise ArgumentError(
-            f"{name} is a pointer to pointers ({kind.spelled}), which no array is.",
-            remedy="Give one array, and let the kernel find its rows.",
-        )
-    if dtype is None or have == dtype:
-        return
-    if dtype.kind == "V":
-        # float4 over rows of four floats
-        if dtype.itemsize in (have.itemsize, have.itemsize * (array.shape[-1] if array.ndim else 1)):
-            return
-        raise ArgumentError(
-            f"{name} is an array of {have} of shape {array.shape}, the kernel takes {kind.spelled}.",
-            remedy=f"Give rows of {dtype.itemsize} bytes.",
-        )
-    same = have.newbyteorder("=") == dtype
-    why = "in another byte order" if same else f"an array of {have}"
-    raise ArgumentError(
-        f"{name} is {why}, the kernel takes {kind.spelled}.",
-        remedy=f"Convert it: {name.rpartition(' ')[2]}.astype({dtype.name!r}).",
-    )
+    return ArrayOperand("device" if operand.place == "device" else "host", array, value)
 
 
 def _struct(kind: Kind, value: Any, name: str) -> np.ndarray[Any, Any]:
-    size = np.dtype(kind.element).itemsize
+    size = kind.dtype.itemsize
     raw = value.tobytes() if isinstance(value, np.generic | np.ndarray) else value
     if not isinstance(raw, bytes | bytearray | memoryview) or len(raw) != size:
-        have = f"{len(raw)} bytes" if isinstance(raw, bytes | bytearray | memoryview) else type(value).__name__
         raise ArgumentError(
-            f"{name} is {have}, the kernel takes a {kind.spelled}.",
+            f"{name} is {value!r:.60}, the kernel takes a {kind}.",
             remedy="Give a NumPy record of its fields: np.array((1, 2), dtype=[('x', 'f4'), ('y', 'f4')]).",
         )
     # Of a structured type, which is how CuPy knows a struct that is passed by value.
@@ -400,35 +333,16 @@ def _struct(kind: Kind, value: Any, name: str) -> np.ndarray[Any, Any]:
 
 
 def _number(kind: Kind, value: Any, name: str) -> Any:
-    dtype = kind.dtype
-    assert dtype is not None
-    if isinstance(value, np.ndarray) and not value.ndim:
-        value = value[()]
-    if not isinstance(value, bool | int | float | complex | np.number | np.bool_):
-        place = "x.item()" if hasattr(value, "shape") else f"{dtype.name}(...)"
+    number = value.item() if isinstance(value, np.generic | np.ndarray) and not value.ndim else value
+    if not isinstance(number, bool | int | float | complex):
         raise ArgumentError(
-            f"{name} is {type(value).__name__}, the kernel takes a number ({kind.spelled}).", remedy=f"Give {place}."
+            f"{name} is {type(value).__name__}, the kernel takes a number ({kind}).", remedy="Give x.item()."
         )
-    number: Any = value.item() if isinstance(value, np.generic) else value
-    fits = {"b": "b", "u": "bui", "i": "bui", "f": "buif", "c": "buifc"}[dtype.kind]
-    kind_of_number = np.asarray(number).dtype.kind if not isinstance(number, int) or isinstance(number, bool) else "i"
-    if kind_of_number not in fits:
-        raise ArgumentError(
-            f"{name} is {value!r}, the kernel takes {kind.spelled}.", remedy=f"Convert it: {_word(dtype)}({value!r})."
-        )
-    if dtype.kind in "ui":
-        info = np.iinfo(dtype)
-        if not info.min <= number <= info.max:
-            raise OverflowError(f"{name} is {number}, outside of {kind.spelled}: {info.min} to {info.max}")
-        return dtype.type(number)
-    if dtype.kind == "f":
-        with np.errstate(over="ignore"):
-            result = dtype.type(number)
-        if math.isinf(result) and not math.isinf(number):
-            raise OverflowError(f"{name} is {number}, outside of {kind.spelled}")
-        return result
-    return dtype.type(number)
-
-
-def _word(dtype: np.dtype[Any]) -> str:
-    return {"b": "bool", "u": "int", "i": "int", "f": "float", "c": "complex"}[dtype.kind]
+    rank = 0 if isinstance(number, bool) else 1 if isinstance(number, int) else 2 if isinstance(number, float) else 3
+    if rank > {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}[kind.dtype.kind]:
+        raise ArgumentError(f"{name} is {value!r}, the kernel takes {kind}.", remedy="Convert it.")
+    try:
+        with np.errstate(over="raise"):
+            return kind.dtype.type(number)
+    except (OverflowError, FloatingPointError) as fault:
+        raise OverflowError(f"{name} is {number}, outside of {kind}") from fault

@@ -49,7 +49,7 @@ class ArrayOperand:
         return () if self.place == "value" else tuple(self.array.shape)
 
 
-def operand(value: Any, *, name: str = "") -> ArrayOperand:
+def operand(value: Any, *, name: str) -> ArrayOperand:
     """See what an argument is, and borrow its memory.
 
     Raises
@@ -59,9 +59,7 @@ def operand(value: Any, *, name: str = "") -> ArrayOperand:
     """
     if isinstance(value, np.ndarray):
         return ArrayOperand("host", value, value) if value.ndim else ArrayOperand("value", value[()], value)
-    if isinstance(value, np.generic):
-        return ArrayOperand("value", value, value)
-    if isinstance(value, bool | int | float | complex):
+    if isinstance(value, np.generic | bool | int | float | complex):
         return ArrayOperand("value", value, value)
     if type(value).__module__.partition(".")[0] == "cupy":
         return ArrayOperand("device", value, value)
@@ -87,19 +85,15 @@ def _borrowed(value: Any, name: str) -> Any:
     except (BufferError, RuntimeError, TypeError, ValueError, AttributeError) as fault:
         if getattr(value, "requires_grad", False):
             raise ArgumentError(
-                f"{_called(name)}a tensor that needs its gradient: the function of the cell has none.",
+                f"{name}: a tensor that needs its gradient: the function of the cell has none.",
                 remedy="Give x.detach().",
             ) from fault
         if hasattr(value, "__dlpack__") and hasattr(value, "__cuda_array_interface__"):
             return module.asarray(value)
         raise ArgumentError(
-            f"{_called(name)}{type(value).__name__} cannot be lent without a copy: {fault}.",
+            f"{name}: {type(value).__name__} cannot be lent without a copy: {fault}.",
             remedy="Give a CuPy array.",
         ) from fault
-
-
-def _called(name: str) -> str:
-    return f"{name}: " if name else ""
 
 
 def place(operands: Sequence[ArrayOperand], *, name: str) -> Literal["device", "host"]:

@@ -78,6 +78,6 @@ def time_function(function: CudaFunction, arguments: Sequence[Any], *, rounds: i
     outs = results if isinstance(results, tuple) else (results,)
     kernel = time_call(lambda: function(*lent, out=outs), rounds=rounds)
     transfers = time_call(lambda: function(*arguments), rounds=max(3, rounds // 3), warm=1)
-    taken = [device_arrays.operand(a) for a in lent]
+    taken = [device_arrays.operand(a, name=function.__name__) for a in lent]
     read = sum(int(o.array.nbytes) for o in taken if o.place == "device")
     return Timed(kernel, transfers, read + sum(int(a.nbytes) for a in outs), rounds)

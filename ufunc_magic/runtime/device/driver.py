@@ -10,7 +10,6 @@ import importlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -23,6 +22,8 @@ from . import kernel_source
 Compiler = Callable[..., bytes]
 #: CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES of the driver's interface.
 _MOST_SHARED = 8
+#: Bytes of dynamic shared memory that a launch may have without asking for more.
+SHARED = 48 * 1024
 _compiler: Compiler | None = None
 
 
@@ -67,32 +68,6 @@ def compile_with(compiler: Compiler | None) -> None:
     """
     global _compiler
     _compiler = compiler
-
-
-@dataclass(frozen=True)
-class LaunchLimits:
-    """What a launch may ask of a device; the defaults hold for every one since compute capability 5.0."""
-
-    threads: int = 1024
-    block: tuple[int, int, int] = (1024, 1024, 64)
-    grid: tuple[int, int, int] = (2**31 - 1, 65535, 65535)
-    shared: int = 48 * 1024
-
-
-def limits() -> LaunchLimits:
-    """The limits of the current device."""
-    return _limits(current())
-
-
-@cache
-def _limits(device: int) -> LaunchLimits:
-    attributes = cupy().cuda.Device(device).attributes
-    return LaunchLimits(
-        threads=attributes["MaxThreadsPerBlock"],
-        block=(attributes["MaxBlockDimX"], attributes["MaxBlockDimY"], attributes["MaxBlockDimZ"]),
-        grid=(attributes["MaxGridDimX"], attributes["MaxGridDimY"], attributes["MaxGridDimZ"]),
-        shared=attributes.get("MaxSharedMemoryPerBlockOptin", attributes["MaxSharedMemoryPerBlock"]),
-    )
 
 
 def arch() -> str:
@@ -154,6 +129,11 @@ def copy(array: Any, dtype: np.dtype[Any] | None = None) -> Any:
     return array.astype(dtype or array.dtype, order="C", copy=True)
 
 
+def may_share_memory(a: Any, b: Any) -> bool:
+    """Whether the memory between the first and the last elements of two arrays overlaps."""
+    return bool(cupy().may_share_memory(a, b))
+
+
 def assign(array: Any, value: Any) -> None:
     """Write an array or a number into an array of the device."""
     array[...] = value
@@ -162,35 +142,28 @@ def assign(array: Any, value: Any) -> None:
 # ------------------------------------------------------------------------------------------ code
 
 
-def function_of(object_code: ObjectCode, generated: str, entry: str) -> Any:
-    """The kernel ``entry`` of a cell with ``generated`` text below it, as `function` makes it."""
-    unit = kernel_source.unit(kernel_source.cell(object_code), object_code.name, generated)
-    name, cell, options = object_code.name, object_code.source, object_code.options
-    return function(unit, entry, name=name, cell=cell, options=options)
-
-
-def function(source: str, entry: str, *, name: str, cell: str, options: Mapping[str, Any]) -> Any:
-    """The kernel ``entry`` of ``source`` on the current device, compiled and loaded; the function owns its module.
+def function(object_code: ObjectCode, generated: str, entry: str) -> Any:
+    """A kernel of a cell with ``generated`` text below it, compiled and loaded on the current device.
 
     Parameters
     ----------
-    source : str
-        A whole unit.
     entry : str
         Its name in C++.
-    name, cell : str
-        What messages call the source, and the user's part of it.
-    options : mapping
-        The cell's.
+
+    Returns
+    -------
+    object
+        CuPy's function, which owns its module.
 
     Raises
     ------
     CompileError
-        On the lines of ``cell``.
+        On the lines of the cell.
     """
-    module = cupy()
-    code = (_compiler or _compiled_by_cupy)(source, name=name, cell=cell, arch=arch(), options=options)
-    loaded = module.cuda.Module()
+    unit = kernel_source.unit(kernel_source.cell(object_code), object_code.name, generated)
+    name, cell, options = object_code.name, object_code.source, object_code.options
+    code = (_compiler or _compiled_by_cupy)(unit, name=name, cell=cell, arch=arch(), options=options)
+    loaded = cupy().cuda.Module()
     with _errors("loading the compiled code"):
         loaded.load(code)
         return loaded.get_function(symbol(code, entry))
@@ -234,7 +207,7 @@ def launch(
         If the driver refuses it, or something that was launched before has failed.
     """
     module = cupy()
-    if shared > LaunchLimits.shared:
+    if shared > SHARED:
         with _errors(f"asking for {shared} bytes of shared memory"):
             module.cuda.driver.funcSetAttribute(function.ptr, _MOST_SHARED, shared)
     with _errors("launching"):
@@ -336,19 +309,10 @@ def symbol(code: bytes, name: str) -> str:
     symbols: set[str] = {(a or b).decode() for a, b in _KERNEL.findall(code)}
     if name in symbols:
         return name
-    scopes = tuple(name.partition("<")[0].strip(":").split("::"))
-    matching = sorted(s for s in symbols if _scopes(s) == scopes)
+    # As the Itanium C++ ABI spells names: each behind its length, then the types.
+    scopes = name.partition("<")[0].strip(":").split("::")
+    mangled = f"_Z{'N' * (len(scopes) > 1)}{''.join(f'{len(s)}{s}' for s in scopes)}"
+    matching = sorted(s for s in symbols if s.startswith(mangled))
     if not matching:
         raise LinkError(f"The compiled code has no kernel {name!r}, only {', '.join(sorted(symbols)) or 'none'}.")
-    return str(matching[0])
-
-
-def _scopes(mangled: str) -> tuple[str, ...]:
-    """``("ns", "k")`` of ``_ZN2ns1kEPf``, as the Itanium C++ ABI spells names: each behind its length."""
-    start = re.match(r"_ZN?", mangled)
-    at = start.end() if start else len(mangled)
-    names: list[str] = []
-    while (length := re.compile(r"\d+").match(mangled, at)) and (mangled.startswith("_ZN") or not names):
-        at = length.end() + int(length[0])
-        names.append(mangled[length.end() : at])
-    return tuple(names)
+    return matching[0]

@@ -6,7 +6,8 @@ CuPy's ``ElementwiseKernel`` and ``ReductionKernel``, for the reasons in docs/cu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,101 +39,61 @@ class Choice:
 # ------------------------------------------------------------------------------ shapes and strides
 
 
-@dataclass(frozen=True)
-class StridedView:
-    """Where an operand's elements are: ``pointer`` to the first, strides in bytes."""
-
-    pointer: int
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    itemsize: int
-
-    def broadcast_to(self, shape: tuple[int, ...]) -> StridedView:
-        """The same elements repeated to ``shape``, which must be one that NumPy's rules allow."""
-        lead = len(shape) - len(self.shape)
-        strides = (0 if size == 1 else stride for size, stride in zip(self.shape, self.strides, strict=True))
-        return StridedView(self.pointer, shape, ((0,) * lead + tuple(strides)), self.itemsize)
-
-    def swapped(self, axes: Sequence[int]) -> StridedView:
-        """Axes in another order."""
-        shape, strides = (tuple(values[a] for a in axes) for values in (self.shape, self.strides))
-        return StridedView(self.pointer, shape, strides, self.itemsize)
-
-    def is_contiguous(self) -> bool:
-        """Whether the elements follow each other in C order."""
-        step = self.itemsize
-        for size, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
-            if size != 1 and stride != step:
-                return False
-            step *= size
-        return True
-
-    def extent(self) -> tuple[int, int]:
-        """First byte and the one after the last."""
-        if 0 in self.shape:
-            return self.pointer, self.pointer
-        reach = [stride * (size - 1) for size, stride in zip(self.shape, self.strides, strict=True)]
-        low, high = sum(r for r in reach if r < 0), sum(r for r in reach if r > 0)
-        return self.pointer + low, self.pointer + high + self.itemsize
+def steps(array: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides of a CuPy array that is repeated to ``shape``: 0 along what is repeated, or has one element."""
+    own = (0 if size == 1 else stride for size, stride in zip(array.shape, array.strides, strict=True))
+    return (*(0,) * (len(shape) - array.ndim), *own)
 
 
-def view(array: Any) -> StridedView:
-    """Where a CuPy array's elements are."""
-    return StridedView(int(array.data.ptr), tuple(array.shape), tuple(array.strides), int(array.dtype.itemsize))
-
-
-def total(shape: Sequence[int]) -> int:
-    """Number of elements."""
-    return int(np.prod(shape, dtype=np.int64)) if shape else 1
-
-
-def overlaps(source: StridedView, target: StridedView) -> bool:
+def overwrites(target: Any, source: Any) -> bool:
     """Whether writing ``target`` element by element may change elements of ``source`` that are read later.
 
     The same elements in the same places do not count.
     """
-    (a, b), (c, d) = source.extent(), target.extent()
-    return source != target and a < d and c < b
+    a, b = ((v.data.ptr, v.shape, v.strides, v.dtype) for v in (source, target))
+    return a != b and driver.may_share_memory(source, target)
 
 
-def collapsed(views: Sequence[StridedView]) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
-    """Shape and strides with as few axes as the views, which have one shape, together allow; at least one axis.
+def collapsed(
+    shape: Sequence[int], strides: Sequence[Sequence[int]], axes: Sequence[int]
+) -> tuple[list[int], list[list[int]]]:
+    """Shape and strides of ``axes``, in that order, with as few of them as possible; at least one.
 
-    Axes of one element go, and neighbours that every view steps through evenly become one.
+    Axes of one element go, and neighbours that every array steps through evenly become one.
     """
-    shape: list[int] = []
-    strides: list[list[int]] = [[] for _ in views]
-    for axis, size in enumerate(views[0].shape):
-        if size == 1:
+    sizes: list[int] = []
+    result: list[list[int]] = [[] for _ in strides]
+    for axis in axes:
+        if shape[axis] == 1:
             continue
-        if shape and all(s[-1] == v.strides[axis] * size for s, v in zip(strides, views, strict=True)):
-            shape[-1] *= size
-            for s in strides:
-                s.pop()
+        if sizes and all(r[-1] == s[axis] * shape[axis] for r, s in zip(result, strides, strict=True)):
+            sizes[-1] *= shape[axis]
+            for r in result:
+                r.pop()
         else:
-            shape.append(size)
-        for s, v in zip(strides, views, strict=True):
-            s.append(v.strides[axis])
-    return (tuple(shape), [tuple(s) for s in strides]) if shape else ((1,), [(0,) for _ in views])
+            sizes.append(shape[axis])
+        for r, s in zip(result, strides, strict=True):
+            r.append(s[axis])
+    return (sizes, result) if sizes else ([1], [[0] for _ in strides])
 
 
-def axis_order(views: Sequence[StridedView]) -> tuple[int, ...]:
+def axis_order(strides: Sequence[Sequence[int]], ndim: int) -> list[int]:
     """Axes from the longest steps to the shortest, as NumPy's ``order="K"`` lays an output out.
 
-    Two axes change places only if a view says so and none speaks against it; steps of 0 say nothing.
+    Two axes change places only if an array says so and none speaks against it; steps of 0 say nothing.
     """
 
     def steps_longer(a: int, b: int) -> bool:
-        pairs = [(abs(v.strides[a]), abs(v.strides[b])) for v in views if v.strides[a] and v.strides[b]]
+        pairs = [(abs(s[a]), abs(s[b])) for s in strides if s[a] and s[b]]
         return any(x > y for x, y in pairs) and not any(x < y for x, y in pairs)
 
     order: list[int] = []
-    for axis in range(len(views[0].shape)):
+    for axis in range(ndim):
         at = len(order)
         while at and steps_longer(axis, order[at - 1]):
             at -= 1
         order.insert(at, axis)
-    return tuple(order)
+    return order
 
 
 def one_device(arrays: Sequence[Any], *, name: str) -> int | None:
@@ -190,13 +151,8 @@ def _layout(operand: ArrayOperand | None) -> Any:
 
 def _is_clear(operands: Sequence[ArrayOperand], targets: Sequence[ArrayOperand | None]) -> bool:
     """Whether it is plain that no output overwrites what is still to be read."""
-    arrays = [o.array for o in operands if o.place == "device"]
-    for b in (t.array for t in targets if t is not None):
-        for a in arrays:
-            same = a.data.ptr == b.data.ptr and a.strides == b.strides and a.dtype == b.dtype
-            if not same and overlaps(view(a), view(b)):
-                return False
-    return True
+    sources = [o.array for o in operands if o.place == "device"]
+    return not any(overwrites(t.array, source) for t in targets if t is not None for source in sources)
 
 
 class Loops:
@@ -205,7 +161,7 @@ class Loops:
     def __init__(self, code: FunctionCode, object_code: ObjectCode) -> None:
         self.code = code
         self.object_code = object_code
-        self._kernels: dict[tuple[Any, ...], Any] = {}
+        self._kernels: dict[tuple[str, int], Any] = {}
         self._recipes: dict[Any, _Recipe] = {}
 
     def run(
@@ -256,9 +212,9 @@ class Loops:
         for wrong in (s for s in fixed if s != shape):
             raise ValueError(f"non-broadcastable output operand with shape {wrong} doesn't match {shape}")
         inputs = [_array(o, c) for o, c in zip(operands, choice.inputs, strict=True)]
-        views = [view(a).broadcast_to(shape) for a in inputs if a is not None]
+        arrays = [a for a in inputs if a is not None]
         results = [
-            _new(shape, np.dtype(c), views, order) if t is None else t.array
+            _new(shape, np.dtype(c), arrays, order) if t is None else t.array
             for t, c in zip(targets, choice.outputs, strict=True)
         ]
         written = [
@@ -267,16 +223,12 @@ class Loops:
         ]
         if mask is not None:
             _assign_others(written, results)
-        ends = [view(w) for w in written] if any(targets) else []
         # An input is copied if an output would overwrite what is still to be read.
-        inputs = [
-            driver.copy(a) if a is not None and any(overlaps(view(a).broadcast_to(shape), end) for end in ends) else a
-            for a in inputs
-        ]
+        inputs = [driver.copy(a) if a is not None and any(overwrites(w, a) for w in written) else a for a in inputs]
         recipe = self._launch(choice, operands, inputs, None if mask is None else _as_mask(mask), written, shape)
         converted = _assign_others(results, written)
         borrowed = all(a is None or a is o.array for a, o in zip(inputs, operands, strict=True))
-        if key and recipe and borrowed and not converted and all(view(r).is_contiguous() for r in results):
+        if key and recipe and borrowed and not converted and all(r.flags.c_contiguous for r in results):
             if len(self._recipes) >= _MOST_RECIPES:
                 self._recipes.clear()
             self._recipes[key] = recipe
@@ -291,7 +243,7 @@ class Loops:
         outputs: Sequence[Any],
         shape: tuple[int, ...],
     ) -> _Recipe | None:
-        count = total(shape)
+        count = math.prod(shape)
         if not count:
             return None
         plan = Plan(
@@ -307,14 +259,13 @@ class Loops:
         triples = zip(operands, inputs, choice.inputs, strict=True)
         arguments = [np.dtype(c).type(o.array) for o, a, c in triples if a is None]
         arguments += [np.uint64(a.data.ptr) for a in arrays]
-        views = [view(a).broadcast_to(shape) for a in arrays]
-        axes = axis_order(views[::-1])
-        sizes, strides = collapsed([v.swapped(axes) for v in views])
+        whole = [steps(a, shape) for a in arrays]
+        sizes, strides = collapsed(shape, whole, axis_order(whole[::-1], len(shape)))
         threads = count
         last: Any
         form: dict[str, Any]
-        if not plan.masked and len(sizes) == 1 and all(s == (v.itemsize,) for s, v in zip(strides, views, strict=True)):
-            packed = plan.pack > 1 and all(v.pointer % _ALIGNED == 0 for v in views)
+        if not plan.masked and strides == [[a.dtype.itemsize] for a in arrays]:
+            packed = plan.pack > 1 and all(a.data.ptr % _ALIGNED == 0 for a in arrays)
             threads, last = -(-count // (plan.pack if packed else 1)), np.int64(count)
             form = {"ndim": 0, "packed": packed, "wide": False}
         else:
@@ -322,18 +273,17 @@ class Loops:
             form = {"ndim": len(sizes), "packed": False, "wide": wide}
             last = np.zeros((), kernel_source.elements_box(arrays=len(arrays), ndim=len(sizes), wide=wide))
             last["count"], last["stride"], last["size"] = count, strides, sizes
-        kernel = self._kernel(("elements", plan, *form.items()), lambda: kernel_source.elements(plan, **form))
+        kernel = self._kernel(kernel_source.elements(plan, **form))
         grid = (-(-threads // BLOCK), 1, 1)
         driver.launch(kernel, grid, (BLOCK, 1, 1), [*arguments, last])
         return _Recipe(kernel, grid, last, choice, shape)
 
-    def _kernel(self, key: tuple[Any, ...], text: Callable[[], str]) -> Any:
-        """The kernel of a generated text for the current device, by ``key``."""
-        key = (*key, driver.current())
-        kernel = self._kernels.get(key)
-        if kernel is None:
-            kernel = self._kernels[key] = driver.function_of(self.object_code, text(), ENTRY)
-        return kernel
+    def _kernel(self, text: str) -> Any:
+        """The kernel of a generated text for the current device."""
+        key = text, driver.current()
+        if key not in self._kernels:
+            self._kernels[key] = driver.function(self.object_code, text, ENTRY)
+        return self._kernels[key]
 
     # --------------------------------------------------------------------------------- reductions
 
@@ -365,7 +315,7 @@ class Loops:
     def _reduced(self, choice: Choice, array: Any, outer: Sequence[int], inner: Sequence[int], start: Any) -> Any:
         dtype = np.dtype(choice.outputs)
         shape = tuple(array.shape[a] for a in outer)
-        results, elements = total(shape), total([array.shape[a] for a in inner])
+        results, elements = math.prod(shape), math.prod(array.shape[a] for a in inner)
         result = driver.allocate(shape, dtype)
         first = None if start is None else dtype.type(start)
         if not results:
@@ -395,22 +345,19 @@ class Loops:
         first: Any,
     ) -> None:
         """Reduce the ``inner`` axes for every element of the ``outer`` ones, ``parts`` slices of it apart."""
-        whole, stored = view(array), array.dtype.char
-        outer_size, (outer_stride,) = collapsed([whole.swapped(outer)])
-        inner_size, (inner_stride,) = collapsed([whole.swapped(inner)])
+        outer_size, outer_stride = collapsed(array.shape, [array.strides], outer)
+        inner_size, inner_stride = collapsed(array.shape, [array.strides], inner)
         form = {"outer": len(outer_size), "inner": len(inner_size)}
         call, types = self.code.calls[choice.index], choice.inputs + choice.outputs
-        kernel = self._kernel(
-            ("reduce", call, types, stored, *form.values(), first is not None),
-            lambda: kernel_source.reduction(call, types, stored, has_start=first is not None, **form),
-        )
+        text = kernel_source.reduction(call, types, array.dtype.char, has_start=first is not None, **form)
         box = np.zeros((), kernel_source.reduction_box(**form))
-        box["outer"], box["inner"] = total(outer_size), total(inner_size)
-        box["slice"] = -(-total(inner_size) // parts)
-        box["outer_stride"], box["inner_stride"] = outer_stride, inner_stride
+        box["outer"], box["inner"] = math.prod(outer_size), math.prod(inner_size)
+        box["slice"] = -(-math.prod(inner_size) // parts)
+        box["outer_stride"], box["inner_stride"] = outer_stride[0], inner_stride[0]
         box["outer_size"], box["inner_size"] = outer_size, inner_size
-        arguments = [np.uint64(whole.pointer), np.uint64(result.data.ptr), *([] if first is None else [first]), box]
-        driver.launch(kernel, (int(box["outer"]), parts, 1), (BLOCK, 1, 1), arguments)
+        pointers = [np.uint64(array.data.ptr), np.uint64(result.data.ptr)]
+        arguments = [*pointers, *([] if first is None else [first]), box]
+        driver.launch(self._kernel(text), (int(box["outer"]), parts, 1), (BLOCK, 1, 1), arguments)
 
 
 def _axes(axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, ...]:
@@ -447,25 +394,18 @@ def _is_aligned(array: Any) -> bool:
 
 
 def _as_mask(mask: ArrayOperand) -> Any:
-    if mask.place == "value":
-        array = driver.allocate((), np.dtype(bool))
-        driver.assign(array, bool(mask.array))
-        return array
-    if mask.array.dtype != bool:
-        raise TypeError(
-            f"Cannot cast array data from {mask.array.dtype!r} to dtype('bool') according to the rule 'safe'"
-        )
-    return mask.array
+    array = mask.array if mask.place == "device" else driver.to_device(np.asarray(mask.array))
+    if array.dtype != bool:
+        raise TypeError(f"Cannot cast array data from {array.dtype!r} to dtype('bool') according to the rule 'safe'")
+    return array
 
 
-def _new(shape: tuple[int, ...], dtype: np.dtype[Any], views: Sequence[StridedView], order: str) -> Any:
+def _new(shape: tuple[int, ...], dtype: np.dtype[Any], inputs: Sequence[Any], order: str) -> Any:
     """A new output, laid out as ``order`` asks: "K" is as the inputs are."""
-    axes = tuple(range(len(shape)))
-    if order == "F" or (order == "A" and views and all(v.swapped(axes[::-1]).is_contiguous() for v in views)):
+    axes = list(range(len(shape)))
+    if order == "F" or (order == "A" and inputs and all(a.flags.f_contiguous for a in inputs)):
         axes = axes[::-1]
-    elif order == "K" and views and not all(v.is_contiguous() for v in views):
-        axes = axis_order(views)
-    if axes == tuple(range(len(shape))):
-        return driver.allocate(shape, dtype)
-    back = sorted(range(len(axes)), key=axes.__getitem__)
-    return driver.allocate([shape[a] for a in axes], dtype).transpose(back)
+    elif order == "K":
+        axes = axis_order([steps(a, shape) for a in inputs], len(shape))
+    array = driver.allocate([shape[a] for a in axes], dtype)
+    return array.transpose(sorted(axes, key=axes.__getitem__))

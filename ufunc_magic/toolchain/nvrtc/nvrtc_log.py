@@ -8,21 +8,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Literal
 
 from ...model import Diagnostic
-from ..diagnostics import GENERATED, shorten, source_line
+from ..diagnostics import GENERATED, OURS, shorten, source_line
 from .nvrtc_hints import advise
 
 _HEAD = (
     r"(?:(?P<file>.+)\((?P<line>\d+)\)|(?P<end>At end of source)): "
     r"(?P<severity>(?:catastrophic |internal )?error|warning|note|remark)(?: #(?P<number>\d+)(?:-D)?)?: (?P<words>.*)$"
 )
-_BARE = r"(?P<severity>Note|Warning|Error) #(?P<number>\d+)(?:-D)?: (?P<words>.*)$"
-_DRIVER = r"nvrtc: (?P<severity>fatal error|error|warning): (?P<words>.*)$"
-_ASSEMBLER = r"ptxas .*?(?:line \d+; )?(?P<severity>error|fatal|warning)\s*: (?P<words>.*)$"
-_INSTANCE = r'\s*(?:detected during:?\s*)?(?P<what>\S.*?) at line (?P<line>\d+)(?: of "?(?P<file>[^"]+)"?)?$'
+_BARE = (
+    r"(?:nvrtc: |ptxas .*?(?:line \d+; )?)?(?P<severity>Note|Warning|Error|(?:fatal )?error|fatal|warning)\s*"
+    r"(?: #\d+(?:-D)?)?: (?P<words>.*)$"
+)
 _CHATTER = r"The warnings can be suppressed|detected in the compilation of|Compilation terminated|Ptx assembly aborted"
 #: What the compiler advises here is an option of nvrtc's; ours stands in the hint.
 _ASIDE = (
@@ -31,14 +31,6 @@ _ASIDE = (
 )
 #: Of a function that has many overloads each one is told why it is not meant.
 _MOST_NOTES = 4
-
-
-@dataclass
-class _Message:
-    """One message while its lines are being read."""
-
-    head: Diagnostic
-    notes: list[Diagnostic] = field(default_factory=list)
 
 
 def read_log(log: str, *, name: str, cell: str) -> tuple[Diagnostic, ...]:
@@ -57,16 +49,13 @@ def read_log(log: str, *, name: str, cell: str) -> tuple[Diagnostic, ...]:
         generated code are left out, and errors there where the cell itself has some.
     """
     lines = cell.split("\n")
-    messages: list[_Message] = []
+    messages: list[list[Diagnostic]] = []
     for block in _blocks(log):
-        message = _read_block(block, name, lines)
-        if message is None:
-            continue
-        if message.head.severity == "note":
-            if messages:
-                messages[-1].notes += [message.head, *message.notes]
-        else:
-            messages.append(message)
+        diagnostic = _read_block(block, name, lines)
+        if diagnostic.severity != "note":
+            messages.append([diagnostic])
+        elif messages:
+            messages[-1].append(diagnostic)
     return shorten(tuple(_flatten(messages, name)))
 
 
@@ -76,7 +65,7 @@ def _blocks(log: str) -> Iterator[list[str]]:
     for line in log.splitlines():
         if re.search(_CHATTER, line):
             continue
-        if re.match(f"{_HEAD}|".replace("?P<", "?P<_") + _BARE + "|nvrtc: |ptxas ", line):
+        if re.match(_HEAD, line) or re.match(_BARE, line):
             if block:
                 yield block
             block = [line]
@@ -86,15 +75,13 @@ def _blocks(log: str) -> Iterator[list[str]]:
         yield block
 
 
-def _read_block(block: Sequence[str], name: str, lines: Sequence[str]) -> _Message | None:
+def _read_block(block: Sequence[str], name: str, lines: Sequence[str]) -> Diagnostic:
     match = re.match(_HEAD, block[0])
     if not match:
-        bare = re.match(_BARE, block[0]) or re.match(_DRIVER, block[0])
-        if bare:
-            severity, words = _severity(bare["severity"]), bare["words"]
-            return _Message(Diagnostic(severity, words, hint=advise(words) if severity != "note" else ""))
-        assembler = re.match(_ASSEMBLER, block[0])
-        return _Message(_assembled(assembler["words"], name, lines)) if assembler else None
+        bare = re.match(_BARE, block[0])
+        assert bare  # a block starts with one of the two
+        severity, words = _severity(bare["severity"]), bare["words"]
+        return Diagnostic(severity, words, hint=advise(words) if severity != "note" else "")
     severity = _severity(match["severity"])
     caret = next((n for n, line in enumerate(block) if n > 1 and line.strip() == "^"), 0)
     # It says so in two ways, by whether it had folders to search.
@@ -110,17 +97,12 @@ def _read_block(block: Sequence[str], name: str, lines: Sequence[str]) -> _Messa
     hint = "" if severity == "note" or theirs else advise(message, shown)
     if match["severity"] == "internal error":
         message, hint = f"the compiler itself failed: {message}", "Simplify the cell."
-    head = Diagnostic(severity, message, file, line, column, option, shown, hint)
-    return _Message(head, list(_instances(block[caret + 1 :] if caret else [], file, name, lines)))
+    return Diagnostic(severity, message, file, line, column, option, shown, hint)
 
 
 def _severity(word: str) -> Literal["error", "warning", "note"]:
-    match word.lower().rpartition(" ")[2]:
-        case "warning":
-            return "warning"
-        case "note" | "remark":
-            return "note"
-    return "error"
+    kinds: dict[str, Literal["warning", "note"]] = {"warning": "warning", "note": "note", "remark": "note"}
+    return kinds.get(word.lower(), "error")
 
 
 def _place(block: Sequence[str], caret: int, file: str, line: int, name: str, lines: Sequence[str]) -> tuple[str, int]:
@@ -136,49 +118,15 @@ def _place(block: Sequence[str], caret: int, file: str, line: int, name: str, li
     return shown, column if column <= len(shown) + 1 else 0
 
 
-def _instances(rest: Sequence[str], file: str, name: str, lines: Sequence[str]) -> Iterator[Diagnostic]:
-    """What a message says of the templates in which it arose."""
-    for text in rest:
-        if match := re.match(_INSTANCE, text):
-            line, place = int(match["line"]), match["file"] or file
-            shown = source_line(lines[line - 1], 0)[0] if place == name and 0 < line <= len(lines) else ""
-            what = re.sub(r"^detected during:?\s*", "", match["what"])
-            yield Diagnostic("note", f"in the {what}", place, line, 0, "", shown)
-
-
-def _assembled(words: str, name: str, lines: Sequence[str]) -> Diagnostic:
-    """A fault in inline assembly: the assembler counts lines of its own, so it is placed at the cell's first asm."""
-    hint = "The text of asm() must be PTX, which the PTX ISA manual describes."
-    at = next((n for n, line in enumerate(lines, 1) if re.search(r"\b(?:asm|__asm__)\b", line)), 0)
-    shown = source_line(lines[at - 1], 0)[0] if at else ""
-    return Diagnostic("error", words, name if at else "", at, 0, "", shown, hint if at else "")
-
-
-def _flatten(messages: Sequence[_Message], name: str) -> Iterator[Diagnostic]:
-    own = any(m.head.severity == "error" and m.head.file not in (GENERATED, "") for m in messages)
+def _flatten(messages: Sequence[Sequence[Diagnostic]], name: str) -> Iterator[Diagnostic]:
+    own = any(head.severity == "error" and head.file not in (GENERATED, "") for head, *_ in messages)
     shown: set[tuple[str, str, str, int]] = set()
-    for message in sorted(messages, key=lambda m: m.head.severity != "error"):
-        head = message.head
-        if head.file == GENERATED:
-            if head.severity == "warning" or own:
-                continue
-            head = replace(head, line=0, column=0, text="", hint=_OURS)
-        elif head.severity == "warning" and head.file != name:
-            continue
+    for head, *notes in sorted(messages, key=lambda message: message[0].severity != "error"):
+        generated, warning = head.file == GENERATED, head.severity == "warning"
         # A character that C++ does not have is refused byte by byte, a template once for each type.
         at = (head.severity, head.message, head.file, head.line)
-        if head.message in _ONCE or any(m.startswith("in the ") for m in (n.message for n in message.notes)):
-            if at in shown:
-                continue
-            shown.add(at)
-        yield head
-        yield from message.notes[:_MOST_NOTES]
-        if (rest := len(message.notes) - _MOST_NOTES) > 0:
-            yield Diagnostic("note", f"... and {rest} more of these")
-
-
-_ONCE = frozenset({"unrecognized token"})
-_OURS = (
-    "This is in the text that is written behind the cell: a type or a macro of the cell does not fit there. "
-    "If the cell looks right to you, please report it."
-)
+        if at in shown or (generated and (warning or own)) or (warning and head.file != name):
+            continue
+        shown.add(at)
+        yield replace(head, line=0, column=0, text="", hint=OURS) if generated else head
+        yield from notes[:_MOST_NOTES]

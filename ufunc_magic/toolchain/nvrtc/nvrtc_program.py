@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from ... import store
 from ...model import CompileError, Diagnostic, SignatureError, ToolchainError
-from ..diagnostics import GENERATED
+from ..diagnostics import GENERATED, counted
 from . import device_headers
 from .nvrtc_discovery import REMEDY, Nvrtc, architecture, bindings, find, identity, reason
 from .nvrtc_log import read_log
@@ -124,11 +124,10 @@ def compile(
         known = ", ".join(f"sm_{a}" for a in nvrtc.architectures)
         raise ToolchainError(f"{arch!r} is nothing that {nvrtc} compiles for.", remedy=f"It knows {known}.")
     if status in (nvrtc_result.NVRTC_ERROR_COMPILATION, nvrtc_result.NVRTC_ERROR_INVALID_OPTION):
-        errors = sum(d.severity == "error" for d in diagnostics)
-        count = "1 error" if errors == 1 else f"{errors or 'some'} errors"
-        if not errors:
+        if not any(d.severity == "error" for d in diagnostics):
             diagnostics = (*diagnostics, Diagnostic("error", log.strip() or status.name))
-        raise CompileError(f"{name} does not compile for the GPU: {count}.", diagnostics=diagnostics, output=log)
+        what = f"{name} does not compile for the GPU: {counted(diagnostics)}."
+        raise CompileError(what, diagnostics=diagnostics, output=log)
     fault = f"{nvrtc} failed on {name}: {status.name}. {log.strip()[-500:]}"
     raise ToolchainError(fault.rstrip(), remedy="Simplify the cell.")
 

@@ -19,7 +19,7 @@ SOURCE = """
 #include <stdint.h>
 #include <string.h>
 #define DIM 3
-typedef struct { double x, y; } point;
+typedef struct { double x, y; void *unused; } point;
 struct grid { int n[DIM]; point origin; };
 enum mode { OFF, ON = 5 };
 typedef enum mode mode;
@@ -30,17 +30,17 @@ point swapped(point p) { point q = {p.y, p.x}; return q; }
 void move(point *p, double by) { p->x += by; }
 int cells(struct grid g) { int r = 1; for (int i = 0; i < DIM; i++) r *= g.n[i]; return r; }
 
-double total(const double *x, int n) { double s = 0; for (int i = 0; i < n; i++) s += x[i]; return s; }
+double total(const double *x, int n) { double s = 0; for (int i = n; i--; ) s += x[i]; return s; }
 void fill(double *x, long n, double value) { for (long i = 0; i < n; i++) x[i] = value; }
-int32_t sum32(const int32_t *x, size_t n) { int32_t s = 0; for (size_t i = 0; i < n; i++) s += x[i]; return s; }
+int32_t sum32(const int32_t *x, size_t n) { int32_t s = 0; while (n--) s += x[n]; return s; }
 uint8_t largest(const uint8_t *x, int n)
 {
     uint8_t m = 0;
-    for (int i = 0; i < n; i++) if (x[i] > m) m = x[i];
+    while (n--) if (x[n] > m) m = x[n];
     return m;
 }
 float first(const float *x, int n) { return x[n - n]; }
-bool any(const bool *x, int n) { for (int i = 0; i < n; i++) if (x[i]) return true; return false; }
+bool any(const bool *x, int n) { while (n--) if (x[n]) return true; return false; }
 double corner(double (*m)[3], int n) { return m[n - 1][2]; }
 void *same(void *p) { return p; }
 
@@ -56,7 +56,7 @@ double sum_of(int n, ...)
     return s;
 }
 double twice(double (*f)(double), double x) { return f(f(x)); }
-int answer(void) { return 42; }
+int answer(void *unused) { return 42; }
 mode toggled(mode m, void *unused) { return m == ON ? OFF : ON; }
 bool negated(bool b, void *unused) { return !b; }
 """
@@ -113,7 +113,7 @@ def test_element_types_are_the_functions_own(c: Build) -> None:
         (lambda c: c.largest(np.int8([1]), 1), "int8"),
         (lambda c: c.total(np.arange(3.0).astype(">f8"), 3), "byte order"),
         (lambda c: c.total(np.arange(3.0)), r"takes 2 arguments \(1 given\)"),
-        (lambda c: c.answer(1), r"takes 0 arguments \(1 given\)"),
+        (lambda c: c.answer(), r"takes 1 arguments? \(0 given\)"),
         (lambda c: c.norm2("text"), "initializer for ctype"),
         (lambda c: c.length(3), "initializer for ctype"),
     ],
@@ -174,7 +174,7 @@ def test_it_says_what_it_is_and_why_it_is_no_ufunc(c: Build) -> None:
 def test_type_that_cffi_cannot_read_is_a_note_and_not_the_end_of_the_cell() -> None:
     built = um.compile_c(
         "struct vector { float v __attribute__((vector_size(16))); };\n"
-        "typedef struct { double x; } one;\n"
+        "typedef struct { double x; void *unused; } one;\n"
         "float first(struct vector v) { return v.v[0]; }\n"
         "double second(one o) { return o.x; }\n"
         "double f(double x) { return x; }"
@@ -191,7 +191,7 @@ def test_vector_type_alone_is_refused_by_name() -> None:
 
 
 def test_struct_defined_in_a_local_header_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "point.h").write_text("typedef struct { double x, y; } point;\n")
+    (tmp_path / "point.h").write_text("typedef struct { double x, y; void *unused; } point;\n")
     monkeypatch.chdir(tmp_path)
     built = um.compile_c('#include "point.h"\ndouble norm2(point p) { return p.x*p.x + p.y*p.y; }')
     assert built.norm2((3, 4)) == 25

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import textwrap
 
@@ -10,8 +11,9 @@ from hypothesis import given, settings, strategies as st
 
 from ufunc_magic.frontends.c import c_text as ctext
 from ufunc_magic.frontends.c.declarations import ReferenceParameter
-from ufunc_magic.frontends.c.parser import parse, parse_preprocessed
-from ufunc_magic.model.signature import Function, Parameter
+from ufunc_magic.frontends.c.parser import parse, parse_cell
+from ufunc_magic.model.signature import Function, Parameter, Unit
+from ufunc_magic.python_form import CText
 
 
 def shown(function: Function) -> str:
@@ -27,6 +29,17 @@ def declared(p: Parameter) -> str:
     stars = "&" if isinstance(p, ReferenceParameter) else "*" * p.pointer
     shape = "".join(f"[{dim}]" for dim in p.shape)
     return f"{'const ' if p.const else ''}{p.type} {stars}{p.name}{shape}"
+
+
+def as_compiled(text: str, *, cplus: bool = False, folder: str = ".") -> tuple[Unit, CText]:
+    """The text read as a cell, through the preprocessor where that decides."""
+
+    def preprocess(text: str) -> str:
+        command = ["g++" if cplus else "gcc", "-E", "-x", "c++" if cplus else "c", f"-I{folder}", "-"]
+        cell = f'#line 1 "In[3]"\n{text}'
+        return subprocess.run(command, input=cell, capture_output=True, text=True, check=True).stdout
+
+    return parse_cell(text, name="In[3]", cplus=cplus, preprocess=preprocess if shutil.which("gcc") else None)
 
 
 def read(text: str, *, cplus: bool = False) -> list[str]:
@@ -163,7 +176,7 @@ PIECES = st.sampled_from(
 def test_no_text_raises(text: str, cplus: bool) -> None:
     unit = parse(text, cplus=cplus)
     assert len(unit.functions) <= text.count("(")
-    parse_preprocessed(text, cell_name="x", cell_text=text, cplus=cplus)
+    parse_cell(f"#if 1\n{text}", name="x", preprocess=lambda _: text, cplus=cplus)
 
 
 @pytest.mark.parametrize(
@@ -386,7 +399,7 @@ def test_purity_is_judged_from_text(body: str) -> None:
     static double prints(double x) {{ printf("%g", x); return x; }}
     double f(double x) {{ {body} }}
     """
-    assert parse(text, cplus="::" in body).functions[-1].pure is PURE[body]
+    assert as_compiled(text, cplus="::" in body)[0].functions[-1].pure is PURE[body]
 
 
 def test_loops_recursion_calls_and_size_are_counted() -> None:
@@ -516,7 +529,7 @@ double pnorm5(vec3 v,
 
 
 def test_preprocessed_text_is_mapped_back_to_the_cell() -> None:
-    unit = parse_preprocessed(MARKED, cell_name="In[3]", cell_text=CELL)
+    unit, _ = parse_cell(CELL, name="In[3]", preprocess=lambda _: MARKED)
     assert [(f.name, f.file, f.line, f.end_line) for f in unit.functions] == [
         ("from_header", "local.h", 5, 5),
         ("mk", "", 8, 8),
@@ -537,25 +550,16 @@ def test_preprocessed_text_is_mapped_back_to_the_cell() -> None:
 def test_text_of_a_function_stays_as_typed_where_the_cell_has_it() -> None:
     cell = "#define TWO 2\ndouble f(double x) { return TWO * x; }"
     marked = '# 1 "c"\n\ndouble f(double x) { return 2 * x; }'
-    assert parse_preprocessed(marked, cell_name="c", cell_text=cell).functions[0].text == cell.split("\n")[1]
+    assert parse_cell(cell, name="c", preprocess=lambda _: marked)[0].functions[0].text == cell.split("\n")[1]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("compiler", ["gcc", "g++"])
 def test_real_preprocessor_output_gives_the_same_functions(compiler: str, tmp_path) -> None:
     (tmp_path / "local.h").write_text("#include <stdlib.h>\ntypedef double vec3[3]; typedef size_t my_size;\n")
-    language = ["-x", "c++" if compiler == "g++" else "c"]
-    try:
-        done = subprocess.run(
-            [compiler, "-E", *language, f"-I{tmp_path}", "-"],
-            input=f'#line 1 "In[3]"\n{CELL}',
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-    except FileNotFoundError:
+    if shutil.which(compiler) is None:
         pytest.skip(f"{compiler} is not installed")
-    unit = parse_preprocessed(done.stdout, cell_name="In[3]", cell_text=CELL, cplus=compiler == "g++")
+    unit, _ = as_compiled(CELL, cplus=compiler == "g++", folder=str(tmp_path))
     assert [(f.name, f.line, f.end_line) for f in unit.functions] == [("mk", 8, 8), ("pnorm5", 12, 16)]
     assert shown(unit.functions[1]) == "double pnorm5(double v[3], my_size n)"
 

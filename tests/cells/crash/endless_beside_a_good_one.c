@@ -1,0 +1,9 @@
+// bound: twice
+// refused: never was still running at its time limit of 0.5 s, line 6
+// value: twice(2.0) == 4
+double never(double x) {
+    volatile int on = 1;
+    while (on) { }
+    return x;
+}
+double twice(double x) { return 2 * x; }

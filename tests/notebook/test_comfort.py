@@ -1,0 +1,120 @@
+"""What only adds comfort never fails a cell: a fault is put into each such part, and the cell is bound all the same."""
+
+from __future__ import annotations
+
+import html
+import importlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+
+from ufunc_magic.model import Comfort, OptionError
+
+C = "double {name}(double x) {{ return 2 * x + 1; }}"
+CYTHON = "cdef double {name}(double x) noexcept nogil:\n    return 2 * x + 1\n"
+CUDA = "__device__ double {name}(double x) {{ return 2 * x + 1; }}"
+CELLS = {"c_ufunc": C, "cython_ufunc": CYTHON, "cuda_device": CUDA}
+
+#: Magic, option line, module and name of what fails, and what the report says of it.
+EVERYWHERE = [
+    ("", "bench.function_table", "sample_inputs", "was not timed"),
+    ("", "bench.function_table", "measure", "was not timed"),
+    ("", "bench.function_table", "judged", "was not timed"),
+    ("", "bench.cell_report", "_places", "was not timed"),
+    ("", "bench.cell_report", "forms", "the Python form of"),
+    ("", "bench.cell_report", "_runs_here", "the timing is missing"),
+    ("", "bench.cell_report", "_place", "the rest of the report is missing"),
+    ("--vs numpy,vectorize", "bench.rivals", "_rival", "numpy is missing"),
+    ("--sizes 10:1e3", "bench.cell_report", "compare", "was not timed over sizes"),
+    ("", "render.report", "text_block", "the table of"),
+    ("", "render.report", "html_page", "the table in HTML is missing"),
+    ("--sizes 10:1e3", "render.comparison", "figure", "the table in HTML is missing"),
+]
+OF_C = [
+    ("", "python_form.c_form", "_module", "the Python form of"),
+    ("", "python_form.c_form", "_vector", "the NumPy expression of"),
+    ("--show vec", "render.source_views", "vectorization", "what --show=vec shows is missing"),
+    ("--show asm", "toolchain.compiler_texts", "texts_of", "what --show=asm shows is missing"),
+    ("-a", "render.source_views", "hot_loops", "what --show=annotate shows is missing"),
+]
+OF_CYTHON = [
+    ("", "python_form.cython.cython_form", "_module", "the Python form of"),
+    ("", "python_form.cython.cython_form", "numpy_text", "the NumPy expression of"),
+    ("", "python_form.cython.cython_form", "parse", "the functions' Python form is missing"),
+    ("-a", "frontends.cython.annotate", "read", "the annotated source is missing"),
+]
+OF_CUDA = [
+    ("", "python_form.c_form", "_module", "the Python form of"),
+    ("", "bench.cell_report", "_gpu_notices", "what is to say of a GPU is missing"),
+]
+FAULTS = [
+    *(("c_ufunc", *fault) for fault in (*EVERYWHERE, *OF_C)),
+    *(pytest.param("cython_ufunc", *fault, marks=pytest.mark.cython) for fault in OF_CYTHON),
+    *(pytest.param("cython_ufunc", *f, marks=(pytest.mark.cython, pytest.mark.slow)) for f in EVERYWHERE),
+    *(("cuda_device", *fault) for fault in OF_CUDA),
+    *(pytest.param("cuda_device", *fault, marks=pytest.mark.slow) for fault in EVERYWHERE),
+]
+
+
+@pytest.fixture(autouse=True)
+def shared_cache(shared_cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UFUNC_MAGIC_CACHE", str(shared_cache_folder))
+
+
+def planted(*args: Any, **keywords: Any) -> Any:
+    raise OverflowError("planted here")
+
+
+@pytest.mark.parametrize(("magic", "line", "module", "name", "words"), FAULTS)
+def test_a_fault_in_comfort_is_a_note(
+    loaded: InteractiveShell,
+    monkeypatch: pytest.MonkeyPatch,
+    magic: str,
+    line: str,
+    module: str,
+    name: str,
+    words: str,
+) -> None:
+    if magic == "cython_ufunc":
+        pytest.importorskip("Cython")
+    part = importlib.import_module(f"ufunc_magic.{module}")
+    monkeypatch.setattr(part, name, planted)
+    if name == "texts_of":  # a name that the room hands out
+        monkeypatch.setattr(importlib.import_module("ufunc_magic.toolchain"), name, planted, raising=False)
+    function = f"cf_{magic[:2]}_{name.strip('_')}"
+    report = loaded.run_cell_magic(magic, f"--force {line}", CELLS[magic].format(name=function))
+    assert loaded.user_ns[function](3.0) == 7.0
+    shown = report._repr_mimebundle_()
+    assert function in shown["text/plain"]
+    assert function in shown["text/html"]
+    whole = " ".join(html.unescape(shown["text/plain"] + shown["text/html"]).split())
+    assert words in whole
+    assert "OverflowError: planted here" in whole
+
+
+def test_a_user_s_slip_and_an_interrupt_are_no_notes(loaded: InteractiveShell, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(OptionError):
+        loaded.run_cell_magic("c_ufunc", "--ref no_such_name", C.format(name="cf_slip"))
+    assert "cf_slip" not in loaded.user_ns
+    part = importlib.import_module("ufunc_magic.bench.function_table")
+
+    def stop(*args: Any, **keywords: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(part, "measure", stop)
+    with pytest.raises(KeyboardInterrupt):
+        loaded.run_cell_magic("c_ufunc", "", C.format(name="cf_stop"))
+
+
+def test_a_note_says_where_and_how_to_report() -> None:
+    notes: list[str] = []
+    with Comfort("a part", notes):
+        int("x" * 500)
+    with Comfort("a part", notes):
+        raise MemoryError
+    assert notes[0].startswith("a part is missing: ValueError: invalid literal for int()")
+    assert "please report it, with the cell and what %ufunc_doctor says." in notes[0]
+    assert len(notes[0]) < 500
+    assert notes[1] == "a part is missing: MemoryError"

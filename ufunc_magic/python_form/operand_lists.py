@@ -1,0 +1,83 @@
+"""A ufunc's operands in Python: inputs are parameters, cores nested lists, and outputs what the function gives back."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..model import Operand, Signature
+from .arithmetic_expressions import array, length, zero
+from .c_arithmetic import CType
+from .value import Lines, Stop, assign, number, python
+
+
+@dataclass(frozen=True)
+class OperandLists:
+    """The operands of ``signature``: their Python names and their types, by their positions in the cell.
+
+    ``boxed``: what a pointer to one number points to is a list of one element, because the text uses it as such.
+    """
+
+    signature: Signature
+    names: Mapping[int, str]
+    types: Mapping[int, CType]
+    boxed: bool = False
+
+    def parameters(self) -> list[str]:
+        return [self.names[o.index] for o in self.signature.inputs]
+
+    def sizes(self) -> Lines:
+        """The lines that give the parameters that are sizes their values."""
+        return [assign(self.names[at], self._measured(dim)) for at, dim in self.signature.sizes.items()]
+
+    def opening(self, operand: Operand, *, assigned: bool = False, changed: bool = False) -> Lines:
+        """What an operand needs before the first statement, which may certainly assign it or change its elements."""
+        name, t = self.names[operand.index], self.types[operand.index]
+        if not operand.core:
+            if operand.role != "output" or assigned:
+                return []
+            return [assign(name, ast.List([zero(t.element)]) if self.boxed else zero(t))]
+        flat = self._flat(operand)
+        if operand.role == "output":
+            lengths = [self._size(dim) for dim in operand.core]
+            lengths = [python("{} * {}", *lengths)] if flat else lengths
+            return [assign(name, array(zero(t.element), lengths))]
+        if flat:
+            return [assign(name, python("[value for row in {} for value in row]", name))]
+        if operand.role == "inout" or changed:
+            return [assign(name, python("list({})" if len(operand.core) == 1 else "[list(row) for row in {}]", name))]
+        return []
+
+    def closing(self, operand: Operand) -> ast.expr:
+        """The operand after ``return``."""
+        name = self.names[operand.index]
+        if not operand.core:
+            return python("{}[0]", name) if self.boxed else ast.Name(name)
+        if self._flat(operand):
+            rows, columns = map(self._size, operand.core)
+            return python("[{0}[i * {1}:(i + 1) * {1}] for i in range({2})]", name, columns, rows)
+        return ast.Name(name)
+
+    def _size(self, dim: int | str) -> ast.expr:
+        """How the text says the size of a core dimension."""
+        if isinstance(dim, int):
+            return number(dim)
+        parameter = next((at for at, of in self.signature.sizes.items() if of == dim), None)
+        return self._measured(dim) if parameter is None else ast.Name(self.names[parameter])
+
+    def _measured(self, dim: str) -> ast.expr:
+        """``len(...)`` of the first input that has the core dimension."""
+        for operand in self.signature.inputs:
+            if dim in operand.core:
+                return length(self.names[operand.index], operand.core.index(dim))
+        raise Stop(f"has the core dimension {dim}, which no input has")
+
+    def _flat(self, operand: Operand) -> bool:
+        """Whether the cell sees the core as one run of elements where Python sees nested lists."""
+        depth = self.types[operand.index].depth
+        if depth in (0, len(operand.core)):
+            return False
+        if depth == 1 and len(operand.core) == 2:
+            return True
+        raise Stop(f"lays out `{operand.name}` in a way that was not understood")

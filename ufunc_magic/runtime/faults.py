@@ -1,0 +1,211 @@
+"""Faults of a cell's code as exceptions: what the driver found out about an element that did not come back, in words.
+
+The driver imports this module at the first fault of a process (``templates/containment.h``).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import signal
+from typing import Any
+
+import numpy as np
+
+from ..model import RECORD, TYPES, CellAssertionError, CellCrashed, CellExited, UfuncMagicError
+
+# How calls end, beside signals: the numbers of templates/containment.h.
+_ASSERTED, _EXITED, _ABORTED, _JUMPED, _RAISED, _STACK_FULL = range(-1, -7, -1)
+
+#: Numbers that a message shows of each input.
+_SHOWN = 6
+
+
+class _Fault(ctypes.Structure):
+    """``Fault`` of ``templates/containment.h``."""
+
+    _fields_ = (
+        ("kind", ctypes.c_int),
+        ("code", ctypes.c_int),
+        ("line", ctypes.c_int),
+        ("access", ctypes.c_int),
+        ("address", ctypes.c_size_t),
+        ("text", ctypes.c_char_p),
+        ("file", ctypes.c_char_p),
+        ("function", ctypes.c_char_p),
+    )
+
+
+class _Leaf(ctypes.Structure):
+    """``__ufm_leaf`` of ``templates/interface.h``."""
+
+    _fields_ = (
+        ("operand", ctypes.c_short),
+        ("count", ctypes.c_int),
+        ("offset", ctypes.c_int),
+        ("type", ctypes.c_int),
+        ("name", ctypes.c_char_p),
+    )
+
+
+class _Report(ctypes.Structure):
+    """``Report`` of ``templates/driver.c``."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("types", ctypes.POINTER(ctypes.c_ubyte)),
+        ("fault", ctypes.POINTER(_Fault)),
+        ("values", ctypes.POINTER(ctypes.c_void_p)),
+        ("cores", ctypes.POINTER(ctypes.c_short)),
+        ("sizes", ctypes.POINTER(ctypes.c_ssize_t)),
+        ("element", ctypes.c_ssize_t),
+        ("total", ctypes.c_ssize_t),
+        ("nin", ctypes.c_int),
+        ("leaf_count", ctypes.c_int),
+        ("leaves", ctypes.POINTER(_Leaf)),
+    )
+
+
+def tell(address: int) -> None:
+    """Raise the exception of the report that the driver has at ``address``.
+
+    Raises
+    ------
+    CellCrashed, CellExited, CellAssertionError
+    """
+    report = _Report.from_address(address)
+    raise _exception(report, report.fault.contents)
+
+
+def _exception(report: _Report, fault: _Fault) -> UfuncMagicError:
+    inputs = _inputs(report)
+    name = (report.name or b"").decode(errors="replace")
+    call = name if inputs is None else f"{name}({', '.join(map(_shown, inputs))})"
+    where = _where(report)
+    if fault.kind == _ASSERTED:
+        text, function = ((t or b"").decode(errors="replace") for t in (fault.text, fault.function))
+        file = (fault.file or b"").decode(errors="replace")
+        inner = f" in {function}" if function and function.partition("(")[0].rpartition(" ")[2] != name else ""
+        return CellAssertionError(f"Assertion `{text}' failed: {call}{where}, on line {fault.line} of {file}{inner}.")
+    if fault.kind == _EXITED:
+        return CellExited(f"{call} called exit({fault.code}){where}.", status=fault.code)
+    if fault.kind == _ABORTED:
+        return CellExited(f"{call} called abort(){where}.")
+    if fault.kind == _RAISED:
+        return CellExited(f"{call} raised {_signal_name(fault.code)}{where}, which would end the process.")
+    what, damaged = _crash(fault, [] if inputs is None else inputs)
+    return CellCrashed(f"{call} {what}{where}.", remedy=_DAMAGED if damaged else "")
+
+
+_DAMAGED = (
+    "This process may be damaged: save what you need and restart the kernel. --sanitize shows the line, and with "
+    "--sandbox calls run in a process of their own."
+)
+
+
+def _crash(fault: _Fault, inputs: list[Any]) -> tuple[str, bool]:
+    """What it did, and whether memory may be damaged."""
+    if fault.kind == _STACK_FULL:
+        return "called itself until the stack was full, or has too large an array on it", False
+    if fault.kind == _JUMPED:
+        return "called longjmp() to a function that had returned, or out of the call", False
+    name = _signal_name(fault.kind)
+    if fault.code <= 0 and name != "SIGABRT":
+        return f"raised {name}", False
+    match name:
+        case "SIGFPE":
+            return _arithmetic(fault.code, inputs), False
+        case "SIGSEGV" | "SIGBUS":
+            verb = {1: "read", 2: "wrote"}.get(fault.access, "read or wrote")
+            if fault.address < 4096 and fault.access:
+                return f"followed a null pointer ({name})", True
+            at = f", at {fault.address:#x}" if fault.address else ""
+            return f"{verb} memory that is not its own{at} ({name})", True
+        case "SIGABRT":
+            return "was ended by a library's abort() (SIGABRT), as of a heap or a stack that is overwritten", True
+    return f"ran into an instruction that stands for undefined behaviour ({name})", False
+
+
+#: si_code of SIGFPE.
+_FLOATING = {
+    2: "had an integer overflow",
+    3: "divided by zero, which it had made a fault",
+    4: "had an overflow, which it had made a fault",
+    5: "had an underflow, which it had made a fault",
+    6: "had an inexact result, which it had made a fault",
+    7: "had an invalid operation, which it had made a fault",
+}
+
+
+def _arithmetic(code: int, inputs: list[Any]) -> str:
+    if code in _FLOATING:
+        return _FLOATING[code]
+    inputs = [one for value in inputs for one in (value.values() if isinstance(value, dict) else [value])]
+    numbers = [value for value in inputs if np.ndim(value) == 0]
+    if any(value == 0 for value in numbers):
+        return "divided by zero"
+    smallest = any(isinstance(value, np.signedinteger) and value == np.iinfo(value).min for value in numbers)
+    if smallest and any(value == -1 for value in numbers):
+        return "divided the smallest integer by -1"
+    return "divided an integer by zero, or the smallest one by -1"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _where(report: _Report) -> str:
+    if not report.values:
+        return f", in one of {report.total:,} elements, and not again when they were computed one by one"
+    if report.total <= 1:
+        return ""
+    return f", {'item' if report.cores else 'element'} {report.element} of {report.total}"
+
+
+def _inputs(report: _Report) -> list[Any] | None:
+    """The values that the function was called with; None where they are not known.
+
+    Those of structures are dictionaries.
+    """
+    if not report.values:
+        return None
+    values: list[Any] = []
+    number = 0
+    for k in range(report.nin):
+        if report.types[k] == RECORD:
+            values.append(_members(report, k))
+            continue
+        shape = []
+        while report.cores and report.cores[number] >= 0:
+            shape.append(report.sizes[report.cores[number]])
+            number += 1
+        number += 1
+        dtype = np.dtype(TYPES[report.types[k]].char)
+        count = int(np.prod(shape, dtype=np.intp))
+        data = ctypes.string_at(report.values[k], count * dtype.itemsize)
+        array = np.frombuffer(data, dtype).reshape(shape)
+        values.append(array if shape else array[()])
+    return values
+
+
+def _members(report: _Report, k: int) -> dict[str, Any]:
+    """The numbers of a structure, as far as its loop tells of them."""
+    members: dict[str, Any] = {}
+    for leaf in report.leaves[: report.leaf_count]:
+        if leaf.operand == k:
+            dtype = np.dtype(TYPES[leaf.type].char)
+            data = ctypes.string_at(report.values[k] + leaf.offset, leaf.count * dtype.itemsize)
+            array = np.frombuffer(data, dtype)
+            members[leaf.name.decode(errors="replace")] = array if leaf.count > 1 else array[0]
+    return members
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{name}={_shown(one)}' for name, one in value.items())}}}"
+    if np.ndim(value) == 0:
+        return str(value)
+    text = np.array2string(value, threshold=_SHOWN, edgeitems=_SHOWN // 2, separator=", ", max_line_width=10**6)
+    return text.replace("\n", "")

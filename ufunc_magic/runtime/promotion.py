@@ -1,0 +1,273 @@
+"""Which loop of a narrow ufunc serves for wide numbers, and that no value is changed on the way.
+
+NumPy makes int64 and float64 of Python's numbers and of lists of them, and casts neither safely to C's ``int`` or
+``float``.  In NumPy's table slot 44 is ``PyUFunc_AddPromoter`` and slot 43 ``PyUFunc_AddLoopFromSpec``: our promoter
+chooses the loop, and where an integer has to be narrowed it registers another one for that combination of types, which
+checks each value while it copies it (``templates/narrowing.c``).  NumPy remembers the answer for each combination.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ..model import RECORD, TYPES, FunctionCode
+from . import _private
+
+LOOP_SLOT, _PROMOTER_SLOT = 43, 44
+DTYPES = {number: type(np.dtype(t.char)) for number, t in TYPES.items()} | {RECORD: type(np.dtype("V"))}
+#: Types that NumPy's own search never finds for Python numbers and lists of them: it makes int64 and float64
+#: of those, and casts neither safely to a narrow type.
+NARROW = frozenset(
+    number
+    for number, t in TYPES.items()
+    if (t.kind in "iu" and not np.can_cast(np.intp, t.char)) or (t.kind in "fc" and not np.can_cast(np.double, t.char))
+)
+#: Of `NARROW`: the type number that stands in for the narrow one, and its name in templates/narrowing.c.
+_INT64, _UINT64 = (np.dtype(np.int64).num, 1), (np.dtype(np.uint64).num, 2)
+_FLOATS = {11: (12, 3), 14: (15, 4)}
+STRIDED_LOOP = 5  # NPY_METH_strided_loop
+_IS_OWN = 0
+
+_PromoterFunction = ctypes.PYFUNCTYPE(
+    ctypes.c_int,
+    ctypes.c_void_p,  # PyUFuncObject *
+    ctypes.POINTER(ctypes.c_void_p),  # PyArray_DTypeMeta *const op_dtypes[]
+    ctypes.POINTER(ctypes.c_void_p),  # ... signature[]
+    ctypes.POINTER(ctypes.c_void_p),  # ... new_op_dtypes[], new references
+)
+
+
+class Slot(ctypes.Structure):
+    """``PyType_Slot``."""
+
+    _fields_ = (("slot", ctypes.c_int), ("function", ctypes.c_void_p))
+
+
+class Spec(ctypes.Structure):
+    """``PyArrayMethod_Spec`` of ``numpy/dtype_api.h``."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("nin", ctypes.c_int),
+        ("nout", ctypes.c_int),
+        ("casting", ctypes.c_int),
+        ("flags", ctypes.c_int),
+        ("dtypes", ctypes.c_void_p),
+        ("slots", ctypes.POINTER(Slot)),
+    )
+
+
+class _Narrowing(ctypes.Structure):
+    """``Narrowing`` of ``templates/narrowing.c``."""
+
+    _fields_ = (
+        ("next", ctypes.c_void_p),
+        ("ufunc", ctypes.c_void_p),
+        ("loop", ctypes.c_void_p),
+        ("data", ctypes.c_void_p),
+        ("wide", ctypes.POINTER(ctypes.c_int)),
+        ("own", ctypes.POINTER(ctypes.c_ubyte)),
+        ("sources", ctypes.POINTER(ctypes.c_ubyte)),
+        ("core_dims", ctypes.POINTER(ctypes.c_int)),
+        ("cores", ctypes.POINTER(ctypes.c_short)),
+        ("refusal", ctypes.POINTER(ctypes.c_char_p)),
+        ("nin", ctypes.c_int),
+        ("nout", ctypes.c_int),
+        ("dims", ctypes.c_int),
+    )
+
+
+class _NarrowingHost(ctypes.Structure):
+    """``NarrowingHost`` of ``templates/narrowing.c``."""
+
+    _fields_ = (
+        ("format", ctypes.c_void_p),
+        ("overflow_error", ctypes.c_void_p),
+        ("type_error", ctypes.c_void_p),
+        ("value_error", ctypes.c_void_p),
+        ("type_number", ctypes.c_ssize_t),
+    )
+
+
+@cache
+def _host_values() -> tuple[int | None, ...]:
+    def exception(name: str) -> int | None:
+        return ctypes.c_void_p.in_dll(ctypes.pythonapi, name).value
+
+    function = ctypes.cast(ctypes.pythonapi.PyErr_Format, ctypes.c_void_p).value
+    names = "PyExc_OverflowError", "PyExc_TypeError", "PyExc_ValueError"
+    return function, *map(exception, names), _private.type_number_offset()
+
+
+def lend_errors(handle: ctypes.CDLL) -> None:
+    """Fill in what the driver raises exceptions with that have a value in their text."""
+    _NarrowingHost.in_dll(handle, "__ufm_narrowing_host").__init__(*_host_values())  # type: ignore[misc]
+
+
+@dataclass(eq=False, repr=False)
+class Promoter:
+    """Lets a ufunc of narrow types take Python numbers: ``gcd(12, 18)`` of C's ``int gcd(int, int)``.
+
+    The first loop serves to which every input casts safely, else the first that takes Python's numbers by
+    kind and wider integers, whose values are checked.  float64 stays refused by float32: its precision was asked
+    for.  Only a single number that is a function's only argument is rounded, since NumPy does not say whether it
+    was Python's (whose precision does not count) or its own.
+    """
+
+    ufunc: np.ufunc
+    code: FunctionCode
+    functions: Any
+    data: Any
+    owner: Any
+    #: Of a ufunc of structures: the slot that says which are meant, for these type numbers, and its buffers.
+    resolver: Callable[[tuple[int, ...]], tuple[Slot, Any]] | None = None
+    #: What NumPy and the object's driver keep pointers to.
+    buffers: list[Any] = field(default_factory=list)
+    registered: set[tuple[int, ...]] = field(default_factory=set)
+
+    def add(self) -> Promoter:
+        """Hand it to NumPy; it must live as long as the ufunc."""
+        callback = _PromoterFunction(self._promote)
+        new = _private.python_api("PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+        capsule = new(ctypes.cast(callback, ctypes.c_void_p).value, _private.PROMOTER_NAME, None)
+        kinds = ctypes.c_int, ctypes.py_object, ctypes.py_object, ctypes.py_object
+        add = ctypes.PYFUNCTYPE(*kinds)(_private.ufunc_api(_PROMOTER_SLOT))
+        add(self.ufunc, (np.dtype,) * (self.code.nin + self.code.nout), capsule)
+        self.buffers += [callback, capsule]
+        return self
+
+    def _promote(self, _: int, operands: Any, signature: Any, chosen: Any) -> int:
+        nin, nout = self.code.nin, self.code.nout
+        dtypes = [ctypes.cast(operands[k], ctypes.py_object).value if operands[k] else None for k in range(nin)]
+        fixed = [signature[k] for k in range(nin + nout)]
+        for lenient in (False, True):
+            for position, loop in enumerate(self.code.loops):
+                if any(wish and wish != id(DTYPES[t]) for wish, t in zip(fixed, loop.types, strict=True)):
+                    continue
+                sources = self._sources(loop.types, dtypes, fixed, lenient=lenient)
+                if sources is None:
+                    continue
+                if any(kind != _IS_OWN for _, kind in sources):
+                    self._register(position, sources)
+                for k, (number, _) in enumerate(sources):
+                    _private.python_api("Py_IncRef", None, ctypes.py_object)(DTYPES[number])
+                    chosen[k] = id(DTYPES[number])
+                return 0
+        return -1
+
+    def _sources(
+        self, types: tuple[int, ...], dtypes: list[Any], fixed: list[Any], *, lenient: bool
+    ) -> list[tuple[int, int]] | None:
+        """What each operand of a loop is read from: a type number, and how; None where it cannot serve."""
+        sources = [(t, _IS_OWN) for t in types]
+        checks = bool(self._narrowing_loop())
+        for k, dtype in enumerate(dtypes):
+            if _takes(types[k], dtype):
+                continue
+            source = _source(types[k], dtype, alone=len(dtypes) == 1) if lenient else None
+            is_integer = types[k] != RECORD and TYPES[types[k]].kind in "iu"
+            # A signature is the user's wish, or NumPy's own for reductions, which want one type for all and cast to it.
+            if source and checks and not (any(fixed) if is_integer else fixed[k]):
+                sources[k] = source
+            elif not source or not is_integer:
+                return None
+        return sources
+
+    def _narrowing_loop(self) -> int:
+        """Address of the loop that checks; 0 for objects of older versions, and where there is no library."""
+        handle = getattr(getattr(self.owner, "library", None), "handle", None)
+        function = getattr(handle, "__ufm_narrowing", None)
+        if function is None or _private.type_number_offset() < 0:
+            return 0
+        return ctypes.cast(function, ctypes.c_void_p).value or 0
+
+    def _register(self, position: int, sources: list[tuple[int, int]]) -> None:
+        """Have NumPy know the loop at that place for wider types, too."""
+        code, loop = self.code, self.code.loops[position]
+        numbers = tuple(number for number, _ in sources)
+        if numbers in self.registered:
+            return
+        handle = self.owner.library.handle
+        lend_errors(handle)
+        operands = code.cores
+        names = list(dict.fromkeys(d for dims in operands for d in dims))
+        refusals = (ctypes.c_char_p * code.nin)()
+        for k, (_, kind) in enumerate(sources[: code.nin]):
+            if kind != _IS_OWN:
+                refusals[k] = self._refusal(k, loop.types[k], kind)
+        first = ctypes.c_void_p.in_dll(handle, "__ufm_narrowings")
+        entry = _Narrowing(
+            first.value,
+            id(self.ufunc),
+            self.functions[position],
+            self.data[position],
+            (ctypes.c_int * len(numbers))(*numbers),
+            (ctypes.c_ubyte * len(numbers))(*loop.types),
+            (ctypes.c_ubyte * code.nin)(*(kind for _, kind in sources[: code.nin])),
+            (ctypes.c_int * len(numbers))(*map(len, operands)),
+            (ctypes.c_short * max(1, sum(map(len, operands))))(*(names.index(d) for dims in operands for d in dims)),
+            refusals,
+            code.nin,
+            code.nout,
+            len(names),
+        )
+        dtypes = (ctypes.c_void_p * len(numbers))(*(id(DTYPES[number]) for number in numbers))
+        slots = (Slot * 3)(Slot(STRIDED_LOOP, self._narrowing_loop()))
+        if self.resolver:
+            slots[1], resolver = self.resolver(numbers)
+            self.buffers.append(resolver)
+        name = f"{code.name}, values checked".encode()
+        spec = Spec(name, code.nin, code.nout, 0, 0, ctypes.addressof(dtypes), slots)
+        add = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)(_private.ufunc_api(LOOP_SLOT))
+        add(self.ufunc, ctypes.addressof(spec))
+        self.buffers += [entry, name]
+        first.value = ctypes.addressof(entry)
+        self.registered.add(numbers)
+
+    def _refusal(self, k: int, number: int, kind: int) -> bytes:
+        """What is said of an argument that does not fit, with PyErr_Format's places for the value and its element."""
+        name = f"{self.code.name}({self.code.parameters[k]})" if k < len(self.code.parameters) else self.code.name
+        name, dtype = name.replace("%", "%%"), np.dtype(TYPES[number].char)
+        if dtype.kind in "fc":
+            text = f"{name} takes {dtype}, and an array of {np.dtype(TYPES[_FLOATS[number][0]].char)} would lose digits"
+            return f"{text}: give it x.astype({dtype.name!r})".encode()
+        limits = np.iinfo(dtype)
+        value = "%lld" if kind == _INT64[1] else "%llu"
+        return f"{name}: {value}%s does not fit {dtype}, {limits.min} to {limits.max}".encode()
+
+
+def _takes(number: int, dtype: Any) -> bool:
+    """Whether NumPy takes ``dtype`` for a loop's input: a DType class, or None for one not known yet."""
+    if dtype is None or number == RECORD:
+        return dtype in (None, DTYPES[RECORD])
+    python = _private.PYTHON_NUMBERS.get(dtype.__name__)
+    if python is not None:
+        return TYPES[number].kind in python
+    concrete = _number_type(dtype)
+    return concrete is not None and np.can_cast(concrete, TYPES[number].char)
+
+
+def _source(number: int, dtype: Any, *, alone: bool) -> tuple[int, int] | None:
+    """What an input of type ``number`` is read from where ``dtype`` does not cast safely to it; None: refused."""
+    if number == RECORD:
+        return None
+    concrete, kind = _number_type(dtype), TYPES[number].kind
+    if concrete is None:
+        return None
+    if kind in "iu" and concrete.kind in "iu":
+        return _UINT64 if concrete.kind == "u" and concrete.itemsize == 8 else _INT64
+    source = _FLOATS.get(number)
+    return source if alone and source and np.can_cast(concrete, TYPES[source[0]].char) else None
+
+
+def _number_type(dtype: Any) -> np.dtype[Any] | None:
+    scalar = getattr(dtype, "type", None)
+    if isinstance(scalar, type) and issubclass(scalar, np.number | np.bool_):
+        return np.dtype(scalar)
+    return None
