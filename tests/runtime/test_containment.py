@@ -29,7 +29,9 @@ double null(double x) { return x > 3 ? *(volatile double *)0 : x + 1; }
 double wild(double x) { if (x > 3) *(volatile double *)(unsigned long)(x * 1e13) = 1; return x + 1; }
 double trap(double x) { if (x > 3) __builtin_trap(); return x + 1; }
 double deep(double x) { volatile double k[99]; k[3] = x; return x > 3 ? deep(x + 1) + k[3] : x + 1; }
-double large(double x) { if (x > 3) { volatile char k[200000000]; k[0] = k[99999999] = 2; return k[0]; } return x + 1; }
+static __attribute__((noinline)) double spread(void) { volatile char k[200000000]; k[0] = k[99999999] = 2; return k[0]; }
+double large(double x) { return x > 3 ? spread() : x + 1; }
+char reach(long long to) { char here; volatile char k[(long long)&here - to - 9999]; return k[0] = 2; }
 double asserts(double x) { assert(x >= 0 && x <= 3); return x + 1; }
 double exits(double x) { if (x > 3) exit((int)x); return x + 1; }
 double exits_(double x) { if (x > 3) _Exit(3); return x + 1; }
@@ -217,6 +219,14 @@ def test_faults_in_threads_of_a_pool(built: Build) -> None:
         with ThreadPoolExecutor(8) as pool:
             results = list(pool.map(call, range(66)))
         assert results == [list(KINDS)[n % len(KINDS)] if n % 3 else "2.0" for n in range(66)]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="gcc's -fstack-clash-protection, of Linux")
+def test_an_array_larger_than_the_stack_does_not_reach_what_lies_below_it(built: Build) -> None:
+    below = np.zeros(1 << 20, "u1")  # the main thread's stack is above all other memory
+    with pytest.raises(um.CellCrashed, match="too large an array"):
+        built.reach(below.ctypes.data)
+    assert not below.any()
 
 
 def test_the_floating_point_state_is_the_callers_after_a_fault(built: Build) -> None:

@@ -206,6 +206,9 @@ def base_flags(toolchain: Toolchain, *, environ: Mapping[str, str] | None = None
     flags = ["-O3", f"-std={'gnu++20' if cplus else 'gnu17'}", "-shared"]
     if sys.platform != "win32":
         flags += ["-fPIC", "-fvisibility=hidden", "-fno-semantic-interposition"]
+    if sys.platform.startswith("linux"):
+        # An array larger than the rest of the stack ends at its guard page, and not in what lies below.
+        flags += ["-fstack-clash-protection"]
     flags += ["-Wall", "-Werror=return-type" if cplus else "-Werror=implicit-function-declaration"]
     if toolchain.kind == "zig":
         # zig compiles for the CPU it runs on, and traps undefined behaviour, unless told otherwise.
