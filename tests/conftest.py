@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,18 +14,31 @@ import numpy as np
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
+import ufunc_magic as um
+
 # How long an example takes depends on how busy the machine is.
 hypothesis.settings.register_profile("any machine", deadline=None)
 hypothesis.settings.load_profile("any machine")
 
 
+@pytest.fixture(scope="session")
+def _driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache that has the driver, whose compilation takes ten times as long as a cell's."""
+    folder = tmp_path_factory.mktemp("driver")
+    with pytest.MonkeyPatch.context() as patch, contextlib.suppress(um.UfuncMagicError):  # no compiler
+        patch.setenv("UFUNC_MAGIC_CACHE", str(folder))
+        um.compile_c("double only_for_the_driver(double x) { return x; }", guard=False, time=False)
+    return folder
+
+
 @pytest.fixture(autouse=True)
-def cache_folder(_nothing_leaks: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache for this test only, and IPython's own files beside it.
+def cache_folder(_nothing_leaks: None, _driver: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache for this test only, with nothing but the driver in it, and IPython's own files beside it.
 
     The leak check stands first, so that it looks after monkeypatch has undone its changes.
     """
     folder = tmp_path / "cache"
+    shutil.copytree(_driver, folder)
     monkeypatch.setenv("UFUNC_MAGIC_CACHE", str(folder))
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
     return folder

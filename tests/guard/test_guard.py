@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -342,8 +343,15 @@ def test_statements_of_a_cython_cell_run_once(capfd: pytest.CaptureFixture[str])
 # ------------------------------------------------------------------------------------ the helper's own life
 
 
+def _is_running(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
 def children() -> list[psutil.Process]:
-    return [c for c in psutil.Process().children() if any("helper_process" in part for part in c.cmdline())]
+    return [c for c in psutil.Process().children() if _is_running(c.pid) and "helper_process" in " ".join(c.cmdline())]
 
 
 def test_one_helper_serves_all_cells_and_is_replaced_when_it_dies() -> None:
@@ -483,7 +491,7 @@ def test_helper_ends_with_its_process_however_that_ends(ending: str) -> None:
     deadline = time.monotonic() + 300
     while any(map(psutil.pid_exists, pids)) and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert [pid for pid in pids if psutil.pid_exists(pid) and psutil.Process(pid).status() != "zombie"] == []
+    assert not any(map(_is_running, pids))
 
 
 def test_what_the_code_starts_is_ended() -> None:
@@ -496,13 +504,19 @@ def test_what_the_code_starts_is_ended() -> None:
         force=True,
     )
     ours = {"ufunc-helper", "ufunc-ready", "ufunc-sandbox"}
+
+    def others() -> list[psutil.Process]:
+        left = []
+        for child in psutil.Process().children(recursive=True):
+            with contextlib.suppress(psutil.NoSuchProcess):  # it ends while it is looked at
+                if child.pid not in before and child.name() not in ours:
+                    left.append(child)
+        return left
+
     deadline = time.monotonic() + 300
-    while time.monotonic() < deadline:
-        left = [c for c in psutil.Process().children(recursive=True) if c.pid not in before and c.name() not in ours]
-        if not left:
-            break
+    while others() and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert left == []
+    assert others() == []
 
 
 def test_interrupt_ends_the_trial() -> None:
@@ -628,7 +642,9 @@ def test_compiler_without_sanitizers_says_what_to_install(monkeypatch: pytest.Mo
 # ------------------------------------------------------------------------------------------------ the corpus
 
 
-@pytest.mark.parametrize("path", CRASHES, ids=lambda p: p.stem)
+@pytest.mark.parametrize(
+    "path", [pytest.param(p, id=p.stem, marks=pytest.mark.slow if p.stem == "memory" else ()) for p in CRASHES]
+)
 def test_crash_cell_ends_as_it_says(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(inputs._PATIENCE, "ordinary", 5.0 if path.stem == "memory" else 1.5)
     source = path.read_text()

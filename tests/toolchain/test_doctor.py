@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -92,7 +93,6 @@ def test_a_wrong_cc_is_a_fault_even_beside_good_compilers(monkeypatch):
 
 @pytest.mark.skipif(os.name != "posix", reason="POSIX permissions")
 def test_an_unsafe_cache_is_a_fault(only_path, cache_folder):
-    cache_folder.mkdir()
     cache_folder.chmod(0o777)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(doctor, "_compilers", lambda cplus: ())
@@ -101,7 +101,8 @@ def test_an_unsafe_cache_is_a_fault(only_path, cache_folder):
     assert found.ok is False
 
 
-def test_the_cache_is_counted(only_path):
+def test_the_cache_is_counted(only_path, cache_folder):
+    shutil.rmtree(cache_folder)
     cache.default().publish(cache.key(["a"]), record=b"", code=b"x" * 3_000_000)
     assert of(diagnose(), "Cache", "objects").value == "1, 3.0 MB of at most 1074 MB"
 
