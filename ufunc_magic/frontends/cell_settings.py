@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import codegen, toolchain
-from ..model import CellFunction, CompileError, Diagnostic, ObjectCode, Options, ParseError, Unit
+from ..model import CellFunction, CompileError, ObjectCode, Options, ParseError, Unit
 from ..toolchain import GENERATED
 from . import native, ufunc_comment
 
@@ -79,35 +79,32 @@ class CellBuild:
         flags = (*self.flags, *plan.flags, *(("-fopenmp",) if pragmas else ()))
         return plan, replace(self, flags=flags, link=(*self.link, *plan.link))
 
-    def compiled(self, text: str, output: Path, *, sources: Sequence[str | Path]) -> tuple[Diagnostic, ...]:
-        """Compile a unit of the cell; where only generated code is refused, say what is wrong with the cell alone."""
-        try:
-            return toolchain.compile_shared(
-                self.tool,
-                text,
-                output=output,
-                flags=self.flags,
-                link=self.link,
-                extra_sources=[*sources, *self.options.src],
-                name=self.name,
-                cell=self.source,
-            )
-        except CompileError as fault:
-            if any(d.severity == "error" and d.file != GENERATED for d in fault.diagnostics):
-                raise
-            # An open brace of the cell shows first in what follows it.
-            raise (self.fault_alone() or fault) from None
+    def arguments(self, output: str, *sources: Path) -> dict[str, Any]:
+        """What `toolchain.compile_shared` takes beside the compiler and a unit's text."""
+        return {
+            "output": self.folder / output,
+            "flags": self.flags,
+            "link": self.link,
+            "extra_sources": [*sources, *self.options.src],
+            "name": self.name,
+            "cell": self.source,
+        }
+
+    def blamed(self, fault: CompileError) -> CompileError:
+        """The error of a unit; where only generated code is refused, what is wrong with the cell alone."""
+        if any(d.severity == "error" and d.file != GENERATED for d in fault.diagnostics):
+            return fault
+        # An open brace of the cell shows first in what follows it.
+        return self.fault_alone() or fault
 
     def fault_alone(self) -> CompileError | None:
         """What the compiler has against the cell without loops around it."""
         types = codegen.types_wanted(self.options.types)
-        alone = [f for f in self.flags if f not in toolchain.FAST_MATH]
-        alone += ["-fsyntax-only", *(f"-DT={t.c}" for t in types[-1:])]
-        output = self.folder / "alone"
+        flags = [f for f in self.flags if f not in toolchain.FAST_MATH]
+        flags += ["-fsyntax-only", *(f"-DT={t.c}" for t in types[-1:])]
+        alone = replace(self, flags=tuple(flags), link=(), options=replace(self.options, src=()))
         try:
-            toolchain.compile_shared(
-                self.tool, self._marked, output=output, flags=alone, name=self.name, cell=self.source
-            )
+            toolchain.compile_shared(self.tool, self._marked, **alone.arguments("alone"))
         except CompileError as fault:
             return fault if any(d.severity == "error" and d.file == self.name for d in fault.diagnostics) else None
         return None

@@ -73,7 +73,8 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
     if options.wrap:  # first, since hundreds of loops are not to be compiled twice
         try:
             references = replace(cell, flags=(*cell.flags, "-O0", "-w"))
-            references.compiled(f"{source}\n{library_functions.references}", folder / "references.so", sources=())
+            text = f"{source}\n{library_functions.references}"
+            toolchain.compile_shared(tool, text, **references.arguments("references.so"))
         except LinkError as fault:
             library_functions = linked(library_functions, fault)
 
@@ -105,11 +106,15 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
                 after=library_functions.text(options),
             )
             try:
-                diagnostics = planned.compiled(translation.text, library, sources=[driver])
+                diagnostics = toolchain.compile_shared(
+                    tool, translation.text, **planned.arguments(library.name, driver)
+                )
             except LinkError as fault:  # once more without what no library has
                 library_functions = linked(library_functions, fault)
                 if not (signatures or plain or library_functions.signatures):
                     raise
+            except CompileError as fault:
+                raise planned.blamed(fault) from None
     code = library.read_bytes()
 
     # What the object code says of them.

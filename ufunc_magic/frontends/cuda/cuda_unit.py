@@ -108,7 +108,10 @@ def _emulated(source: str, *, options: Options, name: str, folder: Path, tool: t
         checked = pool.submit(check, source, unit=unit, options=options, name=name)
         library = folder / "cell.so"
         driver = native.driver(tool, parallel=bool(options.parallel), folder=folder)
-        diagnostics = cell.compiled(translation.text, library, sources=[driver])
+        try:
+            diagnostics = toolchain.compile_shared(tool, translation.text, **cell.arguments(library.name, driver))
+        except CompileError as fault:
+            raise cell.blamed(fault) from None
         python, verdict = written.result(), checked.result()
     code = library.read_bytes()
     functions, notes = _entries(
