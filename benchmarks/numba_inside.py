@@ -3,19 +3,17 @@
     python benchmarks/numba_inside.py
 
 A loop over an array, one scalar call per element; figures are the best of many, in ns per element.  "sum" adds the
-results up, so that calls may overlap; in "chain" each waits for the one before.  "called" is ours where no clang is at
-hand to inline it, "numba, called" Numba's function kept from being inlined, "ctypes" the same address called as Numba
-calls any function of ctypes; "nothing" shows what a call itself costs.  The result goes
-to benchmarks/results/numba_inside.json.
+results up, so that calls may overlap; in "chain" each waits for the one before.  "called" is ours, "numba, called"
+Numba's function kept from being inlined, "ctypes" the same address called as Numba calls any function of ctypes;
+"nothing" shows what a call itself costs.  The result goes to benchmarks/results/numba_inside.json.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -105,19 +103,6 @@ def apart(f: Any) -> Any:
     return numba.njit(lambda a: call(a))
 
 
-@contextlib.contextmanager
-def uninlined() -> Iterator[None]:
-    """As without a clang."""
-    from ufunc_magic.interop.numba import ufunc_calls
-
-    inline_function = ufunc_calls.inline_function
-    ufunc_calls.inline_function = lambda *_: None
-    try:
-        yield
-    finally:
-        ufunc_calls.inline_function = inline_function
-
-
 def measured(functions: dict[str, Callable[..., float]], x: Any) -> dict[str, float]:
     """Best of many, in turns, ns per element."""
     best = dict.fromkeys(functions, math.inf)
@@ -137,12 +122,9 @@ def main() -> None:
     result = {}
     for name, plain in (("nothing", nothing), ("poly", poly), ("branch", branch), ("newton", newton)):
         for kind, loop in (("sum", over), ("chain", chain)):
-            rows = {"inlined": loop(build[name]), "numba": loop(numba.njit(plain)), "called": loop(build[name])}
+            rows = {"numba": loop(numba.njit(plain)), "called": loop(build[name])}
             rows["numba, called"] = loop(apart(numba.njit(plain)))
-            rows["inlined"](x)
             rows["ctypes"] = loop(um.interop.ctypes_function(build[name]))
-            with uninlined():
-                rows["called"](x)
             result[f"{name} {kind}"] = measured(rows, x)
             print(f"{name} {kind}", result[f"{name} {kind}"])
     f = build.branch

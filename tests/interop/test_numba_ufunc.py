@@ -16,13 +16,11 @@ import pytest
 import ufunc_magic as um
 from ufunc_magic.interop.import_hooks import when_imported
 from ufunc_magic.interop.numba import install
-from ufunc_magic.toolchain import discovery as compilers
 
 numba = pytest.importorskip("numba", reason="Numba is not installed")
 llvm = pytest.importorskip("llvmlite.binding")
 TypingError = numba.core.errors.TypingError
-from ufunc_magic.interop.numba import inline_bitcode, ufunc_calls  # noqa: E402  (they import Numba)
-from ufunc_magic.interop.numba.ufunc_typing import link_of  # noqa: E402
+from ufunc_magic.interop.numba.ufunc_typing import link_of  # noqa: E402  (it imports Numba)
 
 rtsys, nrt = numba.core.runtime.rtsys, numba.core.runtime._nrt_python
 
@@ -270,55 +268,7 @@ def test_out_by_name_is_refused_with_a_way_out(cell: Any) -> None:
         numba.njit(lambda a: f(a, a, out=a))(np.ones(2))
 
 
-# ----------------------------------------------------------------------------------------- inlined or called
-
-INLINED = """
-#include <math.h>
-static int count;
-static double helper(double a) { return a*a + 1; }
-double poly(double a) { return helper(a)*3.0 + a*2.0 + 1.0; }
-double branch(double a) { return a < 0.5 ? 4*a + exp(-a) : log(a); }
-double turned(double a, int n) { double s = a; while (n-- > 0) s = s/(1 + s*s) - 0.25; return s; }
-short wrapped(short a, short b) { return (short)(a*b); }
-int stateful(int a) { return a + count++; }
-double talking(double a) { if (a < -1e300) putchar('x'); return a; }
-"""
-
-
-@pytest.fixture
-def inlined(cached: None) -> Any:
-    """Whether a function is inlined, asked as its calls are written."""
-    if not any(compiler.kind in ("clang", "zig") for compiler in compilers.find_all()):
-        pytest.skip("no clang: pip install ziglang")
-    codegen = numba.core.registry.cpu_target.target_context.codegen()
-    if inline_bitcode.inline_function(link_of(um.c_ufunc("double f(double a) { return a; }")), 0, codegen) is None:
-        pytest.skip("clang is of another LLVM than llvmlite")
-    return lambda f: inline_bitcode.inline_function(link_of(f), 0, codegen) is not None
-
-
-def test_functions_that_keep_and_tell_nothing_are_inlined(inlined: Any) -> None:
-    made = um.compile_c("#include <stdio.h>" + INLINED)
-    assert [name for name in made if inlined(made[name])] == ["poly", "branch", "turned", "wrapped"]
-
-
-def test_inlined_functions_give_the_same_bits(inlined: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = um.compile_c("#include <stdio.h>" + INLINED)
-    rng = np.random.default_rng(3)
-    x = np.concatenate(
-        [rng.normal(size=500) * 10.0 ** rng.integers(-300, 300, 500), [0, -0.0, np.inf, -np.inf, np.nan]]
-    )
-    n = np.arange(x.size, dtype="i4") % 40
-    i, j = rng.integers(-(2**15), 2**15, (2, x.size)).astype("i2")
-    given = {"poly": (x,), "branch": (x,), "turned": (x, n), "wrapped": (i, j)}
-    found = []
-    for within in (True, False):
-        if not within:
-            monkeypatch.setattr(ufunc_calls, "inline_function", lambda *_: None)
-        for name, operands in given.items():
-            g = called(made[name], len(operands))
-            found.append(np.array([g(*values) for values in zip(*operands, strict=True)]).tobytes())
-    assert found[:4] == found[4:]
-
+# ------------------------------------------------------------------------------------ how functions are called
 
 LEAVES = """
 #include <math.h>
@@ -336,12 +286,9 @@ double looped(int n) { double s = 0; for (int i = 0; i < n; i++) s += i; return 
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has one calling convention, and this is it")
-def test_small_functions_that_call_nothing_have_a_form_that_leaves_registers_alone(
-    cached: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_small_functions_that_call_nothing_have_a_form_that_leaves_registers_alone(cached: None) -> None:
     if platform.machine().lower() not in ("x86_64", "amd64"):
         pytest.skip("the convention is one of x86-64")
-    monkeypatch.setattr(ufunc_calls, "inline_function", lambda *_: None)
     build = um.compile_c(LEAVES)
     with_one = {name for name in build if link_of(build[name]).symbol("leaf", 0)}
     assert with_one == {"poly", "length", "six", "least", "root", "kept"}
@@ -394,23 +341,12 @@ def test_so_have_cythons(cached: None) -> None:
     assert loop(np.arange(20.0)) == total
 
 
-def test_a_compiled_function_that_calls_a_cells_does_not_travel_alone(
-    cached: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_compiled_function_that_calls_a_cells_does_not_travel_alone(cached: None) -> None:
     if llvm.llvm_version_info < (17,):
         pytest.skip("Numba's LLVM is too old for from_numba")
-    monkeypatch.setattr(ufunc_calls, "inline_function", lambda *_: None)
     poly = um.compile_c(LEAVES)["poly"]
     with pytest.raises(um.SignatureError, match=r"calls poly of a cell.*\nWrite it in that cell too"):
         um.from_numba(numba.njit("f8(f8)")(lambda a: poly(a) + 1))
-
-
-def test_options_that_change_numbers_keep_a_function_from_being_inlined(inlined: Any) -> None:
-    text = "double f(double a) { return a*3 + 1; }"
-    assert inlined(um.c_ufunc(text))
-    assert not inlined(um.c_ufunc(text, fast_math=True))
-    assert not inlined(um.c_ufunc(text, arch="native"))
-    assert not inlined(um.c_ufunc("#ifdef __clang__\n#endif\n" + text))
 
 
 # -------------------------------------------------------------------------- other processes, other times

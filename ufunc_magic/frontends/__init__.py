@@ -24,13 +24,13 @@ from typing import TYPE_CHECKING
 from ..lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .frontend import Backend as Backend, compiler_flags as compiler_flags
+    from .frontend import Backend as Backend
     from .native import driver as driver, narrow as narrow
 else:
     __getattr__ = lazy_names(
         __name__,
         {
-            "frontend": "Backend compiler_flags",
+            "frontend": "Backend",
             "native": "driver narrow",
         },
     )

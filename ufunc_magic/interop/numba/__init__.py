@@ -4,7 +4,6 @@ Our ufuncs inside ``@njit``: `install` in `numba_extension` is what Numba's entr
 
 * `ufunc_typing`: a ufunc's type, the loop it takes, the symbols of its loops.
 * `ufunc_calls`: a call as LLVM code.
-* `inline_bitcode`: a C function as LLVM code that is inlined.
 
 Its functions as ours: `object_code` in `from_numba`, which links and describes them.
 

@@ -11,7 +11,6 @@ from numba.core import cgutils, types
 from numba.core.imputils import impl_ret_new_ref
 
 from . import _private
-from .inline_bitcode import inline_function
 from .ufunc_typing import Link, chosen_loop, loop_types
 
 _INTP = ir.IntType(64)
@@ -104,13 +103,8 @@ class _Call:
         rooms = [cgutils.alloca_once(builder, m.get_data_type()) for m in outputs] if len(outputs) > 1 else []
         returned = ir.VoidType() if rooms else outputs[0].get_data_type()
         shape = ir.FunctionType(returned, [value.type for value in (*inputs, *rooms)])
-        inline, leaf = inline_function(self.link, self.place, self.context.codegen()), ""
-        if inline is not None:
-            self.context.active_code_library.add_linking_library(inline)
-        else:
-            leaf = self.link.symbol("leaf", self.place)
-        symbol = inline.name if inline is not None else leaf or self.link.symbol("scalar", self.place)
-        function = cgutils.get_or_insert_function(builder.module, shape, symbol)
+        leaf = self.link.symbol("leaf", self.place)
+        function = cgutils.get_or_insert_function(builder.module, shape, leaf or self.link.symbol("scalar", self.place))
         function.calling_convention = convention = "win64cc" if leaf else ""
         for kind, argument in zip(self.types, function.args[: self.nin], strict=False):
             _extend(kind, argument)
