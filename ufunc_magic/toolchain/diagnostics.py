@@ -268,8 +268,9 @@ _SYSTEM_LIBRARY = (
 def read_linker(output: str, *, name: str, cell: str) -> tuple[Diagnostic, ...]:
     """Read the linker's part of ``output``: missing libraries, missing symbols, duplicates.
 
-    A missing symbol is placed where the cell last mentions it; line 0 where it does not.
+    A missing symbol is placed where the cell's code last mentions it; line 0 where it does not.
     """
+    code = _code_of(cell)
     diagnostic: dict[str, Diagnostic] = {}
     for raw in output.splitlines():
         text = _readable(raw)
@@ -285,11 +286,13 @@ def read_linker(output: str, *, name: str, cell: str) -> tuple[Diagnostic, ...]:
             )
         elif match := re.search(_UNDEFINED, text) or re.match(_APPLE, text):
             symbol = _demangled(next(g for g in match.groups() if g))
-            diagnostic.setdefault(f"u{symbol}", _missing(symbol, name, cell))
+            diagnostic.setdefault(f"u{symbol}", _missing(symbol, name, cell, code))
         elif match := re.search(_DUPLICATE, text):
             symbol = next(g for g in match.groups() if g)
             hint = f"Rename one, or make the cell's {symbol} static."
-            diagnostic.setdefault(f"d{symbol}", _placed(symbol, f"{symbol!r} is defined twice", hint, name, cell, 0))
+            diagnostic.setdefault(
+                f"d{symbol}", _placed(symbol, f"{symbol!r} is defined twice", hint, name, cell, code, 0)
+            )
     return tuple(diagnostic.values())
 
 
@@ -304,19 +307,27 @@ def _demangled(symbol: str) -> str:
     return "::".join(names) or symbol
 
 
-def _missing(symbol: str, name: str, cell: str) -> Diagnostic:
+def _missing(symbol: str, name: str, cell: str, code: str) -> Diagnostic:
     base = symbol.partition("(")[0]
     if libraries := libraries_of(base):
         hint = f"Link with {libraries}"
     else:
         hint = f"Link with the library that defines it (-l NAME), or compile its source along (-S {base}.c)."
-    return _placed(symbol, f"{symbol!r} is used but defined nowhere", hint, name, cell, -1)
+    return _placed(symbol, f"{symbol!r} is used but defined nowhere", hint, name, cell, code, -1)
 
 
-def _placed(symbol: str, message: str, hint: str, name: str, cell: str, place: int) -> Diagnostic:
-    """An error at one of the places where the cell mentions ``symbol``: the first is a declaration, the last a use."""
+def _code_of(cell: str) -> str:
+    """A cell of C or of Cython with spaces for its comments and strings."""
+    cython = re.search(r"^\s*(?:cp?def|def|cimport)\b", cell, re.M)
+    comment = r"#[^\n]*" if cython else r"/\*.*?(?:\*/|\Z)|//[^\n]*"
+    beside = re.compile(rf"{comment}|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'", re.S)
+    return beside.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), cell)
+
+
+def _placed(symbol: str, message: str, hint: str, name: str, cell: str, code: str, place: int) -> Diagnostic:
+    """An error at one of the places where ``code`` mentions the symbol: the first is a declaration, the last a use."""
     word = re.escape(symbol.partition("(")[0].rpartition("::")[2])
-    uses = [m.start() for m in re.finditer(rf"\b{word}\b", cell)]
+    uses = [m.start() for m in re.finditer(rf"\b{word}\b", code)]
     if not uses:  # a macro has built the name
         return Diagnostic("error", message, hint=hint)
     start = cell.rfind("\n", 0, uses[place]) + 1

@@ -7,7 +7,6 @@ exception clauses) is read from its symbol table, not guessed from the text.
 `cython_frontend`      the key of a cell; imports no Cython
 `cython_settings`      comment lines and options to flags of the C compiler and the linker; LibTorch
 `dependencies`         .pxd, .pxi and headers that a cell draws in
-`requirements`         what must be installed, and what to say where it is not
 `cython_unit`          the road of ``compile``
 `translate`            Cython's pipeline in this process, and its symbol table
 `cdef_variant`         each ``def`` of numbers once more as a ``cdef``, for its loop

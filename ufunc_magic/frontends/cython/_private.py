@@ -6,16 +6,13 @@ Cython promises none of them.  Where one is gone, or Cython is absent or too old
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from ...model import ToolchainError
-from . import requirements
 
 __all__ = [
     "CODE_SECTION",
     "DIRECTIVES",
-    "INCLUDES",
     "TYPES_SECTION",
     "AnalyseExpressionsTransform",
     "EncodedString",
@@ -32,19 +29,15 @@ __all__ = [
     "watermark",
 ]
 
-requirements.need_cython()
-
 
 def unknown_cython(what: object) -> ToolchainError:
     """The error of a Cython whose insides are not those that this package knows."""
     return ToolchainError(
-        f"This version of Cython has other insides than the ones that Cython cells need: {what}.",
-        remedy='Install one that is known: pip install "cython>=3.1,<3.4"',
+        f"Cython cells need Cython 3.1 to 3.3: {what}.", remedy='Install one: pip install "cython>=3.1,<3.4"'
     )
 
 
 try:
-    import Cython
     from Cython.Compiler import Errors, ExprNodes, Main, Nodes, Options, Pipeline, PyrexTypes
     from Cython.Compiler.FusedNode import FusedCFuncDefNode
     from Cython.Compiler.ParseTreeTransforms import AnalyseExpressionsTransform
@@ -52,6 +45,9 @@ try:
     from Cython.Compiler.Version import version, watermark
 except ImportError as error:
     raise unknown_cython(error) from error
+
+if tuple(map(int, version.split(".")[:2])) < (3, 1):
+    raise unknown_cython(f"{version} is installed")
 
 _USED: dict[Any, str] = {
     Errors: "threadlocal init_thread CompileError CompilerCrash",
@@ -67,8 +63,6 @@ for _module, _names in _USED.items():
 
 #: Names of directives, ``boundscheck`` and the like.
 DIRECTIVES: tuple[str, ...] = tuple(Options._directive_defaults)
-#: The .pxd files that come with Cython.
-INCLUDES = Path(Cython.__file__).parent / "Includes"
 #: Between these comments of its C stands what was made of the cell's functions.
 CODE_SECTION = "/* #### Code section: module_code ### */"
 TYPES_SECTION = "/* #### Code section: module_exttypes ### */"

@@ -63,7 +63,7 @@ class Settings:
         What ``link`` was made of: a library of the user's may be built anew under the same name.
     folders : tuple of Path
         Where headers of the user's and .pxd, .pxi files are looked for, besides the current folder.
-    uses_numpy, uses_openmp : bool
+    uses_openmp : bool
     preload : tuple of str
         Modules to import before the compiled one is opened.
     versions : tuple of str
@@ -78,7 +78,6 @@ class Settings:
     libraries: tuple[str, ...] = ()
     library_dirs: tuple[str, ...] = ()
     folders: tuple[Path, ...] = ()
-    uses_numpy: bool = False
     uses_openmp: bool = False
     preload: tuple[str, ...] = ()
     versions: tuple[str, ...] = ()
@@ -147,7 +146,6 @@ def read(source: str, *, options: Options | None = None, module: str = "") -> Se
         libraries=libraries,
         library_dirs=library_dirs,
         folders=tuple(places),
-        uses_numpy=uses_numpy,
         uses_openmp=any(names.openmp for names in used),
         preload=("torch",) if torch else (),
         versions=(

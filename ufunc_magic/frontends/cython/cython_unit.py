@@ -5,14 +5,13 @@ from __future__ import annotations
 import functools
 import re
 import shlex
+import sys
 import sysconfig
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from ... import codegen, store, toolchain
 from ...model import (
@@ -33,7 +32,7 @@ from ...model import (
 )
 from ...python_form import PythonForm, cython as python_form
 from .. import function_entries, native
-from . import annotate, cython_settings, nogil_clone, pgo, requirements
+from . import annotate, cython_settings, nogil_clone, pgo
 from ._private import version as cython_version
 from .cython_frontend import module_name
 from .cython_function import CellText, CyFunction, CythonType
@@ -83,8 +82,11 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
     options = replace(options, cplus=options.cplus or settings.cplus)
     tool = toolchain.find(cplus=options.cplus)
     cell = _Cell(source, name, module, folder, options, settings, tool)
-    numpy_headers = Path(np.get_include()) if settings.uses_numpy else None
-    requirements.check_headers(Path(sysconfig.get_path("include")), numpy_headers)
+    if not Path(headers := sysconfig.get_path("include"), "Python.h").exists():
+        raise ToolchainError(
+            f"Python ({sys.executable}) has no Python.h in {headers}: a Cython cell cannot be compiled.",
+            remedy="Install python3-dev (Debian, Ubuntu), python3-devel (Fedora), or a Python that has its headers.",
+        )
 
     translated = _translated(cell)
     planned = _planned(cell, translated)

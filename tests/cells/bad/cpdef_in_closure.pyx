@@ -1,4 +1,0 @@
-def outer(double a):
-    cpdef double inner(double x):
-        return a*x
-    return inner

@@ -1,6 +1,0 @@
-ctypedef fused number:
-    float
-    double
-
-cdef number zero():
-    return 0
