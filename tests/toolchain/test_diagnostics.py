@@ -212,6 +212,18 @@ def test_an_undefined_symbol_is_placed_at_its_use_with_its_library(output):
 
 
 @pytest.mark.parametrize(
+    "cell",
+    [
+        '// dup("it\'s") /* not here */\nchar *s = "dup";\nint f(int x) { return dup(x); }',
+        "# dup(x)  # it's\nname = 'dup'\ndef f(int x): return dup(x)",
+    ],
+)
+def test_an_undefined_symbol_is_not_placed_in_a_comment_or_a_string(cell):
+    (found,) = link("/tmp/cell.so: undefined symbol: dup", cell)
+    assert found.line == 3
+
+
+@pytest.mark.parametrize(
     "output",
     [
         "/usr/bin/ld: cannot find -lfoo: No such file or directory\n",

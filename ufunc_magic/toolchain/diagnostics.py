@@ -281,8 +281,9 @@ _SYSTEM_LIBRARY = (
 def read_linker(output: str, *, name: str, cell: str) -> tuple[Diagnostic, ...]:
     """Read the linker's part of ``output``: missing libraries, missing symbols, duplicates.
 
-    A symbol is placed where the cell first mentions it; line 0 where it does not.
+    A symbol is placed where the cell's code first mentions it; line 0 where it does not.
     """
+    code = _code_of(cell)
     diagnostic: dict[str, Diagnostic] = {}
     for raw in output.splitlines():
         text = _readable(raw)
@@ -298,11 +299,11 @@ def read_linker(output: str, *, name: str, cell: str) -> tuple[Diagnostic, ...]:
             )
         elif match := re.search(_UNDEFINED, text) or re.match(_APPLE, text):
             symbol = _demangled(next(g for g in match.groups() if g))
-            diagnostic.setdefault(f"u{symbol}", _missing(symbol, name, cell))
+            diagnostic.setdefault(f"u{symbol}", _missing(symbol, name, cell, code))
         elif match := re.search(_DUPLICATE, text):
             symbol = next(g for g in match.groups() if g)
             hint = f"Rename one, or make the cell's {symbol} static."
-            diagnostic.setdefault(f"d{symbol}", _placed(symbol, f"{symbol!r} is defined twice", hint, name, cell))
+            diagnostic.setdefault(f"d{symbol}", _placed(symbol, f"{symbol!r} is defined twice", hint, name, cell, code))
     return tuple(diagnostic.values())
 
 
@@ -317,24 +318,32 @@ def _demangled(symbol: str) -> str:
     return "::".join(names) or symbol
 
 
-def _missing(symbol: str, name: str, cell: str) -> Diagnostic:
+def _missing(symbol: str, name: str, cell: str, code: str) -> Diagnostic:
     base = symbol.partition("(")[0]
     if libraries := libraries_of(base):
         hint = f"Link with {libraries}"
     else:
         hint = f"Link with the library that defines it (-l NAME), or compile its source along (-S {base}.c)."
-    return _placed(symbol, f"{symbol!r} is used but defined nowhere", hint, name, cell)
+    return _placed(symbol, f"{symbol!r} is used but defined nowhere", hint, name, cell, code)
 
 
-def _placed(symbol: str, message: str, hint: str, name: str, cell: str) -> Diagnostic:
+def _code_of(cell: str) -> str:
+    """A cell of C or of Cython with spaces for its comments and strings."""
+    cython = re.search(r"^\s*(?:cp?def|def|cimport)\b", cell, re.M)
+    comment = r"#[^\n]*" if cython else r"/\*.*?(?:\*/|\Z)|//[^\n]*"
+    beside = re.compile(rf"{comment}|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'", re.S)
+    return beside.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), cell)
+
+
+def _placed(symbol: str, message: str, hint: str, name: str, cell: str, code: str) -> Diagnostic:
     word = re.escape(symbol.partition("(")[0].rpartition("::")[2])
     prototype = re.compile(
         rf"^[ \t]*(?!(?:return|yield|await|raise|assert|not)\b)[A-Za-z_][\w \t*]*[ \t*]{word}\s*\([^()]*\)"
         r"(?:\s*;|(?:[ \t]*(?:nogil|noexcept|except\b[ \t?*+\w-]*))*[ \t]*$)",
         re.M,
     )
-    declared = [m.span() for m in prototype.finditer(cell)]
-    uses = list(re.finditer(rf"\b{word}\b", cell))
+    declared = [m.span() for m in prototype.finditer(code)]
+    uses = list(re.finditer(rf"\b{word}\b", code))
     if not uses:  # a macro has built the name
         return Diagnostic("error", message, hint=hint)
     match = next((m for m in uses if not any(a <= m.start() < b for a, b in declared)), uses[0])
