@@ -27,6 +27,7 @@ Language = Literal["c", "cython", "cuda"]
 #: Builds of this process by cache key, so that the same cell gives the same objects.
 _builds: dict[str, Build] = {}
 _MOST_BUILDS = 256
+_SANDBOX_NOTE = "--sandbox: every call goes to another process and back, and its operands are copied."
 
 
 def build(source: str, *, language: Language, options: Options, name: str) -> Build:
@@ -81,18 +82,13 @@ def build(source: str, *, language: Language, options: Options, name: str) -> Bu
     with _timed(seconds, "load"):
         loaded = _loaded(cell, entry.library, name=name)
     cached = "compile" not in seconds
-    sandbox = loaded.loaded.sandbox
-    # Remembered, since a cache hit starts no process.
-    costs: list[str] = []
-    with Comfort("what a call costs", costs):
-        costs += [sandbox.cost_note(None if cached else time.perf_counter)] if sandbox else []
     result = replace(
         loaded,
         cached=cached,
         seconds=seconds,
         printed=printed,
         diagnostics=cell.report_data.renamed(cell.object_code.name, name),
-        notes=(*loaded.notes, *filter(None, costs)),
+        notes=(*loaded.notes, *[_SANDBOX_NOTE] * bool(loaded.loaded.sandbox)),
     )
     while len(_builds) >= _MOST_BUILDS:
         _builds.pop(next(iter(tuple(_builds)), ""), None)  # other threads make room as well
@@ -136,17 +132,13 @@ def _loaded(cell: CompiledCell, library: Path, *, name: str) -> Build:
 
 
 def _attach_cuda() -> None:
-    """Let the GPU and Numba's simulator, where it is or will be imported, have this package's own compiler."""
+    """Let the GPU have this package's compiler, and Numba's kernels, once there are some, the functions of cells."""
     from .interop import numba_cuda
     from .runtime import device
     from .toolchain import nvrtc  # only cells of CUDA
 
     device.compile_with(nvrtc.cubin)
-    numba_cuda.attach(_compile_cuda)
-
-
-def _compile_cuda(source: str, **keywords: Any) -> Build:
-    return build_source(source, language="cuda", keywords=keywords)
+    numba_cuda.attach()
 
 
 def _compile_cython(source: str) -> Build:

@@ -21,6 +21,7 @@ from IPython.core.interactiveshell import InteractiveShell
 import ufunc_magic as um
 from ufunc_magic.guard import guard_process as process, trial_inputs as inputs
 from ufunc_magic.guard.helper.helper_process import Helper, Ready
+from ufunc_magic.guard.helper.probe import _watcher
 from ufunc_magic.guard.helper.probe_memory import Record
 from ufunc_magic.guard.palette import suggestions
 from ufunc_magic.guard.trial import may_run_twice
@@ -207,28 +208,6 @@ def test_notes_come_back_from_the_cache(shared_cache_folder: Path) -> None:
 # ------------------------------------------------------------------------------------------- what leaks out
 
 
-def test_changed_locale_and_folder_are_reported() -> None:
-    made = um.compile_c(
-        "#include <locale.h>\n#include <unistd.h>\n"
-        'double away(double x) { setlocale(LC_ALL, "C"); return x + chdir("/"); }'
-    )
-    assert any("leaves it so: folder, locale." in note for note in made.notes)
-
-
-def test_changed_signal_handler_is_reported() -> None:
-    made = um.compile_c("#include <signal.h>\ndouble deaf(double x) { signal(SIGUSR1, SIG_IGN); return x; }")
-    assert any(f"leaves it so: signal {int(signal.SIGUSR1)}." in note for note in made.notes)
-
-
-def test_threads_that_go_on_are_reported() -> None:
-    made = um.compile_c(
-        "#include <pthread.h>\n#include <unistd.h>\nstatic void *idle(void *p) { for (;;) pause(); return p; }\n"
-        "double spawn(double x) { static int n; pthread_t t; if (!n++) pthread_create(&t, 0, idle, 0); return x; }",
-        link_args=["-pthread"],
-    )
-    assert any("go on after its functions return: 1." in note for note in made.notes)
-
-
 def test_what_the_code_prints_is_kept_and_cut() -> None:
     made = um.compile_c('#include <stdio.h>\ndouble say(double x) { printf("x is %g\\n", x); return x; }', force=True)
     lines = made.printed.splitlines()
@@ -380,36 +359,28 @@ def child_at_work(work: Callable[[Record, socket.socket], None]) -> tuple[Ready,
     return Ready(number, ours, record, os.open(os.devnull, os.O_RDWR)), mine
 
 
-def case_by_case(record: Record, link: socket.socket) -> None:
-    for number in range(1, 4):
-        record.begin(number, [])
-        link.send(b"here")
+def at_its_limit(work: Callable[[], object], seconds: float) -> Callable[[Record, socket.socket], None]:
+    """A case that does ``work`` when it is told to, and may take so long."""
+    library = str(process.watch_library())
+
+    def begin(record: Record, link: socket.socket) -> None:
+        watch = _watcher(library)
+        watch.watch(record.address(), 0, 1)
         link.recv(4)
+        record.begin(1, [])
+        watch.limit(seconds)
+        work()
+
+    return begin
+
+
+def spin() -> None:
+    while True:
+        pass
 
 
 #: The child does next to nothing.
 FORKS = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
-
-
-@FORKS
-def test_who_has_gone_on_meanwhile_is_not_taken_to_hang() -> None:
-    """Or a case that was due would be told of the next one."""
-    at_work, link = child_at_work(case_by_case)
-    with link:
-        one_after_the_other(at_work, link)
-    at_work.close()
-
-
-def one_after_the_other(at_work: Ready, link: socket.socket) -> None:
-    link.recv(4)
-    first = at_work.record.under_way()
-    link.send(b"go")
-    link.recv(4)
-    assert at_work.record.under_way()[0] == 2
-    assert not at_work.stopped_at(first)
-    link.send(b"go")
-    assert link.recv(4) == b"here", "it was let go on"
-    assert at_work.stopped_at(at_work.record.under_way())
 
 
 @FORKS
@@ -420,15 +391,9 @@ def one_after_the_other(at_work: Ready, link: socket.socket) -> None:
 def test_who_waits_for_a_processor_has_more_time(shares: int) -> None:
     """Of a processor that it has alone, or has to share with so many."""
 
-    def work(record: Record, link: socket.socket) -> None:
-        link.recv(4)
-        record.begin(1, [])
-        while True:
-            pass
-
     mine = os.sched_getaffinity(0)
     processors = {next(iter(mine))}
-    at_work, link = child_at_work(work)
+    at_work, link = child_at_work(at_its_limit(spin, 0.2))
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(shares - 1)]
     ours, theirs = socket.socketpair()
     with link, ours, theirs:
@@ -436,7 +401,8 @@ def test_who_waits_for_a_processor_has_more_time(shares: int) -> None:
             os.sched_setaffinity(number, processors)
         link.send(b"go")
         began = time.monotonic()
-        assert Helper(ours, "").wait(at_work, [5.0, 0.2])
+        assert not Helper(ours, "").wait(at_work, [5.0, 60.0])
+        assert at_work.record.read()["signal"] == signal.SIGALRM
         taken = time.monotonic() - began
     for other in busy:
         other.kill()
@@ -447,18 +413,26 @@ def test_who_waits_for_a_processor_has_more_time(shares: int) -> None:
 
 @FORKS
 def test_who_sleeps_has_no_more_time() -> None:
-    def work(record: Record, link: socket.socket) -> None:
+    at_work, link = child_at_work(at_its_limit(lambda: time.sleep(60), 0.5))
+    ours, theirs = socket.socketpair()
+    with link, ours, theirs:
+        link.send(b"go")
+        began = time.monotonic()
+        assert not Helper(ours, "").wait(at_work, [5.0, 60.0])
+        assert time.monotonic() - began < 1.9
+    at_work.close()
+
+
+@FORKS
+def test_who_does_not_hear_its_limit_is_ended() -> None:
+    def deaf(record: Record, link: socket.socket) -> None:
         record.begin(1, [])
         time.sleep(60)
 
-    at_work, link = child_at_work(work)
+    at_work, link = child_at_work(deaf)
     ours, theirs = socket.socketpair()
     with link, ours, theirs:
-        while not at_work.record.under_way()[0]:
-            time.sleep(0.01)
-        began = time.monotonic()
-        assert Helper(ours, "").wait(at_work, [5.0, 0.5])
-        assert time.monotonic() - began < 1.9
+        assert Helper(ours, "").wait(at_work, [5.0, 0.01])
     at_work.close()
 
 
@@ -813,7 +787,6 @@ def test_a_function_of_arrays_that_asserts_is_timed(loaded: InteractiveShell) ->
     ("module", "name", "says"),
     [
         ("palette", "_numbers", "other values for p5 is missing: OverflowError: planted"),
-        ("trial", "between", "further values for p5 is missing: OverflowError: planted"),
         ("trial", "line_of", "the line is missing: OverflowError: planted"),
     ],
 )

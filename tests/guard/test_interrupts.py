@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -224,6 +225,32 @@ def test_an_interrupt_ends_the_compilers_of_all_threads_of_a_build(tmp_path: Pat
         build()
     assert others[0].result().status == -signal.SIGKILL
     assert wait_until(lambda: not left_over(tmp_path)), left_over(tmp_path)
+
+
+def test_a_compiler_that_a_thread_of_an_interrupted_build_is_starting_ends_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    starting, interrupted = threading.Event(), threading.Event()
+
+    class Slow(subprocess.Popen[bytes]):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            starting.set()
+            interrupted.wait()
+
+    def build(pool: ThreadPoolExecutor) -> None:
+        with processes.together(tmp_path):
+            others.append(pool.submit(processes.finished, ["/bin/sleep", "1000"], "", tmp_path))
+            starting.wait()
+            raise KeyboardInterrupt
+
+    others: list[Any] = []
+    monkeypatch.setattr(subprocess, "Popen", Slow)
+    with ThreadPoolExecutor(1) as pool:
+        with pytest.raises(KeyboardInterrupt):
+            build(pool)
+        interrupted.set()
+    assert others[0].result().status == -signal.SIGKILL
 
 
 def test_an_interrupt_while_a_process_starts_comes_when_it_can_be_ended(

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import runtime, store
+from .. import runtime
 from ..model import TYPES, CellCrashed, FunctionCode, ObjectCode
 from . import guard_process
 from .helper.wire import receive, send
@@ -156,34 +156,6 @@ class Sandbox:
             raise (MemoryError if kind == "MemoryError" else RuntimeError)(text)
         flags: int = answer["flags"]
         return flags
-
-    def cost_note(self, clock: Callable[[], float] | None) -> str:
-        """What each call costs beside the function: as measured with ``clock`` or, without one, as remembered."""
-        cache, fact = store.default(), "sandbox 2"
-        if not any(code.loops and not code.records for code in self.object_code.functions):
-            return ""
-        if clock is not None:
-            seconds = []
-            for _ in range(20):
-                start = clock()
-                self._ping()
-                seconds.append(clock() - start)
-            cache.remember(fact, f"{sorted(seconds)[len(seconds) // 2] * 1e6:.0f}")
-        cost = cache.recall(fact)
-        if not cost:
-            return ""
-        return f"--sandbox: every call goes to another process and back, {cost} us here, and its operands are copied."
-
-    def _ping(self) -> None:
-        """A call for one element in which nothing is computed."""
-        code = next(code for code in self.object_code.functions if code.loops and not code.records)
-        cores, kinds = code.cores, code.loops[0].types
-        memory = (ctypes.c_longdouble * (2 * len(kinds)))()  # room for the largest type that there is
-        width = 2 * ctypes.sizeof(ctypes.c_longdouble)
-        args = [ctypes.addressof(memory) + k * width for k in range(len(kinds))]
-        ones, steps = [1] * (1 + sum(map(len, cores))), [0] * (len(kinds) + sum(map(len, cores)))
-        with self._lock:
-            self._run(code, operands_of(kinds, code.nin, cores, args, ones, steps), -1)
 
     # ---------------------------------------------------------------------------------- the server
 

@@ -19,7 +19,7 @@ from ..model import CellCrashed, CellFunction, Comfort, CompiledCell, Diagnostic
 from . import guard_process
 from .messages import CLEAN, REMEDY, Fault, fault_of, line_of, printed_text, refusal, sentence, warning_text
 from .sanitize import sanitized
-from .trial_inputs import Case, between, cases_of, doubtful_cases, singly
+from .trial_inputs import Case, cases_of, doubtful_cases, singly
 
 _NOTHING = f"Nothing was bound. {REMEDY}."
 #: Bytes that a probe may map beyond what the helper has.
@@ -158,8 +158,6 @@ class _Trial:
     printed: str = ""
     notes: list[str] = field(default_factory=list)
     spent: float = 0.0
-    changed: dict[str, set[str]] = field(default_factory=dict)
-    threads: int = 0
     untried: tuple[str, ...] = ()
     refused: str = ""
 
@@ -235,12 +233,6 @@ class _Trial:
         others = [replace(case, loop=loop) for loop in subject.function.loops for case in works[:8]]
         edges = [case for each in cases_of(subject.function) if each.kind != "ordinary" for case in singly(each)]
         self.beyond(subject, [*others, *edges], deaths=_MOST_DEATHS)
-        with Comfort(f"further values for {subject.function.name}", self.notes):
-            if subject.function.core or subject.refusal:
-                return
-            dense = between([case for case in works if len(case.rows) == 1 and case.loop == works[-1].loop])
-            if dense and self.ask([dense])[0] is None:
-                subject.worked = [dense]
 
     def beyond(self, subject: _Subject, cases: Sequence[Case], *, deaths: int) -> None:
         """Run cases of one element, one after another, beyond so many faults; beyond a third of them if some work."""
@@ -266,9 +258,6 @@ class _Trial:
         if fault is not None and fault.case < 0:
             what = f"{self.object_code.name} {fault.what} while it is opened, before any function is called."
             raise CellCrashed(what, remedy=_NOTHING)
-        for number, what in results.get("changed", ()):
-            self.changed.setdefault(cases[number].function.name, set()).update(what)
-        self.threads = max(self.threads, results.get("threads", 0))
         self.refused = results.get("refused", self.refused)
         ran = fault.case if fault else results.get("ran", len(cases))
         for case in itertools.islice(cases, ran):
@@ -308,7 +297,6 @@ def _ask(
         "results": False,
         "marks": False,
         "start": 0,
-        "where": False,
         "path": "",
         **more,
     }
@@ -327,7 +315,7 @@ def _refused(subject: _Subject, object_code: ObjectCode, again: Again | None) ->
     if again is not None and not line and (fault.signal or fault.kind == "endless"):
         with Comfort("the line", notes):
             second = again(DEBUG).object_code
-            answer = _ask(second, [case], [GLANCE if fault.kind == "endless" else case.seconds], where=True)
+            answer = _ask(second, [case], [GLANCE if fault.kind == "endless" else case.seconds])
             base = answer["base"]
             # A return address lies behind its call.
             addresses = [frame - 1 - base for frame in answer["frames"]]
@@ -367,13 +355,8 @@ def _with_notes(cell: CompiledCell, trial: _Trial) -> CompiledCell:
             code = replace(code, cautious=True)
         if subject and not subject.usual:
             code = _timed_where_it_works(code, subject)
-        if code.name in trial.changed:
-            what = ", ".join(sorted(trial.changed[code.name]))
-            notes.append(f"{code.name} changes what belongs to the whole process and leaves it so: {what}.")
         functions.append(replace(code, notes=(*code.notes, *notes)) if notes else code)
     more = trial.notes
-    if trial.threads > 0:
-        more.append(f"threads that the cell has started go on after its functions return: {trial.threads}.")
     if trial.refused:
         more.append(f"not tried out first: {trial.refused}.")
     if trial.untried:

@@ -133,21 +133,6 @@ def doubtful_cases(case: Case, text: str) -> list[Case]:
     return list({repr((c.rows, c.sizes)): c for c in cases}.values())
 
 
-def between(cases: Sequence[Case], *, count: int = 64) -> Case | None:
-    """Elements between those of ``cases``, all in one case; None where there is nothing between."""
-    rows = [case.rows[0] for case in cases]
-    if not rows or not rows[0] or any(isinstance(value, bool | complex) for value in rows[0]):
-        return None
-    rng = np.random.default_rng(len(rows))
-    columns: list[list[Any]] = []
-    kinds = _kinds(cases[0].function, cases[0].loop)
-    for values, kind in zip(zip(*rows, strict=True), kinds, strict=False):
-        low, high, whole = min(values), max(values), kind in "iu"
-        drawn = rng.integers(low, high, size=count, endpoint=True) if whole else rng.uniform(low, high, size=count)
-        columns.append(drawn.tolist())
-    return replace(cases[0], rows=tuple(zip(*columns, strict=True)))
-
-
 # ----------------------------------------------------------------------------------------------- the calls
 
 

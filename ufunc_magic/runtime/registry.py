@@ -34,9 +34,6 @@ class RemoteLoops(Protocol):
     def loops(self, code: FunctionCode) -> tuple[dict[int, int], dict[int, int]]:
         """By loop index, the addresses to give NumPy and the data to give with them."""
 
-    def cost_note(self, clock: Callable[[], float] | None) -> str:
-        """What each call costs beside the function, measured with ``clock`` or earlier."""
-
 
 @dataclass(eq=False)
 class LoadedObject:

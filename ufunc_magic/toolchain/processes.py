@@ -73,6 +73,8 @@ def finished(
                     remedy="Set CC to a compiler that can, or unset it.",
                 ) from None
             _running[process] = folder
+        if folder in _ended:  # while it was being started
+            _kill(process)
         output, messages = process.communicate(text.encode(errors="replace"), timeout=PATIENCE)
     except subprocess.TimeoutExpired:
         raise ToolchainError(
@@ -104,8 +106,9 @@ def run_python(program: str) -> tuple[int, str]:
     return done.status, done.messages
 
 
-#: Processes under way, of all threads, with the folders that they work in.
+#: Processes under way, of all threads, with the folders that they work in; folders of builds that were interrupted.
 _running: dict[subprocess.Popen[bytes], pathlib.Path | None] = {}
+_ended: set[pathlib.Path | None] = set()
 
 
 @contextlib.contextmanager
@@ -122,7 +125,8 @@ def together(folder: pathlib.Path) -> Iterator[None]:
 
 
 def _end_all(folder: pathlib.Path) -> None:
-    """End what works in ``folder``; the threads that started it see it fail."""
+    """End what works in ``folder``, now and later; the threads that start it see it fail."""
+    _ended.add(folder)
     for process, where in list(_running.items()):
         if where == folder and process.poll() is None:
             _kill(process)

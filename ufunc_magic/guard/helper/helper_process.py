@@ -59,32 +59,6 @@ class Ready:
             self.status = status if ended else None
         return self.status is not None
 
-    def stopped_at(self, under_way: tuple[int, float]) -> bool:
-        """Hold it where it is, if it is still at that case; else let it go on."""
-        os.kill(self.process, signal.SIGSTOP)
-        status = os.waitpid(self.process, os.WUNTRACED)[1]
-        if not os.WIFSTOPPED(status):
-            self.status = status
-            return False
-        if self.record.under_way() == under_way and not self.record.done():
-            return True
-        os.kill(self.process, signal.SIGCONT)
-        return False
-
-    def tell_where(self) -> None:
-        """Have one that is stopped note the instruction it is at, and end."""
-        os.kill(self.process, signal.SIGXCPU)
-        os.kill(self.process, signal.SIGCONT)
-        select.select([self.link], [], [], 1.0)
-
-    def waited(self) -> float:
-        """Seconds that it was ready to run and had no processor; 0.0 where the system does not tell."""
-        try:
-            with open(f"/proc/{self.process}/schedstat", "rb") as file:
-                return int(file.read().split()[1]) / 1e9
-        except (OSError, ValueError, IndexError):
-            return 0.0
-
     def printed(self) -> dict[str, Any]:
         try:
             total = os.fstat(self.output).st_size
@@ -196,38 +170,25 @@ class Helper:
             send(worker.link, request, descriptors)
         limits = [request["opening"], *(case["seconds"] for case in request["cases"])]
         hung = self.wait(worker, limits)
-        if hung and request["where"]:
-            worker.tell_where()
         status = 0 if worker.record.done() else worker.stop()
-        limit = limits[worker.record.under_way()[0]]
-        answer = {"status": status, "hung": hung, "limit": limit, **worker.record.read(), **worker.printed()}
+        record = worker.record.read()
+        hung = hung or record["signal"] == signal.SIGALRM
+        answer = {"status": status, "hung": hung, "limit": limits[record["number"]], **record, **worker.printed()}
         return worker, {**answer, "seconds": time.monotonic() - start}
 
     def wait(self, worker: Ready, limits: list[float]) -> bool:
-        """Wait until it is done or has ended; True where a case took longer than it may, and it is held there.
-
-        The first limit is that of opening the library.  Who has waited for a processor half of the time has four times
-        as long.
-        """
-        last, waited = (-1, 0.0), 0.0
+        """Wait until it is done or has ended; True where it ignores the limit of a case, the first of opening."""
         while True:
-            number, started = under_way = worker.record.under_way()
-            if under_way != last:
-                last, waited = under_way, worker.waited()
-            limit = limits[number]
-            now = time.monotonic()
-            past = now - (started or now)
-            late = past >= limit and (past >= 4 * limit or worker.waited() - waited < limit / 2)
-            if late and worker.stopped_at(under_way):
-                return True
-            # The next case may have less time; and who is forked off may keep the link open.
-            left = min(max(limit - past, 0.001), 0.005)
-            news = select.select([worker.link, self.link], [], [], left)[0]
+            # Who is forked off may keep the link open.
+            news = select.select([worker.link, self.link], [], [], 0.02)[0]
             if worker.link in news or worker.gone():
                 return False
             if news and not self.link.recv(1, socket.MSG_PEEK):
                 worker.stop()
                 os._exit(0)  # nobody is left to tell
+            number, started = worker.record.under_way()
+            if started and time.monotonic() - started > 5 * limits[number] + 1:
+                return True
 
     def end_strays(self) -> None:
         """End what the code has started and left in a session of its own."""

@@ -5,7 +5,6 @@ Only the standard library: the helper imports it.
 
 from __future__ import annotations
 
-import _locale
 import contextlib
 import ctypes
 import marshal
@@ -16,7 +15,6 @@ import signal
 import socket
 import sys
 import time
-from dataclasses import dataclass
 from typing import Any
 
 from .probe_memory import PAGE, Record, Rooms, Spot, libc, malloced, rename_process, touched
@@ -65,10 +63,9 @@ def _run(request: dict[str, Any], library: int, record: Record, rooms: Rooms) ->
     except OSError as fault:
         record.answer({"refused": str(fault)})
         return
-    if request["watched"]:
-        watch.watch(record.address(), memory)
-    before, tasks = _State.now(watch), _tasks()
+    watch.watch(record.address(), memory, request["watched"])
     record.begin(0, [])
+    watch.limit(request["opening"])
     path = request["path"] or f"/proc/self/fd/{library}"
     try:
         if request["module"]:
@@ -83,7 +80,7 @@ def _run(request: dict[str, Any], library: int, record: Record, rooms: Rooms) ->
         ctypes.c_ubyte.in_dll(handle, "__ufm_start").value = request["start"]
     base = _base(next(filter(None, loops), 0))
     record.mapped(base, base + request["size"] + 16 * PAGE)
-    answer: dict[str, Any] = {"changed": [], "results": [], "ran": 0}
+    answer: dict[str, Any] = {"results": [], "ran": 0}
     began = time.monotonic()
     for number, case in enumerate(request["cases"]):
         if time.monotonic() - began > request["budget"]:
@@ -96,8 +93,10 @@ def _run(request: dict[str, Any], library: int, record: Record, rooms: Rooms) ->
             for k, (data, at_end) in enumerate(case["operands"])
         ]
         record.begin(number + 1, spots)
+        watch.limit(case["seconds"])
         with contextlib.suppress(Exception):  # a function may raise: that is no crash
             _call(loops[case["loop"]], case, [place for _, place, _, _ in spots])
+        watch.limit(0)
         if stray := touched(spots):  # this process is not to be trusted any more
             record.answer({**answer, "touched": stray[0]}, done=False)
             os._exit(0)
@@ -107,13 +106,8 @@ def _run(request: dict[str, Any], library: int, record: Record, rooms: Rooms) ->
         if request["malloc"]:
             for start, _, _, _ in spots:
                 libc.free(start)
-        after = _State.now(watch)
-        if after != before:
-            answer["changed"].append((number, after.unlike(before)))
-            record.answer(answer, done=False)  # a later case may end this process
-            before = after
     libc.fflush(None)
-    record.answer({**answer, "threads": _tasks() - tasks})
+    record.answer(answer)
 
 
 def serve(request: dict[str, Any], library: int, memory: int, descriptor: int) -> None:
@@ -130,9 +124,6 @@ def serve(request: dict[str, Any], library: int, memory: int, descriptor: int) -
     raised_flags = getattr(libc, "fetestexcept", None) if os.uname().machine == "x86_64" else None
     while message := receive(link):
         case, _ = message
-        if case["loop"] < 0:  # a ping
-            send(link, {"raised": None, "flags": 0, "printed": b""})
-            continue
         if raised_flags:
             libc.feclearexcept(61)
         raised = None
@@ -198,8 +189,7 @@ def _rehearse(watch: ctypes.CDLL, rooms: Rooms) -> None:
     spots = [rooms.place(k, bytes(8), True) for k in range(2)]
     _call(ctypes.cast(watch.nothing, ctypes.c_void_p).value, case, [spot[1] for spot in spots])
     touched(spots)
-    _State.now(watch).unlike(_State.now(watch))
-    _tasks()
+    watch.limit(0)
     marshal.loads(marshal.dumps(case))
 
 
@@ -207,53 +197,9 @@ def _watcher(path: str) -> ctypes.CDLL:
     """The library that notes signals."""
     if path not in watchers:
         watchers[path] = ctypes.CDLL(path)
-        watchers[path].watch.argtypes = (ctypes.c_void_p, ctypes.c_uint64)
+        watchers[path].watch.argtypes = (ctypes.c_void_p, ctypes.c_uint64, ctypes.c_int)
+        watchers[path].limit.argtypes = (ctypes.c_double,)
     return watchers[path]
-
-
-@dataclass(frozen=True)
-class _State:
-    """What C code can change in a process behind its back."""
-
-    handlers: bytes
-    locale: str
-    folder: str
-    umask: int
-
-    @classmethod
-    def now(cls, watch: ctypes.CDLL) -> _State:
-        watch.handlers(_handlers)
-        mask = os.umask(0)
-        os.umask(mask)
-        return cls(bytes(_handlers), _locale.setlocale(_locale.LC_ALL, None), _folder(), mask)
-
-    def unlike(self, before: _State) -> list[str]:
-        """The names of what is not as it was before."""
-        word = ctypes.sizeof(ctypes.c_size_t)
-        signals = [
-            f"signal {n}"
-            for n in range(1, 32)
-            if self.handlers[n * word : (n + 1) * word] != before.handlers[n * word : (n + 1) * word]
-        ]
-        others = ("locale", "folder", "umask")
-        return signals + [name for name in others if getattr(self, name) != getattr(before, name)]
-
-
-_handlers = (ctypes.c_size_t * 32)()
-
-
-def _folder() -> str:
-    try:
-        return os.getcwd()
-    except OSError:
-        return ""
-
-
-def _tasks() -> int:
-    try:
-        return len(os.listdir("/proc/self/task"))
-    except OSError:
-        return 1
 
 
 # ------------------------------------------------------------------------------------------ the library

@@ -94,7 +94,6 @@ libc = ctypes.CDLL(None)
 libc.mmap.restype = ctypes.c_void_p
 libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long)
 libc.mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
-libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
 libc.malloc.restype = ctypes.c_void_p
 libc.malloc.argtypes = (ctypes.c_size_t,)
 libc.free.argtypes = (ctypes.c_void_p,)
@@ -107,37 +106,21 @@ def rename_process(name: str) -> None:
 
 
 class Rooms:
-    """Rooms of one page each, mapped ahead and used by every case; larger ones are made when they are asked for."""
+    """Rooms by operand and size, used by every case; those of one page are mapped ahead."""
 
     def __init__(self) -> None:
-        start = _mapped(PREPARED * (PAGE + APART) + APART)
-        self.starts = [start + APART + k * (PAGE + APART) for k in range(PREPARED)]
-        for place in self.starts:
-            libc.mprotect(place, PAGE, mmap.PROT_READ | mmap.PROT_WRITE)
-            ctypes.memset(place, CANARY, PAGE)  # so that no case has to wait for the page
-        self.large: dict[int, tuple[int, int]] = {}
+        self.starts = {(number, PAGE): _room(PAGE) for number in range(PREPARED)}
+        for start in self.starts.values():
+            ctypes.memset(start, CANARY, PAGE)  # so that no case has to wait for the page
 
     def place(self, number: int, data: bytes, at_end: bool) -> Spot:
         """Operand ``number`` of a case: at the end of its room, or at the start."""
-        if number < PREPARED and len(data) <= PAGE:
-            start, room = self.starts[number], PAGE
-        else:
-            start, room = self._large(number, len(data))
+        room = max(PAGE, -(-len(data) // PAGE) * PAGE)
+        start = self.starts.get((number, room)) or self.starts.setdefault((number, room), _room(room))
         ctypes.memset(start, CANARY, room)
         place = start + room - len(data) if at_end else start
         ctypes.memmove(place, data, len(data))
         return start, place, len(data), start + room
-
-    def _large(self, number: int, size: int) -> tuple[int, int]:
-        room = max(PAGE, -(-size // PAGE) * PAGE)
-        start, before = self.large.pop(number, (0, 0))
-        if before != room:
-            if before:
-                libc.munmap(start - APART, before + 2 * APART)
-            start = _mapped(room + 2 * APART) + APART
-            libc.mprotect(start, room, mmap.PROT_READ | mmap.PROT_WRITE)
-        self.large[number] = start, room
-        return start, room
 
 
 def malloced(data: bytes) -> Spot:
@@ -163,9 +146,10 @@ def _untouched(start: int, size: int) -> bool:
     return ctypes.string_at(start, size).count(CANARY) == size
 
 
-def _mapped(size: int) -> int:
-    """Memory that cannot be touched."""
-    start = libc.mmap(None, size, PROT_NONE, mmap.MAP_PRIVATE | mmap.MAP_ANON, -1, 0)
+def _room(size: int) -> int:
+    """Memory between pages that cannot be touched."""
+    start = libc.mmap(None, size + 2 * APART, PROT_NONE, mmap.MAP_PRIVATE | mmap.MAP_ANON, -1, 0)
     if start in (None, ctypes.c_void_p(-1).value):
         raise MemoryError
-    return int(start)
+    libc.mprotect(start + APART, size, mmap.PROT_READ | mmap.PROT_WRITE)
+    return int(start) + APART
