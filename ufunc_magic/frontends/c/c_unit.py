@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import shlex
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -15,12 +13,12 @@ from ...model import (
     CompiledCell,
     CompileError,
     LinkError,
-    ObjectCode,
     Options,
     ReportData,
     Signature,
 )
 from .. import cell_settings, function_entries, native, operands
+from ..cell_settings import CellBuild
 from ..frontend import compiler_flags, linker_flags
 from .cffi_types import type_definitions
 from .parser import parse_cell
@@ -40,20 +38,19 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
     SignatureError, CompileError, LinkError, ToolchainError
     """
     tool = toolchain.find(cplus=options.cplus)
-    description = toolchain.describe(tool)
-    flags, link = compiler_flags(tool, options), linker_flags(tool, options)
+    cell = CellBuild(tool, source, name, options, folder, compiler_flags(tool, options), linker_flags(tool, options))
 
     # What is in the cell.
     def preprocess(text: str) -> str:
         try:
             more = ("-dD",) if options.wrap else ()  # with the macros that give functions other names
-            return cell_settings.preprocessed(tool, text, name=name, flags=(*flags, *more))
+            return cell_settings.preprocessed(tool, text, name=name, flags=(*cell.flags, *more))
         except CompileError as fault:  # the compiler itself says more
-            alone = cell_settings.fault_alone(tool, source, flags=flags, options=options, name=name, folder=folder)
-            raise alone or fault from None
+            raise (cell.fault_alone() or fault) from None
 
     unit, tree = parse_cell(source, name=name, cplus=options.cplus, preprocess=preprocess, wrap=options.wrap)
     options = replace(options, types=options.types or cell_settings.types_in_comments(unit))
+    cell = replace(cell, options=options)
 
     # What becomes of its functions.
     signatures, plain = operands.plan(unit, options=options, structures=True)
@@ -61,44 +58,25 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
     nothing = not (signatures or plain or library_functions.signatures)
     if nothing or len(signatures) > _MANY:
         # The loops of a library take the compiler minutes, and an error in its last line would come after them.
-        alone = cell_settings.fault_alone(tool, source, flags=flags, options=options, name=name, folder=folder)
-        if alone:
+        if alone := cell.fault_alone():
             raise alone
         if nothing and library_functions.reasons:
             raise nothing_declared(library_functions.reasons, name)
         if nothing:
-            raise cell_settings.nothing_to_bind(unit, tool, source, name=name, flags=flags, folder=folder)
+            raise cell.nothing_to_bind(unit)
     if options.types and codegen.in_terms_of_t(unit):
         plain = ()  # their C names exist once per type
 
     # The unit.
-    plan = native.plan(
-        unit.identifiers | unit.calls | ({"errno"} if "<errno.h>" in unit.includes else set()),
-        fenv="<fenv.h>" in unit.includes,
-        own=frozenset(unit.names),
-        floats=bool(options.types or options.cplus),
-        options=options,
-        description=description,
-        tool=tool,
-    )
+    plan, planned = cell.planned(unit, floats=bool(options.types or options.cplus))
     library_functions = sized(library_functions, plan.simd)
     if options.wrap:  # first, since hundreds of loops are not to be compiled twice
         try:
-            toolchain.compile_shared(
-                tool,
-                f"{source}\n{library_functions.references}",
-                output=folder / "references.so",
-                flags=(*flags, "-O0", "-w"),
-                link=link,
-                extra_sources=options.src,
-                name=name,
-                cell=source,
-            )
+            references = replace(cell, flags=(*cell.flags, "-O0", "-w"))
+            text = f"{source}\n{library_functions.references}"
+            toolchain.compile_shared(tool, text, **references.arguments("references.so"))
         except LinkError as fault:
             library_functions = linked(library_functions, fault)
-    # Our own threads need no OpenMP; a cell may have pragmas of its own.
-    openmp = ("-fopenmp",) if options.parallel and description.openmp and re.search(r"\bomp\b|_OPENMP", source) else ()
-    flags, link = (*flags, *plan.flags, *openmp), (*link, *plan.link)
 
     # Its machine code, and its functions as Python.
     def python_forms() -> Mapping[str, tuple[Signature, function_entries.Form]]:
@@ -128,23 +106,15 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
                 after=library_functions.text(options),
             )
             try:
-                with cell_settings.blaming_the_cell(
-                    tool, source, flags=flags, options=options, name=name, folder=folder
-                ):
-                    diagnostics = toolchain.compile_shared(
-                        tool,
-                        translation.text,
-                        output=library,
-                        flags=flags,
-                        link=link,
-                        extra_sources=[driver, *options.src],
-                        name=name,
-                        cell=source,
-                    )
+                diagnostics = toolchain.compile_shared(
+                    tool, translation.text, **planned.arguments(library.name, driver)
+                )
             except LinkError as fault:  # once more without what no library has
                 library_functions = linked(library_functions, fault)
                 if not (signatures or plain or library_functions.signatures):
                     raise
+            except CompileError as fault:
+                raise planned.blamed(fault) from None
     code = library.read_bytes()
 
     # What the object code says of them.
@@ -168,18 +138,8 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
     serial = [s.name for s in signatures if s.has_records] if options.parallel else []
     if serial:
         notes += (f"--parallel: {', '.join(serial)} runs on one thread, as all functions of structures do.",)
-    object_code = ObjectCode(
-        code=code,
-        target=native.target(code, options),
-        functions=tuple(f.function_code for f in functions),
-        language="c++" if options.cplus else "c",
-        toolchain=description.version,
-        source=source,
-        name=name,
-        threads=bool(options.parallel),
-    )
-    command = shlex.join([*tool.command, *flags, "-", *options.src, *link])
-    return CompiledCell(object_code, ReportData(tuple(functions), tuple(diagnostics), notes, command))
+    object_code = planned.object_code(code, functions, language="c++" if options.cplus else "c")
+    return CompiledCell(object_code, ReportData(tuple(functions), tuple(diagnostics), notes, planned.command))
 
 
 def _plain_entries(plain: tuple[operands.Plain, ...], types: str) -> list[CellFunction]:

@@ -5,6 +5,8 @@ Names are those of NVIDIA's "CUDA Math API" and of the "CUDA C++ Programming Gui
 
 from __future__ import annotations
 
+import re
+
 #: C's spelling of the elements of each family of vector types.
 _ELEMENTS = {
     "char": "signed char",
@@ -63,40 +65,22 @@ _FAST: dict[str, tuple[str, ...]] = {
     },
 }
 
-_ROUNDED = "rn rz ru rd".split()
 _MATH = """
     rsqrt rcbrt sinpi cospi erfinv erfcinv erfcx normcdf normcdfinv norm3d rnorm3d norm4d rnorm4d rhypot
     cyl_bessel_i0 cyl_bessel_i1 fdivide exp10 max min sincospi norm rnorm
 """
-_WHOLE = """
-    __popc __popcll __clz __clzll __ffs __ffsll __brev __brevll __byte_perm __mulhi __umulhi __mul64hi __umul64hi
-    __mul24 __umul24 __sad __usad __hadd __rhadd __uhadd __urhadd __funnelshift_l __funnelshift_r __funnelshift_lc
-    __funnelshift_rc umin umax llmin llmax ullmin ullmax __float_as_int __float_as_uint __int_as_float
-    __uint_as_float __double_as_longlong __longlong_as_double __double2hiint __double2loint __hiloint2double
-    __saturatef __fdividef __ldg __ldcg __ldca __ldcs __dp4a
-"""
-_PACKED = "add sub avgu absdiffu maxs maxu mins minu cmpeq sads sadu"
 _HALVES = "add sub mul div fma neg abs sqrt exp exp2 log log2 sin cos rcp rsqrt floor ceil rint trunc max min eq ne lt"
-_KINDS = "float double int uint ll ull half short ushort".split()
+#: Rounded arithmetic, conversions, what looks at bits, packed numbers, halves.
+_PURE = re.compile(
+    r"make_\w+|__\w+_r[nzud]|__[a-z]+2[a-z]+|__\w+_as_\w+|__v[a-z]+[24]|__u?(?:mul|sad|r?hadd)\w*|u?(?:ll)?m(?:in|ax)"
+    r"|__(?:popc|clz|ffs|brev|byte_perm|funnelshift_|dp4a|saturatef|fdividef|ld[gc])\w*"
+    rf"|_{{0,2}}h2?(?:{'|'.join(_HALVES.split())})2?|(?:{'|'.join(_MATH.split())})f?"
+)
 
 
-def _pure() -> set[str]:
-    names = {*_WHOLE.split(), *_FAST}
-    names |= {f"{name}{suffix}" for name in _MATH.split() for suffix in ("", "f")}
-    for way in _ROUNDED:
-        names |= {f"__{letter}{kind}_{way}" for letter in "fd" for kind in ("add", "sub", "mul", "div", "rcp", "sqrt")}
-        names |= {f"__fmaf_{way}", f"__fma_{way}", f"__frsqrt_{way}"}
-        names |= {f"__{a}2{b}_{way}" for a in _KINDS for b in _KINDS if a != b}
-    names |= {f"__{a}2{b}" for a in _KINDS for b in _KINDS if a != b}
-    names |= {f"make_{vector}" for vector in VECTORS}
-    names |= {f"__v{name}{n}" for name in _PACKED.split() for n in "24"}
-    for name in _HALVES.split():
-        names |= {f"h{name}", f"__h{name}", f"__h{name}2", f"h2{name}"}
-    return names
-
-
-#: Functions that depend on their arguments only.
-PURE_CALLS = frozenset(_pure())
+def pure(name: str) -> bool:
+    """Whether a function of CUDA's depends on its arguments only."""
+    return name in _FAST or bool(_PURE.fullmatch(name))
 
 
 def stand_for(names: frozenset[str]) -> frozenset[str]:

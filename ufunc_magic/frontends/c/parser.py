@@ -21,7 +21,7 @@ from ...model import Function, Unit
 from ...python_form import CText, readable
 from . import c_text, declarations, index_bounds, line_markers
 from .declarations import Declaration, ReferenceParameter
-from .side_effects import PURE_CALLS, Scanned, Subject, effects, pure, reached, scan
+from .side_effects import Scanned, Subject, effects, pure, pure_call, reached, scan
 
 #: Line of the text that is parsed -> file and line it stands for.
 _Origin = Callable[[int], tuple[str, int]]
@@ -120,7 +120,7 @@ def _says_itself(text: c_text.Text) -> bool:
             and macro not in text.functions
             and _CONSTANT.fullmatch(body)
             and all(
-                w in macros or w in PURE_CALLS or _LIMITS.fullmatch(w) or (w.isupper() and w not in used) for w in words
+                w in macros or pure_call(w) or _LIMITS.fullmatch(w) or (w.isupper() and w not in used) for w in words
             )
         )
 
@@ -348,7 +348,7 @@ def _read_prototype(cell: _Cell, node: Node, declared: Declaration, place: _Plac
         variadic=variadic,
         qualifiers=frozenset({'extern "C"'}) if place.c_linkage else frozenset(),
         calls=frozenset({name}),
-        pure=name in PURE_CALLS,
+        pure=pure_call(name),
         external=True,
     )
 

@@ -355,15 +355,17 @@ _BESIDE = """
     __assert_fail __assert_rtn static_cast const_cast reinterpret_cast bit_cast popcount assume
 """
 
-#: Functions that depend on their arguments only: C11's math.h and complex.h with GNU's additions in the three
-#: precisions, and what cells call beside them.
-PURE_CALLS = cuda_names.PURE_CALLS | frozenset(
-    [name + suffix for name in _REAL.split() for suffix in ("", "f", "l")] + _BESIDE.split()
-)
+#: C11's math.h and complex.h with GNU's additions in the three precisions, and what cells call beside them.
+_PURE = frozenset([name + suffix for name in _REAL.split() for suffix in ("", "f", "l")] + _BESIDE.split())
 
-_NAMES_OUTSIDE = "errno stdin stdout stderr signgam environ cout cerr clog cin this"
+
+def pure_call(name: str) -> bool:
+    """Whether a function of C's or CUDA's libraries depends on its arguments only."""
+    return name in _PURE or cuda_names.pure(name)
+
+
 #: Names that reach past the arguments although no declaration in the cell says so.
-_WORLD = frozenset(_NAMES_OUTSIDE.split())
+_WORLD = frozenset("errno stdin stdout stderr signgam environ cout cerr clog cin this".split())
 
 #: What library functions do to the pointers they are given: name -> argument -> (access, indexed).
 _LIBRARY: dict[str, dict[int, tuple[Access, bool]]] = {
@@ -459,7 +461,7 @@ def _effect(
         return ("update" if use.callee in ("swap", "exchange") else "read"), False
     if use.callee in _LIBRARY:
         return _LIBRARY[use.callee].get(use.position, ("read", True))
-    constant = use.callee in PURE_CALLS or any(s and s.name == use.name and s.const for s in function.subjects)
+    constant = pure_call(use.callee) or any(s and s.name == use.name and s.const for s in function.subjects)
     return ("read" if constant else "write"), False
 
 
@@ -500,7 +502,7 @@ def pure(functions: Sequence[Scanned], *, changing: Collection[str], types: Coll
         calls.setdefault(function.name, set()).update(
             name
             for name in function.body.calls
-            if name in names or not (name in PURE_CALLS or name in types or name.startswith("__builtin_"))
+            if name in names or not (pure_call(name) or name in types or name.startswith("__builtin_"))
         )
     left = names - impure
     while more := {name for name in left if not calls[name] <= left}:

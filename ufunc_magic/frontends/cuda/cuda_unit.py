@@ -7,7 +7,6 @@ checks it.
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -30,7 +29,8 @@ from ...model import (
 )
 from ...runtime import device
 from ...toolchain import nvrtc
-from .. import c, cell_settings, native
+from .. import c, native
+from ..cell_settings import CellBuild
 from ..frontend import compiler_flags, linker_flags
 from ..function_entries import Form, c_ufunc_entries, loops_by_name, native_entry, python_forms, representatives
 from . import kernel_prototypes
@@ -92,48 +92,26 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
 
 def _emulated(source: str, *, options: Options, name: str, folder: Path, tool: toolchain.Toolchain) -> CompiledCell:
     """Compile a cell with a C++ compiler; NVRTC, where it is, checks it meanwhile."""
-    description = toolchain.describe(tool)
-    flags = [*compiler_flags(tool, options), f"-isystem{_TEMPLATES / 'cuda'}", "-Wno-unknown-pragmas"]
-    link = linker_flags(tool, options)
+    flags = (*compiler_flags(tool, options), f"-isystem{_TEMPLATES / 'cuda'}", "-Wno-unknown-pragmas")
     reading = read(source, options=options, name=name, tool=tool, flags=flags, shim=_shim())
     options, unit = reading.options, reading.unit
+    cell = CellBuild(tool, source, name, options, folder, flags, linker_flags(tool, options), _shim())
     if reading.empty:
-        alone = cell_settings.fault_alone(
-            tool, source, flags=flags, options=options, name=name, folder=folder, before=_shim()
-        )
-        raise alone or nothing_to_bind(unit, name)
-    words = unit.identifiers | unit.calls
-    plan = native.plan(
-        words | c.stand_for(words) | ({"errno"} if "<errno.h>" in unit.includes else set()),
-        fenv="<fenv.h>" in unit.includes,
-        own=frozenset(unit.names),
-        floats=True,
-        options=options,
-        description=description,
-        tool=tool,
-    )
-    openmp = ("-fopenmp",) if options.parallel and description.openmp and re.search(r"\bomp\b|_OPENMP", source) else ()
-    flags, link = [*flags, *plan.flags, *openmp], (*link, *plan.link)
+        raise cell.fault_alone() or nothing_to_bind(unit, name)
+    plan, cell = cell.planned(unit, words=c.stand_for(unit.identifiers | unit.calls), floats=True)
     translation, shim, marker = _translated(reading, plan)
+    cell = replace(cell, before=shim)
     with ThreadPoolExecutor(2, thread_name_prefix="ufunc_magic-cuda") as pool:
         # The compiler is a process of its own, so the Python forms and NVRTC cost nothing meanwhile.
         shown = representatives(reading.roles.signatures)
         written = pool.submit(python_forms, reading.tree, shown, unit, options)
         checked = pool.submit(check, source, unit=unit, options=options, name=name)
         library = folder / "cell.so"
-        with cell_settings.blaming_the_cell(
-            tool, source, flags=flags, options=options, name=name, folder=folder, before=shim
-        ):
-            diagnostics = toolchain.compile_shared(
-                tool,
-                translation.text,
-                output=library,
-                flags=flags,
-                link=link,
-                extra_sources=[native.driver(tool, parallel=bool(options.parallel), folder=folder), *options.src],
-                name=name,
-                cell=source,
-            )
+        driver = native.driver(tool, parallel=bool(options.parallel), folder=folder)
+        try:
+            diagnostics = toolchain.compile_shared(tool, translation.text, **cell.arguments(library.name, driver))
+        except CompileError as fault:
+            raise cell.blamed(fault) from None
         python, verdict = written.result(), checked.result()
     code = library.read_bytes()
     functions, notes = _entries(
@@ -143,22 +121,12 @@ def _emulated(source: str, *, options: Options, name: str, folder: Path, tool: t
         prototypes_=kernel_prototypes.read(code, reading.exports, marker),
         python=python,
     )
-    object_code = ObjectCode(
-        code=code,
-        target=native.target(code, options),
-        functions=tuple(f.function_code for f in functions),
-        language="cuda",
-        toolchain=description.version,
-        source=source,
-        name=name,
-        threads=bool(options.parallel),
-        device=verdict.device,
-    )
+    object_code = cell.object_code(code, functions, language="cuda", device=verdict.device)
     report_data = ReportData(
         functions=tuple(functions),
         diagnostics=(*diagnostics, *verdict.diagnostics),
         notes=(*plan.notes, *notes, *verdict.notes),
-        command=shlex.join([*tool.command, *flags, "-", *options.src, *link]),
+        command=cell.command,
     )
     return CompiledCell(object_code, report_data)
 
