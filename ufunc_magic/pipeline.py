@@ -132,17 +132,13 @@ def _loaded(cell: CompiledCell, library: Path, *, name: str) -> Build:
 
 
 def _attach_cuda() -> None:
-    """Let the GPU and Numba's simulator, where it is or will be imported, have this package's own compiler."""
+    """Let the GPU have this package's compiler, and Numba's kernels, once there are some, the functions of cells."""
     from .interop import numba_cuda
     from .runtime import device
     from .toolchain import nvrtc  # only cells of CUDA
 
     device.compile_with(nvrtc.cubin)
-    numba_cuda.attach(_compile_cuda)
-
-
-def _compile_cuda(source: str, **keywords: Any) -> Build:
-    return build_source(source, language="cuda", keywords=keywords)
+    numba_cuda.attach()
 
 
 def _compile_cython(source: str) -> Build:

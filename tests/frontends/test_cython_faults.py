@@ -391,11 +391,6 @@ def test_lines_of_c_that_the_cell_holds_are_negative(translated) -> None:
     assert line_of(text, "int b) { return a + b; }", lines) == -7
 
 
-def test_an_include_is_for_the_line_that_names_the_header(translated) -> None:
-    text, lines = translated(CELL)
-    assert line_of(text, '#include "mine.h"', lines) == 1
-
-
 def test_the_rest_is_for_no_line(translated) -> None:
     text, lines = translated(CELL)
     assert len(lines) == text.count("\n") + 1
@@ -555,7 +550,7 @@ def test_missing_python_headers_are_named(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_cython_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "Cython.Compiler", None)
-    with pytest.raises(ToolchainError, match=r"need Cython .*\n.*pip install .cython>=3\.1"):
+    with pytest.raises(ToolchainError, match=r"need Cython .*\n.*pip install .*cython>=3\.1"):
         importlib.reload(_private)
 
 

@@ -55,7 +55,7 @@ apart = cell["apart"]
 first = um.compile_cuda("__device__ float f(float x) { return x + 17.0f; }", name="In[2]", device="cpu")["f"]
 second = um.compile_cuda("__device__ float f(float x) { return x * 19.0f; }", name="In[2]", device="cpu")["f"]
 for_cpu = um.c_ufunc("double half(double x) { return x / 2; }")
-numba_cuda.attach(um.compile_cuda)
+numba_cuda.attach()
 imported_before = [name for name in sys.modules if name.split(".")[0] in ("numba", "numba_cuda")]
 
 from numba import cuda  # noqa: E402

@@ -8,10 +8,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-import textwrap
 import traceback
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 os.environ["NUMBA_ENABLE_CUDASIM"] = "1"
@@ -100,7 +98,7 @@ mul, polar, place, mixed = (cell[name] for name in ("mul", "polar", "place", "mi
 block_sum, count, ticket = (cell[name] for name in ("block_sum", "count", "ticket"))
 mul_f32_f32, sum_reduce = foreign["mul_f32_f32"], foreign["sum_reduce"]
 for_cpu = um.c_ufunc("double twice(double x) { return 2 * x; }")
-numba_cuda.attach(um.compile_cuda)
+numba_cuda.attach()
 imported_before = [name for name in sys.modules if name.split(".")[0] in ("numba", "numba_cuda")]
 
 from numba import cuda  # noqa: E402
@@ -304,46 +302,6 @@ def fails_behind_a_barrier(x):
 def names_afterwards() -> Any:
     fault(lambda: fails_behind_a_barrier[1, 4](floats(4)))
     return [launch_of_our_own_after_it(), isinstance(mul, np.ufunc), mul is cell["mul"], type(ffi) is cffi.FFI]
-
-
-not_linked = cuda.declare_device("other", "float32()")  # in the globals of every kernel here
-by_hand = cuda.declare_device("mul_f32_f32", "float32(float32, float32)", link=cuda.CUSource(FOREIGN))
-
-
-@cuda.jit
-def calls_what_was_declared(r, x):
-    i = cuda.grid(1)
-    r[i] = by_hand(x[i], x[i]) + mul(x[i], x[i])
-
-
-@scene
-def declared_by_hand() -> Any:
-    r = np.zeros(4, np.float32)
-    calls_what_was_declared[1, 4](r, floats(4))
-    missing = fault(lambda: cuda.declare_device("other", "float32()", link=cuda.CUSource(FOREIGN)))
-    nothing = fault(lambda: not_linked())
-    return [r.tolist(), missing, nothing]
-
-
-def example(method: str) -> list[Any]:
-    """Run one of the foreign function examples that were installed with Numba, as its documentation shows it."""
-    path = Path(cuda.__file__).parent / "tests" / "doc_examples" / "test_ffi.py"
-    body = (
-        path.read_text().partition(f"def {method}(self):\n")[2].partition("\n    def ")[0].partition("\nif __name")[0]
-    )
-    space = {"__file__": str(path), "__name__": "example"}
-    exec(compile(textwrap.dedent(body), str(path), "exec"), space)
-    return [float(np.abs(space["r"]).sum()) > 0, np.shape(space["r"])]
-
-
-@scene
-def documented_product() -> Any:
-    return example("test_ex_linking_cu")
-
-
-@scene
-def documented_sum() -> Any:
-    return example("test_ex_from_buffer")
 
 
 def fault(call: Callable[[], object]) -> str:

@@ -128,7 +128,7 @@ def test_html_of_a_comparison_is_exactly_this() -> None:
         'border-bottom:1px solid rgba(128,128,128,.6);padding:.5em .7em .2em;font-weight:normal">'
         "<strong>f</strong> &ensp;d-&gt;d &ensp;10 elements; results not checked</th></tr>"
         f'<tr style="background:transparent"><th scope="row" style="{cell}left;font-weight:normal">loop</th>'
-        f'<td style="{cell}right">2.00 us</td><td style="{cell}right">0 %</td><td style="{cell}right">200 ns</td>'
+        f'<td style="{cell}right">2.00 us</td><td style="{cell}right"></td><td style="{cell}right">200 ns</td>'
         f'<td style="{cell}right">1x</td><td style="{cell}left;min-width:10em">'
         f'<div aria-hidden="true" style="width:100.0%;border-top:.75em solid #8a8a8a"></div></td>'
         f'<td style="{cell}left;white-space:normal"></td></tr></tbody></table></div>'
@@ -292,7 +292,7 @@ def test_a_timed_function_of_a_module_is_titled_by_its_call() -> None:
 
 def test_a_call_without_elements_has_no_time_per_element() -> None:
     lines = str(Comparison("f", (Row("compiled function", "compiled", 0, 0, 2e-6, speedup=1.0),), "n=10")).split("\n")
-    assert lines[-1].split() == ["compiled", "function", "2.00", "us", "0", "%", "1x"]
+    assert lines[-1].split() == ["compiled", "function", "2.00", "us", "1x"]
 
 
 def test_a_compiled_function_that_disagrees_is_marked() -> None:
@@ -380,9 +380,7 @@ def test_the_picture_says_what_it_shows_to_those_who_do_not_see_it() -> None:
 def test_lines_differ_in_more_than_their_colour() -> None:
     svg = figure(_over(1, 10, 100, labels=tuple("abcdef")), title="f")
     curves = re.findall(r'stroke="(#\w+)" stroke-width="2" fill="none"(?: stroke-dasharray="([\d ]+)")?', svg)
-    markers = re.findall(r'<path d="([^"]+)" transform="translate\([^)]*\)" fill="(#\w+)"', svg)
     assert [len({color for color, _ in curves}), len({dashes for _, dashes in curves})] == [6, 6]
-    assert len({shape for shape, _ in markers}) == 6
     assert re.findall(r">([a-f])</text>", svg) == list("abcdef")
 
 

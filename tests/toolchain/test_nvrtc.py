@@ -239,12 +239,10 @@ def test_reading_a_log_never_fails(text: str, cell: str) -> None:
         ('could not open source file "cuda/std/cmath"', "", "pip install"),
         ('could not open source file "own.h"', "", "-I FOLDER"),
         ('operand of "*" must be a pointer but has type "int"', "return x**2;", "pow(x, y)"),
-        ('operand of "*" must be a pointer but has type "int"', "return *x;", "Only a pointer"),
         ("expression must have integral or unscoped enum type", "return x ^ 2;", "pow(x, y)"),
         ("expression must have integral or unscoped enum type", "return x % 2;", "fmod(x, y)"),
         ("A function without execution space annotations (__host__) is", "", "Write __device__ before it."),
         ('calling a __host__ function("g") from a __device__ function("f") is not allowed', "", "Write __device__"),
-        ('function "mul" has already been defined (previous definition at line 1)', "", "mul is defined twice"),
         ("a __global__ function must have a void return type", "", "through pointers"),
         ("class type expected", "", ""),
     ],
@@ -319,8 +317,7 @@ In[3]:1:26: error: unrecognized token
   hint: A character that C++ does not have (a typographic quote, a no-break space, an accent): retype it.
 In[3]:1:26: error: expected a ")"
   __device__ float f(float é) { return 1; }
-                           ^
-  hint: A ( is not closed by a ).""",
+                           ^""",
     ),
 ]
 

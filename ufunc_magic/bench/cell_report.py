@@ -31,7 +31,7 @@ from .candidates import CandidateLike, evaluated
 from .comparing import BUDGET_OF_SIZES, Progress, compare
 from .expectation import FAULTS
 from .function_table import Request, compare_function, sampled
-from .machine import limits
+from .machine import Pressure, limits
 from .rivals import CompileCython, Forms, chosen, forms, rivals
 from .samples import sizes_of
 
@@ -73,8 +73,10 @@ def report(
         sizes = sizes_of(options.sizes) if options.sizes else ()
         cell = _Cell(build, options, names, compile_cython, progress, sizes)
         with Comfort("the timing", notes, passing=UfuncMagicError):
+            pressure = Pressure()
             comparisons, more = cell.compared(codes)
-            notes += more
+            busy = pressure.words([row for comparison in comparisons for row in comparison.rows])
+            notes += filter(None, (*more, busy))
     if options.verbose:
         steps = ", ".join(f"{step} {seconds * 1e3:.2f} ms" for step, seconds in build.seconds.items())
         notes += [f"steps: {steps}", f"command: {build.report_data.command}"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from ..render import Comparison, Row, count, duration
 from .agreement import agreement, outputs
 from .candidates import Candidate, CandidateLike, candidates, first_call, variants
 from .expectation import FAULTS, changed, fresh, rounding
-from .machine import Limits, cache_levels, judged, limits, machine_name
+from .machine import Limits, Pressure, cache_levels, judged, limits, machine_name
 from .rounds import CLOCK, SAMPLE, Call, Clock, TimedCall, Timing, measure, once
 from .samples import at_size, moved_bytes, sample_inputs, sizes_of, work_size
 
@@ -30,11 +30,11 @@ EXPLAINING = 0.25
 #: Rounds, as time allows: with 31 the same call twice was 0.4 to 1.4 times as fast, with 101 0.9 to 1.0.
 LEAST_ROUNDS, MOST_ROUNDS = 11, 101
 
+#: What more rounds may take where they disagree, as a share of the budget.
+RESERVE = 0.5
+
 #: Seconds of calls within a round, at most: short moments show their machine's mood.
 LONGEST_SAMPLE = 0.01
-
-#: Rounds that show no spread.
-FEW = {1: "timed once", 2: "timed twice"}
 
 #: Passes that a callable needs at a size: one to verify, one to find the repeats, and some rounds.
 PASSES = 4
@@ -131,7 +131,10 @@ def compare(
         progress=progress,
         clock=clock,
     )
+    pressure = Pressure()
     interrupted = run.interrupted()
+    if busy := pressure.words(run.rows):
+        run.notes.append(busy)
     if interrupted:
         run.notes.append("interrupted: these rows are what there was")
     return Comparison(
@@ -242,6 +245,7 @@ class _Run:
             [entry.call for entry in entries],
             clock=self.clock,
             deadline=start + seconds,
+            reserve=RESERVE * seconds,
             least=LEAST_ROUNDS,
             most=MOST_ROUNDS,
             sample=max(SAMPLE, min(LONGEST_SAMPLE, seconds / len(entries) / MOST_ROUNDS)),
@@ -333,11 +337,9 @@ class _Run:
 
     def add(self, entries: Sequence[TimedCall], timings: Sequence[Timing], size: int) -> None:
         """Rows with their speed-ups over the first callable, and how far they are from the machine's limit."""
-        noted = []
         for entry, timing in zip(entries, timings, strict=True):
             self.costs.setdefault(entry.label, []).append(timing.seconds / max(1, size))
-            noted.append(replace(entry, note="; ".join(filter(None, (FEW.get(timing.rounds), entry.note)))))
-        self.rows += judged(noted, timings, elements=size, baseline=self.candidates[0].label, limit=self.limit)
+        self.rows += judged(entries, timings, elements=size, baseline=self.candidates[0].label, limit=self.limit)
 
 
 def _thinned(results: Any, step: int) -> Any:

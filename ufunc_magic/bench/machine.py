@@ -21,7 +21,7 @@ from .. import store
 from ..model import CellFunction
 from ..render import Level, Row, agrees, percent
 from ..runtime import origin_of
-from .rounds import CLOCK, Call, Clock, TimedCall, Timing, measure
+from .rounds import CLOCK, Call, Clock, TimedCall, Timing, measure, unsteady, waited
 
 #: Bytes of all arrays together at which the rate of an addition is measured; the last are past the second-level cache
 #: of every machine and near the share of the last level that one core of a large machine gets.
@@ -44,6 +44,12 @@ _DEAR = (
 
 #: ``for`` whose bound is a number is unrolled or vectorized around.
 _LOOP = re.compile(r"\b(?:while|do)\b|\bfor\s*\((?![^;]*;[^;]*[<>]=?\s*\d+\s*;)")
+
+#: Rounds that show no spread.
+FEW = {1: "timed once", 2: "timed twice"}
+
+#: Share of the time without a processor from which on a machine is called busy.
+BUSY = 0.1
 
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 
@@ -142,7 +148,7 @@ def judged(
                 spread=timing.spread,
                 agreement=entry.agreement,
                 bandwidth=share,
-                note="; ".join(filter(None, (entry.note, words))),
+                note="; ".join(filter(None, (FEW.get(timing.rounds), entry.note, words))),
                 compile_seconds=entry.compile_seconds,
             )
         )
@@ -152,12 +158,42 @@ def judged(
     else:
         base = next((row for row in rows if row.kind in ("python", "scalar")), rows[0])
         decisive = [row for row in rows if row is base or row.kind in ("ufunc", "parallel", "compiled")]
-    return faster(rows, base.seconds) if base and agrees(decisive) else tuple(rows)
+    return faster(rows, base) if base and agrees(decisive) else tuple(rows)
 
 
-def faster(rows: Sequence[Row], seconds: float) -> tuple[Row, ...]:
-    """The rows with their speed-ups over so many seconds, but for those that disagree."""
-    return tuple(replace(row, speedup=seconds / row.seconds) if row.ok and row.seconds else row for row in rows)
+def faster(rows: Sequence[Row], base: Row) -> tuple[Row, ...]:
+    """The rows with their speed-ups over another one, but for those that disagree."""
+    return tuple(_over(base, row) if row.ok and row.seconds else row for row in rows)
+
+
+def _over(base: Row, row: Row) -> Row:
+    between = None
+    if row is not base and (unsteady(base.spread) or unsteady(row.spread)):
+        between = (base.seconds / _typical(row), _typical(base) / row.seconds)
+    return replace(row, speedup=base.seconds / row.seconds, speedup_range=between)
+
+
+def _typical(row: Row) -> float:
+    """Seconds of the middle round."""
+    return row.seconds * (1 + (row.spread or 0.0))
+
+
+class Pressure:
+    """What other programs take of the machine while something is measured."""
+
+    def __init__(self) -> None:
+        self._start, self._waited = CLOCK(), waited()
+
+    def words(self, rows: Sequence[Row]) -> str:
+        """A note on a busy machine; ``""`` for a quiet one."""
+        lost = waited() - self._waited
+        share = lost / max(1e-9, lost + CLOCK() - self._start)
+        words = []
+        if share > BUSY:
+            words.append(f"other programs had the processor for {percent(share)} of the time, which is not counted")
+        if any(row.speedup_range for row in rows):
+            words.append("rounds disagreed, so that speed-ups are ranges")
+        return f"busy machine: {'; '.join(words)}" if words else ""
 
 
 def _cell_function(function: object) -> CellFunction | None:

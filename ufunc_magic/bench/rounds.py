@@ -1,17 +1,21 @@
 """Interleaved rounds of timed calls.  The only module of the room with a clock.
 
-Calls take turns (A B C A B C), so that a machine that slows down slows all of them down; the median of the
-rounds is the figure, and the distance of the quartiles its spread.  A call is repeated within a round
-until the clock's own step and cost are small against it, and the cost of reading the clock and of the
-loop is subtracted.  A result is dropped before the next call, as in ``for _ in range(n): f(x)``:
-the allocator hands the same pages out again, and no call pays for fresh ones.
+Calls take turns (A B C A B C), so that a machine that slows down slows all of them down.  The least of the rounds
+is the figure, because other programs can only add to it, and how far the middle round is above it is its spread.
+Where rounds disagree, more are taken.  A call is repeated within a round until the clock's own step and cost are
+small against it, and the cost of reading the clock and of the loop is subtracted, as is the time that the thread
+waited for a processor which another program had.  A result is dropped before the next call, as in
+``for _ in range(n): f(x)``: the allocator hands the same pages out again, and no call pays for fresh ones.
 """
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import itertools
+import os
 import statistics
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -22,12 +26,18 @@ from ..render import Agreement, Kind
 
 Clock = Callable[[], float]
 
-#: Seconds, from any moment on.
-CLOCK: Clock = time.perf_counter
-
 #: A sample lasts at least this long, in seconds, if nothing else is asked for.
 SAMPLE = 100e-6
-ROUNDS = 15
+
+#: Rounds at least, and where a call takes longer than `LONG` seconds; at most, and where they disagree.
+LEAST, LEAST_OF_LONG, LONG = 5, 3, 0.05
+ROUNDS, MORE = 15, 4
+
+#: Samples that are at most so many times as long as asked for are tried again: an interruption is as long.
+SHORT = 20
+
+#: Rounds disagree where the middle one takes by this share longer than the least.
+UNSTEADY = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,11 +56,54 @@ class Call:
 
 @dataclass(frozen=True)
 class Timing:
-    """Median seconds of one call, distance of the quartiles relative to it, and rounds run."""
+    """Seconds of one call in the round that took least, and the rounds run.
+
+    ``spread`` is how much longer the middle round took, relative to that; None for fewer than three rounds.
+    """
 
     seconds: float
-    spread: float
+    spread: float | None
     rounds: int
+
+
+class _Waiting(threading.local):
+    """How long the thread that asks has waited for a processor, where Linux tells."""
+
+    file: int | None = None
+    process = 0
+
+    def seconds(self) -> float:
+        """In all, from the thread's start."""
+        if self.process != os.getpid():  # a child of a fork would read its parent's
+            self.process = os.getpid()
+            with contextlib.suppress(OSError):
+                self.file = os.open("/proc/thread-self/schedstat", os.O_RDONLY | os.O_CLOEXEC)
+        return int(os.pread(self.file, 80, 0).split()[1]) * 1e-9 if self.file is not None else 0.0
+
+    def __del__(self) -> None:
+        if self.file is not None:
+            os.close(self.file)
+
+
+_waiting = _Waiting()
+
+
+def waited() -> float:
+    """Seconds that this thread has waited for a processor."""
+    return _waiting.seconds()
+
+
+def _clock() -> float:
+    """Seconds, without those that this thread has waited for a processor."""
+    while True:
+        before = waited()
+        now = time.perf_counter()
+        if waited() == before:  # else it waited in between
+            return now - before
+
+
+#: Seconds, from any moment on.
+CLOCK: Clock = _clock
 
 
 @contextmanager
@@ -78,9 +131,11 @@ def measure(
     *,
     clock: Clock,
     deadline: float,
-    least: int = 3,
+    reserve: float = 0.0,
+    least: int = LEAST,
     most: int = ROUNDS,
     sample: float = SAMPLE,
+    steady: float = 0.0,
 ) -> list[Timing]:
     """Time the calls in turns.
 
@@ -89,11 +144,15 @@ def measure(
     calls : sequence of Call
     clock : callable
     deadline : float
-        The clock's reading after which no further round begins.
+        The clock's reading after which no further round begins, if there are enough that agree.
+    reserve : float
+        Seconds beyond the deadline for the least number of rounds, and for more where they disagree.
     least, most : int
-        Bounds on the rounds; ``least`` gives way where one round alone passes the deadline.
+        Bounds on the rounds; ``least`` is smaller for long calls, and gives way where it would pass the reserve.
     sample : float
         Seconds that calls are repeated for within a round.
+    steady : float
+        Rounds of so small a spread need no more of them.
 
     Returns
     -------
@@ -104,23 +163,42 @@ def measure(
     with _no_collection():
         repeats = [_repeats(call, clock, sample) for call in calls]
         overheads = {n: _overhead(n, clock) for n in set(repeats)}
-        start = clock()
-        for done in range(1, most + 1):
+        start, idle = clock(), waited()
+        for done in range(1, MORE * most + 1):
             for call, repeat, taken in zip(calls, repeats, samples, strict=True):
                 taken.append(max(0.0, _sample(call, repeat, clock) - overheads[repeat]) / repeat)
+            if any(taken[-1] > LONG for taken in samples):
+                least = min(least, LEAST_OF_LONG)
             now = clock()
             mean = (now - start) / done
-            if now + mean > deadline and (done >= least or now + mean * (least - done) > deadline):
+            if done < least:
+                if now + mean * (least - done) > deadline + reserve:
+                    break
+                continue
+            spread = max(_timing(taken).spread or 0.0 for taken in samples)
+            # Where the thread mostly waits, the user does, too.
+            hurried = clock is CLOCK and waited() - idle > now - start
+            enough = done >= most or now + mean > deadline or spread < steady or hurried
+            if now + mean > deadline + reserve or (enough and not unsteady(spread)):
                 break
     return [_timing(taken) for taken in samples]
+
+
+def unsteady(spread: float | None) -> bool:
+    """Whether rounds with this spread disagree."""
+    return spread is not None and spread > UNSTEADY
 
 
 def _repeats(call: Call, clock: Clock, sample: float) -> int:
     """Calls in one sample: 1, 2, 4, 8, ...  The calls made to find out warm the caches as well."""
     repeat = 1
-    while _sample(call, repeat, clock) < sample / 2 and not call.spoils and repeat < 1 << 14:
+    while True:
+        taken = _sample(call, repeat, clock)
+        if sample / 2 <= taken < SHORT * sample:
+            taken = min(taken, _sample(call, repeat, clock))  # the first one may have been interrupted
+        if taken >= sample / 2 or call.spoils or repeat >= 1 << 14:
+            return repeat
         repeat *= 2
-    return repeat
 
 
 def _sample(call: Call, repeat: int, clock: Clock) -> float:
@@ -145,11 +223,10 @@ def _overhead(repeat: int, clock: Clock) -> float:
 
 
 def _timing(samples: Sequence[float]) -> Timing:
-    median = statistics.median(samples)
-    if len(samples) < 2 or not median:
-        return Timing(median, 0.0, len(samples))
-    low, _, high = statistics.quantiles(samples, n=4, method="inclusive")
-    return Timing(median, (high - low) / median, len(samples))
+    least = min(samples)
+    if len(samples) < LEAST_OF_LONG or not least:
+        return Timing(least, None if len(samples) < LEAST_OF_LONG else 0.0, len(samples))
+    return Timing(least, statistics.median(samples) / least - 1, len(samples))
 
 
 def affordable(run: Callable[[int], object], *, most: int, seconds: float, clock: Clock) -> int:
@@ -159,14 +236,12 @@ def affordable(run: Callable[[int], object], *, most: int, seconds: float, clock
     """
 
     def timed() -> float:
-        start = clock()
-        run(number)
-        return clock() - start
+        return once(Call(run, (number,)), clock=clock)[0]
 
     number = min(most, 4)
     while True:
         taken = timed()
-        if taken >= seconds / 32 and number < most and taken < seconds:
+        if taken >= seconds / 32 and number < most:
             taken = min(taken, timed())  # the first one may have been interrupted
         if number >= most or taken >= seconds / 32:
             break

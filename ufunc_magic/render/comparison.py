@@ -196,7 +196,7 @@ class Comparison:
         """What changed since ``other``, by label and size: how many times faster this one is."""
         old, new = ({(row.label, row.elements): row for row in one.rows} for one in (other, self))
         changes = [
-            Change(*place, old[place].seconds, row.seconds, max(old[place].spread, row.spread))
+            Change(*place, old[place].seconds, row.seconds, max(old[place].spread or 0.0, row.spread or 0.0))
             for place, row in new.items()
             if place in old
         ]
@@ -443,7 +443,7 @@ def json_value(value: Any) -> Any:
 
 def _row(data: dict[str, Any]) -> Row:
     known = _known_fields(Row, data)
-    for name in ("seconds", "spread", "speedup", "bandwidth", "compile_seconds"):
+    for name in ("seconds", "spread", "speedup", "speedup_range", "bandwidth", "compile_seconds"):
         known[name] = _values(known.get(name))
     check = known.get("agreement")
     if check is not None:

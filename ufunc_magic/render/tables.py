@@ -59,9 +59,9 @@ class Row:
     measured : int
         Elements that were really computed; fewer than ``elements`` means that ``seconds`` is scaled.
     seconds : float
-        Median time of one call over ``elements`` elements, the allocation of its result included.
-    spread : float
-        Distance of the quartiles relative to the median.
+        Time of one call over ``elements`` elements, the least of all rounds, the allocation of its result included.
+    spread : float or None
+        How much longer the middle round took, relative to that; None for fewer than three rounds.
     speedup : float or None
         Times faster than the baseline row; None where results disagree.
     agreement : Agreement or None
@@ -71,6 +71,8 @@ class Row:
     note : str
     compile_seconds : float or None
         What it cost to compile; None where nothing was compiled.
+    speedup_range : pair of float or None
+        What the speed-up may be, where rounds disagreed.
     """
 
     label: str
@@ -78,12 +80,13 @@ class Row:
     elements: int
     measured: int
     seconds: float
-    spread: float = 0.0
+    spread: float | None = None
     speedup: float | None = None
     agreement: Agreement | None = None
     bandwidth: float | None = None
     note: str = ""
     compile_seconds: float | None = None
+    speedup_range: tuple[float, float] | None = None
 
     @property
     def per_element(self) -> float:
@@ -147,6 +150,12 @@ def duration(seconds: float) -> str:
 def ratio(value: float) -> str:
     """A speed-up: ``"1x"`` for the baseline itself, ``"29.2x"`` otherwise."""
     return "1x" if value == 1 else f"{significant(value)}x"
+
+
+def ratio_range(low: float, high: float) -> str:
+    """What a speed-up may be, ``"29-61x"``."""
+    ends = [significant(float(f"{value:.2g}")).removesuffix(".0") for value in (low, high)]
+    return f"{'-'.join(dict.fromkeys(ends))}x"
 
 
 def percent(value: float) -> str:
@@ -270,9 +279,9 @@ def _cells(rows: Sequence[Row]) -> list[Cells]:
         speedup = row.speedup if row.ok else None
         figures = (
             duration(row.seconds),
-            percent(row.spread),
+            "" if row.spread is None else percent(row.spread),
             duration(row.per_element) if row.elements else "",
-            "" if speedup is None else ratio(speedup),
+            "" if speedup is None else ratio_range(*row.speedup_range) if row.speedup_range else ratio(speedup),
         )
         bar = None if speedup is None or not fastest else speedup / fastest
         cells.append(Cells(row.label, figures, row.alarm, remark(row), bar, row.kind))

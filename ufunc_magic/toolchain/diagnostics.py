@@ -37,7 +37,6 @@ _DRIVER = (
     r"(?P<severity>fatal error|error|internal compiler error): (?P<message>.*)$"
 )
 _INCLUDED = r"(?:In file included from|\s+from) (?P<file>.+?):(?P<line>\d+)(?::\d+)?[:,]$"
-_INSTANCE = r".+?: In (?:instantiation of|substitution of) '(?P<what>.*)':$"
 _REQUIRED = r"(?P<file>.+?):(?P<line>\d+):(?P<column>\d+):\s+required "
 _EXPANSION = r"(?:in expansion of macro|expanded from macro|expanded from here) ?(?:'(?P<macro>\w+)')?"
 _HEADER_NOTE = r"(?:include|header) (?:the header )?'?<([\w./+]+)>'?"
@@ -58,7 +57,6 @@ class _Entry:
     head: Diagnostic
     notes: list[Diagnostic] = field(default_factory=list)
     included: list[tuple[str, int]] = field(default_factory=list)
-    instance: str = ""
 
 
 def read_compiler(output: str, *, name: str, cell: str, places: Sequence[int] | None = None) -> tuple[Diagnostic, ...]:
@@ -82,13 +80,10 @@ def read_compiler(output: str, *, name: str, cell: str, places: Sequence[int] | 
     lines = cell.split("\n")
     entries: list[_Entry] = []
     included: list[tuple[str, int]] = []
-    instance = ""
     for raw in output.splitlines():
         text = _readable(raw)
         if match := re.match(_INCLUDED, text):
             included = [*(included if text.startswith(" ") else []), _included(match, name, places)]
-        elif match := re.match(_INSTANCE, text):
-            instance = match["what"]
         elif match := re.match(_REQUIRED, text):
             included.append(_included(match, name, places))
         elif diagnostic := _diagnostic(text, name, lines):
@@ -100,8 +95,8 @@ def read_compiler(output: str, *, name: str, cell: str, places: Sequence[int] | 
                 if entries:
                     _attach(entries[-1], diagnostic, name)
             else:
-                entries.append(_Entry(diagnostic, included=included, instance=instance))
-                included, instance = [], ""
+                entries.append(_Entry(diagnostic, included=included))
+                included = []
     return _flatten(entries, name, lines)
 
 
@@ -154,8 +149,6 @@ def _diagnostic(text: str, name: str, lines: Sequence[str]) -> Diagnostic | None
     if file == name and 0 < line <= len(lines):
         shown, column = _source(lines[line - 1], column)
     message = match["message"]
-    if shown.endswith("\\") and line == len(lines):  # a line that goes on where the cell ends
-        message = re.sub(r" before '\w+'", " before the end of the cell", message)
     hint = _advice(message, line=shown) if severity != "note" else ""
     if match["severity"] == "internal compiler error":
         message, hint = f"the compiler itself failed: {message}", "Try another compiler with the CC variable."
@@ -187,7 +180,7 @@ def _readable(text: str) -> str:
 def _attach(entry: _Entry, note: Diagnostic, name: str) -> None:
     head = entry.head
     if match := re.search(_HEADER_NOTE, note.message):
-        if not head.hint:
+        if not head.hint or head.hint.startswith("Define "):  # the compiler knows the header
             entry.head = replace(head, hint=f"Add #include <{match[1]}> at the top of the cell.")
     elif match := re.match(_EXPANSION, note.message):
         if head.file == GENERATED and note.file == name:
@@ -198,15 +191,10 @@ def _attach(entry: _Entry, note: Diagnostic, name: str) -> None:
             entry.notes = [n for n in entry.notes if not n.message.startswith("through macro")]
             macro = f" {match['macro']}" if match["macro"] else ""
             entry.notes.append(replace(note, message=f"through macro{macro}"))
-            if macro and head.message.startswith("expected "):
-                hint = f"{match['macro']} is a macro in this cell, so nothing else can have that name: rename one."
-                entry.head = replace(head, hint=hint)
+            if head.message.startswith("expected "):  # which ; is missing is not seen in the line
+                entry.head = replace(head, hint="")
     elif note.file != GENERATED and (note.file == name or note.message != "declared here"):
         entry.notes.append(note)
-
-
-#: What a parser says of the rest of a line whose first word it did not know.
-_ECHO = r"expected |conflicting types|redeclared"
 
 
 def _flatten(entries: Iterable[_Entry], name: str, lines: Sequence[str]) -> tuple[Diagnostic, ...]:
@@ -215,19 +203,20 @@ def _flatten(entries: Iterable[_Entry], name: str, lines: Sequence[str]) -> tupl
     # Where the cell itself is wrong, what follows from it in the loops is no news.
     own = any(e.head.severity == "error" and e.head.file != GENERATED for e in ordered)
     in_cell = any(e.head.severity == "error" and e.head.file == name for e in ordered)
-    open_quote = any(e.head.message.startswith("missing terminating") for e in ordered)
-    misspelled_at = {(e.head.file, e.head.line) for e in ordered if e.head.hint.startswith("Did you mean")}
     errors_at = {(e.head.file, e.head.line, e.head.column) for e in ordered if e.head.severity == "error"}
+    lines_with_errors: set[tuple[str, int]] = set()
     for entry in ordered:
         head = entry.head
         place = (head.file, head.line, head.column)
         if head.severity == "warning" and (head.file in ("", GENERATED) or place in errors_at):
             continue
-        echo = (head.file, head.line) in misspelled_at and re.match(_ECHO, head.message)
-        echo = echo or (open_quote and re.match("expected .* at end of input", head.message))
+        # What a parser says of the rest of a line that it has not understood.
+        echo = place[:2] in lines_with_errors and head.message.startswith("expected ")
         inside = (own and head.file == GENERATED) or (in_cell and re.search(_LIBRARY, head.file))
         if head.severity == "error" and (echo or inside):
             continue
+        if head.severity == "error" and head.file == name:
+            lines_with_errors.add(place[:2])
         notes = list(entry.notes)
         if head.file == GENERATED:
             head = replace(head, line=0, column=0, hint=OURS)
@@ -236,8 +225,6 @@ def _flatten(entries: Iterable[_Entry], name: str, lines: Sequence[str]) -> tupl
                 if file == name and 0 < line <= len(lines):
                     notes.append(Diagnostic("note", "from here", name, line, 0, "", _source(lines[line - 1], 0)[0]))
                     break
-        if entry.instance:
-            notes.append(Diagnostic("note", f"in {entry.instance}"))
         # The same text compiled for several types complains once for each.
         remaining.setdefault((head.severity, head.message, head.file, head.line), [head, *dict.fromkeys(notes)])
     return tuple(d for group in remaining.values() for d in group)
@@ -281,7 +268,7 @@ _SYSTEM_LIBRARY = (
 def read_linker(output: str, *, name: str, cell: str) -> tuple[Diagnostic, ...]:
     """Read the linker's part of ``output``: missing libraries, missing symbols, duplicates.
 
-    A symbol is placed where the cell's code first mentions it; line 0 where it does not.
+    A missing symbol is placed where the cell's code last mentions it; line 0 where it does not.
     """
     code = _code_of(cell)
     diagnostic: dict[str, Diagnostic] = {}
@@ -303,7 +290,9 @@ def read_linker(output: str, *, name: str, cell: str) -> tuple[Diagnostic, ...]:
         elif match := re.search(_DUPLICATE, text):
             symbol = next(g for g in match.groups() if g)
             hint = f"Rename one, or make the cell's {symbol} static."
-            diagnostic.setdefault(f"d{symbol}", _placed(symbol, f"{symbol!r} is defined twice", hint, name, cell, code))
+            diagnostic.setdefault(
+                f"d{symbol}", _placed(symbol, f"{symbol!r} is defined twice", hint, name, cell, code, 0)
+            )
     return tuple(diagnostic.values())
 
 
@@ -324,7 +313,7 @@ def _missing(symbol: str, name: str, cell: str, code: str) -> Diagnostic:
         hint = f"Link with {libraries}"
     else:
         hint = f"Link with the library that defines it (-l NAME), or compile its source along (-S {base}.c)."
-    return _placed(symbol, f"{symbol!r} is used but defined nowhere", hint, name, cell, code)
+    return _placed(symbol, f"{symbol!r} is used but defined nowhere", hint, name, cell, code, -1)
 
 
 def _code_of(cell: str) -> str:
@@ -335,21 +324,14 @@ def _code_of(cell: str) -> str:
     return beside.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), cell)
 
 
-def _placed(symbol: str, message: str, hint: str, name: str, cell: str, code: str) -> Diagnostic:
+def _placed(symbol: str, message: str, hint: str, name: str, cell: str, code: str, place: int) -> Diagnostic:
+    """An error at one of the places where ``code`` mentions the symbol: the first is a declaration, the last a use."""
     word = re.escape(symbol.partition("(")[0].rpartition("::")[2])
-    prototype = re.compile(
-        rf"^[ \t]*(?!(?:return|yield|await|raise|assert|not)\b)[A-Za-z_][\w \t*]*[ \t*]{word}\s*\([^()]*\)"
-        r"(?:\s*;|(?:[ \t]*(?:nogil|noexcept|except\b[ \t?*+\w-]*))*[ \t]*$)",
-        re.M,
-    )
-    declared = [m.span() for m in prototype.finditer(code)]
-    uses = list(re.finditer(rf"\b{word}\b", code))
+    uses = [m.start() for m in re.finditer(rf"\b{word}\b", code)]
     if not uses:  # a macro has built the name
         return Diagnostic("error", message, hint=hint)
-    match = next((m for m in uses if not any(a <= m.start() < b for a, b in declared)), uses[0])
-    line = cell.count("\n", 0, match.start()) + 1
-    column = match.start() - (cell.rfind("\n", 0, match.start()) + 1) + 1
-    shown, _ = _source(cell.split("\n")[line - 1], 0)
-    if len(shown) < column:
-        shown = ""
-    return Diagnostic("error", message, name, line, column, "", shown, hint)
+    start = cell.rfind("\n", 0, uses[place]) + 1
+    column = uses[place] - start + 1
+    shown, _ = _source(cell[start:].partition("\n")[0], 0)
+    line = cell.count("\n", 0, start) + 1
+    return Diagnostic("error", message, name, line, column, "", shown if len(shown) >= column else "", hint)

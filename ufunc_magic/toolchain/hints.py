@@ -1,6 +1,6 @@
 """What to do about a compiler's or a linker's complaint, in one sentence.  Pure tables and patterns.
 
-Headers are those in which ISO C (and POSIX, for ``M_PI`` and its kind) declares a name.
+Headers are those that compilers do not name themselves in a note, and of ``<math.h>`` all that its users call.
 """
 
 from __future__ import annotations
@@ -12,110 +12,64 @@ _REAL = """
     acos asin atan atan2 cos sin tan acosh asinh atanh cosh sinh tanh exp exp2 exp10 expm1 frexp ilogb ldexp
     log log10 log1p log2 logb modf scalbn scalbln cbrt fabs hypot pow sqrt erf erfc lgamma tgamma ceil floor
     nearbyint rint lrint llrint round lround llround trunc fmod remainder remquo copysign nan nextafter
-    nexttoward fdim fmax fmin fma j0 j1 jn y0 y1 yn sincos roundeven
+    nexttoward fdim fmax fmin fma j0 j1 jn y0 y1 yn sincos
 """
-_COMPLEX = """
-    cacos casin catan ccos csin ctan cacosh casinh catanh ccosh csinh ctanh cexp clog cabs cpow csqrt carg
-    cimag conj cproj creal
-"""
-
 #: Name -> the header that declares it.
 _HEADERS: dict[str, str] = {
     **{f"{name}{suffix}": "math.h" for name in _REAL.split() for suffix in ("", "f", "l")},
-    **{f"{name}{suffix}": "complex.h" for name in _COMPLEX.split() for suffix in ("", "f", "l")},
     **{
         name: header
         for header, names in {
-            "math.h": "isnan isinf isfinite isnormal signbit fpclassify isgreater isless isunordered NAN INFINITY "
-            "HUGE_VAL HUGE_VALF FP_NAN FP_INFINITE signgam",
-            "complex.h": "I complex _Complex_I CMPLX CMPLXF",
-            "stdio.h": "printf fprintf sprintf snprintf puts putchar fputs fflush stdout stderr stdin scanf sscanf "
-            "fopen fclose fgets fread fwrite perror FILE getchar",
-            "stdlib.h": "malloc calloc realloc free abs labs llabs div exit abort rand srand qsort bsearch atoi atof "
-            "strtod strtol getenv RAND_MAX aligned_alloc",
-            "string.h": "memcpy memmove memset memcmp strlen strcpy strncpy strcmp strncmp strcat strchr strstr strdup "
-            "strerror",
+            "math.h": "isnan isinf isfinite isnormal signbit fpclassify NAN INFINITY HUGE_VAL",
+            "complex.h": "I complex _Complex_I CMPLX",
+            "stdio.h": "printf fprintf snprintf puts stdout stderr FILE",
+            "stdlib.h": "malloc calloc realloc free abs exit abort rand qsort",
+            "string.h": "memcpy memmove memset strlen",
             "stdbool.h": "bool true false",
-            "stddef.h": "size_t ptrdiff_t NULL offsetof max_align_t wchar_t",
-            "stdint.h": "intptr_t uintptr_t intmax_t uintmax_t SIZE_MAX PTRDIFF_MAX",
-            "limits.h": "CHAR_BIT CHAR_MAX SHRT_MAX INT_MAX INT_MIN UINT_MAX LONG_MAX LONG_MIN ULONG_MAX LLONG_MAX "
-            "LLONG_MIN ULLONG_MAX",
-            "ctype.h": "isalpha isdigit isalnum isspace isupper islower toupper tolower",
-            "errno.h": "errno EDOM ERANGE EINVAL",
-            "fenv.h": "fesetround fegetround feclearexcept feraiseexcept fetestexcept FE_DIVBYZERO FE_INVALID "
-            "FE_OVERFLOW FE_TONEAREST FE_UPWARD FE_DOWNWARD FE_TOWARDZERO",
-            "assert.h": "assert static_assert",
-            "time.h": "time clock time_t clock_t nanosleep clock_gettime",
+            "stddef.h": "size_t ptrdiff_t NULL",
+            "assert.h": "assert",
         }.items()
         for name in names.split()
     },
 }
-
 _HEADER_PATTERNS = (
     (r"M_[A-Z0-9_]+$", "math.h"),
     (r"(?:FLT|DBL|LDBL)_[A-Z0-9_]+$", "float.h"),
-    (r"u?int(?:_least|_fast)?(?:8|16|32|64)_t$|U?INT(?:8|16|32|64)_(?:MAX|MIN|C)$", "stdint.h"),
-    (r"PRI[diouxX](?:8|16|32|64)$", "inttypes.h"),
+    (r"(?:CHAR|U?INT|U?LONG|U?LLONG)_(?:BIT|MAX|MIN)$", "limits.h"),
+    (r"u?int(?:_least|_fast)?(?:8|16|32|64)_t$|u?intptr_t$|U?INT(?:8|16|32|64)_(?:MAX|MIN|C)$", "stdint.h"),
     (r"omp_\w+$", "omp.h"),
 )
 
-#: Prefix of a name -> what to link with, longest prefixes first.
+#: Prefix of a name -> what to link with.
 _LIBRARIES = {
     "gsl_": "gsl gslcblas",
     "LAPACKE_": "lapacke",
     "cblas_": "openblas",
-    "fftwf_": "fftw3f",
     "fftw_": "fftw3",
-    "pthread_": "pthread",
-    "GOMP_": "gomp",
-    "omp_": "gomp",
-    "mpfr_": "mpfr gmp",
-    "__gmp": "gmp",
-    "H5": "hdf5",
-    "Sleef_": "sleef",
-    "std::": "stdc++",
-    "__cxa_": "stdc++",
 }
 
 _ONLY_CPLUS = frozenset(
-    "std template class namespace using typename constexpr nullptr auto decltype operator new delete public private "
-    "iostream vector cmath complex algorithm array numeric limits cstdint cstdlib cstring cstdio string tuple utility "
-    "functional type_traits random map set memory".split()
+    "std template class namespace using typename constexpr nullptr auto iostream vector cmath complex algorithm array "
+    "cstdint cstdlib string".split()
 )
-_THIS_IS_PYTHON = "This is Python; a C function starts with the type it returns: double f(double x) { ... }"
-_TYPES = "Give the types that T stands for: --types f4,f8"
-_PROMPT = "A prompt ($, >>>) is no part of the code: take it out."
-_BODY = "A function's body stands in { }."
 #: Words of Python and of NumPy -> what they are in C.
 _WORDS = {
-    "T": _TYPES,
+    "T": "Give the types that T stands for: --types f4,f8",
     "and": "C writes 'and' as &&.",
     "or": "C writes 'or' as ||.",
     "not": "C writes 'not' as !.",
     "True": "C writes True as 1 (or true, with #include <stdbool.h>).",
     "False": "C writes False as 0 (or false, with #include <stdbool.h>).",
     "None": "C has no None; a floating-point function can return NAN.",
-    "def": _THIS_IS_PYTHON,
-    "lambda": _THIS_IS_PYTHON,
+    "def": "This is Python; a C function starts with the type it returns: double f(double x) { ... }",
     "np": "A cell calls C's own functions: exp(x), not np.exp(x), with #include <math.h>.",
-    "math": "A cell calls C's own functions: exp(x), not math.exp(x), with #include <math.h>.",
-    "$": _PROMPT,
-    **{
-        name: f"C writes {name} as {c}."
-        for name, c in {
-            "float64": "double", "float32": "float", "float16": "_Float16", "complex128": "double complex",
-            "complex64": "float complex", "int64": "int64_t", "int32": "int32_t", "uint8": "uint8_t",
-        }.items()
-    },
-}  # fmt: skip
+    "float64": "C writes float64 as double.",
+    "float32": "C writes float32 as float.",
+    "int64": "C writes int64 as int64_t.",
+    "int32": "C writes int32 as int32_t.",
+    "$": "A prompt is no part of the code: take it out.",
+}
 _KEYWORDS = "return while for switch double float break continue const unsigned struct default static else".split()
-
-
-def _misspelled(name: str) -> str:
-    """The word of C that ``name`` was meant to be, or ``""``: its letters in another order, or one letter off."""
-    scrambled = next((word for word in _KEYWORDS if sorted(name) == sorted(word)), "")
-    near = difflib.get_close_matches(name, _KEYWORDS, n=1, cutoff=0.8) if len(name) >= 5 else []
-    return scrambled or (near[0] if near and abs(len(near[0]) - len(name)) <= 1 else "")
 
 
 def header_of(name: str) -> str:
@@ -127,8 +81,7 @@ def header_of(name: str) -> str:
 
 def libraries_of(symbol: str) -> str:
     """The options that link with what defines ``symbol``, as far as its prefix tells: ``"-l gsl -l gslcblas"``."""
-    names = "m" if header_of(symbol) in ("math.h", "complex.h") else ""
-    names = names or next((libraries for prefix, libraries in _LIBRARIES.items() if symbol.startswith(prefix)), "")
+    names = next((libraries for prefix, libraries in _LIBRARIES.items() if symbol.startswith(prefix)), "")
     return " ".join(f"-l {name}" for name in names.split())
 
 
@@ -155,8 +108,8 @@ def missing_file(message: str) -> str:
 def _unknown(name: str, message: str) -> str:
     if name in _WORDS:
         return _WORDS[name]
-    if word := _misspelled(name):
-        return f"Did you mean {word}?"
+    if near := difflib.get_close_matches(name, _KEYWORDS, n=1, cutoff=0.8):
+        return f"Did you mean {near[0]}?"
     if header := header_of(name):
         parallel = " Its functions also need --parallel." if header == "omp.h" else ""
         return f"Add #include <{header}> at the top of the cell.{parallel}"
@@ -174,37 +127,28 @@ def _unknown(name: str, message: str) -> str:
 def _no_header(name: str) -> str:
     if name in _ONLY_CPLUS:
         return "This is a C++ header; compile the cell with -+"
-    if name in ("Python.h", "numpy/arrayobject.h"):
-        return "A cell needs no Python or NumPy headers: write plain C functions."
     return f"Say where {name} is with -I FOLDER, or install the development package that holds it."
 
 
 _POWER = "C has no ** operator: write pow(x, y)."
-_CPLUS = "If this is C++ (std::), compile the cell with -+"
 _TWICE = "rename one, or make them C++ overloads with -+"
 #: Pattern of a message, text in its line -> advice, with the groups of the pattern in braces; the first that matches.
+#: What a message itself says plainly ("missing terminating quote") has none.
 _ADVICE: tuple[tuple[str, str, str], ...] = (
-    (r"before '>>' token", ">>>", _PROMPT),
     (r"before '%' token", "%", "A line that begins with % is for IPython, not for C: take it out of the cell."),
-    (r"before ':' token", "):", f"A colon is Python's. {_BODY}"),
+    (r"before ':' token", "):", "A colon is Python's. A function's body stands in { }."),
     (r"expected '=', ',', ';'", "complex", "Add #include <complex.h> at the top of the cell."),
-    (r"before '__extension__'", "I", "I is a macro of <complex.h>: rename it, or write #undef I below the #include."),
-    (r"expected .* before ':' token|expected .*after .*'std'", "::", _CPLUS),
-    (r"expected '=', ',', ';'", "for", "The three parts of for stand between semicolons: for (int i = 0; i < n; i++)"),
+    (r"expected .* before ':' token|expected .*after .*'std'", "::", "If this is C++, compile the cell with -+"),
     (r"conflicting types for (?:built-in function )?'(\w+)'", "",
      f"{{0}} is declared twice with different types: {_TWICE}"),
-    (r"redeclared as different kind of symbol", "", "A parameter or a function has this name already: rename one."),
     (r"redefinition of '(?:[^']*\b)?(\w+)(?:\([^']*\))?'", "", f"{{0}} is defined twice: {_TWICE}"),
-    (r"expected declaration specifiers before '(?:return|if|for|while)'|expected '\{' at end of input", "", _BODY),
+    (r"expected declaration specifiers before '(?:return|if|for|while)'|expected '\{' at end of input", "",
+     "A function's body stands in { }."),
     (r"expected identifier or '\(' before '}'", "", "There is a } too many, here or above."),
     (r"expected '\(' before", "", "What follows if, while, for and switch stands in ( )."),
     (r"expected ';'|expected .*'?;'? before", "",
      "A ; is missing at the end of this statement or of the line above."),
     (r"expected declaration or statement at end of input|expected '}'", "", "A { is not closed by a }."),
-    (r"#include expects", "", "The header's name stands in < >: #include <math.h>"),
-    (r"missing terminating", "", "The quote is not closed on its line."),
-    (r"unterminated #|#endif without #if|#else without", "", "Every #if needs one #endif."),
-    (r"unterminated comment", "", "A /* is not closed by a */."),
     (r"stray '(?:\\\d+|[`@$\u2018\u2019\u201c\u201d])' in program|unexpected character <U\+", "",
      "A character that C does not have (a typographic quote, a no-break space): retype it."),
     (r"invalid type argument of unary '\*'|indirection requires pointer operand", "**", _POWER),
@@ -212,18 +156,9 @@ _ADVICE: tuple[tuple[str, str, str], ...] = (
      "^ is exclusive or in C: write pow(x, y)."),
     (r"invalid operands to binary (?:expression )?%|to binary 'operator%'", "",
      "% is for integers in C: write fmod(x, y)."),
-    (r"(?:control reaches end|non-void function does not return)", "", "Return a value on every path."),
-    (r"'(\w+)' is used uninitialized|variable '(\w+)' is uninitialized", "",
-     "Give it a value where it is declared."),
     (r"target specific option mismatch|needs target feature", "",
      'Use --arch native, or mark the function with __attribute__((target("avx2"))).'),
-    (r"(?:unrecognized command-line option|unknown argument:?|unsupported option) '([^']+)'", "",
-     "This compiler has no {0}: look at -c, --link-args and the CFLAGS variable."),
-    (r"too few arguments|too many arguments", "", "Compare the call with the function's parameters."),
-    (r"lvalue required", "", "Only a variable or an element can be assigned to; a comparison is ==."),
     (r"subscripted value is neither", "", "This is one number: an array is declared as const double *x."),
-    (r"assignment of read-only", "", "Take its const away, or copy it into a variable."),
-    (r"called object '(\w+)' is not a function", "", "{0} is a number: a product needs its *."),
 )  # fmt: skip
 
 
@@ -248,10 +183,9 @@ def first_advice(table: tuple[tuple[str, str, str], ...], message: str, line: st
 
 _CYTHON_ADVICE: tuple[tuple[str, str, str], ...] = (
     (r"too (?:few|many) arguments|no matching function|incompatible type for argument|from incompatible pointer type|"
-     r"cannot convert|invalid conversion|makes (?:integer|pointer) from|incompatible (?:pointer|types|integer)", "",
-     "Compare the function's cdef extern declaration with its header."),
-    (r"no member named '(\w+)'", "",
-     "The C type has no such member: compare its cdef extern declaration with its header."),
+     r"cannot convert|invalid conversion|makes (?:integer|pointer) from|incompatible (?:pointer|types|integer)|"
+     r"no member named '\w+'", "",
+     "Compare the cdef extern declaration with its header."),
     (r"conflicting types for|redefinition of|redeclared as different|ambiguates old declaration", "",
      "C has another of this name: rename the cell's, or name it apart: cdef double f \"my_f\" (double x)"),
 )  # fmt: skip

@@ -13,11 +13,9 @@ from functools import cached_property
 from typing import Any
 
 from ..model import Diagnostic
-from .hints import advise_in_cython
+from .hints import advise_in_cython, missing_file
 
 _MARK = r'\s*/\* "(?P<file>.+)":(?P<line>\d+)$'
-_INCLUDE = r'\s*#\s*include\s+(?:"(?P<own>[^"]+)"|<(?P<system>[^>]+)>)'
-_EXTERN = r'^[ \t]*cdef[ \t]+extern[ \t]+from[ \t]+(?P<quote>["\'])(?P<header>.+?)(?P=quote)'
 _VERBATIM = (
     r"^[ \t]*cdef[ \t]+extern[ \t]+from[^\n]*:[ \t]*(?:#[^\n]*)?\n(?:[ \t]*(?:#[^\n]*)?\n)*[ \t]*"
     r"[rR]?(\"\"\"|''')(.*?)\1"
@@ -34,8 +32,7 @@ def places(text: str, *, module: str, name: str = "", cell: str = "") -> Sequenc
     module, name : str
         What the comments may call the cell: ``<module>.pyx``, or its name ``"In[3]"``.
     cell : str
-        The cell: its blocks of C (the text under ``cdef extern from``) and the headers it names are found in
-        ``text`` too.
+        The cell: its blocks of C (the text under ``cdef extern from``) are found in ``text`` too.
 
     Returns
     -------
@@ -67,11 +64,6 @@ class _Places(Sequence[int]):
 def _places(text: str, module: str, name: str, cell: str) -> list[int]:
     lines = text.split("\n")
     numbers = _marked(lines, {f"{module.rpartition('.')[2]}.pyx", name.rpartition("/")[2]})
-    headers = _cimported(cell)
-    headers.update({m["header"].strip("<>"): _line_at(cell, m.start()) for m in re.finditer(_EXTERN, cell, re.M)})
-    for number, line in enumerate(lines):
-        if numbers[number] == 0 and line.startswith("#") and (include := re.match(_INCLUDE, line)):
-            numbers[number] = headers.get(include["own"] or include["system"], 0)
     for block in re.finditer(_VERBATIM, cell, re.S | re.M):
         inner = block[2].strip("\n")
         if inner and (at := text.find(inner)) >= 0:
@@ -97,18 +89,6 @@ def _marked(lines: Sequence[str], files: Set[str]) -> list[int]:
             current = 0
         numbers[number] = current
     return numbers
-
-
-def _cimported(cell: str) -> dict[str, int]:
-    """Header -> line of the cimport that brings it, for Cython's own modules."""
-    headers: dict[str, int] = {}
-    for match in re.finditer(r"^[ \t]*(?:from[ \t]+|cimport[ \t]+)(libc|libcpp|posix)\.(\w+)", cell, re.M):
-        header = match[2] if match[1] == "libcpp" else f"{match[2]}.h"
-        headers.setdefault(header, _line_at(cell, match.start()))
-    numpy = re.search(r"^[ \t]*(?:from[ \t]+numpy[ \t]+cimport|cimport[ \t]+numpy)\b", cell, re.M)
-    if numpy:
-        headers["numpy/arrayobject.h"] = headers["numpy/ndarrayobject.h"] = _line_at(cell, numpy.start())
-    return headers
 
 
 # ------------------------------------------------------------------------------------------ messages
@@ -174,9 +154,9 @@ def place(diagnostic: Diagnostic, *, places: Sequence[int], name: str, cell: str
 
 def _line_of_names(message: str, cell: str, line: int) -> int:
     """The line that a message means: C declares a function's variables, and uses a header's names, elsewhere."""
-    if re.match(r"'?[^ :'.]+'?(?:: No such file|' file not found)", message):  # a C++ header
-        cimported = re.search(r"^[ \t]*(?:from|cimport)[ \t]+libcpp\b", cell, re.M)
-        return line or (_line_at(cell, cimported.start()) if cimported else 0)
+    if header := missing_file(message):  # named by the cell, or by the module of Cython's that is called like it
+        places = [cell.find(word) for word in (header, header.partition("/")[0], "libcpp")]
+        return next((_line_at(cell, place) for place in places if place >= 0), line)
     lines = cell.split("\n")
     words = [rf"\b{re.escape(quoted['name'])}\b" for quoted in re.finditer(_QUOTED, message)]
     if line:

@@ -6,6 +6,7 @@ Cython promises none of them.  Where one is gone, or Cython is absent or too old
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from ...model import ToolchainError
@@ -33,7 +34,8 @@ __all__ = [
 def unknown_cython(what: object) -> ToolchainError:
     """The error of a Cython whose insides are not those that this package knows."""
     return ToolchainError(
-        f"Cython cells need Cython 3.1 to 3.3: {what}.", remedy='Install one: pip install "cython>=3.1,<3.4"'
+        f"Cython cells need Cython 3.1 to 3.3: {what}.",
+        remedy=f'{sys.executable} -m pip install "ufunc_magic[cython]" "cython>=3.1,<3.4"',
     )
 
 

@@ -9,7 +9,6 @@ gcc it is compiled with ``-O1``, and the cell's own functions and our loops, bet
 
 from __future__ import annotations
 
-import difflib
 import functools
 import importlib.util
 import re
@@ -36,8 +35,8 @@ _INHERITED = frozenset(
     "language libraries library_dirs runtime_library_dirs include_dirs extra_compile_args extra_link_args "
     "depends".split()
 )
-#: ``name`` is the magic's own business; ``np_pythran`` needs another compiler.
-_KEYS = (*_LISTS, "language", "name", "np_pythran")
+#: ``name`` is the magic's own business.
+_KEYS = (*_LISTS, "language", "name")
 
 _STRING = r"(?:\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*')"
 _DISTUTILS = re.compile(r"#\s*(distutils|cython):(.*)$")
@@ -182,11 +181,8 @@ def _comments(text: str) -> dict[str, tuple[str, ...]]:
         key, _, value = (part.strip() for part in match[2].partition("="))
         if match[1] == "cython" and key not in _KEYS:
             continue
-        if key == "np_pythran":
-            raise OptionError(f"{line!r} asks for Pythran, which is not supported.", remedy="Leave the line out.")
         if key not in _KEYS:
-            near = difflib.get_close_matches(key, _KEYS, n=1)
-            remedy = f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(_LISTS)} and language."
+            remedy = f"There are {', '.join(_LISTS)} and language."
             raise OptionError(f"{line!r} has no setting that is known: {key!r}.", remedy=remedy)
         if key in _LISTS:
             lists[key] = _words(value)

@@ -6,7 +6,7 @@ for the simulator a Python callable that runs the cell's code for the CPU with t
 
 ``device_calls``           how a kernel may call a function: overloads, pointers, what is refused.  Pure.
 ``numba_cuda_extension``   typing, lowering and linking for numba-cuda; `attach` waits for it, `install` does it now.
-``simulator``              the same for ``NUMBA_ENABLE_CUDASIM=1``, and ``cuda.declare_device`` written by hand.
+``simulator``              the same for ``NUMBA_ENABLE_CUDASIM=1``.
 ``_private``               what is used of Numba that is not its public interface.
 """
 

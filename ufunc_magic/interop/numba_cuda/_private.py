@@ -17,7 +17,6 @@ import numpy as np
 __all__ = [
     "before_caching",
     "plain_array",
-    "replace_in_simulator",
     "simulated_dimensions",
     "when_linked",
     "when_run",
@@ -65,16 +64,6 @@ def when_run(around: Callable[[Any], AbstractContextManager[None]]) -> None:
             yield
 
     kernel.swapped_cuda_module = swapped_inside
-
-
-def replace_in_simulator(**functions: Any) -> None:
-    """Replace functions of the simulator's ``numba.cuda``."""
-    from numba import cuda
-    from numba.cuda.simulator import api
-
-    for place in (cuda, api):
-        for name, function in functions.items():
-            setattr(place, name, function)
 
 
 def simulated_dimensions(thread: Any) -> tuple[Any, Any]:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cache, partial
 from importlib.metadata import version
 from typing import Any
@@ -22,30 +22,17 @@ from . import _private
 from .device_calls import Form, ValueType, choose, code_of, forms, mismatch, no_number, refusal, type_of_word
 
 
-def attach(compile_cuda: Callable[..., Mapping[str, Any]] | None = None) -> None:
-    """Let kernels call functions of CUDA cells, now or as soon as Numba's CUDA target is imported.
-
-    Parameters
-    ----------
-    compile_cuda : callable
-        `ufunc_magic.compile_cuda`, for code that ``cuda.declare_device`` is given to link in the simulator.
-    """
-    when_imported("numba.cuda", partial(install, compile_cuda))
+def attach() -> None:
+    """Let kernels call functions of CUDA cells, now or as soon as Numba's CUDA target is imported."""
+    when_imported("numba.cuda", install)
 
 
-def install(compile_cuda: Callable[..., Mapping[str, Any]] | None = None) -> None:
+@cache
+def install() -> None:
     """Register with the ``numba.cuda`` of this process: its compiler, or its simulator.
 
     Where a version has not what that needs, it is a warning: kernels that do not call us must go on.
     """
-    simulation = _register()
-    if simulation is not None and compile_cuda is not None:
-        simulation.declare_with(compile_cuda)
-
-
-@cache
-def _register() -> Any:
-    """Register once; returns the simulation where Numba simulates."""
     from numba import cuda
     from numba.core import config
 
@@ -54,17 +41,16 @@ def _register() -> Any:
         if config.ENABLE_CUDASIM:
             from .simulator import Simulation
 
-            return Simulation.started()
-        if nvidia:
+            _private.when_run(Simulation().around)
+        elif nvidia:
             _register_with_compiler()
     except (ImportError, AttributeError) as fault:
         package = "numba-cuda" if nvidia and not config.ENABLE_CUDASIM else "numba"
         warnings.warn(
             f"Kernels cannot call functions of %%cuda_device cells: {package} {version(package)} lacks what that needs "
             f"({fault}). Install a version that this ufunc_magic knows: pip install 'ufunc_magic[cuda-numba]'.",
-            stacklevel=3,
+            stacklevel=2,
         )
-    return None
 
 
 def _register_with_compiler() -> None:

@@ -1,7 +1,7 @@
 """Functions of CUDA cells inside Numba's CUDA simulator: kernels run unchanged, and call the cell's C++ natively.
 
-While a simulated function runs, the names of its globals and closure that are functions of ours, declared functions or
-``cffi.FFI`` stand for what simulated threads can call; the emulated C++ is lent each thread's place and its barrier.
+While a simulated function runs, the names of its globals and closure that are functions of ours or ``cffi.FFI`` stand
+for what simulated threads can call; the emulated C++ is lent each thread's place and its barrier.
 """
 
 from __future__ import annotations
@@ -9,18 +9,16 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
-import os
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ... import runtime
-from ...model import FunctionCode, ObjectCode, SignatureError
+from ...model import FunctionCode, ObjectCode
 from ...runtime import Library, PlainFunction
 from ...runtime.device import CudaFunction, Kernel
 from . import _private
@@ -141,47 +139,6 @@ def _converted(value: Any, parameter: ValueType) -> Any:
     return value if type(value) is parameter.dtype.type else np.asarray(value).astype(parameter.dtype)[()]
 
 
-# -------------------------------------------------------------------- cuda.declare_device by hand
-
-
-@dataclass(eq=False)
-class Declared:
-    """A function that was declared by hand, and the one of the linked source that it is."""
-
-    name: str
-    abi: str
-    function: Any = None
-
-    def __call__(self, *args: Any) -> Any:
-        if self.function is None:
-            raise SignatureError(
-                f"{self.name} is declared, but no source is linked that the simulator could compile.",
-                remedy="Give it: cuda.declare_device(..., link=cuda.CUSource(text)), or link='file.cu'.",
-            )
-        return self.function(*args)
-
-
-@dataclass(frozen=True)
-class Source:
-    """CUDA C++ in memory, for a simulator that has no class of this kind."""
-
-    data: Any
-    name: str = "<source>"
-
-
-def _source_text(link: Any) -> str:
-    """The CUDA C++ among what is given to link."""
-    texts = []
-    for code in link if isinstance(link, list | tuple | set) else [link]:
-        if isinstance(code, str | os.PathLike):
-            path = Path(code)
-            texts += [path.read_text(encoding="utf-8")] if path.suffix == ".cu" else []
-        elif type(code).__name__ in ("CUSource", "Source"):
-            text = code.data.getvalue() if hasattr(code.data, "getvalue") else code.data
-            texts.append(text.decode() if isinstance(text, bytes) else str(text))
-    return "\n".join(texts)
-
-
 # ---------------------------------------------------------------------------------- the simulation
 
 
@@ -189,7 +146,6 @@ class Simulation:
     """Numba's simulator of this process, with functions of CUDA cells in its kernels."""
 
     def __init__(self) -> None:
-        self._declares = False
         self._functions: dict[Any, SimulatedFunction | None] = {}
         #: Simulated functions that run, on however many threads, and what puts back the names that they know.
         self._running = 0
@@ -200,13 +156,6 @@ class Simulation:
         self._barriers: dict[int, tuple[Any, Library]] = {}
         #: The libraries that know where a thread stands.
         self._arrived: weakref.WeakKeyDictionary[threading.Thread, set[int]] = weakref.WeakKeyDictionary()
-
-    @classmethod
-    def started(cls) -> Simulation:
-        """A simulation whose functions run in Numba's from now on."""
-        simulation = cls()
-        _private.when_run(simulation.around)
-        return simulation
 
     @contextlib.contextmanager
     def around(self, function: Any) -> Iterator[None]:
@@ -264,8 +213,6 @@ class Simulation:
         """What a simulated kernel sees in the place of a name's value, None for most."""
         if type(value).__name__ in ("FFI", "CompiledFFI") and hasattr(value, "from_buffer"):
             return SimulatedFFI(value)
-        if isinstance(value, Declared):
-            return None if value.function is None else self._simulated(value.function)
         # Other objects are not asked for attributes: some answer to any.
         return self._simulated(value) if isinstance(value, np.ufunc | PlainFunction | CudaFunction | Kernel) else None
 
@@ -274,45 +221,6 @@ class Simulation:
             pair = code_of(function)
             self._functions[function] = None if pair is None else SimulatedFunction(function, *pair, self)
         return self._functions[function]
-
-    def declare_with(self, compile_cuda: Callable[..., Mapping[str, Any]]) -> None:
-        """Have the simulator's ``cuda.declare_device`` and ``cuda.jit`` take source to link, from the first call on."""
-        if self._declares:
-            return
-        self._declares = True
-        from numba import cuda
-
-        unlinked: dict[str, Declared] = {}
-        jit = cuda.jit
-
-        def link_source(declared: Declared, text: str) -> None:
-            build = compile_cuda(text, abi=declared.abi, name=f"<source of {declared.name}>")
-            if declared.name not in build:
-                raise SignatureError(
-                    f"{declared.name} is declared, and the linked source has no such function.",
-                    remedy=f"It has {', '.join(build)}.",
-                )
-            declared.function = build[declared.name]
-
-        def declare_device(
-            name: str, sig: Any, link: Any = None, use_cooperative: bool = False, abi: str = "numba"
-        ) -> Any:
-            declared = Declared(name, abi)
-            if text := _source_text(link):
-                link_source(declared, text)
-            else:
-                unlinked[name] = declared
-            return declared
-
-        @functools.wraps(jit)
-        def jit_and_link(*args: Any, link: Any = None, **kwargs: Any) -> Any:
-            text = _source_text(link)
-            for name in [name for name in unlinked if name in text]:
-                link_source(unlinked.pop(name), text)
-            return jit(*args, **kwargs)
-
-        source = getattr(cuda, "CUSource", Source)
-        _private.replace_in_simulator(declare_device=declare_device, jit=jit_and_link, CUSource=source)
 
 
 def _barrier_hook(library: Library) -> ctypes.c_void_p | None:

@@ -16,12 +16,7 @@ from .cython_types import INDEX, OBJECT
 from .cython_values import Values
 
 #: Modules of Cython's ``libc`` and ``libcpp`` whose functions are known.
-_MATH = ("libc.math", "libc.stdlib", "libc.complex", "libcpp.cmath", "libcpp.complex", "numpy.math", "libcpp.algorithm")
-_ALIKE = {"min": "fmin", "max": "fmax"}
-#: Builtins that do more than calculate, or look into the running program.
-_REFUSED = frozenset(
-    "__import__ breakpoint compile delattr eval exec globals help input locals open setattr vars".split()
-)
+_MATH = ("libc.math", "libc.stdlib", "libc.complex", "libcpp.cmath", "libcpp.complex", "numpy.math")
 
 
 class Calls(Values):
@@ -52,15 +47,13 @@ class Calls(Values):
         if root in cell.types.cimports:
             return self._c_call(".".join([cell.types.cimports[root], *name.split(".")[1:]]), args, keywords, node)
         if name in cell.externs:
-            return self._extern(name, args, node)
+            return self._c_call(cell.externs[name], args, keywords, node)
         if root in cell.constants or root != name:
             return self._method(function, args, keywords, node)
         if name in {*cell.types.typedefs, *cell.types.fused_names, *cell.types.structs}:
             return self.cast(self.value(args[0]), cell.types.by_path([name], node), node)
-        if name in ("abs", "min", "max", "len", "int", "float", "bool", "round", "pow", "complex", "sum"):
+        if name in ("abs", "min", "max", "len", "float", "pow"):
             return self._builtin(name, args, keywords, node)
-        if name in _REFUSED:
-            raise stop(f"calls `{name}`", node)
         return self._plain_call(self.outer(name, node), args, keywords)
 
     def _plain_call(self, function: Expr, args: Sequence[Any], keywords: Mapping[str, Any]) -> Expr:
@@ -95,12 +88,6 @@ class Calls(Values):
         types = self.cell.types
         return types.annotated(routine.returns) if routine.annotated else types.named(routine.returns)
 
-    def _extern(self, name: str, args: list[Any], node: Any) -> Expr:
-        entry = known(self.cell.externs[name])
-        if entry is None:
-            raise stop(f"calls `{name}`, which comes from C", node)
-        return self.known_call(*entry, [self.value(a) for a in args], node)
-
     def _method(self, function: Any, args: list[Any], keywords: dict[str, Any], node: Any) -> Expr:
         if kind(function) != "AttributeNode":
             return self._plain_call(self.settled(function), args, keywords)
@@ -109,8 +96,6 @@ class Calls(Values):
         if base.type.kind == "c" and name == "conjugate":
             return Expr(python("{}.conjugate()", base), base.type)
         if base.type.kind == "a" and self.in_lists(base.type):
-            if name == "copy":
-                return Expr(python("{}[:]", base), base.type)
             raise stop(f"uses `.{name}()` of an array", node)
         if base.type.kind in "pv":
             raise stop(f"calls `.{name}`", node)
@@ -124,33 +109,18 @@ class Calls(Values):
             return self._cython(name, args, keywords, node)
         if full == "numpy.import_array":
             return Expr(ast.Constant(None), OBJECT)
-        if module in _MATH:
-            entry = known(_ALIKE.get(name, name) if module == "libcpp.algorithm" else name)
-            if entry is not None:
-                return self.known_call(*entry, [self.value(a) for a in args], node)
+        if module in ("", *_MATH) and (entry := known(name)) is not None:
+            return self.known_call(*entry, [self.value(a) for a in args], node)
         if name in ("min", "max", "abs") and module.startswith("libc"):
             return self._builtin(name, args, keywords, node)
-        raise stop(f"calls `{name}`" + (f" of {module}" if module else ""), node)
+        raise stop(f"calls `{name}`, which comes from C", node)
 
     # -- cython.something -------------------------------------------------------------------------
 
     def _cython(self, name: str, args: list[Any], keywords: dict[str, Any], node: Any) -> Expr:
         types = self.cell.types
-        match name:
-            case "cast" if len(args) == 2:
-                return self.cast(self.value(args[1]), types.annotated(args[0]), node)
-            case "declare" if len(args) == 2:
-                return self.convert(self.value(args[1]), types.annotated(args[0]), node=node)
-            case "sizeof" if args:
-                return self.sizeof(types.annotated(args[0]), node)
-            case "cdiv" | "cmod" if len(args) == 2:
-                left, right = self.settled(args[0]), self.settled(args[1])
-                t = self.common(left.type, right.type, node)
-                if t.integral:
-                    self.cell.truncates = True
-                    return self.divide("/" if name == "cdiv" else "%", left, right, t)
-            case "prange":
-                return self._plain_call(Expr(ast.Name("range"), OBJECT), args, {})
+        if name == "cast" and len(args) == 2:
+            return self.cast(self.value(args[1]), types.annotated(args[0]), node)
         if len(args) == 1 and not keywords:
             t = types.by_path(["cython", name], node) if "cython" in types.cimports else OBJECT
             if t.arithmetic:
@@ -160,7 +130,7 @@ class Calls(Values):
     # -- builtins ---------------------------------------------------------------------------------
 
     def _builtin(self, name: str, args: list[Any], keywords: dict[str, Any], node: Any) -> Expr:
-        if keywords or not args or kind(args[0]) in ("GeneratorExpressionNode", "ComprehensionNode"):
+        if keywords or not args:
             return self._plain_call(Expr(ast.Name(name), OBJECT), args, keywords)
         values = [self.settled(a) for a in args]
         numbers = all(v.type.arithmetic for v in values)
@@ -177,6 +147,4 @@ class Calls(Values):
                 return values[0] if t.kind == "f" else self.cast(values[0], DOUBLE, node)
             case "pow" if len(values) == 2 and numbers:
                 return self.operate("**", values[0], values[1], node)
-            case "bool" if numbers:
-                return replace(plain, truth=True)
         return plain

@@ -10,7 +10,7 @@ from ..c_arithmetic import CType
 from ..math_names import CONSTANTS, KNOWN
 from ..value import Stop
 from .cython_tree import assigned_names, dotted, kind, statements, stop, walk
-from .cython_types import OBJECT, CythonTypes, declared_name
+from .cython_types import OBJECT, CythonTypes, declared_name, name_node
 
 
 @dataclass(frozen=True)
@@ -141,12 +141,8 @@ class CythonCell:
         module = str(node.module.module_name.value)
         for name, target in node.items:
             local = str(target.name)
-            if module == "cython" or module.startswith("cython.cimports"):
-                self.types.cimports[local] = f"{module.removeprefix('cython.cimports').lstrip('.') or 'cython'}.{name}"
-                if module == "cython.cimports":
-                    self.types.cimports[local] = str(name)
-            elif module == "cython.parallel":
-                self.types.cimports[local] = f"cython.parallel.{name}"
+            if module.partition(".")[0] == "cython":
+                self.types.cimports[local] = f"{module}.{name}".removeprefix("cython.cimports.")
             elif module != "__future__":
                 suffix = f" as {local}" if local != name else ""
                 self.imports[local] = f"from {module} import {name}{suffix}", f"{module}.{name}"
@@ -161,27 +157,19 @@ class CythonCell:
     def _extern(self, node: Any) -> None:
         for inner in statements(node.body):
             if kind(inner) == "CVarDefNode":
-                for declarator in inner.declarators:
-                    name = declared_name(declarator)
-                    base = declarator
-                    while kind(base) != "CNameDeclaratorNode":
-                        base = base.base
-                    self.externs[name] = getattr(base, "cname", None) or name
+                for base in map(name_node, inner.declarators):
+                    self.externs[base.name] = base.cname or base.name
             elif kind(inner) == "CEnumDefNode":
                 for item in inner.items or ():
-                    self.externs[item.name] = getattr(item, "cname", None) or item.name
+                    self.externs[item.name] = item.cname or item.name
             elif kind(inner) == "CTypeDefNode":
                 self._statement(inner)
 
     def _variables(self, node: Any) -> None:
-        names = []
         for declarator in node.declarators:
-            if kind(declarator) == "CFuncDeclaratorNode":
-                continue  # a forward declaration
-            names.append(declared_name(declarator))
-            self.constants[names[-1]] = node.base_type, declarator
-        if names:
-            self.statements.append(node)
+            if kind(declarator) != "CFuncDeclaratorNode":  # a forward declaration
+                self.constants[declared_name(declarator)] = node.base_type, declarator
+        self.statements.append(node)
 
     def written_by(self, node: Any) -> set[str]:
         """The module-level names that a statement gives a value or a part of one."""
@@ -234,7 +222,7 @@ def _routine(node: Any) -> CythonRoutine:
         locals=marks.get("locals") or {},
         directives=directives,
         typed=typed,
-        star=not c_function and bool(node.star_arg or node.starstar_arg),
+        star=not c_function and bool(node.star_arg or node.starstar_arg or any(a.kw_only for a in node.args)),
     )
 
 

@@ -18,7 +18,7 @@ from ..c_arithmetic import BOOL, COMPLEX, DOUBLE, FLOAT, INT, LONG, CType, promo
 from ..math_names import HELPERS
 from ..value import Expr, Variable, call, negation, number, operation, python
 from .cython_cell import CythonCell, CythonRoutine
-from .cython_tree import assigned_names, dotted, kind, stop
+from .cython_tree import dotted, kind, stop
 from .cython_types import INDEX, OBJECT
 
 #: Constants from here on are taken for those of a hash or a random number generator.
@@ -42,17 +42,6 @@ OWN_HELPERS = {
         "    r = math.fmod(x, y)\n    return r + (r != 0 and (r < 0) != (y < 0))*y\n"
     ),
     **HELPERS,
-}
-
-
-#: Nodes that have no Python form, and how that is said.
-_REFUSED = {
-    "NullNode": "uses NULL",
-    "LambdaNode": "makes a function inside",
-    "YieldExprNode": "is a generator",
-    "DefNode": "defines a function inside",
-    "PyClassDefNode": "defines a class inside",
-    "CClassDefNode": "defines a class inside",
 }
 
 
@@ -85,8 +74,6 @@ class Values(Arithmetic):
         for name in (base.__name__ for base in type(node).__mro__):
             if method := getattr(self, f"_{name}", None):
                 return method  # type: ignore[no-any-return]
-            if name in _REFUSED:
-                raise stop(_REFUSED[name], node)
         raise stop(f"uses `{self.brief(node)}`, which has no Python form", node)
 
     def value_for(self, node: Any, t: CType) -> Expr:
@@ -303,7 +290,7 @@ class Values(Arithmetic):
 
     def _NotNode(self, node: Any) -> Expr:
         e = self.settled(node.operand)
-        return Expr(negation(e), BOOL, low=0, high=1, truth=True, value=folded(e, negated=True))
+        return Expr(negation(e), BOOL, low=0, high=1, truth=True)
 
     def _UnopNode(self, node: Any) -> Expr:
         op, e = str(node.operator), self.value(node.operand)
@@ -315,10 +302,6 @@ class Values(Arithmetic):
     def _CondExprNode(self, node: Any) -> Expr:
         test = self.settled(node.condition if hasattr(node, "condition") else node.test)  # Cython 3.1 calls it test
         return self.chosen(test, self.value(node.true_val), self.value(node.false_val), node)
-
-    def _AssignmentExpressionNode(self, node: Any) -> Expr:
-        e = self.settled(node.rhs)
-        return Expr(ast.NamedExpr(ast.Name(str(node.lhs.name)), e.node), e.type)
 
     def _TypecastNode(self, node: Any) -> Expr:
         t = self.cell.types.declared(node.base_type, node.declarator)
@@ -371,13 +354,6 @@ class Values(Arithmetic):
 
     _IdentifierStringNode = _UnicodeNode
     _StringNode = _UnicodeNode
-
-    def _BytesNode(self, node: Any) -> Expr:
-        value = bytes(node.value, "latin-1") if isinstance(node.value, str) else bytes(node.value)
-        return Expr(ast.Constant(value), OBJECT)
-
-    def _CharNode(self, node: Any) -> Expr:
-        return constant(node.value if isinstance(node.value, int) else ord(node.value), INT)
 
     def _JoinedStrNode(self, node: Any) -> Expr:
         parts: list[ast.expr] = []
@@ -458,7 +434,7 @@ class Values(Arithmetic):
                 return Expr(python(".".join([self._imported(root), *path[1:]])), OBJECT)
             if root in self.cell.types.cimports:
                 if self.cell.types.cimports[root] == "cython" and name == "compiled":
-                    return Expr(ast.Constant(False), BOOL, truth=True, value=False)
+                    return Expr(ast.Constant(False), BOOL, truth=True)
                 return self._c_constant(name, node)
         return self._attribute(self.settled(node.obj), name, node)
 
@@ -468,8 +444,6 @@ class Values(Arithmetic):
             case "c" if name in ("real", "imag"):
                 return Expr(plain, CType("f", e.type.bits))
             case "a" if self.in_lists(e.type):
-                if name == "shape":
-                    return Expr(ast.Tuple([length(e.text, axis) for axis in range(e.type.depth)]), OBJECT)
                 raise stop(f"uses `.{name}` of an array", node)
             case "a" | "n" | "o" if name in ("size", "ndim", "shape"):
                 return Expr(plain, OBJECT if name == "shape" else INDEX, low=0, high=_MOST)
@@ -483,9 +457,6 @@ class Values(Arithmetic):
 
     # -- sequences and subscripts -----------------------------------------------------------------
 
-    def _items(self, nodes: Any) -> list[ast.expr]:
-        return [self.settled(item).node for item in nodes]
-
     def _TupleNode(self, node: Any) -> Expr:
         values = [self.settled(item) for item in node.args]
         fields = tuple((f"f{i}", v.type) for i, v in enumerate(values))
@@ -493,14 +464,7 @@ class Values(Arithmetic):
         return Expr(ast.Tuple([v.node for v in values]), CType("t", fields=fields) if typed else OBJECT)
 
     def _ListNode(self, node: Any) -> Expr:
-        return Expr(ast.List(self._items(node.args)), OBJECT)
-
-    def _DictNode(self, node: Any) -> Expr:
-        keys, values = ([p.key for p in node.key_value_pairs], [p.value for p in node.key_value_pairs])
-        return Expr(ast.Dict(self._items(keys), self._items(values)), OBJECT)  # type: ignore[arg-type]
-
-    def _StarredUnpackingNode(self, node: Any) -> Expr:
-        return Expr(ast.Starred(self.settled(node.target).node), OBJECT)
+        return Expr(ast.List([self.settled(item).node for item in node.args]), OBJECT)
 
     def _IndexNode(self, node: Any) -> Expr:
         if kind(node.base) == "AttributeNode" and node.base.attribute == "shape":
@@ -587,47 +551,9 @@ class Values(Arithmetic):
                 return Expr(ast.Name(name), OBJECT)
             case "IndexNode" | "SliceIndexNode" | "AttributeNode":
                 return self.value(node)
-            case "StarredUnpackingNode":
-                return Expr(ast.Starred(self.place(node.target).node), OBJECT)
             case "TupleNode" | "ListNode":
                 return Expr(ast.Tuple([self.place(inner).node for inner in node.args]), OBJECT)
         raise stop(f"assigns to `{self.brief(node)}`", node)
-
-    # -- comprehensions ---------------------------------------------------------------------------
-
-    def _ComprehensionNode(self, node: Any) -> Expr:
-        if node.type.py_type_name() != "list":
-            raise stop(f"uses `{self.brief(node)}`", node)
-        return Expr(ast.ListComp(*self._comprehended(node.loop)), OBJECT)
-
-    def _GeneratorExpressionNode(self, node: Any) -> Expr:
-        return Expr(ast.GeneratorExp(*self._comprehended(node.loop)), OBJECT)
-
-    def _comprehended(self, node: Any) -> tuple[ast.expr, list[ast.comprehension]]:
-        clauses: list[ast.comprehension] = []
-        hidden = dict(self.variables)
-        try:
-            while True:
-                match kind(node):
-                    case "ForInStatNode":
-                        sequence = self.settled(node.iterator.sequence)
-                        names = {name for name, where in assigned_names(node) if where is node}
-                        self.variables |= {name: Variable(name, OBJECT) for name in names}
-                        clauses.append(ast.comprehension(self.place(node.target).node, sequence.node, [], 0))
-                        node = node.body
-                    case "IfStatNode":
-                        clauses[-1].ifs.append(self.settled(node.if_clauses[0].condition).node)
-                        node = node.if_clauses[0].body
-                    case "StatListNode" if len(node.stats) == 1:
-                        node = node.stats[0]
-                    case "ComprehensionAppendNode":
-                        return self.settled(node.expr).node, clauses
-                    case "ExprStatNode" if kind(node.expr) == "YieldExprNode":
-                        return self.settled(node.expr.arg).node, clauses
-                    case _:
-                        raise stop(f"uses `{self.brief(node)}`", node)
-        finally:
-            self.variables = hidden
 
 
 def _subscripted(base: ast.expr, parts: list[ast.expr]) -> ast.expr:
@@ -636,12 +562,6 @@ def _subscripted(base: ast.expr, parts: list[ast.expr]) -> ast.expr:
 
 def _everything(part: ast.expr) -> bool:
     return isinstance(part, ast.Slice) and part.lower is part.upper is part.step is None
-
-
-def folded(e: Expr, *, negated: bool = False) -> bool | None:
-    """The truth of a condition that is known, as ``cython.compiled`` is."""
-    known = e.text in ("True", "False", "not True", "not False") and e.value is not None
-    return bool(e.value) != negated if known else None
 
 
 def _float_type(left: Expr, right: Expr) -> CType:

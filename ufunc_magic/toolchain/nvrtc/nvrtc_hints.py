@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from ..hints import first_advice, header_of
+from .nvrtc_discovery import REMEDY
 
 #: What a cell may use without an include where it is compiled by nvcc or for the host, and where NVRTC has it.
 _HEADERS: tuple[tuple[str, str], ...] = (
@@ -21,25 +22,15 @@ _STANDARD = frozenset("math.h stdint.h limits.h float.h stddef.h assert.h stdboo
 _PRINT = 'Device code prints with printf("%f\\n", x), which needs no header.'
 _CONTAINERS = "Device code has no containers: use arrays of fixed size, or cuda/std/array."
 _RANDOM = "Make random numbers from a counter and a hash: example 03 has one."
-_FILES = "Device code reaches no files and no clock of the host: pass the value as an argument."
-_NUMPY = "A cell calls CUDA's own functions: expf(x) or exp(x), not np.exp(x)."
 #: Names, and headers, of the host's -> what device code has.
 _INSTEAD: dict[str, str] = {
-    **dict.fromkeys("cout cerr endl puts fprintf print iostream ostream sstream iomanip".split(), _PRINT),
-    **dict.fromkeys("vector string map set unordered_map list deque".split(), _CONTAINERS),
-    **dict.fromkeys("rand srand mt19937 random curand_init curand_uniform curandState".split(), _RANDOM),
-    **dict.fromkeys("exit abort terminate".split(), "Device code ends itself with __trap()."),
-    **dict.fromkeys("fopen fread fwrite getenv time system".split(), _FILES),
-    **dict.fromkeys("np math".split(), _NUMPY),
-    "True": "C++ writes True as true.",
-    "False": "C++ writes False as false.",
-    "None": "C++ has no None; a floating-point function can return nanf(\"\").",
-    "def": "This is Python; a device function starts with __device__ and the type it returns.",
-    "cuda": "Add the include that it needs at the top of the cell, such as <cuda/std/cmath>.",
+    **dict.fromkeys("cout cerr endl fprintf print iostream".split(), _PRINT),
+    **dict.fromkeys("vector string map set".split(), _CONTAINERS),
+    **dict.fromkeys("rand mt19937 random curand_init curand_uniform curandState".split(), _RANDOM),
+    **dict.fromkeys("exit abort".split(), "Device code ends itself with __trap()."),
+    "np": "A cell calls CUDA's own functions: expf(x) or exp(x), not np.exp(x).",
     "T": "Give the types that T stands for: --types f4,f8",
-    "Python.h": "A cell needs no Python or NumPy headers: write plain CUDA functions.",
-}  # fmt: skip
-_CCCL = "pip install nvidia-cuda-runtime nvidia-cuda-cccl nvidia-cuda-crt"
+}
 
 
 def _include(header: str) -> str:
@@ -63,10 +54,6 @@ def unknown_in_std(name: str) -> str:
     standard = header_of(name)
     if standard in _STANDARD:
         return _include(f"c{standard.removesuffix('.h')}")
-    header = {"min": "algorithm", "max": "algorithm", "numeric_limits": "limits", "swap": "utility",
-              "pair": "utility", "array": "array", "complex": "complex"}.get(name)  # fmt: skip
-    if header or re.match(r"is_|enable_if|conditional|remove_|make_(?:un)?signed", name):
-        return _include(header or "type_traits")
     return f"Device code has CCCL's library: #include <cuda/std/...> and cuda::std::{name}, where it is there."
 
 
@@ -75,9 +62,7 @@ def no_header(name: str) -> str:
     if name.startswith("curand"):
         return _RANDOM
     if re.match(r"(?:cuda|cub|thrust|nv|crt)/|cuda_|cooperative_groups|cuComplex|math_constants", name):
-        return f"CUDA's headers are in wheels of their own: {_CCCL}"
-    if re.fullmatch(r"[a-z_]+", name):
-        return f"Device code has no <{name}> of the host's; CCCL's, where there is one, is <cuda/std/{name}>."
+        return f"CUDA's headers are in wheels of their own: {REMEDY}"
     return f"Say where {name} is with -I FOLDER."
 
 
@@ -89,38 +74,20 @@ _NAMES = (
 )
 #: Pattern of a message, text in its line -> advice; as in `ufunc_magic.toolchain.hints`.
 _ADVICE: tuple[tuple[str, str, str], ...] = (
-    (r'name followed by "::" must be a class or namespace name', "::",
-     "Add the #include that declares the namespace, or spell it out."),
-    (r"calling a __host__ function", "",
-     "Write __device__ (or __host__ __device__) before the function that is called."),
-    (r"without execution space annotations", "", "Write __device__ before it."),
+    (r"calling a __host__ function|without execution space annotations", "", "Write __device__ before it."),
     (r"without memory space annotations", "",
      "Write __device__ before it, or constexpr (__constant__ for a table) if it never changes."),
-    (r"explicitly marked as a __host__", "", "Mark it __host__ __device__, or leave it out of this cell."),
     (r'expected a ";"', "", "A ; is missing at the end of this statement or of the line above."),
     (r'expected a "}"', "", "A { is not closed by a }."),
-    (r'expected a "\)"', "", "A ( is not closed by a )."),
-    (r"expected a declaration", "}", "There is one } too many."),
-    (r"comment unclosed", "", "A /* is not closed by a */."),
-    (r"the #endif for this directive is missing", "", "Every #if needs one #endif."),
     (r"unrecognized token", "",
      "A character that C++ does not have (a typographic quote, a no-break space, an accent): retype it."),
     (r'operand of "\*" must be a pointer', "**", "C++ has no ** operator: write pow(x, y)."),
-    (r'operand of "\*" must be a pointer', "", "Only a pointer can be read with *."),
     (r"must have (?:arithmetic, )?(?:integral|integer)", "^", "^ is exclusive or in C++: write pow(x, y)."),
     (r"must have (?:arithmetic, )?(?:integral|integer)", "%", "% is for integers in C++: write fmod(x, y)."),
     (r"more than one instance of overloaded function", "",
      "Make its arguments the same type (2.0f beside a float, 2.0 beside a double), or #include <cmath>."),
-    (r"no instance of (?:overloaded )?function|too (?:few|many) arguments", "",
-     "Compare the call with the function's parameters."),
-    (r'function "?(?:.*?\b)?(\w+)(?:\(.*\))?"? has already been defined', "",
-     "{0} is defined twice: rename one, or give it other parameters."),
     (r"__global__ function must have a void return", "",
      "A kernel writes its results through pointers, and returns void."),
-    (r"missing return statement", "", "Return a value on every path."),
-    (r"does not support exception handling", "",
-     "Device code has no exceptions: return a value that tells, such as NaN."),
-    (r"(?:unrecognized option|invalid value for) (\S+)", "", "NVRTC has no {0} of that kind: look at -c."),
 )  # fmt: skip
 
 
