@@ -430,7 +430,8 @@ def test_what_nvcc_includes_unasked_is_included_where_it_is_used(source: str, ex
 @pytest.mark.nvrtc
 def test_each_header_of_the_hosts_that_device_code_can_use_compiles_alone() -> None:
     slow = {"complex"}  # CCCL's: tested below
-    written = [path.name for path in Path(nvrtc.include_folder()).iterdir() if path.name not in slow]
+    folder = Path(headers.__file__).parents[2] / "templates" / "nvrtc" / "include"
+    written = [path.name for path in folder.iterdir() if path.name not in slow]
     assert len(written) > 25
     for header in written:
         nvrtc.compile(f"#include <{header}>\n{MUL}", name=header)
