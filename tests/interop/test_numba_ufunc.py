@@ -226,9 +226,7 @@ def test_ufuncs_of_numpy_are_as_they_were(cell: Any) -> None:
 
 def test_functions_of_whole_arrays_are_called_as_python_does(cell: Any) -> None:
     dot = cell.dot
-    with pytest.raises(
-        TypingError, match=r"dot works on whole arrays, \(n\),\(n\)->\(\), so compiled code can"
-    ):
+    with pytest.raises(TypingError, match=r"dot works on whole arrays, \(n\),\(n\)->\(\), so compiled code can"):
         called(dot, 2)(np.ones(3), np.ones(3))
 
     @numba.njit

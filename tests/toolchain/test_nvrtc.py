@@ -97,7 +97,7 @@ def test_a_missing_compiler_is_none_with_a_reason(monkeypatch: pytest.MonkeyPatc
     found._probe.cache_clear()
     monkeypatch.setitem(sys.modules, "cuda.bindings", None)
     assert nvrtc.find() is None
-    assert nvrtc.reason() == ('NVRTC is not installed here (cuda.bindings is missing): pip install "ufunc_magic[cuda]"')
+    assert re.match(r"NVRTC is not installed here \(.*cuda.*\): pip install .ufunc_magic\[cuda\].$", nvrtc.reason())
     with pytest.raises(ToolchainError, match=r"NVRTC is not installed here.*\n.*pip install"):
         nvrtc.compile(MUL, name="In[3]")
 
@@ -109,7 +109,7 @@ def test_a_library_that_does_not_open_is_none_with_a_reason(monkeypatch: pytest.
     found._probe.cache_clear()
     monkeypatch.setattr(found, "bindings", missing)
     assert nvrtc.find() is None
-    assert "cannot open it: libnvrtc.so.13 was not found)" in nvrtc.reason()
+    assert "(libnvrtc.so.13 was not found)" in nvrtc.reason()
 
 
 @pytest.mark.parametrize(
