@@ -1098,13 +1098,16 @@ def test_what_a_function_does_beside_calculating_is_known(cell: str, pure: bool,
             "from libc.stdlib cimport rand\ncdef double f(double x):\n    return rand()\n",
             "calls `rand`, which comes from C",
         ),
-        ("def f(double x):\n    return x + y\n", "uses `y`, which the cell does not define"),
+        ("def f(double x):\n    return x + y\n", "uses `y`, which is no function or variable of the cell"),
         (
             "def f(double x):\n    g = lambda *t: t\n    return g(x)\n",
             "uses `g = lambda *t: t`, which has no Python form",
         ),
         ("def f(double x):\n    yield x\n", "uses `yield x`, which has no Python form"),
-        ("cdef class A:\n    pass\ndef f(double x):\n    return A()\n", "uses the class `A`"),
+        (
+            "cdef class A:\n    pass\ndef f(double x):\n    return A()\n",
+            "uses `A`, which is no function or variable of the cell",
+        ),
         ("cdef double g(double x):\n    return x\n", "cannot be found in the cell under the name `f`"),
         ("def f(double x) return x\n", "could not be read by Cython's parser"),
         (
@@ -1122,8 +1125,9 @@ def test_the_reason_is_at_its_line() -> None:
 
 
 def test_one_bad_function_does_not_spoil_the_others() -> None:
-    cell = "cdef double f(double x):\n    return nope(x)\ncdef double g(double x):\n    return x\n"
-    made = write(cell, [FormRequest("f", 1), FormRequest("g", 3)])
+    cell = "cdef double *h(double *x):\n    return x\n"
+    cell += "cdef double f(double x):\n    return nope(x)\ncdef double g(double x):\n    return x\n"
+    made = write(cell, [FormRequest("f", 3), FormRequest("g", 5)])
     assert isinstance(made["f"], NotPython)
     assert isinstance(made["g"], PythonForm)
 
