@@ -94,6 +94,11 @@ class Report:
         return tuple(row for comparison in self.comparisons for row in comparison.rows)
 
     @property
+    def inputs(self) -> dict[str, tuple[Any, ...]]:
+        """Function -> the arrays that it was verified and timed on."""
+        return {comparison.name: comparison.arguments for comparison in self.comparisons if comparison.arguments}
+
+    @property
     def ok(self) -> bool:
         """No comparison found a disagreement."""
         return all(comparison.ok for comparison in self.comparisons)
