@@ -27,6 +27,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
+from ufunc_magic.model.options import Options
 
 pytestmark = [
     pytest.mark.cython,
@@ -143,6 +144,15 @@ def test_language_level_is_3_unless_the_cell_or_the_line_says_2() -> None:
     three, two = um.compile_cython(LEVELS), um.compile_cython(LEVELS, language_level=2)
     inside = um.compile_cython(f"# cython: language_level=2\n{LEVELS}")
     assert [(b.f(10), b.call(10)) for b in (three, two, inside)] == [(0.2, 0.2), (0, 0), (0, 0)]
+
+
+@pytest.mark.parametrize(("level", "quotient"), [(2, "a // b"), (3, "a / b")])
+def test_python_form_divides_as_the_language_level_says(level: int, quotient: str, tmp_path: Path) -> None:
+    from ufunc_magic.frontends.cython import cython_unit  # only with Cython
+
+    source, options = "cdef double half(int a, int b):\n    return a / b\n", Options(language_level=level)
+    (function,) = cython_unit.compile(source, options=options, name="In[3]", folder=tmp_path).report_data.functions
+    assert function.python == f"def half(a, b):\n    return {quotient}\n"
 
 
 def test_typed_def_calls_itself_and_others_as_a_function_inside_the_cell() -> None:

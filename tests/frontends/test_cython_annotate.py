@@ -204,4 +204,4 @@ def test_heavier_lines_are_tinted_more() -> None:
 
 
 def test_notebook_gets_html_and_terminal_gets_text() -> None:
-    assert SMALL._repr_mimebundle_() == {"text/plain": SMALL.to_text(), "text/html": SMALL.to_html()}
+    assert (str(SMALL), SMALL._repr_html_()) == (SMALL.to_text(), SMALL.to_html())

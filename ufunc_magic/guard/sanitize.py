@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from .. import runtime, toolchain
+from .. import toolchain
 from ..model import CompiledCell, Diagnostic, ObjectCode, ToolchainError
 from .guard_process import GuardProcess
 from .trial_inputs import Case, singly
@@ -22,7 +22,7 @@ FLAGS = (
     "-fsanitize=address,undefined,float-cast-overflow",
     "-fsanitize-recover=all",
     "-D__UFM_ONE_TARGET",
-    "-D__UFM_START",
+    "-D__UFM_CHECKED",
 )
 _SETTINGS = {
     "ASAN_OPTIONS": "detect_leaks=0:halt_on_error=0:allocator_may_return_null=1:detect_stack_use_after_return=1:"
@@ -51,8 +51,6 @@ _WORDS = {
 #: What is wrong whatever the inputs mean.
 _ALWAYS = frozenset(_WORDS) - {"FPE", "stack-overflow", "allocation-size-too-big"}
 _MOST = 12
-#: Two things that outputs may hold before a call.
-_STARTS = (0, 0x41)
 
 #: Sends cases to a process; more words go into the request.
 Ask = Callable[..., dict[str, Any]]
@@ -96,7 +94,6 @@ def sanitized(
     for case in trial_cases:
         function, loop = loops[case.function.name, case.loop.types]
         cases += singly(replace(case, function=function, loop=loop))
-    ordinary = [case for case in cases if case.kind == "ordinary"]
     # By line and kind of fault; the function, where that is wrong whatever the inputs mean.
     reports: dict[tuple[int, str], tuple[Diagnostic, str]] = {}
     # The sanitizer has handlers, limits and red zones of its own.
@@ -110,13 +107,8 @@ def sanitized(
                     what = diagnostic.message.partition(",")[0]
                     reports.setdefault((diagnostic.line, what), (diagnostic, case.function.name * always))
             del cases[: len(cases) if answer["done"] else max(answer["number"], 1)]
-        outputs = [
-            ask(second, ordinary, results=True, start=start, **own)["answer"].get("results") for start in _STARTS
-        ]
     finally:
         process.end()
-    for diagnostic in _unset(ordinary, outputs, object_code):
-        reports.setdefault((diagnostic.line, diagnostic.message), (diagnostic, ""))
     stray: dict[str, Diagnostic] = {}
     for diagnostic, name in reports.values():
         if name and name not in stray:  # no input may make a stray access
@@ -147,37 +139,3 @@ def _read(text: str, case: Case, object_code: ObjectCode) -> list[tuple[Diagnost
         always = m["kind"] in _ALWAYS and case.kind != "empty"
         reports.append((diagnostic(_WORDS.get(m["kind"], m["kind"]), line), always))
     return reports
-
-
-def _unset(
-    cases: Sequence[Case], outputs: Sequence[Sequence[tuple[int, bytes]] | None], object_code: ObjectCode
-) -> list[Diagnostic]:
-    """Outputs that a call leaves as they were, or reads before it writes them: by what they held before."""
-    unset: dict[str, Diagnostic] = {}
-    for (number, zeros), (_, others) in zip(*(results or () for results in outputs), strict=False):
-        case = cases[number]
-        start = 0
-        for k, name in enumerate(case.function.results, start=case.function.nin):
-            size = len(case.message(seconds=0)["operands"][k][0])
-            before, after = zeros[start : start + size], others[start : start + size]
-            start += size
-            if before == after or name in unset:
-                continue
-            item = runtime.operand_dtypes(case.function.function_code)[k].itemsize
-            untouched = bytes([_STARTS[1]]) * item in [after[n : n + item] for n in range(0, size, item)]
-            what = f"{name} is not written" if untouched else f"{name} is read before it is written"
-            line, text = _mention(name, case, object_code)
-            message = f"output {what}, for {case.call()}; it is 0 then"
-            unset[name] = Diagnostic("warning", message, object_code.name, line, 0, "--sanitize", text)
-    return list(unset.values())
-
-
-def _mention(name: str, case: Case, object_code: ObjectCode) -> tuple[int, str]:
-    """The first line of the function's body that names an output, or its first line."""
-    lines = object_code.source.split("\n")
-    first = case.function.line
-    body = first + case.function.source.partition("{")[0].count("\n")
-    last = first + case.function.source.count("\n")
-    named = (n for n in range(body + 1, last + 1) if re.search(rf"\b{re.escape(name)}\b", lines[n - 1]))
-    line = next(named, first)
-    return line, lines[line - 1] if 0 < line <= len(lines) else ""

@@ -294,9 +294,7 @@ def _ask(
         "size": len(object_code.code),
         "cases": [case.message(seconds=limit) for case, limit in zip(cases, limits, strict=True)],
         "malloc": False,
-        "results": False,
         "marks": False,
-        "start": 0,
         "path": "",
         **more,
     }

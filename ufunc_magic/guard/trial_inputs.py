@@ -77,7 +77,6 @@ class Case:
         named = dict.fromkeys(d for core in cores for d in core)
         return {
             "loop": self.loop.index,
-            "nin": nin,
             "operands": operands,
             "dimensions": [count, *(_size(d, sizes) for d in named)],
             "steps": [*steps, *core_steps],

@@ -75,9 +75,11 @@ class Options:
 
     def changed(self) -> dict[str, Any]:
         """Those of the first group that differ from the defaults, for `make_options`; lists for tuples, as JSON has."""
-        default = Options()
         values = {f.name: getattr(self, f.name) for f in fields(self) if f.metadata.get("key", True)}
-        return {k: list(v) if isinstance(v, tuple) else v for k, v in values.items() if v != getattr(default, k)}
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in values.items() if v != getattr(_DEFAULT, k)}
+
+
+_DEFAULT = Options()
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,6 @@ class Option:
     dest: str
     help: str
     example: str
-    metavar: str = ""
     #: "flag" sets ``const``; "value" takes one word; "append" takes a word each time; "optional" may
     #: stand without its value, which is then ``const``.
     action: str = "value"
@@ -103,44 +104,37 @@ def _row(
     flags: str,
     help: str,
     example: str = "",
-    metavar: str = "",
     *,
     dest: str = "",
     action: str = "",
     const: Any = True,
     choices: str = "",
-    kind: type = str,
     languages: str = "",
 ) -> Option:
-    """A row, its lists as words; a flag where there is no value to choose or give, and sets the field of its name."""
+    """A row, its lists as words; it sets the field of its name, whose type says what it takes."""
     words = tuple(flags.split())
     dest = dest or next(f for f in words if f.startswith("--"))[2:].replace("-", "_")
-    action = action or ("value" if metavar or choices else "flag")
+    field_type = type(getattr(_DEFAULT, dest))
+    flag = field_type is bool or (const is not True and not action)
+    action = action or ("flag" if flag else "append" if field_type is tuple else "value")
+    kind = int if field_type is int else str
     lists = tuple(choices.split()), kind, tuple(languages.split())
-    return Option(words, dest, help, example or words[0], metavar, action, const, *lists)
+    return Option(words, dest, help, example or words[0], action, const, *lists)
 
 
 #: In the order of the help text.
 TABLE: tuple[Option, ...] = (
-    _row(
-        "--types",
-        "Instantiate a cell written in terms of T for these types.",
-        "--types f4,f8",
-        "LIST",
-        languages="c cuda",
-    ),
+    _row("--types", "Instantiate a cell written in terms of T for these types.", "--types f4,f8", languages="c cuda"),
     _row(
         "--signature",
         "Core signature of the cell's one function, as after '// ufunc:'.",
         "--signature '(n),(n)->()'",
-        "SIG",
         languages="c",
     ),
     _row(
         "--identity",
         "Identity of binary functions, for reduce over empty or several axes.",
         "--identity 0",
-        "ID",
         choices="0 1 -1 reorderable none",
     ),
     _row("-+ --cplus", "Compile as C++; overloads and templates become loops."),
@@ -152,10 +146,8 @@ TABLE: tuple[Option, ...] = (
         "--parallel",
         "Run large calls on N threads; without N, on all cores.",
         "--parallel=2",
-        "N",
         action="optional",
         const=-1,
-        kind=int,
     ),
     _row(
         "--arch",
@@ -163,18 +155,16 @@ TABLE: tuple[Option, ...] = (
         "--arch native",
         choices="portable native",
     ),
-    _row("-c --compile-args", "Extra arguments for the compiler.", "-c=-DNDEBUG", "ARG", action="append"),
-    _row("--link-args", "Extra arguments for the linker.", "--link-args=-Wl,-s", "ARG", action="append"),
-    _row("-l --lib", "Link with this library.", "-l gsl", "NAME", action="append"),
-    _row("-L --library-dirs", "Look for libraries here too.", "-L ~/lib", "DIR", action="append"),
-    _row("-I --include", "Look for headers here too.", "-I ~/include", "DIR", action="append"),
-    _row("-S --src", "Compile this source file along with the cell.", "-S helper.c", "FILE", action="append"),
+    _row("-c --compile-args", "Extra arguments for the compiler.", "-c=-DNDEBUG"),
+    _row("--link-args", "Extra arguments for the linker.", "--link-args=-Wl,-s"),
+    _row("-l --lib", "Link with this library.", "-l gsl"),
+    _row("-L --library-dirs", "Look for libraries here too.", "-L ~/lib"),
+    _row("-I --include", "Look for headers here too.", "-I ~/include"),
+    _row("-S --src", "Compile this source file along with the cell.", "-S helper.c"),
     _row(
         "--wrap",
         "Make ufuncs of the functions with such names that the included headers declare.",
         "--wrap 'gsl_sf_*'",
-        "PATTERN",
-        action="append",
         languages="c",
     ),
     _row(
@@ -215,11 +205,11 @@ TABLE: tuple[Option, ...] = (
         languages="c",
     ),
     _row("-f --force", "Compile again even if the cache has it."),
-    _row("-n --name", "Name of the cell in messages and of the module.", "-n filters", "NAME"),
+    _row("-n --name", "Name of the cell in messages and of the module.", "-n filters"),
     _row("-v --verbose", "Show the compiler's command and the steps' times."),
     _row("--time", "Verify and time the functions after compiling (the default)."),
     _row("--no-time -q", "Bind the functions and show nothing else.", "-q", dest="time", const=False),
-    _row("--size -N", "Elements to time with; 0 lets the report choose.", "-N 100000", "N", kind=int),
+    _row("--size -N", "Elements to time with; 0 lets the report choose.", "-N 100000"),
     _row(
         "--data",
         "Verify and time on these arrays, one for each input: names of the notebook, or expressions.",
@@ -230,27 +220,21 @@ TABLE: tuple[Option, ...] = (
         "--ref",
         "Compare with this Python expression or function instead of the one made from the cell.",
         "--ref 'np.hypot'",
-        "EXPR",
     ),
     _row(
         "--vs",
         "Compare with the same function made by these: numpy, numba, numexpr, cython, vectorize.",
         "--vs numpy,numba",
-        "LIST",
     ),
-    _row("--sizes", "Time per element over these numbers of elements.", "--sizes 10:1e7", "RANGE"),
+    _row("--sizes", "Time per element over these numbers of elements.", "--sizes 10:1e7"),
     _row("--plot", "Draw the time over the sizes (10:1e7 where none are given)."),
     _row(
         "--show",
         "Show the hot loop's assembly (asm), what was vectorized and why not (vec), the generated C (c).",
         "--show asm,vec",
-        "LIST",
         languages="c cuda",
     ),
 )
-
-_TUPLES = frozenset(f.name for f in fields(Options) if f.type == "tuple[str, ...]")
-_KINDS: dict[str, type] = {"bool": bool, "int": int, "str": str}
 
 
 def make_options(keywords: Mapping[str, Any] | None = None, *, base: Options | None = None) -> Options:
@@ -269,12 +253,12 @@ def make_options(keywords: Mapping[str, Any] | None = None, *, base: Options | N
         For an unknown name, a value of the wrong type or outside
         its choices, or two options that contradict each other.
     """
-    known = {f.name: str(f.type) for f in fields(Options)}
+    known = vars(_DEFAULT)
     values: dict[str, Any] = {}
     for name, value in (keywords or {}).items():
         if name not in known:
             raise OptionError(f"{name!r} is not an option.", remedy=f"Options are: {', '.join(sorted(known))}.")
-        values[name] = _checked(name, value, known[name])
+        values[name] = _checked(name, value, type(known[name]))
     options = replace(base or Options(), **values)
     level, shown = options.language_level, {*filter(None, options.show.split(","))}
     for wrong, message, remedy in (
@@ -318,29 +302,26 @@ def suited(options: Options, *, language: str) -> Options:
 
     For remembered options, which were not said of this cell.
     """
-    default = Options()
-    return replace(options, **{o.dest: getattr(default, o.dest) for o, _ in _foreign(options, language)})
+    return replace(options, **{o.dest: getattr(_DEFAULT, o.dest) for o, _ in _foreign(options, language)})
 
 
 def _foreign(options: Options, language: str) -> list[tuple[Option, Any]]:
     """Rows of options that are set but are not for ``language``, with their values."""
-    default = Options()
     rows = [(option, getattr(options, option.dest)) for option in TABLE]
     return [
         (option, value)
         for option, value in rows
         if option.languages
         and language not in option.languages
-        and value != getattr(default, option.dest)
+        and value != getattr(_DEFAULT, option.dest)
         # A row that is not the one typed: -2 where -3 was.
         and (option.action != "flag" or value == option.const)
     ]
 
 
-def _checked(name: str, value: Any, kind: str) -> Any:
-    if name in _TUPLES:
-        value = (value,) if isinstance(value, str) else tuple(map(str, value or ()))
-        return value
+def _checked(name: str, value: Any, kind: type) -> Any:
+    if kind is tuple:
+        return (value,) if isinstance(value, str) else tuple(map(str, value or ()))
     if name == "parallel" and isinstance(value, bool):
         return -1 if value else 0
     if name in ("types", "signature", "identity") and value is None:
@@ -349,14 +330,10 @@ def _checked(name: str, value: Any, kind: str) -> Any:
         return ",".join(map(str, value))
     if name == "identity" and isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
-    expected = _KINDS[kind]
-    if not isinstance(value, expected) or (expected is int and isinstance(value, bool)):
-        raise OptionError(f"{name}={value!r} is {type(value).__name__}, not {kind}.", remedy=f"See {_example(name)!r}.")
-    choices = next((o.choices for o in TABLE if o.dest == name and o.choices), ())
-    if choices and value and value not in choices:
-        raise OptionError(f"{name}={value!r} is not one of {', '.join(choices)}.", remedy=f"See {_example(name)!r}.")
+    row = next(option for option in TABLE if option.dest == name)
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        message = f"{name}={value!r} is {type(value).__name__}, not {kind.__name__}."
+        raise OptionError(message, remedy=f"See {row.example!r}.")
+    if row.choices and value and value not in row.choices:
+        raise OptionError(f"{name}={value!r} is not one of {', '.join(row.choices)}.", remedy=f"See {row.example!r}.")
     return value
-
-
-def _example(name: str) -> str:
-    return next((o.example for o in TABLE if o.dest == name), name)

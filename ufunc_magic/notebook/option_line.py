@@ -22,13 +22,13 @@ Table = tuple[Option, ...]
 CONFIG: Table = (*TABLE, Option(("--reset",), "reset", "Forget what is remembered.", "--reset", action="flag"))
 CACHE: Table = (
     Option(("--clear",), "clear", "Remove everything.", "--clear", action="flag"),
-    Option(("--prune",), "prune", "Remove the least recently used beyond SIZE.", "--prune 500M", "SIZE"),
+    Option(("--prune",), "prune", "Remove the least recently used beyond SIZE.", "--prune 500M"),
 )
 COMPARE: Table = (
-    Option(("--sizes",), "sizes", "Time per element over these numbers of elements.", "--sizes 10:1e7", "RANGE"),
-    Option(("--ref",), "ref", "Whose results are the expected ones; the first function's if omitted.", "--ref f", "F"),
+    Option(("--sizes",), "sizes", "Time per element over these numbers of elements.", "--sizes 10:1e7"),
+    Option(("--ref",), "ref", "Whose results are the expected ones; the first function's if omitted.", "--ref f"),
     Option(("--strict",), "strict", "Every bit counts.", "--strict", action="flag"),
-    Option(("--budget",), "budget", "Seconds that it may take.", "--budget 5", "SECONDS", kind=float),
+    Option(("--budget",), "budget", "Seconds that it may take.", "--budget 5", kind=float),
     Option(("--plot",), "plot", "Draw with Matplotlib as well.", "--plot", action="flag"),
 )
 
@@ -142,9 +142,8 @@ def explain(table: Table) -> str:
     """The option list of a help text: flags, what they do, choices, one example each."""
     lines = []
     for option in table:
-        metavar = option.metavar or "|".join(option.choices)
-        value = {"value": f" {metavar}", "append": f" {metavar}", "optional": f"[={metavar}]"}.get(option.action, "")
-        lines += [f"  {', '.join(option.flags)}{value}", f"      {option.help}", f"      Example: {option.example}"]
+        flags = " ".join([", ".join(option.flags), "|".join(option.choices)]).rstrip()
+        lines += [f"  {flags}", f"      {option.help}", f"      Example: {option.example}"]
     if table[0] in TABLE:
         lines += ["  --no-<flag>", "      Turn a remembered flag off for this cell.", "      Example: --no-strict"]
     return "\n".join([*lines, "  -h, --help", "      Show this text."])

@@ -61,6 +61,7 @@ def _write(
     typed = tuple(sorted((types or {}).items())), tuple(sorted(unit.typedefs.items()))
     try:
         cell = _read(text, *typed, cplus).again()
+        cell.parameters = {f.name: f.parameters for f in unit.functions}
         main = _find(cell, signature, text.lines)
         source = _module(cell, main, signature, checked=False)
         checked = _module(cell, main, signature, checked=True)

@@ -71,19 +71,10 @@ class Reductions(ArrayValues):
             case ast.Name(id=name) if self.dimensions.get(name) == 1 and name not in self.blank:
                 return Loop(variable, self.extent(name, 0).node)
             case ast.Call(func=ast.Name(id="range"), args=[stop]):
-                start = 0
-            case ast.Call(func=ast.Name(id="range"), args=[ast.Constant(value=int(start)), stop]):
-                pass
-            case _:
-                raise NoVector
-        end = 0
-        match stop:
-            case ast.BinOp(left=inner, op=ast.Sub(), right=ast.Constant(value=int(by))) if by > 0:
-                stop, end = inner, -by
-        bound = self.value(stop)
-        if not bound.size:
-            raise NoVector
-        return Loop(variable, bound.node, start, end)
+                bound = self.value(stop)
+                if bound.size:
+                    return Loop(variable, bound.node)
+        raise NoVector
 
     def _inside(self, node: ast.stmt, guard: Val | None) -> None:
         match node:
@@ -107,12 +98,6 @@ class Reductions(ArrayValues):
                     self.values[name] = replace(e, depth=len(self.loops))
                 else:
                     self.put(name, e, depth=len(self.loops))
-            case ast.If(
-                test=ast.Compare(left=left, ops=[op], comparators=[right]),
-                body=[ast.Assign(targets=[ast.Name(id=name)], value=value)],
-                orelse=[],
-            ) if guard is None and sorted(map(ast.unparse, (left, right))) == sorted((name, ast.unparse(value))):
-                self._extreme(name, op, value, first=spelled(left) != name)
             case ast.If(test=test, body=body, orelse=orelse):
                 yes = self.truth(test)
                 no = replace(yes, node=ast.UnaryOp(ast.Invert(), yes.node))
@@ -183,19 +168,6 @@ class Reductions(ArrayValues):
                 return call(word, first.node, second.node) if word else plain
         return None
 
-    def _extreme(self, name: str, op: ast.cmpop, value: ast.expr, *, first: bool) -> None:
-        """``if v[i] > m: m = v[i]``, where ``m`` began as ``v[0]``; ``first``: the element stands on the left."""
-        array, indices = chained(value)
-        loop = self.loops[-1]
-        began = ast.unparse(self._began(name))
-        if not isinstance(op, ast.Gt | ast.GtE | ast.Lt | ast.LtE) or len(self.loops) > 1 or loop.start > 1:
-            raise NoVector
-        if [spelled(i) for i in indices] != [loop.variable] or began not in (f"{array}[0]", f"{array}[..., 0]"):
-            raise NoVector
-        self.loops[-1] = replace(loop, start=0)
-        word = "max" if isinstance(op, ast.Gt | ast.GtE) == first else "min"
-        self.put(name, self._reduced(word, self.value(value), [loop.variable]), depth=0)
-
     # -- results element by element ---------------------------------------------------------------
 
     def _store(self, target: ast.Subscript, value: ast.expr, *, added: bool) -> None:
@@ -203,7 +175,7 @@ class Reductions(ArrayValues):
         name, indices = chained(target)
         axes = tuple(spelled(i) for i in indices)
         loops = tuple(one.variable for one in self.loops)
-        if axes != loops[: len(axes)] or not all(one.whole for one in self.loops[: len(axes)]):
+        if axes != loops[: len(axes)]:
             raise NoVector
         blank = name in self.blank
         if (self.stacked and not blank) or name in self.stores or name not in self.dimensions:

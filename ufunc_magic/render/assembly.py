@@ -137,38 +137,28 @@ def _loops(body: list[Instruction]) -> tuple[frozenset[int], ...]:
 
 
 def _cycles(after: list[list[int]], within: frozenset[int]) -> Iterator[frozenset[int]]:
-    """Strongly connected parts of a graph (R. Tarjan, SIAM J. Comput. 1, 1972), but for single nodes."""
-    number: dict[int, int] = {}
-    low: dict[int, int] = {}
-    path: list[int] = []
-    on_path: set[int] = set()
-    for start in sorted(within):
-        if start in number:
-            continue
-        work: list[tuple[int, Iterator[int]]] = [(start, iter(after[start]))]
-        number[start] = low[start] = len(number)
-        path.append(start)
-        on_path.add(start)
-        while work:
-            node, following = work[-1]
-            new = next((m for m in following if m in within and (m not in number or m in on_path)), None)
-            if new is None:
-                work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
-                if low[node] == number[node]:
-                    part = path[path.index(node) :]
-                    del path[path.index(node) :]
-                    on_path.difference_update(part)
-                    if len(part) > 1 or node in after[node]:
-                        yield frozenset(part)
-            elif new in number:
-                low[node] = min(low[node], number[new])
-            else:
-                number[new] = low[new] = len(number)
-                path.append(new)
-                on_path.add(new)
-                work.append((new, iter(after[new])))
+    """Strongly connected parts of a graph, but for single nodes: each has an edge that leads back."""
+    before: list[list[int]] = [[] for _ in after]
+    for node in within:
+        for following in after[node]:
+            before[following].append(node)
+    heads = {following for node in within for following in after[node] if following <= node} & within
+    while heads:
+        head = heads.pop()
+        if part := _reached(after, head, within) & _reached(before, head, within):
+            yield part
+        heads -= part
+
+
+def _reached(edges: list[list[int]], start: int, within: frozenset[int]) -> frozenset[int]:
+    """Nodes at the ends of ways from ``start``, itself only where one leads back."""
+    reached: set[int] = set()
+    waiting = [start]
+    while waiting:
+        new = [node for node in edges[waiting.pop()] if node in within and node not in reached]
+        reached.update(new)
+        waiting += new
+    return frozenset(reached)
 
 
 def called(target: str) -> str:

@@ -1,6 +1,6 @@
 """Cost as work grows, drawn: a log-log SVG of time per element over sizes.  Pure text, no plotting library.
 
-Lines differ in colour, dashes and markers, and each carries its label at its end, so that no meaning hangs on a
+Lines differ in colour and dashes, and each carries its label at its end, so that no meaning hangs on a
 colour.  Inside a page, text takes the page's own colour and nothing is painted behind it: light and dark themes
 and paper are all served by one picture.  As a file of its own it brings its background, for it cannot know where
 it is shown.
@@ -19,15 +19,6 @@ from .tables import BAR, BARS, Level, Row, count, duration, escape
 #: Middle tones: at least 3:1 (WCAG 2.2, 1.4.11) against white and against #111111 alike.
 COLORS = (BAR, *dict.fromkeys(BARS.values()), "#1d8f62", "#d1507f")
 DASHES = ("", "7 3", "2 3", "9 3 2 3", "12 4", "4 2 1 2")
-#: Paths around (0, 0), of about the same weight.
-MARKERS = (
-    "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z",
-    "M-3.5-3.5h7v7h-7z",
-    "M0-4.6L4.4 3.4H-4.4z",
-    "M0-5L5 0L0 5L-5 0z",
-    "M-4.4-3.4H4.4L0 4.6z",
-    "M-1.5-4.5h3v3h3v3h-3v3h-3v-3h-3v-3h3z",
-)
 
 WIDTH, HEIGHT = 720, 380
 LEFT, TOP, BOTTOM = 76, 34, 52
@@ -190,8 +181,8 @@ def _curve(n: int, line: Line, x: Callable[[float], float], y: Callable[[float],
     for size, cost in line.points:
         words = f"{line.label}: {count(size)} elements, {duration(cost)} per element"
         parts.append(
-            f'<path d="{MARKERS[n % len(MARKERS)]}" transform="translate({x(size):.1f} {y(cost):.1f})" '
-            f'fill="{color}"><title>{escape(words)}</title></path>'
+            f'<circle cx="{x(size):.1f}" cy="{y(cost):.1f}" r="4" fill="{color}">'
+            f"<title>{escape(words)}</title></circle>"
         )
     return parts
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from typing import Literal
 
 from ..model import CompiledCell, ObjectCode
@@ -160,8 +162,6 @@ def annotated(name: str, lines: Sequence[str], loops: Sequence[HotLoop]) -> View
 # -- c: the generated unit
 
 _MARKER = re.compile(r'#(?:line)? +(\d+) +"((?:[^"\\]|\\.)*)"')
-#: Where the cell's own part ends and the loops made for it begin.
-_CELL, _AFTER = "before the cell", "after the cell: its loops"
 
 
 def generated(preprocessed: str, *, name: str) -> View:
@@ -174,19 +174,15 @@ def generated(preprocessed: str, *, name: str) -> View:
     name : str
         What ``#line`` calls the cell.
     """
-    parts: list[tuple[str, list[str]]] = [(_CELL, [])]
-    ours = ""
+    rows: list[tuple[str, str]] = []
+    file = ""
     for line in preprocessed.split("\n"):
         if match := _MARKER.match(line):
             file = match[2].replace('\\"', '"')
-            ours = file if file in (name, GENERATED) else ""
-            title = name if ours == name else parts[0][0] if len(parts) == 1 else _AFTER
-            if ours and parts[-1][0] != title:
-                parts.append((title, []))
-        elif ours and not line.startswith(("#define __GCC", "#undef __GCC")):  # the compiler's own
-            parts[-1][1].append(line)
-    texts = tuple((f"/* {title} */", text) for title, lines in parts if (text := _tidy(lines)))
-    return View(name, "the generated unit", texts)
+        elif file in (name, GENERATED) and not line.startswith(("#define __GCC", "#undef __GCC")):  # the compiler's own
+            rows.append((file, line))
+    groups = ((f"/* {file} */", _tidy([line for _, line in lines])) for file, lines in groupby(rows, itemgetter(0)))
+    return View(name, "the generated unit", tuple((title, text) for title, text in groups if text))
 
 
 def _tidy(lines: list[str]) -> str:
@@ -201,33 +197,6 @@ _GCC = re.compile(r"(?m)^(.*?):(\d+):\d+: (optimized|missed|note): +(.*)$")
 _YAML = re.compile(r"--- !(Passed|Missed|Analysis)\w*\n(.*?)\n\.\.\.", re.DOTALL)
 _YAML_PLACE = re.compile(r"DebugLoc:\s+\{ File: '?([^,']*)'?, Line: (\d+), Column: \d+ \}")
 _YAML_STRING = re.compile(r"- \w+:\s+(?:'((?:[^']|'')*)'|\"((?:[^\"\\]|\\.)*)\"|([^\n]+))")
-
-#: What compilers say, and what it means; the first that is found holds.
-_WORDS: tuple[tuple[str, str], ...] = (
-    (r"control flow in loop|loop control flow is not understood", "its end, or a jump in it, depends on the data"),
-    (r"number of iterations cannot be computed|could not determine number of loop iterations|number of loop iterations",
-     "how often it runs is not known before it starts"),
-    (r"multiple exits|early exit|latch block|loop contains a switch", "it can be left in the middle"),
-    (r"unsafe dependent memory|possible dependence|bad data dependence|data dependence",
-     "one turn may read what an earlier one wrote"),
-    (r"cannot identify array bounds|possible aliasing|unsafe dep", "its pointers may point to the same memory"),
-    (r"complicated access pattern|not suitable for (?:gather|scatter|strided)|no array mode",
-     "it reads memory in no regular steps"),
-    (r"unsupported use in (?:stmt|nested cycle)|unsupported scalar cycle|"
-     r"value that could not be identified as reduction|use of induction|cycle",
-     "each turn needs the result of the one before, in an order that must be kept"),
-    (r"relevant stmt not supported.*call|call instruction cannot be vectorized|statement clobbers memory.*\(|"
-     r"function calls? or data references cannot be analy[sz]ed|simd clone",
-     "it calls a function that has no vector form"),
-    (r"reordering|cannot prove it is safe to reorder floating",
-     "a sum in another order would round differently (--fast-math allows it)"),
-    (r"no vectype for stmt|unsupported data-?type|not vectorized: unsupported",
-     "it uses a type or operation without vector form"),
-    (r"cost model|not beneficial|vectorization is not profitable|vector version will never be profitable",
-     "vectors would not make it faster"),
-    (r"no grouped stores|unsupported store|latch|outer-loop|inner-loop count not invariant|nested loop|multiple nested",
-     "there is a loop inside of it that cannot be turned into vectors"),
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -249,7 +218,7 @@ def read_remarks(text: str) -> tuple[Remark, ...]:
         if kind == "optimized" and "loop vectorized" in words:
             remarks.append(Remark(file, int(line), True, words))
         elif kind == "missed" and words.startswith("not vectorized:"):
-            remarks.append(Remark(file, int(line), False, words.partition(":")[2].strip()))
+            remarks.append(Remark(file, int(line), False, words.partition(":")[2].strip(" .")))
     return tuple(remarks)
 
 
@@ -264,11 +233,6 @@ def _yaml_remark(record: tuple[str, str]) -> Remark | None:
     if kind != "Passed" and not reason:  # the reason comes as a record of its own
         return None
     return Remark(place[1], int(place[2]), kind == "Passed", words if kind == "Passed" else reason)
-
-
-def plain_words(words: str) -> str:
-    """A compiler's reason as one of the house, or as it is where no phrase fits."""
-    return next((plain for phrase, plain in _WORDS if re.search(phrase, words, re.I)), words.rstrip("."))
 
 
 def vectorization(object_code: ObjectCode, listing: Listing, text: str, loops: Sequence[HotLoop]) -> View:
@@ -309,7 +273,7 @@ def vectorization(object_code: ObjectCode, listing: Listing, text: str, loops: S
             scalar = bound and not any(loop.vectors for loop in bound)
             words = "reads vectors and computes one element at a time" if scalar else "is vectorized"
         else:
-            words = f"is not vectorized: {plain_words(about[0].words)}"
+            words = f"is not vectorized: {about[0].words}"
         parts.append((f"line {line}: this loop {words}", f"    {_source(lines, line)}"))
     return View(name, f"what {object_code.toolchain or 'the compiler'} vectorized", tuple(parts))
 
@@ -328,7 +292,7 @@ def _why(remarks: Sequence[Remark], generated: frozenset[int], span: range, name
     if inside:
         return f"line {inside} is a loop that cannot run for several elements at once"
     ours = [r for r in remarks if r.file == GENERATED and r.line in generated and not r.vectorized]
-    return plain_words(ours[0].words) if ours else ""
+    return ours[0].words if ours else ""
 
 
 def _generated_lines(listing: Listing, indices: Sequence[int]) -> frozenset[int]:

@@ -63,16 +63,13 @@
 #define EXPORT __attribute__((visibility("default")))
 #endif
 
-/* With sanitizers: bytes that outputs hold before a call, and memory that nobody may touch. */
+/* With sanitizers: memory that nobody may touch. */
 #ifdef UFM_CHECKED
 void __asan_poison_memory_region(const volatile void *, size_t);
 void __asan_unpoison_memory_region(const volatile void *, size_t);
-EXPORT unsigned char __ufm_start;
-#define START __ufm_start
 #define FENCE(from, size) __asan_poison_memory_region(from, size)
 #define UNFENCE(from, size) __asan_unpoison_memory_region(from, size)
 #else
-#define START 0
 #define FENCE(from, size) ((void)0)
 #define UNFENCE(from, size) ((void)0)
 #endif
@@ -1219,7 +1216,7 @@ FAST ONCE static void prepare(const __ufm_core_plan *plan, const Core *cores, ch
         if (k >= nin) {
             const int from = plan->from[k - nin];
             if (from >= 0) memmove(at[k], at[from], (size_t)core->items * size);
-            else memset(at[k], START, (size_t)core->items * size);
+            else memset(at[k], 0, (size_t)core->items * size);
         } else if (!core->direct) {
             if (core->dims) move_core(core, place, size, 1);
             else memcpy(core->scratch, place, size);

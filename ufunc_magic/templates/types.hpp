@@ -16,11 +16,5 @@ __UFM_IS(_Float16, 23)
 __UFM_IS(__UFM_CUDA_HALF, 23)
 #endif
 #define __UFM_TYPE(T) (__ufm_type<T>::number)
-#ifdef __UFM_START
-extern "C" unsigned char __ufm_start;
-#define __UFM_ZERO(T) ({ T __ufm_z; __builtin_memset(&__ufm_z, __ufm_start, sizeof __ufm_z); __ufm_z; })
-#define __UFM_ZERO_RECORD(T) __UFM_ZERO(T)
-#else
 #define __UFM_ZERO_RECORD(T) ({ T __ufm_z; __builtin_memset(&__ufm_z, 0, sizeof __ufm_z); __ufm_z; })
 #define __UFM_ZERO(T) (T())
-#endif

@@ -82,7 +82,7 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
     def python_forms() -> Mapping[str, tuple[Signature, function_entries.Form]]:
         return function_entries.python_forms(tree, function_entries.representatives(signatures), unit, options)
 
-    checked = "-D__UFM_START" in options.compile_args
+    checked = "-D__UFM_CHECKED" in options.compile_args
     # Those have no form of numbers, so C calls them as they are.
     of_structures = [next(f for f in unit.functions if f.name == s.function.name) for s in signatures if s.has_records]
     driver = native.driver(

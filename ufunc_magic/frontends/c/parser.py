@@ -88,16 +88,8 @@ def parse_cell(
     unknown = any(word not in known for word in unit.unknown_types)
     if not preprocess or not (unknown or (typed.includes and not (unit.functions or unit.prototypes))):
         return unit, tree
-    # Types of system headers, for the same tree; macros of theirs may stand for types, or make functions.
-    text = preprocess(source)
-    if not (unit.functions or unit.prototypes):
-        return _preprocessed(typed, text, name=name, cplus=cplus)
-    system = "\n".join(line.text for line in line_markers.all_lines(text, cell_name=name) if not line.own)
-    types = _system_types(system, unit.identifiers, cplus=cplus)
-    unit = _unit(_Cell(typed, typed, types, lambda line: ("", line)), tree)
-    if any(word not in known for word in unit.unknown_types):
-        return _preprocessed(typed, text, name=name, cplus=cplus)
-    return unit, tree
+    # Types that headers define; macros of theirs may stand for types, or make functions.
+    return _preprocessed(typed, preprocess(source), name=name, cplus=cplus)
 
 
 def _says_itself(text: c_text.Text) -> bool:

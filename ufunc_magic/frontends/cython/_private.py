@@ -6,43 +6,34 @@ Cython promises none of them.  Where one is gone, or Cython is absent or too old
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from ...model import ToolchainError
-
-__all__ = [
-    "CODE_SECTION",
-    "DIRECTIVES",
-    "TYPES_SECTION",
-    "AnalyseExpressionsTransform",
-    "EncodedString",
-    "Errors",
-    "ExprNodes",
-    "FusedCFuncDefNode",
-    "Main",
-    "Nodes",
-    "Options",
-    "Pipeline",
-    "PyrexTypes",
-    "unknown_cython",
-    "version",
-    "watermark",
-]
 
 
 def unknown_cython(what: object) -> ToolchainError:
     """The error of a Cython whose insides are not those that this package knows."""
     return ToolchainError(
-        f"Cython cells need Cython 3.1 to 3.3: {what}.", remedy='Install one: pip install "cython>=3.1,<3.4"'
+        f"Cython cells need Cython 3.1 to 3.3: {what}.",
+        remedy=f'{sys.executable} -m pip install "ufunc_magic[cython]" "cython>=3.1,<3.4"',
     )
 
 
 try:
-    from Cython.Compiler import Errors, ExprNodes, Main, Nodes, Options, Pipeline, PyrexTypes
-    from Cython.Compiler.FusedNode import FusedCFuncDefNode
-    from Cython.Compiler.ParseTreeTransforms import AnalyseExpressionsTransform
-    from Cython.Compiler.StringEncoding import EncodedString
-    from Cython.Compiler.Version import version, watermark
+    from Cython.Compiler import (
+        Errors as Errors,
+        ExprNodes as ExprNodes,
+        Main as Main,
+        Nodes as Nodes,
+        Options as Options,
+        Pipeline as Pipeline,
+        PyrexTypes as PyrexTypes,
+    )
+    from Cython.Compiler.FusedNode import FusedCFuncDefNode as FusedCFuncDefNode
+    from Cython.Compiler.ParseTreeTransforms import AnalyseExpressionsTransform as AnalyseExpressionsTransform
+    from Cython.Compiler.StringEncoding import EncodedString as EncodedString
+    from Cython.Compiler.Version import version as version, watermark as watermark
 except ImportError as error:
     raise unknown_cython(error) from error
 

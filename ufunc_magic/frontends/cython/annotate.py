@@ -11,7 +11,6 @@ import html
 import json
 import re
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from ...model import ToolchainError
 
@@ -131,9 +130,6 @@ class Annotated:
 
     def _repr_html_(self) -> str:
         return self.to_html()
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return {"text/plain": self.to_text(), "text/html": self.to_html()}
 
 
 def _row(number: object, calls: object, source: str) -> str:

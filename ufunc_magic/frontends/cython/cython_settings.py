@@ -9,7 +9,6 @@ gcc it is compiled with ``-O1``, and the cell's own functions and our loops, bet
 
 from __future__ import annotations
 
-import difflib
 import functools
 import importlib.util
 import re
@@ -36,8 +35,8 @@ _INHERITED = frozenset(
     "language libraries library_dirs runtime_library_dirs include_dirs extra_compile_args extra_link_args "
     "depends".split()
 )
-#: ``name`` is the magic's own business; ``np_pythran`` needs another compiler.
-_KEYS = (*_LISTS, "language", "name", "np_pythran")
+#: ``name`` is the magic's own business.
+_KEYS = (*_LISTS, "language", "name")
 
 _STRING = r"(?:\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*')"
 _DISTUTILS = re.compile(r"#\s*(distutils|cython):(.*)$")
@@ -49,8 +48,8 @@ class Settings:
 
     Attributes
     ----------
-    language : {"", "c", "c++"}
-        ``""`` where nothing says.
+    cplus : bool
+        In C++.
     flags : tuple of str
         Compiler options: folders, macros, the user's own.
     link : tuple of str
@@ -70,7 +69,7 @@ class Settings:
         Of the packages whose headers are used, for the cache key.
     """
 
-    language: str = ""
+    cplus: bool = False
     flags: tuple[str, ...] = ()
     link: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
@@ -81,10 +80,6 @@ class Settings:
     uses_openmp: bool = False
     preload: tuple[str, ...] = ()
     versions: tuple[str, ...] = ()
-
-    @property
-    def cplus(self) -> bool:
-        return self.language == "c++"
 
 
 def read(source: str, *, options: Options | None = None, module: str = "") -> Settings:
@@ -118,13 +113,12 @@ def read(source: str, *, options: Options | None = None, module: str = "") -> Se
     library_dirs = (*options.library_dirs, *comments["library_dirs"])
     used = [dependencies.names(text) for text in texts]
     torch = find_torch() if options.torch else None
-    language = "c++" if options.cplus or torch else next(iter(comments["language"]), "")
     uses_numpy = any(names.numpy for names in used)
     # A header beside a cimported .pxd is found, as if the .pxd's folder had been given with -I.
     beside = [path.parent for (path, _), names in zip(drawn, used[1:], strict=True) if names.headers]
     places = dict.fromkeys([*folders, *_absolute(comments["include_dirs"]), *beside])
     return Settings(
-        language=language,
+        cplus=bool(options.cplus or torch or comments["language"][:1] == ("c++",)),
         flags=(
             *(f"-I{place}" for place in places),
             *([f"-I{np.get_include()}"] if uses_numpy else []),
@@ -182,11 +176,8 @@ def _comments(text: str) -> dict[str, tuple[str, ...]]:
         key, _, value = (part.strip() for part in match[2].partition("="))
         if match[1] == "cython" and key not in _KEYS:
             continue
-        if key == "np_pythran":
-            raise OptionError(f"{line!r} asks for Pythran, which is not supported.", remedy="Leave the line out.")
         if key not in _KEYS:
-            near = difflib.get_close_matches(key, _KEYS, n=1)
-            remedy = f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(_LISTS)} and language."
+            remedy = f"There are {', '.join(_LISTS)} and language."
             raise OptionError(f"{line!r} has no setting that is known: {key!r}.", remedy=remedy)
         if key in _LISTS:
             lists[key] = _words(value)

@@ -94,7 +94,9 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
     library = folder / "cell.so"
     with ThreadPoolExecutor(1, thread_name_prefix="ufunc_magic-python-form") as pool:
         # The compiler is a process of its own, so the Python forms cost nothing meanwhile.
-        written = pool.submit(python_form.write, source, _form_requests(planned), cplus=options.cplus)
+        directives = {"language_level": options.language_level or 3}
+        requests = _form_requests(planned)
+        written = pool.submit(python_form.write, source, requests, cplus=options.cplus, directives=directives)
         warnings = _compiled(cell, unit, library)
         forms = written.result()
     code = library.read_bytes()
@@ -249,10 +251,8 @@ def _train(cell: _Cell, library: Path, profile: Path) -> None:
     program = pgo.run_module_text(library, module=cell.module, preload=cell.settings.preload)
     status, printed = toolchain.run_python(program)
     if status or not pgo.is_written(profile):
-        last = printed.strip().rpartition("\n")[2]
-        how = f"was ended by signal {-status}" if status < 0 else "failed" if status else "left no profile"
         raise ToolchainError(
-            f"--pgo: the run that makes the profile {how}{f': {last}' if last else ''}.",
+            f"--pgo: the run that makes the profile failed ({status}): {printed.strip().rpartition(chr(10))[2]}.",
             remedy="The cell's own statements are what runs: they must end without an error.",
         )
 

@@ -14,8 +14,8 @@ from ..value import Expr, Lines, Stop, Variable, assign, branches, call, python,
 from .cython_calls import Calls
 from .cython_cell import CythonCell, CythonRoutine
 from .cython_tree import assigned_names, dotted, kind, statements, stop, walk
-from .cython_types import INDEX, OBJECT, declared_name
-from .cython_values import Unknown, folded
+from .cython_types import INDEX, OBJECT, declared_name, name_node
+from .cython_values import Unknown
 
 
 class CythonBody(Calls):
@@ -25,7 +25,8 @@ class CythonBody(Calls):
     """
 
     def __init__(self, cell: CythonCell, routine: CythonRoutine | None, *, checked: bool) -> None:
-        directives = {**cell.directives, **(routine.directives if routine else {})}
+        marks = routine.marks.items() if routine else ()
+        directives = {**cell.directives, **{name: value for name, value in marks if isinstance(value, bool)}}
         super().__init__(cell, checked=checked, directives=directives)
         self.infer_types = directives.get("infer_types") is True
         self.routine = routine
@@ -48,18 +49,10 @@ class CythonBody(Calls):
                         self.declare(declared_name(declarator), types.declared(node.base_type, declarator))
                 case "NameNode" if getattr(node, "annotation", None) is not None:
                     self.declare(node.name, types.annotated(node.annotation))
-                case "FromImportStatNode":
-                    for _, target in node.items:
-                        self.declare(str(target.name), OBJECT)
-                case "DefNode":
-                    self.declare(str(node.name), OBJECT)
                 case "GlobalNode" | "NonlocalNode":
                     globals_.update(node.names)
                 case "SingleAssignmentNode" if self._is_declare(node.rhs) and kind(node.lhs) == "NameNode":
                     self.declare(node.lhs.name, types.annotated(node.rhs.args[0]))
-                case "GeneralCallNode" if self._is_declare(node):
-                    for pair in node.keyword_args.key_value_pairs:
-                        self.declare(str(pair.key.value), types.annotated(pair.value))
         if self.routine is not None:
             for name, note in self.routine.locals.items():
                 self.declare(name, types.annotated(note))
@@ -68,7 +61,7 @@ class CythonBody(Calls):
         self._infer(pairs)
 
     def _is_declare(self, node: Any) -> bool:
-        name = dotted(node.function) if kind(node) in ("SimpleCallNode", "GeneralCallNode") else ""
+        name = dotted(node.function) if kind(node) == "SimpleCallNode" else ""
         root = self.cell.types.cimports.get(name.partition(".")[0], "")
         return root.startswith("cython") and (name.endswith(".declare") or root == "cython.declare")
 
@@ -91,7 +84,7 @@ class CythonBody(Calls):
 
     def _assigned_type(self, name: str, node: Any) -> CType:
         match kind(node):
-            case "SingleAssignmentNode" | "AssignmentExpressionNode" if kind(node.lhs) == "NameNode":
+            case "SingleAssignmentNode" if kind(node.lhs) == "NameNode":
                 return self.value(node.rhs).type
             case "SingleAssignmentNode" if kind(node.rhs) == "TupleNode" and kind(node.lhs) == "TupleNode":
                 pairs = zip(node.lhs.args, node.rhs.args, strict=False)
@@ -162,10 +155,8 @@ class CythonBody(Calls):
 
     def _CVarDefNode(self, node: Any) -> None:
         for declarator in node.declarators:
-            base = declarator
-            while kind(base) != "CNameDeclaratorNode":
-                base = base.base
-            name, t = str(base.name), self.cell.types.declared(node.base_type, declarator)
+            base, t = name_node(declarator), self.cell.types.declared(node.base_type, declarator)
+            name = str(base.name)
             if self.routine is not None:
                 self.declare(name, t)
             if t.kind == "p":
@@ -188,10 +179,6 @@ class CythonBody(Calls):
 
     def _SingleAssignmentNode(self, node: Any) -> None:
         target, value = node.lhs, node.rhs
-        if kind(value) == "ImportNode":
-            name, module = str(target.name), str(value.module_name.value)
-            self.put(ast.Import([ast.alias(module, name if name != module else None)]))
-            return
         if self._is_declare(value):
             if len(value.args) < 2:
                 return
@@ -228,12 +215,7 @@ class CythonBody(Calls):
         return True
 
     def _CascadedAssignmentNode(self, node: Any) -> None:
-        places = [self.place(target) for target in node.lhs_list]
-        if len({p.type for p in places}) == 1 or not self.checked:
-            e = self.stored(node.rhs, places[0].type)
-            self.put(ast.Assign([p.node for p in places], e.node))
-            return
-        for place in places:
+        for place in map(self.place, node.lhs_list):
             self.put(assign(place, self.stored(node.rhs, place.type)))
 
     def _InPlaceAssignmentNode(self, node: Any) -> None:
@@ -276,20 +258,8 @@ class CythonBody(Calls):
     # -- control flow -----------------------------------------------------------------------------
 
     def _IfStatNode(self, node: Any) -> None:
-        cases: list[tuple[ast.expr, Lines]] = []
-        last: Any = node.else_clause
-        for clause in node.if_clauses:
-            test = self.settled(clause.condition)
-            truth = folded(test)
-            if truth is True:
-                last = clause.body
-                break
-            if truth is None:
-                cases.append((test.node, self.suite(clause.body)))
-        if cases:
-            self.lines += branches(cases, self.suite(last) if last is not None else [])
-        else:
-            self.statements(last)
+        cases = [(self.settled(clause.condition).node, self.suite(clause.body)) for clause in node.if_clauses]
+        self.lines += branches(cases, self._otherwise(node))
 
     def _WhileStatNode(self, node: Any) -> None:
         test = self.settled(node.condition).node

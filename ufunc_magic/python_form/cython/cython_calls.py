@@ -16,12 +16,7 @@ from .cython_types import INDEX, OBJECT
 from .cython_values import Values
 
 #: Modules of Cython's ``libc`` and ``libcpp`` whose functions are known.
-_MATH = ("libc.math", "libc.stdlib", "libc.complex", "libcpp.cmath", "libcpp.complex", "numpy.math", "libcpp.algorithm")
-_ALIKE = {"min": "fmin", "max": "fmax"}
-#: Builtins that do more than calculate, or look into the running program.
-_REFUSED = frozenset(
-    "__import__ breakpoint compile delattr eval exec globals help input locals open setattr vars".split()
-)
+_MATH = ("libc.math", "libc.stdlib", "libc.complex", "libcpp.cmath", "libcpp.complex", "numpy.math")
 
 
 class Calls(Values):
@@ -52,15 +47,11 @@ class Calls(Values):
         if root in cell.types.cimports:
             return self._c_call(".".join([cell.types.cimports[root], *name.split(".")[1:]]), args, keywords, node)
         if name in cell.externs:
-            return self._extern(name, args, node)
+            return self._c_call(cell.externs[name], args, keywords, node)
         if root in cell.constants or root != name:
             return self._method(function, args, keywords, node)
-        if name in {*cell.types.typedefs, *cell.types.fused_names, *cell.types.structs}:
-            return self.cast(self.value(args[0]), cell.types.by_path([name], node), node)
-        if name in ("abs", "min", "max", "len", "int", "float", "bool", "round", "pow", "complex", "sum"):
+        if name in ("abs", "min", "max", "len", "float", "pow"):
             return self._builtin(name, args, keywords, node)
-        if name in _REFUSED:
-            raise stop(f"calls `{name}`", node)
         return self._plain_call(self.outer(name, node), args, keywords)
 
     def _plain_call(self, function: Expr, args: Sequence[Any], keywords: Mapping[str, Any]) -> Expr:
@@ -90,16 +81,12 @@ class Calls(Values):
 
     def result_type(self, routine: CythonRoutine) -> CType:
         """What a call gives: a Python object where the cell names no type, None's object for ``void``."""
-        if routine.returns is None or (not routine.typed and not routine.annotated):
+        if routine.returns is None:
             return OBJECT
         types = self.cell.types
-        return types.annotated(routine.returns) if routine.annotated else types.named(routine.returns)
-
-    def _extern(self, name: str, args: list[Any], node: Any) -> Expr:
-        entry = known(self.cell.externs[name])
-        if entry is None:
-            raise stop(f"calls `{name}`, which comes from C", node)
-        return self.known_call(*entry, [self.value(a) for a in args], node)
+        return (
+            types.named(routine.returns) if kind(routine.node) == "CFuncDefNode" else types.annotated(routine.returns)
+        )
 
     def _method(self, function: Any, args: list[Any], keywords: dict[str, Any], node: Any) -> Expr:
         if kind(function) != "AttributeNode":
@@ -109,8 +96,6 @@ class Calls(Values):
         if base.type.kind == "c" and name == "conjugate":
             return Expr(python("{}.conjugate()", base), base.type)
         if base.type.kind == "a" and self.in_lists(base.type):
-            if name == "copy":
-                return Expr(python("{}[:]", base), base.type)
             raise stop(f"uses `.{name}()` of an array", node)
         if base.type.kind in "pv":
             raise stop(f"calls `.{name}`", node)
@@ -121,46 +106,26 @@ class Calls(Values):
     def _c_call(self, full: str, args: list[Any], keywords: dict[str, Any], node: Any) -> Expr:
         module, _, name = full.rpartition(".")
         if module.partition(".")[0] == "cython":
-            return self._cython(name, args, keywords, node)
+            return self._cython(name, args, node)
         if full == "numpy.import_array":
             return Expr(ast.Constant(None), OBJECT)
-        if module in _MATH:
-            entry = known(_ALIKE.get(name, name) if module == "libcpp.algorithm" else name)
-            if entry is not None:
-                return self.known_call(*entry, [self.value(a) for a in args], node)
+        if module in ("", *_MATH) and (entry := known(name)) is not None:
+            return self.known_call(*entry, [self.value(a) for a in args], node)
         if name in ("min", "max", "abs") and module.startswith("libc"):
             return self._builtin(name, args, keywords, node)
-        raise stop(f"calls `{name}`" + (f" of {module}" if module else ""), node)
+        raise stop(f"calls `{name}`, which comes from C", node)
 
     # -- cython.something -------------------------------------------------------------------------
 
-    def _cython(self, name: str, args: list[Any], keywords: dict[str, Any], node: Any) -> Expr:
-        types = self.cell.types
-        match name:
-            case "cast" if len(args) == 2:
-                return self.cast(self.value(args[1]), types.annotated(args[0]), node)
-            case "declare" if len(args) == 2:
-                return self.convert(self.value(args[1]), types.annotated(args[0]), node=node)
-            case "sizeof" if args:
-                return self.sizeof(types.annotated(args[0]), node)
-            case "cdiv" | "cmod" if len(args) == 2:
-                left, right = self.settled(args[0]), self.settled(args[1])
-                t = self.common(left.type, right.type, node)
-                if t.integral:
-                    self.cell.truncates = True
-                    return self.divide("/" if name == "cdiv" else "%", left, right, t)
-            case "prange":
-                return self._plain_call(Expr(ast.Name("range"), OBJECT), args, {})
-        if len(args) == 1 and not keywords:
-            t = types.by_path(["cython", name], node) if "cython" in types.cimports else OBJECT
-            if t.arithmetic:
-                return self.cast(self.value(args[0]), t, node)
+    def _cython(self, name: str, args: list[Any], node: Any) -> Expr:
+        if name == "cast" and len(args) == 2:
+            return self.cast(self.value(args[1]), self.cell.types.annotated(args[0]), node)
         raise stop(f"uses cython.{name}", node)
 
     # -- builtins ---------------------------------------------------------------------------------
 
     def _builtin(self, name: str, args: list[Any], keywords: dict[str, Any], node: Any) -> Expr:
-        if keywords or not args or kind(args[0]) in ("GeneratorExpressionNode", "ComprehensionNode"):
+        if keywords or not args:
             return self._plain_call(Expr(ast.Name(name), OBJECT), args, keywords)
         values = [self.settled(a) for a in args]
         numbers = all(v.type.arithmetic for v in values)
@@ -177,6 +142,4 @@ class Calls(Values):
                 return values[0] if t.kind == "f" else self.cast(values[0], DOUBLE, node)
             case "pow" if len(values) == 2 and numbers:
                 return self.operate("**", values[0], values[1], node)
-            case "bool" if numbers:
-                return replace(plain, truth=True)
         return plain

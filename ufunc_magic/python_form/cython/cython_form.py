@@ -34,11 +34,6 @@ from .cython_tree import dotted, kind, parse, stop
 from .cython_types import OBJECT
 from .cython_values import OWN_HELPERS
 
-# Cython promises nothing about its tree: a version may bring a node without what is read of it here, and a
-# cell that compiles must not fail for want of a baseline.
-_STRANGE = (AttributeError, LookupError, TypeError, ValueError)
-_UNREAD = "uses something that this version of Cython reads in an unknown way"
-
 #: Integers narrower than C's int, which C calculates in int and NumPy does not.
 _NARROW = frozenset((0, 1, 2, 3, 4))
 
@@ -89,46 +84,35 @@ def write(
     dict
         Name -> its forms, or why it has none.
     """
+    directives = directives or {}
     notes: list[str] = []
     with Comfort("the functions' Python form", notes):
-        return _write(source, requests, cplus=cplus, directives=dict(directives or {}))
+        try:
+            cell = CythonCell.read(parse(source, cplus=cplus, directives=directives), source, directives)
+        except Stop as fault:
+            return {one.name: NotPython(fault.reason, fault.row or one.line) for one in requests}
+        return {one.name: _form(cell, one) for one in requests}
     return {one.name: NotPython("could not be written as Python", one.line, notes[0]) for one in requests[:1]}
 
 
-def _write(
-    source: str, requests: Sequence[FormRequest], *, cplus: bool, directives: dict[str, Any]
-) -> dict[str, PythonForm | NotPython]:
-    try:
-        cell = CythonCell.read(parse(source, cplus=cplus, directives=directives), source, directives)
-    except Stop as fault:
-        return {one.name: NotPython(fault.reason, fault.row or one.line) for one in requests}
-    except _STRANGE:
-        return {one.name: NotPython(_UNREAD, one.line) for one in requests}
-    forms = {}
-    for one in requests:
-        notes: list[str] = []
-        with Comfort(f"the Python form of {one.name}", notes):
-            forms[one.name] = _form(cell, one)
-        if notes:
-            forms[one.name] = NotPython("could not be written as Python", one.line, notes[0])
-    return forms
-
-
 def _form(cell: CythonCell, request: FormRequest) -> PythonForm | NotPython:
-    try:
-        text = _module(cell, request, checked=False)
-        tree = ast.parse(text)
-        truncates = cell.truncates
-        checked = _module(cell, request, checked=True) if request.inputs else text
-        ast.parse(checked)
-    except Stop as fault:
-        return NotPython(fault.reason, fault.row or request.line)
-    except SyntaxError as fault:
-        return NotPython(f"could not be written as Python ({fault.msg})", request.line)
-    except RecursionError:
-        return NotPython("is nested too deeply to be written as Python", request.line)
-    except _STRANGE:
-        return NotPython(_UNREAD, request.line)
+    notes: list[str] = []
+    with Comfort(f"the Python form of {request.name}", notes):
+        try:
+            return _texts(cell, request)
+        except Stop as fault:
+            return NotPython(fault.reason, fault.row or request.line)
+        except RecursionError:
+            return NotPython("is nested too deeply to be written as Python", request.line)
+    return NotPython("could not be written as Python", request.line, notes[0])
+
+
+def _texts(cell: CythonCell, request: FormRequest) -> PythonForm:
+    text = _module(cell, request, checked=False)
+    tree = ast.parse(text)
+    truncates = cell.truncates
+    checked = _module(cell, request, checked=True) if request.inputs else text
+    ast.parse(checked)
     pure, loops = is_pure(tree), has_loops(tree)
     vector = ""
     notes: list[str] = []
@@ -149,10 +133,9 @@ def _array_dimensions(cell: CythonCell, request: FormRequest) -> list[int]:
     routine = cell.find(request.name, request.line)
     body = CythonBody(cell, routine, checked=False)
     types = [body.parameter_type(routine, at) for at in range(len(routine.parameters))]
-    types = [t.of if t.kind == "n" and t.of is not None else t for t in types]
     outputs = request.signature.outputs if request.signature is not None else ()
     hidden = {o.index for o in outputs if o.role == "output"}
-    return [-1 if t.kind in "no" else t.depth for at, t in enumerate(types) if at not in hidden]
+    return [-1 if t.kind == "o" else t.depth for at, t in enumerate(types) if at not in hidden]
 
 
 # -- modules ------------------------------------------------------------------------------------
@@ -215,8 +198,12 @@ def _function(
     cell: CythonCell, routine: CythonRoutine, request: FormRequest | None, *, checked: bool
 ) -> ast.FunctionDef:
     """One function; ``request`` is the one that becomes a ufunc, with its outputs as results."""
-    if routine.star:
-        raise stop("takes any number of arguments", routine.node)
+    if routine.refused:
+        raise stop(routine.refused, routine.node)
+    for decorator in routine.node.decorators or ():
+        name = dotted(getattr(decorator.decorator, "function", decorator.decorator))
+        if not cell.types.cimports.get(name.partition(".")[0], "").startswith("cython"):
+            raise stop(f"has the decorator `{name}`", decorator)
     body = CythonBody(cell, routine, checked=checked)
     parameters = routine.parameters
     types = [body.parameter_type(routine, position) for position in range(len(parameters))]
@@ -243,28 +230,11 @@ def _function(
     else:
         defaults = [p.node.default for p in parameters]
         names = [p.name + (f"={body.settled(d).text}" if d else "") for p, d in zip(parameters, defaults, strict=True)]
-        if keyword := [i for i, p in enumerate(parameters) if p.node.kw_only]:
-            names.insert(keyword[0], "*")
     body.returns = _returns(body, routine, request)
-    decorators = _python_decorators(body, routine)
     body.statements(routine.node.body)
     if body.results and not (body.lines and isinstance(body.lines[-1], ast.Return)):
         body.put(result(body.results))
-    function = define(routine.name, names, body.lines)
-    function.decorator_list = decorators
-    return function
-
-
-def _python_decorators(body: CythonBody, routine: CythonRoutine) -> list[ast.expr]:
-    """Decorators that are Python's own, as they are."""
-    calls = [decorator.decorator for decorator in routine.node.decorators or ()]
-    roots = [dotted(getattr(call, "function", call)).partition(".")[0] for call in calls]
-    cimports = body.cell.types.cimports
-    return [
-        body.value(call).node
-        for call, root in zip(calls, roots, strict=True)
-        if not cimports.get(root, "").startswith("cython")
-    ]
+    return define(routine.name, names, body.lines)
 
 
 def _returns(body: CythonBody, routine: CythonRoutine, request: FormRequest | None) -> tuple[CType, ...] | CType | None:

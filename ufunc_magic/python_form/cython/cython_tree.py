@@ -80,7 +80,7 @@ def dotted(node: Any) -> str:
 
 def _targets(node: Any) -> Iterator[Any]:
     match kind(node):
-        case "SingleAssignmentNode" | "InPlaceAssignmentNode" | "AssignmentExpressionNode":
+        case "SingleAssignmentNode" | "InPlaceAssignmentNode":
             yield node.lhs
         case "CascadedAssignmentNode":
             yield from node.lhs_list
@@ -90,14 +90,13 @@ def _targets(node: Any) -> Iterator[Any]:
 
 
 def assigned_names(node: Any) -> Iterator[tuple[str, Any]]:
-    """Names that a block assigns, each with the statement that does; comprehensions keep theirs to themselves."""
+    """Names that a block assigns, each with the statement that does."""
     for target in _targets(node):
         for inner in _leaves(target):
             if kind(inner) == "NameNode":
                 yield inner.name, node
     for child in children(node):
-        if kind(child) not in ("ComprehensionNode", "GeneratorExpressionNode", "DefNode", "LambdaNode"):
-            yield from assigned_names(child)
+        yield from assigned_names(child)
 
 
 def _leaves(target: Any) -> Iterator[Any]:

@@ -8,37 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from ..c_arithmetic import BOOL, COMPLEX, DOUBLE, FLOAT, INT, SIZE, VOID, CType, from_number, named_type
+from ..c_arithmetic import BOOL, COMPLEX, DOUBLE, INT, SIZE, CType, from_number, named_type
 from .cython_tree import dotted, kind, stop
 
-#: What C's types do not have: "o" a Python object, "n" a NumPy buffer (an object, with elements of a known
-#: type where ``of`` is set), "t" a tuple of C values, "p" a pointer.
+#: What C's types do not have: "o" a Python object, "t" a tuple of C values, "p" a pointer.
 OBJECT = CType("o")
-NDARRAY = CType("n")
 INDEX = CType("i", SIZE.bits)
 
 _PLAIN = {
     "bint": BOOL,
     "Py_ssize_t": INDEX,
-    "Py_hash_t": INDEX,
-    "Py_UCS4": CType("u", 32),
-    "ndarray": NDARRAY,
+    "ndarray": OBJECT,
     "complex": COMPLEX,
 }
-_OBJECTS = frozenset(
-    "object str bytes bytearray list dict tuple set frozenset type slice unicode memoryview Exception".split()
-)
 #: NumPy's declarations call C's double ``float_t`` and its pointer-sized integer ``int_t``.
-_NUMPY = {
-    "float_t": DOUBLE,
-    "int_t": INDEX,
-    "uint_t": SIZE,
-    "npy_bool": CType("u", 8),
-    "bool_t": CType("u", 8),
-    "cfloat_t": CType("c", 32),
-    "complex_t": COMPLEX,
-    "ndarray": NDARRAY,
-}
+_NUMPY = {"float_t": DOUBLE, "int_t": INDEX, "uint_t": SIZE}
 
 
 def spelled(text: str) -> CType | None:
@@ -97,11 +81,9 @@ class CythonTypes:
                 if not isinstance(size, int):
                     raise stop("has an array whose length is not a number", declarator)
                 return self._around(CType("a", of=t, length=size), declarator.base)
-            case "CReferenceDeclaratorNode" | "CppRvalueReferenceDeclaratorNode":
-                raise stop("takes a reference", declarator)
             case "CConstDeclaratorNode":
                 return self._around(t, declarator.base)
-        raise stop("uses a pointer to a function", declarator)
+        raise stop("uses a reference or a pointer to a function", declarator)
 
     def named(self, node: Any) -> CType:
         """The type of a base type node."""
@@ -121,8 +103,6 @@ class CythonTypes:
                 return self._template(node)
             case "NameNode" | "AttributeNode":
                 return self.by_path(dotted(node).split("."), node)
-            case "CNestedBaseTypeNode":
-                raise stop(f"uses the C++ type `{node.name}`", node)
         raise stop("uses a type without a Python form", node)
 
     def _template(self, node: Any) -> CType:
@@ -131,19 +111,11 @@ class CythonTypes:
         if isinstance(size, int):  # `cdef double[3] x`
             return CType("a", of=self.named(base), length=size)
         name = base.name
-        if name == "ndarray":
-            if not node.positional_args:
-                return NDARRAY
-            dimensions = next(
-                (p.value.constant_result for p in node.keyword_args.key_value_pairs if p.key.value == "ndim"), 1
-            )
-            inner = self.named(node.positional_args[0])
-            return NDARRAY if inner.kind == "o" else CType("n", of=_view(inner, int(dimensions)))
+        if name == "ndarray" and node.positional_args:
+            keywords = node.keyword_args.key_value_pairs
+            dimensions = next((p.value.constant_result for p in keywords if p.key.value == "ndim"), 1)
+            return _view(self.named(node.positional_args[0]), int(dimensions))
         where = self.cimports.get(name, name)
-        if where == "libcpp.complex.complex":
-            return CType("c", self.named(node.positional_args[0]).bits)
-        if kind(node.base_type_node) == "CSimpleBaseTypeNode" and where in _OBJECTS:
-            return OBJECT
         raise stop(f"uses std::{name}" if where.startswith("libcpp") else f"uses the template `{name}`", node)
 
     def _simple(self, node: Any) -> CType:
@@ -155,11 +127,8 @@ class CythonTypes:
         if node.is_basic_c_type:
             words = {0: "unsigned ", 1: "", 2: "signed "}[node.signed]
             size = "short " * -node.longness + "long " * node.longness
-            if name in ("char", "int", "float", "double"):
-                text = words + size + ("" if size and name == "int" else name)
-                t = spelled(text.strip())
-                if t is not None:
-                    return CType("c", t.bits) if node.complex else t
+            if (t := spelled(words + size + name)) is not None:
+                return CType("c", t.bits) if node.complex else t
         return self.by_path([name], node)
 
     def by_path(self, path: list[str], node: Any) -> CType:
@@ -184,18 +153,11 @@ class CythonTypes:
         module = full.rpartition(".")[0]
         if module == "cython" and name in ("floating", "integral", "numeric"):
             return INT if name == "integral" else DOUBLE
-        if module == "cython" and name[:2] in ("p_", "pp"):
-            return CType("p", of=VOID)
-        if module in ("numpy", "cython.cimports.numpy"):
-            t = _numpys(name)
-        elif full == "libcpp.bool":
-            t = BOOL
-        else:
-            last = full.rpartition(".")[2]
-            t = spelled(last) if last != "float" or module else FLOAT
+        last = full.rpartition(".")[2]
+        t = _numpys(last) if module == "numpy" else spelled(last)
         if t is not None:
             return t
-        if name in _OBJECTS or (not module and not full.startswith("lib")):
+        if not module:
             return OBJECT
         raise stop(f"uses the type `{'.'.join(path)}`", node)
 
@@ -210,8 +172,6 @@ class CythonTypes:
                 return _view(self.annotated(node.base), 1)
             case "TupleNode":
                 return CType("t", fields=tuple((f"f{i}", self.annotated(part)) for i, part in enumerate(node.args)))
-            case "UnicodeNode" | "StringNode":
-                return spelled(str(node.value)) or OBJECT
         path = dotted(node).split(".")
         if path == ["float"]:
             return DOUBLE
@@ -242,7 +202,11 @@ def _view(element: CType, dimensions: int) -> CType:
     return element
 
 
-def declared_name(declarator: Any) -> str:
+def name_node(declarator: Any) -> Any:
     while kind(declarator) != "CNameDeclaratorNode":
         declarator = declarator.base
-    return str(declarator.name)
+    return declarator
+
+
+def declared_name(declarator: Any) -> str:
+    return str(name_node(declarator).name)

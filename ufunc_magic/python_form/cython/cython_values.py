@@ -18,7 +18,7 @@ from ..c_arithmetic import BOOL, COMPLEX, DOUBLE, FLOAT, INT, LONG, CType, promo
 from ..math_names import HELPERS
 from ..value import Expr, Variable, call, negation, number, operation, python
 from .cython_cell import CythonCell, CythonRoutine
-from .cython_tree import assigned_names, dotted, kind, stop
+from .cython_tree import dotted, kind, stop
 from .cython_types import INDEX, OBJECT
 
 #: Constants from here on are taken for those of a hash or a random number generator.
@@ -42,17 +42,6 @@ OWN_HELPERS = {
         "    r = math.fmod(x, y)\n    return r + (r != 0 and (r < 0) != (y < 0))*y\n"
     ),
     **HELPERS,
-}
-
-
-#: Nodes that have no Python form, and how that is said.
-_REFUSED = {
-    "NullNode": "uses NULL",
-    "LambdaNode": "makes a function inside",
-    "YieldExprNode": "is a generator",
-    "DefNode": "defines a function inside",
-    "PyClassDefNode": "defines a class inside",
-    "CClassDefNode": "defines a class inside",
 }
 
 
@@ -85,8 +74,6 @@ class Values(Arithmetic):
         for name in (base.__name__ for base in type(node).__mro__):
             if method := getattr(self, f"_{name}", None):
                 return method  # type: ignore[no-any-return]
-            if name in _REFUSED:
-                raise stop(_REFUSED[name], node)
         raise stop(f"uses `{self.brief(node)}`, which has no Python form", node)
 
     def value_for(self, node: Any, t: CType) -> Expr:
@@ -112,7 +99,7 @@ class Values(Arithmetic):
         if t.kind == "o":
             return replace(self.settle(e), type=OBJECT, low=None, high=None)
         if not t.arithmetic:
-            if e.type.kind != t.kind and not {e.type.kind, t.kind} <= set("oant"):
+            if e.type.kind != t.kind and not {e.type.kind, t.kind} <= set("oat"):
                 raise stop("mixes numbers and arrays", node)
             return replace(e, type=t)
         if e.type.kind == "o":
@@ -141,19 +128,12 @@ class Values(Arithmetic):
         if self.checked or e.type.kind not in "biufco" or not t.arithmetic:
             return self.convert(e, t, node=node)
         e = self.settle(e)
-        if t.integral:
-            if e.type.kind in "fo":
-                e = Expr(e.node if e.whole else call("int", e), LONG)
-            fits = t.low <= e.range[0] and e.range[1] <= t.high
-            if t.kind == "u" and t.bits < e.type.bits and not fits:
-                return self.wrap(e, t)
-            return replace(e, type=t) if fits else replace(e, type=t, low=None, high=None)
-        if t.kind == "f" and e.value is not None:
-            return Expr(number(float(e.value)), t, value=float(e.value))
-        if e.truth if t.kind == "b" else e.type.kind == t.kind and not e.whole:
-            return replace(e, type=t)
-        word = {"b": "bool", "f": "float", "c": "complex"}[t.kind]
-        return Expr(call(word, e), t, truth=t.kind == "b")
+        if e.type.kind == "o":
+            word = {"b": "bool", "f": "float", "c": "complex"}.get(t.kind, "int")
+            return Expr(call(word, e), t, truth=t.kind == "b")
+        if t.kind == "i" and e.type.integral:
+            return replace(e, type=t, low=None, high=None)
+        return super().convert(e, t, node=node)
 
     def common(self, left: CType, right: CType, node: Any) -> CType:
         numbers = left.arithmetic and right.arithmetic
@@ -303,7 +283,7 @@ class Values(Arithmetic):
 
     def _NotNode(self, node: Any) -> Expr:
         e = self.settled(node.operand)
-        return Expr(negation(e), BOOL, low=0, high=1, truth=True, value=folded(e, negated=True))
+        return Expr(negation(e), BOOL, low=0, high=1, truth=True)
 
     def _UnopNode(self, node: Any) -> Expr:
         op, e = str(node.operator), self.value(node.operand)
@@ -315,10 +295,6 @@ class Values(Arithmetic):
     def _CondExprNode(self, node: Any) -> Expr:
         test = self.settled(node.condition if hasattr(node, "condition") else node.test)  # Cython 3.1 calls it test
         return self.chosen(test, self.value(node.true_val), self.value(node.false_val), node)
-
-    def _AssignmentExpressionNode(self, node: Any) -> Expr:
-        e = self.settled(node.rhs)
-        return Expr(ast.NamedExpr(ast.Name(str(node.lhs.name)), e.node), e.type)
 
     def _TypecastNode(self, node: Any) -> Expr:
         t = self.cell.types.declared(node.base_type, node.declarator)
@@ -372,13 +348,6 @@ class Values(Arithmetic):
     _IdentifierStringNode = _UnicodeNode
     _StringNode = _UnicodeNode
 
-    def _BytesNode(self, node: Any) -> Expr:
-        value = bytes(node.value, "latin-1") if isinstance(node.value, str) else bytes(node.value)
-        return Expr(ast.Constant(value), OBJECT)
-
-    def _CharNode(self, node: Any) -> Expr:
-        return constant(node.value if isinstance(node.value, int) else ord(node.value), INT)
-
     def _JoinedStrNode(self, node: Any) -> Expr:
         parts: list[ast.expr] = []
         for part in node.values:
@@ -422,11 +391,9 @@ class Values(Arithmetic):
         if name in cell.functions:
             cell.routines[name] = cell.functions[name][0]
             return Expr(ast.Name(name), OBJECT)
-        if name in cell.classes:
-            raise stop(f"uses the class `{name}`", node)
         if hasattr(builtins, name):
             return Expr(ast.Name(name), OBJECT)
-        raise stop(f"uses `{name}`, which the cell does not define", node)
+        raise stop(f"uses `{name}`, which is no function or variable of the cell", node)
 
     def _imported(self, name: str) -> str:
         """The Python spelling of an imported name, and its import asked for.
@@ -458,7 +425,7 @@ class Values(Arithmetic):
                 return Expr(python(".".join([self._imported(root), *path[1:]])), OBJECT)
             if root in self.cell.types.cimports:
                 if self.cell.types.cimports[root] == "cython" and name == "compiled":
-                    return Expr(ast.Constant(False), BOOL, truth=True, value=False)
+                    return Expr(ast.Constant(False), BOOL, truth=True)
                 return self._c_constant(name, node)
         return self._attribute(self.settled(node.obj), name, node)
 
@@ -468,12 +435,10 @@ class Values(Arithmetic):
             case "c" if name in ("real", "imag"):
                 return Expr(plain, CType("f", e.type.bits))
             case "a" if self.in_lists(e.type):
-                if name == "shape":
-                    return Expr(ast.Tuple([length(e.text, axis) for axis in range(e.type.depth)]), OBJECT)
                 raise stop(f"uses `.{name}` of an array", node)
-            case "a" | "n" | "o" if name in ("size", "ndim", "shape"):
+            case "a" | "o" if name in ("size", "ndim", "shape"):
                 return Expr(plain, OBJECT if name == "shape" else INDEX, low=0, high=_MOST)
-            case "a" | "n" | "o":
+            case "a" | "o":
                 return Expr(plain, e.type if name == "T" else OBJECT)
         raise stop(f"uses `.{name}`: `{self.brief(node)}`", node)
 
@@ -483,9 +448,6 @@ class Values(Arithmetic):
 
     # -- sequences and subscripts -----------------------------------------------------------------
 
-    def _items(self, nodes: Any) -> list[ast.expr]:
-        return [self.settled(item).node for item in nodes]
-
     def _TupleNode(self, node: Any) -> Expr:
         values = [self.settled(item) for item in node.args]
         fields = tuple((f"f{i}", v.type) for i, v in enumerate(values))
@@ -493,14 +455,7 @@ class Values(Arithmetic):
         return Expr(ast.Tuple([v.node for v in values]), CType("t", fields=fields) if typed else OBJECT)
 
     def _ListNode(self, node: Any) -> Expr:
-        return Expr(ast.List(self._items(node.args)), OBJECT)
-
-    def _DictNode(self, node: Any) -> Expr:
-        keys, values = ([p.key for p in node.key_value_pairs], [p.value for p in node.key_value_pairs])
-        return Expr(ast.Dict(self._items(keys), self._items(values)), OBJECT)  # type: ignore[arg-type]
-
-    def _StarredUnpackingNode(self, node: Any) -> Expr:
-        return Expr(ast.Starred(self.settled(node.target).node), OBJECT)
+        return Expr(ast.List([self.settled(item).node for item in node.args]), OBJECT)
 
     def _IndexNode(self, node: Any) -> Expr:
         if kind(node.base) == "AttributeNode" and node.base.attribute == "shape":
@@ -509,24 +464,17 @@ class Values(Arithmetic):
                 return e
         base = self.settled(node.base)
         indices = node.index.args if kind(node.index) == "TupleNode" else [node.index]
-        of = OBJECT
-        match base.type.kind:
-            case "a":
-                return self._element(base, indices, node)
-            case "n":
-                t = base.type.of or OBJECT
-                for index in indices:
-                    t = OBJECT if kind(index) == "SliceNode" or t.kind not in "a" or t.of is None else t.of
-                of = t if t.arithmetic else OBJECT
-            case "p":
-                raise stop(f"uses the pointer `{base.text}`", node)
-        return Expr(_subscripted(base.node, [self.subscript(index) for index in indices]), of)
+        if base.type.kind == "a":
+            return self._element(base, indices, node)
+        if base.type.kind == "p":
+            raise stop(f"uses the pointer `{base.text}`", node)
+        return Expr(_subscripted(base.node, [self.subscript(index) for index in indices]), OBJECT)
 
     def _size_along(self, node: Any) -> Expr | None:
         """``a.shape[k]``."""
         base = self.settled(node.base.obj)
         axis = getattr(node.index, "constant_result", None)
-        if base.type.kind not in "an" or not isinstance(axis, int):
+        if base.type.kind not in "ao" or not isinstance(axis, int):
             return None
         if self.in_lists(base.type):
             return Expr(length(base.text, axis % base.type.depth), INDEX, low=0, high=_MOST)
@@ -587,47 +535,9 @@ class Values(Arithmetic):
                 return Expr(ast.Name(name), OBJECT)
             case "IndexNode" | "SliceIndexNode" | "AttributeNode":
                 return self.value(node)
-            case "StarredUnpackingNode":
-                return Expr(ast.Starred(self.place(node.target).node), OBJECT)
             case "TupleNode" | "ListNode":
                 return Expr(ast.Tuple([self.place(inner).node for inner in node.args]), OBJECT)
         raise stop(f"assigns to `{self.brief(node)}`", node)
-
-    # -- comprehensions ---------------------------------------------------------------------------
-
-    def _ComprehensionNode(self, node: Any) -> Expr:
-        if node.type.py_type_name() != "list":
-            raise stop(f"uses `{self.brief(node)}`", node)
-        return Expr(ast.ListComp(*self._comprehended(node.loop)), OBJECT)
-
-    def _GeneratorExpressionNode(self, node: Any) -> Expr:
-        return Expr(ast.GeneratorExp(*self._comprehended(node.loop)), OBJECT)
-
-    def _comprehended(self, node: Any) -> tuple[ast.expr, list[ast.comprehension]]:
-        clauses: list[ast.comprehension] = []
-        hidden = dict(self.variables)
-        try:
-            while True:
-                match kind(node):
-                    case "ForInStatNode":
-                        sequence = self.settled(node.iterator.sequence)
-                        names = {name for name, where in assigned_names(node) if where is node}
-                        self.variables |= {name: Variable(name, OBJECT) for name in names}
-                        clauses.append(ast.comprehension(self.place(node.target).node, sequence.node, [], 0))
-                        node = node.body
-                    case "IfStatNode":
-                        clauses[-1].ifs.append(self.settled(node.if_clauses[0].condition).node)
-                        node = node.if_clauses[0].body
-                    case "StatListNode" if len(node.stats) == 1:
-                        node = node.stats[0]
-                    case "ComprehensionAppendNode":
-                        return self.settled(node.expr).node, clauses
-                    case "ExprStatNode" if kind(node.expr) == "YieldExprNode":
-                        return self.settled(node.expr.arg).node, clauses
-                    case _:
-                        raise stop(f"uses `{self.brief(node)}`", node)
-        finally:
-            self.variables = hidden
 
 
 def _subscripted(base: ast.expr, parts: list[ast.expr]) -> ast.expr:
@@ -636,12 +546,6 @@ def _subscripted(base: ast.expr, parts: list[ast.expr]) -> ast.expr:
 
 def _everything(part: ast.expr) -> bool:
     return isinstance(part, ast.Slice) and part.lower is part.upper is part.step is None
-
-
-def folded(e: Expr, *, negated: bool = False) -> bool | None:
-    """The truth of a condition that is known, as ``cython.compiled`` is."""
-    known = e.text in ("True", "False", "not True", "not False") and e.value is not None
-    return bool(e.value) != negated if known else None
 
 
 def _float_type(left: Expr, right: Expr) -> CType:
