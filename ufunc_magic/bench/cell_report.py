@@ -65,6 +65,7 @@ def report(
     object_code = build.object_code
     codes = [code for code in build.report_data.functions if code.name in build]
     comparisons: list[Comparison] = []
+    busy = ""
     notes = [*build.notes]
     with Comfort("what is to say of a GPU", notes):
         notes += _gpu_notices(object_code)
@@ -75,8 +76,8 @@ def report(
         with Comfort("the timing", notes, passing=UfuncMagicError):
             pressure = Pressure()
             comparisons, more = cell.compared(codes)
+            notes += more
             busy = pressure.words([row for comparison in comparisons for row in comparison.rows])
-            notes += filter(None, (*more, busy))
     if options.verbose:
         steps = ", ".join(f"{step} {seconds * 1e3:.2f} ms" for step, seconds in build.seconds.items())
         notes += [f"steps: {steps}", f"command: {build.report_data.command}"]
@@ -94,6 +95,7 @@ def report(
         toolchain=object_code.toolchain,
         others=tuple(_word(name, build[name]) for name in others),
         device=_place(object_code),
+        pressure=busy,
     )
 
 

@@ -214,7 +214,6 @@ TABLE: tuple[Option, ...] = (
         "--data",
         "Verify and time on these arrays, one for each input: names of the notebook, or expressions.",
         "--data x,y",
-        "EXPR",
     ),
     _row(
         "--ref",
