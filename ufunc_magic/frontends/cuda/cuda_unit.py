@@ -250,9 +250,7 @@ def check(source: str, *, unit: Unit, options: Options, name: str) -> Verdict:
         return Verdict(device_part)
     arch = nvrtc.architecture(tool)
     try:
-        compiled = nvrtc.compile(
-            text, name=name, cell=source, arch=arch, options=nvrtc.flags(options.changed()), nvrtc=tool
-        )
+        compiled = nvrtc.compile(text, name=name, cell=source, arch=arch, options=nvrtc.flags(options.changed()))
     except CompileError as fault:
         own = [d for d in fault.diagnostics if d.severity == "error" and d.file == name]
         if not own or any("could not open source file" in d.message for d in own):
