@@ -160,7 +160,7 @@ def test_options_of_the_line_stand_with_those_of_the_cell(tmp_path: Path, monkey
     options = make_options({"include": "own", "lib": "gsl", "compile_args": "-O1", "cplus": True, "src": "b.c"})
     found = settings.read("# distutils: include_dirs = inc\n# distutils: extra_compile_args = -O2\n", options=options)
     assert found.flags == (f"-I{tmp_path}/own", f"-I{tmp_path}/inc", "-O2", "-O1")
-    assert (found.link, found.sources, found.language) == (("-lgsl",), (f"{tmp_path}/b.c",), "c++")
+    assert (found.link, found.sources, found.cplus) == (("-lgsl",), (f"{tmp_path}/b.c",), True)
 
 
 @pytest.mark.parametrize("word", ["c++", "C++", "cpp", '"c++"'])

@@ -14,7 +14,7 @@ import shutil
 import struct
 import subprocess
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +86,8 @@ def tree(text: str, *, cplus: bool = False, **options: Any) -> python_form.CText
 
 
 def write(case: Case, **options: Any) -> PythonForm | NotPython:
-    return python_form.write(tree(case.c, **options), signature=signature_of(case), unit=Unit(), **options)
+    unit, text = parse_cell(case.c, cplus=options.get("cplus", False))
+    return python_form.write(text, signature=signature_of(case), unit=replace(unit, typedefs={}), **options)
 
 
 def written(case: Case, **options: Any) -> PythonForm:

@@ -97,7 +97,7 @@ def test_a_missing_compiler_is_none_with_a_reason(monkeypatch: pytest.MonkeyPatc
     found._probe.cache_clear()
     monkeypatch.setitem(sys.modules, "cuda.bindings", None)
     assert nvrtc.find() is None
-    assert nvrtc.reason() == ('NVRTC is not installed here (cuda.bindings is missing): pip install "ufunc_magic[cuda]"')
+    assert re.match(r"NVRTC is not installed here \(.*cuda.*\): pip install .ufunc_magic\[cuda\].$", nvrtc.reason())
     with pytest.raises(ToolchainError, match=r"NVRTC is not installed here.*\n.*pip install"):
         nvrtc.compile(MUL, name="In[3]")
 
@@ -109,7 +109,7 @@ def test_a_library_that_does_not_open_is_none_with_a_reason(monkeypatch: pytest.
     found._probe.cache_clear()
     monkeypatch.setattr(found, "bindings", missing)
     assert nvrtc.find() is None
-    assert "cannot open it: libnvrtc.so.13 was not found)" in nvrtc.reason()
+    assert "(libnvrtc.so.13 was not found)" in nvrtc.reason()
 
 
 @pytest.mark.parametrize(
@@ -430,7 +430,8 @@ def test_what_nvcc_includes_unasked_is_included_where_it_is_used(source: str, ex
 @pytest.mark.nvrtc
 def test_each_header_of_the_hosts_that_device_code_can_use_compiles_alone() -> None:
     slow = {"complex"}  # CCCL's: tested below
-    written = [path.name for path in Path(nvrtc.include_folder()).iterdir() if path.name not in slow]
+    folder = Path(headers.__file__).parents[2] / "templates" / "nvrtc" / "include"
+    written = [path.name for path in folder.iterdir() if path.name not in slow]
     assert len(written) > 25
     for header in written:
         nvrtc.compile(f"#include <{header}>\n{MUL}", name=header)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ..model import Function, NumberType, Options, Signature, SignatureError, Unit, number_type
@@ -204,15 +204,9 @@ def _tables(code: bytes, translation: Translation) -> list[tuple[tuple[int, ...]
         at += len(operands)
         records = []
         for operand in operands:
-            text = (
-                record_layout.description(
-                    code[at : at + record_layout.length(operand.record)], operand.record, operand.type
-                )
-                if operand.record
-                else ""
-            )
-            at += record_layout.length(operand.record) if operand.record else 0
-            records.append(text)
+            size = record_layout.length(operand.record) if operand.record else 0
+            layout, at = code[at : at + size], at + size
+            records.append(record_layout.description(layout, operand.record, operand.type) if operand.record else "")
         loops.append((types, tuple(records)))
     return loops
 
@@ -294,28 +288,26 @@ def _simd_declarations(names: Sequence[str], *, cplus: bool) -> list[str]:
 
 
 def _export(instances: Sequence[Instance], plain: Sequence[str]) -> str:
-    loops = ", ".join(f"__ufm_loop_{k}" for k in range(len(instances))) or "0"
-    functions = ", ".join(f"(void *){name}" for name in plain) or "0"
-    scalars = ", ".join(f"(void *)__ufm_scalar_{k}" if has_scalar(i) else "0" for k, i in enumerate(instances)) or "0"
-    kind = "void (*const __ufm_loops[])(__ufm_char **, const __ufm_intp *, const __ufm_intp *, void *)"
-    tables = {f"{kind}": loops, "void *const __ufm_functions[]": functions, "void *const __ufm_scalars[]": scalars}
+    def entries(name: str, has: Callable[[Instance], bool]) -> str:
+        return ", ".join(f"{name}_{k}" if has(i) else "0" for k, i in enumerate(instances)) or "0"
+
+    loop = "__ufm_char **, const __ufm_intp *, const __ufm_intp *, void *"
+    tables = {
+        f"void (*const __ufm_loops[])({loop})": entries("__ufm_loop", lambda _: True),
+        "void *const __ufm_functions[]": ", ".join(f"(void *){name}" for name in plain) or "0",
+        "void *const __ufm_scalars[]": entries("(void *)__ufm_scalar", has_scalar),
+    }
+    if any(i.signature.has_records for i in instances):
+        record = "void *, __ufm_char *const *, const __ufm_intp *, const __ufm_intp *, void *"
+        tables[f"int (*const __ufm_records[])({record})"] = entries("__ufm_record", lambda i: i.signature.has_records)
+    if any(map(has_sizes, instances)):
+        tables["int (*const __ufm_sizes[])(void *, __ufm_intp *)"] = entries("__ufm_sizes", has_sizes)
     declared = "".join(f"extern __UFM_EXPORT {table};\n" for table in tables)
-    defined = "\n".join(f"{table} = {{{entries}}};" for table, entries in tables.items())
-    leaves = ", ".join(f"(void *)__ufm_leaf_{k}" if is_leaf(i) else "0" for k, i in enumerate(instances))
-    if "leaf" in leaves:
+    defined = "\n".join(f"{table} = {{{places}}};" for table, places in tables.items())
+    if any(map(is_leaf, instances)):
         table = "void *const __ufm_leaves[]"
         declared += f"#ifdef __UFM_LEAF\nextern __UFM_EXPORT {table};\n#endif\n"
-        defined += f"\n#ifdef __UFM_LEAF\n{table} = {{{leaves}}};\n#endif"
-    if any(i.signature.has_records for i in instances):
-        entries = ", ".join(f"__ufm_record_{k}" if i.signature.has_records else "0" for k, i in enumerate(instances))
-        table = (
-            "int (*const __ufm_records[])(void *, __ufm_char *const *, const __ufm_intp *, const __ufm_intp *, void *)"
-        )
-        declared, defined = f"{declared}extern __UFM_EXPORT {table};\n", f"{defined}\n{table} = {{{entries}}};"
-    if any(map(has_sizes, instances)):
-        entries = ", ".join(f"__ufm_sizes_{k}" if has_sizes(i) else "0" for k, i in enumerate(instances))
-        table = "int (*const __ufm_sizes[])(void *, __ufm_intp *)"
-        declared, defined = f"{declared}extern __UFM_EXPORT {table};\n", f"{defined}\n{table} = {{{entries}}};"
+        defined += f"\n#ifdef __UFM_LEAF\n{table} = {{{entries('(void *)__ufm_leaf', is_leaf)}}};\n#endif"
     return f"__UFM_BEGIN_C\n{declared}__UFM_END_C\n{defined}"
 
 

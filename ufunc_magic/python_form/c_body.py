@@ -78,7 +78,7 @@ class CBody(Expressions):
 
     def _write_expression(self, node: Node) -> Lines:
         inner = children(node)
-        return self._with_around(node, lambda: self.effect(inner[0])) if inner else []
+        return self._prepared(lambda: self.effect(inner[0])) if inner else []
 
     def _write_break(self, node: Node) -> Lines:
         if not self.around or self.around[-1] is None:
@@ -98,19 +98,18 @@ class CBody(Expressions):
 
     _write_enum_specifier = _write_alias_declaration = _write_preproc_def = _write_type_definition
 
-    def _with_around(self, node: Node, write: Callable[[], Lines], *, after: bool = True) -> Lines:
-        """A statement with what its expression needs before and after it."""
-        self.before, self.after, self.statement = [], [] if after else None, node
+    def _prepared(self, write: Callable[[], Lines]) -> Lines:
+        """A statement behind what its expression needs before it."""
+        self.before = []
         middle = write()
-        lines = [*self.before, *middle, *(self.after or [])]
-        self.before = self.after = self.statement = None
+        lines, self.before = [*self.before, *middle], None
         return lines
 
-    def _tested(self, node: Node, test: Callable[[], Expr]) -> tuple[Lines, Expr]:
+    def _tested(self, test: Callable[[], Expr]) -> tuple[Lines, Expr]:
         """The condition of a statement, and what must stand before it."""
-        self.before, self.statement = [], node
+        self.before = []
         e = test()
-        lines, self.before, self.statement = self.before, None, None
+        lines, self.before = self.before, None
         return lines, e
 
     def _write_return(self, node: Node) -> Lines:
@@ -120,10 +119,10 @@ class CBody(Expressions):
             value = self.convert(self.value(values[0]), t, node=node, final=True) if values else None
             return [result(self.results(value))]
 
-        return self._with_around(node, line, after=False)
+        return self._prepared(line)
 
     def _write_if(self, node: Node) -> Lines:
-        lines, test = self._tested(node, lambda: self.condition(child(node, "condition")))
+        lines, test = self._tested(lambda: self.condition(child(node, "condition")))
         yes, no = child(node, "consequence"), node.child_by_field_name("alternative")
         no = children(no)[0] if no is not None and no.type == "else_clause" else no
         suite = self._suite(yes)
@@ -137,7 +136,7 @@ class CBody(Expressions):
         first: Lines = []
         condition: ast.expr = ast.Constant(True)
         if test is not None:
-            first, e = self._tested(node, lambda: self.condition(test))
+            first, e = self._tested(lambda: self.condition(test))
             if first:
                 first.append(ast.If(negation(e), [ast.Break()], []))
             elif not e.value:
@@ -152,7 +151,7 @@ class CBody(Expressions):
         leaves = any(n.type in ("break_statement", "continue_statement") for n in walk(body))
         if text_of(test) in ("0", "false") and not leaves:
             return self.write(body)
-        first, e = self._tested(node, lambda: self.condition(test))
+        first, e = self._tested(lambda: self.condition(test))
         endless = isinstance(e.value, int) and e.value != 0
         last = [] if endless else [*first, ast.If(_negated(e), [ast.Break()], [])]
         lines = self._looped(last, lambda: self._suite(body))
@@ -172,9 +171,9 @@ class CBody(Expressions):
         if start is not None and start.type == "declaration":
             lines = self._write_declaration(start)
         elif start is not None:
-            lines = self._with_around(start, lambda: self.effect(start))
+            lines = self._prepared(lambda: self.effect(start))
         # The update is written in the scope of the loop's header, before the body declares its own names.
-        update = self._with_around(step, lambda: self.effect(step)) if step is not None else []
+        update = self._prepared(lambda: self.effect(step)) if step is not None else []
         return lines + self._while(node, bare(test) if test is not None else None, update, child(node, "body"))
 
     def _counted(self, node: Node) -> Lines | None:
@@ -189,13 +188,8 @@ class CBody(Expressions):
         stride = _stride(bare(step), name)
         op, limit = text_of(child(test, "operator")), child(test, "right")
         body = child(node, "body")
-        fits = {
-            "<": stride > 0,
-            "<=": stride > 0,
-            ">": stride < 0,
-            ">=": stride < 0,
-        }
-        if not stride or not fits.get(op) or changed(body, name) or not _constant_in(limit, body):
+        fits = op in (("<", "<=") if stride > 0 else (">", ">="))
+        if not stride or not fits or changed(body, name) or not _constant_in(limit, body):
             return None
         known = None
         if start.type == "declaration":
@@ -212,8 +206,6 @@ class CBody(Expressions):
         end = replace(end, loose=False) if end.loose and end.type.bits == 64 else self.settle(end)
         mixed = "u" in (end.type.kind, t.kind) and end.type.bits >= t.bits
         if not end.type.integral or (mixed and begin.low is None and begin.range[0] < 0):
-            return None
-        if op == "!=" and (begin.range[1] <= end.range[0] or begin.value == 0) != (stride > 0):
             return None
         if stride > 0:
             low, high = begin.range[0], end.range[1] - (op != "<=")
@@ -248,7 +240,7 @@ class CBody(Expressions):
     # -- switch ---------------------------------------------------------------------------------
 
     def _write_switch(self, node: Node) -> Lines:
-        lines, subject = self._tested(node, lambda: self.settled(child(node, "condition")))
+        lines, subject = self._tested(lambda: self.settled(child(node, "condition")))
         if not isinstance(subject.node, ast.Name):
             name = ast.Name(self.cell.fresh("key"))
             lines.append(assign(name, subject))
@@ -321,7 +313,7 @@ class CBody(Expressions):
                 declared = CDeclaration(declared_name(plain), self.value(start).type)
             else:
                 raise stop(f"cannot read `{text_of(node)}`", node)
-            lines += self._with_around(node, lambda d=declared, s=start: self._local(d, s, node))  # type: ignore[misc]
+            lines += self._prepared(lambda d=declared, s=start: self._local(d, s, node))  # type: ignore[misc]
         return lines
 
     def _static(self, name: str, declaration: Node, declarator: Node) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from ..model import Parameter
 from .c_arithmetic import INT, CType, array_of, from_number, named_type
 from .c_tree import (
     assigned_first,
@@ -20,7 +21,6 @@ from .c_tree import (
     parameters_of,
     stop,
     text_of,
-    walk,
 )
 from .value import Expr, Stop
 
@@ -88,6 +88,8 @@ class CCell:
     expression: Callable[[str], Node | None]
     evaluate: Callable[[CCell, Node], float | None]
     cplus: bool = False
+    #: Of each function of the cell.
+    parameters: Mapping[str, tuple[Parameter, ...]] = field(default_factory=dict)
     helpers: set[str] = field(default_factory=set)
     constants: dict[str, tuple[ast.stmt, Expr]] = field(default_factory=dict)
     requested: dict[str, CRoutine] = field(default_factory=dict)
@@ -259,7 +261,7 @@ class CCell:
         if not declared.pointer and (constant or not declared.reference):
             return CParameter(declared.name, declared.type)
         body = child(function, "body")
-        if declared.pointer and self._used_as_array(body, declared.name):
+        if declared.pointer and self._is_array(declared.name, function):
             return CParameter(declared.name, declared.type)
         t = declared.type.of if declared.pointer and declared.type.of is not None else declared.type
         if t.kind == "a":
@@ -267,25 +269,10 @@ class CCell:
         reads = constant or not assigned_first(body, declared.name)
         return CParameter(declared.name, t, cell=True, reads=reads, writes=not constant, reference=declared.reference)
 
-    def _used_as_array(self, body: Node, name: str) -> bool:
-        """Whether the body uses more of the pointer ``name`` than its first element."""
-        for node in walk(body):
-            if node.type != "identifier" or text_of(node) != name or node.parent is None:
-                continue
-            parent = node.parent
-            while parent.type == "parenthesized_expression" and parent.parent is not None:
-                parent = parent.parent
-            if parent.type == "subscript_expression" and child(parent, "argument") == node:
-                if not text_of(parent).replace(" ", "").endswith("[0]"):
-                    return True
-            elif parent.type == "argument_list" and parent.parent is not None and node.parent == parent:
-                position = [c.id for c in children(parent)].index(node.id)
-                callees = self.functions.get(text_of(child(parent.parent, "function")), [])
-                if len(callees) == 1 and callees[0] != body.parent:
-                    inner = parameters_of(callees[0])
-                    if position < len(inner):
-                        return not self._parameter(inner[position], callees[0]).cell
-        return False
+    def _is_array(self, name: str, function: Node) -> bool:
+        """Whether a function uses more of its pointer ``name`` than its first element."""
+        own = self.parameters.get(function_name(function), ())
+        return any(p.name == name and (p.indexed or p.shape) for p in own)
 
     def request(self, routine: CRoutine) -> str:
         """Ask for ``routine`` to be written too; returns its Python name."""

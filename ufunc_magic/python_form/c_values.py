@@ -13,7 +13,19 @@ from .c_arithmetic import BOOL, COMPLEX, DOUBLE, INT, VOID, CType, float_value, 
 from .c_cell import CCell, CRoutine, python_name
 from .c_tree import bare, brief, child, children, stop, text_of, walk
 from .math_names import known
-from .value import Expr, Lines, Variable, assign, call, negation, number, operation, python, tuple_of
+from .value import (
+    Expr,
+    Lines,
+    Variable,
+    assign,
+    call,
+    negation,
+    number,
+    operation,
+    python,
+    tuple_of,
+    walk as walk_python,
+)
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -28,8 +40,8 @@ _COMPLEX_NAMES = {"arg": "carg", "real": "creal", "imag": "cimag"}
 class Expressions(Arithmetic):
     """Translates every expression of one function.
 
-    ``before`` and ``after`` collect statements that must stand around the one being written; they are
-    None inside what C evaluates conditionally or repeatedly.
+    ``before`` collects statements that must stand before the one being written; it is None inside what C evaluates
+    conditionally or repeatedly.
     """
 
     cell: CCell
@@ -41,8 +53,6 @@ class Expressions(Arithmetic):
         self.routine = routine
         self.scopes: list[dict[str, Variable]] = [{}]
         self.before: Lines | None = None
-        self.after: Lines | None = None
-        self.statement: Node | None = None
 
     def value(self, node: Node) -> Expr:
         node = bare(node)
@@ -54,12 +64,11 @@ class Expressions(Arithmetic):
     @contextmanager
     def _inside(self) -> Iterator[None]:
         """What is not always evaluated: no statement may stand before it."""
-        around = self.before, self.after
-        self.before = self.after = None
+        around, self.before = self.before, None
         try:
             yield
         finally:
-            self.before, self.after = around
+            self.before = around
 
     # -- literals -------------------------------------------------------------------------------
 
@@ -291,23 +300,21 @@ class Expressions(Arithmetic):
 
     def _change(self, node: Node) -> tuple[Expr, Expr]:
         """The place that an assignment, ``++`` or ``--`` changes, and what it becomes."""
-        op = text_of(child(node, "operator"))
-        if node.type == "update_expression":
-            target = self.place(child(node, "argument"))
+        op, update = text_of(child(node, "operator")), node.type == "update_expression"
+        target = self.place(child(node, "argument" if update else "left"))
+        if op != "=" and any(isinstance(n, ast.NamedExpr) for n in walk_python(target.node)):
+            raise stop(f"counts in the place that `{brief(node)}` changes", node)  # it would be written twice
+        if update:
             value = self.binary(op[0], target, constant(1, target.type if target.type.integral else INT), node)
             if target.low is not None and not value.loose:  # a counter keeps its range
                 value = replace(value, low=target.low, high=target.high)
             return target, value
-        target, value = self.place(child(node, "left")), self.value(child(node, "right"))
+        value = self.value(child(node, "right"))
         return target, value if op == "=" else self.binary(op[:-1], target, value, node)
 
     def _update_expression(self, node: Node) -> Expr:
         prefix = node.children[0].type in ("++", "--")
         target, value = self._change(node)
-        steps = self.before if prefix else self.after
-        if steps is not None and self.statement is not None and _times(self.statement, child(node, "argument")) == 1:
-            steps.append(self.store(target, value, node))
-            return target
         after = self._walrus(target, value, node)
         back = "-" if text_of(child(node, "operator")) == "++" else "+"
         return after if prefix else self.binary(back, after, constant(1, INT), node)
@@ -469,8 +476,3 @@ def _plain_name(function: Node) -> str:
         function = child(function, "name")
     text = text_of(function)
     return text.partition("<")[0] if function.type == "qualified_identifier" else text
-
-
-def _times(node: Node, name: Node) -> int:
-    text = text_of(name)
-    return sum(1 for n in walk(node) if n.type == "identifier" and text_of(n) == text)

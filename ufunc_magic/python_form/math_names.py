@@ -38,14 +38,6 @@ _MATH = (
 )
 _CMATH = "exp log log10 sqrt sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh"
 _LEADING_ZEROS = {"": 32, "l": 64, "ll": 64}
-#: CUDA: what one is divided by.
-_CUDA = {
-    "rsqrt": "math.sqrt({0})",
-    "rcbrt": "math.cbrt({0})",
-    "rhypot": "math.hypot({0}, {1})",
-    "rnorm3d": "math.hypot({0}, {1}, {2})",
-    "__rcp": "{0}",
-}
 KNOWN: dict[str, Known] = {
     **{name: Known(f"math.{name}") for name in _MATH.split()},
     **{f"c{name}": Known(f"cmath.{name}", result="complex") for name in _CMATH.split()},
@@ -67,12 +59,7 @@ KNOWN: dict[str, Known] = {
     "fma": Known("{0}*{1} + {2}"),
     "scalbn": Known("math.ldexp"),
     "exp10": Known("math.pow(10.0, {0})"),
-    "ilogb": Known("math.frexp({0})[1] - 1", result="int"),
-    "logb": Known("float(math.frexp({0})[1] - 1)"),
     "signbit": Known("math.copysign(1.0, {0}) < 0", result="bool"),
-    "isgreater": Known("{0} > {1}", result="bool"),
-    "isless": Known("{0} < {1}", result="bool"),
-    "isunordered": Known("math.isnan({0}) or math.isnan({1})", result="bool"),
     "expect": Known("{0}", result="same"),
     "cpow": Known("{0}**{1}", "_cpow", result="complex"),
     "conj": Known("{0}.conjugate()", result="complex"),
@@ -81,18 +68,14 @@ KNOWN: dict[str, Known] = {
     "creal": Known("{0}.real"),
     "cimag": Known("{0}.imag"),
     # CUDA's.
-    **{name: Known(f"1/{below}", f"_fdiv(1.0, {below})") for name, below in _CUDA.items()},
-    "norm3d": Known("math.hypot({0}, {1}, {2})"),
-    "norm4d": Known("math.hypot({0}, {1}, {2}, {3})"),
+    "rsqrt": Known("1/math.sqrt({0})", "_fdiv(1.0, math.sqrt({0}))"),
+    "__rcp": Known("1/{0}", "_fdiv(1.0, {0})"),
     "normcdf": Known("0.5*math.erfc(-{0}/math.sqrt(2.0))"),
     "fdivide": Known("{0}/{1}", "_fdiv({0}, {1})"),
     "__add_rn": Known("{0} + {1}"),
     "__sub_rn": Known("{0} - {1}"),
     "__mul_rn": Known("{0}*{1}"),
     "__saturate": Known("min(max(0.0, {0}), 1.0)"),
-    "__ffs": Known("({0} & -{0}).bit_length()", result="int"),
-    "__mulhi": Known("({0}*{1}) >> 32", result="same"),
-    "__umulhi": Known("({0}*{1}) >> 32", result="same"),
 }
 
 

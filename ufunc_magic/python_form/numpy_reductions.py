@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from .dataflow import changes, is_name, names_assigned
-from .numpy_values import ArrayValues, Loop, NoVector, Val, chained
+from .numpy_values import ArrayValues, NoVector, Val, chained
 from .value import call, spelled
 
 _NEUTRAL = {ast.Add: 0, ast.Sub: 0, ast.Mult: 1}
@@ -47,9 +47,8 @@ class Reductions(ArrayValues):
         if node.orelse or not isinstance(node.target, ast.Name):
             raise NoVector
         variable = node.target.id
-        if any(one.variable == variable for one in self.loops):
+        if variable in self.loops or not self._whole(node.iter):
             raise NoVector
-        loop = self._bounds(node.iter, variable)
         changed = [change for inner in node.body for change in changes(inner)]
         carried = {name for name, before in changed if not before}
         summed = {name for name, before in changed if before} - carried
@@ -57,7 +56,7 @@ class Reductions(ArrayValues):
             self.values.pop(name, None)
         if isinstance(node.iter, ast.Name):
             self.values[variable] = Val(node.iter, axes=(variable,), batch=True)
-        self.loops.append(loop)
+        self.loops.append(variable)
         self.hidden |= summed
         for inner in node.body:
             self._inside(inner, None)
@@ -66,24 +65,14 @@ class Reductions(ArrayValues):
         for name in {*carried, variable}:
             self.values.pop(name, None)
 
-    def _bounds(self, node: ast.expr, variable: str) -> Loop:
+    def _whole(self, node: ast.expr) -> bool:
+        """Whether a loop runs over all of an array."""
         match node:
-            case ast.Name(id=name) if self.dimensions.get(name) == 1 and name not in self.blank:
-                return Loop(variable, self.extent(name, 0).node)
+            case ast.Name(id=name):
+                return self.dimensions.get(name) == 1 and name not in self.blank
             case ast.Call(func=ast.Name(id="range"), args=[stop]):
-                start = 0
-            case ast.Call(func=ast.Name(id="range"), args=[ast.Constant(value=int(start)), stop]):
-                pass
-            case _:
-                raise NoVector
-        end = 0
-        match stop:
-            case ast.BinOp(left=inner, op=ast.Sub(), right=ast.Constant(value=int(by))) if by > 0:
-                stop, end = inner, -by
-        bound = self.value(stop)
-        if not bound.size:
-            raise NoVector
-        return Loop(variable, bound.node, start, end)
+                return self.value(stop).size
+        return False
 
     def _inside(self, node: ast.stmt, guard: Val | None) -> None:
         match node:
@@ -107,12 +96,6 @@ class Reductions(ArrayValues):
                     self.values[name] = replace(e, depth=len(self.loops))
                 else:
                     self.put(name, e, depth=len(self.loops))
-            case ast.If(
-                test=ast.Compare(left=left, ops=[op], comparators=[right]),
-                body=[ast.Assign(targets=[ast.Name(id=name)], value=value)],
-                orelse=[],
-            ) if guard is None and sorted(map(ast.unparse, (left, right))) == sorted((name, ast.unparse(value))):
-                self._extreme(name, op, value, first=spelled(left) != name)
             case ast.If(test=test, body=body, orelse=orelse):
                 yes = self.truth(test)
                 no = replace(yes, node=ast.UnaryOp(ast.Invert(), yes.node))
@@ -145,7 +128,7 @@ class Reductions(ArrayValues):
             e = self.where(guard, e, Val(ast.Constant(neutral), constant=True))
         start = self.values[name]
         word = "prod" if isinstance(op, ast.Mult) else "sum"
-        result = self._reduced(word, e, [one.variable for one in self.loops[start.depth :]])
+        result = self._reduced(word, e, self.loops[start.depth :])
         if not (isinstance(began, ast.Constant) and began.value == neutral) or isinstance(op, ast.Sub):
             result = self.operation(op, start, result)
         self.put(name, result, depth=start.depth)
@@ -183,27 +166,14 @@ class Reductions(ArrayValues):
                 return call(word, first.node, second.node) if word else plain
         return None
 
-    def _extreme(self, name: str, op: ast.cmpop, value: ast.expr, *, first: bool) -> None:
-        """``if v[i] > m: m = v[i]``, where ``m`` began as ``v[0]``; ``first``: the element stands on the left."""
-        array, indices = chained(value)
-        loop = self.loops[-1]
-        began = ast.unparse(self._began(name))
-        if not isinstance(op, ast.Gt | ast.GtE | ast.Lt | ast.LtE) or len(self.loops) > 1 or loop.start > 1:
-            raise NoVector
-        if [spelled(i) for i in indices] != [loop.variable] or began not in (f"{array}[0]", f"{array}[..., 0]"):
-            raise NoVector
-        self.loops[-1] = replace(loop, start=0)
-        word = "max" if isinstance(op, ast.Gt | ast.GtE) == first else "min"
-        self.put(name, self._reduced(word, self.value(value), [loop.variable]), depth=0)
-
     # -- results element by element ---------------------------------------------------------------
 
     def _store(self, target: ast.Subscript, value: ast.expr, *, added: bool) -> None:
         """``out[i] = e``, or ``+=`` in a loop inside of that over ``i``."""
         name, indices = chained(target)
         axes = tuple(spelled(i) for i in indices)
-        loops = tuple(one.variable for one in self.loops)
-        if axes != loops[: len(axes)] or not all(one.whole for one in self.loops[: len(axes)]):
+        loops = tuple(self.loops)
+        if axes != loops[: len(axes)]:
             raise NoVector
         blank = name in self.blank
         if (self.stacked and not blank) or name in self.stores or name not in self.dimensions:

@@ -79,20 +79,6 @@ class Val:
 
 
 @dataclass(frozen=True)
-class Loop:
-    """``for variable in range(start, length + end)``."""
-
-    variable: str
-    length: ast.expr
-    start: int = 0
-    end: int = 0
-
-    @property
-    def whole(self) -> bool:
-        return self.start == 0 and self.end == 0
-
-
-@dataclass(frozen=True)
 class FunctionTypes:
     """C's types of a function: of its parameters (an array's is that of its elements) and of its result."""
 
@@ -152,7 +138,7 @@ class ArrayValues:
     functions: frozenset[str]
     types: Mapping[str, FunctionTypes] = field(default_factory=dict)
     values: dict[str, Val] = field(default_factory=dict)
-    loops: list[Loop] = field(default_factory=list)
+    loops: list[str] = field(default_factory=list)
     hidden: set[str] = field(default_factory=set)
     elements: dict[str, CType] = field(default_factory=dict)
     main: bool = True
@@ -166,7 +152,7 @@ class ArrayValues:
             case ast.Constant(value=float() | complex() as number):
                 return Val(node, constant=True, type=_REAL if isinstance(number, float) else _COMPLEX)
             case ast.Name(id=name):
-                return self._name(name, node)
+                return self._name(name)
             case ast.BinOp(left=left, op=ast.BitAnd(), right=ast.Constant(value=int(mask))) if self.types and mask >= 0:
                 return self._masked(left, mask)
             case ast.BinOp(left=left, op=op, right=right):
@@ -212,24 +198,19 @@ class ArrayValues:
             return e
         return replace(e, node=python("{} != 0", e.node), boolean=True, size=False, type=None)
 
-    def _name(self, name: str, node: ast.expr) -> Val:
+    def _name(self, name: str) -> Val:
         if name in self.hidden:
             raise NoVector
-        if name in self.values:
-            return self.values[name]
-        loop = next((one for one in self.loops if one.variable == name), None)
-        if loop is None:
+        if name not in self.values:
             raise NoVector
-        stop = python("{} - {}", loop.length, -loop.end) if loop.end else loop.length
-        counter = call("np.arange", *([loop.start] if loop.start else []), stop)
-        return Val(counter, axes=(name,), type=_LONG if self.types else None, low=loop.start, high=INT.high)
+        return self.values[name]
 
     # -- bringing values together -----------------------------------------------------------------
 
     def together(self, values: Sequence[Val]) -> tuple[Val, list[ast.expr]]:
         """A value of all their axes (its node is none yet), and the nodes with axes added."""
         names = {axis for v in values for axis in v.axes}
-        axes = tuple(one.variable for one in self.loops if one.variable in names)
+        axes = tuple(one for one in self.loops if one in names)
         if len(axes) != len(names):
             raise NoVector
         result = Val(
@@ -540,24 +521,18 @@ class ArrayValues:
         if len(set(axes)) != len(axes):
             raise NoVector
         array: ast.expr = ast.Name(name)
-        if not all(isinstance(i, ast.Slice) and i.lower is None and i.upper is None for i in items):
+        if not all(isinstance(i, ast.Slice) for i in items):
             array = ast.Subscript(array, tuple_of([*([ast.Constant(...)] if self.stacked else []), *items]))
         return Val(array, axes=axes, batch=True).of_type(self.elements.get(name))
 
     def _index(self, index: ast.expr) -> tuple[str, ast.expr]:
         """The loop that an index belongs to, and what is taken along that axis."""
-        shift = 0
         match index:
             case ast.Constant(value=int()):
                 return "", index
-            case ast.BinOp(left=ast.Name() as name, op=ast.Add() | ast.Sub() as op, right=ast.Constant(value=int(by))):
-                shift = by if isinstance(op, ast.Add) else -by
-                index = name
-        loop = next((one for one in self.loops if isinstance(index, ast.Name) and one.variable == index.id), None)
-        if loop is None or loop.start + shift < 0 or loop.end + shift > 0:
-            raise NoVector
-        start, stop = (ast.Constant(end + shift) if end + shift else None for end in (loop.start, loop.end))
-        return loop.variable, ast.Slice(start, stop)
+            case ast.Name(id=name) if name in self.loops:
+                return name, ast.Slice()
+        raise NoVector
 
 
 def _complex(values: Sequence[Val]) -> bool:

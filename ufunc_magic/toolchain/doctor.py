@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import importlib.metadata
 import itertools
 import os
@@ -10,7 +9,6 @@ import platform
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from .. import store
 from ..model import CacheError, ToolchainError
@@ -41,9 +39,9 @@ class Finding:
     remedy: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Diagnosis:
-    """What `diagnose` found; printable, and a table in a notebook."""
+    """What `diagnose` found, shown as text."""
 
     findings: tuple[Finding, ...]
 
@@ -52,7 +50,7 @@ class Diagnosis:
         """Whether cells can be compiled and kept."""
         return all(f.ok is not False for f in self.findings)
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         wide = max((len(f.name) for f in self.findings), default=0)
         lines: list[str] = []
         for group, findings in itertools.groupby(self.findings, key=lambda f: f.group):
@@ -61,20 +59,6 @@ class Diagnosis:
                 lines.append(f"  {_MARKS[f.ok]} {f.name:{wide}}  {f.value}".rstrip())
                 lines += [f"    {'':{wide}}  -> {f.remedy}"] if f.remedy else []
         return "\n".join(lines)
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return {"text/plain": str(self), "text/html": self._repr_html_()}
-
-    def _repr_html_(self) -> str:
-        cell = "text-align:left;padding:.15em .8em .15em 0;vertical-align:top"
-        rows: list[str] = []
-        for group, findings in itertools.groupby(self.findings, key=lambda f: f.group):
-            rows.append(f'<tr><th colspan="3" style="{cell};padding-top:.6em">{html.escape(group)}</th></tr>')
-            for f in findings:
-                remedy = f"<br><code>{html.escape(f.remedy)}</code>" if f.remedy else ""
-                parts = (_MARKS[f.ok], html.escape(f.name), html.escape(f.value) + remedy)
-                rows.append("<tr>" + "".join(f'<td style="{cell}">{part}</td>' for part in parts) + "</tr>")
-        return f'<table style="border-collapse:collapse">{"".join(rows)}</table>'
 
 
 _MARKS = {None: " ", True: "+", False: "!"}

@@ -150,14 +150,10 @@ def search_folders(
     files: list[str] = []
     words = iter(arguments)
     for word in words:
-        for options, paths in ((_WITH_FOLDER, folders), (_WITH_FILE, files)):
-            for option in options:
-                if word == option:
-                    paths.append(next(words, ""))
-                    break
-                if word.startswith(option) and option in _WITH_FOLDER:
-                    paths.append(word[len(option) :])
-                    break
+        if word in _WITH_FILE:
+            files.append(next(words, ""))
+        elif option := next((o for o in _WITH_FOLDER if word.startswith(o)), ""):
+            folders.append(word.removeprefix(option) or next(words, ""))
     for variable in _VARIABLES:
         folders += environ.get(variable, "").split(os.pathsep) if environ.get(variable) else []
     return (

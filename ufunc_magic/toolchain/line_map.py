@@ -140,12 +140,7 @@ def place(diagnostic: Diagnostic, *, places: Sequence[int], name: str, cell: str
     line = abs(number)
     if diagnostic.severity == "error" and number >= 0:
         line = _line_of_names(message, cell, line)
-    hint = (
-        advise_in_cython(message)
-        if number >= 0
-        else diagnostic.hint.replace("top of the cell", "top of this block of C")
-    )
-    hint = hint if diagnostic.severity != "note" else ""
+    hint = advise_in_cython(message) if number >= 0 and diagnostic.severity != "note" else diagnostic.hint
     if not line or line > len(lines):
         return replace(diagnostic, message=message, hint=hint)
     text = lines[line - 1].rstrip()

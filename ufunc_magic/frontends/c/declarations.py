@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple
 from tree_sitter import Node
 
 from ...model import Member, Parameter
+from ...python_form import text_of
 from .c_text import KEYWORDS, constant
 
 #: Types that cells use without saying where from, and those of no interest to anybody.
@@ -29,6 +30,8 @@ STANDARD = frozenset(
     + _STANDARD.split()
 )
 
+#: Why a structure is no operand.
+_MORE = "has more than numbers, arrays of fixed size and structures of both"
 TAGGED = frozenset(("struct_specifier", "union_specifier", "class_specifier", "enum_specifier"))
 
 
@@ -76,10 +79,6 @@ def _spelled(base: str, marks: tuple[Mark, ...]) -> str:
         else:
             text = mark.kind + text
     return f"{base} {text}".strip()
-
-
-def text_of(node: Node) -> str:
-    return (node.text or b"").decode(errors="replace")
 
 
 def _first(node: Node, kind: str) -> Node | None:
@@ -263,24 +262,21 @@ class DeclaredTypes:
 
     def _record(self, node: Node, body: Node) -> tuple[Member, ...] | str:
         """The members of a structure, with the names of structures in it, or why NumPy has no such thing."""
-        if _first(node, "base_class_clause"):
-            return "is derived from another"
         members: list[Member] = []
+        if _first(node, "base_class_clause"):
+            return _MORE
         for one in body.named_children:
             if one.type == "comment":
                 continue
             if one.type != "field_declaration" or "vector_size" in text_of(one):
-                return "has more than plain members"
-            if _first(one, "bitfield_clause"):
-                return "has bit fields"
-            if any(c.type in ("type_qualifier", "storage_class_specifier") for c in one.children):
-                return "has members that are const, volatile or static"
+                return _MORE
+            if any(c.type in ("type_qualifier", "storage_class_specifier", "bitfield_clause") for c in one.children):
+                return _MORE
             specifier = one.child_by_field_name("type")
             inner = specifier.child_by_field_name("body") if specifier and specifier.type in TAGGED else None
             record: tuple[Member, ...] | str = ()
             if specifier and inner and specifier.type != "enum_specifier":
-                union = specifier.type != "struct_specifier"
-                record = "has a union or a class in it" if union else self._record(specifier, inner)
+                record = self._record(specifier, inner) if specifier.type == "struct_specifier" else _MORE
             if isinstance(record, str):
                 return record
             for declared, _ in declared_by(one):
@@ -288,12 +284,12 @@ class DeclaredTypes:
                     members += record
                     continue
                 plain = self._without_typedefs(declared)
-                sizes = [self._size(mark.text) if mark.kind == "[" else None for mark in plain.marks]
                 if any(mark.kind != "[" for mark in plain.marks):
                     return "has pointers in it"
-                if not all(isinstance(size, int) for size in sizes):
-                    return "has an array of no fixed size"
+                sizes = [self._size(mark.text) for mark in plain.marks]
                 shape = tuple(size for size in sizes if isinstance(size, int))
+                if len(shape) < len(sizes):
+                    return _MORE
                 members.append(Member(declared.name, plain.base, shape, record))
         return tuple(members) or "has no members"
 

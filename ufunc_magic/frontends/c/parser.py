@@ -18,7 +18,7 @@ from typing import NamedTuple
 from tree_sitter import Node
 
 from ...model import Function, Unit
-from ...python_form import CText, readable
+from ...python_form import CText, readable, text_of, tree
 from . import c_text, declarations, index_bounds, line_markers
 from .declarations import Declaration, ReferenceParameter
 from .side_effects import Scanned, Subject, effects, pure, pure_call, reached, scan
@@ -88,16 +88,8 @@ def parse_cell(
     unknown = any(word not in known for word in unit.unknown_types)
     if not preprocess or not (unknown or (typed.includes and not (unit.functions or unit.prototypes))):
         return unit, tree
-    # Types of system headers, for the same tree; macros of theirs may stand for types, or make functions.
-    text = preprocess(source)
-    if not (unit.functions or unit.prototypes):
-        return _preprocessed(typed, text, name=name, cplus=cplus)
-    system = "\n".join(line.text for line in line_markers.all_lines(text, cell_name=name) if not line.own)
-    types = _system_types(system, unit.identifiers, cplus=cplus)
-    unit = _unit(_Cell(typed, typed, types, lambda line: ("", line)), tree)
-    if any(word not in known for word in unit.unknown_types):
-        return _preprocessed(typed, text, name=name, cplus=cplus)
-    return unit, tree
+    # Types that headers define; macros of theirs may stand for types, or make functions.
+    return _preprocessed(typed, preprocess(source), name=name, cplus=cplus)
 
 
 def _says_itself(text: c_text.Text) -> bool:
@@ -152,14 +144,14 @@ def _preprocessed(
 
 def _tree(code: bytes, cplus: bool, *, macros: Mapping[str, str] = MappingProxyType({}), lines: Sequence[int]) -> CText:
     code = c_text.unparenthesized(readable(code))
-    return CText(code, c_text.tree(code, cplus=cplus), macros, lines)
+    return CText(code, tree(code, cplus=cplus), macros, lines)
 
 
 def _system_types(system: str, words: Collection[str], *, cplus: bool) -> declarations.DeclaredTypes:
     """The types of system headers that ``words`` lead to."""
     types = declarations.DeclaredTypes(cplus)
     statements = "\n".join(line_markers.typedefs_of(system, words))
-    for node in c_text.tree(readable(statements.encode()), cplus=cplus).named_children if statements else ():
+    for node in tree(readable(statements.encode()), cplus=cplus).named_children if statements else ():
         if node.type in _TYPES:
             types.define(node)
     return types
@@ -254,13 +246,13 @@ def _read(cell: _Cell, node: Node, place: _Place) -> list[tuple[Node, _Place]]:
         _name(cell, cell.types.tag(node), place)
     elif kind == "linkage_specification":
         body = node.child_by_field_name("body")
-        linkage = declarations.text_of(node.child_by_field_name("value") or node)
+        linkage = text_of(node.child_by_field_name("value") or node)
         # Of one function, the comment stands above these words.
         outer = node if body and body.type == "function_definition" else place.outer
         return [(body, replace(place, c_linkage=linkage == '"C"', outer=outer))] if body else []
     elif kind == "namespace_definition":
         name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
-        words = re.findall(r"\w+", declarations.text_of(name)) if name else []
+        words = re.findall(r"\w+", text_of(name)) if name else []
         _name(cell, words[:1], place)
         inner = replace(place, scope=(*place.scope, *words), hidden=place.hidden or not name)
         return [(body, inner)] if body else []

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 
 from tree_sitter import Node
 
+from ...python_form import text_of
 from . import cuda_names
 
 Access = Literal["none", "read", "write", "update"]
@@ -67,8 +68,8 @@ class _Place(NamedTuple):
 
 
 #: How the value of an expression is used.  "escape" is any use that may keep a pointer, "peek" one that keeps it
-#: as pointer to const, "test" and "drop" look at the pointer only.
-_How = Literal["escape", "peek", "test", "drop", "write", "update", "bind"]
+#: as pointer to const, "look" one that looks at the pointer only.
+_How = Literal["escape", "peek", "look", "write", "update", "bind"]
 _Step = tuple[Node, _How] | Use
 
 _LOOPS = frozenset(("for_statement", "while_statement", "do_statement", "goto_statement", "for_range_loop"))
@@ -108,10 +109,6 @@ def scan(block: Node, *, subjects: Collection[Subject] = ()) -> BodyEffects:
     return body
 
 
-def _text(node: Node) -> str:
-    return (node.text or b"").decode(errors="replace")
-
-
 def _field(node: Node, name: str) -> Node:
     """A child by its field; the node itself where broken text left none."""
     return node.child_by_field_name(name) or node
@@ -126,11 +123,11 @@ def _place(node: Node, watched: Mapping[str, Subject], depth: int = 0, nested: i
     while True:
         kind = node.type
         if kind == "identifier":
-            subject = watched.get(_text(node))
+            subject = watched.get(text_of(node))
             return _Place(subject, depth, indexed, tuple(others)) if subject else None
         if kind == "subscript_expression":
             inner, *index = node.named_children
-            indexed = indexed or [_text(i).strip("[] ") for i in index] != ["0"]
+            indexed = indexed or [text_of(i).strip("[] ") for i in index] != ["0"]
             others += index
             depth += 1
         elif kind == "pointer_expression":
@@ -199,7 +196,7 @@ _Visit = Callable[[BodyEffects, Mapping[str, Subject], Node, _How], list[_Step]]
 def _plain(body: BodyEffects, watched: Mapping[str, Subject], node: Node, how: _How) -> list[_Step]:
     """Names, subscripts, stars, members: a place, or nothing of interest."""
     if node.type == "identifier":
-        body.names.add(_text(node))
+        body.names.add(text_of(node))
     place = _place(node, watched)
     if place:
         body.names.add(place.subject.name)
@@ -214,33 +211,28 @@ def _through(body: BodyEffects, watched: Mapping[str, Subject], node: Node, how:
 
 def _binary(body: BodyEffects, watched: Mapping[str, Subject], node: Node, how: _How) -> list[_Step]:
     if node.children[1].type in _COMPARE:
-        return [(child, "test") for child in node.named_children]
+        return [(child, "look") for child in node.named_children]
     place = _place(node, watched)
     if place and not place.element:
         return _use(body, place, how)
     # A difference of pointers keeps neither of them.
-    return [(child, "drop" if node.children[1].type == "-" else "escape") for child in node.named_children]
+    return [(child, "look" if node.children[1].type == "-" else "escape") for child in node.named_children]
 
 
-def _unary(body: BodyEffects, watched: Mapping[str, Subject], node: Node, how: _How) -> list[_Step]:
-    return [(child, "test" if node.children[0].type == "!" else "escape") for child in node.named_children]
+def _looking(body: BodyEffects, watched: Mapping[str, Subject], node: Node, how: _How) -> list[_Step]:
+    """Statements, with conditions or without, and ``!p``."""
+    body.loops = body.loops or node.type in _LOOPS
+    return [(child, "look") for child in node.named_children]
 
 
 def _choice(body: BodyEffects, watched: Mapping[str, Subject], node: Node, how: _How) -> list[_Step]:
     condition, *branches = node.named_children
-    return [(condition, "test"), *((branch, how) for branch in branches)]
+    return [(condition, "look"), *((branch, how) for branch in branches)]
 
 
 def _comma(body: BodyEffects, watched: Mapping[str, Subject], node: Node, how: _How) -> list[_Step]:
     *dropped, last = node.named_children
-    return [*((child, "drop") for child in dropped), (last, how)]
-
-
-def _guarded(body: BodyEffects, watched: Mapping[str, Subject], node: Node, how: _How) -> list[_Step]:
-    """Statements with a condition."""
-    body.loops = body.loops or node.type in _LOOPS
-    condition = node.child_by_field_name("condition")
-    return [(child, "test" if child == condition else "drop") for child in node.named_children]
+    return [*((child, "look") for child in dropped), (last, how)]
 
 
 def _assignment(body: BodyEffects, watched: Mapping[str, Subject], node: Node, how: _How) -> list[_Step]:
@@ -250,10 +242,10 @@ def _assignment(body: BodyEffects, watched: Mapping[str, Subject], node: Node, h
     target, source = _place(left, watched), _place(right, watched)
     # x = x + 1 moves a pointer; it escapes nowhere.
     moved = target and source and target.subject == source.subject and not target.element
-    plain = _text(_field(node, "operator")) == "="
+    plain = text_of(_field(node, "operator")) == "="
     if left.type == "identifier":
-        body.names.add(_text(left))
-    return [(right, "drop" if moved else "escape"), (left, "write" if plain else "update")]
+        body.names.add(text_of(left))
+    return [(right, "look" if moved else "escape"), (left, "write" if plain else "update")]
 
 
 def _increment(body: BodyEffects, watched: Mapping[str, Subject], node: Node, how: _How) -> list[_Step]:
@@ -261,10 +253,6 @@ def _increment(body: BodyEffects, watched: Mapping[str, Subject], node: Node, ho
     if place and not place.element:
         return _use(body, place, how)
     return [(child, "update") for child in node.named_children]
-
-
-def _statement(body: BodyEffects, watched: Mapping[str, Subject], node: Node, how: _How) -> list[_Step]:
-    return [(child, "drop") for child in node.named_children]
 
 
 def _declaration(body: BodyEffects, watched: Mapping[str, Subject], node: Node, how: _How) -> list[_Step]:
@@ -315,7 +303,7 @@ def _callee(node: Node) -> str:
         if inner is None:
             return ""
         node = inner
-    return _text(node) if node.type in ("identifier", "field_identifier", "type_identifier") else ""
+    return text_of(node) if node.type in ("identifier", "field_identifier", "type_identifier") else ""
 
 
 def _nothing(body: BodyEffects, watched: Mapping[str, Subject], node: Node, how: _How) -> list[_Step]:
@@ -325,15 +313,14 @@ def _nothing(body: BodyEffects, watched: Mapping[str, Subject], node: Node, how:
 _VISITS: dict[str, _Visit] = {
     **dict.fromkeys(("identifier", "subscript_expression", "pointer_expression", "field_expression"), _plain),
     **dict.fromkeys(("parenthesized_expression", "cast_expression", "condition_clause"), _through),
-    **dict.fromkeys(("if_statement", "while_statement", "do_statement", "for_statement"), _guarded),
+    **dict.fromkeys(("if_statement", "while_statement", "do_statement", "for_statement"), _looking),
+    **dict.fromkeys(("expression_statement", "unary_expression"), _looking),
     **dict.fromkeys(("sizeof_expression", "alignof_expression", "type_descriptor", "comment"), _nothing),
     "binary_expression": _binary,
-    "unary_expression": _unary,
     "conditional_expression": _choice,
     "comma_expression": _comma,
     "assignment_expression": _assignment,
     "update_expression": _increment,
-    "expression_statement": _statement,
     "declaration": _declaration,
     "call_expression": _call,
 }

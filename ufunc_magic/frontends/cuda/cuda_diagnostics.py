@@ -27,14 +27,9 @@ _WORDS: tuple[tuple[bytes, str, str], ...] = (
         "Exchange values through __shared__ memory and __syncthreads().",
     ),
     (
-        rb"\btex(?:[123]D|Cubemap)\w*|\bcudaTextureObject_t\b|\btexture(?=\s*<)",
-        "{}: textures need a GPU",
-        "Read through a pointer, and interpolate in the cell.",
-    ),
-    (
-        rb"\bsurf(?:[123]D|Cubemap)\w*|\bcudaSurfaceObject_t\b|\bsurface(?=\s*<)",
-        "{}: surfaces need a GPU",
-        "Write through a pointer.",
+        rb"\b(?:tex|surf)(?:[123]D|Cubemap)\w*|\bcuda(?:Texture|Surface)Object_t\b|\b(?:texture|surface)(?=\s*<)",
+        "{}: textures and surfaces need a GPU",
+        "Read and write through a pointer, and interpolate in the cell.",
     ),
     (rb"\bcooperative_groups\b", *_GROUPS),
     (rb"\b(?:nvcuda|wmma)\s*::", *_TENSORS),
@@ -74,20 +69,12 @@ def _diagnostic(raw: bytes, at: int, message: str, remedy: str, name: str) -> Di
     return Diagnostic("error", message, name, raw.count(b"\n", 0, at) + 1, column, "", shown, remedy)
 
 
-def cannot_be_emulated(diagnostics: tuple[Diagnostic, ...], *, name: str) -> CompileError:
-    """The error of a cell that cannot be emulated, where that is all there is."""
-    return CompileError(
-        f"{name} cannot be emulated on the CPU.", diagnostics=diagnostics, remedy="Run it where there is a GPU."
-    )
-
-
 # ----------------------------------------------------------------------------- the compiler's words
 
 
 _TEMPLATES = str(Path(__file__).parents[2] / "templates")
 #: ``int __activemask(A ...) [with A = {}]``: the shim's declaration of what it refuses.
 _REFUSED = r"'(?:[^'(]*?\s)?(?P<name>\w+)\([^']*' is unavailable: (?P<why>.*)"
-_LIBRARIES = r"(?P<library>cub|thrust|cooperative_groups|mma|nvcuda|cutlass|cute)\b"
 _NOT_IN_STD = r"'(\w+)' is not a member of 'std'|no member named '(\w+)' in namespace 'std'"
 
 
@@ -107,21 +94,11 @@ def _improved(d: Diagnostic) -> Diagnostic:
     if d.severity != "error":
         return d
     if header := missing_file(d.message):
-        advice = _for_gpus(header) or advise(f'could not open source file "{header}"')
+        complaint = f'could not open source file "{header}"'
     elif match := re.search(_NOT_IN_STD, d.message):
-        advice = advise(f'namespace "std" has no member "{match[1] or match[2]}"')
+        complaint = f'namespace "std" has no member "{match[1] or match[2]}"'
     elif name := unknown_name(d.message):
-        advice = _for_gpus(name) or advise(f'identifier "{name}" is undefined', d.text)
-        if re.match(r"cu[A-Z]|cuda[A-Z]|curand", name):  # what C has of a like name is no help
-            return replace(d, message=d.message.partition("; did you mean")[0], hint=advice)
-        if "did you mean" in d.message:
-            return replace(d, hint="")
+        complaint = f'identifier "{name}" is undefined'
     else:
-        advice = ""
-    return replace(d, hint=advice or d.hint)
-
-
-def _for_gpus(name: str) -> str:
-    match = re.match(_LIBRARIES, name)
-    gpu = "{} is for GPUs alone, and the emulation on the CPU has none of it: write the loop in the cell."
-    return gpu.format(match["library"]) if match else ""
+        return d
+    return replace(d, hint=advise(complaint, d.text) or d.hint)

@@ -103,7 +103,7 @@ def read(
     unit = _prepared(unit)
     options = replace(options, types=options.types or cell_settings.types_in_comments(unit))
     roles = _assign(unit, options=options)
-    _refuse(unit, roles.kernels, source=source, name=name)
+    _refuse(unit, source=source, name=name)
     return Reading(source, name, tree, options, unit, roles, tuple(_exports(roles, unit, options)))
 
 
@@ -124,30 +124,24 @@ def _exports(roles: Roles, unit: Unit, options: Options) -> list[Export]:
     return list({export.name: export for export in reversed(exports)}.values())[::-1]
 
 
-def _refuse(unit: Unit, kernels: Sequence[Function], *, source: str, name: str) -> None:
-    """An error for kernels that return something, which the compilers would place in our own lines, and for functions
-    of the host's that device code calls, which NVIDIA's compilers refuse."""
+def _refuse(unit: Unit, *, source: str, name: str) -> None:
+    """An error for functions of the host's that device code calls, which NVIDIA's compilers refuse."""
     called = _called_host(unit)
-    lines = ["", *source.split("\n")]
-    faults = [
-        (k, f"{k.name} is a __global__ function, and returns {k.returns}",
-         "Return void, and write results through a pointer.")
-        for k in kernels
-        if k.returns != "void" and set(k.returns.split()) <= _BUILTIN
-    ] + [
-        (f, f"{f.name} is a function of the host, and {called[f.name]}, which is for the GPU, calls it",
-         "Write __device__ in front of it, or __host__ __device__.")
-        for f in _host_functions(unit)
-        if f.name in called
-    ]  # fmt: skip
+    lines = source.split("\n")
     diagnostics = [
-        Diagnostic("error", message, name, f.line, text=lines[f.line] if f.line < len(lines) else "", hint=hint)
-        for f, message, hint in faults
-        if not f.file
+        Diagnostic(
+            "error",
+            f"{f.name} is a function of the host, and {called[f.name]}, which is for the GPU, calls it",
+            name,
+            f.line,
+            text=lines[f.line - 1],
+            hint="Write __device__ in front of it, or __host__ __device__.",
+        )
+        for f in _host_functions(unit)
+        if f.name in called and not f.file
     ]
     if diagnostics:
-        what = f"{name} does not compile: {toolchain.counted(diagnostics)}."
-        raise CompileError(what, diagnostics=diagnostics)
+        raise CompileError(f"{name} does not compile: {toolchain.counted(diagnostics)}.", diagnostics=diagnostics)
 
 
 def _of_builtin_types(kernel: Function) -> bool:

@@ -34,7 +34,7 @@ from ..cell_settings import CellBuild
 from ..frontend import compiler_flags, linker_flags
 from ..function_entries import Form, c_ufunc_entries, loops_by_name, native_entry, python_forms, representatives
 from . import kernel_prototypes
-from .cuda_diagnostics import cannot_be_emulated, improved, refusals
+from .cuda_diagnostics import improved, refusals
 from .cuda_reading import (
     Reading,
     device_call,
@@ -71,7 +71,8 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
     diagnostics = refusals(source, name=name)
     if diagnostics and (diagnostics := refusals(without_host(source), name=name)):
         if options.device == "cpu" or not (device.available() and nvrtc.find()):
-            raise cannot_be_emulated(diagnostics, name=name)
+            what, remedy = f"{name} cannot be emulated on the CPU.", "Run it where there is a GPU."
+            raise CompileError(what, diagnostics=diagnostics, remedy=remedy)
         why = f"{name} has no emulation on the CPU: line {diagnostics[0].line}: {diagnostics[0].message}"
         return compile_for_gpu(source, options=options, name=name, why=why)
     try:
@@ -249,9 +250,7 @@ def check(source: str, *, unit: Unit, options: Options, name: str) -> Verdict:
         return Verdict(device_part)
     arch = nvrtc.architecture(tool)
     try:
-        compiled = nvrtc.compile(
-            text, name=name, cell=source, arch=arch, options=nvrtc.flags(options.changed()), nvrtc=tool
-        )
+        compiled = nvrtc.compile(text, name=name, cell=source, arch=arch, options=nvrtc.flags(options.changed()))
     except CompileError as fault:
         own = [d for d in fault.diagnostics if d.severity == "error" and d.file == name]
         if not own or any("could not open source file" in d.message for d in own):

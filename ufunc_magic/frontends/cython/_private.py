@@ -11,25 +11,6 @@ from typing import Any
 
 from ...model import ToolchainError
 
-__all__ = [
-    "CODE_SECTION",
-    "DIRECTIVES",
-    "TYPES_SECTION",
-    "AnalyseExpressionsTransform",
-    "EncodedString",
-    "Errors",
-    "ExprNodes",
-    "FusedCFuncDefNode",
-    "Main",
-    "Nodes",
-    "Options",
-    "Pipeline",
-    "PyrexTypes",
-    "unknown_cython",
-    "version",
-    "watermark",
-]
-
 
 def unknown_cython(what: object) -> ToolchainError:
     """The error of a Cython whose insides are not those that this package knows."""
@@ -40,11 +21,19 @@ def unknown_cython(what: object) -> ToolchainError:
 
 
 try:
-    from Cython.Compiler import Errors, ExprNodes, Main, Nodes, Options, Pipeline, PyrexTypes
-    from Cython.Compiler.FusedNode import FusedCFuncDefNode
-    from Cython.Compiler.ParseTreeTransforms import AnalyseExpressionsTransform
-    from Cython.Compiler.StringEncoding import EncodedString
-    from Cython.Compiler.Version import version, watermark
+    from Cython.Compiler import (
+        Errors as Errors,
+        ExprNodes as ExprNodes,
+        Main as Main,
+        Nodes as Nodes,
+        Options as Options,
+        Pipeline as Pipeline,
+        PyrexTypes as PyrexTypes,
+    )
+    from Cython.Compiler.FusedNode import FusedCFuncDefNode as FusedCFuncDefNode
+    from Cython.Compiler.ParseTreeTransforms import AnalyseExpressionsTransform as AnalyseExpressionsTransform
+    from Cython.Compiler.StringEncoding import EncodedString as EncodedString
+    from Cython.Compiler.Version import version as version, watermark as watermark
 except ImportError as error:
     raise unknown_cython(error) from error
 

@@ -54,8 +54,5 @@ def _cython() -> tuple[str, int, int] | None:
     spec = importlib.util.find_spec("Cython")
     if spec is None or spec.origin is None:
         return None
-    try:
-        status = os.stat(Path(spec.origin).parent / "Shadow.py")
-    except OSError:
-        return (spec.origin, 0, 0)
+    status = os.stat(Path(spec.origin).parent / "Shadow.py")
     return (spec.origin, status.st_size, status.st_mtime_ns)

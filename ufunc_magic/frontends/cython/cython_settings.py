@@ -48,8 +48,8 @@ class Settings:
 
     Attributes
     ----------
-    language : {"", "c", "c++"}
-        ``""`` where nothing says.
+    cplus : bool
+        In C++.
     flags : tuple of str
         Compiler options: folders, macros, the user's own.
     link : tuple of str
@@ -69,7 +69,7 @@ class Settings:
         Of the packages whose headers are used, for the cache key.
     """
 
-    language: str = ""
+    cplus: bool = False
     flags: tuple[str, ...] = ()
     link: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
@@ -80,10 +80,6 @@ class Settings:
     uses_openmp: bool = False
     preload: tuple[str, ...] = ()
     versions: tuple[str, ...] = ()
-
-    @property
-    def cplus(self) -> bool:
-        return self.language == "c++"
 
 
 def read(source: str, *, options: Options | None = None, module: str = "") -> Settings:
@@ -117,13 +113,12 @@ def read(source: str, *, options: Options | None = None, module: str = "") -> Se
     library_dirs = (*options.library_dirs, *comments["library_dirs"])
     used = [dependencies.names(text) for text in texts]
     torch = find_torch() if options.torch else None
-    language = "c++" if options.cplus or torch else next(iter(comments["language"]), "")
     uses_numpy = any(names.numpy for names in used)
     # A header beside a cimported .pxd is found, as if the .pxd's folder had been given with -I.
     beside = [path.parent for (path, _), names in zip(drawn, used[1:], strict=True) if names.headers]
     places = dict.fromkeys([*folders, *_absolute(comments["include_dirs"]), *beside])
     return Settings(
-        language=language,
+        cplus=bool(options.cplus or torch or comments["language"][:1] == ("c++",)),
         flags=(
             *(f"-I{place}" for place in places),
             *([f"-I{np.get_include()}"] if uses_numpy else []),

@@ -213,18 +213,19 @@ def _c_function(entry: Any, run: _Run) -> CyFunction:
 
 
 def _specialization(general: Any, specific: Any) -> dict[str, str]:
-    """What each fused type stands for in one specialisation of a function: ``{"number": "double"}``.
-
-    Cython remembers this in the scope of the copied tree only, so it is found again by specialising.
-    """
+    """What each fused type stands for in one specialisation of a function: ``{"number": "double"}``."""
     kind = getattr(general, "type", None)
     if kind is None or not kind.is_fused or not kind.is_cfunction or len(kind.args) != len(specific.args):
         return {}
-    for _, chosen in kind.get_all_specialized_permutations():
-        types = [arg.type.specialize(chosen) if arg.type.is_fused else arg.type for arg in kind.args]
-        if all(one.same_as(arg.type) for one, arg in zip(types, specific.args, strict=True)):
-            return {fused.name: str(t) for fused, t in chosen.items()}
-    return {}
+    pairs = [(one.type, other.type) for one, other in zip(kind.args, specific.args, strict=True) if one.type.is_fused]
+    return {str(_element(one).name): str(_element(other)) for one, other in pairs}
+
+
+def _element(kind: Any) -> Any:
+    """What a memoryview, a pointer or a qualified type is of."""
+    for name in ("dtype", "base_type", "cv_base_type"):
+        kind = getattr(kind, name, kind)
+    return kind
 
 
 def _def_function(node: Any, variant: CyFunction | None, *, doc: str) -> CyFunction:

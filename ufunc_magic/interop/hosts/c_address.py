@@ -190,10 +190,9 @@ def _loop(code: FunctionCode, signature: str) -> LoopCode:
         )
     inputs, arrow, outputs = signature.replace(" ", "").partition("->")
     if arrow and (len(inputs), len(outputs)) == (code.nin, code.nout):
-        for alike in (str.__eq__, _same_dtypes):
-            for letters, loop in zip(spelled, code.loops, strict=True):
-                if alike(letters, inputs + outputs):
-                    return loop
+        for letters, loop in zip(spelled, code.loops, strict=True):
+            if _same_dtypes(letters, inputs + outputs):
+                return loop
     raise SignatureError(f"{code.name} has no loop {signature!r}; it has {shown}.", remedy="Give one of these.")
 
 

@@ -81,7 +81,7 @@ def emit(function: NumbaFunction, *, libmvec: Set[str] = frozenset()) -> Kernels
     with global_compiler_lock:
         machine = _machine()
         levels = LEVELS if machine.triple.startswith("x86_64") else ()
-        libraries = _libraries(function)
+        libraries = [_with_texts(str(_private.linkable_module(o.result.library))) for o in function.overloads]
         simd = _libm_calls("".join(libraries)) & libmvec if levels else frozenset()
         loops = [
             _kernels(o, k, levels, allocates="@NRT_Allocate" in library, even=bool(simd))
@@ -92,11 +92,6 @@ def emit(function: NumbaFunction, *, libmvec: Set[str] = frozenset()) -> Kernels
         undefined = _checked(whole, function.code.name)
         raises = tuple(_fails(whole.get_function(f"__ufm_one_{k}")) for k in range(len(loops)))
         return Kernels(machine.emit_assembly(whole), levels, raises, simd, undefined)
-
-
-def _libraries(function: NumbaFunction) -> list[str]:
-    """LLVM assembly of each overload and what it calls."""
-    return [_with_texts(str(_private.linkable_module(o.result.library))) for o in function.overloads]
 
 
 def _machine() -> Any:
@@ -161,21 +156,12 @@ _ADDRESS = re.compile(r"inttoptr \(i64 -?\d{4,} to")
 #: What Numba's symbols are for, by how they begin.
 _RUNTIME = {
     "NRT_": "arrays, lists or strings made in the function",
-    "numba_parallel_for": "parallel=True",
-    "numba_rnd": "random numbers, which Numba draws from a state of its own",
     "numba_get_": "random numbers, which Numba draws from a state of its own",
     "numba_gil_": "calls of Python, such as print",
     "numba_": "a function of Numba's own library",
-    "__svml": "Intel's SVML, which Numba has loaded",
+    "svml": "Intel's SVML, which Numba has loaded",
     "Py": "Python objects",
-    "_Py": "Python objects",
-    "get_num_threads": "parallel=True",
 }
-
-
-def _unit_symbols() -> frozenset[str]:
-    """What templates/numba.c brings along."""
-    return frozenset(re.findall(r"__UFM_WANT_(\w+)", codegen.template("numba.c")))
 
 
 def _checked(module: Any, name: str) -> frozenset[str]:
@@ -193,8 +179,9 @@ def _checked(module: Any, name: str) -> frozenset[str]:
             f"{name} calls {', '.join(ufuncs)} of a cell, whose machine code is another object.",
             remedy="Write it in that cell too, or send both and call them from Python.",
         )
+    provided = frozenset(re.findall(r"__UFM_WANT_(\w+)", codegen.template("numba.c")))
     for prefix, reason in _RUNTIME.items():
-        needed = sorted(s for s in undefined - _unit_symbols() if s.startswith(prefix))
+        needed = sorted(s for s in undefined - provided if s.lstrip("_").startswith(prefix))
         if needed:
             raise SignatureError(
                 f"{name} needs Numba's runtime ({needed[0]}): {reason}.",

@@ -1,4 +1,4 @@
-"""Calls of our ufuncs in LLVM code: numbers by the C function, arrays by the ufunc's loops, cores through Python."""
+"""Calls of our ufuncs in LLVM code: numbers by the C function, arrays by the ufunc's loops."""
 
 from __future__ import annotations
 
@@ -31,36 +31,6 @@ def lowering(link: Link) -> Callable[..., Any]:
         kinds = call.types[: call.nin]
         results = call.one([context.cast(builder, v, a, b) for v, a, b in zip(args, sig.args, kinds, strict=True)])
         return results[0] if len(results) == 1 else context.make_tuple(builder, sig.return_type, results)
-
-    return _through_python(link) if link.code.core else lowered
-
-
-def _through_python(link: Link) -> Callable[..., Any]:
-    """A ufunc with core dimensions is called as Python calls it, on boxed arrays, holding the GIL."""
-
-    def lowered(context: Any, builder: Any, sig: Any, args: Sequence[Any]) -> Any:
-        api = context.get_python_api(builder)
-        state = api.gil_ensure()
-        environment = context.get_env_manager(builder)
-        function = environment.read_const(environment.add_const(link.ufunc))
-        boxed = []
-        for kind, value in zip(sig.args, args, strict=True):
-            context.nrt.incref(builder, kind, value)  # boxing takes a reference
-            boxed.append(api.from_native_value(kind, value, environment))
-        result = api.call_function_objargs(function, boxed)
-        for one in boxed:
-            api.decref(one)
-        with cgutils.if_unlikely(builder, cgutils.is_null(builder, result)):
-            api.gil_release(state)
-            context.call_conv.return_exc(builder)
-        native = api.to_native_value(sig.return_type, result)
-        if native.cleanup is not None:
-            native.cleanup()
-        api.decref(result)
-        api.gil_release(state)
-        with cgutils.if_unlikely(builder, native.is_error):
-            context.call_conv.return_exc(builder)
-        return native.value
 
     return lowered
 

@@ -172,40 +172,21 @@ class _Rules(Numpy_rules_ufunc):  # type: ignore[misc]
         if kws:
             raise NumbaTypeError(f"{code.name}: compiled code takes no {', '.join(kws)}=. Give out by position.")
         plain = [types.unliteral(a.type if isinstance(a, types.Optional) else a) for a in args]
-        outputs: Sequence[Any] = ()
         if code.records:
             raise NumbaTypeError(f"{code.name} takes or gives structures, so compiled code cannot call it.")
-        if not code.core:
-            outputs, ndim, layout = _private.array_inputs(self, ufunc, plain)
-        elif len(plain) != code.nin:
+        if code.core:
             raise NumbaTypeError(
-                f"{code.name} takes {code.nin} arguments, not {len(plain)}. "
-                "Where it has core dimensions, compiled code cannot give outputs."
+                f"{code.name} works on whole arrays, {code.core}, so compiled code cannot call it. "
+                "Call it as Python does: with numba.objmode(result='float64[:]'): result = f(x)"
             )
+        outputs, ndim, layout = _private.array_inputs(self, ufunc, plain)
         place = chosen_loop(self.link, plain)
         if place is None:
             raise NumbaTypeError(
                 f"{code.name} has no loop for ({', '.join(map(str, plain))}). Its loops: {', '.join(ufunc.types)}."
             )
-        if code.core:
-            dimensions, layout = self._result_dimensions(plain), "A"
-        else:
-            dimensions = [ndim] * (code.nout - len(outputs))
-        kinds = loop_types(code.loops[place])[code.nin + len(outputs) :]
-        new = [types.Array(k, n, layout) if n else k for k, n in zip(kinds, dimensions, strict=True)]
+        new = loop_types(code.loops[place])[code.nin + len(outputs) :]
+        if ndim:
+            new = tuple(types.Array(kind, ndim, layout) for kind in new)
         results = [*outputs, *new]
         return signature(results[0] if len(results) == 1 else types.Tuple(results), *plain)
-
-    def _result_dimensions(self, arguments: Sequence[Any]) -> list[int]:
-        """Dimensions of each result: those of the broadcast and its core's."""
-        code = self.link.code
-        cores = [len(core) for core in code.cores]
-        dimensions = [a.ndim if isinstance(a, types.ArrayCompatible) else 0 for a in arguments]
-        outer = [ndim - core for ndim, core in zip(dimensions, cores, strict=False)]
-        if min(outer) < 0:
-            short = outer.index(min(outer))
-            raise NumbaTypeError(
-                f"{code.name}, {code.core}: argument {short + 1} has {dimensions[short]} dimensions. "
-                "Give it all of its core dimensions."
-            )
-        return [max(outer) + core for core in cores[code.nin :]]

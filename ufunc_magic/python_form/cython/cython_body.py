@@ -25,7 +25,8 @@ class CythonBody(Calls):
     """
 
     def __init__(self, cell: CythonCell, routine: CythonRoutine | None, *, checked: bool) -> None:
-        directives = {**cell.directives, **(routine.directives if routine else {})}
+        marks = routine.marks.items() if routine else ()
+        directives = {**cell.directives, **{name: value for name, value in marks if isinstance(value, bool)}}
         super().__init__(cell, checked=checked, directives=directives)
         self.infer_types = directives.get("infer_types") is True
         self.routine = routine

@@ -50,8 +50,6 @@ class Calls(Values):
             return self._c_call(cell.externs[name], args, keywords, node)
         if root in cell.constants or root != name:
             return self._method(function, args, keywords, node)
-        if name in {*cell.types.typedefs, *cell.types.fused_names, *cell.types.structs}:
-            return self.cast(self.value(args[0]), cell.types.by_path([name], node), node)
         if name in ("abs", "min", "max", "len", "float", "pow"):
             return self._builtin(name, args, keywords, node)
         return self._plain_call(self.outer(name, node), args, keywords)
@@ -83,10 +81,12 @@ class Calls(Values):
 
     def result_type(self, routine: CythonRoutine) -> CType:
         """What a call gives: a Python object where the cell names no type, None's object for ``void``."""
-        if routine.returns is None or (not routine.typed and not routine.annotated):
+        if routine.returns is None:
             return OBJECT
         types = self.cell.types
-        return types.annotated(routine.returns) if routine.annotated else types.named(routine.returns)
+        return (
+            types.named(routine.returns) if kind(routine.node) == "CFuncDefNode" else types.annotated(routine.returns)
+        )
 
     def _method(self, function: Any, args: list[Any], keywords: dict[str, Any], node: Any) -> Expr:
         if kind(function) != "AttributeNode":
@@ -106,7 +106,7 @@ class Calls(Values):
     def _c_call(self, full: str, args: list[Any], keywords: dict[str, Any], node: Any) -> Expr:
         module, _, name = full.rpartition(".")
         if module.partition(".")[0] == "cython":
-            return self._cython(name, args, keywords, node)
+            return self._cython(name, args, node)
         if full == "numpy.import_array":
             return Expr(ast.Constant(None), OBJECT)
         if module in ("", *_MATH) and (entry := known(name)) is not None:
@@ -117,14 +117,9 @@ class Calls(Values):
 
     # -- cython.something -------------------------------------------------------------------------
 
-    def _cython(self, name: str, args: list[Any], keywords: dict[str, Any], node: Any) -> Expr:
-        types = self.cell.types
+    def _cython(self, name: str, args: list[Any], node: Any) -> Expr:
         if name == "cast" and len(args) == 2:
-            return self.cast(self.value(args[1]), types.annotated(args[0]), node)
-        if len(args) == 1 and not keywords:
-            t = types.by_path(["cython", name], node) if "cython" in types.cimports else OBJECT
-            if t.arithmetic:
-                return self.cast(self.value(args[0]), t, node)
+            return self.cast(self.value(args[1]), self.cell.types.annotated(args[0]), node)
         raise stop(f"uses cython.{name}", node)
 
     # -- builtins ---------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import Any
 from ..c_arithmetic import CType
 from ..math_names import CONSTANTS, KNOWN
 from ..value import Stop
-from .cython_tree import assigned_names, dotted, kind, statements, stop, walk
+from .cython_tree import assigned_names, dotted, kind, statements, walk
 from .cython_types import OBJECT, CythonTypes, declared_name, name_node
 
 
@@ -26,8 +26,8 @@ class CythonParameter:
 class CythonRoutine:
     """One function of the cell.
 
-    ``returns`` is the node of its result's type or annotation (None: a Python object), ``locals`` types that
-    decorators give, ``typed`` is False for ``def`` functions, whose results are Python objects.
+    ``returns`` is the node of its result's type or annotation (None: a Python object), ``marks`` what decorators say,
+    ``refused`` is why it has no form.
     """
 
     name: str
@@ -35,11 +35,12 @@ class CythonRoutine:
     line: int
     parameters: tuple[CythonParameter, ...]
     returns: Any
-    annotated: bool
-    locals: Mapping[str, Any]
-    directives: Mapping[str, Any]
-    typed: bool
-    star: bool
+    marks: Mapping[str, Any]
+    refused: str
+
+    @property
+    def locals(self) -> Mapping[str, Any]:
+        return self.marks.get("locals") or {}
 
 
 @dataclass
@@ -54,7 +55,6 @@ class CythonCell:
     constants: dict[str, CType | tuple[Any, Any]] = field(default_factory=dict)
     enumerators: dict[str, Any] = field(default_factory=dict)
     statements: list[Any] = field(default_factory=list)
-    classes: set[str] = field(default_factory=set)
     directives: dict[str, Any] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
     lists: bool = False
@@ -112,7 +112,7 @@ class CythonCell:
             case "CDefExternNode":
                 self._extern(node)
             case "CClassDefNode" | "PyClassDefNode" | "CppClassNode":
-                self.classes.add(getattr(node, "class_name", None) or node.name)
+                pass
             case "CVarDefNode":
                 self._variables(node)
             case _:
@@ -200,29 +200,25 @@ def _fused_type(node: Any) -> bool:
 
 def _routine(node: Any) -> CythonRoutine:
     marks = _decorators(node)
-    directives = {name: value for name, value in marks.items() if isinstance(value, bool)}
     c_function = kind(node) == "CFuncDefNode"
-    declarator: Any = node.declarator if c_function else None
+    declarator: Any = node.declarator if c_function else node
+    refused = ""
     while c_function and kind(declarator) != "CFuncDeclaratorNode":
-        if kind(declarator) == "CPtrDeclaratorNode":
-            raise stop("gives a pointer back", node)
+        refused = "gives a pointer back"
         declarator = declarator.base
-    arguments = declarator.args if c_function else node.args
-    parameters = tuple(_parameter(a, position) for position, a in enumerate(arguments))
+    if not c_function and (node.star_arg or node.starstar_arg or any(a.kw_only for a in node.args)):
+        refused = "takes any number of arguments, or keywords"
+    parameters = tuple(_parameter(a, position) for position, a in enumerate(declarator.args))
     annotation = None if c_function else node.return_type_annotation
     returns = node.base_type if c_function else annotation or marks.get("returns")
-    typed = c_function or "cfunc" in marks or "ccall" in marks
     return CythonRoutine(
         name=declared_name(declarator) if c_function else str(node.name),
         node=node,
-        line=(declarator or node).pos[1],
+        line=declarator.pos[1],
         parameters=parameters,
         returns=returns,
-        annotated=not c_function,
-        locals=marks.get("locals") or {},
-        directives=directives,
-        typed=typed,
-        star=not c_function and bool(node.star_arg or node.starstar_arg or any(a.kw_only for a in node.args)),
+        marks=marks,
+        refused=refused,
     )
 
 

@@ -133,10 +133,9 @@ def _array_dimensions(cell: CythonCell, request: FormRequest) -> list[int]:
     routine = cell.find(request.name, request.line)
     body = CythonBody(cell, routine, checked=False)
     types = [body.parameter_type(routine, at) for at in range(len(routine.parameters))]
-    types = [t.of if t.kind == "n" and t.of is not None else t for t in types]
     outputs = request.signature.outputs if request.signature is not None else ()
     hidden = {o.index for o in outputs if o.role == "output"}
-    return [-1 if t.kind in "no" else t.depth for at, t in enumerate(types) if at not in hidden]
+    return [-1 if t.kind == "o" else t.depth for at, t in enumerate(types) if at not in hidden]
 
 
 # -- modules ------------------------------------------------------------------------------------
@@ -199,8 +198,8 @@ def _function(
     cell: CythonCell, routine: CythonRoutine, request: FormRequest | None, *, checked: bool
 ) -> ast.FunctionDef:
     """One function; ``request`` is the one that becomes a ufunc, with its outputs as results."""
-    if routine.star:
-        raise stop("takes any number of arguments", routine.node)
+    if routine.refused:
+        raise stop(routine.refused, routine.node)
     for decorator in routine.node.decorators or ():
         name = dotted(getattr(decorator.decorator, "function", decorator.decorator))
         if not cell.types.cimports.get(name.partition(".")[0], "").startswith("cython"):

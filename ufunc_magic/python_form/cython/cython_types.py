@@ -11,16 +11,14 @@ import numpy as np
 from ..c_arithmetic import BOOL, COMPLEX, DOUBLE, INT, SIZE, CType, from_number, named_type
 from .cython_tree import dotted, kind, stop
 
-#: What C's types do not have: "o" a Python object, "n" a NumPy buffer (an object, with elements of a known
-#: type where ``of`` is set), "t" a tuple of C values, "p" a pointer.
+#: What C's types do not have: "o" a Python object, "t" a tuple of C values, "p" a pointer.
 OBJECT = CType("o")
-NDARRAY = CType("n")
 INDEX = CType("i", SIZE.bits)
 
 _PLAIN = {
     "bint": BOOL,
     "Py_ssize_t": INDEX,
-    "ndarray": NDARRAY,
+    "ndarray": OBJECT,
     "complex": COMPLEX,
 }
 #: NumPy's declarations call C's double ``float_t`` and its pointer-sized integer ``int_t``.
@@ -113,14 +111,10 @@ class CythonTypes:
         if isinstance(size, int):  # `cdef double[3] x`
             return CType("a", of=self.named(base), length=size)
         name = base.name
-        if name == "ndarray":
-            if not node.positional_args:
-                return NDARRAY
-            dimensions = next(
-                (p.value.constant_result for p in node.keyword_args.key_value_pairs if p.key.value == "ndim"), 1
-            )
-            inner = self.named(node.positional_args[0])
-            return NDARRAY if inner.kind == "o" else CType("n", of=_view(inner, int(dimensions)))
+        if name == "ndarray" and node.positional_args:
+            keywords = node.keyword_args.key_value_pairs
+            dimensions = next((p.value.constant_result for p in keywords if p.key.value == "ndim"), 1)
+            return _view(self.named(node.positional_args[0]), int(dimensions))
         where = self.cimports.get(name, name)
         raise stop(f"uses std::{name}" if where.startswith("libcpp") else f"uses the template `{name}`", node)
 
@@ -178,8 +172,6 @@ class CythonTypes:
                 return _view(self.annotated(node.base), 1)
             case "TupleNode":
                 return CType("t", fields=tuple((f"f{i}", self.annotated(part)) for i, part in enumerate(node.args)))
-            case "UnicodeNode" | "StringNode":
-                return spelled(str(node.value)) or OBJECT
         path = dotted(node).split(".")
         if path == ["float"]:
             return DOUBLE

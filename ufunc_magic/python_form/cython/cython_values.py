@@ -99,7 +99,7 @@ class Values(Arithmetic):
         if t.kind == "o":
             return replace(self.settle(e), type=OBJECT, low=None, high=None)
         if not t.arithmetic:
-            if e.type.kind != t.kind and not {e.type.kind, t.kind} <= set("oant"):
+            if e.type.kind != t.kind and not {e.type.kind, t.kind} <= set("oat"):
                 raise stop("mixes numbers and arrays", node)
             return replace(e, type=t)
         if e.type.kind == "o":
@@ -128,19 +128,12 @@ class Values(Arithmetic):
         if self.checked or e.type.kind not in "biufco" or not t.arithmetic:
             return self.convert(e, t, node=node)
         e = self.settle(e)
-        if t.integral:
-            if e.type.kind in "fo":
-                e = Expr(e.node if e.whole else call("int", e), LONG)
-            fits = t.low <= e.range[0] and e.range[1] <= t.high
-            if t.kind == "u" and t.bits < e.type.bits and not fits:
-                return self.wrap(e, t)
-            return replace(e, type=t) if fits else replace(e, type=t, low=None, high=None)
-        if t.kind == "f" and e.value is not None:
-            return Expr(number(float(e.value)), t, value=float(e.value))
-        if e.truth if t.kind == "b" else e.type.kind == t.kind and not e.whole:
-            return replace(e, type=t)
-        word = {"b": "bool", "f": "float", "c": "complex"}[t.kind]
-        return Expr(call(word, e), t, truth=t.kind == "b")
+        if e.type.kind == "o":
+            word = {"b": "bool", "f": "float", "c": "complex"}.get(t.kind, "int")
+            return Expr(call(word, e), t, truth=t.kind == "b")
+        if t.kind == "i" and e.type.integral:
+            return replace(e, type=t, low=None, high=None)
+        return super().convert(e, t, node=node)
 
     def common(self, left: CType, right: CType, node: Any) -> CType:
         numbers = left.arithmetic and right.arithmetic
@@ -398,11 +391,9 @@ class Values(Arithmetic):
         if name in cell.functions:
             cell.routines[name] = cell.functions[name][0]
             return Expr(ast.Name(name), OBJECT)
-        if name in cell.classes:
-            raise stop(f"uses the class `{name}`", node)
         if hasattr(builtins, name):
             return Expr(ast.Name(name), OBJECT)
-        raise stop(f"uses `{name}`, which the cell does not define", node)
+        raise stop(f"uses `{name}`, which is no function or variable of the cell", node)
 
     def _imported(self, name: str) -> str:
         """The Python spelling of an imported name, and its import asked for.
@@ -445,9 +436,9 @@ class Values(Arithmetic):
                 return Expr(plain, CType("f", e.type.bits))
             case "a" if self.in_lists(e.type):
                 raise stop(f"uses `.{name}` of an array", node)
-            case "a" | "n" | "o" if name in ("size", "ndim", "shape"):
+            case "a" | "o" if name in ("size", "ndim", "shape"):
                 return Expr(plain, OBJECT if name == "shape" else INDEX, low=0, high=_MOST)
-            case "a" | "n" | "o":
+            case "a" | "o":
                 return Expr(plain, e.type if name == "T" else OBJECT)
         raise stop(f"uses `.{name}`: `{self.brief(node)}`", node)
 
@@ -473,24 +464,17 @@ class Values(Arithmetic):
                 return e
         base = self.settled(node.base)
         indices = node.index.args if kind(node.index) == "TupleNode" else [node.index]
-        of = OBJECT
-        match base.type.kind:
-            case "a":
-                return self._element(base, indices, node)
-            case "n":
-                t = base.type.of or OBJECT
-                for index in indices:
-                    t = OBJECT if kind(index) == "SliceNode" or t.kind not in "a" or t.of is None else t.of
-                of = t if t.arithmetic else OBJECT
-            case "p":
-                raise stop(f"uses the pointer `{base.text}`", node)
-        return Expr(_subscripted(base.node, [self.subscript(index) for index in indices]), of)
+        if base.type.kind == "a":
+            return self._element(base, indices, node)
+        if base.type.kind == "p":
+            raise stop(f"uses the pointer `{base.text}`", node)
+        return Expr(_subscripted(base.node, [self.subscript(index) for index in indices]), OBJECT)
 
     def _size_along(self, node: Any) -> Expr | None:
         """``a.shape[k]``."""
         base = self.settled(node.base.obj)
         axis = getattr(node.index, "constant_result", None)
-        if base.type.kind not in "an" or not isinstance(axis, int):
+        if base.type.kind not in "ao" or not isinstance(axis, int):
             return None
         if self.in_lists(base.type):
             return Expr(length(base.text, axis % base.type.depth), INDEX, low=0, high=_MOST)

@@ -193,46 +193,34 @@ class Loops:
             recipe = self._recipes.get(key)
             if recipe is not None and _is_clear(operands, targets):
                 return recipe.follow(operands, targets)
-            return self._first(choice, operands, targets, mask, order, shape, key)
-
-    def _first(
-        self,
-        choice: Choice,
-        operands: Sequence[ArrayOperand],
-        targets: Sequence[ArrayOperand | None],
-        mask: ArrayOperand | None,
-        order: str,
-        shape: tuple[int, ...] | None,
-        key: Any,
-    ) -> list[Any]:
-        """Find out how arrays of this layout are worked on, and do it."""
-        fixed = [t.shape for t in targets if t is not None]
-        if shape is None:
-            shape = np.broadcast_shapes(*(o.shape for o in (*operands, mask) if o is not None), *fixed)
-        for wrong in (s for s in fixed if s != shape):
-            raise ValueError(f"non-broadcastable output operand with shape {wrong} doesn't match {shape}")
-        inputs = [_array(o, c) for o, c in zip(operands, choice.inputs, strict=True)]
-        arrays = [a for a in inputs if a is not None]
-        results = [
-            _new(shape, np.dtype(c), arrays, order) if t is None else t.array
-            for t, c in zip(targets, choice.outputs, strict=True)
-        ]
-        written = [
-            a if castable(c, a.dtype.char) and _is_aligned(a) else driver.allocate(a.shape, np.dtype(c))
-            for a, c in zip(results, choice.outputs, strict=True)
-        ]
-        if mask is not None:
-            _assign_others(written, results)
-        # An input is copied if an output would overwrite what is still to be read.
-        inputs = [driver.copy(a) if a is not None and any(overwrites(w, a) for w in written) else a for a in inputs]
-        recipe = self._launch(choice, operands, inputs, None if mask is None else _as_mask(mask), written, shape)
-        converted = _assign_others(results, written)
-        borrowed = all(a is None or a is o.array for a, o in zip(inputs, operands, strict=True))
-        if key and recipe and borrowed and not converted and all(r.flags.c_contiguous for r in results):
-            if len(self._recipes) >= _MOST_RECIPES:
-                self._recipes.clear()
-            self._recipes[key] = recipe
-        return results
+            # How arrays of this layout are worked on is found out once.
+            fixed = [t.shape for t in targets if t is not None]
+            if shape is None:
+                shape = np.broadcast_shapes(*(o.shape for o in (*operands, mask) if o is not None), *fixed)
+            for wrong in (s for s in fixed if s != shape):
+                raise ValueError(f"non-broadcastable output operand with shape {wrong} doesn't match {shape}")
+            inputs = [_array(o, c) for o, c in zip(operands, choice.inputs, strict=True)]
+            arrays = [a for a in inputs if a is not None]
+            results = [
+                _new(shape, np.dtype(c), arrays, order) if t is None else t.array
+                for t, c in zip(targets, choice.outputs, strict=True)
+            ]
+            written = [
+                a if castable(c, a.dtype.char) and _is_aligned(a) else driver.allocate(a.shape, np.dtype(c))
+                for a, c in zip(results, choice.outputs, strict=True)
+            ]
+            if mask is not None:
+                _assign_others(written, results)
+            # An input is copied if an output would overwrite what is still to be read.
+            inputs = [driver.copy(a) if a is not None and any(overwrites(w, a) for w in written) else a for a in inputs]
+            recipe = self._launch(choice, operands, inputs, None if mask is None else _as_mask(mask), written, shape)
+            converted = _assign_others(results, written)
+            borrowed = all(a is None or a is o.array for a, o in zip(inputs, operands, strict=True))
+            if key and recipe and borrowed and not converted and all(r.flags.c_contiguous for r in results):
+                if len(self._recipes) >= _MOST_RECIPES:
+                    self._recipes.clear()
+                self._recipes[key] = recipe
+            return results
 
     def _launch(
         self,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from ...lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .device_headers import include_folder as include_folder, prelude as prelude
+    from .device_headers import prelude as prelude
     from .linkable_code import (
         Shim as Shim,
         carry_ltoir as carry_ltoir,
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
         ltoir as ltoir,
         prefix as prefix,
         shims as shims,
-        unit_text as unit_text,
     )
     from .nvrtc_discovery import (
         Nvrtc as Nvrtc,
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
     )
     from .nvrtc_hints import advise as advise
     from .nvrtc_program import (
-        TYPE_MACRO as TYPE_MACRO,
-        Compiled as Compiled,
         compile as compile,
         cubin as cubin,
         flags as flags,
@@ -46,10 +43,10 @@ else:
     __getattr__ = lazy_names(
         __name__,
         {
-            "device_headers": "include_folder prelude",
-            "linkable_code": "Shim carry_ltoir linkable ltoir prefix shims unit_text",
+            "device_headers": "prelude",
+            "linkable_code": "Shim carry_ltoir linkable ltoir prefix shims",
             "nvrtc_discovery": "Nvrtc architecture find identity reason",
             "nvrtc_hints": "advise",
-            "nvrtc_program": "TYPE_MACRO Compiled compile cubin flags types",
+            "nvrtc_program": "compile cubin flags types",
         },
     )

@@ -40,11 +40,6 @@ def prelude(source: str) -> str:
     return "".join(f"#include <{header}>\n" for header, words in _UNASKED if re.search(words, source))
 
 
-def include_folder() -> str:
-    """The folder of the headers written here, for who calls a compiler by himself."""
-    return str(files("ufunc_magic").joinpath("templates", "nvrtc", "include"))
-
-
 def type_table() -> str:
     """What `types` puts behind a cell: `TYPE_MACRO`'s definition."""
     return files("ufunc_magic").joinpath("templates", "nvrtc", "types.hpp").read_text(encoding="utf-8")

@@ -19,7 +19,7 @@ import numpy as np
 
 from ...model import TYPES, CompileError, FunctionCode, ObjectCode, ToolchainError
 from ...runtime import carried, carry
-from .nvrtc_discovery import Nvrtc, architecture, find
+from .nvrtc_discovery import architecture, find
 from .nvrtc_program import cached, compile, flags, line_of
 
 #: What shims need before them: the status of a call that returns one, 0 for one that returns nothing.
@@ -182,7 +182,7 @@ def linkable(object_code: ObjectCode, *, output: Literal["ltoir", "ptx"] = "ltoi
     return ltoir(object_code, arch) if output == "ltoir" else _compiled(object_code, "ptx", arch).rstrip(b"\0")
 
 
-def ltoir(object_code: ObjectCode, arch: str = "compute_75", *, nvrtc: Nvrtc | None = None) -> bytes:
+def ltoir(object_code: ObjectCode, arch: str = "compute_75") -> bytes:
     """LTO-IR of a cell's device functions and of their shims.
 
     Parameters
@@ -198,7 +198,7 @@ def ltoir(object_code: ObjectCode, arch: str = "compute_75", *, nvrtc: Nvrtc | N
     digits = [re.search(r"\d+", text) for text in (minimum, arch)]
     if own and digits[0] and digits[1] and int(digits[0][0]) <= int(digits[1][0]):
         return base64.b64decode(own)
-    code = _compiled(object_code, "ltoir", arch, nvrtc=nvrtc)
+    code = _compiled(object_code, "ltoir", arch)
     if not carried(object_code).get("ltoir"):
         carry(object_code, arch=arch, ltoir=base64.b64encode(code).decode(), symbols=prefix(object_code))
     return code
@@ -210,7 +210,7 @@ def carry_ltoir(object_code: ObjectCode) -> None:
     if compiler is None or carried(object_code).get("ltoir") or not shims(object_code):
         return
     with contextlib.suppress(CompileError, ToolchainError):
-        ltoir(object_code, architecture(compiler), nvrtc=compiler)
+        ltoir(object_code, architecture(compiler))
 
 
 def unit_text(object_code: ObjectCode, *, apart: bool) -> str:
@@ -232,15 +232,13 @@ def unit_text(object_code: ObjectCode, *, apart: bool) -> str:
     return f"{directives}\n{renamed}inline namespace {own} {{\n{cell}\n}}\n{behind}"
 
 
-def _compiled(
-    object_code: ObjectCode, output: Literal["ltoir", "ptx"], arch: str, *, nvrtc: Nvrtc | None = None
-) -> bytes:
+def _compiled(object_code: ObjectCode, output: Literal["ltoir", "ptx"], arch: str) -> bytes:
     """The unit, in the cache; in a namespace of its own where the cell fits into one: a guard around it may not."""
     words = flags(object_code.options)
 
     def one(text: str) -> bytes:
         name, cell = object_code.name, object_code.source
-        return compile(text, name=name, cell=cell, output=output, arch=arch, options=words, nvrtc=nvrtc).code
+        return compile(text, name=name, cell=cell, output=output, arch=arch, options=words).code
 
     def either() -> bytes:
         with contextlib.suppress(CompileError):

@@ -55,12 +55,8 @@ def reason() -> str:
     """Why `find` returns None, with what to install; ``""`` if it does not."""
     try:
         _probe()
-    except ImportError as fault:
-        missing = isinstance(fault, ModuleNotFoundError) and (fault.name or "").partition(".")[0] == "cuda"
-        return f"NVRTC is not installed here ({'cuda.bindings is missing' if missing else fault}): {REMEDY}"
-    except (RuntimeError, OSError) as fault:
-        first = str(fault).strip().partition("\n")[0]
-        return f"NVRTC is not installed here (cuda.bindings cannot open it: {first}): {REMEDY}"
+    except (ImportError, RuntimeError, OSError) as fault:
+        return f"NVRTC is not installed here ({str(fault).strip().partition(chr(10))[0]}): {REMEDY}"
     return ""
 
 

@@ -24,11 +24,6 @@ _BARE = (
     r"(?: #\d+(?:-D)?)?: (?P<words>.*)$"
 )
 _CHATTER = r"The warnings can be suppressed|detected in the compilation of|Compilation terminated|Ptx assembly aborted"
-#: What the compiler advises here is an option of nvrtc's; ours stands in the hint.
-_ASIDE = (
-    r", and host (?:functions|variables) are not allowed in JIT mode.*$| \(declared implicitly\)|"
-    r" \(no directories in search list\)$"
-)
 #: Of a function that has many overloads each one is told why it is not meant.
 _MOST_NOTES = 4
 
@@ -87,7 +82,9 @@ def _read_block(block: Sequence[str], name: str, lines: Sequence[str]) -> Diagno
     # It says so in two ways, by whether it had folders to search.
     first = match["words"].replace("cannot open source file", "could not open source file")
     words = [first, *(line.strip() for line in block[1 : caret - 1 if caret else 1])]
-    message = re.sub(_ASIDE, "", "; ".join(words).replace(":; ", ": "))
+    # What the compiler advises here is an option of its own; ours stands in the hint.
+    aside = r", and host (?:functions|variables) are not allowed in JIT mode.*$"
+    message = re.sub(aside, "", "; ".join(words).replace(":; ", ": "))
     file = name if match["end"] else match["file"]
     line = len(lines) if match["end"] else int(match["line"])
     shown, column = _place(block, caret, file, line, name, lines)

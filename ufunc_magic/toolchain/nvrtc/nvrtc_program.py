@@ -76,7 +76,6 @@ def compile(
     output: Output = "ptx",
     arch: str = "compute_75",
     options: Sequence[str] = (),
-    nvrtc: Nvrtc | None = None,
 ) -> Compiled:
     """Compile CUDA C++; needs no driver.
 
@@ -93,8 +92,6 @@ def compile(
         ``"compute_75"``, ``"sm_90"``; see `architecture`.
     options : sequence of str
         Further options of NVRTC's, which win over those given here.
-    nvrtc : Nvrtc
-        What `find` has returned.
 
     Returns
     -------
@@ -107,7 +104,7 @@ def compile(
     ToolchainError
         If NVRTC is not installed, or fails by itself.
     """
-    nvrtc = nvrtc or find()
+    nvrtc = find()
     if nvrtc is None:
         raise ToolchainError(reason().partition(": pip")[0] + ".", remedy=f"Install it: {REMEDY}")
     words = _options(source, output, arch, options, nvrtc)
@@ -202,9 +199,7 @@ def cached(kind: str, source: str, *, arch: str, options: Sequence[str], make: C
     return cache.publish(key, record=b"", code=make()).code
 
 
-def cubin(
-    source: str, *, name: str, cell: str, arch: str, options: Mapping[str, Any], nvrtc: Nvrtc | None = None
-) -> bytes:
+def cubin(source: str, *, name: str, cell: str, arch: str, options: Mapping[str, Any]) -> bytes:
     """A unit of kernels as machine code, which the driver then loads: ``cupy.cuda.Module().load(...)``.
 
     Parameters
@@ -221,14 +216,14 @@ def cubin(
     CompileError, ToolchainError
         As `compile`.
     """
-    nvrtc = nvrtc or find()
+    nvrtc = find()
     if nvrtc is not None and arch.startswith("sm_"):
         arch = architecture(nvrtc, divmod(int(arch.removeprefix("sm_")), 10))
     words = ("-rdc=false", *flags(options))
     output: Output = "cubin" if arch.startswith("sm_") else "ptx"
 
     def make() -> bytes:
-        return compile(source, name=name, cell=cell, output=output, arch=arch, options=words, nvrtc=nvrtc).code
+        return compile(source, name=name, cell=cell, output=output, arch=arch, options=words).code
 
     return cached("cubin 1", source, arch=arch, options=words, make=make)
 
@@ -245,7 +240,6 @@ def types(
     before: str = "",
     arch: str = "compute_75",
     options: Sequence[str] = (),
-    nvrtc: Nvrtc | None = None,
 ) -> tuple[int, ...]:
     """Numbers that the compiler works out, such as types of functions and parameters.
 
@@ -253,7 +247,7 @@ def types(
 
     Parameters
     ----------
-    source, name, cell, arch, options, nvrtc
+    source, name, cell, arch, options
         As for `compile`.
     expressions : sequence of str
         Constant expressions of 0 to 2**32 - 1 behind the cell: ``"__UFM_TYPE(decltype(f(1.0f)))"``,
@@ -272,7 +266,7 @@ def types(
     placed = source if cell and cell != source else line_of(name) + source
     unit = "\n".join([placed, '#line 1 "<ufunc_magic>"', device_headers.type_table(), before, table])
     words = ["-rdc=false", *options]
-    ptx = compile(unit, name=name, cell=cell or source, arch=arch, options=words, nvrtc=nvrtc).text
+    ptx = compile(unit, name=name, cell=cell or source, arch=arch, options=words).text
     match = re.search(_TABLE, ptx)
     if not match or int(match["size"]) != 4 * len(expressions) + 4:
         raise SignatureError("The PTX holds no table of types.", remedy="Report it, with the cell.")
