@@ -28,9 +28,9 @@ import pytest
 import ufunc_magic as um
 from ufunc_magic import pipeline as build, toolchain
 from ufunc_magic.frontends import cell_settings
-from ufunc_magic.frontends.c import c_text, c_unit
+from ufunc_magic.frontends.c import c_unit
 from ufunc_magic.model.options import Options, make_options
-from ufunc_magic.python_form import c_form
+from ufunc_magic.python_form import c_tree
 from ufunc_magic.toolchain import discovery as compilers
 
 CELLS = Path(__file__).parents[1] / "cells"
@@ -199,15 +199,14 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
 
     class Counting:
         def __init__(self, cplus: bool) -> None:
-            self.parser = c_text._PARSERS[cplus]
+            self.parser = c_tree._PARSERS[cplus]
 
         def parse(self, code: bytes) -> Any:
             texts.append(code)
             return self.parser.parse(code)
 
     parsers = {cplus: Counting(cplus) for cplus in (False, True)}
-    monkeypatch.setattr(c_text, "_PARSERS", parsers)
-    monkeypatch.setattr(c_form, "_parser", parsers.__getitem__)
+    monkeypatch.setattr(c_tree, "_PARSERS", parsers)
     return texts
 
 

@@ -679,7 +679,6 @@ def test_a_function_of_the_host_cannot_be_called_by_device_code() -> None:
         ("#include <curand_kernel.h>\n__device__ float f(float x) { return x; }", "from a counter and a hash"),
         ("__device__ __half f(__half x) { return x; }", "Add #include <cuda_fp16.h>"),
         ("__device__ float f(float x) { std::vector<int> v; return x; }", "Device code has no containers"),
-        ("__device__ float f(float x) { return cuda::std::sqrt(x); }", "such as <cuda/std/cmath>"),
         ("__device__ float f(float x) { return __expff(x); }", "did you mean '__expf'"),
     ],
 )

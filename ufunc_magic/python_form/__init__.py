@@ -21,7 +21,7 @@ from ..lazy import lazy_names
 
 if TYPE_CHECKING:
     from .c_form import write as write
-    from .c_tree import CText as CText, readable as readable, walk as walk
+    from .c_tree import CText as CText, readable as readable, text_of as text_of, tree as tree, walk as walk
     from .dialects import cython_text as cython_text, numexpr_text as numexpr_text
     from .runtime_names import namespace as namespace
     from .value import NotPython as NotPython, PythonForm as PythonForm
@@ -30,7 +30,7 @@ else:
         __name__,
         {
             "c_form": "write",
-            "c_tree": "CText readable walk",
+            "c_tree": "CText readable text_of tree walk",
             "dialects": "cython_text numexpr_text",
             "runtime_names": "namespace",
             "value": "PythonForm NotPython",

@@ -188,13 +188,8 @@ class CBody(Expressions):
         stride = _stride(bare(step), name)
         op, limit = text_of(child(test, "operator")), child(test, "right")
         body = child(node, "body")
-        fits = {
-            "<": stride > 0,
-            "<=": stride > 0,
-            ">": stride < 0,
-            ">=": stride < 0,
-        }
-        if not stride or not fits.get(op) or changed(body, name) or not _constant_in(limit, body):
+        fits = op in (("<", "<=") if stride > 0 else (">", ">="))
+        if not stride or not fits or changed(body, name) or not _constant_in(limit, body):
             return None
         known = None
         if start.type == "declaration":
@@ -211,8 +206,6 @@ class CBody(Expressions):
         end = replace(end, loose=False) if end.loose and end.type.bits == 64 else self.settle(end)
         mixed = "u" in (end.type.kind, t.kind) and end.type.bits >= t.bits
         if not end.type.integral or (mixed and begin.low is None and begin.range[0] < 0):
-            return None
-        if op == "!=" and (begin.range[1] <= end.range[0] or begin.value == 0) != (stride > 0):
             return None
         if stride > 0:
             low, high = begin.range[0], end.range[1] - (op != "<=")

@@ -14,16 +14,13 @@ import functools
 import re
 from collections.abc import Mapping, Sequence
 
-import tree_sitter
-import tree_sitter_c
-import tree_sitter_cuda
 from tree_sitter import Node
 
 from ..model import Comfort, Signature, Unit
 from .c_arithmetic import VOID
 from .c_body import COUNTER, CBody
 from .c_cell import CCell, CParameter, CRoutine, python_name
-from .c_tree import CText, assigned_first, changed, child, parameters_of, stop, text_of
+from .c_tree import CText, assigned_first, changed, child, parameters_of, stop, text_of, tree
 from .c_values import evaluate
 from .math_names import HELPERS
 from .numpy_values import FunctionTypes
@@ -66,7 +63,7 @@ def _write(
         source = _module(cell, main, signature, checked=False)
         checked = _module(cell, main, signature, checked=True)
         compile(source, "<python>", "exec")
-        tree = ast.parse(checked)
+        parsed = ast.parse(checked)
     except Stop as fault:
         line = text.lines[min(fault.row, len(text.lines) - 1)] if fault.row else signature.function.line
         return NotPython(fault.reason, line)
@@ -77,17 +74,11 @@ def _write(
     notes: list[str] = []
     vector = ""
     with Comfort(f"the NumPy expression of {signature.name}", notes):
-        vector = _vector(cell, main, signature, tree)
+        vector = _vector(cell, main, signature, parsed)
     return PythonForm(source, checked, vector, cell.main_name, note="".join(notes))
 
 
 # -- text to tree -------------------------------------------------------------------------------
-
-
-@functools.cache
-def _parser(cplus: bool) -> tree_sitter.Parser:
-    grammar = tree_sitter_cuda if cplus else tree_sitter_c
-    return tree_sitter.Parser(tree_sitter.Language(grammar.language()))
 
 
 # A library's text takes longer to read than one of its functions to write.
@@ -100,7 +91,7 @@ def _read(text: CText, types: tuple[tuple[str, int], ...], typedefs: tuple[tuple
 
 def _expression(text: str, *, cplus: bool) -> Node | None:
     """The expression that a macro's value is, or None."""
-    root = _parser(cplus).parse(f"int unused = ({text});".encode()).root_node
+    root = tree(f"int unused = ({text});".encode(), cplus=cplus)
     if root.has_error:
         return None
     declaration = root.named_children[0]
@@ -157,7 +148,7 @@ def _module(cell: CCell, main: CRoutine, signature: Signature, *, checked: bool)
     return text_of_module([*helpers, constants, *([functions[key]] for key in order), [last]])
 
 
-def _vector(cell: CCell, main: CRoutine, signature: Signature, tree: ast.Module) -> str:
+def _vector(cell: CCell, main: CRoutine, signature: Signature, module: ast.Module) -> str:
     """The NumPy text, of the checked one, which says what C does; ``cell`` has just written that."""
     types = {
         python_name(routine.name): FunctionTypes(tuple(p.type for p in routine.parameters if p.reads), routine.returns)
@@ -169,7 +160,7 @@ def _vector(cell: CCell, main: CRoutine, signature: Signature, tree: ast.Module)
     if signature.core and len({t.bits for t in (*inputs, *outputs) if t.kind in "fc"}) > 1:
         return ""  # NumPy would add floats up in float where C does in double
     dimensions = [len(o.core) for o in signature.inputs]
-    return numpy_text(tree, cell.main_name, dimensions=dimensions, stacked=bool(signature.core), types=types)
+    return numpy_text(module, cell.main_name, dimensions=dimensions, stacked=bool(signature.core), types=types)
 
 
 # -- functions ----------------------------------------------------------------------------------

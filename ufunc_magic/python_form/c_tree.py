@@ -6,12 +6,18 @@ import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+
+import tree_sitter_c
+import tree_sitter_cuda
+from tree_sitter import Language, Node, Parser
 
 from .value import Stop
 
-if TYPE_CHECKING:
-    from tree_sitter import Node
+_PARSERS = {
+    False: Parser(Language(tree_sitter_c.language())),
+    # A superset of C++, so that one grammar serves both.
+    True: Parser(Language(tree_sitter_cuda.language())),
+}
 
 
 _COMPLEX = re.compile(
@@ -57,7 +63,12 @@ def stop(reason: str, node: Node | None = None) -> Stop:
 
 
 def text_of(node: Node) -> str:
-    return (node.text or b"").decode()
+    return (node.text or b"").decode(errors="replace")
+
+
+def tree(code: bytes, *, cplus: bool = False) -> Node:
+    """The root of a text's syntax tree, whatever its faults."""
+    return _PARSERS[cplus].parse(code).root_node
 
 
 def child(node: Node, name: str) -> Node:

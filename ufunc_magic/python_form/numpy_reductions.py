@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from .dataflow import changes, is_name, names_assigned
-from .numpy_values import ArrayValues, Loop, NoVector, Val, chained
+from .numpy_values import ArrayValues, NoVector, Val, chained
 from .value import call, spelled
 
 _NEUTRAL = {ast.Add: 0, ast.Sub: 0, ast.Mult: 1}
@@ -47,9 +47,8 @@ class Reductions(ArrayValues):
         if node.orelse or not isinstance(node.target, ast.Name):
             raise NoVector
         variable = node.target.id
-        if any(one.variable == variable for one in self.loops):
+        if variable in self.loops or not self._whole(node.iter):
             raise NoVector
-        loop = self._bounds(node.iter, variable)
         changed = [change for inner in node.body for change in changes(inner)]
         carried = {name for name, before in changed if not before}
         summed = {name for name, before in changed if before} - carried
@@ -57,7 +56,7 @@ class Reductions(ArrayValues):
             self.values.pop(name, None)
         if isinstance(node.iter, ast.Name):
             self.values[variable] = Val(node.iter, axes=(variable,), batch=True)
-        self.loops.append(loop)
+        self.loops.append(variable)
         self.hidden |= summed
         for inner in node.body:
             self._inside(inner, None)
@@ -66,15 +65,14 @@ class Reductions(ArrayValues):
         for name in {*carried, variable}:
             self.values.pop(name, None)
 
-    def _bounds(self, node: ast.expr, variable: str) -> Loop:
+    def _whole(self, node: ast.expr) -> bool:
+        """Whether a loop runs over all of an array."""
         match node:
-            case ast.Name(id=name) if self.dimensions.get(name) == 1 and name not in self.blank:
-                return Loop(variable, self.extent(name, 0).node)
+            case ast.Name(id=name):
+                return self.dimensions.get(name) == 1 and name not in self.blank
             case ast.Call(func=ast.Name(id="range"), args=[stop]):
-                bound = self.value(stop)
-                if bound.size:
-                    return Loop(variable, bound.node)
-        raise NoVector
+                return self.value(stop).size
+        return False
 
     def _inside(self, node: ast.stmt, guard: Val | None) -> None:
         match node:
@@ -130,7 +128,7 @@ class Reductions(ArrayValues):
             e = self.where(guard, e, Val(ast.Constant(neutral), constant=True))
         start = self.values[name]
         word = "prod" if isinstance(op, ast.Mult) else "sum"
-        result = self._reduced(word, e, [one.variable for one in self.loops[start.depth :]])
+        result = self._reduced(word, e, self.loops[start.depth :])
         if not (isinstance(began, ast.Constant) and began.value == neutral) or isinstance(op, ast.Sub):
             result = self.operation(op, start, result)
         self.put(name, result, depth=start.depth)
@@ -174,7 +172,7 @@ class Reductions(ArrayValues):
         """``out[i] = e``, or ``+=`` in a loop inside of that over ``i``."""
         name, indices = chained(target)
         axes = tuple(spelled(i) for i in indices)
-        loops = tuple(one.variable for one in self.loops)
+        loops = tuple(self.loops)
         if axes != loops[: len(axes)]:
             raise NoVector
         blank = name in self.blank

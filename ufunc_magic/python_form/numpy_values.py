@@ -79,14 +79,6 @@ class Val:
 
 
 @dataclass(frozen=True)
-class Loop:
-    """``for variable in range(length)``."""
-
-    variable: str
-    length: ast.expr
-
-
-@dataclass(frozen=True)
 class FunctionTypes:
     """C's types of a function: of its parameters (an array's is that of its elements) and of its result."""
 
@@ -146,7 +138,7 @@ class ArrayValues:
     functions: frozenset[str]
     types: Mapping[str, FunctionTypes] = field(default_factory=dict)
     values: dict[str, Val] = field(default_factory=dict)
-    loops: list[Loop] = field(default_factory=list)
+    loops: list[str] = field(default_factory=list)
     hidden: set[str] = field(default_factory=set)
     elements: dict[str, CType] = field(default_factory=dict)
     main: bool = True
@@ -218,7 +210,7 @@ class ArrayValues:
     def together(self, values: Sequence[Val]) -> tuple[Val, list[ast.expr]]:
         """A value of all their axes (its node is none yet), and the nodes with axes added."""
         names = {axis for v in values for axis in v.axes}
-        axes = tuple(one.variable for one in self.loops if one.variable in names)
+        axes = tuple(one for one in self.loops if one in names)
         if len(axes) != len(names):
             raise NoVector
         result = Val(
@@ -538,7 +530,7 @@ class ArrayValues:
         match index:
             case ast.Constant(value=int()):
                 return "", index
-            case ast.Name(id=name) if any(one.variable == name for one in self.loops):
+            case ast.Name(id=name) if name in self.loops:
                 return name, ast.Slice()
         raise NoVector
 

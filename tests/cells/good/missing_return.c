@@ -1,6 +1,5 @@
 // types: f d->d
 // warns: control reaches end of non-void function
-// warns: Return a value on every path.
 // expect: f(2.0) == 2 exactly
 double f(double x)
 {

@@ -13,15 +13,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-import tree_sitter_c
-import tree_sitter_cuda
-from tree_sitter import Language, Node, Parser
+from tree_sitter import Node
 
-_PARSERS = {
-    False: Parser(Language(tree_sitter_c.language())),
-    # A superset of C++, so that one grammar serves both.
-    True: Parser(Language(tree_sitter_cuda.language())),
-}
+from ...python_form import text_of, tree
 
 _BLANK = bytes(c if c in b"\n" else 32 for c in range(256))
 
@@ -153,11 +147,6 @@ def unparenthesized(code: bytes) -> bytes:
     types |= {m[1] for m in re.finditer(rb"\b(?:typedef\b[^;]*|using\s+|struct\s+|class\s+)" + word, code)}
     variables = {m[1] for m in re.finditer(rb"[\w*&,]\s*" + word + rb"\s*(?=[,;=)\[:])", code)} - types
     return _BARE.sub(lambda m: m[0].replace(b"(", b" ").replace(b")", b" ") if m[1] in variables else m[0], code)
-
-
-def tree(code: bytes, *, cplus: bool = False) -> Node:
-    """The root of a text's syntax tree, whatever its faults."""
-    return _PARSERS[cplus].parse(code).root_node
 
 
 def read(text: str, *, cplus: bool = False) -> Text:
@@ -331,7 +320,7 @@ def constant(text: str, names: Mapping[str, str], *, missing: int | None = None)
             return None
 
     def of_node(node: Node) -> int:
-        word = (node.text or b"").decode(errors="replace")
+        word = text_of(node)
         match node.type, node.children:
             case "parenthesized_expression", [_, inner, _]:
                 return of_node(inner)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ...python_form import CText
+from ...python_form import CText, text_of
 from .c_text import constant
 
 _TAGGED = ("struct_specifier", "union_specifier", "enum_specifier")
@@ -23,7 +23,7 @@ def type_definitions(tree: CText) -> str:
             nodes.append(node)
         elif kind is not None and kind.type in _TAGGED and kind.child_by_field_name("body"):
             nodes.append(kind)  # struct point { ... } origin;
-    lines = [" ".join((node.text or b"").decode(errors="replace").split()).rstrip(";") + ";" for node in nodes]
+    lines = [" ".join(text_of(node).split()).rstrip(";") + ";" for node in nodes]
     numbers = {n: value for n, body in tree.macros.items() if (value := constant(body, tree.macros)) is not None}
     words = {**numbers, "_Atomic": "_Complex"}  # as `readable` has it
     return "\n".join(re.sub(r"\b[A-Za-z_]\w*\b", lambda m: str(words.get(m[0], m[0])), line) for line in lines)

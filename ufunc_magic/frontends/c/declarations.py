@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple
 from tree_sitter import Node
 
 from ...model import Member, Parameter
+from ...python_form import text_of
 from .c_text import KEYWORDS, constant
 
 #: Types that cells use without saying where from, and those of no interest to anybody.
@@ -78,10 +79,6 @@ def _spelled(base: str, marks: tuple[Mark, ...]) -> str:
         else:
             text = mark.kind + text
     return f"{base} {text}".strip()
-
-
-def text_of(node: Node) -> str:
-    return (node.text or b"").decode(errors="replace")
 
 
 def _first(node: Node, kind: str) -> Node | None:

@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
-from ...python_form import walk
-from .declarations import text_of
+from ...python_form import text_of, walk
 
 
 class Passed(NamedTuple):

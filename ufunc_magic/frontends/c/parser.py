@@ -18,7 +18,7 @@ from typing import NamedTuple
 from tree_sitter import Node
 
 from ...model import Function, Unit
-from ...python_form import CText, readable
+from ...python_form import CText, readable, text_of, tree
 from . import c_text, declarations, index_bounds, line_markers
 from .declarations import Declaration, ReferenceParameter
 from .side_effects import Scanned, Subject, effects, pure, pure_call, reached, scan
@@ -144,14 +144,14 @@ def _preprocessed(
 
 def _tree(code: bytes, cplus: bool, *, macros: Mapping[str, str] = MappingProxyType({}), lines: Sequence[int]) -> CText:
     code = c_text.unparenthesized(readable(code))
-    return CText(code, c_text.tree(code, cplus=cplus), macros, lines)
+    return CText(code, tree(code, cplus=cplus), macros, lines)
 
 
 def _system_types(system: str, words: Collection[str], *, cplus: bool) -> declarations.DeclaredTypes:
     """The types of system headers that ``words`` lead to."""
     types = declarations.DeclaredTypes(cplus)
     statements = "\n".join(line_markers.typedefs_of(system, words))
-    for node in c_text.tree(readable(statements.encode()), cplus=cplus).named_children if statements else ():
+    for node in tree(readable(statements.encode()), cplus=cplus).named_children if statements else ():
         if node.type in _TYPES:
             types.define(node)
     return types
@@ -246,13 +246,13 @@ def _read(cell: _Cell, node: Node, place: _Place) -> list[tuple[Node, _Place]]:
         _name(cell, cell.types.tag(node), place)
     elif kind == "linkage_specification":
         body = node.child_by_field_name("body")
-        linkage = declarations.text_of(node.child_by_field_name("value") or node)
+        linkage = text_of(node.child_by_field_name("value") or node)
         # Of one function, the comment stands above these words.
         outer = node if body and body.type == "function_definition" else place.outer
         return [(body, replace(place, c_linkage=linkage == '"C"', outer=outer))] if body else []
     elif kind == "namespace_definition":
         name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
-        words = re.findall(r"\w+", declarations.text_of(name)) if name else []
+        words = re.findall(r"\w+", text_of(name)) if name else []
         _name(cell, words[:1], place)
         inner = replace(place, scope=(*place.scope, *words), hidden=place.hidden or not name)
         return [(body, inner)] if body else []

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 
 from tree_sitter import Node
 
+from ...python_form import text_of
 from . import cuda_names
 
 Access = Literal["none", "read", "write", "update"]
@@ -108,10 +109,6 @@ def scan(block: Node, *, subjects: Collection[Subject] = ()) -> BodyEffects:
     return body
 
 
-def _text(node: Node) -> str:
-    return (node.text or b"").decode(errors="replace")
-
-
 def _field(node: Node, name: str) -> Node:
     """A child by its field; the node itself where broken text left none."""
     return node.child_by_field_name(name) or node
@@ -126,11 +123,11 @@ def _place(node: Node, watched: Mapping[str, Subject], depth: int = 0, nested: i
     while True:
         kind = node.type
         if kind == "identifier":
-            subject = watched.get(_text(node))
+            subject = watched.get(text_of(node))
             return _Place(subject, depth, indexed, tuple(others)) if subject else None
         if kind == "subscript_expression":
             inner, *index = node.named_children
-            indexed = indexed or [_text(i).strip("[] ") for i in index] != ["0"]
+            indexed = indexed or [text_of(i).strip("[] ") for i in index] != ["0"]
             others += index
             depth += 1
         elif kind == "pointer_expression":
@@ -199,7 +196,7 @@ _Visit = Callable[[BodyEffects, Mapping[str, Subject], Node, _How], list[_Step]]
 def _plain(body: BodyEffects, watched: Mapping[str, Subject], node: Node, how: _How) -> list[_Step]:
     """Names, subscripts, stars, members: a place, or nothing of interest."""
     if node.type == "identifier":
-        body.names.add(_text(node))
+        body.names.add(text_of(node))
     place = _place(node, watched)
     if place:
         body.names.add(place.subject.name)
@@ -245,9 +242,9 @@ def _assignment(body: BodyEffects, watched: Mapping[str, Subject], node: Node, h
     target, source = _place(left, watched), _place(right, watched)
     # x = x + 1 moves a pointer; it escapes nowhere.
     moved = target and source and target.subject == source.subject and not target.element
-    plain = _text(_field(node, "operator")) == "="
+    plain = text_of(_field(node, "operator")) == "="
     if left.type == "identifier":
-        body.names.add(_text(left))
+        body.names.add(text_of(left))
     return [(right, "look" if moved else "escape"), (left, "write" if plain else "update")]
 
 
@@ -306,7 +303,7 @@ def _callee(node: Node) -> str:
         if inner is None:
             return ""
         node = inner
-    return _text(node) if node.type in ("identifier", "field_identifier", "type_identifier") else ""
+    return text_of(node) if node.type in ("identifier", "field_identifier", "type_identifier") else ""
 
 
 def _nothing(body: BodyEffects, watched: Mapping[str, Subject], node: Node, how: _How) -> list[_Step]:

@@ -11,11 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...model import TYPES, Function, NumberType, Parameter
+from ...model import TYPES, Function, Parameter
 from .. import c
 
 _VOID = 254
 _WORDS = 5
+#: NumPy's spelling of a type -> C's.
+_NAMES = {np.dtype(t.char).str[1:]: t.c for t in TYPES.values()} | {"f2": "unsigned short", "void": "void"}
 
 #: What `expressions` need, behind the definition of ``__UFM_TYPE``.
 TEMPLATES = """\
@@ -172,19 +174,5 @@ def declaration(export: Export, prototype: Sequence[str], *, types: str) -> str:
 
 def _cffi(word: str, spelled: str) -> str:
     """A type in C: by its number where it has one, else as the cell spells it."""
-    element = word.removeprefix("const ").rstrip("*")
-    if element == "f2":
-        element = "unsigned short"
-    elif element != "void":
-        kind = _kind(element)
-        if kind is None:
-            return spelled
-        element = kind.c
-    return f"{'const ' * word.startswith('const ')}{element} {'*' * word.count('*')}".strip()
-
-
-def _kind(element: str) -> NumberType | None:
-    if element.startswith("V"):
-        return None
-    letter = np.dtype(element).char
-    return next((t for t in TYPES.values() if t.char == letter), None)
+    element = _NAMES.get(word.removeprefix("const ").rstrip("*"))
+    return f"{'const ' * word.startswith('const ')}{element} {'*' * word.count('*')}".strip() if element else spelled

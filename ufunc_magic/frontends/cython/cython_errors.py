@@ -19,7 +19,7 @@ from .cython_hints import read
 
 #: Before an error's position stand a title and, between two rules, lines of source and a caret.
 _MESSAGE = re.compile(
-    r"\s*(?:Error compiling Cython file:\n-{60}\n(?:.*\n)*?(?P<source>.*)\n *\^\n-{60}\n)?"
+    r"\s*(?:Error compiling Cython file:\n-{60}\n(?P<quote>(?s:.*?))(?:\n *\^|\[unprintable code\])\n-{60}\s+)?"
     r"(?:(?P<kind>warning|note|performance hint): )?"
     r"(?:(?P<file>[^\n]+?):(?P<line>\d+):(?P<column>\d+): )?(?P<message>(?s:.*))"
 )
@@ -102,7 +102,7 @@ class Listening:
         crash = message.startswith("Compiler crash in")
         if crash:  # after it, Cython's own traceback
             message = message.rpartition("\n")[2]
-        source = (parts["source"] or "") if file else ""
+        source = (parts["quote"] or "").rpartition("\n")[2] if file else ""
         self.complaints.append(Diagnostic(severity, message, file, line, column, _CRASH if crash else "", source))
 
 
