@@ -127,3 +127,73 @@ def test_what_goes_wrong_over_sizes_is_a_note_beside_the_table(monkeypatch: pyte
     report = pipeline.report(build, options=Options(sizes="10:100"))
     assert [comparison.name for comparison in report.comparisons] == ["over_sizes"]
     assert [note for note in report.notes if "a rival gave up" in note] != []
+
+
+# -- the report of a build
+
+
+DATA = """
+double kinetic(double m, double v) { return 0.5 * m * v * v; }
+// ufunc: (n)->()
+double total(const double *x, int n) { double s = 0; for (int i = 0; i < n; i++) s += x[i]; return s; }
+"""
+
+
+@pytest.fixture(scope="module")
+def data(shared_cache_folder: Path) -> Build:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("UFUNC_MAGIC_CACHE", str(shared_cache_folder))
+        return um.compile_c(DATA)
+
+
+def test_a_report_has_the_inputs_that_it_was_made_of(data: Build) -> None:
+    report = data.report(size=100)
+    m, v = report.inputs["kinetic"]
+    assert (m.shape, v.dtype) == ((100,), np.float64)
+    low, high = float(f"{m.min():.3g}"), float(f"{m.max():.3g}")
+    assert f"100 elements; m from {low:g} to {high:g}; v from " in str(report)
+    assert "arguments" not in report.to_json()
+
+
+def test_a_report_is_made_of_given_data(data: Build) -> None:
+    report = data.report(data="np.linspace(0, 1, 500), 2.0")
+    m, v = report.inputs["kinetic"]
+    np.testing.assert_array_equal(m, np.linspace(0, 1, 500))
+    assert (v == 2).all()
+    assert "500 elements; m from 0 to 1; v from 2 to 2; results are identical" in str(report)
+    assert "note: total was not timed: there are 2 arrays for 1 inputs. Give one for each." in str(report)
+    report = data.report(data="np.arange(12.0).reshape(3, 4)")
+    assert report.inputs["total"][0].shape == (3, 4)
+
+
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        ("np.ones(3), np.ones(4)", "the arrays have 3 and 4 elements. Give arrays of one length."),
+        ("np.ones(3), np.ones(3, complex)", "array 2 is of complex128, the input of float64."),
+        ("np.ones(0), np.ones(0)", "the arrays have 0 and 0 elements."),
+    ],
+)
+def test_data_that_does_not_fit_is_a_note(data: Build, text: str, note: str) -> None:
+    assert f"note: kinetic was not timed: {note}" in str(data.report(data=text))
+
+
+def test_data_that_cannot_be_evaluated_is_an_error_of_the_option(data: Build) -> None:
+    with pytest.raises(um.OptionError, match="--data 'nothing' cannot be evaluated: NameError"):
+        data.report(data="nothing")
+
+
+def test_a_build_shows_what_it_bound(data: Build) -> None:
+    assert "kinetic" in (data._repr_html_() or "")
+
+
+def test_a_build_that_was_loaded_has_no_report(data: Build) -> None:
+    import pickle
+
+    from ufunc_magic.runtime.registry import Build, LoadedObject
+
+    loaded = Build(LoadedObject(data.object_code), "cell")
+    with pytest.raises(um.UfuncMagicError, match="loaded, not compiled"):
+        loaded.report()
+    assert loaded._repr_html_() is None
+    assert pickle.loads(pickle.dumps(data)).kinetic(2.0, 3.0) == 9

@@ -87,6 +87,7 @@ def build(source: str, *, language: Language, options: Options, name: str) -> Bu
         cached=cached,
         seconds=seconds,
         printed=printed,
+        reporter=_report,
         diagnostics=cell.report_data.renamed(cell.object_code.name, name),
         notes=(*loaded.notes, *[_SANDBOX_NOTE] * bool(loaded.loaded.sandbox)),
     )
@@ -100,6 +101,10 @@ def build_source(source: str, *, language: Language, keywords: Mapping[str, Any]
     """`build` of a source that is no cell, with the words of the API."""
     options = make_options(keywords)
     return build(source, language=language, options=options, name=options.name or f"<{language}>")
+
+
+def _report(built: Build, keywords: Mapping[str, Any]) -> Report:
+    return report(built, options=make_options(keywords))
 
 
 @contextlib.contextmanager
@@ -173,7 +178,7 @@ def report(
     ----------
     built : Build
     options : Options
-        ``time``, ``size``, ``ref``, ``vs``, ``sizes``, ``show`` and ``annotate`` are looked at.
+        ``time``, ``size``, ``data``, ``ref``, ``vs``, ``sizes``, ``show`` and ``annotate`` are looked at.
     namespace : mapping
         Where the names of ``ref`` are looked up, besides ``np`` and ``math``.
     display : callable

@@ -12,8 +12,9 @@ import pytest
 
 from ufunc_magic.bench import compare, machine, report
 from ufunc_magic.bench.candidates import Candidate
-from ufunc_magic.bench.machine import Limits, cache_levels, limits, loop_line, measure_limits, verdict
+from ufunc_magic.bench.machine import Limits, Pressure, cache_levels, judged, limits, loop_line, measure_limits, verdict
 from ufunc_magic.bench.rivals import chosen, forms, rivals
+from ufunc_magic.bench.rounds import Call, TimedCall, Timing
 from ufunc_magic.model import CellFunction, ObjectCode, ReportData, Target
 from ufunc_magic.model.errors import ComparisonError
 from ufunc_magic.model.options import Options
@@ -80,6 +81,27 @@ def test_limits_of_a_clock_that_jumps_are_finite_numbers() -> None:
     found = measure_limits(clock=clock)
     assert len(found.moved) == len(machine.SETS)
     assert all(0 < rate < math.inf for _, rate in found.moved)
+
+
+def _judged(*timings: Timing) -> list[Any]:
+    entries = [TimedCall(str(n), "python" if not n else "ufunc", Call(abs), 10) for n in range(len(timings))]
+    return list(judged(entries, timings, elements=10))
+
+
+def test_the_speed_up_of_rounds_that_disagree_is_a_range() -> None:
+    base, steady, unsteady = _judged(Timing(8.0, 0.5, 20), Timing(2.0, 0.0, 5), Timing(1.0, 1.0, 20))
+    assert (base.speedup, base.speedup_range) == (1.0, None)
+    assert (steady.speedup, steady.speedup_range) == (4.0, (4.0, 6.0))
+    assert unsteady.speedup_range == (4.0, 12.0)
+    text = str(Comparison("f", (base, steady, unsteady)))
+    assert "  4-6x" in text
+    assert "  4-12x" in text
+    assert Pressure().words([steady]) == "busy machine: rounds disagreed, so that speed-ups are ranges"
+
+
+def test_the_speed_up_of_rounds_that_agree_is_one_number() -> None:
+    _, row = _judged(Timing(8.0, 0.1, 5), Timing(2.0, None, 1))
+    assert (row.speedup, row.speedup_range, row.note) == (4.0, None, "timed once")
 
 
 def test_caches_are_read_where_linux_tells_them(tmp_path: Path) -> None:

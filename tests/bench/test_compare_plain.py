@@ -97,10 +97,10 @@ def test_the_classic_table_comes_out_of_one_function() -> None:
     assert text[1].startswith("  100,000 elements; results agree to ")
     assert text[1].endswith(" ulp (1 checked)")
     assert text[2:] == [
-        "                        time    ±  per element  speed-up",
-        "  Python loop        7.81 ms  0 %      78.1 ns        1x",
-        "  NumPy expression   61.0 us  0 %     0.610 ns      128x",
-        "  compiled function   122 us  0 %      1.22 ns     64.0x",
+        "                        time  spread  per element  speed-up",
+        "  Python loop        7.81 ms     0 %      78.1 ns        1x",
+        "  NumPy expression   61.0 us     0 %     0.610 ns      128x",
+        "  compiled function   122 us     0 %      1.22 ns     64.0x",
     ]
 
 
@@ -113,9 +113,9 @@ def test_a_call_without_arrays_is_timed_by_itself() -> None:
     assert str(made) == (
         "f  n=10\n"
         "  results are identical (3 checked)\n"
-        "                        time    ±  per element  speed-up\n"
-        "  Python loop        61.0 us  0 %                     1x\n"
-        "  compiled function   954 ns  0 %                  64.0x"
+        "                        time  spread  per element  speed-up\n"
+        "  Python loop        61.0 us     0 %                     1x\n"
+        "  compiled function   954 ns     0 %                  64.0x"
     )
 
 

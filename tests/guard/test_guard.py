@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import re
 import signal
@@ -365,7 +366,7 @@ def at_its_limit(work: Callable[[], object], seconds: float) -> Callable[[Record
 
     def begin(record: Record, link: socket.socket) -> None:
         watch = _watcher(library)
-        watch.watch(record.address(), 0, 1)
+        watch.watch(ctypes.addressof(record.state), 0, 1)
         link.recv(4)
         record.begin(1, [])
         watch.limit(seconds)
@@ -572,15 +573,15 @@ def test_sanitizer_reports_on_the_line(source: str, what: str, line: int) -> Non
 @pytest.mark.parametrize(
     ("source", "what", "line"),
     [
-        ("double local(int k) {\n  double a[4] = {1, 2, 3, 4};\n  return a[k & 7];\n}", "past a local variable", 3),
+        ("double local(int k) {\n  double a[4] = {1, 2, 3, 4};\n  return a[k & 7];\n}", "stack-buffer-overflow", 3),
         (
             "#include <stdlib.h>\nint uaf(int x) {\n  int *p = malloc(8);\n  free(p);\n  return p[0];\n}",
-            "after freeing it",
+            "heap-use-after-free",
             5,
         ),
         (
             "// ufunc: (n)->()\ndouble in(double *a, int n) {\n  a[n] = 3;\n  return 0;\n}",
-            "past the end of an array",
+            "use-after-poison",
             3,
         ),
     ],

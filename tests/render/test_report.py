@@ -1,5 +1,6 @@
 """The report's text, HTML and JSON, written out."""
 
+import html
 import itertools
 import json
 import re
@@ -12,7 +13,7 @@ from ufunc_magic.model.errors import Diagnostic
 from ufunc_magic.render.comparison import Comparison
 from ufunc_magic.render.figure import COLORS, drawable, figure, lines_of
 from ufunc_magic.render.report import Bound, Report
-from ufunc_magic.render.tables import BAR, BARS, Agreement, Level, Row, duration, percent, ratio, significant
+from ufunc_magic.render.tables import BAR, BARS, MEANINGS, Agreement, Level, Row, duration, percent, ratio, significant
 
 AGREES = Agreement(ok=True, max_ulp=1.0, worst=((0.5,), 1.0, 1.0000000000000002), compared=20_000)
 DISAGREES = Agreement(
@@ -58,10 +59,10 @@ def test_report_text_is_an_aligned_table() -> None:
     expected = """\
 logit(x)  d->d (also f->f)
   1,000,000 elements; results agree to 1 ulp (20,000 checked)
-                       time    ±  per element  speed-up
-  Python loop        152 ms  2 %       152 ns        1x  scaled from 20,000 elements
-  NumPy expression  5.21 ms  1 %      5.21 ns     29.2x
-  ufunc, 1 thread    934 us  3 %     0.934 ns      163x  memory-bound
+                       time  spread  per element  speed-up
+  Python loop        152 ms     2 %       152 ns        1x  timed on 20,000 elements
+  NumPy expression  5.21 ms     1 %      5.21 ns     29.2x
+  ufunc, 1 thread    934 us     3 %     0.934 ns      163x  memory-bound
 
 dot  (n),(n)->()  dd->d  Dot.
 area: a plain function, not a ufunc: it takes a struct by value
@@ -77,9 +78,9 @@ def test_disagreement_is_worded_and_has_no_speed_up() -> None:
     expected = """\
 wrong  dd->d
   1,000,000 elements; results DISAGREE
-                     time    ±  per element  speed-up
-  Python loop      152 ms  2 %       152 ns        1x  scaled from 20,000 elements
-  ufunc, 1 thread  934 us  3 %     0.934 ns
+                     time  spread  per element  speed-up
+  Python loop      152 ms     2 %       152 ns        1x  timed on 20,000 elements
+  ufunc, 1 thread  934 us     3 %     0.934 ns
       DISAGREES at (0.5, 2.0) is nan, expected 1.5; 3 of 20,000 differ"""
     assert str(WRONG) == expected
 
@@ -112,16 +113,20 @@ def test_verdict_says_how_far_results_were_checked(agreement: Agreement | None, 
 
 def test_remarks_name_scaling_and_what_compiling_cost() -> None:
     row = Row("ufunc", "ufunc", 10, 5, 1.0, note="mine", compile_seconds=0.41)
-    assert "scaled from 5 elements; mine; compiled in 410 ms" in str(Comparison("f", (row,)))
+    assert "timed on 5 elements; mine; compiled in 410 ms" in str(Comparison("f", (row,)))
 
 
 def test_html_of_a_comparison_is_exactly_this() -> None:
     cell = "padding:.15em .7em;white-space:nowrap;vertical-align:middle;border:none;text-align:"
-    head = f'<th scope="col" style="{cell}right;font-weight:normal;font-style:italic">'
+    heads = "".join(
+        f'<th scope="col" title="{html.escape(MEANINGS[text])}" '
+        f'style="{cell}right;font-weight:normal;font-style:italic">{text}</th>'
+        for text in ("time", "spread", "per element", "speed-up")
+    )
     expected = (
         '<div style="overflow-x:auto"><table style="border-collapse:collapse;border:none;margin:0;'
         'table-layout:auto;color:inherit;font-variant-numeric:tabular-nums">'
-        f'<thead><tr><td style="{cell}left"></td>{head}time</th>{head}±</th>{head}per element</th>{head}speed-up</th>'
+        f'<thead><tr><td style="{cell}left"></td>{heads}'
         f'<th scope="col" style="{cell}left;font-weight:normal;font-style:italic">longer is faster</th>'
         f'<td style="{cell}left"></td></tr></thead>'
         '<tbody><tr style="background:transparent"><th scope="rowgroup" colspan="7" style="text-align:left;border:none;'

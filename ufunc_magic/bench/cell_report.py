@@ -33,7 +33,7 @@ from .expectation import FAULTS
 from .function_table import Request, compare_function, sampled
 from .machine import Pressure, limits
 from .rivals import CompileCython, Forms, chosen, forms, rivals
-from .samples import sizes_of
+from .samples import given_inputs, sizes_of
 
 #: Seconds that the comparisons of one cell may cost in all.
 BUDGET = 0.75
@@ -65,6 +65,7 @@ def report(
     object_code = build.object_code
     codes = [code for code in build.report_data.functions if code.name in build]
     comparisons: list[Comparison] = []
+    busy = ""
     notes = [*build.notes]
     with Comfort("what is to say of a GPU", notes):
         notes += _gpu_notices(object_code)
@@ -75,8 +76,8 @@ def report(
         with Comfort("the timing", notes, passing=UfuncMagicError):
             pressure = Pressure()
             comparisons, more = cell.compared(codes)
+            notes += more
             busy = pressure.words([row for comparison in comparisons for row in comparison.rows])
-            notes += filter(None, (*more, busy))
     if options.verbose:
         steps = ", ".join(f"{step} {seconds * 1e3:.2f} ms" for step, seconds in build.seconds.items())
         notes += [f"steps: {steps}", f"command: {build.report_data.command}"]
@@ -94,6 +95,7 @@ def report(
         toolchain=object_code.toolchain,
         others=tuple(_word(name, build[name]) for name in others),
         device=_place(object_code),
+        pressure=busy,
     )
 
 
@@ -133,6 +135,7 @@ class _Cell:
         """A table for each of the first functions that can be timed, and notes."""
         known = [code for code in codes if code.kind == "ufunc" or code.samples]
         reference = _reference(self.options.ref, self.names) if self.options.ref and known else None
+        data = _data(self.options.data, self.names) if self.options.data and known else None
         timed = [c for c in known[:MOST_TIMED] if (c.timed or c.samples) and _runs_here(self.build[c.name])]
         notes = []
         if len(known) > MOST_TIMED:
@@ -141,7 +144,7 @@ class _Cell:
         for code in timed:
             step = "timed"
             try:
-                request, missing = self.request(code, reference, share=1 / len(timed))
+                request, missing = self.request(code, reference, data, share=1 / len(timed))
                 comparison = compare_function(request)
                 comparisons.append(replace(comparison, notes=(*comparison.notes, *missing)))
                 if self.sizes and code.kind == "ufunc" and not code.core:
@@ -152,7 +155,12 @@ class _Cell:
         return comparisons, notes
 
     def request(
-        self, code: CellFunction, reference: Callable[..., Any] | None, *, share: float
+        self,
+        code: CellFunction,
+        reference: Callable[..., Any] | None,
+        data: Sequence[Any] | None,
+        *,
+        share: float,
     ) -> tuple[Request, tuple[str, ...]]:
         """What one function is compared with, and what is missing there."""
         options, object_code = self.options, self.build.object_code
@@ -172,6 +180,7 @@ class _Cell:
             reference=reference,
             reference_label=options.ref,
             rivals=python.expression,
+            parameters=code.parameters,
             size=options.size,
             budget=BUDGET * share,
         )
@@ -179,7 +188,6 @@ class _Cell:
             request = replace(
                 request,
                 samples=code.samples,
-                parameters=code.parameters,
                 checked=python.checked if code.checked != code.python else None,
                 unwrapped="wraparound" in object_code.source,
             )
@@ -193,6 +201,7 @@ class _Cell:
             gpu=gpu,
             types=letters(code.timed, code.nin),
             inputs=known_inputs(code, options.size or SAMPLED) or None,
+            parameters=code.parameters[: code.nin],
             cores=[[int(d) if d.isdecimal() else d for d in core] for core in code.cores[: code.nin]],
             rivals=(*python.expression, *(one for one in others if one.kind != "numpy")),
             threads=self.build.threads if object_code.threads else None,
@@ -203,6 +212,10 @@ class _Cell:
             budget=request.budget * (1 + RIVAL_BUDGET * len(others)),
             limit=limits(),
         )
+        if data is not None:
+            kinds = operand_dtypes(code.function_code)[: code.nin]
+            arrays = given_inputs(data, kinds, request.cores)
+            request = replace(request, inputs=arrays, size=request.size or len(arrays[0]))
         return request, (*left_out, *missing)
 
     def over_sizes(self, request: Request, *, share: float) -> Comparison:
@@ -264,6 +277,16 @@ def _reference(expression: str, names: Mapping[str, Any]) -> Callable[..., Any]:
             f"--ref {expression!r} is {type(value).__name__}, not a function.", remedy="Write --ref 'lambda x: ...'."
         )
     return value  # type: ignore[no-any-return]
+
+
+def _data(expression: str, names: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What ``--data`` names: one value for each input."""
+    try:
+        value = evaluated(expression, names)
+    except ComparisonError as fault:
+        remedy = "Give arrays: --data x,y, --data 'np.linspace(0, 1, 1000)'."
+        raise OptionError(f"--data {fault.message}", remedy=remedy) from fault
+    return value if isinstance(value, tuple) else (value,)
 
 
 def _one_line(fault: Exception) -> str:

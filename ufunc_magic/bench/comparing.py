@@ -131,7 +131,7 @@ def compare(
         progress=progress,
         clock=clock,
     )
-    pressure = Pressure()
+    pressure = Pressure(clock)
     interrupted = run.interrupted()
     if busy := pressure.words(run.rows):
         run.notes.append(busy)

@@ -30,7 +30,7 @@ from .candidates import Candidate, described, numeric
 from .expectation import FAULTS, Expected, Outcome, columns
 from .machine import Limits, faster, judged
 from .rounds import CLOCK, Call, Clock, TimedCall, affordable, measure, once
-from .samples import POOL, PROBES, edge_inputs, sample_arguments, sample_inputs, sizes_of
+from .samples import POOL, PROBES, described_inputs, edge_inputs, sample_arguments, sample_inputs, sizes_of
 
 #: Elements where nothing speaks for fewer, and bytes that all inputs together may take.
 ELEMENTS, BYTES = 1_000_000, 32 << 20
@@ -79,7 +79,7 @@ class Request:
         ``"l0"``; ``"O1"`` for an array of an unknown type, for which the first is taken that the function and its
         Python form both accept and agree on.
     parameters : sequence of str
-        Names of a Python function's parameters.
+        Names of the inputs.
     inputs : sequence of ndarray
         What to time a ufunc on, elements along the first axis; made by ``sample_inputs`` if omitted.
     python, checked : callable
@@ -197,7 +197,10 @@ def compare_function(request: Request) -> Comparison:
         if request.gpu is not None:
             gpu = tuple(request.gpu(prepared.arguments))
             rows += gpu if rows[0].speedup is None else faster(gpu, rows[0])
-    return Comparison(request.name, rows, prepared.signature, tuple(prepared.notes))
+    words = described_inputs(request.parameters, prepared.arguments) if request.types else ""
+    return Comparison(
+        request.name, rows, prepared.signature, tuple(prepared.notes), inputs=words, arguments=prepared.arguments
+    )
 
 
 # -- a ufunc

@@ -176,9 +176,11 @@ def measure(
                     break
                 continue
             spread = max(_timing(taken).spread or 0.0 for taken in samples)
+            enough = done >= most or now + mean > deadline or spread < steady
             # Where the thread mostly waits, the user does, too.
             hurried = clock is CLOCK and waited() - idle > now - start
-            enough = done >= most or now + mean > deadline or spread < steady or hurried
+            if hurried and (done >= 2 * least or not unsteady(spread)):
+                break
             if now + mean > deadline + reserve or (enough and not unsteady(spread)):
                 break
     return [_timing(taken) for taken in samples]

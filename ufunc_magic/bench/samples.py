@@ -179,6 +179,49 @@ def edge_inputs(types: str) -> Arrays:
     return tuple(np.array(column, dtype=kind) for column, kind in zip(zip(*rows, strict=True), kinds, strict=True))
 
 
+def described_inputs(names: Sequence[str], arrays: Arrays) -> str:
+    """What arrays hold, ``"m, v from -2 to 2; n from 1 to 10"``; ``""`` where that is no range of numbers."""
+    if not arrays or any(array.dtype.kind not in "iuf" or not array.size for array in arrays):
+        return ""
+    ranges: dict[tuple[str, str], list[str]] = {}
+    for name, array in itertools.zip_longest(names, arrays, fillvalue=""):
+        low, high = (f"{float(bound):.3g}" for bound in (np.nanmin(array), np.nanmax(array)))
+        ranges.setdefault((low, high), []).append(name)
+    words = (
+        f"{', '.join(filter(None, names)) or 'inputs'} from {low} to {high}" for (low, high), names in ranges.items()
+    )
+    return "; ".join(words)
+
+
+def given_inputs(values: Sequence[Any], kinds: Sequence[np.dtype[Any]], cores: Sequence[Sequence[int | str]]) -> Arrays:
+    """The user's values as inputs of a ufunc: elements along the first axis, single numbers repeated.
+
+    Raises
+    ------
+    ComparisonError
+        If there are more or fewer than inputs, or they do not fit.
+    """
+    if len(values) != len(kinds):
+        raise ComparisonError(f"there are {len(values)} arrays for {len(kinds)} inputs.", remedy="Give one for each.")
+    arrays = []
+    for number, (value, kind) in enumerate(zip(values, kinds, strict=True)):
+        array = np.asarray(value)
+        if not np.can_cast(array.dtype, kind, "same_kind"):
+            fault = f"array {number + 1} is of {array.dtype}, the input of {kind}."
+            raise ComparisonError(fault, remedy=f"Convert it: .astype({kind.str[1:]!r}).")
+        core = len(cores[number]) if number < len(cores) else 0
+        if array.ndim < core:
+            fault = f"array {number + 1} has {array.ndim} dimensions, the input at least {core}."
+            raise ComparisonError(fault, remedy="Give arrays of arrays.")
+        array = array.astype(kind, copy=False)
+        arrays.append(array.reshape(-1, *array.shape[array.ndim - core :]))
+    length = max(map(len, arrays), default=0)
+    if not length or any(len(array) not in (1, length) for array in arrays):
+        lengths = " and ".join(str(len(array)) for array in arrays)
+        raise ComparisonError(f"the arrays have {lengths} elements.", remedy="Give arrays of one length.")
+    return tuple(np.ascontiguousarray(np.broadcast_to(array, (length, *array.shape[1:]))) for array in arrays)
+
+
 def _candidates(kind: np.dtype[Any], *, cautious: bool, screened: bool) -> Sequence[Interval]:
     match kind.kind:
         case "b":

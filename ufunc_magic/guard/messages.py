@@ -62,7 +62,7 @@ class Fault:
 def fault_of(answer: dict[str, Any], cases: Sequence[Case]) -> Fault | None:
     """What ended the probe, or what it wrote outside of its operands; None if all went well."""
     at = answer["number"] - 1
-    if touched := answer["answer"].get("touched"):
+    if touched := answer.get("touched"):
         operand, side = touched
         where = f"{'behind' if side > 0 else 'before'} {_operand(cases[at], operand)}"
         return Fault(at, "stray", f"writes {where}", writes=True)

@@ -31,28 +31,14 @@ _SETTINGS = {
 }
 _UNDEFINED = re.compile(r"^(?P<file>.*?):(?P<line>\d+)(?::(?P<column>\d+))?: runtime error: (?P<what>.*)$", re.M)
 _ADDRESS = re.compile(
-    r"^==\d+==\s*ERROR: AddressSanitizer: (?P<kind>[\w-]+)(?P<rest>.*?)(?=^==\d+==\s*ERROR|\Z)", re.M | re.S
+    r"^==\d+==\s*ERROR: AddressSanitizer: (?P<kind>[\w-]+(?: [\w-]*free)?)(?P<rest>.*?)(?=^==\d+==\s*ERROR|\Z)",
+    re.M | re.S,
 )
-_WORDS = {
-    "stack-buffer-overflow": "reads or writes past a local variable or an output",
-    "stack-buffer-underflow": "reads or writes before a local variable or an output",
-    "heap-buffer-overflow": "reads or writes past the end of an array",
-    "global-buffer-overflow": "reads or writes past a global array",
-    "use-after-poison": "reads or writes past the end of an array",
-    "heap-use-after-free": "uses memory after freeing it",
-    "stack-use-after-return": "uses a local variable of a function that has returned",
-    "stack-use-after-scope": "uses a local variable after its block",
-    "attempting": "frees memory that malloc() did not give, or twice",
-    "SEGV": "reads or writes memory that is not its own",
-    "FPE": "divides an integer by zero, or the smallest one by -1",
-    "stack-overflow": "needs more stack than there is",
-    "allocation-size-too-big": "asks for more memory than 1 GiB",
-}
 #: What is wrong whatever the inputs mean.
-_ALWAYS = frozenset(_WORDS) - {"FPE", "stack-overflow", "allocation-size-too-big"}
+_ALWAYS = re.compile(r"[\w-]*(?:buffer-|use-after-)|SEGV|attempting")
 _MOST = 12
 
-#: Sends cases to a process; more words go into the request.
+#: Sends cases to a process.
 Ask = Callable[..., dict[str, Any]]
 
 
@@ -96,12 +82,10 @@ def sanitized(
         cases += singly(replace(case, function=function, loop=loop))
     # By line and kind of fault; the function, where that is wrong whatever the inputs mean.
     reports: dict[tuple[int, str], tuple[Diagnostic, str]] = {}
-    # The sanitizer has handlers, limits and red zones of its own.
     process = GuardProcess.begin(environment=environment)
-    own: dict[str, Any] = {"process": process, "watched": False, "memory": 0, "malloc": True}
     try:
         while cases and len(reports) < _MOST:
-            answer = ask(second, cases, marks=True, **own)
+            answer = ask(second, cases, process=process)
             for case, text in _by_case(answer, cases):
                 for diagnostic, always in _read(text, case, object_code):
                     what = diagnostic.message.partition(",")[0]
@@ -136,6 +120,6 @@ def _read(text: str, case: Case, object_code: ObjectCode) -> list[tuple[Diagnost
     for m in _ADDRESS.finditer(text):
         place = re.search(rf"(?:in |/)[^\n]*?{re.escape(object_code.name)}:(\d+)", m["rest"])
         line = int(place[1]) if place else case.function.line
-        always = m["kind"] in _ALWAYS and case.kind != "empty"
-        reports.append((diagnostic(_WORDS.get(m["kind"], m["kind"]), line), always))
+        always = bool(_ALWAYS.match(m["kind"])) and case.kind != "empty"
+        reports.append((diagnostic(m["kind"], line), always))
     return reports

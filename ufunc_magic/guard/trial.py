@@ -22,8 +22,6 @@ from .sanitize import sanitized
 from .trial_inputs import Case, cases_of, doubtful_cases, singly
 
 _NOTHING = f"Nothing was bound. {REMEDY}."
-#: Bytes that a probe may map beyond what the helper has.
-MEMORY = 1 << 30
 #: Seconds for opening the library and running what runs by itself then.
 OPENING = 10.0
 #: Seconds after which the functions that are left are bound untried; what hung does not count.
@@ -251,15 +249,14 @@ class _Trial:
         """What ended the cases, and how many ran before."""
         limits = [self.subjects[case.function.name].limit(case) for case in cases]
         answer = _ask(self.object_code, cases, limits)
-        results = answer["answer"]
         fault = fault_of(answer, cases)
         if answer["printed"] and not self.printed and not (fault and fault.line):  # which assert() has printed
             self.printed = printed_text(answer["printed"], answer["total"])
         if fault is not None and fault.case < 0:
             what = f"{self.object_code.name} {fault.what} while it is opened, before any function is called."
             raise CellCrashed(what, remedy=_NOTHING)
-        self.refused = results.get("refused", self.refused)
-        ran = fault.case if fault else results.get("ran", len(cases))
+        self.refused = answer.get("refused", self.refused)
+        ran = fault.case if fault else answer.get("ran", len(cases))
         for case in itertools.islice(cases, ran):
             self.subjects[case.function.name].worked.append(case)
         if fault is not None:
@@ -275,16 +272,14 @@ def _ask(
     cases: Sequence[Case],
     limits: Sequence[float] = (),
     process: guard_process.GuardProcess | None = None,
-    **more: Any,
 ) -> dict[str, Any]:
-    """Have cases run by the shared helper or by another ``process``; ``more`` goes into the request."""
+    """Have cases run by the shared helper, or a build with sanitizers by a ``process`` of its own."""
     limits = limits or [case.seconds for case in cases]
     loops = max((loop.index for f in object_code.functions for loop in f.loops), default=-1) + 1
     request: dict[str, Any] = {
         "task": "try",
         "watch": str(guard_process.watch_library()),
-        "watched": True,
-        "memory": MEMORY,
+        "sanitized": process is not None,
         "opening": OPENING,
         "budget": BUDGET,
         "module": object_code.module,
@@ -293,10 +288,7 @@ def _ask(
         "loops": loops,
         "size": len(object_code.code),
         "cases": [case.message(seconds=limit) for case, limit in zip(cases, limits, strict=True)],
-        "malloc": False,
-        "marks": False,
         "path": "",
-        **more,
     }
     with runtime.memory_file(object_code.code) as library:
         if library < 0:  # a system without files in memory
@@ -314,7 +306,7 @@ def _refused(subject: _Subject, object_code: ObjectCode, again: Again | None) ->
         with Comfort("the line", notes):
             second = again(DEBUG).object_code
             answer = _ask(second, [case], [GLANCE if fault.kind == "endless" else case.seconds])
-            base = answer["base"]
+            base = answer["low"]
             # A return address lies behind its call.
             addresses = [frame - 1 - base for frame in answer["frames"]]
             # Of an endless recursion the line that calls.

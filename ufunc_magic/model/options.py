@@ -62,6 +62,7 @@ class Options:
     verbose: bool = field(default=False, metadata={"key": False})
     time: bool = field(default=True, metadata={"key": False})
     size: int = field(default=0, metadata={"key": False})
+    data: str = field(default="", metadata={"key": False})
     ref: str = field(default="", metadata={"key": False})
     vs: str = field(default="", metadata={"key": False})
     sizes: str = field(default="", metadata={"key": False})
@@ -209,6 +210,11 @@ TABLE: tuple[Option, ...] = (
     _row("--time", "Verify and time the functions after compiling (the default)."),
     _row("--no-time -q", "Bind the functions and show nothing else.", "-q", dest="time", const=False),
     _row("--size -N", "Elements to time with; 0 lets the report choose.", "-N 100000"),
+    _row(
+        "--data",
+        "Verify and time on these arrays, one for each input: names of the notebook, or expressions.",
+        "--data x,y",
+    ),
     _row(
         "--ref",
         "Compare with this Python expression or function instead of the one made from the cell.",

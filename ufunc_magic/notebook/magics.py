@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..toolchain import Diagnosis
 
 #: Options that make sense for one cell only; ``%ufunc_config`` refuses to remember them.
-_ONE_CELL = ("name", "signature", "force", "ref", "src", "pgo", "annotate_fullc", "show")
+_ONE_CELL = ("name", "signature", "force", "data", "ref", "src", "pgo", "annotate_fullc", "show")
 _DB_KEY = "ufunc_magic/options"
 
 Magic = TypeVar("Magic", bound=Callable[..., Any])

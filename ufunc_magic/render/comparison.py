@@ -10,7 +10,7 @@ import importlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +94,10 @@ class Comparison:
         It was stopped before everything was measured; the rows are what there was.
     machine : str
         Where it was measured.
+    inputs : str
+        What the inputs hold, ``"m, v from -2 to 2"``.
+    arguments : tuple of ndarray
+        The inputs themselves, where they were drawn or given; not part of what is saved.
     """
 
     name: str
@@ -103,6 +107,8 @@ class Comparison:
     levels: tuple[Level, ...] = ()
     interrupted: bool = False
     machine: str = ""
+    inputs: str = ""
+    arguments: tuple[Any, ...] = field(default=(), repr=False, compare=False, metadata={"saved": False})
 
     @property
     def ok(self) -> bool:
@@ -314,13 +320,13 @@ def text_block(comparison: Comparison, title: Title) -> list[str]:
     """Lines of one comparison."""
     if _over_sizes(comparison):
         return _text_sizes(comparison, title)
-    return text_group(comparison.rows, title, notes=comparison.notes)
+    return text_group(comparison.rows, title, inputs=comparison.inputs, notes=comparison.notes)
 
 
 def html_page(pairs: Sequence[tuple[Comparison, Title]], *, caption: str, items: Sequence[str]) -> str:
     """One table with a row group for each comparison, drawings of those over sizes, then what else there is to say."""
     flat = [(c, title) for c, title in pairs if not _over_sizes(c)]
-    bodies = [html_group(c.rows, title, notes=c.notes) for c, title in flat]
+    bodies = [html_group(c.rows, title, inputs=c.inputs, notes=c.notes) for c, title in flat]
     parts = [_html_sizes(c, title) for c, title in pairs if _over_sizes(c)]
     if bodies:
         top = '<caption style="caption-side:bottom;text-align:left;padding:.4em .7em;color:inherit">'
@@ -431,7 +437,8 @@ def _remarks(rows: Sequence[Row]) -> list[str]:
 def json_value(value: Any) -> Any:
     """``value`` in what JSON knows."""
     if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: json_value(getattr(value, f.name)) for f in fields(value)}
+        saved = (f.name for f in fields(value) if f.metadata.get("saved", True))
+        return {name: json_value(getattr(value, name)) for name in saved}
     if isinstance(value, Mapping):
         return {str(key): json_value(item) for key, item in value.items()}
     if isinstance(value, (tuple, list)):

@@ -71,6 +71,8 @@ class Report:
         What else was bound, in words: ``("Integrator (class)", "TABLE")``.
     device : str
         Where functions of a CUDA cell ran: ``"CPU emulation"``, or the GPU's name.
+    pressure : str
+        What other programs took of the machine meanwhile; ``""`` where it was quiet.
     views : tuple of object
         Views of the source, shown below everything else: annotated, assembly, remarks of the compiler.  Each has
         ``to_text()`` and ``to_html()``.
@@ -86,12 +88,18 @@ class Report:
     toolchain: str = ""
     others: tuple[str, ...] = ()
     device: str = ""
+    pressure: str = ""
     views: tuple[Any, ...] = ()
 
     @property
     def rows(self) -> tuple[Row, ...]:
         """The rows of all comparisons, one after another."""
         return tuple(row for comparison in self.comparisons for row in comparison.rows)
+
+    @property
+    def inputs(self) -> dict[str, tuple[Any, ...]]:
+        """Function -> the arrays that it was verified and timed on."""
+        return {comparison.name: comparison.arguments for comparison in self.comparisons if comparison.arguments}
 
     @property
     def ok(self) -> bool:
@@ -158,7 +166,7 @@ class Report:
         items += _python_functions(of_kind["python"])
         items += [f"also bound: {', '.join(self.others)}"] if self.others else []
         items += [str(diagnostic) for diagnostic in self.diagnostics]
-        return (*items, *(f"note: {note}" for note in self.notes))
+        return (*items, *(f"note: {note}" for note in filter(None, (*self.notes, self.pressure))))
 
 
 def _summary(function: Bound) -> str:

@@ -16,7 +16,15 @@ from typing import Any, Literal
 
 Kind = Literal["python", "numpy", "scalar", "ufunc", "parallel", "compiled", "gpu", "other"]
 
-HEADS = ("time", "±", "per element", "speed-up")
+HEADS = ("time", "spread", "per element", "speed-up")
+
+#: What they mean, where a pointer rests on them; docs/table.md says more.
+MEANINGS = {
+    "time": "of one call: the least of at least five rounds, in which the rows take turns",
+    "spread": "how much longer the middle round took",
+    "per element": "time / elements",
+    "speed-up": "how many times faster than the Python loop, or than the first row where there is none",
+}
 
 
 @dataclass(frozen=True)
@@ -154,7 +162,7 @@ def ratio(value: float) -> str:
 
 def ratio_range(low: float, high: float) -> str:
     """What a speed-up may be, ``"29-61x"``."""
-    ends = [significant(float(f"{value:.2g}")).removesuffix(".0") for value in (low, high)]
+    ends = [f"{float(f'{value:.2g}'):,g}" for value in (low, high)]
     return f"{'-'.join(dict.fromkeys(ends))}x"
 
 
@@ -224,7 +232,8 @@ def _th(text: str, align: str) -> str:
     # An empty header cell is announced as a nameless column; a plain cell is not.
     if not text:
         return f'<td style="{_CELL}{align}"></td>'
-    return f'<th scope="col" style="{_CELL}{align};font-weight:normal;font-style:italic">{escape(text)}</th>'
+    meaning = f' title="{escape(MEANINGS[text])}"' if text in MEANINGS else ""
+    return f'<th scope="col"{meaning} style="{_CELL}{align};font-weight:normal;font-style:italic">{escape(text)}</th>'
 
 
 def html_row(row: Cells, *, bars: bool = True) -> str:
@@ -248,11 +257,11 @@ def _bar(row: Cells) -> str:
     return f'<div aria-hidden="true" style="width:{width:.1f}%;border-top:.75em solid {color}"></div>'
 
 
-def verdict(rows: Sequence[Row]) -> str:
-    """How many elements, and whether the results agree."""
+def verdict(rows: Sequence[Row], inputs: str = "") -> str:
+    """How many elements, what the inputs hold, and whether the results agree."""
     sizes = sorted({row.elements for row in rows})
     elements = count(sizes[0], "element") if len(sizes) == 1 else f"{count(sizes[0])} to {count(sizes[-1], 'element')}"
-    return "; ".join([elements, _results(rows)] if sizes[-1] else [_results(rows)])
+    return "; ".join(filter(None, (elements if sizes[-1] else "", inputs, _results(rows))))
 
 
 def _results(rows: Sequence[Row]) -> str:
@@ -290,16 +299,16 @@ def _cells(rows: Sequence[Row]) -> list[Cells]:
 
 def remark(row: Row) -> str:
     """What a row says besides its figures."""
-    scaled = f"scaled from {count(row.measured, 'element')}" if row.measured < row.elements else ""
+    scaled = f"timed on {count(row.measured, 'element')}" if row.measured < row.elements else ""
     compiled = "" if row.compile_seconds is None else f"compiled in {duration(row.compile_seconds)}"
     return "; ".join(filter(None, (scaled, row.note, compiled)))
 
 
-def text_group(rows: Sequence[Row], title: Sequence[str], *, notes: Sequence[str]) -> list[str]:
+def text_group(rows: Sequence[Row], title: Sequence[str], *, inputs: str, notes: Sequence[str]) -> list[str]:
     """Lines: the title, whether results agree, the table, the notes."""
     lines = ["  ".join(part for part in title if part)]
     if rows:
-        lines += wrapped(verdict(rows), indent="  ")
+        lines += wrapped(verdict(rows, inputs), indent="  ")
         lines += text_table(HEADS, _cells(rows))
     return [*lines, *(line for note in notes for line in wrapped(f"note: {note}", indent="  "))]
 
@@ -315,10 +324,10 @@ def wrapped(text: str, *, indent: str = "") -> list[str]:
     return lines
 
 
-def html_group(rows: Sequence[Row], title: Sequence[str], *, notes: Sequence[str]) -> str:
+def html_group(rows: Sequence[Row], title: Sequence[str], *, inputs: str, notes: Sequence[str]) -> str:
     """A ``<tbody>``: the title and the verdict as the header of its group, the rows, the notes."""
     call, *types = title
-    words = " &ensp;".join(escape(part) for part in (*types, verdict(rows) if rows else "") if part)
+    words = " &ensp;".join(escape(part) for part in (*types, verdict(rows, inputs) if rows else "") if part)
     span = f'colspan="{len(HEADS) + 3}"'
     line = "border-bottom:1px solid rgba(128,128,128,.6)"
     head = (

@@ -21,6 +21,7 @@ from ..model import (
     ReportData,
     SignatureError,
     TargetError,
+    UfuncMagicError,
     UnboundFunction,
 )
 from . import loader
@@ -107,6 +108,8 @@ class Build(Mapping[str, Any]):
         What else a user should know.
     printed : str
         What the new code printed while it was tried out.
+    reporter : callable
+        What `report` calls; None for a Build that came from elsewhere.
     loaded : LoadedObject
     report_data : ReportData
         What its report is made of; empty for a Build that came from elsewhere.
@@ -119,6 +122,29 @@ class Build(Mapping[str, Any]):
     diagnostics: tuple[Diagnostic, ...] = ()
     notes: tuple[str, ...] = ()
     printed: str = ""
+    reporter: Callable[[Build, Mapping[str, Any]], Any] | None = field(default=None, repr=False)
+
+    def report(self, **options: Any) -> Any:
+        """Verify and time the functions: what a cell shows, as a value.
+
+        Parameters
+        ----------
+        **options
+            Those of the magics that say what is shown: ``size``, ``ref``, ``vs``, ``sizes``, ``time``.
+
+        Raises
+        ------
+        UfuncMagicError
+            If it came from another process: there is nothing to compare it with.
+        """
+        if self.reporter is None:
+            remedy = "Compile it here, or compare with um.compare()."
+            raise UfuncMagicError("This Build was loaded, not compiled, and has no Python form.", remedy=remedy)
+        return self.reporter(self, options)
+
+    def _repr_html_(self) -> str | None:
+        html: str | None = self.report(time=False)._repr_html_() if self.reporter else None
+        return html
 
     @property
     def object_code(self) -> ObjectCode:

@@ -49,7 +49,6 @@ class Ready:
         """End it and give back what it took."""
         self.stop()
         self.link.close()
-        self.record.memory.close()
         os.close(self.output)
 
     def gone(self) -> bool:
@@ -60,11 +59,7 @@ class Ready:
         return self.status is not None
 
     def printed(self) -> dict[str, Any]:
-        try:
-            total = os.fstat(self.output).st_size
-            return {"printed": os.pread(self.output, probe.PRINTED, 0), "total": total}
-        except OSError:
-            return {"printed": b"", "total": 0}
+        return {"printed": os.pread(self.output, probe.PRINTED, 0), "total": os.fstat(self.output).st_size}
 
 
 class Helper:
@@ -126,15 +121,16 @@ class Helper:
     def fork(self) -> Ready:
         """A process that prepares itself and waits."""
         record, (ours, theirs) = Record(), socket.socketpair()
-        output = os.memfd_create("output") if hasattr(os, "memfd_create") else os.open(os.devnull, os.O_WRONLY)
+        output = os.memfd_create("output") if hasattr(os, "memfd_create") else os.open(os.devnull, os.O_RDWR)
         process = os.fork()
         if not process:
             try:
                 ours.close()
                 self.leave()
                 probe.wait(theirs, record, output, self.watch)
-            except BaseException as fault:  # noqa: BLE001 - of this program, not of the code
-                record.answer({"refused": repr(fault)})
+            except BaseException as fault:  # noqa: BLE001 - a cell's statements may raise anything
+                # What cannot be opened is no crash: whoever opens it after us says so better.
+                record.end(refused=(str(fault) or repr(fault))[:1000])
             finally:
                 os._exit(0)
         theirs.close()
@@ -170,7 +166,7 @@ class Helper:
             send(worker.link, request, descriptors)
         limits = [request["opening"], *(case["seconds"] for case in request["cases"])]
         hung = self.wait(worker, limits)
-        status = 0 if worker.record.done() else worker.stop()
+        status = 0 if worker.record.state.done else worker.stop()
         record = worker.record.read()
         hung = hung or record["signal"] == signal.SIGALRM
         answer = {"status": status, "hung": hung, "limit": limits[record["number"]], **record, **worker.printed()}
@@ -186,8 +182,8 @@ class Helper:
             if news and not self.link.recv(1, socket.MSG_PEEK):
                 worker.stop()
                 os._exit(0)  # nobody is left to tell
-            number, started = worker.record.under_way()
-            if started and time.monotonic() - started > 5 * limits[number] + 1:
+            state = worker.record.state
+            if state.started and time.monotonic() - state.started / 1e9 > 5 * limits[state.number] + 1:
                 return True
 
     def end_strays(self) -> None:

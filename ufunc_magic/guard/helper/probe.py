@@ -29,6 +29,8 @@ HOST = (
     "*PyExc_RuntimeError",
     "*PyExc_MemoryError",
 )
+#: Bytes that the code may map.
+MEMORY = 1 << 30
 #: Bytes that are passed on of what the code prints.
 PRINTED = 1 << 15
 Loop = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
@@ -57,37 +59,29 @@ def wait(link: socket.socket, record: Record, output: int, watch: str) -> None:
 
 def _run(request: dict[str, Any], library: int, record: Record, rooms: Rooms) -> None:
     """Open the library and run every case; what ends this process is noted in shared memory."""
-    memory = _limited(request["memory"])
-    try:
-        watch = _watcher(request["watch"])
-    except OSError as fault:
-        record.answer({"refused": str(fault)})
-        return
-    watch.watch(record.address(), memory, request["watched"])
+    sanitized = request["sanitized"]  # that has handlers, limits and red zones of its own
+    memory = 0 if sanitized else _limited()
+    watch = _watcher(request["watch"])
+    watch.watch(ctypes.addressof(record.state), memory, not sanitized)
     record.begin(0, [])
     watch.limit(request["opening"])
     path = request["path"] or f"/proc/self/fd/{library}"
-    try:
-        if request["module"]:
-            _import(request["module"], path)
-        handle = ctypes.CDLL(path, mode=os.RTLD_NOW | os.RTLD_LOCAL)
-    except OSError as fault:
-        # What cannot be opened is no crash: whoever opens it after us says so better.
-        record.answer({"refused": str(fault)})
-        return
+    if request["module"]:
+        _import(request["module"], path)
+    handle = ctypes.CDLL(path, mode=os.RTLD_NOW | os.RTLD_LOCAL)
     loops = _loops(handle, request["loops"])
     base = _base(next(filter(None, loops), 0))
-    record.mapped(base, base + request["size"] + 16 * PAGE)
+    record.state.low, record.state.high = base, base + request["size"] + 16 * PAGE
     ran = 0
     began = time.monotonic()
     for number, case in enumerate(request["cases"]):
         if time.monotonic() - began > request["budget"]:
             break
         ran = number + 1
-        if request["marks"]:
+        if sanitized:
             os.write(2, b"\x1e%d\n" % (number + 1))
         spots: list[Spot] = [
-            malloced(data) if request["malloc"] else rooms.place(k, data, at_end)
+            malloced(data) if sanitized else rooms.place(k, data, at_end)
             for k, (data, at_end) in enumerate(case["operands"])
         ]
         record.begin(number + 1, spots)
@@ -96,13 +90,13 @@ def _run(request: dict[str, Any], library: int, record: Record, rooms: Rooms) ->
             _call(loops[case["loop"]], case, [place for _, place, _, _ in spots])
         watch.limit(0)
         if stray := touched(spots):  # this process is not to be trusted any more
-            record.answer({"touched": stray[0]}, done=False)
+            record.say(touched=stray[0])
             os._exit(0)
-        if request["malloc"]:
+        if sanitized:
             for start, _, _, _ in spots:
                 libc.free(start)
     libc.fflush(None)
-    record.answer({"ran": ran})
+    record.end(ran=ran)
 
 
 def serve(request: dict[str, Any], library: int, memory: int, descriptor: int) -> None:
@@ -160,11 +154,9 @@ def _expendable() -> None:
         os.close(file)
 
 
-def _limited(memory: int) -> int:
-    """Let this process map ``memory`` bytes more; the most that it may map then, 0 for no limit."""
-    if not memory:
-        return 0
-    most = memory + _mapped()
+def _limited() -> int:
+    """Let this process map ``MEMORY`` bytes more; the most that it may map then."""
+    most = MEMORY + _mapped()
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
     return most
@@ -208,12 +200,9 @@ def _import(name: str, path: str) -> None:
     loading = importlib.machinery.ExtensionFileLoader(name, path)
     spec = importlib.util.spec_from_file_location(name, path, loader=loading)
     assert spec
-    try:
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
-        loading.exec_module(module)
-    except BaseException as fault:  # the user's own statements may raise anything
-        raise OSError(str(fault)) from fault
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    loading.exec_module(module)
 
 
 def _loops(handle: ctypes.CDLL, count: int) -> ctypes.Array[ctypes.c_void_p]:

@@ -9,76 +9,64 @@ import contextlib
 import ctypes
 import marshal
 import mmap
-import struct
 import time
 from typing import Any
 
 PAGE = mmap.PAGESIZE
 
 FRAMES = 96
-#: Record in templates/watch.c; behind it, at SPOTS, where the operands of the case under way lie.
-LAYOUT = struct.Struct(f"<13Q{FRAMES}Q")
-NAMES = ("number", "started", "done", "signal", "address", "pc", "sp", "overflow", "memory", "access", "base")
-DONE = 16
-BASE = 80
-SPOTS = 1024
-ANSWER = PAGE
-SIZE = ANSWER + (1 << 18)
+NAMES = tuple("number started done signal address pc sp overflow memory access low high frames".split())
+#: Bytes of it all, and where the words begin.
+SIZE, WORDS = 1 << 15, PAGE
 
 #: Memory of an operand: where it starts, where the operand starts, its bytes, where the memory ends.
 Spot = tuple[int, int, int, int]
 
 
+class State(ctypes.Structure):
+    """``Record`` of templates/watch.c."""
+
+    _fields_ = (*((name, ctypes.c_uint64) for name in NAMES), ("frame", ctypes.c_uint64 * FRAMES))
+
+
 class Record:
-    """Memory that a forked process shares with the helper and that outlives it: what is under way, what ended it."""
+    """Memory that a forked process shares with the helper and that outlives it.
+
+    Attributes
+    ----------
+    state : State
+        What is under way, what ended it.
+    words : dict
+        What else the process has to say.
+    """
 
     def __init__(self) -> None:
         self.memory = mmap.mmap(-1, SIZE)
+        self.state = State.from_buffer(self.memory)
+        self.words: dict[str, Any] = {}
+        self.say(spots=[])
 
-    def address(self) -> int:
-        """Where it lies in this process; the same in those that it forks."""
-        return ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
+    def say(self, **words: Any) -> None:
+        """Add to the words."""
+        self.words |= words
+        data = marshal.dumps(self.words)
+        self.memory[WORDS : WORDS + len(data)] = data
+
+    def end(self, **words: Any) -> None:
+        """These are the last words."""
+        self.say(**words)
+        self.state.done = 1
 
     def begin(self, number: int, spots: list[Spot]) -> None:
         """Case ``number``, counted from 1, starts now; 0 is the opening of the library."""
-        flat = [value for spot in spots for value in spot]
-        struct.pack_into(f"<Q{len(flat)}Q", self.memory, SPOTS, len(spots), *flat)
-        struct.pack_into("<2Q", self.memory, 0, number, time.monotonic_ns())
-
-    def under_way(self) -> tuple[int, float]:
-        """The case under way, and when it started, in seconds of the monotonic clock; 0.0 before the first."""
-        number, started = struct.unpack_from("<2Q", self.memory, 0)
-        return number, started / 1e9
-
-    def mapped(self, low: int, high: int) -> None:
-        """Where the library was mapped: addresses in it are told from there."""
-        struct.pack_into("<2Q", self.memory, BASE, low, high)
-
-    def answer(self, answer: dict[str, Any], *, done: bool = True) -> None:
-        """What came of it so far, or, where all is ``done``, altogether."""
-        data = marshal.dumps(answer)
-        if len(data) > SIZE - ANSWER - 8:
-            data = marshal.dumps({})
-        struct.pack_into("<Q", self.memory, ANSWER, len(data))
-        self.memory[ANSWER + 8 : ANSWER + 8 + len(data)] = data
-        struct.pack_into("<Q", self.memory, DONE, done)
-
-    def done(self) -> bool:
-        return bool(struct.unpack_from("<Q", self.memory, DONE)[0])
+        self.say(spots=spots)
+        self.state.started = time.monotonic_ns()
+        self.state.number = number
 
     def read(self) -> dict[str, Any]:
         """Everything, by name."""
-        values = LAYOUT.unpack_from(self.memory, 0)
-        count = struct.unpack_from("<Q", self.memory, SPOTS)[0]
-        spots = struct.unpack_from(f"<{4 * count}Q", self.memory, SPOTS + 8)
-        length = struct.unpack_from("<Q", self.memory, ANSWER)[0]
-        state: dict[str, Any] = dict(zip(NAMES, values, strict=False))
-        for name in ("done", "overflow", "memory"):
-            state[name] = bool(state[name])
-        state["frames"] = values[13 : 13 + min(values[12], FRAMES)]
-        state["spots"] = [spots[4 * k : 4 * k + 4] for k in range(count)]
-        state["answer"] = marshal.loads(self.memory[ANSWER + 8 : ANSWER + 8 + length]) if length else {}
-        return state
+        state = {name: getattr(self.state, name) for name in NAMES}
+        return {**state, "frames": self.state.frame[: self.state.frames], **marshal.loads(self.memory[WORDS:])}
 
 
 # ------------------------------------------------------------------------------------------ operands
