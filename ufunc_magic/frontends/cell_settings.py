@@ -58,10 +58,6 @@ class CellBuild:
     link: tuple[str, ...]
     before: str = field(default="", repr=False)
 
-    @property
-    def _marked(self) -> str:
-        return f"{self.before}#line 1 {codegen.c_string(self.name)}\n{self.source}\n"
-
     def planned(self, unit: Unit, *, words: Set[str] = frozenset(), floats: bool) -> tuple[native.UnitPlan, CellBuild]:
         """What the text adds to the options (see `native.plan`), and the cell with it; ``words`` it uses besides."""
         description = toolchain.describe(self.tool)
@@ -103,8 +99,9 @@ class CellBuild:
         flags = [f for f in self.flags if f not in toolchain.FAST_MATH]
         flags += ["-fsyntax-only", *(f"-DT={t.c}" for t in types[-1:])]
         alone = replace(self, flags=tuple(flags), link=(), options=replace(self.options, src=()))
+        text = f"{self.before}#line 1 {codegen.c_string(self.name)}\n{self.source}\n"
         try:
-            toolchain.compile_shared(self.tool, self._marked, **alone.arguments("alone"))
+            toolchain.compile_shared(self.tool, text, **alone.arguments("alone"))
         except CompileError as fault:
             return fault if any(d.severity == "error" and d.file == self.name for d in fault.diagnostics) else None
         return None

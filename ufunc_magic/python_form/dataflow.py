@@ -51,10 +51,6 @@ def names_assigned(node: ast.stmt) -> set[str]:
     return set().union(*map(loaded, targets))
 
 
-def is_name(node: ast.expr, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
-
-
 def changes(node: ast.stmt) -> Iterator[tuple[str, bool]]:
     """Names that a statement of a loop's body changes, and whether from what they were before it."""
     match node:

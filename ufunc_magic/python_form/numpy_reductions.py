@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from .dataflow import changes, is_name, names_assigned
+from .dataflow import changes, names_assigned
 from .numpy_values import ArrayValues, NoVector, Val, chained
 from .value import call, spelled
 
@@ -115,7 +115,7 @@ class Reductions(ArrayValues):
             raise NoVector
         lines = (n for n in reversed(self.lines) if isinstance(n, ast.Assign) and name in names_assigned(n))
         line = next(lines, None)
-        return line.value if line is not None and is_name(start.node, name) else start.node
+        return line.value if line is not None and spelled(start.node) == name else start.node
 
     def _accumulate(self, name: str, op: ast.operator, value: ast.expr, guard: Val | None) -> None:
         """``s += e``, summed over the loops that are inside of where ``s`` began."""

@@ -254,7 +254,8 @@ def check(source: str, *, unit: Unit, options: Options, name: str) -> Verdict:
     except CompileError as fault:
         own = [d for d in fault.diagnostics if d.severity == "error" and d.file == name]
         if not own or any("could not open source file" in d.message for d in own):
-            return Verdict(device_part, tuple(_as_warning(d) for d in fault.diagnostics))
+            warnings = (replace(d, severity="warning") if d.severity == "error" else d for d in fault.diagnostics)
+            return Verdict(device_part, tuple(replace(d, message=f"NVRTC: {d.message}") for d in warnings))
         raise CompileError(
             fault.message,
             remedy="With --device cpu it is compiled for the CPU alone.",
@@ -283,10 +284,6 @@ def device_text(source: str, *, unit: Unit, options: Options, name: str) -> str:
     return "\n".join(
         codegen.copy(source, prefix=codegen.prefix_of(t), kind=t, unit=unit, name=name, generic=False) for t in types
     )
-
-
-def _as_warning(d: Diagnostic) -> Diagnostic:
-    return replace(d, severity="warning" if d.severity == "error" else d.severity, message=f"NVRTC: {d.message}")
 
 
 # ------------------------------------------------------------------------ what the object code says
