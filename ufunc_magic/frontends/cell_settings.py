@@ -110,19 +110,17 @@ class CellBuild:
         return None
 
     def nothing_to_bind(self, unit: Unit) -> ParseError:
-        """The error of a cell without a function that could be bound; that it defines none is the compiler's word."""
+        """The error of a cell without a function that could be bound."""
         hidden = [f.name for f in unit.functions]
         if hidden:
             return ParseError(
                 f"{self.name}: every function is static or main ({', '.join(hidden[:5])}).",
                 remedy="Take the static away from the one to be bound, or give main another name.",
             )
-        example = "such as: double f(double x) { return 2*x; }"
-        compiled = toolchain.defined_functions(self.tool, self._marked, folder=self.folder, flags=self.flags)
-        if compiled:
-            what = f"{self.name} defines {', '.join(compiled[:5])}, but in a way that could not be read."
-            return ParseError(what, remedy=f"Write its types out, {example}")
-        return ParseError(f"{self.name} defines no C function.", remedy=f"Write one, {example}")
+        return ParseError(
+            f"{self.name} defines no C function that could be read.",
+            remedy="Write one with its types, such as: double f(double x) { return 2*x; }",
+        )
 
     def object_code(
         self, code: bytes, functions: Sequence[CellFunction], *, language: str, device: Mapping[str, Any] | None = None

@@ -93,14 +93,8 @@ def _disagreement(signature: Signature, same: Sequence[Signature]) -> str:
     """Why ``signature`` is no further loop of the ufunc that those of its name, ``same``, are, or ``""``."""
     if same and any(s.has_records for s in (signature, *same)):
         return f"is overloaded (line {same[0].function.line}), and structures choose no loop"
-    for other in same[:1]:
-        for what, word in (("nin", "inputs"), ("nout", "outputs"), ("core", "as core signature")):
-            mine, theirs = getattr(signature, what), getattr(other, what)
-            if mine != theirs:
-                return (
-                    f"has {mine or 'none'} {word} where the {other.name} of line {other.function.line} "
-                    f"has {theirs or 'none'}"
-                )
+    if same and any(getattr(signature, what) != getattr(same[0], what) for what in ("nin", "nout", "core")):
+        return f"has other inputs, outputs or core dimensions than the {same[0].name} of line {same[0].function.line}"
     for other in same:
         if not signature.function.template and _types(signature.function) == _types(other.function):
             return f"has the same parameters as the {other.name} of line {other.function.line}"
@@ -205,13 +199,9 @@ _NO_NUMBER: tuple[tuple[str, str, str], ...] = (
     (r"(struct|union|class)\b", "is a {}", "Pass its members as parameters of their own."),
     (rf"((?!{_STD}).*<.*)", "is a {}, which is not a number", _ELEMENTS),
     (r"(std::(?!.*(?:_t|>)$).*)", "is a {}, which is not a number", _ELEMENTS),
-    (r"void$", "points to void", "Give it the type of its elements."),
     (r"auto$", "is of a type that only a call decides", "Write template <typename T> and T."),
-    (r"FILE$", "is a file", "Leave files to Python."),
-    (r"va_list$", "is an argument list", "Spell the parameters out."),
-    (r"(?:unsigned )?__int128$|__u?int128_t$|_?_[Ff]loat128$", "has 128 bits, and NumPy has no such type",
-     "Use a type of 64 bits or long double."),
-    (r"_Decimal\d+$", "is decimal, and NumPy has no such type", "Use double."),
+    (r"(void|FILE|va_list|_Decimal\d+|(?:unsigned )?__int128|__u?int128_t|_?_[Ff]loat128)$",
+     "is of type {}, and NumPy has no such numbers", "Take numbers that NumPy has, of 64 bits or long double at most."),
 )  # fmt: skip
 
 

@@ -196,14 +196,7 @@ def annotated(function: Function, note: Annotation, typedefs: Mapping[str, str])
             )
         _check_core(function, note, function.parameters[index], core)
         cores[index] = core
-    return Layout(roles, cores, sizes, _notes(function, note, sizes))
-
-
-def _notes(function: Function, note: Annotation, sizes: Mapping[int, str]) -> tuple[str, ...]:
-    unheard = sorted(note.dims - set(sizes.values()))
-    if not unheard or not any(p.pointer or p.shape for p in function.parameters):
-        return ()
-    return tuple(f"No integer parameter named {dim} receives that size." for dim in unheard)
+    return Layout(roles, cores, sizes)
 
 
 def _roles(

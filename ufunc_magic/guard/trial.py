@@ -206,7 +206,7 @@ class _Trial:
 
     def enter(self, subject: _Subject, case: Case, fault: Fault) -> None:
         """Add a fault; one that writes what is not its own ends the matter."""
-        if not fault.ignored(case):
+        if case.kind != "huge" or fault.kind != "endless":  # to count to the largest number takes its time
             subject.faults.append((fault, case))
         if fault.writes and case.kind != "empty" and not (self.lenient and case.kind != "ordinary"):
             subject.refusal = fault, case
@@ -377,8 +377,6 @@ _CALCULATES = re.compile(
 )
 _BLOCKS = re.compile(r"(?:for|while|with|try|if|del|raise|assert|exec|print)\b")
 _QUICK = sys.stdlib_module_names | {"numpy", "cython"}
-#: Modules that do something when they are imported, or stand for the outside world.
-_LOUD = frozenset("this antigravity subprocess multiprocessing socket tkinter turtle".split())
 
 
 def may_run_twice(source: str) -> bool:
@@ -391,7 +389,7 @@ def may_run_twice(source: str) -> bool:
             if imported["how"] == "cimport":
                 continue
             names = [imported["name"]] if imported["name"] else re.findall(r"(?:^|,)\s*(\w+)", imported["names"])
-            if all(name in _QUICK and name not in _LOUD for name in names):
+            if _QUICK.issuperset(names):
                 continue
             return False
         if _BLOCKS.match(line) or re.search(r"[\w\])]\s*\(", _CALCULATES.sub("", line)):

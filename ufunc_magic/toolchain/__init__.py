@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from .toolchain import (
         compile_object as compile_object,
         compile_shared as compile_shared,
-        defined_functions as defined_functions,
         link_shared as link_shared,
         preprocess as preprocess,
     )
@@ -63,6 +62,6 @@ else:
             "includes": "header_digests search_folders working_folder",
             "line_map": "places",
             "processes": "printed run_python together",
-            "toolchain": "compile_object compile_shared defined_functions link_shared preprocess",
+            "toolchain": "compile_object compile_shared link_shared preprocess",
         },
     )

@@ -8,29 +8,23 @@ from __future__ import annotations
 import difflib
 import re
 
-_REAL = """
-    acos asin atan atan2 cos sin tan acosh asinh atanh cosh sinh tanh exp exp2 exp10 expm1 frexp ilogb ldexp
-    log log10 log1p log2 logb modf scalbn scalbln cbrt fabs hypot pow sqrt erf erfc lgamma tgamma ceil floor
-    nearbyint rint lrint llrint round lround llround trunc fmod remainder remquo copysign nan nextafter
-    nexttoward fdim fmax fmin fma j0 j1 jn y0 y1 yn sincos
-"""
-#: Name -> the header that declares it.
+#: Name -> the header that declares it, without the f and l of functions of other types.
 _HEADERS: dict[str, str] = {
-    **{f"{name}{suffix}": "math.h" for name in _REAL.split() for suffix in ("", "f", "l")},
-    **{
-        name: header
-        for header, names in {
-            "math.h": "isnan isinf isfinite isnormal signbit fpclassify NAN INFINITY HUGE_VAL",
-            "complex.h": "I complex _Complex_I CMPLX",
-            "stdio.h": "printf fprintf snprintf puts stdout stderr FILE",
-            "stdlib.h": "malloc calloc realloc free abs exit abort rand qsort",
-            "string.h": "memcpy memmove memset strlen",
-            "stdbool.h": "bool true false",
-            "stddef.h": "size_t ptrdiff_t NULL",
-            "assert.h": "assert",
-        }.items()
-        for name in names.split()
-    },
+    name: header
+    for header, names in {
+        "math.h": "acos asin atan atan2 cos sin tan acosh asinh atanh cosh sinh tanh exp exp2 exp10 expm1 ldexp log "
+        "log10 log1p log2 logb modf cbrt fabs hypot pow sqrt erf erfc lgamma tgamma ceil floor nearbyint rint lrint "
+        "round lround llround trunc fmod remainder copysign nan nextafter fdim fmax fmin fma j0 j1 jn y0 y1 yn sincos "
+        "isnan isinf isfinite signbit NAN INFINITY HUGE_VAL",
+        "complex.h": "I complex _Complex_I CMPLX",
+        "stdio.h": "printf fprintf snprintf puts stdout stderr FILE",
+        "stdlib.h": "malloc calloc realloc free abs exit abort rand qsort",
+        "string.h": "memcpy memmove memset strlen",
+        "stdbool.h": "bool true false",
+        "stddef.h": "size_t ptrdiff_t NULL",
+        "assert.h": "assert",
+    }.items()
+    for name in names.split()
 }
 _HEADER_PATTERNS = (
     (r"M_[A-Z0-9_]+$", "math.h"),
@@ -74,8 +68,8 @@ _KEYWORDS = "return while for switch double float break continue const unsigned 
 
 def header_of(name: str) -> str:
     """The standard header that declares ``name``, or ``""``."""
-    if name in _HEADERS:
-        return _HEADERS[name]
+    if header := _HEADERS.get(name) or _HEADERS.get(re.sub(r"[fl]$", "", name)):
+        return header
     return next((header for pattern, header in _HEADER_PATTERNS if re.match(pattern, name)), "")
 
 

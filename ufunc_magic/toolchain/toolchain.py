@@ -124,24 +124,6 @@ def compile_shared(
     return warnings
 
 
-def defined_functions(
-    toolchain: Toolchain, source: str, *, folder: pathlib.Path, flags: Sequence[str]
-) -> tuple[str, ...]:
-    """Global functions that the compiler makes of ``source``, by their names to the linker; none if it refuses it."""
-    output = folder / "symbols.s"
-    options = [*(f for f in flags if f != "-shared"), "-O0", "-S", *language_flags(toolchain), "-o", str(output)]
-    done = finished([*toolchain.command, *options], source, folder)
-    if done.status or not output.exists():
-        return ()
-    text = output.read_text(encoding="utf-8", errors="replace")
-    # "@function" of ELF, "%function" of ELF on ARM; Mach-O has labels only.
-    functions = set(re.findall(r"^\s*\.type\s+([\w.$]+),\s*[@%]function", text, re.M))
-    if not re.search(r"^\s*\.type\s", text, re.M):
-        functions = set(re.findall(r"^_?([\w.$]+):", text, re.M))
-    symbols = re.findall(r"^\s*\.globa?l\s+_??([\w.$]+)", text, re.M)
-    return tuple(dict.fromkeys(name for name in symbols if name in functions))
-
-
 def compile_object(
     toolchain: Toolchain,
     source: str,

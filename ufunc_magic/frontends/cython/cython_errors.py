@@ -85,9 +85,6 @@ class Listening:
             Errors.threadlocal.cython_errors_count += 1
             self.write(str(error))
 
-    def close(self) -> None:
-        """What Cython does with a listing file in the end."""
-
     def write(self, text: str) -> None:
         """Note what Cython would have printed."""
         parts = _MESSAGE.fullmatch(text)
@@ -192,20 +189,17 @@ def _causes(complaints: Sequence[Diagnostic]) -> list[Diagnostic]:
 
 
 def _diagnostic(complaint: Diagnostic, name: str, cell: str) -> Diagnostic:
-    inside = not complaint.file
-    shown = read(complaint.message, line=inside and complaint.line, column=inside and complaint.column, cell=cell)
     if complaint.option:
-        shown = replace(
-            shown,
-            message=f"Cython itself fails here ({complaint.message})",
-            hint=f"This is a fault of Cython {watermark}, set off by something at or near this line: look for a "
-            "missing name or a wrong type there, or write it in another way.",
+        hint = (
+            f"This is a fault of Cython {watermark}, set off by something at or near this line: look for a "
+            "missing name or a wrong type there, or write it in another way."
         )
-    if not inside:
-        shown = replace(shown, line=complaint.line, column=complaint.column)
-    lines, text, column = cell.split("\n"), complaint.text, shown.column
-    if inside and 0 < shown.line <= len(lines):
-        text, column = source_line(lines[shown.line - 1], column)
-    return Diagnostic(
-        complaint.severity, shown.message, complaint.file or name, shown.line, column, "", text, shown.hint
-    )
+        message = f"Cython itself fails here ({complaint.message})"
+        shown = replace(complaint, message=message, option="", hint=hint)
+    else:
+        shown = read(complaint, cell=cell)
+    lines = cell.split("\n")
+    if not shown.file and 0 < shown.line <= len(lines):
+        text, column = source_line(lines[shown.line - 1], shown.column)
+        shown = replace(shown, text=text, column=column)
+    return replace(shown, file=shown.file or name)

@@ -6,43 +6,29 @@ Cython tells where its parser stopped, which is often the line after the fault, 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
 
+from ...model import Diagnostic
 from ...toolchain import header_of
 from ._private import DIRECTIVES
 from .cdef_variant import PREFIX
 
 
-@dataclass(frozen=True)
-class ShownMessage:
-    """A message as it is shown: words, place and advice."""
-
-    message: str
-    line: int
-    column: int
-    hint: str = ""
-
-
-def read(message: str, *, line: int, column: int, cell: str) -> ShownMessage:
-    """What Cython's ``message`` about a place of the cell means.
+def read(complaint: Diagnostic, *, cell: str) -> Diagnostic:
+    """What Cython's ``complaint`` means: with advice, and another message and place where the cell shows the fault.
 
     Parameters
     ----------
-    message : str
-    line, column : int
-        From 1; 0 for a place that is not in the cell.
+    complaint : Diagnostic
+        With no file where it is about the cell.
     cell : str
-
-    Returns
-    -------
-    ShownMessage
-        With another message, line and column where the cell shows what the fault really is.
     """
     lines = cell.split("\n")
-    text = lines[line - 1] if 0 < line <= len(lines) else ""
-    shown = ShownMessage(message.strip().replace(PREFIX, "").removesuffix("."), line, column)
-    if line and re.search(_SYNTAX, shown.message):
+    inside = not complaint.file and complaint.line
+    text = lines[complaint.line - 1] if inside and complaint.line <= len(lines) else complaint.text
+    shown = replace(complaint, message=complaint.message.strip().replace(PREFIX, "").removesuffix("."))
+    if inside and re.search(_SYNTAX, shown.message):
         return _syntax(shown, text, lines)
     if match := re.search(_UNKNOWN, shown.message):
         return replace(shown, hint=_unknown(match[match.lastindex or 0], cell))
@@ -120,7 +106,7 @@ def _unknown(name: str, cell: str) -> str:
     return f"Define {name} in the cell, or pass it as a parameter: a cell does not see the notebook's names."
 
 
-def _no_module(shown: ShownMessage, module: str, text: str) -> ShownMessage:
+def _no_module(shown: Diagnostic, module: str, text: str) -> Diagnostic:
     parent, _, name = module.rpartition(".")
     # Cython looks for each name of a cimport as a module; had the module itself not been found, it would say that.
     if (cimport := re.search(r"from\s+([\w.]+)\s+cimport\s+", text)) and cimport[1] == parent:
@@ -152,7 +138,7 @@ _HEAD = r"\s*(?:def|if|elif|else|for|while|with|try|class|cdef\s+(?:class|struct
 _TOKEN = r"#[^\n]*|\"\"\"(?s:.*?)\"\"\"|'''(?s:.*?)'''|\"\"\"|'''|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|[()\[\]{}]"
 
 
-def _syntax(shown: ShownMessage, text: str, lines: list[str]) -> ShownMessage:
+def _syntax(shown: Diagnostic, text: str, lines: list[str]) -> Diagnostic:
     """What a line that Cython cannot parse was meant to be: C, a colon left out, a bracket left open."""
     line = shown.line
     if shown.message.startswith("Unrecognized character"):  # it may be one that cannot be seen
@@ -162,25 +148,26 @@ def _syntax(shown: ShownMessage, text: str, lines: list[str]) -> ShownMessage:
     above = next((n for n in range(line - 1, 0, -1) if _bare(lines[n - 1]).strip()), 0)
     head = _bare(lines[above - 1]).rstrip() if above else ""
     if shown.message.startswith("Expected ':', found 'NEWLINE'"):
-        return _no_colon(line, code)
-    unbalanced = _unbalanced("\n".join(lines), line)
+        return _no_colon(shown, line, code)
+    unbalanced = _unbalanced(shown, "\n".join(lines))
     if above and _depth(code) > _depth(head) and not re.search(r"[:,(\[\\{]$", head):
         if re.match(_HEAD, head):
-            return _no_colon(above, head)
+            return _no_colon(shown, above, head)
         if not unbalanced:
-            return ShownMessage("Unexpected indentation", line, _depth(text) + 1, f"Line {above} opens no block.")
+            hint = f"Line {above} opens no block."
+            return replace(shown, message="Unexpected indentation", column=_depth(text) + 1, hint=hint)
     if hint := next((hint for pattern, hint in _SLIPS if re.search(pattern, code)), ""):
         return replace(shown, hint=hint)
     return unbalanced or shown
 
 
-def _no_colon(line: int, code: str) -> ShownMessage:
-    hint = "A line that opens a block ends with a colon."
-    return ShownMessage("Expected ':' at the end of the line", line, len(code.rstrip()) + 1, hint)
+def _no_colon(shown: Diagnostic, line: int, code: str) -> Diagnostic:
+    message, hint = "Expected ':' at the end of the line", "A line that opens a block ends with a colon."
+    return replace(shown, message=message, line=line, column=len(code.rstrip()) + 1, hint=hint)
 
 
-def _unbalanced(cell: str, line: int) -> ShownMessage | None:
-    """The last bracket or quotes, up to ``line``, that nothing closes, or the first bracket that closes nothing."""
+def _unbalanced(shown: Diagnostic, cell: str) -> Diagnostic | None:
+    """The last bracket or quotes, up to a line, that nothing closes, or the first bracket that closes nothing."""
     opened: list[re.Match[str]] = []
     for match in re.finditer(_TOKEN, cell):
         if match[0] in ("(", "[", "{", '"""', "'''"):
@@ -193,9 +180,9 @@ def _unbalanced(cell: str, line: int) -> ShownMessage | None:
     for match in reversed(opened):
         before = cell[: match.start()]
         row = before.count("\n") + 1
-        if row <= line:
+        if row <= shown.line:
             what = "closes nothing" if match[0] in ")]}" else "is never closed"
-            return ShownMessage(f"{match[0]} {what}", row, len(before) - before.rfind("\n"))
+            return replace(shown, message=f"{match[0]} {what}", line=row, column=len(before) - before.rfind("\n"))
     return None
 
 

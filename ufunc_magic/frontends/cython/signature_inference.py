@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ...model import Function, Options, Parameter, Signature, SignatureError, Unit
@@ -29,12 +29,11 @@ class TypedFunction:
     text: CellText
     definition: Definition | None
     cplus: bool
-    #: Outputs that a ctuple holds stand behind the parameters, as pointers.
-    outputs: tuple[CythonType, ...] = field(init=False)
 
-    def __post_init__(self) -> None:
-        returned = self.function.returns
-        object.__setattr__(self, "outputs", returned.fields if returned.kind == "tuple" else ())
+    @property
+    def outputs(self) -> tuple[CythonType, ...]:
+        """What a ctuple holds: it stands behind the parameters, as pointers."""
+        return self.function.returns.fields if self.function.returns.kind == "tuple" else ()
 
     @property
     def place(self) -> str:

@@ -207,18 +207,15 @@ def _function(
     body = CythonBody(cell, routine, checked=checked)
     parameters = routine.parameters
     types = [body.parameter_type(routine, position) for position in range(len(parameters))]
-    for parameter, t in zip(parameters, types, strict=True):
-        body.declare(parameter.name, t)
-    body.gather(routine.node.body)
     signature = request.signature if request is not None else None
     outputs = [o for o in signature.outputs if 0 <= o.index < len(parameters)] if signature is not None else []
     for position, (parameter, t) in enumerate(zip(parameters, types, strict=True)):
-        if t.kind == "p" and any(o.index == position for o in outputs) and t.of is not None:
+        if t.kind == "p":
+            if all(o.index != position for o in outputs):
+                raise stop(f"takes the pointer `{parameter.name}`", routine.node)
             types[position] = CType("a", of=t.of)
-        elif t.kind == "p":
-            raise stop(f"takes the pointer `{parameter.name}`", routine.node)
-        if body.variables[parameter.name].type in (OBJECT, t):
-            body.declare(parameter.name, types[position])
+        body.declare(parameter.name, types[position])
+    body.gather(routine.node.body)
     if signature is not None and (outputs or signature.core):
         lists = OperandLists(
             signature, {at: p.name for at, p in enumerate(parameters)}, dict(enumerate(types)), boxed=True

@@ -84,9 +84,8 @@ def _targets(node: Any) -> Iterator[Any]:
             yield node.lhs
         case "CascadedAssignmentNode":
             yield from node.lhs_list
-        case "ForInStatNode" | "ForFromStatNode" | "WithStatNode" | "ExceptClauseNode":
-            if node.target is not None:
-                yield node.target
+        case "ForInStatNode":
+            yield node.target
 
 
 def assigned_names(node: Any) -> Iterator[tuple[str, Any]]:

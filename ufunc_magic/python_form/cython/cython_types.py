@@ -134,12 +134,8 @@ class CythonTypes:
     def by_path(self, path: list[str], node: Any) -> CType:
         """The type under a dotted name."""
         name = path[-1]
-        if name in self.fused:
-            t = spelled(self.fused[name])
-            if t is None and self.fused[name] != name:
-                return self.by_path([self.fused[name]], node)
-            if t is not None:
-                return t
+        if (chosen := self.fused.get(name, name)) != name:
+            return spelled(chosen) or self.by_path([chosen], node)
         if len(path) == 1:
             if self.fused_names.get(name):
                 return max(map(self.named, self.fused_names[name]), key=_width)
@@ -173,14 +169,10 @@ class CythonTypes:
             case "TupleNode":
                 return CType("t", fields=tuple((f"f{i}", self.annotated(part)) for i, part in enumerate(node.args)))
         path = dotted(node).split(".")
-        if path == ["float"]:
-            return DOUBLE
-        if path == ["complex"]:
-            return COMPLEX
-        if path in (["int"], ["bool"]) or not path[0]:  # Python's own words mean Python's own objects
-            return OBJECT
-        known = path[0] in self.cimports or path[0] in self.typedefs or path[0] in self.fused_names
-        return self.by_path(path, node) if known or path[0] in self.structs else OBJECT
+        if path[0] in {*self.cimports, *self.typedefs, *self.fused_names, *self.structs}:
+            return self.by_path(path, node)
+        # Python's own words mean Python's own objects, but for these two.
+        return {"float": DOUBLE, "complex": COMPLEX}.get(path[0], OBJECT)
 
     def _annotated_view(self, base: Any, index: Any) -> CType:
         axes = index.args if kind(index) == "TupleNode" else [index]

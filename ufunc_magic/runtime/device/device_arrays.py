@@ -83,11 +83,6 @@ def _borrowed(value: Any, name: str) -> Any:
         # First DLPack: it orders the two streams without waiting for either.
         return module.from_dlpack(value) if hasattr(value, "__dlpack__") else module.asarray(value)
     except (BufferError, RuntimeError, TypeError, ValueError, AttributeError) as fault:
-        if getattr(value, "requires_grad", False):
-            raise ArgumentError(
-                f"{name}: a tensor that needs its gradient: the function of the cell has none.",
-                remedy="Give x.detach().",
-            ) from fault
         if hasattr(value, "__dlpack__") and hasattr(value, "__cuda_array_interface__"):
             return module.asarray(value)
         raise ArgumentError(

@@ -30,13 +30,11 @@ class Timed:
         From NumPy arrays to NumPy arrays, the kernel included.
     moved : int
         Bytes that the kernel reads and writes.
-    rounds : int
     """
 
     kernel: float
     transfers: float
     moved: int
-    rounds: int
 
     @property
     def bandwidth(self) -> float:
@@ -80,4 +78,4 @@ def time_function(function: CudaFunction, arguments: Sequence[Any], *, rounds: i
     transfers = time_call(lambda: function(*arguments), rounds=max(3, rounds // 3), warm=1)
     taken = [device_arrays.operand(a, name=function.__name__) for a in lent]
     read = sum(int(o.array.nbytes) for o in taken if o.place == "device")
-    return Timed(kernel, transfers, read + sum(int(a.nbytes) for a in outs), rounds)
+    return Timed(kernel, transfers, read + sum(int(a.nbytes) for a in outs))

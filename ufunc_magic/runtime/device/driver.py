@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ...model import CellCrashed, CompileError, LinkError, ObjectCode, UfuncMagicError
+from ...model import CellCrashed, CompileError, LinkError, ObjectCode
 from . import kernel_source
 
 #: ``(source, *, name, cell, arch, options) -> machine code of the device``; the options are the cell's own.
@@ -275,21 +275,11 @@ def _errors(step: str) -> Iterator[None]:
     try:
         yield
     except (module.cuda.driver.CUDADriverError, module.cuda.runtime.CUDARuntimeError) as fault:
-        raise _failure(step, str(fault)) from fault
-
-
-#: What leaves the process's context unusable: nothing more can run on the device until it is restarted.
-_FATAL = ("ILLEGAL", "illegal", "MISALIGNED", "misaligned", "ASSERT", "assert", "LAUNCH_FAILED", "unspecified", "TRAP")
-
-
-def _failure(step: str, text: str) -> UfuncMagicError:
-    if any(word in text for word in _FATAL):
-        return CellCrashed(
-            f"The GPU stopped while {step}: {text}.",
-            remedy="A kernel wrote or read outside of its arrays, or gave up. Restart this process to use the GPU "
-            "again; --device cpu runs the same code where a debugger can see it.",
-        )
-    return CellCrashed(f"CUDA refused {step}: {text}.", remedy="Use a smaller grid, block or array.")
+        raise CellCrashed(
+            f"CUDA failed while {step}: {fault}.",
+            remedy="Use a smaller grid, block or array. If a kernel wrote or read outside of its arrays, restart this "
+            "process to use the GPU again; --device cpu runs the same code where a debugger can see it.",
+        ) from fault
 
 
 # --------------------------------------------------------------------------------------- symbols

@@ -15,12 +15,15 @@ from .nvrtc_discovery import Nvrtc, installed_headers
 
 _INCLUDE = r"#[ \t]*(?:include|include_next)\b|__has_include"
 
-#: CUDA's own headers that declare nothing which NVRTC does not know by itself.
+#: Headers that declare nothing which NVRTC does not know by itself, and those for the host's part of a program: a cell
+#: that came out of one may include them, and what it then uses of them on the device is what is refused.
 _EMPTY = (
     "cuda_runtime.h cuda_runtime_api.h device_launch_parameters.h device_functions.h math_functions.h "
-    "vector_functions.h vector_types.h builtin_types.h host_defines.h sm_20_intrinsics.h"
+    "vector_functions.h vector_types.h builtin_types.h host_defines.h sm_20_intrinsics.h "
+    "iostream ostream istream fstream sstream iomanip string vector map unordered_map set unordered_set list deque "
+    "queue stack memory random chrono ctime time.h thread mutex future exception stdexcept cerrno errno.h signal.h "
+    "unistd.h locale iterator"
 ).split()
-
 
 #: Of the headers that nvcc includes by itself: what a text says that needs one of those provided here.
 _UNASKED: tuple[tuple[str, str], ...] = (
@@ -45,15 +48,6 @@ def type_table() -> str:
     return files("ufunc_magic").joinpath("templates", "nvrtc", "types.hpp").read_text(encoding="utf-8")
 
 
-#: Headers for the host's part of a program: a cell that came out of one may include them, and what it then uses
-#: of them on the device is what is refused.
-_HOST = (
-    "iostream ostream istream fstream sstream iomanip string vector map unordered_map set unordered_set list deque "
-    "queue stack memory random chrono ctime time.h thread mutex future exception stdexcept cerrno errno.h signal.h "
-    "unistd.h locale iterator"
-).split()
-
-
 def includes(source: str) -> bool:
     """Whether the text may include anything."""
     return re.search(_INCLUDE, source) is not None
@@ -64,7 +58,7 @@ def provided() -> dict[str, str]:
     """Headers that NVRTC lacks, by name: those that device code has a use for, and empty ones for all else."""
     folder = files("ufunc_magic").joinpath("templates", "nvrtc", "include")
     real = {entry.name: entry.read_text(encoding="utf-8") for entry in folder.iterdir() if entry.is_file()}
-    return {**dict.fromkeys((*_EMPTY, *_HOST), "#pragma once\n"), **real}
+    return {**dict.fromkeys(_EMPTY, "#pragma once\n"), **real}
 
 
 def without_provided(source: str) -> str:

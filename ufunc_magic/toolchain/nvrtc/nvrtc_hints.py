@@ -29,6 +29,7 @@ _INSTEAD: dict[str, str] = {
     **dict.fromkeys("rand mt19937 random curand_init curand_uniform curandState".split(), _RANDOM),
     **dict.fromkeys("exit abort".split(), "Device code ends itself with __trap()."),
     "np": "A cell calls CUDA's own functions: expf(x) or exp(x), not np.exp(x).",
+    "cuda": "Add the include that it needs at the top of the cell, such as <cuda/std/cmath>.",
     "T": "Give the types that T stands for: --types f4,f8",
 }
 

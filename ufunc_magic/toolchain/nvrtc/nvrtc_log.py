@@ -92,8 +92,6 @@ def _read_block(block: Sequence[str], name: str, lines: Sequence[str]) -> Diagno
     # What is wrong in somebody's header is no advice for the cell, but that a header is missing there.
     theirs = file not in (name, GENERATED) and "open source file" not in message
     hint = "" if severity == "note" or theirs else advise(message, shown)
-    if match["severity"] == "internal error":
-        message, hint = f"the compiler itself failed: {message}", "Simplify the cell."
     return Diagnostic(severity, message, file, line, column, option, shown, hint)
 
 
