@@ -141,8 +141,8 @@ def test_floating_point_flags_come_back(made: Any) -> None:
 @pytest.mark.parametrize(
     ("call", "what"),
     [
-        (lambda b: b.mul(2e6, 1.0), "mul touched memory that is not its own (SIGSEGV) in its sandbox"),
-        (lambda b: b.quotient(1, 0), "quotient divided an integer by zero, or the smallest one by -1 (SIGFPE)"),
+        (lambda b: b.mul(2e6, 1.0), "mul was ended by SIGSEGV in its sandbox"),
+        (lambda b: b.quotient(1, 0), "quotient was ended by SIGFPE in its sandbox"),
         (lambda b: b.leave(2e6), "leave ended the process: exit(7)"),
     ],
     ids=["segv", "fpe", "exit"],

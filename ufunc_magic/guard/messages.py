@@ -54,10 +54,6 @@ class Fault:
     writes: bool = False
     line: int = 0
 
-    def ignored(self, case: Case) -> bool:
-        """Whether nothing need be said: a loop that counts to the largest number takes its time."""
-        return case.kind == "huge" and self.kind == "endless"
-
 
 def fault_of(answer: dict[str, Any], cases: Sequence[Case]) -> Fault | None:
     """What ended the probe, or what it wrote outside of its operands; None if all went well."""

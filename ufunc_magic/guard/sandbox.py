@@ -196,18 +196,9 @@ class Sandbox:
             status = guard_process.ask({"task": "end", "process": server.number}, [])["status"]
             if os.WIFSIGNALED(status):
                 ended = signal.Signals(os.WTERMSIG(status))
-                return _ENDINGS.get(ended, f"was ended by {ended.name}")
+                return f"was ended by {ended.name}"
             return f"ended the process: exit({os.WEXITSTATUS(status)})"
         return "was lost with the helper process"
-
-
-_ENDINGS: dict[signal.Signals, str] = {
-    signal.SIGSEGV: "touched memory that is not its own (SIGSEGV)",
-    signal.SIGBUS: "touched memory that is not its own (SIGBUS)",
-    signal.SIGFPE: "divided an integer by zero, or the smallest one by -1 (SIGFPE)",
-    signal.SIGABRT: "called abort() (SIGABRT)",
-    signal.SIGILL: "ran into an instruction that stands for undefined behaviour (SIGILL)",
-}
 
 
 # ----------------------------------------------------------------------------------------- the operands

@@ -93,16 +93,8 @@ class Case:
             for name, core, value in zip(names, self.function.cores, self.rows[0], strict=False)
         ]
         sizes = ", ".join(f"{name}={size}" for name, size in self.sizes if not name.isdecimal())
-        filled = next(
-            (
-                f"arrays filled with {_typed(v)}"
-                for v, core in zip(self.rows[0], self.function.cores, strict=False)
-                if core
-            ),
-            "",
-        )
-        if self.kind == "empty":
-            filled = ""
+        values = [value for value, core in zip(self.rows[0], self.function.cores, strict=False) if core]
+        filled = f"arrays filled with {_typed(values[0])}" if values and self.kind != "empty" else ""
         return f"{self.function.name}({', '.join(arguments)}) with {', '.join(filter(None, (sizes, filled)))}".strip()
 
 

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 #: No red: JupyterLab writes errors on pink or on dark red, where its bold red has a contrast of 2.1 (4.5 is readable).
 BOLD, DIM, OFF = "\x1b[1m", "\x1b[2m", "\x1b[0m"
@@ -96,11 +96,6 @@ class UfuncMagicError(Exception):
     def __str__(self) -> str:
         return f"{self.message}\n{self.remedy}" if self.remedy else self.message
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Exception's own reduce calls cls(*args), which loses keyword-only fields.
-        state = {name: value for name, value in self.__dict__.items() if name != "__notes__"}
-        return _rebuild, (type(self), self.message), state
-
     @property
     def _render_traceback_(self) -> Callable[[], list[str]]:
         """What IPython calls for lines to show in place of a traceback.
@@ -116,12 +111,6 @@ class UfuncMagicError(Exception):
         self._shown = True
         head, *rest = str(self).split("\n")
         return [f"{BOLD}{type(self).__name__}{OFF}: {head}", *rest, f"{DIM}(%tb shows the whole traceback){OFF}"]
-
-
-def _rebuild(cls: type[UfuncMagicError], message: str) -> UfuncMagicError:
-    error = cls.__new__(cls)
-    Exception.__init__(error, message)
-    return error
 
 
 class OptionError(UfuncMagicError):

@@ -58,9 +58,6 @@ class Ready:
             self.status = status if ended else None
         return self.status is not None
 
-    def printed(self) -> dict[str, Any]:
-        return {"printed": os.pread(self.output, probe.PRINTED, 0), "total": os.fstat(self.output).st_size}
-
 
 class Helper:
     """This process.
@@ -169,7 +166,8 @@ class Helper:
         status = 0 if worker.record.state.done else worker.stop()
         record = worker.record.read()
         hung = hung or record["signal"] == signal.SIGALRM
-        answer = {"status": status, "hung": hung, "limit": limits[record["number"]], **record, **worker.printed()}
+        printed = {"printed": os.pread(worker.output, probe.PRINTED, 0), "total": os.fstat(worker.output).st_size}
+        answer = {"status": status, "hung": hung, "limit": limits[record["number"]], **record, **printed}
         return worker, {**answer, "seconds": time.monotonic() - start}
 
     def wait(self, worker: Ready, limits: list[float]) -> bool:
