@@ -367,7 +367,7 @@ REFUSED: dict[str, tuple[str, str]] = {
         "identity=0 is for functions of 2 inputs and 1 output; this one has 1 and 1", "Take identity= out",
     ),
     "// ufunc: (n)->()\ndouble f(struct s *x, int n) { return 1; }": ("f (line 2): 'x' is a struct.", ""),
-    f"// ufunc: identiy=0\n{DOT}": ("has the unknown word 'identiy'", "Did you mean identity=?"),
+    f"// ufunc: identiy=0\n{DOT}": ("has 'identiy=0', which is neither a signature nor one of identity=", ""),
     f"// ufunc: identity=7\n{DOT}": ("has identity=7", "0, 1, -1, reorderable, none"),
     f"// ufunc: name=if\n{DOT}": ("has name=if, which Python cannot use as a name", ""),
     f"// ufunc: ->()\n{DOT}": ("has no inputs", ""),

@@ -236,13 +236,5 @@ def c_ufunc_entries(
 
 def prototype(function: Function) -> str:
     """The function's type for cffi: ``double (*)(const double *, int)``."""
-    parameters: list[str] = []
-    for p in function.parameters:
-        if "(*)" in p.type:
-            parameters.append(p.type)
-            continue
-        stars = "*" * (p.pointer + (1 if p.shape else 0))
-        parameters.append(f"{'const ' if p.const else ''}{p.type} {stars}".strip())
-    if function.variadic:
-        parameters.append("...")
+    parameters = [*(p.spelled for p in function.parameters), *(["..."] if function.variadic else [])]
     return f"{function.returns} (*)({', '.join(parameters) or 'void'})"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import keyword
 import re
 from dataclasses import dataclass
@@ -90,12 +89,9 @@ def read(text: str, *, of: str) -> Annotation:
                     )
     values: dict[str, str] = {}
     for word in re.sub(r"\s*([,=])\s*", r"\1", rest).split():
-        key, equals, value = word.partition("=")
-        if not equals or not value or "(" in word or "->" in word:
+        key, _, value = word.partition("=")
+        if key not in _WORDS or not value or "(" in word or "->" in word:
             refuse(f"has {word!r}, which is neither a signature nor one of {', '.join(f'{w}=' for w in _WORDS)}")
-        if key not in _WORDS:
-            near = difflib.get_close_matches(key, _WORDS, n=1)
-            refuse(f"has the unknown word {key!r}", f"Did you mean {near[0]}=?" if near else _EXAMPLE)
         values[key] = value
     identity, name = values.get("identity", ""), values.get("name", "")
     if identity and identity not in IDENTITIES:

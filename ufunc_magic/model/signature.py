@@ -187,6 +187,13 @@ class Parameter:
     length: str = ""
     line: int = 0
 
+    @property
+    def spelled(self) -> str:
+        """Its type in C, an array as a pointer."""
+        if "(*)" in self.type:
+            return self.type
+        return f"{'const ' * self.const}{self.type} {'*' * (self.pointer + bool(self.shape))}".strip()
+
 
 @dataclass(frozen=True)
 class Function:

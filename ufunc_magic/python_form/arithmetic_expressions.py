@@ -37,17 +37,11 @@ def header_constant(name: str) -> Expr | None:
 def zero(t: CType) -> ast.expr:
     """A variable of type ``t``, zeroed."""
     match t.kind:
-        case "f":
-            return number(0.0)
-        case "c":
-            return number(0j)
-        case "b":
-            return ast.Constant(False)
         case "V":
             return ast.List([])
         case "a" if t.of is not None and t.length is not None:
             return array(zero(t.of), [number(t.length)], copied=t.of.kind == "a")
-    return number(0)
+    return number({"f": 0.0, "c": 0j, "b": False}.get(t.kind, 0))
 
 
 def array(element: ast.expr, sizes: Sequence[ast.expr], *, copied: bool = False) -> ast.expr:

@@ -219,19 +219,11 @@ class _Function(Reductions):
                 self._assigned(node, branch=branch)
             case ast.For() if not branch:
                 self.loop(node)
-            case ast.Assign(targets=[target], value=value):
-                self._assign(target, value, branch=branch)
-            case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value):
-                self._assign(target, ast.BinOp(ast.Name(name), op, value), branch=branch)
-            case _:
-                raise NoVector
-
-    def _assign(self, target: ast.expr, value: ast.expr, *, branch: bool) -> None:
-        match target, value:
-            case ast.Name(id=name), _:
-                if not branch and self.makes_array(name, value):
-                    return
-                self._keep(name, self.value(value), branch=branch)
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                if branch or not self.makes_array(name, value):
+                    self._keep(name, self.value(value), branch=branch)
+            case ast.AugAssign(target=ast.Name(id=name), op=op, value=value):
+                self._keep(name, self.value(ast.BinOp(ast.Name(name), op, value)), branch=branch)
             case _:
                 raise NoVector
 

@@ -137,10 +137,6 @@ def namespace(kind: Literal["timing", "verify", "vector"]) -> dict[str, object]:
         their domain.  "verify" for ``checked`` (``source`` runs in it too): the same names with the
         values of C's Annex F, and never an exception.  "vector" for ``vector``: ``np``.
     """
-    match kind:
-        case "timing":
-            return {"math": math, "cmath": cmath}
-        case "verify":
-            return {**_VERIFY}
-        case "vector":
-            return {"np": np}
+    names: dict[str, dict[str, object]]
+    names = {"timing": {"math": math, "cmath": cmath}, "verify": {**_VERIFY}, "vector": {"np": np}}
+    return names[kind]

@@ -64,13 +64,8 @@ def pointed(export: Export) -> str:
     """An expression that is a pointer to the function."""
     if not export.overloaded:
         return f"&{export.callee}"
-    types = ", ".join(_spelled(p) for p in export.function.parameters)
+    types = ", ".join(p.spelled for p in export.function.parameters)
     return f"static_cast<{export.function.returns} (*)({types})>(&{export.callee})"
-
-
-def _spelled(p: Parameter) -> str:
-    stars = "*" * (p.pointer + bool(p.shape))
-    return f"{'const ' * p.const}{p.type} {stars}".strip()
 
 
 def expressions(export: Export) -> list[str]:
@@ -167,7 +162,7 @@ def declaration(export: Export, prototype: Sequence[str], *, types: str) -> str:
     vectors = dict.fromkeys(word for word in (f.returns, *(p.type for p in f.parameters)) if word in c.VECTORS)
     lines = [f"typedef struct {{ {kind} {', '.join(names)}; }} {v};" for v in vectors for kind, names in [c.VECTORS[v]]]
     result, *taken = prototype
-    written = [_cffi(word, _spelled(p)) for word, p in zip(taken, export.parameters, strict=True)]
+    written = [_cffi(word, p.spelled) for word, p in zip(taken, export.parameters, strict=True)]
     returned = _cffi(result, f.returns)
     return "\n".join([*filter(None, [types]), *lines, f"{returned} (*)({', '.join(written) or 'void'})"])
 
