@@ -155,6 +155,19 @@ def test_python_form_divides_as_the_language_level_says(level: int, quotient: st
     assert function.python == f"def half(a, b):\n    return {quotient}\n"
 
 
+def test_ufunc_with_core_dimensions_has_a_python_form(tmp_path: Path) -> None:
+    from ufunc_magic.frontends.cython import cython_unit  # only with Cython
+
+    source = (
+        "cdef double total(double[:] v):\n    cdef double s = 0\n    cdef int i\n"
+        "    for i in range(v.shape[0]):\n        s += v[i]\n    return s\n"
+    )
+    (function,) = cython_unit.compile(source, options=Options(), name="In[3]", folder=tmp_path).report_data.functions
+    assert (function.core, function.notes) == ("(n)->()", ())
+    assert "for i in range(len(v)):" in function.python
+    assert function.vector == "def total(v):\n    return v.sum(axis=-1)\n"
+
+
 def test_typed_def_calls_itself_and_others_as_a_function_inside_the_cell() -> None:
     built = um.compile_cython(LEVELS)
     assert isinstance(built.f, np.ufunc)

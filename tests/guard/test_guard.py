@@ -716,6 +716,12 @@ def test_all_functions_that_crash_are_named() -> None:
     assert said.count("Nothing was bound") == 1
 
 
+def test_functions_that_there_was_no_time_for_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ufunc_magic.guard.trial.BUDGET", 0.0)
+    built = um.compile_c("double t1(double x) { return x; }\ndouble t2(double x) { return x; }")
+    assert "not tried out first, for want of time: t1, t2, ..." in built.notes
+
+
 def test_a_function_that_only_takes_its_time_is_bound() -> None:
     """0.2 s is more than a first glance."""
     built = um.compile_c(

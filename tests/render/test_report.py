@@ -117,7 +117,7 @@ def test_remarks_name_scaling_and_what_compiling_cost() -> None:
 
 
 def test_html_of_a_comparison_is_exactly_this() -> None:
-    cell = "padding:.15em .7em;white-space:nowrap;vertical-align:middle;border:none;text-align:"
+    cell = "padding:.15em .5em;white-space:nowrap;vertical-align:middle;border:none;text-align:"
     heads = "".join(
         f'<th scope="col" title="{html.escape(MEANINGS[text])}" '
         f'style="{cell}right;font-weight:normal;font-style:italic">{text}</th>'
@@ -130,13 +130,13 @@ def test_html_of_a_comparison_is_exactly_this() -> None:
         f'<th scope="col" style="{cell}left;font-weight:normal;font-style:italic">longer is faster</th>'
         f'<td style="{cell}left"></td></tr></thead>'
         '<tbody><tr style="background:transparent"><th scope="rowgroup" colspan="7" style="text-align:left;border:none;'
-        'border-bottom:1px solid rgba(128,128,128,.6);padding:.5em .7em .2em;font-weight:normal">'
+        'border-bottom:1px solid rgba(128,128,128,.6);padding:.5em .5em .2em;font-weight:normal">'
         "<strong>f</strong> &ensp;d-&gt;d &ensp;10 elements; results not checked</th></tr>"
         f'<tr style="background:transparent"><th scope="row" style="{cell}left;font-weight:normal">loop</th>'
         f'<td style="{cell}right">2.00 us</td><td style="{cell}right"></td><td style="{cell}right">200 ns</td>'
-        f'<td style="{cell}right">1x</td><td style="{cell}left;min-width:10em">'
+        f'<td style="{cell}right">1x</td><td style="{cell}left;min-width:6em">'
         f'<div aria-hidden="true" style="width:100.0%;border-top:.75em solid #8a8a8a"></div></td>'
-        f'<td style="{cell}left;white-space:normal"></td></tr></tbody></table></div>'
+        f'<td style="{cell}left;white-space:normal;min-width:15em"></td></tr></tbody></table></div>'
     )
     assert Comparison("f", (Row("loop", "python", 10, 10, 2e-6, speedup=1.0),), "d->d")._repr_html_() == expected
 

@@ -156,7 +156,6 @@ class _Trial:
     printed: str = ""
     notes: list[str] = field(default_factory=list)
     spent: float = 0.0
-    untried: tuple[str, ...] = ()
     refused: str = ""
 
     def run(self) -> None:
@@ -197,11 +196,6 @@ class _Trial:
                 if fault.kind != "endless" and not subject.refusal:
                     continue
             waiting = [c for c in waiting if c.function is not case.function]
-        # Functions of which no ordinary value was tried.
-        first: dict[str, bool] = {}
-        for case in waiting:
-            first.setdefault(case.function.name, case.kind == "ordinary" and case.at_end)
-        self.untried += tuple(name for name, untouched in first.items() if untouched)
         return doubtful
 
     def enter(self, subject: _Subject, case: Case, fault: Fault) -> None:
@@ -339,18 +333,18 @@ def _with_notes(cell: CompiledCell, trial: _Trial) -> CompiledCell:
     sandbox = bool(cell.object_code.options.get("sandbox"))
     for code in cell.report_data.functions:
         subject = trial.subjects.get(code.name)
-        notes = []
         if subject and subject.faults:
-            notes.append(warning_text(subject.faults, sandbox=sandbox))
-            code = replace(code, cautious=True)
+            notes = (*code.notes, warning_text(subject.faults, sandbox=sandbox))
+            code = replace(code, notes=notes, cautious=True)
         if subject and not subject.usual:
             code = _timed_where_it_works(code, subject)
-        functions.append(replace(code, notes=(*code.notes, *notes)) if notes else code)
+        functions.append(code)
     more = trial.notes
     if trial.refused:
         more.append(f"not tried out first: {trial.refused}.")
-    if trial.untried:
-        more.append(f"not tried out first, for want of time: {', '.join(trial.untried[:5])}, ...")
+    late = [name for name, s in trial.subjects.items() if not (s.worked or s.faults or s.refusal)]
+    if late:
+        more.append(f"not tried out first, for want of time: {', '.join(late[:5])}, ...")
     return replace(cell, report_data=replace(cell.report_data, functions=tuple(functions))).noted(*more)
 
 

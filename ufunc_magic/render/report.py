@@ -230,11 +230,9 @@ def _device(object_code: ObjectCode) -> str:
     if object_code.language != "cuda":
         return ""
     device = object_code.device
-    nvrtc = f"NVRTC {device['nvrtc']}" if device.get("nvrtc") else ""
     if device.get("ltoir"):
-        size = len(device["ltoir"]) * 3 // 4
-        return ", ".join(filter(None, [f"LTO-IR, {size:,} bytes, for {device.get('arch', '?')} and newer", nvrtc]))
-    return f"the source{f', checked by {nvrtc}' if nvrtc else ''}" if object_code.source else "nothing"
+        return f"LTO-IR, {len(device['ltoir']) * 3 // 4:,} bytes, for {device.get('arch', '?')} and newer"
+    return "the source" if object_code.source else "nothing"
 
 
 def _function(code: FunctionCode) -> str:

@@ -219,7 +219,7 @@ def escape(text: str) -> str:
     return html.escape(text, quote=True)
 
 
-_CELL = "padding:.15em .7em;white-space:nowrap;vertical-align:middle;border:none;text-align:"
+_CELL = "padding:.15em .5em;white-space:nowrap;vertical-align:middle;border:none;text-align:"
 
 
 def html_heads(heads: Sequence[str], *, bars: bool = True) -> str:
@@ -244,8 +244,8 @@ def html_row(row: Cells, *, bars: bool = True) -> str:
         word, _, rest = row.alarm.partition(" ")
         badge = f'<strong style="{_RED_BADGE}">{escape(word)}</strong> {escape(rest)}'.rstrip() if word else ""
         remarks = "; ".join(filter(None, (badge, escape(row.note))))
-        parts.append(f'<td style="{_CELL}left;min-width:10em">{_bar(row)}</td>')
-        parts.append(f'<td style="{_CELL}left;white-space:normal">{remarks}</td>')
+        parts.append(f'<td style="{_CELL}left;min-width:6em">{_bar(row)}</td>')
+        parts.append(f'<td style="{_CELL}left;white-space:normal;min-width:15em">{remarks}</td>')
     return f'<tr style="background:transparent">{"".join(parts)}</tr>'
 
 
@@ -332,11 +332,11 @@ def html_group(rows: Sequence[Row], title: Sequence[str], *, inputs: str, notes:
     line = "border-bottom:1px solid rgba(128,128,128,.6)"
     head = (
         f'<tr style="background:transparent"><th scope="rowgroup" {span} style="text-align:left;border:none;{line};'
-        f'padding:.5em .7em .2em;font-weight:normal"><strong>{escape(call)}</strong> &ensp;'
+        f'padding:.5em .5em .2em;font-weight:normal"><strong>{escape(call)}</strong> &ensp;'
         f"{words}</th></tr>"
     )
     notes = "".join(
-        f'<tr style="background:transparent"><td {span} style="text-align:left;border:none;padding:.15em .7em;'
+        f'<tr style="background:transparent"><td {span} style="text-align:left;border:none;padding:.15em .5em;'
         f'white-space:normal">note: {escape(note)}</td></tr>'
         for note in notes
     )

@@ -1109,7 +1109,7 @@ void __ufm_elementwise(const __ufm_plan *plan, char **args, const ptrdiff_t *dim
     Own *const own = ask_own();
     if (count <= 0 || doomed(own)) return;
     remember(&before, own, count);
-    for (int k = 0; k < all; k++) contiguous &= steps[k] == item_size[plan->types[k]];
+    for (int k = 0; k < all && count > 1; k++) contiguous &= steps[k] == item_size[plan->types[k]];
     for (int o = nin; o < all; o++) {
         const ptrdiff_t size = item_size[plan->types[o]];
         if (steps[o] == 0 && count > 1) free_order = 0;

@@ -316,6 +316,9 @@ def _form_requests(planned: ModuleLoops) -> list[python_form.FormRequest]:
     requests = []
     for k in _representatives(planned):
         signature, function = planned.instances[k].signature, planned.functions[k]
+        # Without the core dimensions that a loop hands on beside the cell's own parameters.
+        sizes = {at: dim for at, dim in signature.sizes.items() if at < len(function.parameters)}
+        signature = replace(signature, sizes=sizes)
         requests.append(
             python_form.FormRequest(
                 name=function.name,
