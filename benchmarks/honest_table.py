@@ -6,7 +6,7 @@
 Every report is of the same two functions, compiled once.  What is written for each row, quiet and busy: the median, the
 least and the largest speed-up, how many tables gave a range, and how many of the busy tables are "right": their
 speed-up is within a factor of 1.5 of the quiet median, or their range contains one that is.
-The result goes to benchmarks/results/honest_table.json.
+The result goes to benchmarks/results/honest_table_LOOPS.json.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import machine
 
 import ufunc_magic as um
 
-RESULTS = Path(__file__).parent / "results" / "honest_table.json"
+RESULTS = Path(__file__).parent / "results"
 CELL = """
 #include <math.h>
 double kinetic(double m, double v) { return 0.5 * m * v * v; }
@@ -87,7 +87,7 @@ def main() -> None:
             other.wait()
     found["busy"] = {name: figures(rows, medians[name]) for name, rows in busy.items()}
     found["seconds, busy"] = round(statistics.median(seconds), 2)
-    RESULTS.write_text(json.dumps(found, indent=1) + "\n")
+    (RESULTS / f"honest_table_{loops}.json").write_text(json.dumps(found, indent=1) + "\n")
     print(json.dumps(found, indent=1))
 
 

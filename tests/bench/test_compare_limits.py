@@ -96,7 +96,15 @@ def test_the_speed_up_of_rounds_that_disagree_is_a_range() -> None:
     text = str(Comparison("f", (base, steady, unsteady)))
     assert "  4-6x" in text
     assert "  4-12x" in text
-    assert Pressure().words([steady]) == "busy machine: rounds disagreed, so that speed-ups are ranges"
+    assert Pressure().words([steady]) == "busy machine: speed-ups that this makes doubtful are ranges"
+
+
+def test_speed_ups_of_a_crowded_machine_are_ranges() -> None:
+    entries = [TimedCall("loop", "python", Call(abs), 10), TimedCall("f", "ufunc", Call(abs), 10)]
+    timings = [Timing(8.0, 0.0, 5), Timing(2.0, 0.0, 5)]
+    base, row = judged(entries, timings, elements=10, crowded=True)
+    assert base.speedup_range is None
+    assert row.speedup_range == pytest.approx((4 / machine.DOUBT, 4 * machine.DOUBT))
 
 
 def test_the_speed_up_of_rounds_that_agree_is_one_number() -> None:

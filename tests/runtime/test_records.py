@@ -216,9 +216,9 @@ def test_cplus_structures() -> None:
     ("name", "reason"),
     [
         ("of_union", "union"),
-        ("of_bits", "bit fields"),
+        ("of_bits", "more than numbers"),
         ("of_list", "pointers"),
-        ("of_tail", "no fixed size"),
+        ("of_tail", "more than numbers"),
         ("of_array", "core dimensions"),
         ("of_many", "core dimensions"),
     ],

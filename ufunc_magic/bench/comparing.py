@@ -130,10 +130,10 @@ def compare(
         budget=budget or (BUDGET_OF_SIZES if len(groups) > 1 else BUDGET),
         progress=progress,
         clock=clock,
+        pressure=Pressure(clock),
     )
-    pressure = Pressure(clock)
     interrupted = run.interrupted()
-    if busy := pressure.words(run.rows):
+    if busy := run.pressure.words(run.rows):
         run.notes.append(busy)
     if interrupted:
         run.notes.append("interrupted: these rows are what there was")
@@ -195,6 +195,7 @@ class _Run:
     budget : float
         Seconds in all.
     progress, clock : callable
+    pressure : Pressure
     """
 
     candidates: Sequence[Candidate]
@@ -205,6 +206,7 @@ class _Run:
     budget: float
     progress: Progress | None
     clock: Clock
+    pressure: Pressure
     rows: list[Row] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     #: Label -> seconds per element at the sizes so far.
@@ -339,7 +341,8 @@ class _Run:
         """Rows with their speed-ups over the first callable, and how far they are from the machine's limit."""
         for entry, timing in zip(entries, timings, strict=True):
             self.costs.setdefault(entry.label, []).append(timing.seconds / max(1, size))
-        self.rows += judged(entries, timings, elements=size, baseline=self.candidates[0].label, limit=self.limit)
+        baseline, crowded = self.candidates[0].label, self.pressure.crowded
+        self.rows += judged(entries, timings, elements=size, baseline=baseline, limit=self.limit, crowded=crowded)
 
 
 def _thinned(results: Any, step: int) -> Any:

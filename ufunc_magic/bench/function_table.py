@@ -28,7 +28,7 @@ from . import expectation
 from .agreement import outputs, suspects
 from .candidates import Candidate, described, numeric
 from .expectation import FAULTS, Expected, Outcome, columns
-from .machine import Limits, faster, judged
+from .machine import Limits, Pressure, faster, judged
 from .rounds import CLOCK, Call, Clock, TimedCall, affordable, measure, once
 from .samples import POOL, PROBES, described_inputs, edge_inputs, sample_arguments, sample_inputs, sizes_of
 
@@ -185,13 +185,16 @@ def compare_function(request: Request) -> Comparison:
         Whatever a ufunc raises on its sample inputs.
     """
     deadline = request.clock() + request.budget
+    pressure = Pressure(request.clock)
     with np.errstate(all="ignore"), warnings.catch_warnings():
         # The Python form is not the user's own text; what it warns of is nothing to act on.
         warnings.simplefilter("ignore")
         prepared = _prepared_ufunc(request) if request.types else _prepared_function(request, deadline)
         calls = [entry.call for entry in prepared.entries]
         timings = measure(calls, clock=request.clock, deadline=deadline, reserve=request.budget, steady=STEADY)
-        rows = judged(prepared.entries, timings, elements=prepared.elements, limit=request.limit)
+        rows = judged(
+            prepared.entries, timings, elements=prepared.elements, limit=request.limit, crowded=pressure.crowded
+        )
         if len(rows) == 1:
             rows = (replace(rows[0], speedup=None),)
         if request.gpu is not None:
