@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from ufunc_magic.model.errors import CacheError
-from ufunc_magic.store import atomic_file as sealed
+from ufunc_magic.store import atomic_file as sealed, paths as folders
 from ufunc_magic.store.cache import Cache, CacheWarning, Entry, default, key
 from ufunc_magic.toolchain.includes import header_digests, search_folders
 
@@ -550,6 +550,12 @@ def test_a_private_folder_that_was_cleaned_away_is_made_again_without_a_word(tmp
         warnings.simplefilter("error")
         assert store.get(K) is None
         assert store.publish(K, record=b"r", code=CODE) == store.get(K)
+
+
+def test_a_disk_without_room_for_a_compiler_is_not_compiled_on(store, monkeypatch):
+    monkeypatch.setattr(folders, "has_room", lambda folder: not folder.is_relative_to(store.path))
+    with pytest.warns(CacheWarning, match="No space left on device.*Free some disk space"), store.scratch() as folder:
+        assert not folder.is_relative_to(store.path)
 
 
 def test_a_copy_that_finds_no_room_is_an_error_of_ours(store, tmp_path):

@@ -16,6 +16,7 @@ crash of the machine has truncated is as good as absent (which is why nothing wa
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import re
@@ -38,6 +39,10 @@ _LIMIT = 1 << 30
 _LOOK_EVERY = 32 << 20
 #: Nanoseconds for which a file is safe from eviction: somebody may be about to open it.
 _GRACE = 60 * 10**9
+_REMEDIES = {
+    "can be written by everybody": "Run chmod 700 on it, or set UFUNC_MAGIC_CACHE to a folder of your own.",
+    "cannot be written (No space left on device)": "Free some disk space, or set UFUNC_MAGIC_CACHE to another disk.",
+}
 _REMEDY = "Set UFUNC_MAGIC_CACHE to a folder of your own."
 
 
@@ -323,7 +328,8 @@ class Cache:
         if not self._warned:
             self._warned = True
             warnings.warn(
-                f"The cache folder {self.path} {fault}: compiled cells last only as long as this process. {_REMEDY}",
+                f"The cache folder {self.path} {fault}: compiled cells last only as long as this process. "
+                f"{_REMEDIES.get(fault, _REMEDY)}",
                 CacheWarning,
                 stacklevel=5,
             )
@@ -335,9 +341,12 @@ class Cache:
             folder = self._private = paths.private_folder()
         return folder
 
-    @staticmethod
-    def _make_scratch(root: Path) -> Path:
-        return Path(tempfile.mkdtemp(dir=paths.make_folder(root / "scratch")))
+    def _make_scratch(self, root: Path) -> Path:
+        folder = paths.make_folder(root / "scratch")
+        # A compiler that runs out of space says so in words of its own, and in the middle of them.
+        if root == self.path and not paths.has_room(folder):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return Path(tempfile.mkdtemp(dir=folder))
 
 
 # ------------------------------------------------------------------------------------------ default

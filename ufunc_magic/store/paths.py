@@ -18,6 +18,8 @@ from ..model import CacheError
 _T = TypeVar("_T")
 
 _ATTEMPTS = 3
+#: Bytes that a compilation may need for its intermediate files.
+_ROOM = 8 << 20
 
 
 def persist(action: Callable[[Path], _T], root: Path) -> _T:
@@ -82,6 +84,18 @@ def runs_programs(folder: Path) -> bool:
     return os.name != "posix" or not os.statvfs(folder).f_flag & getattr(os, "ST_NOEXEC", 0)
 
 
+def has_room(folder: Path) -> bool:
+    """Whether a compiler's intermediate files fit there, as far as the file system says.
+
+    Asked before it starts: on a full disk a cell must compile elsewhere, and not fail (tests/store/test_cache_fire.py).
+    """
+    try:
+        usage = shutil.disk_usage(folder)
+    except OSError:
+        return False
+    return usage.total == 0 or usage.free >= _ROOM
+
+
 def remove(folder: str | os.PathLike[str]) -> None:
     """Remove a folder with all it holds, as far as that can be done."""
     # Of some calls rmtree passes the errors on whatever it was told.
@@ -106,7 +120,7 @@ def private_folder() -> Path:
         If there is no place for one.
     """
     try:
-        folder = Path(tempfile.mkdtemp(prefix="ufunc_magic-", dir=_place()))
+        folder = Path(tempfile.mkdtemp(prefix="ufunc_magic-", dir=_roomy()))
     except OSError as error:
         raise CacheError(
             f"No folder for compiled cells can be made: {error}.", remedy="Set TMPDIR to a folder that can be written."
@@ -117,10 +131,10 @@ def private_folder() -> Path:
     return folder
 
 
-def _place() -> str:
-    """Where temporary files go or, where that cannot be written or opens no libraries, another such place."""
+def _roomy() -> str:
+    """Where temporary files go or, where that is full or opens no libraries, another such place."""
     first = tempfile.gettempdir()
     for folder in (first, "/var/tmp", "/dev/shm"):
-        if os.access(folder, os.W_OK) and runs_programs(Path(folder)):
+        if has_room(Path(folder)) and os.access(folder, os.W_OK) and runs_programs(Path(folder)):
             return folder
     return first
