@@ -3,6 +3,7 @@
     python benchmarks/wild.py             every library, about ten minutes
     python benchmarks/wild.py erfa gsl    some of them
 
+ERFA's files call one another, so that its library has to be there (apt-get install liberfa-dev).
 Sources come from PyPI and Debian when this runs and are kept in a temporary folder; a library that cannot be fetched
 is named and left out, and so is a file that gcc alone does not compile.  Each file is one cell.  A function that became
 a ufunc of numbers is called on the same values as the plain C function, compiled from the same file by gcc and called
