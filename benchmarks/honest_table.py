@@ -89,6 +89,7 @@ def main() -> None:
     found["seconds, busy"] = round(statistics.median(seconds), 2)
     (RESULTS / f"honest_table_{loops}.json").write_text(json.dumps(found, indent=1) + "\n")
     print(json.dumps(found, indent=1))
+    print(build.report())  # the example in docs/table.md
 
 
 if __name__ == "__main__":

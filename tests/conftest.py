@@ -23,7 +23,7 @@ hypothesis.settings.load_profile("any machine")
 
 @pytest.fixture(scope="session")
 def _driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache that has the driver, whose compilation takes ten times as long as a cell's."""
+    """A cache that has the driver, whose compilation takes far longer than a cell's."""
     folder = tmp_path_factory.mktemp("driver")
     with pytest.MonkeyPatch.context() as patch, contextlib.suppress(um.UfuncMagicError):  # no compiler
         patch.setenv("UFUNC_MAGIC_CACHE", str(folder))

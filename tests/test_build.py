@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import ufunc_magic as um
-from ufunc_magic.runtime.registry import Build
+from ufunc_magic.runtime.registry import Build, LoadedObject
 
 SOURCE = """
 #include <stdint.h>
@@ -24,11 +25,15 @@ float narrow(float x) { return x; }
 """
 
 
+def _compiled(source: str, folder: Path) -> Build:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("UFUNC_MAGIC_CACHE", str(folder))
+        return um.compile_c(source)
+
+
 @pytest.fixture(scope="module")
 def c(shared_cache_folder: Path) -> Build:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("UFUNC_MAGIC_CACHE", str(shared_cache_folder))
-        return um.compile_c(SOURCE)
+    return _compiled(SOURCE, shared_cache_folder)
 
 
 def test_types_are_those_of_the_c_functions(c: Build) -> None:
@@ -141,9 +146,7 @@ double total(const double *x, int n) { double s = 0; for (int i = 0; i < n; i++)
 
 @pytest.fixture(scope="module")
 def data(shared_cache_folder: Path) -> Build:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("UFUNC_MAGIC_CACHE", str(shared_cache_folder))
-        return um.compile_c(DATA)
+    return _compiled(DATA, shared_cache_folder)
 
 
 def test_a_report_has_the_inputs_that_it_was_made_of(data: Build) -> None:
@@ -153,6 +156,15 @@ def test_a_report_has_the_inputs_that_it_was_made_of(data: Build) -> None:
     low, high = float(f"{m.min():.3g}"), float(f"{m.max():.3g}")
     assert f"100 elements; m from {low:g} to {high:g}; v from " in str(report)
     assert "arguments" not in report.to_json()
+
+
+def test_a_report_keeps_no_more_than_the_first_elements(data: Build) -> None:
+    report = data.report(data="np.arange(50_000.0), 2.0")
+    assert "50,000 elements; m from 0 to 5e+04" in str(report)
+    m, v = report.inputs["kinetic"]
+    np.testing.assert_array_equal(m, np.arange(10_000.0))
+    assert m.base is None
+    assert v.shape == (10_000,)
 
 
 def test_a_report_is_made_of_given_data(data: Build) -> None:
@@ -170,7 +182,7 @@ def test_a_report_is_made_of_given_data(data: Build) -> None:
     ("text", "note"),
     [
         ("np.ones(3), np.ones(4)", "the arrays have 3 and 4 elements. Give arrays of one length."),
-        ("np.ones(3), np.ones(3, complex)", "array 2 is of complex128, the input of float64."),
+        ("np.ones(3), np.ones(3, complex)", "array 2 is of complex128 and does not fit the input of float64."),
         ("np.ones(0), np.ones(0)", "the arrays have 0 and 0 elements."),
     ],
 )
@@ -188,10 +200,6 @@ def test_a_build_shows_what_it_bound(data: Build) -> None:
 
 
 def test_a_build_that_was_loaded_has_no_report(data: Build) -> None:
-    import pickle
-
-    from ufunc_magic.runtime.registry import Build, LoadedObject
-
     loaded = Build(LoadedObject(data.object_code), "cell")
     with pytest.raises(um.UfuncMagicError, match="loaded, not compiled"):
         loaded.report()

@@ -15,6 +15,7 @@ from ufunc_magic.bench.candidates import Candidate
 from ufunc_magic.bench.machine import Limits, Pressure, cache_levels, judged, limits, loop_line, measure_limits, verdict
 from ufunc_magic.bench.rivals import chosen, forms, rivals
 from ufunc_magic.bench.rounds import Call, TimedCall, Timing
+from ufunc_magic.bench.samples import given_inputs
 from ufunc_magic.model import CellFunction, ObjectCode, ReportData, Target
 from ufunc_magic.model.errors import ComparisonError
 from ufunc_magic.model.options import Options
@@ -110,6 +111,22 @@ def test_speed_ups_of_a_crowded_machine_are_ranges() -> None:
 def test_the_speed_up_of_rounds_that_agree_is_one_number() -> None:
     _, row = _judged(Timing(8.0, 0.1, 5), Timing(2.0, None, 1))
     assert (row.speedup, row.speedup_range, row.note) == (4.0, None, "timed once")
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [(np.ones(3), "f"), (np.array([1, 2**40]), "i"), (np.array([-1]), "I"), (np.ones(3), "i"), (np.ones(3, "D"), "d")],
+)
+def test_data_that_a_call_would_not_take_is_refused(value: Any, kind: str) -> None:
+    with pytest.raises(ComparisonError, match=r"array 1 is of .* and does not fit the input of"):
+        given_inputs((value,), [np.dtype(kind)], [])
+
+
+@pytest.mark.parametrize(("value", "kind"), [(2.5, "f"), (np.arange(3), "i"), (7, "B"), (np.ones(3, "f"), "d")])
+def test_data_that_a_call_takes_is_of_the_inputs_type(value: Any, kind: str) -> None:
+    (array,) = given_inputs((value,), [np.dtype(kind)], [])
+    assert array.dtype == np.dtype(kind)
+    np.testing.assert_array_equal(array, np.atleast_1d(value))
 
 
 def test_caches_are_read_where_linux_tells_them(tmp_path: Path) -> None:

@@ -35,6 +35,9 @@ from .samples import POOL, PROBES, described_inputs, edge_inputs, sample_argumen
 #: Elements where nothing speaks for fewer, and bytes that all inputs together may take.
 ELEMENTS, BYTES = 1_000_000, 32 << 20
 
+#: Elements of each argument that a report keeps.
+REMEMBERED = 10_000
+
 #: Shares of the budget.
 SAMPLING, UFUNC_CALL, EXPECTED, PYTHON_PASS, VECTOR_PASS = 0.1, 0.03, 0.15, 0.02, 0.03
 
@@ -202,8 +205,18 @@ def compare_function(request: Request) -> Comparison:
             rows += gpu if rows[0].speedup is None else faster(gpu, rows[0])
     words = described_inputs(request.parameters, prepared.arguments) if request.types else ""
     return Comparison(
-        request.name, rows, prepared.signature, tuple(prepared.notes), inputs=words, arguments=prepared.arguments
+        request.name,
+        rows,
+        prepared.signature,
+        tuple(prepared.notes),
+        inputs=words,
+        arguments=tuple(map(_first_elements, prepared.arguments)),
     )
+
+
+def _first_elements(argument: Any) -> Any:
+    """What a report keeps of an argument: IPython keeps the reports of all cells, with what they hold."""
+    return argument[:REMEMBERED].copy() if isinstance(argument, np.ndarray) and argument.ndim else argument
 
 
 # -- a ufunc

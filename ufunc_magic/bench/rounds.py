@@ -10,7 +10,6 @@ waited for a processor which another program had.  A result is dropped before th
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import itertools
 import os
@@ -66,31 +65,44 @@ class Timing:
     rounds: int
 
 
-class _Waiting(threading.local):
-    """How long the thread that asks has waited for a processor, where Linux tells."""
+class _Schedule:
+    """What Linux tells of a thread's waiting for a processor, for the thread that makes it."""
 
-    file: int | None = None
-    process = 0
+    def __init__(self) -> None:
+        self.process = os.getpid()
+        self.file: int | None = None
+        try:
+            self.file = os.open("/proc/thread-self/schedstat", os.O_RDONLY | os.O_CLOEXEC)
+            self.waited()
+        except (OSError, ValueError, IndexError):  # no Linux, or one that does not count
+            self.close()
 
-    def seconds(self) -> float:
-        """In all, from the thread's start."""
-        if self.process != os.getpid():  # a child of a fork would read its parent's
-            self.process = os.getpid()
-            with contextlib.suppress(OSError):
-                self.file = os.open("/proc/thread-self/schedstat", os.O_RDONLY | os.O_CLOEXEC)
+    def waited(self) -> float:
+        """Seconds since the thread began; 0 where nothing tells."""
         return int(os.pread(self.file, 80, 0).split()[1]) * 1e-9 if self.file is not None else 0.0
 
-    def __del__(self) -> None:
-        if self.file is not None:
-            os.close(self.file)
+    def close(self) -> None:
+        file, self.file = self.file, None
+        if file is not None:
+            os.close(file)
+
+    def __del__(self) -> None:  # with its thread
+        self.close()
 
 
-_waiting = _Waiting()
+class _Own(threading.local):
+    schedule: _Schedule | None = None
+
+
+_own = _Own()
 
 
 def waited() -> float:
     """Seconds that this thread has waited for a processor."""
-    return _waiting.seconds()
+    schedule = _own.schedule
+    if schedule is None or schedule.process != os.getpid():  # a child of a fork would read its parent's
+        schedule = _own.schedule = _Schedule()
+    return schedule.waited()
 
 
 def _clock() -> float:

@@ -206,8 +206,8 @@ def given_inputs(values: Sequence[Any], kinds: Sequence[np.dtype[Any]], cores: S
     arrays = []
     for number, (value, kind) in enumerate(zip(values, kinds, strict=True)):
         array = np.asarray(value)
-        if not np.can_cast(array.dtype, kind, "same_kind"):
-            fault = f"array {number + 1} is of {array.dtype}, the input of {kind}."
+        if not _taken(array, kind):
+            fault = f"array {number + 1} is of {array.dtype} and does not fit the input of {kind}."
             raise ComparisonError(fault, remedy=f"Convert it: .astype({kind.str[1:]!r}).")
         core = len(cores[number]) if number < len(cores) else 0
         if array.ndim < core:
@@ -220,6 +220,13 @@ def given_inputs(values: Sequence[Any], kinds: Sequence[np.dtype[Any]], cores: S
         lengths = " and ".join(str(len(array)) for array in arrays)
         raise ComparisonError(f"the arrays have {lengths} elements.", remedy="Give arrays of one length.")
     return tuple(np.ascontiguousarray(np.broadcast_to(array, (length, *array.shape[1:]))) for array in arrays)
+
+
+def _taken(array: np.ndarray[Any, Any], kind: np.dtype[Any]) -> bool:
+    """Whether an input of ``kind`` takes it, as calls do: no array of wider floats, no integer that does not fit."""
+    if array.dtype.kind in "iu" and kind.kind in "iu":
+        return bool((array.astype(kind) == array).all())
+    return np.can_cast(array.dtype, kind, "safe" if array.ndim else "same_kind")
 
 
 def _candidates(kind: np.dtype[Any], *, cautious: bool, screened: bool) -> Sequence[Interval]:

@@ -97,7 +97,7 @@ class Comparison:
     inputs : str
         What the inputs hold, ``"m, v from -2 to 2"``.
     arguments : tuple of ndarray
-        The inputs themselves, where they were drawn or given; not part of what is saved.
+        The inputs that were drawn or given, their first 10,000 elements; not part of what is saved.
     """
 
     name: str

@@ -98,7 +98,7 @@ class Report:
 
     @property
     def inputs(self) -> dict[str, tuple[Any, ...]]:
-        """Function -> the arrays that it was verified and timed on."""
+        """Function -> the arrays that it was verified and timed on, their first 10,000 elements."""
         return {comparison.name: comparison.arguments for comparison in self.comparisons if comparison.arguments}
 
     @property
