@@ -275,6 +275,14 @@ def test_integer_division_never_reaches_c_with_a_zero_divisor() -> None:
     assert len(b) == 50_000
 
 
+def test_screened_samples_are_in_an_order_that_no_processor_learns() -> None:
+    screen = _screen(lambda x, y: x // y)
+    a, b = sample_inputs("ii->i", size=300_000, probe=np.add, screen=screen, cautious=True, pool=500)
+    assert [len(a), len(b)] == [300_000] * 2
+    pairs = a.astype(np.int64) * 1000 + b
+    assert all(np.count_nonzero(pairs[n:] == pairs[:-n]) < len(pairs) / 50 for n in range(1, 2048))
+
+
 def test_a_table_is_never_read_past_its_end() -> None:
     table = list(range(7))
     (index,) = sample_inputs(

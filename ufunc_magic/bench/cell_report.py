@@ -33,7 +33,7 @@ from .expectation import FAULTS
 from .function_table import Request, compare_function, sampled
 from .machine import Pressure, limits
 from .rivals import CompileCython, Forms, chosen, forms, rivals
-from .samples import given_inputs, sizes_of
+from .samples import given_inputs, shuffled, sizes_of
 
 #: Seconds that the comparisons of one cell may cost in all.
 BUDGET = 0.75
@@ -240,11 +240,11 @@ def known_inputs(code: CellFunction, size: int) -> tuple[NDArray[Any], ...]:
     if code.records:
         rng = np.random.default_rng(20240229)
         return tuple(_filled(np.zeros(size, dtype), rng) for dtype in operand_dtypes(code.function_code)[: code.nin])
-    columns = zip(*code.inputs, strict=True)
-    return tuple(
-        np.resize(np.array(values, TYPES[number].char), size)
-        for values, number in zip(columns, code.timed, strict=False)
-    )
+    columns = [
+        np.array(values, TYPES[number].char)
+        for values, number in zip(zip(*code.inputs, strict=True), code.timed, strict=False)
+    ]
+    return shuffled(columns, size) if columns else ()
 
 
 def _filled(array: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
