@@ -486,7 +486,7 @@ logistic(x)  d->d
   240,000 elements; inputs from -2 to 2; results CHECKED
                        time  spread  per element  speed-up
   Python loop        3.60 s     0 %      15.0 us        1x  timed on 1,066 elements
-  NumPy expression   144 ms     0 %       600 ns     25.0x  timed on 39,999 elements
+  NumPy expression   144 ms    <1 %       600 ns     25.0x  timed on 39,999 elements
   ufunc, 1 thread   24.0 ms    <1 %       100 ns      150x  memory-bound, 80 % of memory bandwidth"""
     text = str(found)
     verdict = text.split("results ")[1].split("\n")[0]
