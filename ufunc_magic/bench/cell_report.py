@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..model import (
     MOST_TIMED,
+    TIME,
     TYPES,
     CellFunction,
     Comfort,
@@ -31,14 +32,17 @@ from .candidates import CandidateLike, evaluated
 from .comparing import BUDGET_OF_SIZES, Progress, compare
 from .expectation import FAULTS
 from .function_table import Request, compare_function, sampled
-from .machine import Pressure, limits
+from .machine import Pressure, doubt, limits
 from .rivals import CompileCython, Forms, chosen, forms, rivals
 from .samples import given_inputs, sizes_of
 
-#: Seconds that the comparisons of one cell may cost in all.
-BUDGET = 0.75
+#: Share of a cell's time that goes into its comparisons; the rest is for Python forms and for the page.
+COMPARING = 0.8
 
-#: What each rival adds to that, as a share of it.
+#: Seconds for more rounds, where they disagree.
+MORE = 0.55
+
+#: What each rival adds to a cell's time, as a share of it.
 RIVAL_BUDGET = 0.25
 
 #: Elements of the arguments that are made for sizes; longer ones repeat them.
@@ -136,7 +140,7 @@ class _Cell:
         known = [code for code in codes if code.kind == "ufunc" or code.samples]
         reference = _reference(self.options.ref, self.names) if self.options.ref and known else None
         data = _data(self.options.data, self.names) if self.options.data and known else None
-        timed = [c for c in known[:MOST_TIMED] if (c.timed or c.samples) and _runs_here(self.build[c.name])]
+        timed = [c for c in known[:MOST_TIMED] if (c.timed or c.samples) and self.runs_here(c)]
         notes = []
         if len(known) > MOST_TIMED:
             notes.append(f"the first {MOST_TIMED} of {len(known)} functions were timed; um.compare() times any other")
@@ -146,6 +150,8 @@ class _Cell:
             try:
                 request, missing = self.request(code, reference, data, share=1 / len(timed))
                 comparison = compare_function(request)
+                if request.limit:
+                    doubt(request.limit, comparison.rows)
                 comparisons.append(replace(comparison, notes=(*comparison.notes, *missing)))
                 if self.sizes and code.kind == "ufunc" and not code.core:
                     step = "timed over sizes"
@@ -153,6 +159,13 @@ class _Cell:
             except FAULTS as fault:  # its own: a C++ exception, a status, whatever Cython raises
                 notes.append(f"{code.name} was not {step}: {_one_line(fault)}")
         return comparisons, notes
+
+    def runs_here(self, code: CellFunction) -> bool:
+        """Whether there is code for the CPU to compare with."""
+        if self.build.object_code.language != "cuda":
+            return True
+        function = self.build[code.name]
+        return not isinstance(function, device.CudaFunction) or isinstance(function.emulated, np.ufunc)
 
     def request(
         self,
@@ -182,7 +195,9 @@ class _Cell:
             rivals=python.expression,
             parameters=code.parameters,
             size=options.size,
-            budget=BUDGET * share,
+            budget=COMPARING * options.time * share,
+            reserve=max(MORE, options.time) * share,
+            thorough=options.time > TIME,
         )
         if not ufunc:
             request = replace(
@@ -321,11 +336,6 @@ def _gpu_notices(object_code: ObjectCode) -> list[str]:
     new = [notice for notice in notices if notice not in _announced]
     _announced.update(new)
     return new
-
-
-def _runs_here(function: Any) -> bool:
-    """Whether there is code for the CPU to compare with."""
-    return not isinstance(function, device.CudaFunction) or isinstance(function.emulated, np.ufunc)
 
 
 def _places(
