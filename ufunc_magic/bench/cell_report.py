@@ -34,7 +34,7 @@ from .expectation import FAULTS
 from .function_table import Request, compare_function, sampled
 from .machine import Pressure, doubt, limits
 from .rivals import CompileCython, Forms, chosen, forms, rivals
-from .samples import given_inputs, sizes_of
+from .samples import given_inputs, shuffled, sizes_of
 
 #: Share of a cell's time that goes into its comparisons; the rest is for Python forms and for the page.
 COMPARING = 0.8
@@ -255,11 +255,11 @@ def known_inputs(code: CellFunction, size: int) -> tuple[NDArray[Any], ...]:
     if code.records:
         rng = np.random.default_rng(20240229)
         return tuple(_filled(np.zeros(size, dtype), rng) for dtype in operand_dtypes(code.function_code)[: code.nin])
-    columns = zip(*code.inputs, strict=True)
-    return tuple(
-        np.resize(np.array(values, TYPES[number].char), size)
-        for values, number in zip(columns, code.timed, strict=False)
-    )
+    columns = [
+        np.array(values, TYPES[number].char)
+        for values, number in zip(zip(*code.inputs, strict=True), code.timed, strict=False)
+    ]
+    return shuffled(columns, size) if columns else ()
 
 
 def _filled(array: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:

@@ -56,14 +56,14 @@ def loop(function: Callable[..., Any], columns: Sequence[list[Any]]) -> list[Any
 def survivors(function: Callable[..., Any], columns: Sequence[list[Any]]) -> tuple[list[Any], NDArray[np.bool_]]:
     """Results of the elements on which ``function`` raises nothing, and which elements those are."""
     results: list[Any] = []
-    passed = np.zeros(len(columns[0]), dtype=np.bool_)
+    passed = bytearray(len(columns[0]))
     for position, row in enumerate(zip(*columns, strict=True)):
         try:
             results.append(function(*row))
         except FAULTS:
             continue
         passed[position] = True
-    return results, passed
+    return results, np.frombuffer(passed, np.bool_)
 
 
 def gather(results: Sequence[Any], nout: int) -> Any:

@@ -39,7 +39,7 @@ ELEMENTS, BYTES = 1_000_000, 32 << 20
 REMEMBERED = 10_000
 
 #: Shares of the budget.
-SAMPLING, UFUNC_CALL, EXPECTED, PYTHON_PASS, VECTOR_PASS = 0.1, 0.03, 0.15, 0.02, 0.03
+SAMPLING, UFUNC_CALL, EXPECTED, PYTHON_PASS, VECTOR_PASS = 0.1, 0.03, 0.05, 0.02, 0.03
 
 #: Rounds that agree so well need no more of them; as many as anybody may ask for.
 STEADY, MANY = 0.05, 10_000
