@@ -140,7 +140,11 @@ class _Cell:
         known = [code for code in codes if code.kind == "ufunc" or code.samples]
         reference = _reference(self.options.ref, self.names) if self.options.ref and known else None
         data = _data(self.options.data, self.names) if self.options.data and known else None
-        timed = [c for c in known[:MOST_TIMED] if (c.timed or c.samples) and self.runs_here(c)]
+        timed = [
+            c
+            for c in known[:MOST_TIMED]
+            if (c.timed or c.samples) and _runs_here(self.build[c.name], self.build.object_code)
+        ]
         notes = []
         if len(known) > MOST_TIMED:
             notes.append(f"the first {MOST_TIMED} of {len(known)} functions were timed; um.compare() times any other")
@@ -159,13 +163,6 @@ class _Cell:
             except FAULTS as fault:  # its own: a C++ exception, a status, whatever Cython raises
                 notes.append(f"{code.name} was not {step}: {_one_line(fault)}")
         return comparisons, notes
-
-    def runs_here(self, code: CellFunction) -> bool:
-        """Whether there is code for the CPU to compare with."""
-        if self.build.object_code.language != "cuda":
-            return True
-        function = self.build[code.name]
-        return not isinstance(function, device.CudaFunction) or isinstance(function.emulated, np.ufunc)
 
     def request(
         self,
@@ -336,6 +333,13 @@ def _gpu_notices(object_code: ObjectCode) -> list[str]:
     new = [notice for notice in notices if notice not in _announced]
     _announced.update(new)
     return new
+
+
+def _runs_here(function: Any, object_code: ObjectCode) -> bool:
+    """Whether there is code for the CPU to compare with."""
+    if object_code.language != "cuda" or not isinstance(function, device.CudaFunction):
+        return True
+    return isinstance(function.emulated, np.ufunc)
 
 
 def _places(
