@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..render import Agreement
-from .agreement import Explain, agreement, outputs
+from .agreement import Explain, agreement, masked, outputs
 
 #: What the user's functions may raise, and what becomes of them, is the user's choice: anything but an interrupt.
 FAULTS = (Exception,)
@@ -240,7 +240,7 @@ def _numbers(results: Any) -> Arrays:
 
 
 def _moved_argument(argument: Any, rng: np.random.Generator) -> Any:
-    if isinstance(argument, np.ma.MaskedArray):
+    if masked(argument):
         return np.ma.array(_moved(argument.data, rng), mask=argument.mask)
     if isinstance(argument, np.ndarray):
         return _moved(argument, rng)

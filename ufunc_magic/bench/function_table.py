@@ -30,7 +30,7 @@ from .agreement import outputs, suspects
 from .candidates import Candidate, described, numeric
 from .expectation import FAULTS, Expected, Outcome, columns
 from .machine import Limits, Pressure, faster, judged
-from .rounds import CLOCK, Call, Clock, TimedCall, affordable, measure, once
+from .rounds import CLOCK, ROUNDS, Call, Clock, TimedCall, affordable, measure, once
 from .samples import POOL, PROBES, described_inputs, edge_inputs, sample_arguments, sample_inputs, sizes_of
 
 #: Elements where nothing speaks for fewer, and bytes that all inputs together may take.
@@ -42,8 +42,8 @@ REMEMBERED = 10_000
 #: Shares of the budget.
 SAMPLING, UFUNC_CALL, EXPECTED, PYTHON_PASS, VECTOR_PASS = 0.1, 0.03, 0.05, 0.02, 0.03
 
-#: Rounds that agree so well need no more of them.
-STEADY = 0.05
+#: Rounds that agree so well need no more of them; as many as anybody may ask for.
+STEADY, MANY = 0.05, 10_000
 
 #: For a Python function, numbers along each axis: the first trial's, which is more than the integers of
 #: ``sample_arguments``, and the most elements.
@@ -111,8 +111,10 @@ class Request:
         where its Python form has any.
     size : int
         Elements to time; 0 for as many as the budget allows, at most a million, or 100,000 for a Python function.
-    budget : float
-        Seconds for everything.
+    budget, reserve : float
+        Seconds for everything, and for more rounds where they disagree.
+    thorough : bool
+        Rounds that agree are no reason to end before the budget is spent.
     limit : Limits
         What the machine can move; without it no row has a share of it.
     clock : callable
@@ -140,6 +142,8 @@ class Request:
     unwrapped: bool = False
     size: int = 0
     budget: float = 0.8
+    reserve: float = 0.8
+    thorough: bool = False
     limit: Limits | None = None
     clock: Clock = CLOCK
 
@@ -198,7 +202,10 @@ def compare_function(request: Request) -> Comparison:
         warnings.simplefilter("ignore")
         prepared = _prepared_ufunc(request) if request.types else _prepared_function(request, deadline)
         calls = [entry.call for entry in prepared.entries]
-        timings = measure(calls, clock=request.clock, deadline=deadline, reserve=request.budget, steady=STEADY)
+        most, steady = (MANY, 0.0) if request.thorough else (ROUNDS, STEADY)
+        timings = measure(
+            calls, clock=request.clock, deadline=deadline, reserve=request.reserve, most=most, steady=steady
+        )
         rows = judged(
             prepared.entries, timings, elements=prepared.elements, limit=request.limit, crowded=pressure.crowded
         )
