@@ -22,6 +22,7 @@ from .c_tree import (
     stop,
     text_of,
 )
+from .math_names import HELPERS
 from .value import Expr, Stop
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
-_TAKEN = frozenset("abs bool cmath complex float int len list math max min np print range round".split())
+_TAKEN = frozenset("abs bool cmath complex float int len list math max min np print range round".split()) | {*HELPERS}
 
 
 @dataclass(frozen=True)
