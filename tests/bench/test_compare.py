@@ -663,7 +663,7 @@ def test_a_loop_of_integers_has_as_much_of_cs_rules_as_its_inputs_need(largest: 
         lambda x: x * np.uint8(3),
         name="f",
         types="B->B",
-        inputs=[np.resize(np.arange(largest + 1, dtype=np.uint8), 5000)],
+        inputs=[np.resize(np.arange(largest, 0, -1, dtype=np.uint8), 5000)],
         python=lambda x: x * 3 % 256,
         checked=lambda x: x * 3 % 256,
         watched=Watched("def f(x):\n    return __ufm_uint8(x * 3)\n", "f"),
