@@ -17,10 +17,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 os.environ["UFUNC_MAGIC_CACHE"] = tempfile.mkdtemp(prefix="ufunc-magic-steps-")
 
@@ -60,33 +61,36 @@ def _run(command: list[str], text: str = "") -> None:
     subprocess.run(command, input=text.encode(), check=True, capture_output=True)
 
 
-def _watched() -> Callable[[], dict[str, Any]]:
-    """Time each process that a cell starts; the last unit and its command, when asked."""
-    last: dict[str, Any] = {}
-    real_process, real_compile = toolchain.finished, toolchain.compile_shared
+class _TimedProcess(subprocess.Popen[bytes]):
+    """A process of a new cell."""
 
-    def process(command: Any, *arguments: Any, **keywords: Any) -> Any:
-        with _step(f"new cell: {Path(command[0]).name}"):
-            return real_process(command, *arguments, **keywords)
+    def communicate(self, *arguments: Any, **keywords: Any) -> tuple[bytes, bytes]:
+        """Wait for it, timed: it has just been started."""
+        with _step(f"new cell: {Path(self.args[0]).name}"):
+            return super().communicate(*arguments, **keywords)
+
+
+def _watched() -> dict[str, Any]:
+    """What is known of the last unit, kept up to date."""
+    last: dict[str, Any] = {}
+    real = toolchain.compile_shared
 
     def compile_shared(tool: Any, source: str, **keywords: Any) -> Any:
         last.update(keywords, tool=tool, source=source)
         last["objects"] = [Path(path).read_bytes() for path in keywords["extra_sources"]]
-        result = real_compile(tool, source, **keywords)
+        result = real(tool, source, **keywords)
         last["code"] = keywords["output"].read_bytes()
         return result
 
-    toolchain.finished, toolchain.compile_shared = process, compile_shared
-    return lambda: last
+    toolchain.compile_shared = compile_shared
+    return last
 
 
 def main(rounds: int) -> None:
     """Measure and write."""
     um.compile_c(CELL.format(-1))  # compiles the driver, loads tree-sitter
-    last = _watched()
+    unit = _watched()
     um.compile_c(CELL.format(-2))
-    _times.clear()
-    unit = last()
     driver, unit_file, assembly, objects = (FOLDER / name for name in ("driver.o", "unit.c", "unit.s", "unit.o"))
     driver.write_bytes(unit["objects"][0])
     unit_file.write_text(unit["source"])
@@ -96,7 +100,7 @@ def main(rounds: int) -> None:
     for n in range(rounds):
         with _step("bare gcc"):
             _run(BARE, CELL.format(n) + LOOP)
-        with _step("new cell"):
+        with mock.patch.object(subprocess, "Popen", _TimedProcess), _step("new cell"):
             um.compile_c(CELL.format(n))
         # What gcc does with the unit, each step holding the ones before it.
         with _step("unit: gcc starts"):
