@@ -31,7 +31,16 @@ from .candidates import Candidate, described, numeric
 from .expectation import FAULTS, Expected, Outcome, columns
 from .machine import Limits, Pressure, faster, judged
 from .rounds import CLOCK, ROUNDS, Call, Clock, TimedCall, affordable, measure, once
-from .samples import POOL, PROBES, described_inputs, edge_inputs, sample_arguments, sample_inputs, sizes_of
+from .samples import (
+    POOL,
+    PROBES,
+    described_inputs,
+    edge_inputs,
+    rounded_down,
+    sample_arguments,
+    sample_inputs,
+    sizes_of,
+)
 
 #: Elements where nothing speaks for fewer, and bytes that all inputs together may take.
 ELEMENTS, BYTES = 1_000_000, 32 << 20
@@ -168,8 +177,8 @@ class Request:
         return Call(self.function, arrays, functools.partial(self.threads, threads) if self.threads else nullcontext)
 
     def fitting(self, run: Callable[[int], object], share: float, *, most: int) -> int:
-        """Elements that ``run`` computes in a share of the budget."""
-        return affordable(run, most=most, seconds=share * self.budget, clock=self.clock)
+        """Elements that ``run`` computes in a share of the budget, a round number."""
+        return rounded_down(affordable(run, most=most, seconds=share * self.budget, clock=self.clock))
 
 
 @dataclass(frozen=True, eq=False)
@@ -344,7 +353,7 @@ def _expected(request: Request, arrays: Arrays) -> list[Expected]:
     def run(number: int) -> None:
         expectation.survivors(function, columns(_cut(arrays, number)))
 
-    part = request.fitting(run, EXPECTED, most=len(arrays[0]))
+    part = affordable(run, most=len(arrays[0]), seconds=EXPECTED * request.budget, clock=request.clock)
     parts = [expectation.at_places(function, arrays, np.arange(part), nout=nout, unrounded=request.unrounded)]
     if request.edges and not request.cautious and not any(request.cores) and reference is None:
         parts.append(
