@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -170,7 +170,7 @@ def report(
     *,
     options: Options,
     namespace: Mapping[str, Any] | None = None,
-    display: Callable[..., Any] | None = None,
+    progress: Progress | None = None,
 ) -> Report:
     """Verify and time what was built.
 
@@ -181,8 +181,8 @@ def report(
         ``time``, ``size``, ``data``, ``ref``, ``vs``, ``sizes``, ``show`` and ``annotate`` are looked at.
     namespace : mapping
         Where the names of ``ref`` are looked up, besides ``np`` and ``math``.
-    display : callable
-        IPython's, to show how far a longer measurement is.
+    progress : Progress
+        Shows how far a longer measurement is.
 
     Returns
     -------
@@ -199,7 +199,7 @@ def report(
     result = render.Report(built.name, others=tuple(built), diagnostics=built.diagnostics, notes=built.notes)
     with (
         Comfort("the rest of the report", notes, passing=UfuncMagicError),
-        Progress(display, time.perf_counter) as progress,
+        progress or Progress(None, time.perf_counter) as progress,
     ):
         result = bench.report(
             built, options=options, names=namespace or {}, compile_cython=_compile_cython, progress=progress

@@ -58,7 +58,7 @@ class FakeEngine:
         return FakeBuild(self.functions)
 
     def report(
-        self, built: FakeBuild, *, options: Options, namespace: Mapping[str, Any], display: Any = None
+        self, built: FakeBuild, *, options: Options, namespace: Mapping[str, Any], progress: Any = None
     ) -> FakeReport:
         if self.report_fails:
             raise CompileError("the fake report refused.")
