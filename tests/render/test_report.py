@@ -1,9 +1,12 @@
 """The report's text, HTML and JSON, written out."""
 
+import base64
 import html
+import importlib.util
 import itertools
 import json
 import re
+import sys
 from html.parser import HTMLParser
 
 import pytest
@@ -14,6 +17,8 @@ from ufunc_magic.render.comparison import Comparison
 from ufunc_magic.render.figure import COLORS, drawable, figure, lines_of
 from ufunc_magic.render.report import Bound, Report
 from ufunc_magic.render.tables import BAR, BARS, MEANINGS, Agreement, Level, Row, duration, percent, ratio, significant
+
+MATPLOTLIB = importlib.util.find_spec("matplotlib") is not None
 
 AGREES = Agreement(ok=True, max_ulp=1.0, worst=((0.5,), 1.0, 1.0000000000000002), compared=20_000)
 DISAGREES = Agreement(
@@ -133,14 +138,14 @@ def test_html_of_a_comparison_is_exactly_this() -> None:
     expected = (
         '<div style="overflow-x:auto"><table style="display:flex;flex-direction:column;width:auto;'
         'border-collapse:collapse;border:none;margin:0;color:inherit;font-variant-numeric:tabular-nums">'
-        f'<thead style="display:block">{row}<td style="{cell}left;flex:0 0 min(4.8ch,45%)"></td>{heads}'
+        f'<thead style="display:block;border:none">{row}<td style="{cell}left;flex:0 0 min(4.8ch,60%)"></td>{heads}'
         f'<th scope="col" style="{cell}left;flex:0 0 8.8em;font-weight:normal;font-style:italic">longer is faster</th>'
         f'<td style="{cell}left;flex:1 1 0"></td></tr></thead><tbody style="display:block">'
         f'{row}<th scope="rowgroup" colspan="7" style="flex:1 1 100%;text-align:left;border:none;'
         'border-bottom:1px solid rgba(128,128,128,.6);padding:.5em .3em .2em;font-weight:normal">'
         "<strong>f</strong> &ensp;d-&gt;d &ensp;10 elements; results not "
         f'<span title="{html.escape(MEANINGS["checked"])}">checked</span></th></tr>'
-        f'{row}<th scope="row" style="{cell}left;flex:0 0 min(4.8ch,45%);font-weight:normal">loop</th>{figures}'
+        f'{row}<th scope="row" style="{cell}left;flex:0 0 min(4.8ch,60%);font-weight:normal">loop</th>{figures}'
         f'<td style="{cell}left;flex:0 0 8.8em">'
         '<div aria-hidden="true" style="width:100.0%;border-top:.75em solid #8a8a8a"></div></td>'
         f'<td style="{cell}left;flex:1 1 0"></td></tr></tbody></table>'
@@ -461,10 +466,23 @@ def test_two_pictures_of_one_page_have_ids_of_their_own() -> None:
     _read(page)
 
 
-def test_the_bundle_has_a_picture_only_where_there_are_sizes() -> None:
-    assert sorted(OVER._repr_mimebundle_()) == ["image/svg+xml", "text/html", "text/plain"]
-    assert sorted(Report("x", comparisons=(OVER,))._repr_mimebundle_()) == ["image/svg+xml", "text/html", "text/plain"]
+def test_the_bundle_has_a_picture_only_where_there_are_sizes_and_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
+    # No SVG beside the HTML that holds it: LaTeX export would call Inkscape for it, and fail where that is missing.
+    monkeypatch.delitem(sys.modules, "matplotlib", raising=False)
+    assert sorted(OVER._repr_mimebundle_()) == ["text/html", "text/plain"]
+    if MATPLOTLIB:
+        importlib.import_module("matplotlib")
+        assert sorted(OVER._repr_mimebundle_()) == ["image/png", "text/html", "text/plain"]
+        assert sorted(Report("x", comparisons=(OVER,))._repr_mimebundle_()) == ["image/png", "text/html", "text/plain"]
     assert sorted(LOGIT._repr_mimebundle_()) == ["text/html", "text/plain"]
+
+
+@pytest.mark.skipif(not MATPLOTLIB, reason="Matplotlib is not installed")
+def test_the_picture_for_paper_is_a_png_and_touches_no_figure_of_the_user() -> None:
+    from matplotlib import pyplot
+
+    assert base64.b64decode(OVER._repr_mimebundle_()["image/png"]).startswith(b"\x89PNG")
+    assert pyplot.get_fignums() == []
 
 
 def test_the_numbers_of_a_picture_are_a_table_with_headers() -> None:

@@ -234,10 +234,10 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         hidden = self.names.hidden(built)
         report: Report | None = None
         if options.time or hidden or built.diagnostics or built.notes or options.annotate or options.show:
-            progress = self._progress()
-            report = pipeline.report(built, options=options, namespace=self.shell.user_ns, progress=progress)
+            line_shown = self._progress()
+            report = pipeline.report(built, options=options, namespace=self.shell.user_ns, line=line_shown)
             report = replace(report, notes=(*report.notes, *hidden))
-            self._waiting = report, progress
+            self._waiting = report, line_shown
         # Last, so that a cell whose report fails binds nothing either.
         self.names.bind(built, cell_id=self._cell_id)
         return report
@@ -272,10 +272,9 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
 
     def _progress(self) -> Progress:
         """What shows how far something is: in a notebook; a terminal would get line after line."""
-        from ..bench import CLOCK
-        from ..render import Progress
+        from ..pipeline import progress
 
-        return Progress(display if getattr(self.shell, "kernel", None) is not None else None, CLOCK)
+        return progress(display if getattr(self.shell, "kernel", None) is not None else None)
 
     def show(self, value: Report | Comparison) -> None:
         """Where a line said how far it is, it becomes what came of it: nothing empty is left in the notebook."""

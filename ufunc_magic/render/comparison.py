@@ -5,10 +5,13 @@ Nothing here measures: ``bench`` fills the rows, and text, HTML, JSON and pictur
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import importlib
+import io
 import json
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
@@ -142,7 +145,7 @@ class Comparison:
         return drawing(self, self.name)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return bundle(self)
+        return bundle(self, [self])
 
     def to_json(self) -> str:
         """The comparison as JSON; numbers JSON does not have are strings (``"nan"``, ``"inf"``)."""
@@ -364,12 +367,19 @@ def _folded(summary: str, page: str) -> str:
     )
 
 
-def bundle(value: Any) -> dict[str, str]:
-    """All forms of a comparison or report; a picture only where there is one."""
+def bundle(value: Any, comparisons: Sequence[Comparison]) -> dict[str, str]:
+    """All forms of a comparison or report; a picture, for paper, where there is one and the notebook uses Matplotlib.
+
+    The HTML holds the drawing as SVG.  Beside it that would make nbconvert call Inkscape, and fail without it.
+    """
     picture: dict[str, str] = {}
     with Comfort("the picture", []):  # the HTML has it, too, and says what is wrong
-        if svg := value.to_svg():
-            picture = {"image/svg+xml": svg}
+        drawn = next((one for one in comparisons if drawable(one.rows)), None)
+        if drawn is not None and "matplotlib" in sys.modules:  # importing it may take seconds
+            page, file = needed("matplotlib.figure", purpose="the picture").Figure(layout="constrained"), io.BytesIO()
+            drawn.plot(page.subplots())
+            page.savefig(file, format="png", dpi=150)
+            picture = {"image/png": base64.b64encode(file.getvalue()).decode()}
     return {"text/plain": str(value), "text/html": value._repr_html_(), **picture}
 
 

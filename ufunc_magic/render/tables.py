@@ -241,7 +241,7 @@ def escape(text: str) -> str:
 #: Rows are lines that wrap: in a narrow notebook the bar and the remark go below the figures, and heads wrap alike.
 _ROW = "display:flex;flex-wrap:wrap;align-items:center;padding:0;background:transparent"
 _CELL = "box-sizing:border-box;padding:.15em .3em;border:none;text-align:"
-_BAR, _REMARK = "flex:0 0 8.8em", "flex:1 1 15em"
+_BAR, _REMARK = "flex:0 0 8.8em", "flex:1 1 12em"
 
 TABLE = (
     '<table style="display:flex;flex-direction:column;width:auto;border-collapse:collapse;border:none;margin:0;'
@@ -258,7 +258,7 @@ def widths(heads: Sequence[str], rows: Sequence[Cells]) -> tuple[str, ...]:
     # In widths of a digit: letters are narrower, and an em of padding is nearly two of them.
     label = 0.9 * min(_LONGEST, max((len(row.label) for row in rows), default=0)) + 1.2
     columns = [max([0.85 * len(head), *(len(row.figures[n]) for row in rows)]) + 1 for n, head in enumerate(heads)]
-    return (f"flex:0 0 min({label:.1f}ch,45%)", *(f"flex:0 0 {wide:.1f}ch;white-space:nowrap" for wide in columns))
+    return (f"flex:0 0 min({label:.1f}ch,60%)", *(f"flex:0 0 {wide:.1f}ch;white-space:nowrap" for wide in columns))
 
 
 def html_heads(heads: Sequence[str], widths: Sequence[str], *, bars: bool = True) -> str:
@@ -266,7 +266,7 @@ def html_heads(heads: Sequence[str], widths: Sequence[str], *, bars: bool = True
     parts = [_head("", f"left;{widths[0]}")]
     parts += [_head(head, f"right;{width}") for head, width in zip(heads, widths[1:], strict=True)]
     parts += [_head("longer is faster", f"left;{_BAR}"), _head("", "left;flex:1 1 0")] if bars else []
-    return f'<thead style="display:block"><tr style="{_ROW}">{"".join(parts)}</tr></thead>'
+    return f'<thead style="display:block;border:none"><tr style="{_ROW}">{"".join(parts)}</tr></thead>'
 
 
 def _head(text: str, style: str) -> str:
