@@ -78,6 +78,7 @@ def ufunc_entry(
     effects: Sequence[str] = (),
     calls: tuple[str, ...] = (),
     records: tuple[str, ...] = (),
+    is_def: bool = False,
 ) -> CellFunction:
     """A ufunc; ``notes`` stand behind those of the signature, and the rest is as in `CellFunction`."""
     function = signature.function
@@ -101,6 +102,7 @@ def ufunc_entry(
         effects=tuple(effects),
         calls=calls,
         records=records,
+        is_def=is_def,
         **_texts(form),
     )
 
@@ -159,7 +161,8 @@ def _texts(form: Form) -> dict[str, Any]:
         return {"python_reason": f"comes after {MOST_TIMED} others of its cell"}
     if isinstance(form, python_form.NotPython):
         return {"python_reason": form.reason}
-    return {"python": form.source, "checked": form.checked, "vector": form.vector, "python_name": form.name}
+    texts = {"python": form.source, "checked": form.checked, "vector": form.vector, "marks": form.marks}
+    return {**texts, "python_name": form.name}
 
 
 # ------------------------------------------------------------------------------------- of C and CUDA
