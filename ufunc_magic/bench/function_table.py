@@ -51,6 +51,9 @@ REMEMBERED = 10_000
 #: Shares of the budget.
 SAMPLING, UFUNC_CALL, EXPECTED, PYTHON_PASS, VECTOR_PASS = 0.1, 0.03, 0.05, 0.02, 0.03
 
+#: Seconds for the search of a function's domain, however little there is: a table of inputs outside of it is of no use.
+SEARCH = 0.03
+
 #: Rounds that agree so well need no more of them; as many as anybody may ask for.
 STEADY, MANY = 0.05, 10_000
 
@@ -326,7 +329,7 @@ def sampled(request: Request) -> Arrays:
     run(1)  # whatever happens only once
     pool = request.fitting(run, SAMPLING, most=POOL)
     # From here: samples that nobody has looked at are those on which plain Python raises where C has a NaN.
-    deadline = clock() + SAMPLING * request.budget
+    deadline = clock() + max(SEARCH, SAMPLING * request.budget)
     each_bytes = sum(array.nbytes for array in few) // POOL
     return sample_inputs(
         request.types,
