@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import html
 import math
 import operator
 import warnings
@@ -675,6 +676,8 @@ def test_a_loop_of_integers_has_as_much_of_cs_rules_as_its_inputs_need(largest: 
         budget=0.05,
     )
     assert (found.ok, found.rows[0].note) == (True, note)
+    assert found.rows[0].text == f"def f(x):\n    return {'(x * 3) & 0xFF' if note else 'x * 3'}\n"
+    assert found.rows[0].text.split("\n")[1] in html.unescape(found._repr_html_())
 
 
 def test_a_reference_on_arrays_is_the_expectation_and_a_row() -> None:

@@ -102,6 +102,8 @@ class Request:
         The function in Python (on scalars, nested lists for cores): the one that is timed, and the one with C's answers
         where Python has others, whose results are expected; each stands in for the other.  Without both the loop that
         calls a ufunc per element is timed, and nothing can be checked.
+    text : str
+        The text of ``python``.
     watched : Watched
         The Python function of integers, to be written as the inputs that are timed ask for; goes before ``python``.
     reference : callable
@@ -141,6 +143,7 @@ class Request:
     inputs: Sequence[NDArray[Any]] | None = None
     python: Callable[..., Any] | None = None
     checked: Callable[..., Any] | None = None
+    text: str = ""
     watched: Watched | None = None
     reference: Callable[..., Any] | None = None
     reference_label: str = "reference"
@@ -439,11 +442,13 @@ def _baseline(
                 function, note = natural.function, natural.note
                 if expected and not expectation.same_loop(function, lists, expected[0], dtypes=request.out):
                     continue
-                return TimedCall(label, "python", Call(expectation.loop, (function, lists)), part, note=note)
+                loop = Call(expectation.loop, (function, lists))
+                return TimedCall(label, "python", loop, part, note=note, text=natural.text)
             trusted = function in (request.exact, reference) or not expected
             if not (trusted or expectation.same_loop(function, lists, expected[0], dtypes=request.out)):
                 note = _PYTHON_RULES
-            return TimedCall(label, "python", Call(expectation.loop, (function, lists)), part, note=note)
+            text = request.text if function is request.python else ""
+            return TimedCall(label, "python", Call(expectation.loop, (function, lists)), part, note=note, text=text)
         except FAULTS:
             continue
 

@@ -379,7 +379,7 @@ def _spaced(text: str) -> list[int]:
 
 def rounded_down(number: int) -> int:
     """The largest of 1, 2, 5, 10, 20, ... that is not above."""
-    decade = 10 ** (len(str(number)) - 1)
+    decade: int = 10 ** (len(str(number)) - 1)
     return max(step * decade for step in STEPS if step * decade <= number)
 
 
