@@ -318,3 +318,27 @@ def test_kernel_survives_many_versions_of_a_cell(kernel: Any) -> None:
     for n in range(4):
         kernel(f"%%cython_ufunc -q\ncdef double version(double x):\n    return x + {n}\n\nN = {n}")
         assert kernel("float(version(0.0)), N").data["text/plain"] == f"({n}.0, {n})"
+
+
+def test_cdef_functions_leave_builtins_and_the_users_names_alone(loaded: InteractiveShell) -> None:
+    cell = (
+        "cdef inline int min(int a, int b) noexcept:\n    return a if a < b else b\n"
+        "cdef double rate(double x):\n    return x\n"
+        "cdef double free(double x):\n    return 3*x\n"
+        "def least(int a, int b):\n    return min(a, b)\n"
+    )
+    mine = object()
+    loaded.user_ns["rate"] = mine
+    text = " ".join(str(run(loaded, "--no-time", cell)).split())
+    names = loaded.user_ns
+    assert "min" not in names
+    assert names["rate"] is mine
+    assert (names["least"](3, 2), names["free"](1.0)) == (2, 3)
+    assert "min is not bound: it is a cdef function, and the name is that of Python's builtin." in text
+    assert "Write # ufunc: name=min_ above it" in text
+    assert "rate is not bound: it is a cdef function, and the name is that of your own variable." in text
+
+
+def test_comment_binds_a_cdef_function_whatever_its_name(loaded: InteractiveShell) -> None:
+    run(loaded, "-q", "# ufunc: name=min\ncdef int least(int a, int b) noexcept:\n    return a if a < b else b\n")
+    assert isinstance(loaded.user_ns["min"], np.ufunc)
