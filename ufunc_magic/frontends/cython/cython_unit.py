@@ -38,7 +38,7 @@ from . import annotate, cython_settings, nogil_clone, pgo
 from ._private import version as cython_version
 from .cython_frontend import module_name
 from .cython_function import CellText, CyFunction, CythonType
-from .cython_loops import ModuleLoops, loops
+from .cython_loops import ModuleLoops, loops, stays_def
 from .cython_settings import Settings
 from .signature_inference import NoUfunc
 from .translate import Translated, translate
@@ -108,7 +108,8 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
                 requests = _form_requests(planned)
                 written = pool.submit(python_form.write, source, requests, cplus=options.cplus, directives=directives)
             try:
-                warnings = _compiled(cell, unit, library)
+                has_defs = any(stays_def(f, text) for f in planned.functions)
+                warnings = _compiled(cell, unit, library, has_defs=has_defs)
                 break
             except (CompileError, LinkError) as error:
                 looped = frozenset(f.name for f in planned.functions)
@@ -250,11 +251,13 @@ def _hot(c: str, start: int, end: int, *, words: str) -> str:
 # ------------------------------------------------------------------------------------ the compiler
 
 
-def _compiled(cell: _Cell, unit: _Unit, library: Path) -> tuple[Diagnostic, ...]:
-    """Compile and link ``unit``, with a profile where the user asks for one."""
+def _compiled(cell: _Cell, unit: _Unit, library: Path, *, has_defs: bool) -> tuple[Diagnostic, ...]:
+    """Compile and link ``unit``, with a profile where the user asks for one, and with what a def is bound as."""
     tool, options = cell.tool, cell.options
     driver = native.driver(tool, parallel=bool(options.parallel), folder=cell.folder)
     extra = [driver, *map(Path, cell.settings.sources)]
+    if has_defs:
+        extra.append(native.def_functions(tool, folder=cell.folder))
     places = toolchain.places(unit.text, module=cell.module, name=cell.name, cell=cell.source)
     if "-g" in options.compile_args:  # the text has lines of the cell already
         places = [0] * (unit.text.count("\n") + 1)
@@ -327,6 +330,7 @@ def _entries(
             timed=types[k] if harmless else (),
             cautious=not written or (written.loops and not signature.core) or not called.pure,
             notes=notes,
+            is_def=stays_def(function, text),
         )
         internal = function.kind == "cdef" and not text.annotation(function.line)
         entries.append(replace(entry, internal=internal))
