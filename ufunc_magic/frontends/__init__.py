@@ -25,12 +25,12 @@ from ..lazy import lazy_names
 
 if TYPE_CHECKING:
     from .frontend import Backend as Backend
-    from .native import driver as driver, narrow as narrow
+    from .native import driver as driver, narrow as narrow, vector_math as vector_math
 else:
     __getattr__ = lazy_names(
         __name__,
         {
             "frontend": "Backend",
-            "native": "driver narrow",
+            "native": "driver narrow vector_math",
         },
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -98,24 +98,44 @@ def driver(
     """
     tool = replace(tool, cplus=False)
     text = codegen.driver()
-    flags = [*(f for f in toolchain.base_flags(tool) if f != "-shared"), "-fno-strict-aliasing", "-w", "-c"]
-    # No exception passes through it, and the tables would be a tenth of a small object.
-    flags += ["-fno-asynchronous-unwind-tables"]
+    flags = _object_flags(tool)
     if parallel:
         flags += ["-pthread", "-DUFM_PARALLEL"]
     if structures:
         flags += ["-DUFM_RECORDS"]
     if checked:
         flags += ["-fsanitize=address", "-DUFM_CHECKED"]
-    entry_key = store.key(["driver", text, repr(tool.identity()), repr(flags)])
+    return _compiled_once(tool, text, flags=flags, output=folder / "driver.o")
+
+
+def vector_math(tool: toolchain.Toolchain, functions: Iterable[str], *, folder: Path) -> list[Path]:
+    """Object files of our own vector versions of functions of libm, compiled and kept as the driver is.
+
+    Only gcc calls them by their names in the vector ABI.
+    """
+    tool = replace(tool, cplus=False)
+    flags = _object_flags(tool)
+    texts = {name: codegen.vector_math(name) for name in functions} if tool.kind == "gcc" else {}
+    return [_compiled_once(tool, t, flags=flags, output=folder / f"{name}.o") for name, t in texts.items() if t]
+
+
+def _object_flags(tool: toolchain.Toolchain) -> list[str]:
+    """Flags of a unit that no cell changes."""
+    # No exception passes through it, and the tables would be a tenth of a small object.
+    unwind = ["-fno-strict-aliasing", "-w", "-c", "-fno-asynchronous-unwind-tables"]
+    return [*(f for f in toolchain.base_flags(tool) if f != "-shared"), *unwind]
+
+
+def _compiled_once(tool: toolchain.Toolchain, text: str, *, flags: Sequence[str], output: Path) -> Path:
+    """The object file of a unit that no cell changes, from the cache or for it."""
+    entry_key = store.key([output.stem, text, repr(tool.identity()), repr(flags)])
     cache = store.default()
     entry = cache.get(entry_key)
     if entry is None:
-        output = folder / "driver.o"
-        toolchain.compile_shared(tool, text, output=output, flags=flags, name="driver.c", cell=text)
+        toolchain.compile_shared(tool, text, output=output, flags=flags, name=output.stem, cell=text)
         cache.publish(entry_key, record=b"", code=output.read_bytes())
         return output
-    return entry.copy_to(folder / "driver.o")
+    return entry.copy_to(output)
 
 
 def narrow(name: str, loops: Sequence[LoopCode], *, remedy: str = "") -> tuple[str, ...]:

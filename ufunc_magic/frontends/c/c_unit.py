@@ -88,6 +88,7 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
     driver = native.driver(
         tool, parallel=bool(options.parallel), folder=folder, checked=checked, structures=bool(of_structures)
     )
+    vectors = native.vector_math(tool, plan.simd, folder=folder)
     library = folder / "cell.so"
     with ThreadPoolExecutor(1, thread_name_prefix="ufunc_magic-python-form") as pool:
         # The compiler is a process of its own, so the Python forms cost nothing meanwhile.
@@ -107,7 +108,7 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
             )
             try:
                 diagnostics = toolchain.compile_shared(
-                    tool, translation.text, **planned.arguments(library.name, driver)
+                    tool, translation.text, **planned.arguments(library.name, driver, *vectors)
                 )
             except LinkError as fault:  # once more without what no library has
                 library_functions = linked(library_functions, fault)
