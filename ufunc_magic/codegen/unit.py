@@ -227,7 +227,7 @@ def instances(signatures: Sequence[Signature], unit: Unit, *, options: Options) 
         calls = reached(signature.function, unit)
         loops = signature.function.loops or not looping.isdisjoint(calls)
         outside = {name for name in calls - own if name.removesuffix("f") not in calls - {name}}
-        common = Instance(signature, calls=calls, loops=loops, leaf=outside <= INSTRUCTIONS)
+        common = Instance(signature, calls=calls, loops=loops, leaf=signature.function.pure and outside <= INSTRUCTIONS)
         if signature.function.template:
             loops_of_cell += [replace(common, type=t) for t in types or types_wanted("f4,f8")]
         elif types and in_terms_of_t(unit):

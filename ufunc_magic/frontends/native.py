@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -82,9 +84,29 @@ def plan(
     return UnitPlan(tuple(flags), (), simd, judge, ())
 
 
-def target(code: bytes, options: Options, *, python: str = "") -> Target:
+#: What a CPU of each of the x86-64 psABI's levels has beside the level below, as Linux calls it.
+_LEVELS = {
+    3: "avx avx2 bmi1 bmi2 f16c fma abm movbe xsave cx16 lahf_lm popcnt sse4_1 sse4_2 ssse3",
+    4: "avx512f avx512bw avx512cd avx512dq avx512vl",
+}
+
+
+@cache
+def this_level() -> int:
+    """The level of this CPU, 2 for all below the third; 0 where units have no clones for levels."""
+    if not sys.platform.startswith("linux") or runtime.here().machine != "x86_64":
+        return 0
+    try:
+        flags = set(re.findall(r"(?m)^flags\s*:(.*)", Path("/proc/cpuinfo").read_text())[0].split())
+    except (OSError, IndexError):
+        return 0
+    return 2 + (flags >= set(_LEVELS[3].split())) + (flags >= set(f"{_LEVELS[3]} {_LEVELS[4]}".split()))
+
+
+def target(code: bytes, options: Options, *, python: str = "", this_cpu: bool = False) -> Target:
     """The machines that ``code`` runs on; ``python`` is the ABI of an extension module."""
-    level = "native: " + " ".join(runtime.cpu_features()) if options.arch == "native" else "baseline"
+    native = this_cpu or options.arch == "native"
+    level = "native: " + " ".join(runtime.cpu_features()) if native else "baseline"
     return replace(runtime.here(), libc=required_glibc(code), level=level, python=python)
 
 

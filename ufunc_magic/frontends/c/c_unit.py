@@ -19,7 +19,7 @@ from ...model import (
 )
 from .. import cell_settings, function_entries, native, operands
 from ..cell_settings import CellBuild
-from ..frontend import compiler_flags, linker_flags
+from ..frontend import compiler_flags, linker_flags, users_files
 from .cffi_types import type_definitions
 from .parser import parse_cell
 from .prototypes import ONLY_DECLARED, declared, linked, nothing_declared, sized
@@ -28,8 +28,12 @@ from .prototypes import ONLY_DECLARED, declared, linked, nothing_declared, sized
 _MANY = 300
 
 
-def compile(source: str, *, options: Options, name: str, folder: Path) -> CompiledCell:
+def compile(source: str, *, options: Options, name: str, folder: Path, this_cpu: bool = False) -> CompiledCell:
     """Compile a cell in the private ``folder``.
+
+    With ``this_cpu`` it is for CPUs like this one alone, as its target says, which takes half of the compiler's time;
+    the same call without it makes the portable object, with the same functions in the same places.  What reads files
+    of the user's, which may change meanwhile, is made portable at once.
 
     Raises
     ------
@@ -38,7 +42,10 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
     SignatureError, CompileError, LinkError, ToolchainError
     """
     tool = toolchain.find(cplus=options.cplus)
-    cell = CellBuild(tool, source, name, options, folder, compiler_flags(tool, options), linker_flags(tool, options))
+    flags = compiler_flags(tool, options)
+    this_cpu = this_cpu and _is_whole(options, users_files(source, options=options, tool=tool, flags=flags))
+    flags += (f"-D__UFM_LEVEL={native.this_level()}",) * this_cpu
+    cell = CellBuild(tool, source, name, options, folder, flags, linker_flags(tool, options), this_cpu=this_cpu)
 
     # What is in the cell.
     def preprocess(text: str) -> str:
@@ -141,6 +148,13 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
         notes += (f"--parallel: {', '.join(serial)} runs on one thread, as all functions of structures do.",)
     object_code = planned.object_code(code, functions, language="c++" if options.cplus else "c")
     return CompiledCell(object_code, ReportData(tuple(functions), tuple(diagnostics), notes, planned.command))
+
+
+def _is_whole(options: Options, files: object) -> bool:
+    """Whether the text of a cell is all that it is made of, and CPUs make a difference to it."""
+    # No files are (), and None is that nobody knows.
+    others = files != () or options.src or options.lib or options.link_args or options.wrap
+    return bool(native.this_level()) and options.arch != "native" and not others
 
 
 def _plain_entries(plain: tuple[operands.Plain, ...], types: str) -> list[CellFunction]:
