@@ -73,7 +73,7 @@ _thread: threading.Thread | None = None
 
 
 def complete_in_background(loaded: LoadedObject) -> None:
-    """Have the portable object made at low priority.  Who asks for it earlier waits for it, the end of Python does not."""
+    """Have the portable object made at low priority; who asks for it waits for it, the end of Python does not."""
     global _thread
     if loaded.complete:
         _thread = threading.Thread(target=_complete, args=[loaded], name="ufunc_magic-portable", daemon=True)

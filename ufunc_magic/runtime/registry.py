@@ -69,22 +69,23 @@ class LoadedObject:
     device: Mapping[str, Any] = field(init=False, repr=False)
     complete: Callable[[], ObjectCode] | None = field(default=None, repr=False)
     payload: tuple[bytes, ObjectCode, bytes] | None = field(default=None, init=False, repr=False)
+    _portable: ObjectCode = field(init=False, repr=False)
     _sent: ObjectCode = field(init=False, repr=False)
     _beside: loader.Library | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.device = self.object_code.device
-        self._sent = self.object_code
+        self._portable = self._sent = self.object_code
 
     @property
     def portable_code(self) -> ObjectCode:
         """The object code, for every CPU of its kind."""
         if self.complete:
-            self._sent = self.complete()
+            self._portable = self._sent = self.complete()
             self.complete = None
             if build := loaded(self.object_code):  # which is what comes back to this process
-                _loaded.setdefault(_identity(self._sent), build)
-        return self._sent
+                _loaded[_identity(self._portable)] = build
+        return self._portable
 
     def carry(self, **more: Any) -> None:
         """Have ``device`` of what travels hold more, such as the LTO-IR that a linker takes."""
@@ -95,7 +96,7 @@ class LoadedObject:
         """What travels, with the cell's source or not."""
         code = self.portable_code
         if source:
-            return code
+            return self._sent
         bare = tuple(replace(function, source="") for function in code.functions)
         device = {name: value for name, value in self.device.items() if name != "unit"}
         return replace(code, source="", functions=bare, device=device)

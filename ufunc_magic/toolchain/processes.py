@@ -97,6 +97,7 @@ def finished(
 
 
 _mode = threading.local()
+_over = threading.Event()
 
 
 @contextlib.contextmanager
@@ -115,10 +116,13 @@ def _yield_processor(process: subprocess.Popen[bytes]) -> None:
         if hasattr(os, "setpriority"):
             with contextlib.suppress(OSError):
                 os.setpriority(os.PRIO_PGRP, process.pid, 19)
+        if _over.is_set():
+            _kill(process)
 
 
 def end_background() -> None:
-    """End the compilers that were started in the background."""
+    """End the compilers that were started in the background, and those that are started there from now on."""
+    _over.set()
     for process in list(_background):
         if process.poll() is None:
             _kill(process)
