@@ -12,7 +12,17 @@ import pytest
 
 from ufunc_magic.bench import compare, machine, report
 from ufunc_magic.bench.candidates import Candidate
-from ufunc_magic.bench.machine import Limits, Pressure, cache_levels, judged, limits, loop_line, measure_limits, verdict
+from ufunc_magic.bench.machine import (
+    Limits,
+    Pressure,
+    cache_levels,
+    doubt,
+    judged,
+    limits,
+    loop_line,
+    measure_limits,
+    verdict,
+)
 from ufunc_magic.bench.rivals import chosen, forms, rivals
 from ufunc_magic.bench.rounds import Call, TimedCall, Timing
 from ufunc_magic.bench.samples import given_inputs
@@ -20,7 +30,7 @@ from ufunc_magic.model import CellFunction, ObjectCode, ReportData, Target
 from ufunc_magic.model.errors import ComparisonError
 from ufunc_magic.model.options import Options
 from ufunc_magic.python_form import cython_text, numexpr_text
-from ufunc_magic.render import Comparison
+from ufunc_magic.render import Comparison, Row
 from ufunc_magic.runtime.registry import Build, LoadedObject
 
 LIMITS = Limits(((1 << 15, 80e9), (48 << 20, 10e9)))
@@ -65,6 +75,19 @@ def test_limits_are_measured_once_and_remembered() -> None:
 
     assert [limits(measured=found), limits(measured=found)] == [LIMITS, LIMITS]
     assert len(asked) == 1
+
+
+def test_limits_that_a_row_contradicts_are_measured_again_and_the_highest_count() -> None:
+    slow, fast = Limits(((1 << 15, 80e9), (48 << 20, 5e9))), Limits(((1 << 15, 60e9), (48 << 20, 10e9)))
+    limits(measured=lambda: slow)
+
+    def after(bandwidth: float) -> Limits:
+        doubt(limits(), [Row("f", "ufunc", 1, 1, 1.0, bandwidth=bandwidth)], measured=lambda: fast)
+        return limits()
+
+    assert [after(share) for share in (1.0, 1.1, machine.IMPOSSIBLE + 1)] == [slow] * 3
+    assert after(1.6) == Limits(((1 << 15, 80e9), (48 << 20, 10e9)), measured=2)
+    assert [after(1.6).measured, after(1.6).measured] == [3, 3]
 
 
 def test_what_can_be_moved_depends_on_how_much_is_touched() -> None:
@@ -305,7 +328,6 @@ def test_cython_is_compiled_by_whoever_can() -> None:
 def test_a_cell_s_function_and_its_rivals_over_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     vector = forms(CODE).vector
     assert vector is not None
-    monkeypatch.setattr("ufunc_magic.bench.cell_report.BUDGET", 0.05)
     monkeypatch.setattr("ufunc_magic.bench.cell_report.BUDGET_OF_SIZES", 0.2)
     object_code = ObjectCode(b"", Target("elf", "linux", "x"), (CODE.function_code,), "c")
     build = Build(LoadedObject(object_code, functions={"f": vector}, report_data=ReportData((CODE,))), "In[3]")
@@ -313,7 +335,7 @@ def test_a_cell_s_function_and_its_rivals_over_sizes(monkeypatch: pytest.MonkeyP
 
     def over_sizes(**options: Any) -> Comparison:
         progress = lambda share, _: shares.append(share)  # noqa: E731
-        return report(build, options=Options(**options), names={}, progress=progress).comparisons[1]
+        return report(build, options=Options(time=0.05, **options), names={}, progress=progress).comparisons[1]
 
     comparison = over_sizes(vs="vectorize", sizes="10:100")
     assert comparison.ok

@@ -20,7 +20,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 import ufunc_magic
 from ufunc_magic.model.errors import CompileError, OptionError
-from ufunc_magic.model.options import TABLE, Options, make_options
+from ufunc_magic.model.options import TABLE, TIME, Options, make_options
 from ufunc_magic.notebook import option_line as arguments
 from ufunc_magic.notebook.bound_names import defined_in
 from ufunc_magic.notebook.magics import Remembered, UfuncMagics, _store, _stored
@@ -202,6 +202,8 @@ def test_running_a_cell_again_warns_of_nothing(loaded: InteractiveShell, engine:
         ("-l", "-l stands without its value.\nWrite -l gsl"),
         ("--ref 'np.hypot", '"--ref \'np.hypot" cannot be split into words: No closing quotation.\nClose the quote.'),
         ("--strict --fast-math", "strict and fast_math contradict each other.\nGive one of them."),
+        ("--time soon", "time='soon' is no number of seconds up to 3600.\nGive 2s, or 500ms."),
+        ("--time=-1", "time='-1' is no number of seconds up to 3600.\nGive 2s, or 500ms."),
         ("-N=-5", "size=-5 is negative.\nGive the number of elements, or 0 for automatic."),
     ],
 )
@@ -220,7 +222,11 @@ def test_bad_options_are_usage_errors_with_the_right_spelling(
         ("", {}),
         ("--parallel", {"parallel": -1}),
         ("--parallel=2 -q", {"parallel": 2, "time": False}),
-        ("--no-time --time", {"time": True}),
+        ("--no-time --time", {"time": TIME}),
+        ("--time 2s --strict", {"time": "2s", "strict": True}),
+        ("--time=500ms", {"time": "500ms"}),
+        ("--parallel 2", {"parallel": 2}),
+        ("--no-parallel --time -f", {"parallel": 0, "time": TIME, "force": True}),
         ("-+", {"cplus": True}),
         ("-c=-DNDEBUG -c -O1 --compile-args=-g", {"compile_args": ("-DNDEBUG", "-O1", "-g")}),
         ("-lm -l gsl -I/opt/include", {"lib": ("m", "gsl"), "include": ("/opt/include",)}),
@@ -237,6 +243,11 @@ def test_option_line_is_read_as_written(line: str, expected: dict[str, Any]) -> 
 @pytest.mark.parametrize("option", TABLE, ids=lambda option: option.flags[0])
 def test_example_of_every_option_is_accepted(option: Any) -> None:
     assert set(arguments.parse(option.example)) == {option.dest}
+
+
+def test_time_is_how_long_the_report_may_take() -> None:
+    values = (True, False, 2, "2s", "0.5 s", "500ms", "0.5")
+    assert [make_options({"time": value}).time for value in values] == [TIME, 0.0, 2.0, 2.0, 0.5, 0.5, 0.5]
 
 
 @given(st.text())
@@ -256,7 +267,7 @@ def test_option_line_is_read_or_refused_whatever_it_holds(line: str) -> None:
             "parallel": st.integers(-1, 64),
             "strict": st.booleans(),
             "lib": st.lists(st.text(), max_size=3).map(tuple),
-            "time": st.booleans(),
+            "time": st.sampled_from([0.0, TIME, 2.5]),
             "ref": st.text(min_size=1),
         },
     )

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..model import (
     MOST_TIMED,
+    TIME,
     TYPES,
     CellFunction,
     Comfort,
@@ -31,14 +32,17 @@ from .candidates import CandidateLike, evaluated
 from .comparing import BUDGET_OF_SIZES, Progress, compare
 from .expectation import FAULTS
 from .function_table import Request, compare_function, sampled
-from .machine import Pressure, limits
+from .machine import Pressure, doubt, limits
 from .rivals import CompileCython, Forms, chosen, forms, rivals
-from .samples import given_inputs, sizes_of
+from .samples import given_inputs, shuffled, sizes_of
 
-#: Seconds that the comparisons of one cell may cost in all.
-BUDGET = 0.75
+#: Share of a cell's time that goes into its comparisons; the rest is for Python forms and for the page.
+COMPARING = 0.8
 
-#: What each rival adds to that, as a share of it.
+#: Seconds for more rounds, where they disagree.
+MORE = 0.55
+
+#: What each rival adds to a cell's time, as a share of it.
 RIVAL_BUDGET = 0.25
 
 #: Elements of the arguments that are made for sizes; longer ones repeat them.
@@ -136,7 +140,11 @@ class _Cell:
         known = [code for code in codes if code.kind == "ufunc" or code.samples]
         reference = _reference(self.options.ref, self.names) if self.options.ref and known else None
         data = _data(self.options.data, self.names) if self.options.data and known else None
-        timed = [c for c in known[:MOST_TIMED] if (c.timed or c.samples) and _runs_here(self.build[c.name])]
+        timed = [
+            c
+            for c in known[:MOST_TIMED]
+            if (c.timed or c.samples) and _runs_here(self.build[c.name], self.build.object_code)
+        ]
         notes = []
         if len(known) > MOST_TIMED:
             notes.append(f"the first {MOST_TIMED} of {len(known)} functions were timed; um.compare() times any other")
@@ -146,6 +154,8 @@ class _Cell:
             try:
                 request, missing = self.request(code, reference, data, share=1 / len(timed))
                 comparison = compare_function(request)
+                if request.limit:
+                    doubt(request.limit, comparison.rows)
                 comparisons.append(replace(comparison, notes=(*comparison.notes, *missing)))
                 if self.sizes and code.kind == "ufunc" and not code.core:
                     step = "timed over sizes"
@@ -182,7 +192,9 @@ class _Cell:
             rivals=python.expression,
             parameters=code.parameters,
             size=options.size,
-            budget=BUDGET * share,
+            budget=COMPARING * options.time * share,
+            reserve=max(MORE, options.time) * share,
+            thorough=options.time > TIME,
         )
         if not ufunc:
             request = replace(
@@ -240,11 +252,11 @@ def known_inputs(code: CellFunction, size: int) -> tuple[NDArray[Any], ...]:
     if code.records:
         rng = np.random.default_rng(20240229)
         return tuple(_filled(np.zeros(size, dtype), rng) for dtype in operand_dtypes(code.function_code)[: code.nin])
-    columns = zip(*code.inputs, strict=True)
-    return tuple(
-        np.resize(np.array(values, TYPES[number].char), size)
-        for values, number in zip(columns, code.timed, strict=False)
-    )
+    columns = [
+        np.array(values, TYPES[number].char)
+        for values, number in zip(zip(*code.inputs, strict=True), code.timed, strict=False)
+    ]
+    return shuffled(columns, size) if columns else ()
 
 
 def _filled(array: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
@@ -323,9 +335,11 @@ def _gpu_notices(object_code: ObjectCode) -> list[str]:
     return new
 
 
-def _runs_here(function: Any) -> bool:
+def _runs_here(function: Any, object_code: ObjectCode) -> bool:
     """Whether there is code for the CPU to compare with."""
-    return not isinstance(function, device.CudaFunction) or isinstance(function.emulated, np.ufunc)
+    if object_code.language != "cuda" or not isinstance(function, device.CudaFunction):
+        return True
+    return isinstance(function.emulated, np.ufunc)
 
 
 def _places(

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..render import Agreement
-from .agreement import Explain, agreement, outputs
+from .agreement import Explain, agreement, masked, outputs
 
 #: What the user's functions may raise, and what becomes of them, is the user's choice: anything but an interrupt.
 FAULTS = (Exception,)
@@ -56,14 +56,14 @@ def loop(function: Callable[..., Any], columns: Sequence[list[Any]]) -> list[Any
 def survivors(function: Callable[..., Any], columns: Sequence[list[Any]]) -> tuple[list[Any], NDArray[np.bool_]]:
     """Results of the elements on which ``function`` raises nothing, and which elements those are."""
     results: list[Any] = []
-    passed = np.zeros(len(columns[0]), dtype=np.bool_)
+    passed = bytearray(len(columns[0]))
     for position, row in enumerate(zip(*columns, strict=True)):
         try:
             results.append(function(*row))
         except FAULTS:
             continue
         passed[position] = True
-    return results, passed
+    return results, np.frombuffer(passed, np.bool_)
 
 
 def gather(results: Sequence[Any], nout: int) -> Any:
@@ -233,7 +233,7 @@ def _numbers(results: Any) -> Arrays:
 
 
 def _moved_argument(argument: Any, rng: np.random.Generator) -> Any:
-    if isinstance(argument, np.ma.MaskedArray):
+    if masked(argument):
         return np.ma.array(_moved(argument.data, rng), mask=argument.mask)
     if isinstance(argument, np.ndarray):
         return _moved(argument, rng)

@@ -29,7 +29,7 @@ from .agreement import outputs, suspects
 from .candidates import Candidate, described, numeric
 from .expectation import FAULTS, Expected, Outcome, columns
 from .machine import Limits, Pressure, faster, judged
-from .rounds import CLOCK, Call, Clock, TimedCall, affordable, measure, once
+from .rounds import CLOCK, ROUNDS, Call, Clock, TimedCall, affordable, measure, once
 from .samples import POOL, PROBES, described_inputs, edge_inputs, sample_arguments, sample_inputs, sizes_of
 
 #: Elements where nothing speaks for fewer, and bytes that all inputs together may take.
@@ -39,10 +39,10 @@ ELEMENTS, BYTES = 1_000_000, 32 << 20
 REMEMBERED = 10_000
 
 #: Shares of the budget.
-SAMPLING, UFUNC_CALL, EXPECTED, PYTHON_PASS, VECTOR_PASS = 0.1, 0.03, 0.15, 0.02, 0.03
+SAMPLING, UFUNC_CALL, EXPECTED, PYTHON_PASS, VECTOR_PASS = 0.1, 0.03, 0.05, 0.02, 0.03
 
-#: Rounds that agree so well need no more of them.
-STEADY = 0.05
+#: Rounds that agree so well need no more of them; as many as anybody may ask for.
+STEADY, MANY = 0.05, 10_000
 
 #: For a Python function, numbers along each axis: the first trial's, which is more than the integers of
 #: ``sample_arguments``, and the most elements.
@@ -108,8 +108,10 @@ class Request:
         where its Python form has any.
     size : int
         Elements to time; 0 for as many as the budget allows, at most a million, or 100,000 for a Python function.
-    budget : float
-        Seconds for everything.
+    budget, reserve : float
+        Seconds for everything, and for more rounds where they disagree.
+    thorough : bool
+        Rounds that agree are no reason to end before the budget is spent.
     limit : Limits
         What the machine can move; without it no row has a share of it.
     clock : callable
@@ -136,6 +138,8 @@ class Request:
     unwrapped: bool = False
     size: int = 0
     budget: float = 0.8
+    reserve: float = 0.8
+    thorough: bool = False
     limit: Limits | None = None
     clock: Clock = CLOCK
 
@@ -194,7 +198,10 @@ def compare_function(request: Request) -> Comparison:
         warnings.simplefilter("ignore")
         prepared = _prepared_ufunc(request) if request.types else _prepared_function(request, deadline)
         calls = [entry.call for entry in prepared.entries]
-        timings = measure(calls, clock=request.clock, deadline=deadline, reserve=request.budget, steady=STEADY)
+        most, steady = (MANY, 0.0) if request.thorough else (ROUNDS, STEADY)
+        timings = measure(
+            calls, clock=request.clock, deadline=deadline, reserve=request.reserve, most=most, steady=steady
+        )
         rows = judged(
             prepared.entries, timings, elements=prepared.elements, limit=request.limit, crowded=pressure.crowded
         )
@@ -353,9 +360,9 @@ def _suspects(
     """Beyond the part that Python has computed, NumPy's expression shows where to look."""
     if request.exact is None or request.reference is not None or not expected:
         return []
-    places = suspects(results, others)
-    known = expected[0].places
-    places = places if known is None else np.setdiff1d(places, known)
+    places, known = suspects(results, others), expected[0].places
+    if places.size and known is not None:
+        places = np.setdiff1d(places, known)
     if not places.size:
         return []
     part = expectation.at_places(request.exact, arrays, places, nout=len(request.out), unrounded=request.unrounded)

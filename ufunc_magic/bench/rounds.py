@@ -13,7 +13,6 @@ from __future__ import annotations
 import gc
 import itertools
 import os
-import statistics
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -240,7 +239,9 @@ def _timing(samples: Sequence[float]) -> Timing:
     least = min(samples)
     if len(samples) < LEAST_OF_LONG or not least:
         return Timing(least, None if len(samples) < LEAST_OF_LONG else 0.0, len(samples))
-    return Timing(least, statistics.median(samples) / least - 1, len(samples))
+    ordered, number = sorted(samples), len(samples)
+    middle = (ordered[(number - 1) // 2] + ordered[number // 2]) / 2
+    return Timing(least, middle / least - 1, number)
 
 
 def affordable(run: Callable[[int], object], *, most: int, seconds: float, clock: Clock) -> int:

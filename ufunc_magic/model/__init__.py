@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         LANGUAGES as LANGUAGES,
         MOST_TIMED as MOST_TIMED,
         TABLE as TABLE,
+        TIME as TIME,
         Option as Option,
         Options as Options,
         make_options as make_options,
@@ -79,7 +80,7 @@ else:
                 "UnboundFunction"
             ),
             "object_code": "FunctionCode LoopCode ObjectCode Target is_signed pack required_glibc unpack",
-            "options": "LANGUAGES MOST_TIMED Option Options TABLE make_options refuse suited",
+            "options": "LANGUAGES MOST_TIMED Option Options TABLE TIME make_options refuse suited",
             "report_data": "CellFunction CompiledCell ReportData",
             "signature": (
                 "Function MAX_OPERANDS Member NumberType Operand Parameter RECORD Signature TYPES Unit core_size "

@@ -6,6 +6,7 @@ The magics' parsers, their ``?`` help, tab completion, ``%ufunc_config`` and the
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
@@ -14,6 +15,12 @@ from .errors import OptionError
 
 #: Functions of one cell that are written as Python and timed; the others are only bound.
 MOST_TIMED = 8
+
+#: Seconds that the report of a cell takes where rounds agree.
+TIME = 0.2
+
+#: More than anybody waits for: a slip.
+MOST_SECONDS = 3600
 
 #: Languages of a cell: what people call them, and their magic.
 LANGUAGES: dict[str, tuple[str, str]] = {
@@ -60,7 +67,7 @@ class Options:
     force: bool = field(default=False, metadata={"key": False})
     name: str = field(default="", metadata={"key": False})
     verbose: bool = field(default=False, metadata={"key": False})
-    time: bool = field(default=True, metadata={"key": False})
+    time: float = field(default=TIME, metadata={"key": False})
     size: int = field(default=0, metadata={"key": False})
     data: str = field(default="", metadata={"key": False})
     ref: str = field(default="", metadata={"key": False})
@@ -207,8 +214,14 @@ TABLE: tuple[Option, ...] = (
     _row("-f --force", "Compile again even if the cache has it."),
     _row("-n --name", "Name of the cell in messages and of the module.", "-n filters"),
     _row("-v --verbose", "Show the compiler's command and the steps' times."),
-    _row("--time", "Verify and time the functions after compiling (the default)."),
-    _row("--no-time -q", "Bind the functions and show nothing else.", "-q", dest="time", const=False),
+    _row(
+        "--time",
+        "Verify and time the functions after compiling (the default), for so long.",
+        "--time 2s",
+        action="optional",
+        const=TIME,
+    ),
+    _row("--no-time -q", "Bind the functions and show nothing else.", "-q", dest="time", const=0.0),
     _row("--size -N", "Elements to time with; 0 lets the report choose.", "-N 100000"),
     _row(
         "--data",
@@ -277,6 +290,19 @@ def make_options(keywords: Mapping[str, Any] | None = None, *, base: Options | N
     return options
 
 
+def _seconds(value: Any) -> float:
+    """``True``, ``2``, ``"2s"`` or ``"500ms"`` in seconds; 0 for ``False``."""
+    if isinstance(value, bool):
+        return TIME if value else 0.0
+    text = str(value).strip()
+    unit = next(unit for unit in ("ms", "s", "") if text.endswith(unit))
+    with contextlib.suppress(ValueError):
+        seconds = float(text.removesuffix(unit)) * (1e-3 if unit == "ms" else 1.0)
+        if 0 <= seconds <= MOST_SECONDS:
+            return seconds
+    raise OptionError(f"time={value!r} is no number of seconds up to {MOST_SECONDS}.", remedy="Give 2s, or 500ms.")
+
+
 def refuse(options: Options, *, language: str) -> None:
     """Refuse options that mean nothing for a cell of ``language``.
 
@@ -323,6 +349,8 @@ def _checked(name: str, value: Any, kind: type) -> Any:
         return (value,) if isinstance(value, str) else tuple(map(str, value or ()))
     if name == "parallel" and isinstance(value, bool):
         return -1 if value else 0
+    if name == "time":
+        return _seconds(value)
     if name in ("types", "signature", "identity") and value is None:
         return ""
     if name == "types" and not isinstance(value, str):

@@ -80,9 +80,10 @@ def parse(line: str | Sequence[str], table: Table = TABLE, *, others: list[str] 
             others.append(word)
         elif flag in flags:
             option, value = flags[flag]
-            if not equals and _takes_value(option):
-                if not words:
-                    raise OptionError(f"{flag} stands without its value.", remedy=f"Write {option.example}")
+            may = option.action == "optional" and not flag.startswith("--no-")
+            if not equals and _takes_value(option) and not words:
+                raise OptionError(f"{flag} stands without its value.", remedy=f"Write {option.example}")
+            if not equals and (_takes_value(option) or (may and words and not words[0].startswith("-"))):
                 equals, text = "=", words.pop(0)
             if equals:
                 value = _value(flag, option, text)
