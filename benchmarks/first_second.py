@@ -1,0 +1,271 @@
+"""From Shift-Enter to functions and to the table: against the bare compiler, and against %%cython.
+
+    python benchmarks/first_second.py                        about five minutes
+    python benchmarks/first_second.py first_second_before    writes results/first_second_before.json
+
+Candidates take turns, every new cell is new (a constant changes), figures are medians of 15, and ratios are medians of
+the turns' ratios.  CPU time is of the process and the compilers that it has waited for: it says more than the clock
+where others work on the machine, and less where several cores work at the same time.
+
+"Bare gcc" is `gcc -O3 -march=native -shared` of the formula and a loop as one writes them by hand.
+What says "kernel" is a Jupyter kernel of this Python: from the request to the moment it is idle again.  %%cython and
+%%cython_ufunc both start with an empty cache and have the flags that a user writes for that cell.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+os.environ["UFUNC_MAGIC_CACHE"] = tempfile.mkdtemp(prefix="ufunc-magic-first-second-")
+os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="ufunc-magic-cython-")  # where %%cython has its cache
+os.environ["IPYTHONDIR"] = os.environ["XDG_CACHE_HOME"]
+
+import machine
+import psutil
+from jupyter_client import KernelManager
+
+import ufunc_magic as um
+
+RESULTS = Path(__file__).parent / "results"
+SCRATCH = Path(tempfile.mkdtemp(prefix="ufunc-magic-bare-"))
+TURNS = 15
+C_CELL = "#include <math.h>\ndouble f(double a) {{ return a < 0.5 ? 4*a + exp(-a) : log(a) + {0}; }}\n"
+BY_HAND = """#include <math.h>
+static double f(double a) {{ return a < 0.5 ? 4*a + exp(-a) : log(a) + {0}; }}
+void loop(const double *a, double *out, long n) {{
+    for (long i = 0; i < n; i++) out[i] = f(a[i]);
+}}
+"""
+#: Name -> (line of %%cython, line of %%cython_ufunc, cell); {0} makes each a new one.
+CYTHON_CELLS: dict[str, tuple[str, str, str]] = {
+    "scalar def": (
+        "",
+        "",
+        "from libc.math cimport exp\ndef f(double x, double s):\n    return exp(-x*x / (2*s*s)) + {0}\n",
+    ),
+    "cdef loop": (
+        "",
+        "",
+        "cdef double f(double x) except? -2:\n    return x ** 2 - x + {0}\n\n"
+        "def integrate(double a, double b, int n):\n    cdef int i\n    cdef double s = 0, dx = (b - a) / n\n"
+        "    for i in range(n):\n        s += f(a + i * dx)\n    return s * dx\n",
+    ),
+    "memoryview": (
+        "",
+        "",
+        "def total(double[:] v):\n    cdef double s = {0}\n    cdef Py_ssize_t i\n"
+        "    for i in range(v.shape[0]):\n        s += v[i]\n    return s\n",
+    ),
+    "C++ vector": (
+        "-+",
+        "-+",
+        "from libcpp.vector cimport vector\n\ndef primes(int count):\n    cdef vector[int] known\n"
+        "    cdef int n = 2, p\n    while <int>known.size() < count + {0}:\n        for p in known:\n"
+        "            if n % p == 0:\n                break\n        else:\n            known.push_back(n)\n"
+        "        n += 1\n    return known\n",
+    ),
+    "prange, nogil": (
+        "-c=-fopenmp --link-args=-fopenmp",
+        "-c=-fopenmp --link-args=-fopenmp",
+        "from cython.parallel cimport prange\n\ndef norm(double[:] v):\n    cdef double s = {0}\n"
+        "    cdef Py_ssize_t i\n    for i in prange(v.shape[0], nogil=True):\n        s += v[i] * v[i]\n    return s\n",
+    ),
+    "extension type": (
+        "",
+        "",
+        "cdef class Walk:\n    cdef public double x\n\n    def __init__(self, double x):\n        self.x = x + {0}\n\n"
+        "    cpdef double step(self, double d):\n        self.x += d\n        return self.x\n",
+    ),
+    "numpy cimport": (
+        "",
+        "",
+        "import numpy as np\ncimport numpy as cnp\ncnp.import_array()\n\n"
+        "def squares(cnp.ndarray[cnp.float64_t, ndim=1] a):\n    cdef Py_ssize_t i\n"
+        "    cdef cnp.ndarray[cnp.float64_t, ndim=1] out = np.empty(a.shape[0])\n"
+        "    for i in range(a.shape[0]):\n        out[i] = a[i] * a[i] + {0}\n    return out\n",
+    ),
+}
+
+
+class Cost(NamedTuple):
+    """Seconds by the clock, and of CPUs."""
+
+    wall: float
+    cpu: float
+
+
+class Clock:
+    """Started when it is made."""
+
+    def __init__(self, process: psutil.Process) -> None:
+        self.process = process
+        self.cpu = sum(process.cpu_times())
+        self.start = time.perf_counter()
+
+    def cost(self) -> Cost:
+        wall = time.perf_counter() - self.start
+        return Cost(wall, sum(self.process.cpu_times()) - self.cpu)
+
+
+Candidate = Callable[[str], Cost]
+
+
+class Kernel:
+    """A Jupyter kernel with both extensions, which has compiled a cell of each."""
+
+    def __init__(self, *, warm: bool = True) -> None:
+        self.manager = KernelManager()
+        self.manager.kernel_cmd = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+        self.manager.start_kernel()
+        self.client = self.manager.client()
+        self.client.start_channels()
+        self.client.wait_for_ready(timeout=120)
+        self.process = psutil.Process(self.manager.provisioner.pid)
+        self.run("%load_ext ufunc_magic\n%load_ext cython\nimport numpy as np")
+        if warm:
+            self.run("%%c_ufunc\ndouble warm(double x) { return x; }\n")
+            self.run("%%cython_ufunc\ndef warm(double x):\n    return x\n")
+            self.run("%%cython\ndef warm(double x):\n    return x\n")
+
+    def run(self, code: str) -> Cost:
+        """From the request to the moment the kernel is idle."""
+        clock = Clock(self.process)
+        message = self.client.execute(code)
+        while True:
+            answer = self.client.get_iopub_msg(timeout=180)
+            if answer["parent_header"].get("msg_id") != message:
+                continue
+            content = answer["content"]
+            if answer["msg_type"] == "error":
+                raise RuntimeError(f"{code}\n{content['ename']}: {content['evalue']}")
+            if answer["msg_type"] == "status" and content["execution_state"] == "idle":
+                return clock.cost()
+
+    def close(self) -> None:
+        self.client.stop_channels()
+        self.manager.shutdown_kernel(now=True)
+
+
+def bare(constant: str) -> Cost:
+    """The bare compiler."""
+    command = ["gcc", "-O3", "-march=native", "-fPIC", "-shared", "-x", "c", "-", "-o", str(SCRATCH / "bare.so"), "-lm"]
+    clock = Clock(psutil.Process())
+    subprocess.run(command, input=BY_HAND.format(constant).encode(), check=True)
+    return clock.cost()
+
+
+def to_callable(constant: str) -> Cost:
+    """From the text to the first result, in this process."""
+    clock = Clock(psutil.Process())
+    um.compile_c(C_CELL.format(constant))["f"](0.25)
+    return clock.cost()
+
+
+def in_turns(candidates: dict[str, Candidate], *, first: int) -> dict[str, list[Cost]]:
+    """What each candidate costs, A B C A B C, each with a constant of its own."""
+    costs: dict[str, list[Cost]] = {name: [] for name in candidates}
+    for turn in range(-1, TURNS):  # the first turn fills the file cache
+        for number, (name, candidate) in enumerate(candidates.items()):
+            cost = candidate(f"{first + turn + 1}.{number + 1}")
+            if turn >= 0:
+                costs[name].append(cost)
+    return costs
+
+
+def figures(costs: dict[str, list[Cost]], *, against: str) -> dict[str, Any]:
+    """Medians, and ratios to the one that all are set against."""
+    theirs = costs[against]
+    return {
+        name: {
+            "median, ms": round(statistics.median(c.wall for c in ours) * 1e3, 1),
+            "least, ms": round(min(c.wall for c in ours) * 1e3, 1),
+            f"ratio to {against}": round(
+                statistics.median(a.wall / b.wall for a, b in zip(ours, theirs, strict=True)), 3
+            ),
+            "CPU, mean, ms": round(statistics.fmean(c.cpu for c in ours) * 1e3, 1),
+            "CPU, ratio of means": round(sum(c.cpu for c in ours) / sum(c.cpu for c in theirs), 3),
+        }
+        for name, ours in costs.items()
+    }
+
+
+def c_cells(kernel: Kernel) -> dict[str, Any]:
+    """A new C cell to the function and to the table; the same cell again."""
+    again = "%%c_ufunc\n" + C_CELL.format("0.5")
+    kernel.run(again)
+    um.compile_c(C_CELL.format("0.25"))
+    return figures(
+        in_turns(
+            {
+                "bare gcc": bare,
+                "compile_c to the first result": to_callable,
+                "kernel, -q": lambda constant: kernel.run("%%c_ufunc -q\n" + C_CELL.format(constant)),
+                "kernel, with the table": lambda constant: kernel.run("%%c_ufunc\n" + C_CELL.format(constant)),
+                "kernel, the same cell again": lambda _: kernel.run(again),
+                "kernel, 'pass'": lambda _: kernel.run("pass"),
+            },
+            first=1000,
+        ),
+        against="bare gcc",
+    )
+
+
+def new_kernel() -> dict[str, Any]:
+    """The first cell of a new kernel, from the cache and new, after both extensions are loaded."""
+    known = "%%c_ufunc\n" + C_CELL.format("0.5")
+    costs: dict[str, list[float]] = {"from the cache": [], "new": []}
+    for turn in range(5):
+        for name, cell in {"from the cache": known, "new": "%%c_ufunc\n" + C_CELL.format(f"{2000 + turn}.5")}.items():
+            kernel = Kernel(warm=False)
+            costs[name].append(kernel.run(cell).wall)
+            kernel.close()
+    return {name: {"median, ms": round(statistics.median(seconds) * 1e3, 1)} for name, seconds in costs.items()}
+
+
+def cython_cells(kernel: Kernel) -> dict[str, Any]:
+    """New Cython cells without a table, as %%cython shows none."""
+    found = {}
+    for number, (name, (theirs, ours, cell)) in enumerate(CYTHON_CELLS.items()):
+
+        def candidate(line: str, cell: str = cell) -> Candidate:
+            return lambda constant: kernel.run(f"{line}\n{cell.replace('{0}', constant.replace('.', ''))}")
+
+        costs = in_turns(
+            {"%%cython": candidate(f"%%cython {theirs}"), "%%cython_ufunc": candidate(f"%%cython_ufunc -q {ours}")},
+            first=100 * (number + 1),
+        )
+        found[name] = figures(costs, against="%%cython")
+        pairs = zip(costs["%%cython"], costs["%%cython_ufunc"], strict=True)
+        found[name]["turns in which ours took longer"] = sum(ours.wall > theirs.wall for theirs, ours in pairs)
+        print(name, json.dumps(found[name]), flush=True)
+    return found
+
+
+def main() -> None:
+    kernel = Kernel()
+    results: dict[str, Any] = {
+        "machine": machine.describe("cython", "ipykernel", "ufunc_magic"),
+        "load when it began": os.getloadavg()[0],
+        "turns": TURNS,
+    }
+    results["C cell"] = c_cells(kernel)
+    print(json.dumps(results, indent=1), flush=True)
+    results["first cell of a new kernel"] = new_kernel()
+    results["Cython cells, kernel, without a table"] = cython_cells(kernel)
+    kernel.close()
+    results["load when it ended"] = os.getloadavg()[0]
+    name = (sys.argv[1:] or ["first_second"])[0]
+    (RESULTS / f"{name}.json").write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
