@@ -137,32 +137,30 @@ def test_the_background_makes_it_and_who_asks_meanwhile_waits(monkeypatch: pytes
     assert compiled.count("<c>") == 1
 
 
-def test_the_end_of_python_waits_for_nobody(tmp_path: Path) -> None:
-    # A compiler that never ends, once the first object is made.
-    compiler = tmp_path / "gcc"
-    compiler.write_text(
-        f"""#!{sys.executable}
-import os, pathlib, sys, time
-if "-D__UFM_LEVEL={this_level()}" in sys.argv or "-c" in sys.argv and "-shared" not in sys.argv or "-E" in sys.argv:
-    os.execv({toolchain.find().path!r}, ["gcc", *sys.argv[1:]])
-pathlib.Path({str(tmp_path / "pid")!r}).write_text(str(os.getpid()))
-time.sleep(600)
-"""
-    )
-    compiler.chmod(0o755)
-    script = f"""
-        import os, time
+def test_the_end_of_python_waits_for_nobody() -> None:
+    script = """
+        import subprocess, time
         import ufunc_magic as um
         from ufunc_magic import frontends
-        build = um.compile_c("double f(double x) {{ return x + 1; }}", guard=False)
+        from ufunc_magic.toolchain import processes
+
+        build = um.compile_c("double f(double x) { return x + 1; }", guard=False)
+
+        class NeverEnds(subprocess.Popen):
+            def __init__(self, command, **keywords):
+                super().__init__(["sleep", "600"], **keywords)
+                print(self.pid, flush=True)
+
+        processes.subprocess.Popen = NeverEnds
         frontends.complete_in_background(build.loaded)
-        while not os.path.exists({str(tmp_path / "pid")!r}): time.sleep(0.01)
+        while not processes._background:
+            time.sleep(0.01)
     """
-    environment = {**os.environ, "CC": str(compiler)}
-    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True, env=environment, timeout=300)
-    pid = int((tmp_path / "pid").read_text())
-    with pytest.raises(ProcessLookupError):
-        os.kill(pid, 0)
+    ran = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=True)
+    assert ran.stdout.split()
+    for pid in ran.stdout.split():
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(pid), 0)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")

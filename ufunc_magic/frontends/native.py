@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import sysconfig
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache
@@ -144,7 +145,7 @@ def vector_math(tool: toolchain.Toolchain, functions: Iterable[str], *, folder: 
 def _object_flags(tool: toolchain.Toolchain) -> list[str]:
     """Flags of a unit that no cell changes."""
     # No exception passes through it, and the tables would be a tenth of a small object.
-    unwind = ["-fno-strict-aliasing", "-w", "-c", "-fno-asynchronous-unwind-tables"]
+    unwind = ["-fno-strict-aliasing", "-w", "-fno-asynchronous-unwind-tables"]
     return [*(f for f in toolchain.base_flags(tool) if f != "-shared"), *unwind]
 
 
@@ -154,10 +155,18 @@ def _compiled_once(tool: toolchain.Toolchain, text: str, *, flags: Sequence[str]
     cache = store.default()
     entry = cache.get(entry_key)
     if entry is None:
-        toolchain.compile_shared(tool, text, output=output, flags=flags, name=output.stem, cell=text)
+        toolchain.compile_object(tool, text, output=output, flags=flags, name=output.stem, cell=text)
         cache.publish(entry_key, record=b"", code=output.read_bytes())
         return output
     return entry.copy_to(output)
+
+
+def def_functions(tool: toolchain.Toolchain, *, folder: Path) -> Path:
+    """The object file of what a def is bound as: compiled once per compiler and Python, kept in the cache."""
+    tool = replace(tool, cplus=False)
+    flags = [*_object_flags(tool), f"-I{sysconfig.get_path('include')}", f"-DUFM_PYTHON={sys.hexversion}"]
+    text = codegen.template("def_function.c")
+    return _compiled_once(tool, text, flags=flags, output=folder / "def_function.o")
 
 
 def narrow(name: str, loops: Sequence[LoopCode], *, remedy: str = "") -> tuple[str, ...]:
