@@ -166,3 +166,25 @@ def test_what_is_unusual_is_left_to_the_driver(option: str, tmp_path: Path, prog
         tool, cell, output=tmp_path / "a.so", flags=base_flags(tool, environ={}), link=["-lm"], name="cell", cell=cell
     )
     assert programs == ["gcc"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cplus", [False, True])
+def test_zig_builds_no_runtime_for_a_cell_of_numbers(
+    cplus: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ziglang = pytest.importorskip("ziglang", reason="zig is not installed (extra: zig)")
+    monkeypatch.setenv("CC", f"{Path(ziglang.__file__).parent / 'zig'} cc")
+    monkeypatch.setenv("ZIG_GLOBAL_CACHE_DIR", str(tmp_path / "zig"))
+    cell = "#include <math.h>\ndouble f(double x) { return log(x); }"
+    built = um.compile_c(cell, cplus=cplus, arch="native", guard=False)
+    assert built.f(1.0) == 0.0
+    assert [file.name for file in tmp_path.rglob("*.a")] == []
+
+
+@pytest.mark.slow
+def test_zig_builds_its_runtime_for_a_cell_that_needs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ziglang = pytest.importorskip("ziglang", reason="zig is not installed (extra: zig)")
+    monkeypatch.setenv("CC", f"{Path(ziglang.__file__).parent / 'zig'} cc")
+    cell = "double f(double x) { return (double)((unsigned __int128)x / 3 % 5); }"
+    assert um.compile_c(cell, guard=False).f(7.0) == 2.0
