@@ -219,7 +219,7 @@ def test_typed_def_with_a_number_for_its_result_is_a_ufunc(types: Build) -> None
         "quotient": ["i->d"],
         "hypotenuse": ["dd->d"],
     }
-    assert types.hypotenuse([3.0, 5.0], [4.0, 12.0]).tolist() == [5, 13]
+    assert types.hypotenuse(np.array([3.0, 5.0]), np.array([4.0, 12.0])).tolist() == [5, 13]
     assert types.quotient(10) == 0.2
 
 
@@ -424,7 +424,7 @@ def test_ufunc_of_a_cython_function_does_what_ufuncs_do(types: Build) -> None:
 
 
 def test_signature_of_the_ufunc_has_the_names_of_the_parameters(types: Build) -> None:
-    assert types.hypotenuse.__doc__.startswith("hypotenuse(x, y")
+    assert types.hypotenuse.ufunc.__doc__.startswith("hypotenuse(x, y")
 
 
 def test_math_of_pure_functions_agrees_with_the_scalar_library(shared_cache_folder: Path) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..model import ComparisonError
 from ..render import Kind, needed
-from ..runtime import loops_of
+from ..runtime import loops_of, ufunc_of
 from .agreement import outputs
 from .expectation import FAULTS
 from .rounds import Call, Clock, once
@@ -125,7 +125,7 @@ def _candidate(label: str, value: Any, names: Mapping[str, Any]) -> Candidate:
             label, _synchronous(function, lambda result: [part.block_until_ready() for part in outputs(result)])
         )
     kind: Kind = "other"
-    if isinstance(function, np.ufunc):
+    if ufunc_of(function) is not None:
         kind = "ufunc" if loops_of(function) else "numpy"
     return Candidate(label, function, kind)
 
@@ -215,7 +215,7 @@ def first_call(name: str, call: Call, *, clock: Clock, fetch: Callable[[Any], An
         if not numeric(part):
             fault = f"{name} returns {described(part)}, not numbers."
             raise ComparisonError(fault, remedy="Let it return an array of numbers, or a tuple of such arrays.")
-    if isinstance(call.function, np.ufunc):
+    if ufunc_of(call.function) is not None:
         return seconds, result
     parts = tuple(part.copy() if isinstance(part, np.ndarray) else part for part in outputs(result))
     return seconds, parts if isinstance(result, tuple) or len(parts) > 1 else parts[0]

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..model import ComparisonError
 from ..render import Comparison, Row, count, duration
+from ..runtime import ufunc_of
 from .agreement import agreement, outputs
 from .candidates import Candidate, CandidateLike, candidates, first_call, variants
 from .expectation import FAULTS, changed, fresh, rounding
@@ -149,9 +150,9 @@ def compare(
 
 def _sampled(compared: Sequence[Candidate], *, size: int) -> Arguments:
     """Random numbers for the first ufunc, or for as many parameters as the first function has."""
-    ufunc = next((one.function for one in compared if isinstance(one.function, np.ufunc)), None)
+    ufunc = next(filter(None, (ufunc_of(one.function) for one in compared)), None)
     first = ufunc or compared[0].function
-    if isinstance(ufunc, np.ufunc):
+    if ufunc is not None:
         loops = [loop.partition("->")[0] for loop in ufunc.types if "O" not in loop]
         doubles = "d" * ufunc.nin
         types = doubles if doubles in loops else loops[-1] if loops and ufunc.signature is None else ""

@@ -20,7 +20,7 @@ import numpy as np
 from .. import store
 from ..model import CellFunction
 from ..render import Level, Row, agrees, percent
-from ..runtime import origin_of
+from ..runtime import origin_of, ufunc_of
 from .rounds import CLOCK, Call, Clock, TimedCall, Timing, measure, unsteady, waited
 
 #: Bytes of all arrays together at which the rate of an addition is measured; the last are past the second-level cache
@@ -242,7 +242,7 @@ class Pressure:
 
 def _cell_function(function: object) -> CellFunction | None:
     """What one of our ufuncs was made of."""
-    origin = origin_of(function) if isinstance(function, np.ufunc) else None
+    origin = origin_of(function) if ufunc_of(function) is not None else None
     return origin.cell_function if origin else None
 
 

@@ -78,6 +78,7 @@ def ufunc_entry(
     effects: Sequence[str] = (),
     calls: tuple[str, ...] = (),
     records: tuple[str, ...] = (),
+    is_def: bool = False,
 ) -> CellFunction:
     """A ufunc; ``notes`` stand behind those of the signature, and the rest is as in `CellFunction`."""
     function = signature.function
@@ -101,6 +102,7 @@ def ufunc_entry(
         effects=tuple(effects),
         calls=calls,
         records=records,
+        is_def=is_def,
         **_texts(form),
     )
 

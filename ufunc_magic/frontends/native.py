@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+import sysconfig
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -116,6 +118,22 @@ def driver(
         cache.publish(entry_key, record=b"", code=output.read_bytes())
         return output
     return entry.copy_to(folder / "driver.o")
+
+
+def def_functions(tool: toolchain.Toolchain, *, folder: Path) -> Path:
+    """The object file of what a def is bound as: compiled once per compiler and Python, kept in the cache."""
+    tool = replace(tool, cplus=False)
+    text = codegen.template("def_function.c")
+    flags = [*(f for f in toolchain.base_flags(tool) if f != "-shared"), f"-I{sysconfig.get_path('include')}"]
+    flags += ["-fno-strict-aliasing", "-w"]
+    entry_key = store.key(["def_function", text, repr(tool.identity()), repr(flags), sys.version])
+    output = folder / "def_function.o"
+    entry = store.default().get(entry_key)
+    if entry is not None:
+        return entry.copy_to(output)
+    toolchain.compile_object(tool, text, output=output, flags=flags, name="def_function.c", cell=text)
+    store.default().publish(entry_key, record=b"", code=output.read_bytes())
+    return output
 
 
 def narrow(name: str, loops: Sequence[LoopCode], *, remedy: str = "") -> tuple[str, ...]:

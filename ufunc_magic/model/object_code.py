@@ -111,6 +111,8 @@ class FunctionCode:
     records : tuple of str
         Where an operand is a structure: for each operand its NumPy dtype as JSON, with the name of its type in C as
         ``"type"``; ``""`` for a number.
+    is_def : bool
+        Of a ufunc: the module has a function of the name, which is what takes numbers.
     """
 
     name: str
@@ -131,6 +133,7 @@ class FunctionCode:
     calls: tuple[str, ...] = ()
     prototype: tuple[str, ...] = ()
     records: tuple[str, ...] = ()
+    is_def: bool = False
 
     @property
     def cores(self) -> list[list[str]]:
@@ -302,8 +305,8 @@ def _canonical_value(value: Any) -> dict[str, Any]:
     """What json is to write for a dataclass; ``asdict`` copies all that is in it, at ten times the price."""
     if not isinstance(value, FunctionCode):
         return {name: getattr(value, name) for name in value.__dataclass_fields__}
-    # Readers of earlier releases know no structures, and take all that has none.
-    return {name: getattr(value, name) for name in _FUNCTION_FIELDS if name != "records" or value.records}
+    # Readers of earlier releases know neither structures nor functions that stay a def, and take all that has none.
+    return {n: v for n in _FUNCTION_FIELDS if (v := getattr(value, n)) or n not in ("records", "is_def")}
 
 
 _canonical = json.JSONEncoder(
@@ -353,6 +356,7 @@ def _check(function: FunctionCode) -> None:
     """Refuse what another program has written wrongly, before NumPy is given it."""
     _expect(str, _function_texts_of(function), *_text_lists_of(function))
     _expect(int, (function.nin, function.nout, function.index, function.line))
+    _expect(bool, (function.is_def,))
     kinds = ("ufunc", "plain", "python", "kernel")
     if function.kind not in kinds or function.identity not in (None, 0, 1, -1, "reorderable"):
         raise ValueError(f"{function.name} is of kind {function.kind!r}, with identity {function.identity!r}")

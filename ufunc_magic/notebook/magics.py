@@ -123,10 +123,11 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
     @line_cell_magic
     @_explained(option_line.options_of("cython"))
     def cython_ufunc(self, line: str, cell: str | None = None) -> Report | None:
-        """Compile a cell of Cython and bind its functions, as NumPy ufuncs where they are of numbers.
+        """Compile a cell of Cython and bind its functions, those of numbers for arrays, too.
 
-        Every cdef, cpdef and def function at the left margin whose parameters and result are C numbers becomes
-        a ufunc of its name.  A typed memoryview makes a generalized ufunc of its function, with a comment that
+        Every cdef function at the left margin whose parameters and result are C numbers becomes a ufunc of its
+        name.  A cpdef or def of numbers is Cython's own function for numbers, and computes arrays: its ufunc is
+        f.ufunc.  A typed memoryview makes a generalized ufunc of its function, with a comment that
         says the layout: # ufunc: (n),(n)->().  Everything else (functions of objects, classes, constants) is
         bound as %%cython does.  Names that start with an underscore stay in the cell.  An exception that a
         function raises for one element reaches the caller of the ufunc.

@@ -1,11 +1,11 @@
 """Object code to ufuncs and back to bytes: all that a worker needs; it reaches no compiler.
 
-In goes ObjectCode, or its bytes; out come NumPy ufuncs and functions, as a `Build`.  ``registry`` opens object code
+In goes ObjectCode, or its bytes; out come NumPy ufuncs and functions, as a `Build`. ``registry`` opens object code
 once (`load`, `loaded`), with ``loader`` for libraries and modules; ``numpy_ufunc``, ``promotion`` (no number is
-narrowed silently), ``records`` (structures) and ``cffi_function`` are for the functions, ``device`` for those of the
-GPU; ``pickling`` is pickles, `dumps` and `loads`; ``exception_codec`` and ``c_library`` are for code that runs.  A
-ufunc carries its `UfuncLoops` (`loops_of`), which keep the `LoadedObject`; `origin_of` says where any function of ours
-comes from.
+narrowed silently), ``def_function`` (a def that stays one), ``records`` (structures) and ``cffi_function`` are for the
+functions, ``device`` for those of the GPU; ``pickling`` is pickles, `dumps` and `loads`; ``exception_codec`` and
+``c_library`` are for code that runs. A ufunc carries its `UfuncLoops` (`loops_of`), which keep the `LoadedObject`;
+`origin_of` says where any function of ours comes from.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from ..lazy import lazy_names
 if TYPE_CHECKING:
     from .c_library import flush_stdio as flush_stdio
     from .cffi_function import PlainFunction as PlainFunction
+    from .def_function import DefFunction as DefFunction, ufunc_of as ufunc_of
     from .exception_codec import exception as exception
     from .loader import (
         Library as Library,
@@ -53,6 +54,7 @@ else:
         {
             "c_library": "flush_stdio",
             "cffi_function": "PlainFunction",
+            "def_function": "DefFunction ufunc_of",
             "exception_codec": "exception",
             "loader": "Library check_handlers cpu_features here memory_file",
             "numpy_ufunc": "letters loops_of",

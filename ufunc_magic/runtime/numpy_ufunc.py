@@ -18,6 +18,7 @@ import numpy as np
 
 from ..model import RECORD, TYPES, FunctionCode, SignatureError
 from . import _private, promotion, records
+from .def_function import ufunc_of
 
 _MAKE_SLOT = 42
 _IDENTITIES: dict[int | str | None, int] = {None: -1, 0: 0, 1: 1, -1: 2, "reorderable": -2}
@@ -52,8 +53,9 @@ class UfuncLoops:
 
 
 def loops_of(function: Any) -> UfuncLoops | None:
-    """What a ufunc of ours carries, None for everything else."""
-    return vars(function).get(_ATTRIBUTE) if isinstance(function, np.ufunc) else None
+    """What a ufunc of ours, or that of a def, carries; None for everything else."""
+    ufunc = ufunc_of(function)
+    return None if ufunc is None else vars(ufunc).get(_ATTRIBUTE)
 
 
 @cache

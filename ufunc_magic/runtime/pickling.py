@@ -21,6 +21,7 @@ import numpy as np
 from ..model import CellFunction, FunctionCode, ObjectCode, SignatureError, TargetError, pack, unpack
 from . import loader, numpy_ufunc, registry
 from .cffi_function import PlainFunction
+from .def_function import DefFunction, ufunc_of
 from .numpy_ufunc import loops_of
 from .registry import Build, LoadedObject, load
 
@@ -126,8 +127,8 @@ class Origin:
 
 def origin_of(function: Any) -> Origin | None:
     """Where a function or Build of ours comes from; None for what is not ours."""
-    if loops := loops_of(function):
-        return Origin(loops.owner, function.__name__)
+    if (loops := loops_of(function)) and (ufunc := ufunc_of(function)):
+        return Origin(loops.owner, ufunc.__name__)
     if isinstance(function, Build):
         return Origin(function.loaded, "")
     if isinstance(function, PlainFunction):
@@ -160,7 +161,8 @@ def _member(value: Any) -> tuple[Build, str] | None:
     for build in registry.of_module(module) if isinstance(module, str) else ():
         # A class method is there bound to its class; cloudpickle takes the function out of it.
         for spelled in (name, f"{name}.__func__"):
-            if _named(build, spelled) is value:
+            named = _named(build, spelled)
+            if named is value or (isinstance(named, DefFunction) and named.__wrapped__ is value):
                 return build, spelled
     return None
 
@@ -178,9 +180,10 @@ def adopt(build: Build) -> None:
                 _adopted.add(kind)
                 copyreg.pickle(kind, _reducer(None))
     module = build.loaded.module
-    for value in vars(module).values() if module else ():
+    for value in (*build.values(), *(vars(module).values() if module else ())):
         kind = type(value)
-        if kind.__name__ == "cython_function_or_method" and kind not in _adopted:
+        own = isinstance(value, DefFunction) or kind.__name__ == "cython_function_or_method"
+        if own and kind not in _adopted:
             _adopted.add(kind)
             copyreg.pickle(kind, _reducer(copyreg.dispatch_table.get(kind)))
         elif isinstance(value, type) and value.__module__ == build.object_code.module and value not in _adopted:

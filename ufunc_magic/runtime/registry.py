@@ -24,7 +24,7 @@ from ..model import (
     UfuncMagicError,
     UnboundFunction,
 )
-from . import loader
+from . import def_function, loader
 from .cffi_function import PlainFunction
 from .numpy_ufunc import letters, make_ufunc
 
@@ -280,6 +280,8 @@ def load(
                     )
                 loops, data = opened.sandbox.loops(code) if opened.sandbox else (library.loops, None)
                 function = make_ufunc(code, loops, module="__main__", owner=opened, data=data)
+                if code.is_def and native is not None and not opened.sandbox:
+                    function = _as_def(code, function, opened.module, native)
             elif code.kind == "plain" and native is not None:
                 if opened.sandbox:
                     raise SignatureError(
@@ -329,6 +331,19 @@ def _opened_file(object_code: ObjectCode, path: str) -> LoadedObject:
             raise TargetError(f"{object_code.name} runs in a sandbox, and this process has none.")
         sandbox = _sandbox(object_code, library.symbol("__ufm_remote_loop"))
     return LoadedObject(object_code, library, module, sandbox=sandbox)
+
+
+def _as_def(code: FunctionCode, ufunc: Any, module: ModuleType | None, library: loader.Library) -> Any:
+    """The function that Cython made, with the ufunc for arrays; the ufunc where the cell itself has replaced it."""
+    function = getattr(module, code.name, None)
+    if not type(function).__name__.endswith(_CYTHON_FUNCTIONS):
+        return ufunc
+    bound = def_function.bound(function, ufunc, parameters=code.parameters, handle=library.handle)
+    return ufunc if bound is None else bound
+
+
+#: Types of what Cython makes of a def: a fused one has its own.
+_CYTHON_FUNCTIONS = "cython_function_or_method", "fused_cython_function", "builtin_function_or_method"
 
 
 def _device_function(code: FunctionCode, opened: LoadedObject, emulated: Any) -> Any:

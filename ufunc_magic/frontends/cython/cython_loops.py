@@ -18,6 +18,11 @@ from .nogil_clone import Clone, Definition
 from .signature_inference import NoUfunc, TypedFunction, c_type, infer
 
 
+def stays_def(function: CyFunction, text: CellText) -> bool:
+    """Whether Python has a function of it, and no comment asks for a ufunc in its place."""
+    return function.kind != "cdef" and not text.annotation(function.line)
+
+
 @dataclass(frozen=True)
 class ModuleLoops:
     """Everything that is appended to a module.

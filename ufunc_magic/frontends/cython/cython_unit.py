@@ -36,7 +36,7 @@ from . import annotate, cython_settings, nogil_clone, pgo
 from ._private import version as cython_version
 from .cython_frontend import module_name
 from .cython_function import CellText, CyFunction, CythonType
-from .cython_loops import ModuleLoops, loops
+from .cython_loops import ModuleLoops, loops, stays_def
 from .cython_settings import Settings
 from .translate import Translated, translate
 
@@ -97,7 +97,8 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
         directives = {"language_level": options.language_level or 3}
         requests = _form_requests(planned)
         written = pool.submit(python_form.write, source, requests, cplus=options.cplus, directives=directives)
-        warnings = _compiled(cell, unit, library)
+        text = CellText(source)
+        warnings = _compiled(cell, unit, library, has_defs=any(stays_def(f, text) for f in planned.functions))
         forms = written.result()
     code = library.read_bytes()
     page = ""
@@ -109,7 +110,7 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
             page = annotate.read(annotated, name=name, complete=complete).to_json()
     hidden = [f"{r.function.name} (it {r.reason})" for r in planned.rest if r.function.kind == "cdef"]
     notes += [f"only the cell itself can call {', '.join(hidden)}; cpdef makes a Python function"] if hidden else []
-    functions = tuple(_entries(planned, codegen.read_types(code, unit.translation), forms, CellText(source)))
+    functions = tuple(_entries(planned, codegen.read_types(code, unit.translation), forms, text))
     object_code = ObjectCode(
         code=code,
         target=native.target(code, options, python=str(sysconfig.get_config_var("SOABI") or "")),
@@ -213,11 +214,13 @@ def _hot(c: str, start: int, end: int, *, words: str) -> str:
 # ------------------------------------------------------------------------------------ the compiler
 
 
-def _compiled(cell: _Cell, unit: _Unit, library: Path) -> tuple[Diagnostic, ...]:
-    """Compile and link ``unit``, with a profile where the user asks for one."""
+def _compiled(cell: _Cell, unit: _Unit, library: Path, *, has_defs: bool) -> tuple[Diagnostic, ...]:
+    """Compile and link ``unit``, with a profile where the user asks for one, and with what a def is bound as."""
     tool, options = cell.tool, cell.options
     driver = native.driver(tool, parallel=bool(options.parallel), folder=cell.folder)
     extra = [driver, *map(Path, cell.settings.sources)]
+    if has_defs:
+        extra.append(native.def_functions(tool, folder=cell.folder))
     places = toolchain.places(unit.text, module=cell.module, name=cell.name, cell=cell.source)
     if "-g" in options.compile_args:  # the text has lines of the cell already
         places = [0] * (unit.text.count("\n") + 1)
@@ -284,6 +287,7 @@ def _entries(
                 timed=types[k] if harmless else (),
                 cautious=not written or (written.loops and not signature.core) or not called.pure,
                 notes=notes,
+                is_def=stays_def(function, text),
             )
         )
     for rest in planned.rest:

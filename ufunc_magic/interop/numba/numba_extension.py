@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...runtime import origin_of
+from ...runtime import DefFunction, origin_of
 
 
 @cache
@@ -46,4 +46,8 @@ def _install() -> None:
     def typeof_ufunc(value: np.ufunc, context: Any) -> Any:
         return of_others(value, context) if origin_of(value) is None else numba_type(value)
 
+    def typeof_def(value: DefFunction, context: Any) -> Any:
+        return numba_type(value.ufunc)
+
     typeof_impl.register(np.ufunc, typeof_ufunc)
+    typeof_impl.register(DefFunction, typeof_def)

@@ -1,0 +1,298 @@
+"""Cython's own test suite through %%cython and through %%cython_ufunc: which doctests still pass.
+
+    python benchmarks/cython_suite.py                          every file, about half an hour on two cores
+    python benchmarks/cython_suite.py --files 40               forty of them, spread over all
+    python benchmarks/cython_suite.py --only "cpdef|division"  those whose name has it
+
+The sdist of the installed Cython comes from PyPI when this runs and is kept in a temporary folder.  Its files are taken
+that are one module each: no .srctree, no .pxd of their own, no import of a companion.  Each is compiled as the cell of
+each magic is (with -2, as Cython's own runner does), in a process of its own, and its doctests run with the names that
+the cell would have bound.  Only those count that pass with plain Cython.  What plain Cython did is kept, so a second
+run takes half as long.  The result goes to benchmarks/results/cython_suite.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import doctest
+import importlib.metadata
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tarfile
+import tempfile
+import urllib.request
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+VERSION = importlib.metadata.version("cython")
+FOLDER = Path(os.environ.get("UFUNC_MAGIC_SUITE", Path(tempfile.gettempdir()) / "ufunc-magic-cython-suite"))
+RESULTS = Path(__file__).parent / "results" / "cython_suite.json"
+INDEX = "https://pypi.org/simple/cython/"
+PARTS = "tests/run", "tests/memoryview", "tests/buffers"
+#: Seconds for one file.
+LIMIT = 300
+
+#: Tags and modes of Cython's test runner that ask for more than a compiler, NumPy and one module.
+_ELSEWHERE = re.compile(r"^#\s*(?:tag|mode):.*\b(external|pstats|gdb|coverage|trace|error|compile|cppcoverage)\b", re.M)
+_COMPANION = re.compile(r"^\s*(?:from|cimport)\s+\.", re.M)
+
+
+#: 49,234 generated comparisons, seven times as many as all others together.
+_LEFT_OUT = {"__init__", "pycmp_typed"}
+
+
+def fetch() -> Path:
+    """The folder of the sdist of the installed version."""
+    target = FOLDER / f"cython-{VERSION}"
+    if not target.exists():
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        headers = {"Accept": "application/vnd.pypi.simple.v1+json"}
+        with urllib.request.urlopen(urllib.request.Request(INDEX, headers=headers), timeout=60) as page:
+            files = json.load(page)["files"]
+        url = next(f["url"] for f in files if f["filename"].lower() == f"cython-{VERSION}.tar.gz")
+        with urllib.request.urlopen(url, timeout=300) as data, tarfile.open(fileobj=data, mode="r|gz") as tar:
+            tar.extractall(FOLDER, filter="data")
+    return target
+
+
+def single_modules(root: Path) -> Iterator[Path]:
+    """The test files that are one module each."""
+    for part in PARTS:
+        for path in sorted((root / part).iterdir()):
+            if path.suffix not in (".pyx", ".py") or path.stem in _LEFT_OUT:
+                continue
+            text = path.read_text(encoding="utf-8", errors="replace")
+            head = text[: text.find("\n\n")] if "\n\n" in text else text
+            if _ELSEWHERE.search(head) or _COMPANION.search(text) or ">>>" not in text:
+                continue
+            beside = {p.suffix for p in path.parent.glob(f"{path.stem}.*")}
+            if beside & {".pxd", ".srctree"} or (path.suffix == ".py" and ".pyx" in beside):
+                continue
+            own = {p.stem for p in path.parent.iterdir() if p.suffix in (".pxd", ".pyx", ".py")}
+            drawn = re.findall(r"^\s*(?:from|cimport|import)\s+(\w+)", text, re.M)
+            if not own.isdisjoint(set(drawn) - {"cython", "libc", "libcpp", "cpython", path.stem}):
+                continue
+            yield path
+
+
+# ----------------------------------------------------------------------------------- one file, one way
+
+
+def compile_plain(path: Path, folder: Path) -> tuple[Any, dict[str, Any]]:
+    """The module as %%cython makes it, and the names that it binds."""
+    import importlib.util
+    import sysconfig
+
+    import numpy as np
+    from Cython.Compiler.Main import CompilationOptions, compile_single
+    from Cython.Compiler.Options import default_options
+
+    source = path.read_text(encoding="utf-8")
+    name, cplus = f"plain_{path.stem}", is_cplus(source)
+    text, library = folder / f"{name}.pyx", folder / f"{name}.so"
+    text.write_text(source, encoding="utf-8")
+    options = CompilationOptions(
+        default_options,
+        language_level=2,
+        cplus=cplus,
+        include_path=[str(path.parent)],
+        output_file=str(folder / "c.cpp" if cplus else folder / "c.c"),
+    )
+    result = compile_single(str(text), options, full_module_name=name)
+    if not result.c_file:
+        raise SyntaxError("Cython refuses it")
+    folders = [sysconfig.get_path("include"), np.get_include(), str(path.parent)]
+    command = ["g++" if cplus else "gcc", "-shared", "-fPIC", "-w", "-O0", "-fwrapv", "-fno-strict-aliasing"]
+    command += [*(f"-I{f}" for f in folders), result.c_file, "-o", str(library), "-lm"]
+    if "openmp" in source:
+        command.append("-fopenmp")
+    subprocess.run(command, check=True, capture_output=True)
+    spec = importlib.util.spec_from_file_location(name, library)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module, dict(vars(module))
+
+
+def compile_ours(path: Path, folder: Path) -> tuple[Any, dict[str, Any]]:
+    """The module of a cell of %%cython_ufunc, and the names that it binds over the module's."""
+    import ufunc_magic as um
+
+    source = path.read_text(encoding="utf-8")
+    built = um.compile_cython(
+        source, cplus=is_cplus(source), language_level=2, include=[str(path.parent)], name=f"ours_{path.stem}"
+    )
+    return built.loaded.module, {**vars(built.loaded.module), **built}
+
+
+def is_cplus(source: str) -> bool:
+    return bool(re.search(r"^#\s*(?:tag:.*\bcpp|distutils:\s*language\s*=\s*c\+\+)", source, re.M))
+
+
+@dataclass
+class Examples(doctest.DocTestRunner):
+    """Runs doctests and keeps, by test and line, what became of each example."""
+
+    results: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        super().__init__(verbose=False, optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
+
+    def report_start(self, *_: Any) -> None: ...
+
+    def report_success(self, out: Any, test: Any, example: Any, got: str) -> None:
+        self._note(test, example, "")
+
+    def report_failure(self, out: Any, test: Any, example: Any, got: str) -> None:
+        self._note(test, example, f"{example.source.strip()}\n  wants {example.want.strip()}\n  got   {got.strip()}")
+
+    def report_unexpected_exception(self, out: Any, test: Any, example: Any, exc_info: Any) -> None:
+        raised = f"{exc_info[0].__name__}: {exc_info[1]}"
+        self._note(test, example, f"{example.source.strip()}\n  wants {example.want.strip()}\n  got   {raised}")
+
+    def _note(self, test: Any, example: Any, fault: str) -> None:
+        name = re.sub(r"^(?:plain|ours)_", "", test.name)
+        self.results[f"{name}:{test.examples.index(example)}"] = fault
+
+
+def child(way: str, path: Path) -> None:
+    """Run one file one way; the last line of the output is the result."""
+    result: dict[str, Any] = {"compiled": False, "fault": "", "examples": {}}
+    with tempfile.TemporaryDirectory(prefix="ufunc-magic-suite-") as folder:
+        os.chdir(folder)
+        try:
+            module, names = (compile_plain if way == "plain" else compile_ours)(path, Path(folder))
+            result["compiled"] = True
+        except BaseException as fault:  # noqa: BLE001 - whatever a file raises is its result
+            result["fault"] = f"{type(fault).__name__}: {fault}"[:2000]
+            module, names = None, {}
+        runner = Examples()
+        # A docstring is found at its function and in __test__.
+        tests = {test.docstring: test for test in doctest.DocTestFinder().find(module)} if module else {}
+        for test in tests.values():
+            test.globs = dict(names)
+            runner.run(test, out=lambda _: None, clear_globs=False)
+        result["examples"] = runner.results
+    sys.__stdout__.write(f"\n{json.dumps(result)}\n")
+    sys.__stdout__.flush()
+    os._exit(0)
+
+
+# --------------------------------------------------------------------------------------- all files
+
+
+def run(way: str, path: Path, *, fresh: bool) -> dict[str, Any]:
+    """The result of one file one way; plain Cython's is kept."""
+    stored = (
+        FOLDER / f"plain-{VERSION}-{sys.version_info[0]}.{sys.version_info[1]}" / f"{path.parent.name}-{path.name}.json"
+    )
+    if way == "plain" and not fresh and stored.exists():
+        return json.loads(stored.read_text(encoding="utf-8"))
+    command = [sys.executable, "-X", "faulthandler", __file__, "--child", way, str(path)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        env=environment,
+        start_new_session=True,
+    )
+    try:
+        output, errors = process.communicate(timeout=LIMIT)
+        last = output.strip().rpartition("\n")[2]
+        result = json.loads(last) if process.returncode == 0 else {}
+        ended = f"ended with {process.returncode}: {errors.strip()[-1500:]}"
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        result, ended = {}, f"took more than {LIMIT} s"
+    result = result or {"compiled": False, "fault": ended, "examples": {}}
+    if way == "plain":
+        stored.parent.mkdir(parents=True, exist_ok=True)
+        stored.write_text(json.dumps(result), encoding="utf-8")
+    return result
+
+
+def compare(path: Path, *, fresh: bool) -> dict[str, Any]:
+    """What a file's doctests do both ways."""
+    plain = run("plain", path, fresh=fresh)
+    passing = sorted(name for name, fault in plain["examples"].items() if not fault)
+    row: dict[str, Any] = {
+        "file": f"{path.parent.name}/{path.name}",
+        "examples": len(plain["examples"]),
+        "plain": len(passing),
+        "ours": 0,
+        "fault": "",
+        "differs": {},
+    }
+    if not passing:
+        return row
+    ours = run("ours", path, fresh=True)
+    row["fault"] = "" if ours["compiled"] else ours["fault"]
+    row["differs"] = {n: fault for n in passing if (fault := ours["examples"].get(n, "was not run"))}
+    row["ours"] = len(passing) - len(row["differs"])
+    return row
+
+
+def chosen(paths: Iterable[Path], *, only: str, files: int) -> list[Path]:
+    paths = [p for p in paths if re.search(only, str(p.relative_to(p.parents[1])))]
+    return paths if not files or files >= len(paths) else [paths[k * len(paths) // files] for k in range(files)]
+
+
+def summary(rows: list[dict[str, Any]]) -> dict[str, int]:
+    """The table's numbers; only files with a doctest that passes with plain Cython count."""
+    rows = [row for row in rows if row["plain"]]
+    return {
+        "files": len(rows),
+        "files without a difference": sum(not row["differs"] for row in rows),
+        "files that do not compile": sum(bool(row["fault"]) for row in rows),
+        "doctests that pass with %%cython": sum(row["plain"] for row in rows),
+        "of those, with %%cython_ufunc": sum(row["ours"] for row in rows),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--only", default="", help="a regular expression for names of files")
+    parser.add_argument("--files", type=int, default=0, help="so many of them, spread over all")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at once")
+    parser.add_argument("--fresh", action="store_true", help="compile with plain Cython again, too")
+    parser.add_argument("--verbose", action="store_true", help="show every doctest that differs")
+    parser.add_argument("--child", nargs=2, metavar=("WAY", "FILE"), help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.child:
+        child(arguments.child[0], Path(arguments.child[1]))
+    # An empty cache: what is measured is what this version compiles.
+    os.environ["UFUNC_MAGIC_CACHE"] = tempfile.mkdtemp(prefix="ufunc-magic-suite-cache-")
+    paths = chosen(single_modules(fetch()), only=arguments.only, files=arguments.files)
+    rows = []
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        for row in pool.map(lambda path: compare(path, fresh=arguments.fresh), paths):
+            rows.append(row)
+            if row["differs"]:
+                why = f"  {row['fault'].splitlines()[0][:150]}" if row["fault"] else ""
+                print(f"{row['file']:50} {row['ours']:5} of {row['plain']:5}{why}", flush=True)
+            for name, fault in row["differs"].items() if arguments.verbose and not row["fault"] else ():
+                print("   ", name, "\n     ", fault.replace("\n", "\n      "))
+    print()
+    for name, number in summary(rows).items():
+        print(f"{name:40} {number:6,}")
+    if not arguments.only and not arguments.files:
+        rows = [row for row in rows if row["differs"]]
+        RESULTS.write_text(json.dumps({"cython": VERSION, **summary(rows), "differing": rows}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,251 @@
+"""A def of a Cython cell stays one: Cython's function for numbers, its ufunc for arrays."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import gc
+import inspect
+import os
+import pickle
+import subprocess
+import sys
+import weakref
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ufunc_magic as um
+
+pytest.importorskip("Cython", reason="Cython is not installed (extra: cython)")
+pytestmark = pytest.mark.cython
+
+SOURCE = """
+def area(double width, double height):
+    "Of a rectangle."
+    return width * height
+
+cpdef int next_one(int n) except? -1:
+    return n + 1
+
+def sized(size_t n, bint twice, float z):
+    if twice:
+        return n + z + n
+    return n + z
+
+def either(int n):
+    if n > 0:
+        return n
+    return 0.0
+
+def where_is(double where):
+    return where
+
+cdef double plain(double x):
+    return x
+
+# ufunc: name=marked
+def commented(double x):
+    return x
+
+def at_five(double x):
+    if x > 5:
+        return (<double *>NULL)[0]
+    return x
+"""
+
+
+@pytest.fixture(scope="module")
+def cell(shared_cache_folder: Path) -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("UFUNC_MAGIC_CACHE", str(shared_cache_folder))
+        return um.compile_cython(SOURCE, guard=False)
+
+
+def outcome(call: Any) -> Any:
+    """What a call gives, with its type; or what it raises."""
+    try:
+        result = call()
+    except Exception as fault:  # noqa: BLE001 - that it is the same one is what is tested
+        return type(fault), str(fault)
+    return type(result), result
+
+
+CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
+    ("area", (2, 3.5), {}),
+    ("area", (), {"height": 2.0, "width": 3}),
+    ("area", (Fraction(1, 2), np.float64(3)), {}),
+    ("area", (None, 1), {}),
+    ("area", ("2", 1), {}),
+    ("area", ([1.0, 2.0], 1), {}),
+    ("area", (1,), {}),
+    ("area", (1, 2, 3), {}),
+    ("area", (1, 2), {"depth": 3}),
+    ("area", (1,), {"width": 3}),
+    ("next_one", (2,), {}),
+    ("next_one", (True,), {}),
+    ("next_one", (np.int16(7),), {}),
+    ("next_one", (2**40,), {}),
+    ("next_one", ("1",), {}),
+    ("sized", (5, 1, 0.1), {}),
+    ("sized", (np.uint8(5), [], np.float32(0.5)), {}),
+    ("sized", (-1, 0, 0.5), {}),
+    ("sized", (2**64, 0, 0.5), {}),
+    ("either", (3,), {}),
+    ("either", (-3,), {}),
+    ("where_is", (), {"where": 2.0}),
+]
+
+
+@pytest.mark.parametrize(("name", "args", "keywords"), CALLS)
+def test_numbers_go_to_the_function_that_cython_made(
+    cell: Any, name: str, args: tuple[Any, ...], keywords: dict[str, Any]
+) -> None:
+    ours, cythons = cell[name], getattr(cell.loaded.module, name)
+    assert outcome(lambda: ours(*args, **keywords)) == outcome(lambda: cythons(*args, **keywords))
+
+
+def test_arrays_go_to_the_ufunc(cell: Any) -> None:
+    x = np.arange(3.0)
+    np.testing.assert_array_equal(cell.area(x, 2), [0, 2, 4])
+    np.testing.assert_array_equal(cell.area(2, x), [0, 2, 4])
+    np.testing.assert_array_equal(cell.area(x, height=2), [0, 2, 4])
+    np.testing.assert_array_equal(cell.area(height=x, width=np.ones((2, 1))), [[0, 1, 2]] * 2)
+    np.testing.assert_array_equal(cell.sized(np.array([1, 2]), np.array([True, False]), 0.5), [2.5, 2.5])
+    np.testing.assert_array_equal(cell.either(np.array([-1, 4])), [0.0, 4.0])
+    np.testing.assert_array_equal(cell.where_is(where=x), x)
+    assert cell.area(np.array(2.0), 3).dtype == np.float64
+
+
+def test_what_only_a_ufunc_takes_makes_it_one(cell: Any) -> None:
+    out = np.zeros(3)
+    assert cell.area(2.0, 3.0, out=out) is out
+    assert out.tolist() == [6, 6, 6]
+    assert type(cell.area(2, 3, dtype="f8")) is np.float64
+    assert cell.area(np.ones(3), 2.0, where=np.array([True, False, True]), out=np.zeros(3)).tolist() == [2, 0, 2]
+    with pytest.raises(TypeError, match="axis"):
+        cell.area(2.0, 3.0, axis=0)
+
+
+def test_a_missing_argument_is_said_as_cython_says_it(cell: Any) -> None:
+    for args, keywords in [((np.ones(2),), {}), ((np.ones(2), 1), {"width": 2})]:
+        expected = outcome(lambda a=args, k=keywords: cell.loaded.module.area(*a, **k))
+        assert outcome(lambda a=args, k=keywords: cell.area(*a, **k)) == expected
+
+
+def test_what_overrides_ufuncs_is_asked(cell: Any) -> None:
+    class Wrapped:
+        def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **keywords: Any) -> Any:
+            return ufunc, method, len(inputs)
+
+    assert cell.area(Wrapped(), 2) == (cell.area.ufunc, "__call__", 2)
+
+
+def test_a_series_stays_a_series(cell: Any) -> None:
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    series = pandas.Series([1.0, 2.0], index=["a", "b"], name="s")
+    pandas.testing.assert_series_equal(cell.area(series, 2.0), series * 2)
+    pandas.testing.assert_series_equal(series.apply(cell.where_is), series)
+
+
+def test_it_has_what_functions_and_ufuncs_have(cell: Any) -> None:
+    area = cell.area
+    assert (area.__name__, area.__qualname__, area.__doc__) == ("area", "area", "Of a rectangle.")
+    assert area.__module__ == cell.loaded.module.__name__
+    assert area.__code__.co_varnames[:2] == ("width", "height")
+    assert str(inspect.signature(area)) == str(area.__signature__) == "(width, height)"
+    assert isinstance(area.ufunc, np.ufunc)
+    assert (area.nin, area.nout, area.nargs, area.ntypes, area.types) == (2, 1, 3, 1, ["dd->d"])
+    assert (area.identity, area.signature) == (None, None)
+    assert area.resolve_dtypes((np.dtype("f8"), np.dtype("f8"), None))[2] == np.dtype("f8")
+    x = np.array([1.0, 2.0, 3.0])
+    assert area.reduce(x) == 6
+    assert area.accumulate(x).tolist() == [1, 2, 6]
+    assert area.reduceat(x, [0, 1]).tolist() == [1, 6]
+    assert area.outer(x, x).shape == (3, 3)
+    area.at(x, [0, 0], 3.0)
+    assert x.tolist() == [9, 2, 3]
+    assert {"reduce", "ufunc", "__signature__"} <= set(dir(area))
+    assert weakref.ref(area)() is area
+    with pytest.raises(AttributeError, match="cython_function_or_method' object has no attribute 'rows'"):
+        area.rows
+    area.rows = 3
+    assert vars(area)["rows"] == 3
+    del area.rows
+
+
+def test_it_is_bound_to_instances_as_functions_are(cell: Any) -> None:
+    class Box(float):
+        times = cell.area
+
+    assert Box(2.0).times(3.0) == functools.partial(cell.area, 2.0)(3.0) == 6
+
+
+def test_cdef_and_marked_functions_are_ufuncs(cell: Any) -> None:
+    assert isinstance(cell.plain, np.ufunc)
+    assert isinstance(cell.marked, np.ufunc)
+
+
+def test_it_travels(cell: Any) -> None:
+    cloudpickle = pytest.importorskip("cloudpickle", reason="cloudpickle is not installed")
+    area = cell.area
+    assert pickle.loads(pickle.dumps(area)) is um.loads(um.dumps(area)) is copy.deepcopy(area) is area
+    script = "import sys, pickle; f = pickle.load(sys.stdin.buffer); print(f(2, height=3), f.reduce([2.0, 5.0]))"
+    for payload in (pickle.dumps(area), cloudpickle.dumps(area)):
+        done = subprocess.run([sys.executable, "-c", script], input=payload, capture_output=True, check=True)
+        assert done.stdout.split() == [b"6.0", b"10.0"]
+
+
+def test_faults_of_plain_calls_are_contained(cell: Any) -> None:
+    assert cell.at_five(3) == 3.0
+    with pytest.raises(um.CellCrashed, match=r"at_five\(7\.0\) followed a null pointer"):
+        cell.at_five(7)
+    assert cell.at_five(4) == 4.0
+
+
+def test_calls_leave_no_references(cell: Any) -> None:
+    width, x = 2.5e9, np.ones(3)
+    name = cell.area.__wrapped__
+    before = sys.getrefcount(width), sys.getrefcount(x), sys.getrefcount(name)
+    for _ in range(100):
+        cell.area(width, width)
+        cell.area(height=x, width=width)
+        cell.area(x, width)
+        outcome(lambda: cell.area(x))
+    gc.collect()
+    assert (sys.getrefcount(width), sys.getrefcount(x), sys.getrefcount(name)) == before
+
+
+def test_numba_calls_it(cell: Any) -> None:
+    numba = pytest.importorskip("numba", reason="Numba is not installed (extra: numba)")
+    area = cell.area
+
+    @numba.njit
+    def doubled(x: float) -> float:
+        return 2 * area(x, 3.0)
+
+    assert doubled(2.0) == 12.0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="Stop is for systems with signals")
+def test_stop_is_heard_in_a_plain_call(cell: Any) -> None:
+    script = """
+import os, subprocess, ufunc_magic as um
+f = um.compile_cython('''
+def endless(double x):
+    cdef double s = 1
+    while s > 0:
+        s = 1 + x
+    return s
+''', guard=False).endless
+subprocess.Popen(["sh", "-c", f"sleep 1; kill -INT {os.getpid()}"])
+try:
+    f(1.0)
+except KeyboardInterrupt:
+    print("stopped")
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "stopped", done.stderr

@@ -1,0 +1,274 @@
+/* A def of a Cython cell, as the notebook has it: Cython's own function for all that is no array, its ufunc for arrays.
+
+   Compiled once per compiler and Python, and linked into every object that has one.  A process takes the type from the
+   first such object (runtime/def_function.py); the name of the function that makes it is its version. */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <structmember.h>
+
+#ifdef _WIN32
+#define EXPORT __attribute__((dllexport))
+#else
+#define EXPORT __attribute__((visibility("default")))
+#endif
+
+/* __ufm_enclosed_1 of the object that the function is in: 0, or what became of the call. */
+enum { CAME_BACK, FAULTED, STOPPED };
+typedef int Enclosed(void (*code)(void *), void *with);
+
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc call;
+    PyObject *function, *ufunc;
+    vectorcallfunc own; /* the function's */
+    Enclosed *enclosed;
+    PyObject *names;    /* of the parameters: a tuple */
+    PyObject *keywords; /* what only the ufunc takes: a frozenset */
+    PyObject *weak;
+} Def;
+
+/* Of the process's one type. */
+static PyTypeObject *ndarray, *number;
+static PyObject *array_ufunc, *array_method, *defaults, *own_names;
+
+/* Does NumPy see an array?  Its own numbers have __array__, too. */
+static int is_array(PyObject *value)
+{
+    PyTypeObject *const type = Py_TYPE(value);
+    if (type == &PyFloat_Type || type == &PyLong_Type || type == &PyBool_Type || value == Py_None) return 0;
+    if (type == ndarray || _PyType_Lookup(type, array_ufunc)) return 1;
+    return _PyType_Lookup(type, array_method) && !PyType_IsSubtype(type, number);
+}
+
+/* ------------------------------------------------------------------------------------------- numbers */
+
+typedef struct {
+    const Def *self;
+    PyObject *const *args;
+    size_t count;
+    PyObject *kwnames, *result;
+} Call;
+
+static void run(void *with)
+{
+    Call *call = with;
+    call->result = call->self->own(call->self->function, call->args, call->count, call->kwnames);
+}
+
+/* -------------------------------------------------------------------------------------------- arrays */
+
+/* The value of parameter `k` that was given by name, borrowed; NULL: it was not. */
+static PyObject *by_name(const Def *self, Py_ssize_t k, PyObject *const *values, PyObject *kwnames, char *used)
+{
+    PyObject *const name = PyTuple_GET_ITEM(self->names, k);
+    for (Py_ssize_t i = 0; kwnames && i < PyTuple_GET_SIZE(kwnames); i++)
+        if (PyUnicode_Compare(PyTuple_GET_ITEM(kwnames, i), name) == 0) {
+            used[i] = 1;
+            return values[i];
+        }
+    return NULL;
+}
+
+/* The ufunc with names and defaults in their places, since a ufunc knows neither. */
+static PyObject *call_by_name(const Def *self, PyObject *const *args, Py_ssize_t given, PyObject *kwnames)
+{
+    const Py_ssize_t wanted = PyTuple_GET_SIZE(self->names);
+    const Py_ssize_t named = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
+    const Py_ssize_t positional = given > wanted ? given : wanted;
+    PyObject *result = NULL, *rest = NULL;
+    PyObject *of_parameters = PyObject_GetAttr(self->function, defaults);
+    PyObject **all = PyMem_Malloc(sizeof *all * (positional + named + 1));
+    char *used = PyMem_Calloc(named + 1, 1);
+    if (!of_parameters) PyErr_Clear();
+    if (!all || !used) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    const Py_ssize_t optional = of_parameters && PyTuple_Check(of_parameters) ? PyTuple_GET_SIZE(of_parameters) : 0;
+    for (Py_ssize_t k = 0; k < positional; k++) {
+        PyObject *const value = k < wanted ? by_name(self, k, args + given, kwnames, used) : NULL;
+        const Py_ssize_t from_end = k - (wanted - optional);
+        all[k] = k < given ? args[k] : value;
+        if (!all[k] && from_end >= 0 && from_end < optional) all[k] = PyTuple_GET_ITEM(of_parameters, from_end);
+        if (!all[k] || (k < given && value)) { /* missing, or there twice: the function says it best */
+            result = self->own(self->function, args, given, kwnames);
+            goto done;
+        }
+    }
+    Py_ssize_t left = 0;
+    for (Py_ssize_t i = 0; i < named; i++) left += !used[i];
+    if (left && !(rest = PyTuple_New(left))) goto done;
+    for (Py_ssize_t i = 0, k = 0; i < named; i++) {
+        if (used[i]) continue;
+        all[positional + k] = args[given + i];
+        PyTuple_SET_ITEM(rest, k++, Py_NewRef(PyTuple_GET_ITEM(kwnames, i)));
+    }
+    result = PyObject_Vectorcall(self->ufunc, all, positional, rest);
+done:
+    PyMem_Free(all);
+    PyMem_Free(used);
+    Py_XDECREF(rest);
+    Py_XDECREF(of_parameters);
+    return result;
+}
+
+static PyObject *call_ufunc(const Def *self, PyObject *const *args, size_t count, PyObject *kwnames)
+{
+    const Py_ssize_t given = PyVectorcall_NARGS(count), wanted = PyTuple_GET_SIZE(self->names);
+    int simple = given >= wanted;
+    for (Py_ssize_t i = 0; simple && kwnames && i < PyTuple_GET_SIZE(kwnames); i++)
+        simple = PySequence_Contains(self->names, PyTuple_GET_ITEM(kwnames, i)) == 0;
+    if (simple) return PyObject_Vectorcall(self->ufunc, args, count, kwnames);
+    return call_by_name(self, args, given, kwnames);
+}
+
+static PyObject *call_def(PyObject *callable, PyObject *const *args, size_t count, PyObject *kwnames)
+{
+    const Def *const self = (Def *)callable;
+    Py_ssize_t values = PyVectorcall_NARGS(count);
+    if (kwnames) {
+        for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(kwnames); k++) {
+            const int its = PySet_Contains(self->keywords, PyTuple_GET_ITEM(kwnames, k));
+            if (its) return its < 0 ? NULL : call_ufunc(self, args, count, kwnames);
+        }
+        values += PyTuple_GET_SIZE(kwnames);
+    }
+    for (Py_ssize_t k = 0; k < values; k++)
+        if (is_array(args[k])) return call_ufunc(self, args, count, kwnames);
+    if (!self->enclosed) return self->own(self->function, args, count, kwnames);
+    Call call = {self, args, count, kwnames, NULL};
+    const int end = self->enclosed(run, &call);
+    if (end == CAME_BACK) return call.result;
+    PyErr_Clear();
+    /* The ufunc finds the same fault, and says what it was. */
+    if (end == FAULTED) return call_ufunc(self, args, count & ~PY_VECTORCALL_ARGUMENTS_OFFSET, kwnames);
+    if (!PyErr_CheckSignals()) PyErr_SetNone(PyExc_KeyboardInterrupt);
+    return NULL;
+}
+
+/* ---------------------------------------------------------------------------------------- attributes
+
+   The function's, but for those of the type itself; what the function has not, the ufunc may have. */
+static PyObject *get(PyObject *object, PyObject *name)
+{
+    const Def *const self = (Def *)object;
+    const int own = PySet_Contains(own_names, name);
+    if (own) return own < 0 ? NULL : PyObject_GenericGetAttr(object, name);
+    PyObject *value = PyObject_GetAttr(self->function, name);
+    if (value || !PyErr_ExceptionMatches(PyExc_AttributeError)) return value;
+    PyObject *kind, *fault, *trace;
+    PyErr_Fetch(&kind, &fault, &trace);
+    value = PyObject_GetAttr(self->ufunc, name);
+    if (value) {
+        Py_XDECREF(kind);
+        Py_XDECREF(fault);
+        Py_XDECREF(trace);
+    }
+    else PyErr_Restore(kind, fault, trace);
+    return value;
+}
+
+static int set(PyObject *object, PyObject *name, PyObject *value)
+{
+    const int own = PySet_Contains(own_names, name);
+    if (own) return own < 0 ? -1 : PyObject_GenericSetAttr(object, name, value);
+    return PyObject_SetAttr(((Def *)object)->function, name, value);
+}
+
+static PyObject *bind(PyObject *self, PyObject *instance, PyObject *kind)
+{
+    (void)kind;
+    return instance && instance != Py_None ? PyMethod_New(self, instance) : Py_NewRef(self);
+}
+
+static PyObject *repr(PyObject *self) { return PyObject_Repr(((Def *)self)->function); }
+static PyObject *item(PyObject *self, PyObject *key) { return PyObject_GetItem(((Def *)self)->function, key); }
+
+/* --------------------------------------------------------------------------------------- the type */
+
+static PyObject *new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    PyObject *function, *ufunc, *names, *of_ufunc;
+    Py_ssize_t enclosed;
+    (void)keywords;
+    if (!PyArg_ParseTuple(args, "OOO!O!n", &function, &ufunc, &PyTuple_Type, &names, &PyFrozenSet_Type, &of_ufunc,
+                          &enclosed))
+        return NULL;
+    Def *const self = (Def *)type->tp_alloc(type, 0);
+    if (!self) return NULL;
+    self->function = Py_NewRef(function);
+    self->ufunc = Py_NewRef(ufunc);
+    self->names = Py_NewRef(names);
+    self->keywords = Py_NewRef(of_ufunc);
+    self->own = PyVectorcall_Function(function);
+    if (!self->own) self->own = PyObject_Vectorcall;
+    self->enclosed = (Enclosed *)enclosed;
+    self->call = call_def;
+    return (PyObject *)self;
+}
+
+static int traverse(PyObject *object, visitproc visit, void *arg)
+{
+    Def *const self = (Def *)object;
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(self->function);
+    Py_VISIT(self->ufunc);
+    return 0;
+}
+
+static void dealloc(PyObject *object)
+{
+    Def *const self = (Def *)object;
+    PyTypeObject *const type = Py_TYPE(object);
+    PyObject_GC_UnTrack(object);
+    if (self->weak) PyObject_ClearWeakRefs(object);
+    Py_CLEAR(self->function);
+    Py_CLEAR(self->ufunc);
+    Py_CLEAR(self->names);
+    Py_CLEAR(self->keywords);
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+static PyMemberDef members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Def, call), READONLY, NULL},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(Def, weak), READONLY, NULL},
+    {"__wrapped__", T_OBJECT_EX, offsetof(Def, function), READONLY, "The function as Cython has made it."},
+    {"ufunc", T_OBJECT_EX, offsetof(Def, ufunc), READONLY, "What computes arrays: a numpy.ufunc."},
+    {NULL, 0, 0, 0, NULL},
+};
+static PyType_Slot slots[] = {
+    {Py_tp_new, new},
+    {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_traverse, traverse},
+    {Py_tp_dealloc, dealloc},
+    {Py_tp_getattro, get},
+    {Py_tp_setattro, set},
+    {Py_tp_descr_get, bind},
+    {Py_tp_repr, repr},
+    {Py_mp_subscript, item},
+    {Py_tp_members, members},
+    {0, NULL},
+};
+static PyType_Spec spec = {
+    .name = "ufunc_magic.runtime.CythonFunction",
+    .basicsize = sizeof(Def),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
+    .slots = slots,
+};
+
+/* The type, below a class of Python's; `its` are names of attributes that are not the function's. */
+EXPORT PyObject *__ufm_def_type_1(PyObject *base, PyObject *array, PyObject *generic, PyObject *its)
+{
+    array_ufunc = PyUnicode_InternFromString("__array_ufunc__");
+    array_method = PyUnicode_InternFromString("__array__");
+    defaults = PyUnicode_InternFromString("__defaults__");
+    if (!array_ufunc || !array_method || !defaults) return NULL;
+    ndarray = (PyTypeObject *)Py_NewRef(array);
+    number = (PyTypeObject *)Py_NewRef(generic);
+    own_names = Py_NewRef(its);
+    PyObject *const bases = PyTuple_Pack(1, base);
+    PyObject *const type = bases ? PyType_FromSpecWithBases(&spec, bases) : NULL;
+    Py_XDECREF(bases);
+    return type;
+}
