@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from importlib.metadata import version
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -88,6 +87,8 @@ def prepare(shell: InteractiveShell) -> None:
 
 def _begin() -> None:
     with Comfort("what the first cell needs", []):
+        from importlib.metadata import version  # 10 ms that %load_ext need not take
+
         from .. import store, toolchain
 
         fact = f"first use 1 {version('ufunc_magic')} {toolchain.find().identity()!r}"
