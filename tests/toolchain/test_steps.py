@@ -74,6 +74,14 @@ def test_a_cell_starts_compiler_assembler_and_linker_and_nothing_else(second_cel
     assert second_cell == ["cc1", "as", "ld"]
 
 
+def test_so_does_a_cell_of_cplus_with_exceptions_and_containers(programs: list[str]) -> None:
+    for n in range(2):
+        programs.clear()
+        cell = f"#include <vector>\ndouble f(double x) {{ return std::vector<double>(3, x).at(2) + {n}; }}"
+        um.compile_c(cell, cplus=True, guard=False)
+    assert programs == ["cc1plus", "as", "ld"]
+
+
 CELLS = {
     "math": (f"#include <math.h>\n{PUBLIC}double f(double x) {{ return lgamma(exp(x)) + x; }}", False),
     "printf": (f'#include <stdio.h>\n{PUBLIC}double f(double x) {{ printf("%g", x); return x; }}', False),

@@ -64,7 +64,7 @@ def steps(toolchain: Toolchain, command: Sequence[str], folder: pathlib.Path) ->
         around.append(os.getcwd())
     if any(word.endswith("=native") for word in command):
         around += runtime.cpu_features()
-    cache, fact = store.default(), f"steps 1 {toolchain.identity()!r} {general!r} {around!r}"
+    cache, fact = store.default(), f"steps 2 {toolchain.identity()!r} {general!r} {around!r}"
     commands = _recalled(cache.recall(fact))
     if commands is None:
         commands, files = _examined(toolchain, command, folder)
