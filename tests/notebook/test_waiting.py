@@ -10,6 +10,7 @@ import pytest
 
 from ufunc_magic import store, toolchain
 from ufunc_magic.notebook import waiting
+from ufunc_magic.render import Progress
 from ufunc_magic.toolchain import processes
 
 
@@ -32,7 +33,7 @@ class Output:
 def test_a_cell_that_takes_long_says_what_it_waits_for_and_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "AFTER", 0)
     output = Output()
-    with waiting.Waiting(output):
+    with waiting.Waiting(Progress(output, lambda: 0.0)):
         output.shown.wait()
     assert output.texts[0] == "0 s: The compiler is at work. The first cell takes longest."
     assert output.texts[-1] == ""
@@ -41,7 +42,7 @@ def test_a_cell_that_takes_long_says_what_it_waits_for_and_leaves_nothing(monkey
 def test_a_cell_that_does_not_take_long_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "AFTER", 1e6)
     output = Output()
-    with pytest.raises(KeyboardInterrupt), waiting.Waiting(output):
+    with pytest.raises(KeyboardInterrupt), waiting.Waiting(Progress(output, lambda: 0.0)):
         raise KeyboardInterrupt
     assert output.texts == []
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..model import Comfort
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
+
+    from ..render import Progress
 
 #: Seconds before the line is shown, and after which an extension that was just loaded starts to prepare.
 AFTER, BEFORE_PREPARING = 2, 0.5
@@ -29,48 +30,34 @@ store.default().remember({fact!r}, "done")
 
 
 class Waiting:
-    """``with Waiting(display): compile()``: what the compiler is at, second by second; the line is empty in the end.
+    """``with Waiting(line): compile()``: what the compiler is at, second by second; the line is empty in the end."""
 
-    Parameters
-    ----------
-    display : callable or None
-        IPython's function of that name; None shows nothing.
-    """
-
-    def __init__(self, display: Callable[..., Any] | None) -> None:
-        self._display = display
+    def __init__(self, line: Progress) -> None:
+        self._line = line
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._tell, name="ufunc_magic-waiting", daemon=True)
 
     def __enter__(self) -> None:
-        if self._display:
-            self._thread.start()
+        self._thread.start()
 
     def _tell(self) -> None:
         with Comfort("how long it takes", []):
-            assert self._display is not None
-            output, seconds = None, AFTER
             if self._over.wait(AFTER):
                 return
             from ..toolchain import under_way
 
-            while True:
-                text = {"text/plain": f"{seconds} s: {under_way()}"}
-                if output is None:
-                    output = self._display(text, raw=True, display_id=True)
-                else:
-                    output.update(text, raw=True)
-                if self._over.wait(1.0):
-                    break
+            seconds = AFTER
+            self._line.says(f"{seconds} s: {under_way()}")
+            while not self._over.wait(1.0):
                 seconds += 1
-            output.update({"text/plain": ""}, raw=True)  # an output cannot be taken back, but it can show nothing
+                self._line.says(f"{seconds} s: {under_way()}")
+            self._line.says("")
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._over.set()
-        if self._display:
-            self._thread.join()
+        self._thread.join()
 
 
 def prepare(shell: InteractiveShell) -> None:
