@@ -17,7 +17,7 @@ from ..model import LANGUAGES, TABLE, OptionError, Options, make_options, refuse
 from . import completion, option_line
 from .bound_names import Names
 from .captured_output import Capture
-from .waiting import Waiting, prepare
+from .first_use import prepare
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import ExecutionInfo, InteractiveShell
@@ -224,26 +224,25 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         options = self._options(line, language)
         if options is None:
             return None
-        from .. import pipeline
+        from .. import frontends, pipeline
 
         assert self.shell is not None
         # Not execution_count: IPython 9 counts it up before the cell runs, IPython 8 after.
         name = options.name or f"In[{self.shell.displayhook.prompt_count}]"
         self.capture.begin()
-        line_shown = self._progress()
-        with Waiting(line_shown):
-            built = pipeline.build(cell, language=language, options=options, name=name)
+        built = pipeline.build(cell, language=language, options=options, name=name)
         if built.printed and options.time:
             sys.stdout.write(built.printed)
         hidden = self.names.hidden(built)
         report: Report | None = None
         if options.time or hidden or built.diagnostics or built.notes or options.annotate or options.show:
-            line_shown = line_shown if line_shown.is_shown else self._progress()
+            line_shown = self._progress()
             report = pipeline.report(built, options=options, namespace=self.shell.user_ns, line=line_shown)
             report = replace(report, notes=(*report.notes, *hidden))
             self._waiting = report, line_shown
         # Last, so that a cell whose report fails binds nothing either.
         self.names.bind(built, cell_id=self._cell_id)
+        frontends.complete_in_background(built.loaded)
         return report
 
     def _options(self, line: str, language: Language) -> Options | None:

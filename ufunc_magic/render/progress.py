@@ -47,16 +47,6 @@ class Progress:
         )
         self._show({"text/plain": f"{share:.0%}  {words}", "text/html": bar})
 
-    def says(self, words: str) -> None:
-        """Show a line of words, now."""
-        if self._display is not None:
-            self._show({"text/plain": words, "text/html": html.escape(words)})
-
-    @property
-    def is_shown(self) -> bool:
-        """Whether there is a line in the notebook."""
-        return self._output is not None
-
     def _show(self, texts: dict[str, str]) -> None:
         if self._output is None:
             self._output = self._display(texts, raw=True, display_id=True)  # type: ignore[misc]

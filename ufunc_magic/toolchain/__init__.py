@@ -45,11 +45,12 @@ if TYPE_CHECKING:
     )
     from .line_map import places as places
     from .processes import (
+        end_background as end_background,
+        in_background as in_background,
         printed as printed,
         run_python as run_python,
         start_python as start_python,
         together as together,
-        under_way as under_way,
     )
     from .toolchain import (
         compile_object as compile_object,
@@ -69,7 +70,7 @@ else:
             "hints": "header_of missing_file unknown_name",
             "includes": "header_digests search_folders working_folder",
             "line_map": "places",
-            "processes": "printed run_python start_python together under_way",
+            "processes": "end_background in_background printed run_python start_python together",
             "toolchain": "compile_object compile_shared link_shared preprocess",
         },
     )

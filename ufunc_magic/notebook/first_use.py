@@ -1,9 +1,8 @@
-"""A line that says what a cell is waiting for, shown when that takes long, and what the first cell would wait for."""
+"""What the first cell of a notebook would wait for, made before it."""
 
 from __future__ import annotations
 
 import threading
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from ..model import Comfort
@@ -11,10 +10,8 @@ from ..model import Comfort
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from ..render import Progress
-
-#: Seconds before the line is shown, and after which an extension that was just loaded starts to prepare.
-AFTER, BEFORE_PREPARING = 2, 0.5
+#: Seconds after which an extension that was just loaded starts to prepare.
+PAUSE = 0.5
 
 #: Compiles a cell of each language: the compiler is described, the driver of the loops is made, the guard's library.
 _PREPARE = """
@@ -29,37 +26,6 @@ store.default().remember({fact!r}, "done")
 """
 
 
-class Waiting:
-    """``with Waiting(line): compile()``: what the compiler is at, second by second; the line is empty in the end."""
-
-    def __init__(self, line: Progress) -> None:
-        self._line = line
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._tell, name="ufunc_magic-waiting", daemon=True)
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def _tell(self) -> None:
-        with Comfort("how long it takes", []):
-            if self._over.wait(AFTER):
-                return
-            from ..toolchain import under_way
-
-            seconds = AFTER
-            self._line.says(f"{seconds} s: {under_way()}")
-            while not self._over.wait(1.0):
-                seconds += 1
-                self._line.says(f"{seconds} s: {under_way()}")
-            self._line.says("")
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._over.set()
-        self._thread.join()
-
-
 def prepare(shell: InteractiveShell) -> None:
     """In a notebook, compile a first cell in the background: the user's need not wait for what is made once.
 
@@ -67,7 +33,7 @@ def prepare(shell: InteractiveShell) -> None:
     compiler is not prepared again.
     """
     if getattr(shell, "kernel", None) is not None:
-        timer = threading.Timer(BEFORE_PREPARING, _begin)
+        timer = threading.Timer(PAUSE, _begin)
         timer.daemon = True
         timer.start()
 
