@@ -17,6 +17,7 @@ from ..model import LANGUAGES, TABLE, OptionError, Options, make_options, refuse
 from . import completion, option_line
 from .bound_names import Names
 from .captured_output import Capture
+from .waiting import Waiting
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import ExecutionInfo, InteractiveShell
@@ -227,7 +228,8 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         # Not execution_count: IPython 9 counts it up before the cell runs, IPython 8 after.
         name = options.name or f"In[{self.shell.displayhook.prompt_count}]"
         self.capture.begin()
-        built = pipeline.build(cell, language=language, options=options, name=name)
+        with Waiting(self._display(), f"compiling {name}"):
+            built = pipeline.build(cell, language=language, options=options, name=name)
         if built.printed and options.time:
             sys.stdout.write(built.printed)
         hidden = self.names.hidden(built)
