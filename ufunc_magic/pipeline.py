@@ -170,7 +170,7 @@ def report(
     *,
     options: Options,
     namespace: Mapping[str, Any] | None = None,
-    display: Callable[..., Any] | None = None,
+    line: Progress | None = None,
 ) -> Report:
     """Verify and time what was built.
 
@@ -181,8 +181,8 @@ def report(
         ``time``, ``size``, ``data``, ``ref``, ``vs``, ``sizes``, ``show`` and ``annotate`` are looked at.
     namespace : mapping
         Where the names of ``ref`` are looked up, besides ``np`` and ``math``.
-    display : callable
-        IPython's, to show how far a longer measurement is.
+    line : Progress
+        Shows how far a longer measurement is.
 
     Returns
     -------
@@ -199,10 +199,10 @@ def report(
     result = render.Report(built.name, others=tuple(built), diagnostics=built.diagnostics, notes=built.notes)
     with (
         Comfort("the rest of the report", notes, passing=UfuncMagicError),
-        Progress(display, time.perf_counter) as progress,
+        line or progress(None) as shown,
     ):
         result = bench.report(
-            built, options=options, names=namespace or {}, compile_cython=_compile_cython, progress=progress
+            built, options=options, names=namespace or {}, compile_cython=_compile_cython, progress=shown
         )
     object_code, annotation = built.object_code, built.report_data.annotated
     names = list(filter(None, options.show.split(",")))
@@ -218,6 +218,11 @@ def report(
         with Comfort(f"what --show={','.join(names)} shows", notes, passing=UfuncMagicError):
             views += _views(built, names, options=options)
     return replace(result, views=views, notes=(*result.notes, *notes))
+
+
+def progress(display: Callable[..., Any] | None) -> Progress:
+    """What shows by ``display``, IPython's, how far something is."""
+    return Progress(display, time.perf_counter)
 
 
 def _views(built: Build, names: Sequence[str], *, options: Options) -> tuple[View, ...]:

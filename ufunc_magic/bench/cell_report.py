@@ -187,6 +187,7 @@ class _Cell:
             code.name,
             python=python.python,
             checked=python.checked,
+            watched=python.watched,
             reference=reference,
             reference_label=options.ref,
             rivals=python.expression,
