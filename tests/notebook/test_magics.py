@@ -40,6 +40,7 @@ class FakeBuild(dict[str, Any]):
     diagnostics = ()
     notes = ()
     printed = ""
+    loaded = SimpleNamespace(complete=None)
 
 
 @dataclass

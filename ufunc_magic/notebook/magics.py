@@ -224,7 +224,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         options = self._options(line, language)
         if options is None:
             return None
-        from .. import pipeline
+        from .. import frontends, pipeline
 
         assert self.shell is not None
         # Not execution_count: IPython 9 counts it up before the cell runs, IPython 8 after.
@@ -243,6 +243,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
             self._waiting = report, line_shown
         # Last, so that a cell whose report fails binds nothing either.
         self.names.bind(built, cell_id=self._cell_id)
+        frontends.complete_in_background(built.loaded)
         return report
 
     def _options(self, line: str, language: Language) -> Options | None:

@@ -67,6 +67,8 @@ class _Unit:
     flags: tuple[str, ...]
     link: tuple[str, ...]
     translation: codegen.Translation
+    #: Functions of libm that have vector versions.
+    simd: tuple[str, ...]
     notes: tuple[str, ...]
 
 
@@ -197,10 +199,10 @@ def _unit(cell: _Cell, translated: Translated, planned: ModuleLoops) -> _Unit:
         seed=cell.source,
     )
     if planned.apart:
-        return _Unit(f"{c}\n{planned.real}\n", translation.text, flags, link, translation, plan.notes)
+        return _Unit(f"{c}\n{planned.real}\n", translation.text, flags, link, translation, plan.simd, plan.notes)
     text = translation.text
     text = _hot(text, text.index(_LOOPS, len(c)), len(text), words=hot)
-    return _Unit(text, "", flags, link, translation, plan.notes)
+    return _Unit(text, "", flags, link, translation, plan.simd, plan.notes)
 
 
 def _hot(c: str, start: int, end: int, *, words: str) -> str:
@@ -218,7 +220,8 @@ def _compiled(cell: _Cell, unit: _Unit, library: Path, *, has_defs: bool) -> tup
     """Compile and link ``unit``, with a profile where the user asks for one, and with what a def is bound as."""
     tool, options = cell.tool, cell.options
     driver = native.driver(tool, parallel=bool(options.parallel), folder=cell.folder)
-    extra = [driver, *map(Path, cell.settings.sources)]
+    vectors = native.vector_math(tool, unit.simd, folder=cell.folder)
+    extra = [driver, *vectors, *map(Path, cell.settings.sources)]
     if has_defs:
         extra.append(native.def_functions(tool, folder=cell.folder))
     places = toolchain.places(unit.text, module=cell.module, name=cell.name, cell=cell.source)
