@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from ufunc_magic.notebook.waiting import Waiting
+from ufunc_magic.render import Progress
 
 
 class Outputs:
@@ -28,25 +29,25 @@ class Outputs:
         return self
 
 
-def test_the_line_counts_and_is_emptied_by_an_interrupt_too() -> None:
+def test_the_line_counts_and_says_where_an_interrupt_came() -> None:
     outputs = Outputs()
 
     def interrupted() -> None:
-        with Waiting(outputs.display, "compiling In[3]", pause=0.001):
+        with Waiting(Progress(outputs.display, float), "compiling In[3]", pause=0.001):
             assert outputs.twice.wait(60)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     first, *_, last = outputs.texts
-    assert first == "compiling In[3]: 0 s, and Stop ends it"
-    assert last == ""
+    assert first == "compiling In[3]: 0 s"
+    assert last == "stopped at compiling In[3]: 0 s"
 
 
 def test_what_is_soon_done_and_what_has_no_front_end_shows_nothing() -> None:
     outputs = Outputs()
-    with Waiting(outputs.display, "compiling In[3]", pause=60):
+    with Waiting(Progress(outputs.display, float), "compiling In[3]", pause=60):
         pass
-    with Waiting(None, "compiling In[3]", pause=0):
+    with Waiting(Progress(None, float), "compiling In[3]", pause=0):
         pass
     assert outputs.texts == []

@@ -1,60 +1,48 @@
-"""A line that says that a cell is being compiled and how long already: after a second, and empty when it is done."""
+"""A line that says that a cell is being compiled and how long already, from the first second on."""
 
 from __future__ import annotations
 
-import html
 import threading
-from collections.abc import Callable
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..render import Progress
 
 #: Seconds between two looks.
 PAUSE = 1.0
 
 
 class Waiting:
-    """``with Waiting(display, "compiling"): ...``.
+    """``with Waiting(line, "compiling"): ...``.
 
     Parameters
     ----------
-    display : callable or None
-        IPython's function of that name; None shows nothing.
+    line : Progress
+        Where it is said; at the end it is empty, or says where an error or Stop came.
     words : str
         What takes long.
     pause : float
-        Seconds before the line is shown, and between two looks of it.
+        Seconds before anything is said, and between two looks.
     """
 
-    def __init__(self, display: Callable[..., Any] | None, words: str, *, pause: float = PAUSE) -> None:
-        self._display, self._words, self._pause = display, words, pause
+    def __init__(self, line: Progress, words: str, *, pause: float = PAUSE) -> None:
+        self._line, self._words, self._pause = line, words, pause
         self._over = threading.Event()
-        self._output: Any = None
         self._thread = threading.Thread(target=self._tick, name="ufunc_magic-waiting", daemon=True)
 
     def __enter__(self) -> None:
-        if self._display:
-            self._thread.start()
+        self._thread.start()
 
     def _tick(self) -> None:
         count = 0
         while not self._over.wait(self._pause):
             count += 1
-            words = f"{self._words}: {count * self._pause:.0f} s, and Stop ends it"
-            bar = '<progress style="width:16em;vertical-align:middle"></progress>'
-            self._show(words, f'<div style="padding:.15em .7em">{bar} &ensp;{html.escape(words)}</div>')
-
-    def _show(self, text: str, markup: str) -> None:
-        texts = {"text/plain": text, "text/html": markup}
-        if self._output is None and self._display:
-            self._output = self._display(texts, raw=True, display_id=True)
-        elif self._output is not None:
-            self._output.update(texts, raw=True)
+            self._line.busy(f"{self._words}: {count * self._pause:.0f} s")
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._over.set()
-        if self._display:
-            self._thread.join()
-        if self._output is not None:  # an output cannot be taken back, but it can show nothing
-            self._show("", "")
+        self._thread.join()
+        self._line.__exit__(kind, error, trace)
