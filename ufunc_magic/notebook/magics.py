@@ -17,10 +17,7 @@ from ..model import LANGUAGES, TABLE, OptionError, Options, make_options, refuse
 from . import completion, first_use, option_line
 from .bound_names import Names
 from .captured_output import Capture
-<<<<<<< HEAD
-=======
 from .waiting import Waiting
->>>>>>> main
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import ExecutionInfo, InteractiveShell
