@@ -37,6 +37,8 @@ class CellFunction(FunctionCode):
         What it calls that does more than calculate (``"printf"``, ``"fopen"``).
     inputs : tuple of tuple
         Where it fails on ordinary values: rows of inputs on which it does not; else empty.
+    internal : bool
+        A cdef function that no comment asks to be bound: where its name is taken, it is not.
     """
 
     notes: tuple[str, ...] = ()
@@ -51,6 +53,7 @@ class CellFunction(FunctionCode):
     effects: tuple[str, ...] = ()
     inputs: tuple[tuple[Any, ...], ...] = ()
     marks: str = ""
+    internal: bool = False
 
     @property
     def function_code(self) -> FunctionCode:

@@ -17,6 +17,7 @@ from ..model import LANGUAGES, TABLE, OptionError, Options, make_options, refuse
 from . import completion, option_line
 from .bound_names import Names
 from .captured_output import Capture
+from .waiting import Waiting
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import ExecutionInfo, InteractiveShell
@@ -229,13 +230,14 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         # Not execution_count: IPython 9 counts it up before the cell runs, IPython 8 after.
         name = options.name or f"In[{self.shell.displayhook.prompt_count}]"
         self.capture.begin()
-        built = pipeline.build(cell, language=language, options=options, name=name)
+        line_shown = self._progress()
+        with Waiting(line_shown, f"compiling {name}"):
+            built = pipeline.build(cell, language=language, options=options, name=name)
         if built.printed and options.time:
             sys.stdout.write(built.printed)
         hidden = self.names.hidden(built)
         report: Report | None = None
         if options.time or hidden or built.diagnostics or built.notes or options.annotate or options.show:
-            line_shown = self._progress()
             report = pipeline.report(built, options=options, namespace=self.shell.user_ns, line=line_shown)
             report = replace(report, notes=(*report.notes, *hidden))
             self._waiting = report, line_shown

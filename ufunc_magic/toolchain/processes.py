@@ -68,6 +68,7 @@ def finished(
         If one cannot be started or does not end.
     """
     process, before = None, ""
+    environment = _environment(command, folder)
     for step in (command, *then):
         try:
             with _uninterrupted():
@@ -77,7 +78,7 @@ def finished(
                         stdin=subprocess.PIPE,
                         stdout=subprocess.PIPE,
                         stderr=subprocess.PIPE,
-                        env=_environment(step, folder),
+                        env=environment,
                         # A session of its own: an interrupted notebook must not kill half of the compiler, and
                         # all of it can be ended at once.
                         start_new_session=True,

@@ -7,8 +7,8 @@ import re
 import shlex
 import sys
 import sysconfig
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,10 @@ from ...model import (
     CellFunction,
     Comfort,
     CompiledCell,
+    CompileError,
     Diagnostic,
     Function,
+    LinkError,
     NumberType,
     ObjectCode,
     Operand,
@@ -38,6 +40,7 @@ from .cython_frontend import module_name
 from .cython_function import CellText, CyFunction, CythonType
 from .cython_loops import ModuleLoops, loops, stays_def
 from .cython_settings import Settings
+from .signature_inference import NoUfunc
 from .translate import Translated, translate
 
 #: The first line of what is appended to Cython's C.
@@ -90,29 +93,56 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
             remedy="Install python3-dev (Debian, Ubuntu), python3-devel (Fedora), or a Python that has its headers.",
         )
 
-    translated = _translated(cell)
-    planned = _planned(cell, translated)
-    unit = _unit(cell, translated, planned)
     library = folder / "cell.so"
+    text = CellText(source)
     with ThreadPoolExecutor(1, thread_name_prefix="ufunc_magic-python-form") as pool:
-        # The compiler is a process of its own, so the Python forms cost nothing meanwhile.
-        directives = {"language_level": options.language_level or 3}
-        requests = _form_requests(planned)
-        written = pool.submit(python_form.write, source, requests, cplus=options.cplus, directives=directives)
-        text = CellText(source)
-        warnings = _compiled(cell, unit, library, has_defs=any(stays_def(f, text) for f in planned.functions))
+        written: Future[Mapping[str, Any]] | None = None
+        without: frozenset[str] = frozenset()
+        fault: CompileError | LinkError | None = None
+        while True:
+            translated = _translated(cell, without)
+            notes: list[str] = []
+            planned = _planned(cell, translated, without, notes)
+            unit = _unit(cell, translated, planned)
+            if written is None:
+                # The compiler is a process of its own, so the Python forms cost nothing meanwhile.
+                directives = {"language_level": options.language_level or 3}
+                requests = _form_requests(planned)
+                written = pool.submit(python_form.write, source, requests, cplus=options.cplus, directives=directives)
+            try:
+                has_defs = any(stays_def(f, text) for f in planned.functions)
+                warnings = _compiled(cell, unit, library, has_defs=has_defs)
+                break
+            except (CompileError, LinkError) as error:
+                looped = frozenset(f.name for f in planned.functions)
+                if not looped:
+                    raise  # it is the cell's own
+                # Perhaps only our loops are at fault: those of the functions that it speaks of, or else all.
+                fault = fault or error
+                blamed = looped & {text.function_of(d.line) for d in error.diagnostics}
+                without |= blamed if blamed and not without else looped
         forms = written.result()
+    if fault is not None:
+        names = ", ".join(sorted(without - {f.name for f in planned.functions}))
+        cause = fault.diagnostics[0].message if fault.diagnostics else fault.message
+        notes.append(f"{names} cannot be a ufunc here: the C compiler says of its loop: {cause}.")
     code = library.read_bytes()
     page = ""
-    notes: list[str] = []
     if translated.annotated:
         complete = translated.c if options.annotate_fullc else ""
         annotated = translated.annotated.read_text(encoding="utf-8")
         with Comfort("the annotated source", notes):
             page = annotate.read(annotated, name=name, complete=complete).to_json()
+    types = codegen.read_types(code, unit.translation)
+    strange = tuple(
+        NoUfunc(f, "has an operand or a result of a type that is not a number of NumPy's")
+        for f, numbers in zip(planned.functions, types, strict=True)
+        if 255 in numbers and not text.annotation(f.line)
+    )
+    planned = replace(planned, rest=(*planned.rest, *strange))
     hidden = [f"{r.function.name} (it {r.reason})" for r in planned.rest if r.function.kind == "cdef"]
     notes += [f"only the cell itself can call {', '.join(hidden)}; cpdef makes a Python function"] if hidden else []
-    functions = tuple(_entries(planned, codegen.read_types(code, unit.translation), forms, text))
+    functions = tuple(_entries(planned, types, forms, text, without={n.function.name for n in strange}))
     object_code = ObjectCode(
         code=code,
         target=native.target(code, options, python=str(sysconfig.get_config_var("SOABI") or "")),
@@ -138,7 +168,7 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
 # ------------------------------------------------------------------------------ the module and its loops
 
 
-def _translated(cell: _Cell) -> Translated:
+def _translated(cell: _Cell, without: frozenset[str]) -> Translated:
     path = store.Cache.write_scratch(cell.folder / f"{cell.module.rpartition('.')[2]}.pyx", f"{cell.source}\n")
     return translate(
         cell.source,
@@ -150,21 +180,28 @@ def _translated(cell: _Cell) -> Translated:
         folders=[str(Path.cwd()), *map(str, cell.settings.folders)],
         annotate=cell.options.annotate,
         linenums="-g" in cell.options.compile_args,
+        without=without,
     )
 
 
-def _planned(cell: _Cell, translated: Translated) -> ModuleLoops:
+def _planned(cell: _Cell, translated: Translated, without: frozenset[str], notes: list[str]) -> ModuleLoops:
     options = cell.options
-    defined = nogil_clone.definitions(translated.c, name=cell.name)
+    defined: dict[str, nogil_clone.Definition] = {}
+    with Comfort("the loops' freedom from the GIL", notes):
+        defined = nogil_clone.definitions(translated.c, name=cell.name)
     names = [f.cname for f in translated.functions if f.cname and not f.name.startswith("_")]
     # Clones have lost the lines that whoever debugs wants.
     names = [] if "-g" in options.compile_args else names
+    cloned: dict[str, nogil_clone.Clone] = {}
+    with Comfort("the loops' freedom from the GIL", notes):
+        cloned = nogil_clone.clones(defined, names, free=translated.free, module=cell.module)
     return loops(
         translated.functions,
         defined=defined,
-        cloned=nogil_clone.clones(defined, names, free=translated.free, module=cell.module),
+        cloned=cloned,
         text=CellText(cell.source),
         options=options,
+        without=without,
         # One unit where steps of the compiler's own part it already, or where a profile is kept by its name.
         whole=bool(options.fast_math or options.pgo or cell.settings.sources),
     )
@@ -267,14 +304,21 @@ def _train(cell: _Cell, library: Path, profile: Path) -> None:
 
 
 def _entries(
-    planned: ModuleLoops, types: Sequence[tuple[int, ...]], forms: Mapping[str, Any], text: CellText
+    planned: ModuleLoops,
+    types: Sequence[tuple[int, ...]],
+    forms: Mapping[str, Any],
+    text: CellText,
+    *,
+    without: Collection[str],
 ) -> list[CellFunction]:
     """One entry for each name, in the order of the cell."""
     number = "Use an integer, floating-point or complex type of C."
-    by_name = function_entries.loops_by_name(planned.instances, types, remedy=number)
+    by_name = function_entries.loops_by_name(planned.instances, types, without=without, remedy=number)
     entries = []
     for k in _representatives(planned):
         signature, function = planned.instances[k].signature, planned.functions[k]
+        if signature.name in without:
+            continue
         name, called, form = signature.name, signature.function, forms.get(signature.name)
         # Without a Python form that only calculates, nobody knows what a call would do.
         written = form if isinstance(form, PythonForm) else None
@@ -282,17 +326,17 @@ def _entries(
         notes = [*native.narrow(name, by_name[name])]
         if not harmless:
             notes.append(f"{function.name} may do more than calculate, so it was not called to be timed.")
-        entries.append(
-            function_entries.ufunc_entry(
-                signature,
-                by_name[name],
-                form=form,
-                timed=types[k] if harmless else (),
-                cautious=not written or (written.loops and not signature.core) or not called.pure,
-                notes=notes,
-                is_def=stays_def(function, text),
-            )
+        entry = function_entries.ufunc_entry(
+            signature,
+            by_name[name],
+            form=form,
+            timed=types[k] if harmless else (),
+            cautious=not written or (written.loops and not signature.core) or not called.pure,
+            notes=notes,
+            is_def=stays_def(function, text),
         )
+        internal = function.kind == "cdef" and not text.annotation(function.line)
+        entries.append(replace(entry, internal=internal))
     for rest in planned.rest:
         function = rest.function
         if function.kind == "cdef":
