@@ -14,7 +14,7 @@ from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class
 from IPython.display import display
 
 from ..model import LANGUAGES, TABLE, OptionError, Options, make_options, refuse, suited
-from . import completion, option_line
+from . import completion, first_use, option_line
 from .bound_names import Names
 from .captured_output import Capture
 from .waiting import Waiting
@@ -424,6 +424,7 @@ def load(shell: InteractiveShell) -> None:
         for room, name in _SHOWN:
             shell.display_formatter.ipython_display_formatter.for_type_by_name(room, name, magics.show)
     completion.install(shell)
+    first_use.prepare(shell)
 
 
 def unload(shell: InteractiveShell) -> None:
