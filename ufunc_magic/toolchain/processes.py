@@ -199,14 +199,18 @@ def together(folder: pathlib.Path) -> Iterator[None]:
     """
     try:
         yield
+    except Exception:  # what was refused may be tried in another way
+        _end_all(folder, and_later=False)
+        raise
     except BaseException:
         _end_all(folder)
         raise
 
 
-def _end_all(folder: pathlib.Path) -> None:
-    """End what works in ``folder``, now and later; the threads that start it see it fail."""
-    _ended.add(folder)
+def _end_all(folder: pathlib.Path, *, and_later: bool = True) -> None:
+    """End what works in ``folder``; the threads that start it see it fail."""
+    if and_later:
+        _ended.add(folder)
     for process, where in list(_running.items()):
         if where == folder and process.poll() is None:
             _kill(process)
