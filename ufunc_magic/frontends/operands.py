@@ -33,7 +33,9 @@ class Plain:
     remedy: str
 
 
-def plan(unit: Unit, *, options: Options, structures: bool = False) -> tuple[tuple[Signature, ...], tuple[Plain, ...]]:
+def plan(
+    unit: Unit, *, options: Options, structures: bool = False, program: str = "main"
+) -> tuple[tuple[Signature, ...], tuple[Plain, ...]]:
     """Decide what each function of a cell becomes.
 
     Parameters
@@ -44,6 +46,8 @@ def plan(unit: Unit, *, options: Options, structures: bool = False) -> tuple[tup
         two inputs and one output.  A comment wins over both.
     structures : bool
         Structures can be operands.
+    program : str
+        The function that starts a program and is not offered, ``""`` for none.
 
     Returns
     -------
@@ -57,7 +61,7 @@ def plan(unit: Unit, *, options: Options, structures: bool = False) -> tuple[tup
     SignatureError
         If a comment or an option asks for what a function cannot be.
     """
-    offered = [function for function in unit.functions if not function.static and function.name != "main"]
+    offered = [function for function in unit.functions if not function.static and function.name != program]
     if options.signature and len({function.name for function in offered}) > 1:
         names = ", ".join(dict.fromkeys(function.name for function in offered))
         raise SignatureError(

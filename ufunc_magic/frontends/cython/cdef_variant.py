@@ -1,121 +1,169 @@
 """Each ``def`` of numbers once more as a ``cdef``, so that its loop makes no Python objects.
 
-The variant stands in the tree before the analysis, with a return type that is a guess; after it, what Cython found the
-``return`` statements of the original to have is noted, for the guess to be compared with.  A right guess saves a second
-run of Cython; a wrong one, or one that Cython refuses, costs no more than another.
+The variants stand at the end of the module, so that Cython has analysed the originals when it comes to them: what the
+``return`` statements of an original give is then known, and the variant returns that.  One that would return no number
+is taken out of the tree again, and so is one whose body Cython refuses in a ``cdef``: no variant may cost a cell.
 """
 
 from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from ._private import EncodedString, ExprNodes, FusedCFuncDefNode, Nodes, PyrexTypes
+from ._private import (
+    AnalyseExpressionsTransform,
+    EncodedString,
+    Errors,
+    ExprNodes,
+    FusedCFuncDefNode,
+    Nodes,
+    PyrexTypes,
+)
 from .cython_function import CellText
 
 #: What the ``cdef`` variant of a ``def`` function is called, before its name.
 PREFIX = "__ufm_def_"
 
 
+def bare(kind: Any) -> Any:
+    """A type without ``const`` and ``&``: a result must outlive its function."""
+    while kind.is_reference or getattr(kind, "is_cv_qualified", False):
+        kind = kind.ref_base_type if kind.is_reference else kind.cv_base_type
+    return kind
+
+
 def is_number(kind: Any) -> bool:
-    kind = PyrexTypes.remove_cv_ref(kind) if hasattr(PyrexTypes, "remove_cv_ref") else kind
+    kind = bare(kind)
     return bool(kind.is_numeric) and not getattr(kind, "is_unicode_char", False) and not kind.is_pyobject
 
 
 @dataclass(eq=False)
 class Variants:
-    """The variants of one run of Cython, and what it says of their originals.
+    """The variants of one run of Cython.
 
     Attributes
     ----------
     text : CellText
-    known : mapping
-        Function -> the type that an earlier run found it to return.
-    guessing : bool
-        Functions that are not ``known`` have variants too.
-    declared, returned : dict
-        Function -> the type that its variant was declared to return, or that its original was found to.
-    definitions : dict
-        def functions by name, after the analysis.
+    without : frozenset of str
+        Functions that are to have none.
     docs : dict
         Docstrings of all functions.
+    tried : set of str
+        Functions that a variant was written of.
+    declared : set of str
+        Of those, the ``cpdef`` ones, which say themselves what they return.
     """
 
     text: CellText
-    known: Mapping[str, Any]
-    guessing: bool
-    declared: dict[str, Any] = field(default_factory=dict)
-    returned: dict[str, Any] = field(default_factory=dict)
-    definitions: dict[str, Any] = field(default_factory=dict)
+    without: frozenset[str] = frozenset()
     docs: dict[str, str] = field(default_factory=dict)
-    _numeric: list[str] = field(default_factory=list)
+    tried: set[str] = field(default_factory=set)
+    declared: set[str] = field(default_factory=set)
 
     def add(self, tree: Any) -> Any:
         """A stage of Cython's pipeline, behind the parser."""
         if not isinstance(tree.body, Nodes.StatListNode):  # a module of one statement
             tree.body = Nodes.StatListNode(tree.body.pos, stats=[tree.body])
-        for node in tuple(tree.body.stats):
+        last = {}
+        for node in tree.body.stats:
             if isinstance(node, Nodes.FuncDefNode) and node.doc:
                 name = node.name if isinstance(node, Nodes.DefNode) else node.declarator.declared_name()
                 self.docs[str(name)] = str(node.doc)
-            if not isinstance(node, Nodes.DefNode):
-                continue
+            if isinstance(node, Nodes.DefNode):
+                last[str(node.name)] = node
+            elif isinstance(node, Nodes.CFuncDefNode) and _has_defaults(node):
+                last[str(node.declarator.declared_name())] = node
+        for name, node in last.items():
             arrays = bool(self.text.annotation(node.pos[1]))
-            if not _is_numeric_def(node, arrays=arrays):
+            if name in self.without:
                 continue
-            self._numeric.append(node.name)
-            returns = self.known.get(node.name) or (_guess(node, void=arrays) if self.guessing else None)
-            if returns is None:
+            if isinstance(node, Nodes.CFuncDefNode):
+                tree.body.stats.append(_cpdef_variant(node, name))
+                self.declared.add(name)
+            elif _is_numeric_def(node, arrays=arrays):
+                tree.body.stats.append(_variant(node))
+            else:
                 continue
-            tree.body.stats.append(_variant(node, returns))
-            self.declared[node.name] = returns
+            self.tried.add(name)
         return tree
 
-    def note_returns(self, tree: Any) -> Any:
-        """A stage of Cython's pipeline, behind the analysis."""
-        self.definitions = _definitions(tree)
-        for name in self._numeric:
-            node = self.definitions.get(name)
-            if node is None or any(arg.type.is_fused for arg in node.args):
-                continue
-            if not all(is_number(arg.type) or arg.type.is_memoryviewslice for arg in node.args):
-                continue
-            types = _return_types(node)
-            if not types and self.text.annotation(node.pos[1]):
-                self.returned[name] = PyrexTypes.c_void_type
-            if not types or None in types or not node.body.is_terminator:
-                continue
-            joined = functools.reduce(PyrexTypes.spanning_type, types)
-            if is_number(joined):
-                self.returned[name] = joined
-        return tree
+    def returned(self, node: Any) -> Any:
+        """The type of what an analysed ``def`` returns where that is a C number; void, or None."""
+        if not all(is_number(arg.type) or arg.type.is_memoryviewslice for arg in node.args):
+            return None
+        types = _return_types(node)
+        if not types:
+            return PyrexTypes.c_void_type if self.text.annotation(node.pos[1]) else None
+        if None in types or not node.body.is_terminator:
+            return None
+        joined = functools.reduce(PyrexTypes.spanning_type, types)
+        return bare(joined) if is_number(joined) else None
 
 
-def _variant(node: Any, returns: Any) -> Any:
-    """The ``cdef`` of a ``def``, which may raise.
+class Analysis(AnalyseExpressionsTransform):  # type: ignore[misc, unused-ignore]
+    """Cython's analysis; when it comes to a variant, it gives it a type or takes it out."""
+
+    def __init__(self, context: Any, variants: Variants) -> None:
+        super().__init__(context)
+        self._variants = variants
+        self._originals: dict[str, Any] = {}
+
+    def visit_FusedCFuncDefNode(self, node: Any) -> Any:
+        if str(getattr(node.node.entry, "name", "")).startswith(PREFIX):
+            return _forgotten(node.node, *node.nodes)  # a fused def has no types of its own
+        return self.visit_StatNode(node)
+
+    def visit_FuncDefNode(self, node: Any) -> Any:
+        name = str(node.entry.name) if isinstance(node, Nodes.CFuncDefNode) else ""
+        if not name.startswith(PREFIX):
+            node = super().visit_FuncDefNode(node)
+            if isinstance(node, Nodes.DefNode):
+                self._originals[str(node.name)] = node
+            return node
+        original = self._originals.get(name.removeprefix(PREFIX))
+        declared = name.removeprefix(PREFIX) in self._variants.declared
+        returns = self._variants.returned(original) if original is not None and not declared else None
+        if returns is None and not declared:
+            return _forgotten(node)
+        with Errors.local_errors(ignore=True) as errors:
+            if not declared:
+                _retype(node, returns)
+            node = super().visit_FuncDefNode(node)
+        return _forgotten(node) if errors else node
+
+
+def _retype(node: Any, returns: Any) -> None:
+    """Have a variant return another type, with the error value that Cython gives functions of that type."""
+    _, function = _declarator(node.pos, "", []).analyse(returns, node.entry.scope)
+    node.return_type = node.local_scope.return_type = returns
+    for kind in (node.type, node.entry.type):
+        kind.return_type, kind.exception_value = returns, function.exception_value
+
+
+def _forgotten(*nodes: Any) -> None:
+    """Take functions out of the module's scope; None takes them out of the tree."""
+    for node in nodes:
+        scope, entry = node.entry.scope, node.entry
+        scope.cfunc_entries[:] = [e for e in scope.cfunc_entries if e is not entry]
+        for name in [name for name, other in scope.entries.items() if other is entry]:
+            del scope.entries[name]
+
+
+def _variant(node: Any) -> Any:
+    """The ``cdef`` of a ``def``, which may raise; of double, until it is known what the ``def`` returns.
 
     Not by ``as_cfunction``, which in Cython 3.1 and 3.2 wants to know all types of the parameters already.
     """
     node = copy.deepcopy(node)
-    declarator = Nodes.CFuncDeclaratorNode(
-        node.pos,
-        base=Nodes.CNameDeclaratorNode(node.pos, name=EncodedString(PREFIX + node.name), cname=None),
-        args=node.args,
-        has_varargs=False,
-        exception_check=True,
-        exception_value=None,
-        has_explicit_exc_clause=True,
-        with_gil=False,
-        nogil=False,
-    )
+    _drop_defaults(node.args)
     return Nodes.CFuncDefNode(
         node.pos,
         modifiers=[],
-        base_type=Nodes.CAnalysedBaseTypeNode(node.pos, type=returns),
-        declarator=declarator,
+        base_type=Nodes.CAnalysedBaseTypeNode(node.pos, type=PyrexTypes.c_double_type),
+        declarator=_declarator(node.pos, PREFIX + node.name, node.args),
         body=node.body,
         doc=None,
         decorators=node.decorators,
@@ -126,6 +174,42 @@ def _variant(node: Any, returns: Any) -> Any:
         api=False,
         directive_locals={},
         directive_returns=None,
+    )
+
+
+def _has_defaults(node: Any) -> bool:
+    """A ``cpdef`` whose C function is called otherwise, since arguments may be left out."""
+    function = node.declarator
+    plain = isinstance(function, Nodes.CFuncDeclaratorNode) and isinstance(function.base, Nodes.CNameDeclaratorNode)
+    return bool(node.overridable and plain and any(arg.default for arg in function.args))
+
+
+def _cpdef_variant(node: Any, name: str) -> Any:
+    """The ``cdef`` of a ``cpdef`` with default values, without those."""
+    node = copy.deepcopy(node)
+    node.declarator.base = Nodes.CNameDeclaratorNode(node.pos, name=EncodedString(PREFIX + name), cname=None)
+    _drop_defaults(node.declarator.args)
+    node.overridable, node.visibility, node.api, node.doc = False, "private", False, None
+    return node
+
+
+def _drop_defaults(args: list[Any]) -> None:
+    for arg in args:
+        arg.default = None
+
+
+def _declarator(pos: Any, name: str, args: list[Any]) -> Any:
+    """Of a function that may raise."""
+    return Nodes.CFuncDeclaratorNode(
+        pos,
+        base=Nodes.CNameDeclaratorNode(pos, name=EncodedString(name), cname=None),
+        args=args,
+        has_varargs=False,
+        exception_check=True,
+        exception_value=None,
+        has_explicit_exc_clause=True,
+        with_gil=False,
+        nogil=False,
     )
 
 
@@ -140,7 +224,7 @@ def _is_numeric_def(node: Any, *, arrays: bool) -> bool:
     if not all(_is_directive(decorator.decorator) for decorator in node.decorators or ()):
         return False
     return all(
-        not arg.default
+        not (arg.default and arrays)  # a ufunc takes all
         and not arg.kw_only
         and isinstance(arg.declarator, Nodes.CNameDeclaratorNode)
         and isinstance(arg.base_type, kinds)
@@ -181,25 +265,32 @@ def _return_types(function: Any) -> list[Any]:
     for node in _walk(function.body, (Nodes.FuncDefNode, ExprNodes.LambdaNode, ExprNodes.GeneratorExpressionNode)):
         if isinstance(node, ExprNodes.YieldExprNode):
             types.append(None)
-        if not isinstance(node, Nodes.ReturnStatNode):
-            continue
-        value = node.value
-        while isinstance(value, ExprNodes.CoerceToTempNode | ExprNodes.TypecastNode) and value.type.is_pyobject:
-            value = getattr(value, "arg", None) or value.operand
-        kind = value.arg.type if isinstance(value, ExprNodes.CoerceToPyTypeNode) else None
-        if isinstance(value, ExprNodes.BoolNode):
-            kind = PyrexTypes.c_bint_type
-        elif isinstance(value, ExprNodes.IntNode):
-            kind = PyrexTypes.c_long_type
-        elif isinstance(value, ExprNodes.FloatNode):
-            kind = PyrexTypes.c_double_type
-        if kind is PyrexTypes.soft_complex_type:  # x ** 0.5: a double, or TypeError where it is complex
-            kind = PyrexTypes.c_double_type
-        types.append(kind if kind is not None and is_number(kind) else None)
+        if isinstance(node, Nodes.ReturnStatNode):
+            types += _value_types(node.value)
     return types
 
 
-def _definitions(tree: Any) -> dict[str, Any]:
+def _value_types(value: Any) -> list[Any]:
+    """The types of a value; several where it depends on a condition."""
+    while isinstance(value, ExprNodes.CoerceToTempNode | ExprNodes.TypecastNode) and value.type.is_pyobject:
+        value = getattr(value, "arg", None) or value.operand
+    if isinstance(value, ExprNodes.CondExprNode) and value.type.is_pyobject:
+        return [*_value_types(value.true_val), *_value_types(value.false_val)]
+    kind = value.arg.type if isinstance(value, ExprNodes.CoerceToPyTypeNode) else None
+    if kind is not None:
+        kind = bare(kind)
+    if isinstance(value, ExprNodes.BoolNode):
+        kind = PyrexTypes.c_bint_type
+    elif isinstance(value, ExprNodes.IntNode):
+        kind = PyrexTypes.c_long_type
+    elif isinstance(value, ExprNodes.FloatNode):
+        kind = PyrexTypes.c_double_type
+    if kind is PyrexTypes.soft_complex_type:  # x ** 0.5: a double, or TypeError where it is complex
+        kind = PyrexTypes.c_double_type
+    return [kind if kind is not None and is_number(kind) else None]
+
+
+def definitions(tree: Any) -> dict[str, Any]:
     """The module's def functions by name, after the analysis."""
     closed = (Nodes.FuncDefNode, FusedCFuncDefNode, Nodes.ClassDefNode, ExprNodes.LambdaNode)
     definitions = {}
@@ -210,28 +301,3 @@ def _definitions(tree: Any) -> dict[str, Any]:
         elif isinstance(node, Nodes.DefNode) and not node.entry.scope.is_c_class_scope and not node.is_generator:
             definitions[node.name] = node
     return definitions
-
-
-# ------------------------------------------------------------------------ a guess, before the analysis
-
-_CONDITIONS = (ExprNodes.BoolNode, ExprNodes.PrimaryCmpNode, ExprNodes.NotNode)
-_OBJECTS = (ExprNodes.SequenceNode, ExprNodes.DictNode, ExprNodes.UnicodeNode, ExprNodes.NoneNode)
-
-
-def _guess(node: Any, *, void: bool) -> Any:
-    """The type that a ``def`` may return: where it is no condition, the widest one of the parameters.
-
-    With ``void``, one that returns nothing returns C's void.
-    """
-    values = [part.value for part in _walk(node.body) if isinstance(part, Nodes.ReturnStatNode) and part.value]
-    if not values:
-        return PyrexTypes.c_void_type if void else None
-    if any(isinstance(value, _OBJECTS) for value in values):
-        return None
-    if all(isinstance(value, _CONDITIONS) for value in values):
-        return PyrexTypes.c_bint_type
-    bases = [getattr(arg.base_type, "base_type_node", arg.base_type) for arg in node.args]
-    basic = [base for base in bases if isinstance(base, Nodes.CSimpleBaseTypeNode) and base.is_basic_c_type]
-    types = [PyrexTypes.simple_c_type(base.signed, base.longness, base.name) for base in basic]
-    numbers = [kind for kind in types if kind is not None and kind.is_numeric]
-    return functools.reduce(PyrexTypes.widest_numeric_type, numbers) if numbers else None

@@ -116,6 +116,13 @@ class CellText:
             line -= 1
         return line
 
+    def function_of(self, line: int) -> str:
+        """The name of the function at the left margin in whose body a line stands, or ``""``."""
+        heads = (
+            re.match(r"(?:async\s+)?c?p?def\b[^(\n]*?(\w+)\s*\(", text) for text in self.lines[max(line - 1, 0) :: -1]
+        )
+        return next((head[1] for head in heads if head), "")
+
     def annotation(self, line: int) -> str:
         """What follows ``# ufunc:`` above the function of ``line``."""
         return next((m[1].strip() for text in self._above(line) if (m := _UFUNC.match(text))), "")

@@ -8,7 +8,7 @@ their sizes and are made typed memoryviews of.  Pure text and values.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ...codegen import INSTRUCTIONS, Instance
@@ -61,6 +61,7 @@ def loops(
     cloned: Mapping[str, Clone],
     text: CellText,
     options: Options,
+    without: Container[str] = (),
     whole: bool = False,
 ) -> ModuleLoops:
     """Decide what becomes a ufunc, and write what its loops call.
@@ -74,6 +75,8 @@ def loops(
     text : CellText
         The cell, for comments and source.
     options : Options
+    without : container of str
+        Functions that are to have no loop: the C compiler has refused it.
     whole : bool
         Everything must stand in the module's unit.
 
@@ -91,7 +94,8 @@ def loops(
         if function.name.startswith("_"):
             continue
         typed = TypedFunction(function, text, defined.get(function.cname), cplus=options.cplus)
-        signature = infer(typed, options, defined)
+        refused = NoUfunc(function, "has a loop that the C compiler refuses") if function.name in without else None
+        signature = refused or infer(typed, options, defined)
         if isinstance(signature, NoUfunc):
             rest.setdefault(function.name, signature)
             continue
@@ -229,16 +233,16 @@ def _wrapper(name: str, typed: TypedFunction, signature: Signature, dims: Sequen
     head = f"static inline {returns} {name}({', '.join(parameters)})"
     unused = "".join(f" (void)__ufm_d_{d};" for d in dims)
     lines = [*shapes, unused.strip()]
+    auto = "auto" if cplus else "__auto_type"
     result = ""
     if typed.outputs:
-        lines.append(f"{typed.definition.returns if typed.definition else ''} __ufm_t = {call};")
+        lines.append(f"{auto} __ufm_t = {call};")
         lines += [f"*__ufm_r{n} = __ufm_t.f{n};" for n in range(len(typed.outputs))]
     elif returns == "void":
         lines.append(f"{call};")
     else:
         # In the function's own type, in which its error value is.
-        own = typed.definition.returns if typed.definition else returns
-        lines.append(f"{own} __ufm_t = {call};")
+        lines.append(f"{auto} __ufm_t = {call};")
         result = "return __ufm_t;"
     if clone is None:
         lines.append(_raised(function))

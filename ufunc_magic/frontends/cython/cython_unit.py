@@ -8,7 +8,7 @@ import shlex
 import sys
 import sysconfig
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,10 @@ from ...model import (
     CellFunction,
     Comfort,
     CompiledCell,
+    CompileError,
     Diagnostic,
     Function,
+    LinkError,
     NumberType,
     ObjectCode,
     Operand,
@@ -88,21 +90,41 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
             remedy="Install python3-dev (Debian, Ubuntu), python3-devel (Fedora), or a Python that has its headers.",
         )
 
-    translated = _translated(cell)
-    planned = _planned(cell, translated)
-    unit = _unit(cell, translated, planned)
     library = folder / "cell.so"
+    text = CellText(source)
     with ThreadPoolExecutor(1, thread_name_prefix="ufunc_magic-python-form") as pool:
-        # The compiler is a process of its own, so the Python forms cost nothing meanwhile.
-        directives = {"language_level": options.language_level or 3}
-        requests = _form_requests(planned)
-        written = pool.submit(python_form.write, source, requests, cplus=options.cplus, directives=directives)
-        text = CellText(source)
-        warnings = _compiled(cell, unit, library, has_defs=any(stays_def(f, text) for f in planned.functions))
+        written: Future[Mapping[str, Any]] | None = None
+        without: frozenset[str] = frozenset()
+        fault: CompileError | LinkError | None = None
+        while True:
+            translated = _translated(cell, without)
+            notes: list[str] = []
+            planned = _planned(cell, translated, without, notes)
+            unit = _unit(cell, translated, planned)
+            if written is None:
+                # The compiler is a process of its own, so the Python forms cost nothing meanwhile.
+                directives = {"language_level": options.language_level or 3}
+                requests = _form_requests(planned)
+                written = pool.submit(python_form.write, source, requests, cplus=options.cplus, directives=directives)
+            try:
+                has_defs = any(stays_def(f, text) for f in planned.functions)
+                warnings = _compiled(cell, unit, library, has_defs=has_defs)
+                break
+            except (CompileError, LinkError) as error:
+                looped = frozenset(f.name for f in planned.functions)
+                if not looped:
+                    raise  # it is the cell's own
+                # Perhaps only our loops are at fault: those of the functions that it speaks of, or else all.
+                fault = fault or error
+                blamed = looped & {text.function_of(d.line) for d in error.diagnostics}
+                without |= blamed if blamed and not without else looped
         forms = written.result()
+    if fault is not None:
+        names = ", ".join(sorted(without - {f.name for f in planned.functions}))
+        cause = fault.diagnostics[0].message if fault.diagnostics else fault.message
+        notes.append(f"{names} cannot be a ufunc here: the C compiler says of its loop: {cause}.")
     code = library.read_bytes()
     page = ""
-    notes: list[str] = []
     if translated.annotated:
         complete = translated.c if options.annotate_fullc else ""
         annotated = translated.annotated.read_text(encoding="utf-8")
@@ -136,7 +158,7 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
 # ------------------------------------------------------------------------------ the module and its loops
 
 
-def _translated(cell: _Cell) -> Translated:
+def _translated(cell: _Cell, without: frozenset[str]) -> Translated:
     path = store.Cache.write_scratch(cell.folder / f"{cell.module.rpartition('.')[2]}.pyx", f"{cell.source}\n")
     return translate(
         cell.source,
@@ -148,21 +170,28 @@ def _translated(cell: _Cell) -> Translated:
         folders=[str(Path.cwd()), *map(str, cell.settings.folders)],
         annotate=cell.options.annotate,
         linenums="-g" in cell.options.compile_args,
+        without=without,
     )
 
 
-def _planned(cell: _Cell, translated: Translated) -> ModuleLoops:
+def _planned(cell: _Cell, translated: Translated, without: frozenset[str], notes: list[str]) -> ModuleLoops:
     options = cell.options
-    defined = nogil_clone.definitions(translated.c, name=cell.name)
+    defined: dict[str, nogil_clone.Definition] = {}
+    with Comfort("the loops' freedom from the GIL", notes):
+        defined = nogil_clone.definitions(translated.c, name=cell.name)
     names = [f.cname for f in translated.functions if f.cname and not f.name.startswith("_")]
     # Clones have lost the lines that whoever debugs wants.
     names = [] if "-g" in options.compile_args else names
+    cloned: dict[str, nogil_clone.Clone] = {}
+    with Comfort("the loops' freedom from the GIL", notes):
+        cloned = nogil_clone.clones(defined, names, free=translated.free, module=cell.module)
     return loops(
         translated.functions,
         defined=defined,
-        cloned=nogil_clone.clones(defined, names, free=translated.free, module=cell.module),
+        cloned=cloned,
         text=CellText(cell.source),
         options=options,
+        without=without,
         # One unit where steps of the compiler's own part it already, or where a profile is kept by its name.
         whole=bool(options.fast_math or options.pgo or cell.settings.sources),
     )

@@ -84,7 +84,7 @@ def infer(typed: TypedFunction, options: Options, defined: Mapping[str, Definiti
         )
     try:
         signatures, plains = operands.plan(
-            Unit(functions=(described,)), options=replace(options, signature="", types="")
+            Unit(functions=(described,)), options=replace(options, signature="", types=""), program=""
         )
     except SignatureError as fault:
         raise SignatureError(_cython(fault.message), remedy=_cython(fault.remedy)) from None

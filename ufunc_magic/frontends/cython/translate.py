@@ -7,7 +7,7 @@ symbol table after its analysis.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 from ...model import Diagnostic
 from . import cython_errors
 from ._private import AnalyseExpressionsTransform, EncodedString, Main, Options, Pipeline, PyrexTypes
-from .cdef_variant import PREFIX, Variants, is_number
+from .cdef_variant import PREFIX, Analysis, Variants, definitions, is_number
 from .cython_function import CellText, CyFunction, CyParameter, CythonType
 
 
@@ -45,6 +45,7 @@ def translate(
     folders: Sequence[str] = (),
     annotate: bool = False,
     linenums: bool = False,
+    without: frozenset[str] = frozenset(),
 ) -> Translated:
     """Run Cython on the cell that was written to ``path``.
 
@@ -61,16 +62,17 @@ def translate(
         With its page of which lines call Python.
     linenums : bool
         With ``#line`` directives, for debug information.
+    without : frozenset of str
+        ``def`` functions that are to have no loop.
 
     Raises
     ------
     CompileError
         With Cython's errors on the cell's lines.
     """
-    known: dict[str, Any] = {}
-    guessing = True
     c_file = path.with_suffix(".cpp" if cplus else ".c")
-    while True:
+
+    def attempt(without: frozenset[str]) -> tuple[_Run, cython_errors.Listening]:
         options = Main.CompilationOptions(
             Options.default_options,
             language_level=language_level,
@@ -87,17 +89,23 @@ def translate(
             context = Main.Context.from_options(options)
             compilation = Main.CompilationSource(desc, EncodedString(module), str(path.parent))
             result = Main.create_default_resultobj(compilation, options)
-            run = _Run(desc, context, Variants(CellText(source), known, guessing))
+            run = _Run(desc, context, Variants(text, without))
             stages = Pipeline.create_pyx_pipeline(context, options, result)
             Pipeline.run_pipeline(run.stages(stages), compilation)
-        variants = run.variants
-        right = all(variants.declared.get(name) == kind for name, kind in variants.returned.items())
-        if listening.errors and not (guessing and variants.declared):
-            raise cython_errors.compile_error(listening.errors, name=name, cell=source)
-        if not listening.errors and (right or known):
-            break
-        # The guess was wrong, or there was none: now Cython has said what they return.
-        known, guessing = ({} if listening.errors else variants.returned), False
+        return run, listening
+
+    text = CellText(source)
+    run, listening = attempt(without)
+    if listening.errors and (tried := run.variants.tried):
+        # Is the cell right without variants?  Then those are at fault in whose lines the errors are, or else all.
+        faults = {text.function_of(error.line) for error in listening.errors}
+        run, listening = attempt(without | tried)
+        if not listening.errors and faults < tried:
+            run, listening = attempt(without | faults)
+            if listening.errors:
+                run, listening = attempt(without | tried)
+    if listening.errors:
+        raise cython_errors.compile_error(listening.errors, name=name, cell=source)
     page = path.with_suffix(".html")
     return Translated(
         c=c_file.read_text(encoding="utf-8"),
@@ -116,15 +124,21 @@ class _Run:
     context: Any
     variants: Variants
     tree: Any = field(default=None)
+    definitions: dict[str, Any] = field(default_factory=dict)
 
     def stages(self, stages: Sequence[Any]) -> list[Callable[[Any], Any]]:
-        """The pipeline with three looks at the tree: after parsing, after the analysis, before C is written."""
+        """The pipeline with variants behind the parser, an analysis that knows them, and looks at the tree."""
         looking = [stages[0], self.variants.add]
         for stage in stages[1:-1]:
-            looking.append(stage)
             if isinstance(stage, AnalyseExpressionsTransform):
-                looking.append(self.variants.note_returns)
+                looking += [Analysis(self.context, self.variants), self._define]
+            else:
+                looking.append(stage)
         return [*looking, self._use_all, stages[-1]]
+
+    def _define(self, tree: Any) -> Any:
+        self.definitions = definitions(tree)
+        return tree
 
     def _use_all(self, tree: Any) -> Any:
         self.tree = tree
@@ -178,13 +192,22 @@ def _functions(run: _Run) -> list[CyFunction]:
         if entry.type.is_cfunction and entry.func_cname and not entry.type.is_fused:
             c_functions.setdefault(entry.func_cname, _c_function(entry, run))
     variants = {f.name.removeprefix(PREFIX): f for f in c_functions.values() if f.name.startswith(PREFIX)}
-    functions = [f for f in c_functions.values() if not f.name.startswith(PREFIX)]
+    functions = [_without_defaults(f, variants) for f in c_functions.values() if not f.name.startswith(PREFIX)]
     known = {function.name for function in functions}
-    for name, node in run.variants.definitions.items():
+    for name, node in run.definitions.items():
         if name not in known and node.pos[0] is run.desc:
-            variant = variants.get(name) if name in run.variants.returned else None
-            functions.append(_def_function(node, variant, doc=run.variants.docs.get(name, "")))
+            functions.append(_def_function(node, variants.get(name), doc=run.variants.docs.get(name, "")))
     return sorted(functions, key=lambda f: f.line)
+
+
+def _without_defaults(function: CyFunction, variants: Mapping[str, CyFunction]) -> CyFunction:
+    """A ``cpdef`` with default values as what can be called without them."""
+    variant = variants.get(function.name) if function.kind == "cpdef" else None
+    return (
+        function
+        if variant is None
+        else replace(variant, name=function.name, kind="cpdef", line=function.line, doc=function.doc)
+    )
 
 
 def _c_function(entry: Any, run: _Run) -> CyFunction:
