@@ -131,8 +131,17 @@ class Analysis(AnalyseExpressionsTransform):  # type: ignore[misc, unused-ignore
         with Errors.local_errors(ignore=True) as errors:
             if not declared:
                 _retype(node, returns)
+                _keep_powers(node)
             node = super().visit_FuncDefNode(node)
         return _forgotten(node) if errors else node
+
+
+def _keep_powers(node: Any) -> None:
+    """Have ``return a**b`` be an error where the ``def`` returns a complex number, and not NaN as in a ``cdef``."""
+    for part in _walk(node.body):
+        power = part.value if isinstance(part, Nodes.ReturnStatNode) else None
+        if isinstance(power, ExprNodes.PowNode) and node.local_scope.directives.get("cpow") is None:
+            power.is_cpow = False
 
 
 def _retype(node: Any, returns: Any) -> None:

@@ -26,6 +26,12 @@ _GIL_BLOCK = re.compile(r"\s*PyGILState_STATE __pyx_gilstate_save = ")
 _AFTER_CALL = re.compile(
     r"if \(unlikely\([^;{}]*?(?:PyErr_Occurred|__Pyx_ErrOccurredWithGIL)\(\)\)+ __PYX_ERR\(\d+, \d+, (__pyx_L\w+)\)"
 )
+#: A power of doubles that must not be complex: what C's is, but for the NaN that C has in the place of an exception.
+_REAL_POWER = re.compile(
+    r"(?P<to>__pyx_t_\d+) = __Pyx_SoftComplexToDouble\(__Pyx_c_pow_double\(__pyx_t_double_complex_from_parts\("
+    r"(?P<base>[^(),;]+), 0\), __pyx_t_double_complex_from_parts\((?P<exponent>[^(),;]+), 0\)\), \d\); "
+    r"if \(unlikely\((?P=to) == \(\(double\)-1\) && \w+\(\)\)\) (?P<error>__PYX_ERR\([^()]*\))"
+)
 _ERROR_EXIT = re.compile(r"__pyx_L1_error:;(?P<code>.*?)(?P<end>__pyx_L0:;|\Z)", re.S)
 #: Declarations and marks that serve only what a clone has not.
 _IDLE = re.compile(
@@ -179,7 +185,7 @@ def _clone(
     written_to: re.Pattern[str],
 ) -> Clone | None:
     """The clone of one function, or None where it needs Python."""
-    body = _IDLE.sub("", _NO_ASSERT.sub("", definition.body))
+    body = _IDLE.sub("", _NO_ASSERT.sub("", _REAL_POWER.sub(_real_power, definition.body)))
     # What is gone already, an index into the arguments of an exception, say, is no obstacle.
     past = _may_go_past(definition, _without_raising(body, past=False))
     body = _without_raising(body, past=past)
@@ -213,6 +219,12 @@ def _clone(
         size=len(re.findall(r"\w+", body)) + sum(c.size for c in callees.values()),
         recursive=itself,
     )
+
+
+def _real_power(m: re.Match[str]) -> str:
+    to, base, exponent = m["to"], m["base"], m["exponent"]
+    new = f"{to} != {to} && ({base}) == ({base}) && ({exponent}) == ({exponent})"
+    return f"{to} = pow({base}, {exponent}); if ({new}) {{ {m['error']} }}"
 
 
 def _renamed_call(body: str, name: str, by: str, *, fails: bool) -> str:
