@@ -26,11 +26,12 @@ _GIL_BLOCK = re.compile(r"\s*PyGILState_STATE __pyx_gilstate_save = ")
 _AFTER_CALL = re.compile(
     r"if \(unlikely\([^;{}]*?(?:PyErr_Occurred|__Pyx_ErrOccurredWithGIL)\(\)\)+ __PYX_ERR\(\d+, \d+, (__pyx_L\w+)\)"
 )
-#: A power of doubles that must not be complex: what C's is, but for the NaN that C has in the place of an exception.
-_REAL_POWER = re.compile(
-    r"(?P<to>__pyx_t_\d+) = __Pyx_SoftComplexToDouble\(__Pyx_c_pow_double\(__pyx_t_double_complex_from_parts\("
-    r"(?P<base>[^(),;]+), 0\), __pyx_t_double_complex_from_parts\((?P<exponent>[^(),;]+), 0\)\), \d\); "
-    r"if \(unlikely\((?P=to) == \(\(double\)-1\) && \w+\(\)\)\) (?P<error>__PYX_ERR\([^()]*\))"
+#: A power of doubles that must not be complex: before its base, between that and its exponent, and behind it.
+_PARTS = r"__pyx_t_double_complex_from_parts\("
+_POWER = (
+    re.compile(rf"(__pyx_t_\d+) = __Pyx_SoftComplexToDouble\(__Pyx_c_pow_double\({_PARTS}"),
+    re.compile(rf"\), {_PARTS}"),
+    re.compile(r"\)\), \d\); if \(unlikely\(\w+ == \(\(double\)-1\) && \w+\(\)\)\) (__PYX_ERR\([^()]*\))"),
 )
 _ERROR_EXIT = re.compile(r"__pyx_L1_error:;(?P<code>.*?)(?P<end>__pyx_L0:;|\Z)", re.S)
 #: Declarations and marks that serve only what a clone has not.
@@ -185,7 +186,7 @@ def _clone(
     written_to: re.Pattern[str],
 ) -> Clone | None:
     """The clone of one function, or None where it needs Python."""
-    body = _IDLE.sub("", _NO_ASSERT.sub("", _REAL_POWER.sub(_real_power, definition.body)))
+    body = _IDLE.sub("", _NO_ASSERT.sub("", _real_powers(definition.body)))
     # What is gone already, an index into the arguments of an exception, say, is no obstacle.
     past = _may_go_past(definition, _without_raising(body, past=False))
     body = _without_raising(body, past=past)
@@ -221,10 +222,22 @@ def _clone(
     )
 
 
-def _real_power(m: re.Match[str]) -> str:
-    to, base, exponent = m["to"], m["base"], m["exponent"]
-    new = f"{to} != {to} && ({base}) == ({base}) && ({exponent}) == ({exponent})"
-    return f"{to} = pow({base}, {exponent}); if ({new}) {{ {m['error']} }}"
+def _real_powers(body: str) -> str:
+    """``body`` with C's own powers, and an error in the place of the NaN that C has where they are complex."""
+    parts, at = [], 0
+    for m in _POWER[0].finditer(body):
+        end = _closing(body, m.end() - 1)
+        between = _POWER[1].match(body, end)
+        last = _closing(body, between.end() - 1) if between else 0
+        behind = _POWER[2].match(body, last) if between else None
+        base, exponent = body[m.end() : end], body[between.end() : last] if between else ""
+        if not behind or not base.endswith(", 0") or not exponent.endswith(", 0"):
+            continue
+        numbers = f"double __ufm_b = {base[:-3]}, __ufm_e = {exponent[:-3]};"
+        new = f"{m[1]} != {m[1]} && __ufm_b == __ufm_b && __ufm_e == __ufm_e"
+        parts += [body[at : m.start()], f"{{ {numbers} {m[1]} = pow(__ufm_b, __ufm_e); if ({new}) {{ {behind[1]} }} }}"]
+        at = behind.end()
+    return "".join([*parts, body[at:]])
 
 
 def _renamed_call(body: str, name: str, by: str, *, fails: bool) -> str:
