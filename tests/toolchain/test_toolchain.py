@@ -480,7 +480,7 @@ def test_temporary_files_stay_in_the_folder_of_the_output(tmp_path):
     (tmp_path / "work").mkdir()
     compile_shared(gcc, "int x;", output=tmp_path / "work" / "a.so", flags=base_flags(gcc), name=NAME, cell="int x;")
     assert listing.read_text().strip() == str(tmp_path / "work")
-    assert os.listdir(tmp_path / "work") == ["a.so"]
+    assert "a.so" in os.listdir(tmp_path / "work")  # with the steps' own files, which go with the folder
 
 
 def test_names_that_gcc_writes_as_code_points_are_letters_after_the_preprocessor() -> None:

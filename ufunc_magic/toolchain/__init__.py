@@ -3,10 +3,12 @@
 In comes a translation unit with options; out comes a library, or a `CompileError` with diagnostics of the cell.
 
 ``discovery`` finds compilers and says which options they need; ``description`` asks one what it is and can;
-``toolchain`` compiles and links, through ``processes``, where programs are started.  ``diagnostics`` reads what
-compilers and linkers say, ``hints`` knows what to do about it, ``line_map`` puts messages about C of Cython's back on
-the lines of its cell; ``compiler_texts`` are the assembly and the remarks for ``--show``.  ``includes`` says which
-headers a text may read, for the cache's key; ``doctor`` shows all of it; ``nvrtc`` is the room of NVIDIA's compiler.
+``toolchain`` compiles and links, through ``processes``, where programs are started; ``steps`` are a driver's
+programs without the driver, ``stand_ins`` what their linker reads in place of the C library.  ``diagnostics`` reads
+what compilers and linkers say, ``hints`` knows what to do about it, ``line_map`` puts messages about C of Cython's
+back on the lines of its cell; ``compiler_texts`` are the assembly and the remarks for ``--show``.  ``includes`` says
+which headers a text may read, for the cache's key; ``doctor`` shows all of it; ``nvrtc`` is the room of NVIDIA's
+compiler.
 """
 
 from __future__ import annotations

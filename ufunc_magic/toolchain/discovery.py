@@ -56,6 +56,14 @@ class Toolchain:
         return shlex.join(self.command)
 
 
+def is_launched(toolchain: Toolchain) -> bool:
+    """Whether the compiler is started by ccache or the like."""
+    return (
+        os.path.basename(toolchain.command[0]) in _LAUNCHERS
+        or os.path.basename(os.path.realpath(toolchain.command[0])) in _LAUNCHERS
+    )
+
+
 # ------------------------------------------------------------------------------------------- find
 
 

@@ -25,18 +25,24 @@ PATIENCE = 600.0
 
 @dataclass(frozen=True)
 class Done:
-    """A process that has ended: what it was, its exit status, its standard output and error."""
+    """A process that has ended: what it was, its exit status, its standard output and error.
+
+    ``before`` is what commands that ran before it wrote on standard error.
+    """
 
     command: tuple[str, ...]
     status: int
     output: str
     messages: str
+    before: str = ""
 
 
 def finished(
     command: Sequence[str],
     text: str,
     folder: pathlib.Path | None = None,
+    *,
+    then: Sequence[Sequence[str]] = (),
 ) -> Done:
     """Run a compiler to its end, or end it with all it has started.
 
@@ -47,51 +53,64 @@ def finished(
         Its standard input.
     folder : pathlib.Path
         Where it works and leaves its temporary files; an interrupt ends all that works there.
+    then : sequence of commands
+        What to run after it, without input, until one fails.
+
+    Returns
+    -------
+    Done
+        Of the last command that ran.
 
     Raises
     ------
     ToolchainError
-        If it cannot be started or does not end.
+        If one cannot be started or does not end.
     """
-    process = None
-    try:
-        with _uninterrupted():
-            try:
-                process = subprocess.Popen(
-                    command,
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE,
-                    env=_environment(command, folder),
-                    # A session of its own: an interrupted notebook must not kill half of the compiler, and
-                    # all of it can be ended at once.
-                    start_new_session=True,
-                )
-            except OSError as error:
-                raise ToolchainError(
-                    f"{command[0]!r} cannot be started: {error.strerror}.",
-                    remedy="Set CC to a compiler that can, or unset it.",
-                ) from None
-            _running[process] = folder
-        if folder in _ended:  # while it was being started
-            _kill(process)
-        output, messages = process.communicate(text.encode(errors="replace"), timeout=PATIENCE)
-    except subprocess.TimeoutExpired:
-        raise ToolchainError(
-            f"{command[0]!r} did not end within {PATIENCE:g} seconds.",
-            remedy="Simplify the cell, or try another compiler.",
-        ) from None
-    except KeyboardInterrupt:
-        if folder:
-            _end_all(folder)
-        raise
-    finally:
-        if process:
+    process, before = None, ""
+    for step in (command, *then):
+        try:
             with _uninterrupted():
-                if process.returncode is None:
-                    _end(process)
-                _running.pop(process, None)
-    return Done(tuple(command), process.returncode, output.decode(errors="replace"), messages.decode(errors="replace"))
+                try:
+                    process = subprocess.Popen(
+                        step,
+                        stdin=subprocess.PIPE,
+                        stdout=subprocess.PIPE,
+                        stderr=subprocess.PIPE,
+                        env=_environment(step, folder),
+                        # A session of its own: an interrupted notebook must not kill half of the compiler, and
+                        # all of it can be ended at once.
+                        start_new_session=True,
+                    )
+                except OSError as error:
+                    raise ToolchainError(
+                        f"{step[0]!r} cannot be started: {error.strerror}.",
+                        remedy="Set CC to a compiler that can, or unset it.",
+                    ) from None
+                _running[process] = folder
+            if folder in _ended:  # while it was being started
+                _kill(process)
+            output, messages = process.communicate(text.encode(errors="replace"), timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            raise ToolchainError(
+                f"{step[0]!r} did not end within {PATIENCE:g} seconds.",
+                remedy="Simplify the cell, or try another compiler.",
+            ) from None
+        except KeyboardInterrupt:
+            if folder:
+                _end_all(folder)
+            raise
+        finally:
+            if process:
+                with _uninterrupted():
+                    if process.returncode is None:
+                        _end(process)
+                    _running.pop(process, None)
+        words = messages.decode(errors="replace")
+        done = Done(tuple(step), process.returncode, output.decode(errors="replace"), words, before)
+        if done.status:
+            break
+        text, before = "", before + words
+    return done
 
 
 def printed(command: Sequence[str]) -> str:

@@ -14,6 +14,7 @@ from ..model import CompileError, Diagnostic, LinkError
 from .diagnostics import counted, read_compiler, read_linker, shorten
 from .discovery import FAST_MATH, Toolchain, language_flags
 from .processes import Done, finished
+from .steps import steps
 
 
 def preprocess(
@@ -99,9 +100,17 @@ def compile_shared(
         # "-x none": without it, objects and libraries among the later arguments would be read as C.
         inputs = [*language_flags(toolchain), "-x", "none", *extras]
         command = [*toolchain.command, *flags, *_limits(toolchain), *inputs, "-o", str(output), *link]
-        done = finished(command, source, folder)
+        short = steps(toolchain, command, folder)
+        done = finished([*short, command][0], source, folder, then=short[1:])
+        if done.status and len(short) > 1 and done.command == short[-1] and "-c" not in flags:
+            # Libraries' stand-ins lack something: the driver finds it in the libraries, or has words for it.
+            ready = [short[-2][short[-2].index("-o") + 1], *extras]
+            linking = [*toolchain.command, *flags, *ready, "-o", str(output), *link]
+            done = replace(finished(linking, "", folder), before=done.before)
+        elif done.status and short and not _is_clear(done):
+            done = finished(command, source, folder)
         _check(done, name, cell, places)
-        return shorten(read_compiler(done.messages, name=name, cell=cell, places=places))
+        return shorten(read_compiler(done.before + done.messages, name=name, cell=cell, places=places))
     # gcc makes "-ffast-math" of a link flush denormals to zero in the whole process that opens the
     # library: there, and for sources in another language, compiling and linking are steps of their own.
     ready = [path for path in extras if path.endswith((".o", ".obj", ".a"))]
@@ -137,9 +146,12 @@ def compile_object(
     """Compile ``source`` into an object file, for `link_shared`; parameters and errors as of `compile_shared`."""
     compiling = [f for f in (*flags, *_limits(toolchain)) if f != "-shared"]
     command = [*toolchain.command, *compiling, "-c", *language_flags(toolchain), "-o", str(output)]
-    done = finished(command, source, output.parent)
+    short = steps(toolchain, command, output.parent)
+    done = finished([*short, command][0], source, output.parent, then=short[1:])
+    if done.status and short and not _is_clear(done):
+        done = finished(command, source, output.parent)
     _check(done, name, cell, places)
-    return shorten(read_compiler(done.messages, name=name, cell=cell, places=places))
+    return shorten(read_compiler(done.before + done.messages, name=name, cell=cell, places=places))
 
 
 def link_shared(
@@ -155,8 +167,16 @@ def link_shared(
     """Link object files into a shared library; parameters and errors as of `compile_shared`."""
     linking = [f for f in flags if f not in FAST_MATH]
     command = [*toolchain.command, *linking, *map(str, objects), "-o", str(output), *link]
-    done = finished(command, "", output.parent)
+    short = steps(toolchain, command, output.parent)
+    done = finished([*short, command][0], "", output.parent)
+    if done.status and short:
+        done = finished(command, "", output.parent)
     _check(done, name, cell)
+
+
+def _is_clear(done: Done) -> bool:
+    """Whether a compiler without its driver has said what is wrong, and need not be asked again."""
+    return done.status == 1 and bool(re.search(r": (fatal )?error: ", done.messages))
 
 
 def _driver(toolchain: Toolchain, *, cplus: bool) -> tuple[str, ...]:
@@ -180,6 +200,7 @@ def _check(done: Done, name: str, cell: str, places: Sequence[int] | None = None
     """Raise what a compiler or linker that failed has said."""
     if not done.status:
         return
+    done = replace(done, messages=done.before + done.messages)
     diagnostics = read_compiler(done.messages, name=name, cell=cell, places=places)
     if any(d.severity == "error" for d in diagnostics):
         what = f"{name} does not compile: {counted(diagnostics)}."

@@ -1,0 +1,138 @@
+"""The programs behind one command of a compiler's driver, to be run without it.
+
+``gcc`` and ``clang`` compile nothing themselves: they start a compiler, an assembler and a linker, gcc the last one by
+way of another program, and with a plugin that only link-time optimisation needs.  ``-###`` prints what they would
+start.  That is asked once for each set of options, and remembered in the cache.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import sys
+from collections.abc import Iterable, Sequence
+
+from .. import runtime, store
+from .discovery import Toolchain, is_launched
+from .processes import finished
+from .stand_ins import with_stand_ins
+
+#: Variables by which gcc and clang choose programs and folders.
+_VARIABLES = (
+    "PATH",
+    "COMPILER_PATH",
+    "GCC_EXEC_PREFIX",
+    "LIBRARY_PATH",
+    "CPATH",
+    "C_INCLUDE_PATH",
+    "CPLUS_INCLUDE_PATH",
+)
+#: Stands for the private folder of a compilation.
+_FOLDER = "{folder}"
+
+_Commands = tuple[tuple[str, ...], ...]
+
+
+def steps(toolchain: Toolchain, command: Sequence[str], folder: pathlib.Path) -> _Commands:
+    """Commands that do in turn what ``command`` does: compile standard input, assemble, link.
+
+    Parameters
+    ----------
+    command : sequence of str
+        A command of this compiler.
+    folder : pathlib.Path
+        Where it works.
+
+    Returns
+    -------
+    tuple of tuple of str
+        Empty where only the compiler's driver will do: zig, launchers such as ccache, link-time optimisation, another
+        linker by ``-fuse-ld``, several sources, other systems than Linux.
+    """
+    unusual = any(word.startswith(("-flto", "-fuse-ld", "-save-temps", "-fsyntax-only", "@")) for word in command)
+    if toolchain.kind == "zig" or unusual or is_launched(toolchain) or not sys.platform.startswith("linux"):
+        return ()
+    general = [word.replace(str(folder), _FOLDER) for word in command]
+    around = [os.environ.get(name, "") for name in _VARIABLES]
+    if toolchain.kind == "clang":
+        around.append(os.getcwd())
+    if any(word.endswith("=native") for word in command):
+        around += runtime.cpu_features()
+    cache, fact = store.default(), f"steps 1 {toolchain.identity()!r} {general!r} {around!r}"
+    commands = _recalled(cache.recall(fact))
+    if commands is None:
+        commands, files = _examined(toolchain, command, folder)
+        if files is not None:
+            cache.remember(fact, json.dumps([commands, [(path, *_stamp(path)) for path in files]]))
+    return tuple(tuple(word.replace(_FOLDER, str(folder)) for word in words) for words in commands)
+
+
+def _recalled(text: str | None) -> _Commands | None:
+    """Remembered commands; None where there are none, or a file that they depend on has changed."""
+    commands, files = json.loads(text) if text else ((), None)
+    if files is None or any((size, time) != _stamp(path) for path, size, time in files):
+        return None
+    return tuple(map(tuple, commands))
+
+
+def _stamp(path: str) -> tuple[int, int]:
+    try:
+        stat = os.stat(path)
+    except OSError:
+        return 0, 0
+    return stat.st_size, stat.st_mtime_ns
+
+
+def _examined(toolchain: Toolchain, command: Sequence[str], folder: pathlib.Path) -> tuple[_Commands, list[str] | None]:
+    """Ask the driver what it would start; the files that the answer depends on, None where it gave none."""
+    own = len(toolchain.command)
+    # Its temporary files would be in the folder, too, under names that no other step has.
+    done = finished([*command[:own], "-###", *command[own:]], "", folder)
+    lines = [shlex.split(line) for line in done.messages.splitlines() if line.startswith(" ")]
+    kinds = "".join(map(_kind, lines))
+    if done.status:
+        return (), None
+    if not re.fullmatch(r"Ca?l?|l", kinds):
+        return (), []
+    files: Iterable[str] = ()
+    if kinds.endswith("l"):
+        *_, link = lines
+        if os.path.basename(link[0]) == "collect2":
+            link[:] = _without_plugin(link)
+            name = finished([*toolchain.command, "-print-prog-name=ld"], "", folder).output.strip()
+            link[0] = shutil.which(name) or ""
+        if not link[0] or any(word.startswith(("-plugin", "--plugin")) for word in link):
+            return (), []
+        link[:], files = with_stand_ins(toolchain, link, folder)
+        if kinds != "l" and not toolchain.cplus:
+            link[:] = _without_start_files(link, folder)
+    commands = tuple(tuple(word.replace(str(folder), _FOLDER) for word in words) for words in lines)
+    return commands, [*(words[0] for words in lines if os.path.isabs(words[0])), *files]
+
+
+def _kind(words: Sequence[str]) -> str:
+    """``"C"`` for a compiler that reads standard input, ``"a"`` for the assembler, ``"l"`` for the linker."""
+    name = os.path.basename(words[0]) if words else ""
+    if (name in ("cc1", "cc1plus") or "-cc1" in words[1:2]) and "-" in words and "-E" not in words:
+        return "C"
+    return "a" if re.fullmatch(r"(.*-)?as", name) else "l" if re.fullmatch(r"collect2|(.*-)?ld(\..*)?", name) else "?"
+
+
+def _without_plugin(words: Sequence[str]) -> list[str]:
+    pairs = zip(("", *words), words, strict=False)
+    return [word for before, word in pairs if "-plugin" not in (before, word) and not word.startswith("-plugin-opt=")]
+
+
+def _without_start_files(words: Sequence[str], folder: pathlib.Path) -> Sequence[str]:
+    """A linker's command for objects of ours without what calls destructors of C++, and opens slower than they.
+
+    What needs it, as ``atexit`` does, asks for ``__dso_handle``, and does not link.
+    """
+    start = ("crti.o", "crtn.o", "crtbeginS.o", "crtendS.o")
+    less = [word for word in words if os.path.basename(word) not in start]
+    ours = all(word.startswith((str(folder), "-")) for word in less if word.endswith((".o", ".a")))
+    return less if ours else words
