@@ -43,6 +43,9 @@ cpdef double scaled(double x, double by=10.0):
 def power(double x, double y):
     return x ** y
 
+def hypotenuse(double x, double y):
+    return (x ** 2 + y ** 2) ** 0.5
+
 cdef double chosen(bint first, double x):
     return x if first else 0
 
@@ -143,6 +146,7 @@ def test_an_array_of_powers_is_real_or_an_error_as_one_is_complex(cell: Any) -> 
     assert cell.power(np.array([4.0, np.nan]), 0.5)[0] == 2
     assert np.isnan(cell.power(np.array([4.0, np.nan]), 0.5)[1])
     assert cell.power(np.array([-2.0]), 3.0).tolist() == [-8]
+    assert cell.hypotenuse.accumulate(np.array([3.0, 4.0, 12.0])).tolist() == [3, 5, 13]
     with pytest.raises(TypeError, match="non-zero imaginary component"):
         cell.power(np.array([4.0, -4.0]), 0.5)
 

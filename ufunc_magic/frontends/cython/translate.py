@@ -17,6 +17,7 @@ from . import cython_errors
 from ._private import AnalyseExpressionsTransform, EncodedString, Main, Options, Pipeline, PyrexTypes
 from .cdef_variant import PREFIX, Analysis, Variants, definitions, is_number
 from .cython_function import CellText, CyFunction, CyParameter, CythonType
+from .nogil_clone import with_real_powers
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ def translate(
         raise cython_errors.compile_error(listening.errors, name=name, cell=source)
     page = path.with_suffix(".html")
     return Translated(
-        c=c_file.read_text(encoding="utf-8"),
+        c=with_real_powers(c_file.read_text(encoding="utf-8"), prefix=PREFIX),
         functions=tuple(_functions(run)),
         free=_free_functions(run),
         diagnostics=cython_errors.warnings(listening.warnings, name=name, cell=source),
