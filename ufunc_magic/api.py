@@ -120,7 +120,7 @@ def c_ufunc(source: str, **options: Any) -> np.ufunc:
         build[name]  # raises
     ufuncs = [f for f in build.values() if isinstance(f, np.ufunc)]
     if len(ufuncs) != 1 or len(build) != 1:
-        plain = next((f for f in build.object_code.functions if f.kind == "plain"), None)
+        plain = next((f for f in build.loaded.object_code.functions if f.kind == "plain"), None)
         if plain and len(build) <= 1:
             raise SignatureError(f"{plain.name} cannot be a ufunc: {plain.reason}.", remedy="Or use compile_c().")
         raise SignatureError(

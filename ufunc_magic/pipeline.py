@@ -6,11 +6,12 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from . import runtime, store
+from . import frontends, runtime, store
 from .frontends import Backend, c, cython
 from .model import Comfort, CompiledCell, LinkError, OptionError, Options, UfuncMagicError, make_options, refuse
 from .render import Progress
@@ -48,12 +49,14 @@ def build(source: str, *, language: Language, options: Options, name: str) -> Bu
         key = front_end.key(source, options=options)
     known = None if options.force else _builds.get(key)
     if known is not None:
-        diagnostics = known.report_data.renamed(known.object_code.name, name)
+        diagnostics = known.report_data.renamed(known.loaded.object_code.name, name)
         return replace(known, cached=True, name=name, seconds=seconds, diagnostics=diagnostics)
 
     printed = ""
+    # What is made first is for CPUs like this one; the portable object stands under the key itself.
+    first = store.key([key, "this CPU", *runtime.cpu_features()])
     with _timed(seconds, "load"):
-        entry = None if options.force else cache.get(key)
+        entry = None if options.force else cache.get(key) or cache.get(first)
         if entry is not None:
             cell = CompiledCell.from_record(entry.record, entry.code, code_digest=entry.digest)
     if entry is None:
@@ -64,7 +67,8 @@ def build(source: str, *, language: Language, options: Options, name: str) -> Bu
         with _timed(seconds, "compile"), cache.scratch() as folder:
             if guarded:
                 guard.begin()
-            cell = front_end.compile(source, options=options, name=name, folder=folder)
+            compile_first = partial(c.compile, this_cpu=True) if front_end is c else front_end.compile
+            cell = compile_first(source, options=options, name=name, folder=folder)
             cell = replace(cell, object_code=replace(cell.object_code, options=options.changed()))
         if guarded:
             with _timed(seconds, "guard"):
@@ -76,12 +80,15 @@ def build(source: str, *, language: Language, options: Options, name: str) -> Bu
                 cell, printed = guard.try_out(cell, again=again, sanitize=options.sanitize, lenient=options.sandbox)
         else:
             cell = cell.noted(guard.untried(options))
+        place = first if frontends.is_first(cell.object_code) else key
         record, code = cell.to_record(), cell.object_code.code
-        entry = cache.publish(key, record=record, code=code, replace=options.force)
+        entry = cache.publish(place, record=record, code=code, replace=options.force)
 
     with _timed(seconds, "load"):
         loaded = _loaded(cell, entry.library, name=name)
     cached = "compile" not in seconds
+    if frontends.is_first(cell.object_code):
+        loaded.loaded.complete = frontends.Portable(key, front_end, cell, options=options, renew=not cached)
     result = replace(
         loaded,
         cached=cached,
@@ -170,7 +177,7 @@ def report(
     *,
     options: Options,
     namespace: Mapping[str, Any] | None = None,
-    display: Callable[..., Any] | None = None,
+    line: Progress | None = None,
 ) -> Report:
     """Verify and time what was built.
 
@@ -181,8 +188,8 @@ def report(
         ``time``, ``size``, ``data``, ``ref``, ``vs``, ``sizes``, ``show`` and ``annotate`` are looked at.
     namespace : mapping
         Where the names of ``ref`` are looked up, besides ``np`` and ``math``.
-    display : callable
-        IPython's, to show how far a longer measurement is.
+    line : Progress
+        Shows how far a longer measurement is.
 
     Returns
     -------
@@ -199,12 +206,12 @@ def report(
     result = render.Report(built.name, others=tuple(built), diagnostics=built.diagnostics, notes=built.notes)
     with (
         Comfort("the rest of the report", notes, passing=UfuncMagicError),
-        Progress(display, time.perf_counter) as progress,
+        line or progress(None) as shown,
     ):
         result = bench.report(
-            built, options=options, names=namespace or {}, compile_cython=_compile_cython, progress=progress
+            built, options=options, names=namespace or {}, compile_cython=_compile_cython, progress=shown
         )
-    object_code, annotation = built.object_code, built.report_data.annotated
+    object_code, annotation = built.loaded.object_code, built.report_data.annotated
     names = list(filter(None, options.show.split(",")))
     views: tuple[Any, ...] = ()
     if options.annotate and object_code.language != "cython":
@@ -220,11 +227,16 @@ def report(
     return replace(result, views=views, notes=(*result.notes, *notes))
 
 
+def progress(display: Callable[..., Any] | None) -> Progress:
+    """What shows by ``display``, IPython's, how far something is."""
+    return Progress(display, time.perf_counter)
+
+
 def _views(built: Build, names: Sequence[str], *, options: Options) -> tuple[View, ...]:
     """Other ways of looking at the cell, from one further compilation."""
     from . import render, toolchain
 
-    code = built.object_code
+    code = built.loaded.object_code
     if code.language == "cython":
         # With line numbers the copies that its loops call are not made: what would be shown is not what runs.
         raise OptionError("--show is for cells of C and CUDA.", remedy="Write -a, which shows the C of each line.")

@@ -22,6 +22,7 @@ from ufunc_magic.bench.machine import Limits
 from ufunc_magic.bench.rounds import Call, Timing, affordable, measure
 from ufunc_magic.bench.samples import sample_inputs
 from ufunc_magic.model.errors import ComparisonError, OptionError
+from ufunc_magic.python_form import Watched
 from ufunc_magic.render import Comparison
 
 
@@ -654,6 +655,21 @@ def test_what_a_person_would_write_is_timed_even_where_pythons_rules_are_others(
     assert found.ok
     assert found.rows[0].note == "Python's own rules give other results for some elements"
     assert found.rows[1].speedup == pytest.approx(100)
+
+
+@pytest.mark.parametrize(("largest", "note"), [(40, ""), (200, "wraps as C does")])
+def test_a_loop_of_integers_has_as_much_of_cs_rules_as_its_inputs_need(largest: int, note: str) -> None:
+    found = time_function(
+        lambda x: x * np.uint8(3),
+        name="f",
+        types="B->B",
+        inputs=[np.resize(np.arange(largest, 0, -1, dtype=np.uint8), 5000)],
+        python=lambda x: x * 3 % 256,
+        checked=lambda x: x * 3 % 256,
+        watched=Watched("def f(x):\n    return __ufm_uint8(x * 3)\n", "f"),
+        budget=0.05,
+    )
+    assert (found.ok, found.rows[0].note) == (True, note)
 
 
 def test_a_reference_on_arrays_is_the_expectation_and_a_row() -> None:

@@ -117,6 +117,7 @@ const __ufm_intp __ufm_d1 = __ufm_s[1]; __ufm_char *__ufm_q2 = __ufm_p[2]; const
         const __ufm_t0_0 __ufm_v0 = *(const __ufm_t0_0 *)(__ufm_q0 + __ufm_j * __ufm_d0); const __ufm_t0_1 __ufm_v1 \
 = *(const __ufm_t0_1 *)(__ufm_q1 + __ufm_j * __ufm_d1);
         __ufm_k0[__ufm_j] = __ufm_v0; __ufm_k1[__ufm_j] = __ufm_v1;
+        __asm__ volatile(""); // One element after the other: compilers need not look for vectors.
         __ufm_t0_2 __ufm_r0 = __UFM_ZERO(__ufm_t0_2);
         __ufm_r0 = add(__ufm_v0, __ufm_v1);
         *(__ufm_t0_2 *)(__ufm_q2 + __ufm_j * __ufm_d2) = __ufm_r0;

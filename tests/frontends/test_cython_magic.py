@@ -157,7 +157,9 @@ def test_same_cell_again_gives_the_same_objects_in_a_millisecond(loaded: Interac
 
 def test_cell_that_hides_a_variable_of_the_user_says_so(loaded: InteractiveShell) -> None:
     loaded.user_ns["logit"] = 3
-    assert any("logit replaces" in note for note in run(loaded).notes)
+    assert any(
+        "logit replaces" in note for note in run(loaded, source=LOGIT.replace("cdef double", "cpdef double")).notes
+    )
 
 
 def test_options_of_cythons_magic_are_taken(loaded: InteractiveShell) -> None:
@@ -318,3 +320,27 @@ def test_kernel_survives_many_versions_of_a_cell(kernel: Any) -> None:
     for n in range(4):
         kernel(f"%%cython_ufunc -q\ncdef double version(double x):\n    return x + {n}\n\nN = {n}")
         assert kernel("float(version(0.0)), N").data["text/plain"] == f"({n}.0, {n})"
+
+
+def test_cdef_functions_leave_builtins_and_the_users_names_alone(loaded: InteractiveShell) -> None:
+    cell = (
+        "cdef inline int min(int a, int b) noexcept:\n    return a if a < b else b\n"
+        "cdef double rate(double x):\n    return x\n"
+        "cdef double free(double x):\n    return 3*x\n"
+        "def least(int a, int b):\n    return min(a, b)\n"
+    )
+    mine = object()
+    loaded.user_ns["rate"] = mine
+    text = " ".join(str(run(loaded, "--no-time", cell)).split())
+    names = loaded.user_ns
+    assert "min" not in names
+    assert names["rate"] is mine
+    assert (names["least"](3, 2), names["free"](1.0)) == (2, 3)
+    assert "min is not bound: it is a cdef function, and the name is that of Python's builtin." in text
+    assert "Write # ufunc: name=min_ above it" in text
+    assert "rate is not bound: it is a cdef function, and the name is that of your own variable." in text
+
+
+def test_comment_binds_a_cdef_function_whatever_its_name(loaded: InteractiveShell) -> None:
+    run(loaded, "-q", "# ufunc: name=min\ncdef int least(int a, int b) noexcept:\n    return a if a < b else b\n")
+    assert isinstance(loaded.user_ns["min"], np.ufunc)

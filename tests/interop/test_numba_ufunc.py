@@ -290,7 +290,8 @@ def test_small_functions_that_call_nothing_have_a_form_that_leaves_registers_alo
         pytest.skip("the convention is one of x86-64")
     build = um.compile_c(LEAVES)
     with_one = {name for name in build if link_of(build[name]).symbol("leaf", 0)}
-    assert with_one == {"poly", "length", "six", "least", "root", "kept"}
+    # The form belongs to the portable object, so "kept", which has a state, is called where the ufunc has it.
+    assert with_one == {"poly", "length", "six", "least", "root"}
     poly, length, six, least, kept = (build[name] for name in ("poly", "length", "six", "least", "kept"))
 
     @numba.njit

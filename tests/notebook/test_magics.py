@@ -40,6 +40,7 @@ class FakeBuild(dict[str, Any]):
     diagnostics = ()
     notes = ()
     printed = ""
+    loaded = SimpleNamespace(complete=None)
 
 
 @dataclass
@@ -58,7 +59,7 @@ class FakeEngine:
         return FakeBuild(self.functions)
 
     def report(
-        self, built: FakeBuild, *, options: Options, namespace: Mapping[str, Any], display: Any = None
+        self, built: FakeBuild, *, options: Options, namespace: Mapping[str, Any], line: Any = None
     ) -> FakeReport:
         if self.report_fails:
             raise CompileError("the fake report refused.")
@@ -68,7 +69,7 @@ class FakeEngine:
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
     engine = FakeEngine()
-    module = SimpleNamespace(build=engine.build, report=engine.report)
+    module = SimpleNamespace(build=engine.build, report=engine.report, progress=lambda display: None)
     monkeypatch.setitem(sys.modules, "ufunc_magic.pipeline", module)
     monkeypatch.setattr(ufunc_magic, "pipeline", module, raising=False)
     return engine

@@ -174,7 +174,7 @@ def test_comparing_notebook_shows_what_it_promises(tmp_path: Path) -> None:
     assert "DISAGREES" in shown("wrong = um.compare")["text/plain"]
     assert "DISAGREES" not in shown('"C": wave,\n}, x)')["text/plain"]
     drawn = shown("over_sizes = um.compare")
-    assert drawn["image/svg+xml"].count("<title") == 1 + 2 * 5  # of the picture, and of each point
+    assert drawn["text/html"].count("<title") == 1 + 2 * 5  # of the picture, and of each point
     assert "100,000" in drawn["text/plain"]
 
 

@@ -162,6 +162,21 @@ def test_kernel_shows_the_report_once_as_table_and_text(kernel: Kernel) -> None:
     assert kernel.value("type(_).__name__") == "'Report'"
 
 
+def test_the_line_that_says_how_far_it_is_becomes_the_report(kernel: Kernel) -> None:
+    kernel.run("from ufunc_magic.render import progress; progress.AFTER = progress.PAUSE = -1")
+    messages = kernel.run(LOGIT.replace(" -q", " --time 20ms --sizes 10:100"))
+    outputs = [m for m in messages if m["type"] in ("display_data", "update_display_data", "execute_result")]
+    assert outputs[0]["type"] == "display_data"
+    assert "<progress" in outputs[0]["data"]["text/html"]
+    assert {m["type"] for m in outputs[1:]} == {"update_display_data"}
+    assert len({m["transient"]["display_id"] for m in outputs}) == 1
+    assert "logit(p)" in outputs[-1]["data"]["text/plain"]
+    assert kernel.value("type(_).__name__") == "'Report'"
+    kernel.run("%ufunc_compare np.sqrt np.cbrt --budget 0.02 --sizes 10,20")
+    again = [m for m in kernel.run("_") if m["type"] == "execute_result"]
+    assert "np.cbrt" in again[0]["data"]["text/plain"]
+
+
 @pytest.mark.slow
 def test_kernel_gives_the_same_object_for_the_same_cell(kernel: Kernel) -> None:
     assert {m["type"] for m in kernel.run(LOGIT)} == {"status", "execute_input"}

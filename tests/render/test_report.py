@@ -1,9 +1,12 @@
 """The report's text, HTML and JSON, written out."""
 
+import base64
 import html
+import importlib.util
 import itertools
 import json
 import re
+import sys
 from html.parser import HTMLParser
 
 import pytest
@@ -14,6 +17,8 @@ from ufunc_magic.render.comparison import Comparison
 from ufunc_magic.render.figure import COLORS, drawable, figure, lines_of
 from ufunc_magic.render.report import Bound, Report
 from ufunc_magic.render.tables import BAR, BARS, MEANINGS, Agreement, Level, Row, duration, percent, ratio, significant
+
+MATPLOTLIB = importlib.util.find_spec("matplotlib") is not None
 
 AGREES = Agreement(ok=True, max_ulp=1.0, worst=((0.5,), 1.0, 1.0000000000000002), compared=20_000)
 DISAGREES = Agreement(
@@ -117,28 +122,39 @@ def test_remarks_name_scaling_and_what_compiling_cost() -> None:
 
 
 def test_html_of_a_comparison_is_exactly_this() -> None:
-    cell = "padding:.15em .5em;white-space:nowrap;vertical-align:middle;border:none;text-align:"
+    row = '<tr style="display:flex;flex-wrap:wrap;align-items:center;padding:0;background:transparent">'
+    cell = "box-sizing:border-box;padding:.15em .3em;border:none;text-align:"
+    wide = {"time": "8.0ch", "spread": "6.1ch", "per element": "10.3ch", "speed-up": "7.8ch"}
+    wide = {head: f"flex:0 0 {width};white-space:nowrap" for head, width in wide.items()}
+    title = {head: f'title="{html.escape(MEANINGS[head])}"' for head in wide}
     heads = "".join(
-        f'<th scope="col" title="{html.escape(MEANINGS[text])}" '
-        f'style="{cell}right;font-weight:normal;font-style:italic">{text}</th>'
-        for text in ("time", "spread", "per element", "speed-up")
+        f'<th scope="col" {title[head]} style="{cell}right;{width};font-weight:normal;font-style:italic">{head}</th>'
+        for head, width in wide.items()
+    )
+    figures = "".join(
+        f'<td {title[head]} style="{cell}right;{wide[head]}">{figure}</td>'
+        for head, figure in zip(wide, ("2.00 us", "", "200 ns", "1x"), strict=True)
     )
     expected = (
-        '<div style="overflow-x:auto"><table style="border-collapse:collapse;border:none;margin:0;'
-        'table-layout:auto;color:inherit;font-variant-numeric:tabular-nums">'
-        f'<thead><tr><td style="{cell}left"></td>{heads}'
-        f'<th scope="col" style="{cell}left;font-weight:normal;font-style:italic">longer is faster</th>'
-        f'<td style="{cell}left"></td></tr></thead>'
-        '<tbody><tr style="background:transparent"><th scope="rowgroup" colspan="7" style="text-align:left;border:none;'
-        'border-bottom:1px solid rgba(128,128,128,.6);padding:.5em .5em .2em;font-weight:normal">'
-        "<strong>f</strong> &ensp;d-&gt;d &ensp;10 elements; results not checked</th></tr>"
-        f'<tr style="background:transparent"><th scope="row" style="{cell}left;font-weight:normal">loop</th>'
-        f'<td style="{cell}right">2.00 us</td><td style="{cell}right"></td><td style="{cell}right">200 ns</td>'
-        f'<td style="{cell}right">1x</td><td style="{cell}left;min-width:6em">'
-        f'<div aria-hidden="true" style="width:100.0%;border-top:.75em solid #8a8a8a"></div></td>'
-        f'<td style="{cell}left;white-space:normal;min-width:15em"></td></tr></tbody></table></div>'
+        '<div style="overflow-x:auto"><table style="display:flex;flex-direction:column;width:auto;'
+        'border-collapse:collapse;border:none;margin:0;color:inherit;font-variant-numeric:tabular-nums">'
+        f'<thead style="display:block;border:none">{row}<td style="{cell}left;flex:0 0 min(4.8ch,60%)"></td>{heads}'
+        f'<th scope="col" style="{cell}left;flex:0 0 8.8em;font-weight:normal;font-style:italic">longer is faster</th>'
+        f'<td style="{cell}left;flex:1 1 0"></td></tr></thead><tbody style="display:block">'
+        f'{row}<th scope="rowgroup" colspan="7" style="flex:1 1 100%;text-align:left;border:none;'
+        'border-bottom:1px solid rgba(128,128,128,.6);padding:.5em .3em .2em;font-weight:normal">'
+        "<strong>f</strong> &ensp;d-&gt;d &ensp;10 elements; results not "
+        f'<span title="{html.escape(MEANINGS["checked"])}">checked</span></th></tr>'
+        f'{row}<th scope="row" style="{cell}left;flex:0 0 min(4.8ch,60%);font-weight:normal">loop</th>{figures}'
+        f'<td style="{cell}left;flex:0 0 8.8em">'
+        '<div aria-hidden="true" style="width:100.0%;border-top:.75em solid #8a8a8a"></div></td>'
+        f'<td style="{cell}left;flex:1 1 0"></td></tr></tbody></table>'
     )
-    assert Comparison("f", (Row("loop", "python", 10, 10, 2e-6, speedup=1.0),), "d->d")._repr_html_() == expected
+    comparison = Comparison("f", (Row("loop", "python", 10, 10, 2e-6, speedup=1.0),), "d->d")
+    page, _, words = comparison._repr_html_().partition("<details")
+    assert page == expected
+    assert "how to read the table</summary><div><em>time</em>: of one call" in words
+    assert [word for word in MEANINGS if f"<em>{word}</em>" in words] == [*wide, "checked"]
 
 
 class _Reader(HTMLParser):
@@ -308,7 +324,9 @@ def test_a_compiled_function_that_disagrees_is_marked() -> None:
 def test_an_annotated_source_stands_below_everything_else() -> None:
     report = Report("In[3]", comparisons=(LOGIT,), notes=("a note",), cached=True, views=(_View(),))
     assert str(report).endswith("In[3]: from cache in 0 ns\n\n1 | x = <1>")
-    assert report._repr_html_().endswith("note: a note</div></div><pre>1 | x = &lt;1&gt;</pre>")
+    page = report._repr_html_()
+    assert page.endswith("</div><pre>1 | x = &lt;1&gt;</pre>")
+    assert page.index("note: a note</div>") < page.index("<pre>")
     assert json.loads(report.to_json())["views"] == ["1 | x = <1>"]
 
 
@@ -448,10 +466,23 @@ def test_two_pictures_of_one_page_have_ids_of_their_own() -> None:
     _read(page)
 
 
-def test_the_bundle_has_a_picture_only_where_there_are_sizes() -> None:
-    assert sorted(OVER._repr_mimebundle_()) == ["image/svg+xml", "text/html", "text/plain"]
-    assert sorted(Report("x", comparisons=(OVER,))._repr_mimebundle_()) == ["image/svg+xml", "text/html", "text/plain"]
+def test_the_bundle_has_a_picture_only_where_there_are_sizes_and_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
+    # No SVG beside the HTML that holds it: LaTeX export would call Inkscape for it, and fail where that is missing.
+    monkeypatch.delitem(sys.modules, "matplotlib", raising=False)
+    assert sorted(OVER._repr_mimebundle_()) == ["text/html", "text/plain"]
+    if MATPLOTLIB:
+        importlib.import_module("matplotlib")
+        assert sorted(OVER._repr_mimebundle_()) == ["image/png", "text/html", "text/plain"]
+        assert sorted(Report("x", comparisons=(OVER,))._repr_mimebundle_()) == ["image/png", "text/html", "text/plain"]
     assert sorted(LOGIT._repr_mimebundle_()) == ["text/html", "text/plain"]
+
+
+@pytest.mark.skipif(not MATPLOTLIB, reason="Matplotlib is not installed")
+def test_the_picture_for_paper_is_a_png_and_touches_no_figure_of_the_user() -> None:
+    from matplotlib import pyplot
+
+    assert base64.b64decode(OVER._repr_mimebundle_()["image/png"]).startswith(b"\x89PNG")
+    assert pyplot.get_fignums() == []
 
 
 def test_the_numbers_of_a_picture_are_a_table_with_headers() -> None:

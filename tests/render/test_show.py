@@ -359,9 +359,9 @@ def test_a_fault_of_the_second_compilation_is_the_compiler_s_own(tmp_path: Path)
 # ------------------------------------------------------------------------------------- progress
 
 
-def _shown(times: list[float], *, interrupted: bool = False) -> list[str]:
+def _shown(times: list[float], *, interrupted: bool = False, seen: list[str] | None = None) -> list[str]:
     """The HTML that a notebook is given, at a fake clock's times."""
-    seen: list[str] = []
+    seen = [] if seen is None else seen
     clock = iter([0.0, *times])
 
     class Output:
@@ -377,6 +377,8 @@ def _shown(times: list[float], *, interrupted: bool = False) -> list[str]:
             progress(n / len(times), f"<{n}>")
         if interrupted:
             raise KeyboardInterrupt
+    progress.becomes({"text/html": "the table"})
+    assert not progress.becomes({"text/html": "once only"})
     return seen
 
 
@@ -384,15 +386,17 @@ def test_nothing_is_shown_of_what_takes_less_than_a_second() -> None:
     assert _shown([0.2, 0.6, 0.99]) == []
 
 
-def test_a_line_is_shown_after_a_second_and_emptied_at_the_end() -> None:
-    first, second, last = _shown([0.5, 1.0, 1.05, 1.5])
+def test_a_line_is_shown_after_a_second_and_then_what_came_of_it() -> None:
+    first, second, end, last = _shown([0.5, 1.0, 1.05, 1.5])
     assert '<progress max="1" value="0.250" aria-label="&lt;1&gt;"' in first
     assert 'value="0.750"' in second
-    assert last == ""
+    assert (end, last) == ("", "the table")
 
 
 def test_an_interrupt_goes_on_and_where_nothing_can_be_shown_nothing_is() -> None:
+    seen: list[str] = []
     with pytest.raises(KeyboardInterrupt):
-        _shown([5.0], interrupted=True)
+        _shown([5.0], interrupted=True, seen=seen)
+    assert seen[1:] == ["stopped at 0%, &lt;0&gt;"]
     with Progress(None, iter([0.0, 5.0]).__next__) as progress:
         progress(0.5)

@@ -126,7 +126,7 @@ def test_shims_keep_the_names_that_the_carried_code_has() -> None:
     names = nvrtc.prefix(whole)
     here = LoadedObject(whole)
     here.carry(arch="compute_75", ltoir=base64.b64encode(b"code").decode(), symbols=names)
-    bare = here.portable(source=False)
+    bare = here.sent(source=False)
     assert nvrtc.prefix(bare) == names
     assert nvrtc.ltoir(bare, "sm_90") == b"code"
 

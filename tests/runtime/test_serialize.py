@@ -479,7 +479,7 @@ def test_a_function_that_wraps_one_travels(tmp_path: Path) -> None:
     def checked(x: float) -> Any:
         return twice(abs(x))
 
-    assert elsewhere(cloudpickle.dumps(checked), "print(got(-1.0) == 2 * np.exp(1.0))", folder=tmp_path) == "True"
+    assert elsewhere(cloudpickle.dumps(checked), "print(got(-1.0))", folder=tmp_path) == str(twice(1.0))
 
 
 def test_spawned_processes_of_multiprocessing_call_them() -> None:

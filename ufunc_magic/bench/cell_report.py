@@ -66,7 +66,7 @@ def report(
 
     ``compile_cython`` makes the rivals of ``--vs cython``; ``progress`` is called during ``--sizes``, as by `compare`.
     """
-    object_code = build.object_code
+    object_code = build.loaded.object_code
     codes = [code for code in build.report_data.functions if code.name in build]
     comparisons: list[Comparison] = []
     busy = ""
@@ -173,7 +173,7 @@ class _Cell:
         share: float,
     ) -> tuple[Request, tuple[str, ...]]:
         """What one function is compared with, and what is missing there."""
-        options, object_code = self.options, self.build.object_code
+        options, object_code = self.options, self.build.loaded.object_code
         python = Forms()
         ufunc = code.kind == "ufunc"
         missing: list[str] = []
@@ -187,6 +187,7 @@ class _Cell:
             code.name,
             python=python.python,
             checked=python.checked,
+            watched=python.watched,
             reference=reference,
             reference_label=options.ref,
             rivals=python.expression,

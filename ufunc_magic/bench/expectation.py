@@ -53,11 +53,18 @@ def loop(function: Callable[..., Any], columns: Sequence[list[Any]]) -> list[Any
             return [function(*row) for row in zip(*columns, strict=True)]
 
 
-def survivors(function: Callable[..., Any], columns: Sequence[list[Any]]) -> tuple[list[Any], NDArray[np.bool_]]:
-    """Results of the elements on which ``function`` raises nothing, and which elements those are."""
+def survivors(
+    function: Callable[..., Any], columns: Sequence[list[Any]], *, patience: Callable[[], bool] | None = None
+) -> tuple[list[Any], NDArray[np.bool_]]:
+    """Results of the elements on which ``function`` raises nothing, and which elements those are.
+
+    ``patience`` is asked before each further element once there is a result; false ends it.
+    """
     results: list[Any] = []
     passed = bytearray(len(columns[0]))
     for position, row in enumerate(zip(*columns, strict=True)):
+        if patience is not None and results and not patience():
+            break
         try:
             results.append(function(*row))
         except FAULTS:

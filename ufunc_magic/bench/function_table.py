@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..model import ComparisonError, OptionError
+from ..python_form import Watched
 from ..render import Agreement, Comparison, Kind, Row, count
 from . import expectation
 from .agreement import outputs, suspects
@@ -40,6 +41,9 @@ REMEMBERED = 10_000
 
 #: Shares of the budget.
 SAMPLING, UFUNC_CALL, EXPECTED, PYTHON_PASS, VECTOR_PASS = 0.1, 0.03, 0.05, 0.02, 0.03
+
+#: Seconds for the search of a function's domain, however little there is: a table of inputs outside of it is of no use.
+SEARCH = 0.03
 
 #: Rounds that agree so well need no more of them; as many as anybody may ask for.
 STEADY, MANY = 0.05, 10_000
@@ -89,6 +93,8 @@ class Request:
         The function in Python (on scalars, nested lists for cores): the one that is timed, and the one with C's answers
         where Python has others, whose results are expected; each stands in for the other.  Without both the loop that
         calls a ufunc per element is timed, and nothing can be checked.
+    watched : Watched
+        The Python function of integers, to be written as the inputs that are timed ask for; goes before ``python``.
     reference : callable
         The user's own expectation, on arrays or on scalars.  On scalars it also takes the place of ``python``.
     rivals : sequence of Candidate
@@ -126,6 +132,7 @@ class Request:
     inputs: Sequence[NDArray[Any]] | None = None
     python: Callable[..., Any] | None = None
     checked: Callable[..., Any] | None = None
+    watched: Watched | None = None
     reference: Callable[..., Any] | None = None
     reference_label: str = "reference"
     rivals: Sequence[Candidate] = ()
@@ -298,7 +305,12 @@ def sampled(request: Request) -> Arrays:
     few = sample_inputs(request.types, size=POOL, cores=request.cores, cautious=True)
 
     def screen(*arrays: NDArray[Any]) -> NDArray[np.bool_]:
-        return expectation.survivors(exact, columns(arrays))[1] if exact else np.ones(len(arrays[0]), np.bool_)
+        if exact is None:
+            return np.ones(len(arrays[0]), np.bool_)
+        # Of a recursion each element may take as long as all of them should.
+        end = clock() + SAMPLING * request.budget
+        patience = (lambda: clock() < end) if request.cautious else None
+        return expectation.survivors(exact, columns(arrays), patience=patience)[1]
 
     def run(number: int) -> None:
         arrays = _cut(few, number)
@@ -308,7 +320,7 @@ def sampled(request: Request) -> Arrays:
     run(1)  # whatever happens only once
     pool = request.fitting(run, SAMPLING, most=POOL)
     # From here: samples that nobody has looked at are those on which plain Python raises where C has a NaN.
-    deadline = clock() + SAMPLING * request.budget
+    deadline = clock() + max(SEARCH, SAMPLING * request.budget)
     each_bytes = sum(array.nbytes for array in few) // POOL
     return sample_inputs(
         request.types,
@@ -393,11 +405,12 @@ def _baseline(
 ) -> TimedCall:
     """The Python loop: the user's reference on scalars, the Python version, or the compiled scalar.
 
-    The version that a person would write is timed even where its results are Python's and not C's; where it
-    raises, the exact version takes its place.
+    Of integers, the version with as much of C's rules as the inputs ask for.  Else the version that a person would
+    write is timed even where its results are Python's and not C's; where it raises, the exact version takes its place.
     """
-    most = len(arrays[0])
+    most, watched = len(arrays[0]), request.watched
     forms: list[tuple[str, Callable[..., Any] | None, str]] = [
+        ("Python loop", watched.function if watched else None, ""),
         ("Python loop", request.python, ""),
         ("Python loop", request.exact, _C_RULES if request.python else ""),
     ]
@@ -411,6 +424,13 @@ def _baseline(
                 most=most,
             )
             lists = columns(_cut(arrays, part))
+            if watched and function is watched.function:
+                expectation.loop(function, lists)
+                natural = watched.natural()
+                function, note = natural.function, natural.note
+                if expected and not expectation.same_loop(function, lists, expected[0], dtypes=request.out):
+                    continue
+                return TimedCall(label, "python", Call(expectation.loop, (function, lists)), part, note=note)
             trusted = function in (request.exact, reference) or not expected
             if not (trusted or expectation.same_loop(function, lists, expected[0], dtypes=request.out)):
                 note = _PYTHON_RULES

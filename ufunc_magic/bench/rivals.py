@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ..model import RECORD, TYPES, CellFunction, Comfort, ComparisonError, UfuncMagicError
-from ..python_form import cython_text, namespace, numexpr_text
+from ..python_form import Watched, agreeing_text, cython_text, namespace, numexpr_text
 from ..render import installed
 from .candidates import Candidate, numexpr_function
 from .expectation import FAULTS
@@ -35,6 +35,7 @@ class Forms:
     python: Callable[..., Any] | None = None
     checked: Callable[..., Any] | None = None
     vector: Callable[..., Any] | None = None
+    watched: Watched | None = None
 
     @property
     def expression(self) -> tuple[Candidate, ...]:
@@ -50,6 +51,7 @@ def forms(code: CellFunction) -> Forms:
         _run(code, code.python, "timing"),
         _run(code, code.checked, "verify") if code.checked else None,
         _run(code, code.vector, "vector") if code.vector else None,
+        Watched(code.marks, code.python_name) if code.marks else None,
     )
 
 
@@ -103,7 +105,8 @@ def rivals(
             if code.core:
                 raise _Missing("the function works on arrays")
             with Comfort(name, notes, passing=_Missing):
-                candidates.append(_rival(name, code, compile_cython))
+                exact = replace(code, python=agreeing_text(code.marks)) if code.marks else code
+                candidates.append(_rival(name, exact, compile_cython))
         except _Missing as reason:
             notes.append(f"{name} left out: {reason}")
     return tuple(candidates), tuple(notes)
@@ -117,7 +120,8 @@ def _rival(name: str, code: CellFunction, compile_cython: CompileCython | None) 
             return Candidate("NumPy expression", _run(code, code.vector, "vector"), "numpy")
         case "vectorize":
             python = _run(code, code.python, "timing")
-            return Candidate("np.vectorize", np.vectorize(python, otypes=list(_letters(code)[code.nin :])))
+            note = "with C's rules for all integers" if code.marks else ""
+            return Candidate("np.vectorize", np.vectorize(python, otypes=list(_letters(code)[code.nin :])), note=note)
         case "numba":
             return _numba(code)
         case "numexpr":

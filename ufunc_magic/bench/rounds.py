@@ -256,11 +256,14 @@ def affordable(run: Callable[[int], object], *, most: int, seconds: float, clock
     number = min(most, 4)
     while True:
         taken = timed()
-        if taken >= seconds / 32 and number < most:
-            taken = min(taken, timed())  # the first one may have been interrupted
-        if number >= most or taken >= seconds / 32:
+        enough = seconds if number >= most else max(seconds / 16, 2 * SAMPLE)
+        for _ in range(2):
+            # Interrupted, or cold: the memory of results is new in the first two calls of a size.
+            if enough <= taken < 3 * seconds:
+                taken = min(taken, timed())
+        if number >= most or taken >= enough:
             break
-        number = min(most, number * 8)
+        number = min(most, number * 4)
     return most if taken <= 0 else max(1, min(most, int(seconds * number / taken)))
 
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         read_types as read_types,
         translate as translate,
         types_wanted as types_wanted,
+        vector_math as vector_math,
     )
 else:
     __getattr__ = lazy_names(
@@ -46,7 +47,7 @@ else:
             "loops": "template",
             "unit": (
                 "Translation append c_string copy driver in_terms_of_t instances prefix_of reached read_records "
-                "read_types translate types_wanted"
+                "read_types translate types_wanted vector_math"
             ),
         },
     )

@@ -205,7 +205,8 @@ def has_scalar(instance: Instance) -> bool:
 def is_leaf(instance: Instance) -> bool:
     """Whether that form is worth another one for compiled callers, in which it leaves most of their registers alone.
 
-    One that calls something would have to save them all itself.
+    One that calls something would have to save them all itself.  One with a state is called where the ufunc has it: the
+    object that is made first has no such forms.
     """
     small = instance.signature.function.size <= _LEAF_NODES and not instance.loops
     return instance.leaf and small and instance.signature.nout == 1 and has_scalar(instance)

@@ -93,7 +93,7 @@ def translate(
     cplus = options.cplus
     loops = instances(signatures, unit, options=options)
     # Before the cell, whose macros would rewrite it.
-    parts = [template("interface.h"), *_vector_math(simd), *filter(None, [before])]
+    parts = [template("interface.h"), *filter(None, [before])]
     copies = dict.fromkeys((i.copy, i.type) for i in loops if i.copy)
     if copies:
         generic = not before  # what stands there has brought its own
@@ -131,7 +131,7 @@ def append(
         What makes the marker of the type table this unit's own.
     """
     cplus = options.cplus
-    parts = [c, template("interface.h"), *_vector_math(simd), template("support.h")]
+    parts = [c, template("interface.h"), template("support.h")]
     parts += [template("types.hpp" if cplus else "types.h"), *_simd_declarations(simd, cplus=cplus), functions]
     return _translation(parts, instances, [c, functions, seed], plain=(), options=options, simd=simd, judge=judge)
 
@@ -172,6 +172,12 @@ def driver() -> str:
     for name in ("interface.h", "containment.h"):
         text = text.replace(f'#include "{name}"', f'#line 1 "{name}"\n{template(name)}\n#line 1 "driver.c"')
     return text + "".join(f'#line 1 "{name}"\n{template(name)}' for name in ("records.c", "narrowing.c"))
+
+
+def vector_math(function: str) -> str:
+    """The unit of our own vector versions of a function of libm, C; ``""`` where libmvec's are the faster ones."""
+    text = template("simdmath.h")
+    return f"#define __UFM_WANT_{function} 1\n{text}" if f"__UFM_WANT_{function}\n" in text else ""
 
 
 def read_types(code: bytes, translation: Translation) -> tuple[tuple[int, ...], ...]:
@@ -221,7 +227,7 @@ def instances(signatures: Sequence[Signature], unit: Unit, *, options: Options) 
         calls = reached(signature.function, unit)
         loops = signature.function.loops or not looping.isdisjoint(calls)
         outside = {name for name in calls - own if name.removesuffix("f") not in calls - {name}}
-        common = Instance(signature, calls=calls, loops=loops, leaf=outside <= INSTRUCTIONS)
+        common = Instance(signature, calls=calls, loops=loops, leaf=signature.function.pure and outside <= INSTRUCTIONS)
         if signature.function.template:
             loops_of_cell += [replace(common, type=t) for t in types or types_wanted("f4,f8")]
         elif types and in_terms_of_t(unit):
@@ -259,13 +265,6 @@ def copy(cell: str, *, prefix: str, kind: NumberType, unit: Unit, name: str, gen
     on = "".join(f"#define {word} {prefix}{word}\n" for word in unit.names)
     off = "".join(f"#undef {word}\n" for word in (*unit.names, *unit.macros, "T"))
     return f"{tgmath}#define T {kind.c}\n{on}#line 1 {c_string(name)}\n{cell}\n{off}"
-
-
-def _vector_math(names: Sequence[str]) -> list[str]:
-    """Our own vector versions, for the functions where they beat libmvec's; the header says how they bind."""
-    text = template("simdmath.h")
-    defines = [f"#define __UFM_WANT_{name} 1" for name in names if f"__UFM_WANT_{name}\n" in text]
-    return [*defines, text] if defines else []
 
 
 def _simd_declarations(names: Sequence[str], *, cplus: bool) -> list[str]:

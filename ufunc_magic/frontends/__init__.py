@@ -13,6 +13,7 @@ say what the object code holds.
 `parameter_roles`    which parameter is an input, an output or a size: by the comment, or by what the body does
 `operands`           functions to ufunc signatures, and why a function stays plain
 `native`             flags by what a text uses, SIMD math, the driver's object
+`portable`           the object for every CPU, after the one for this CPU that a cell gets first
 `function_entries`   the one place that makes `CellFunction` of signatures, loops and Python forms
 ===================  ==================================================================================
 """
@@ -25,12 +26,14 @@ from ..lazy import lazy_names
 
 if TYPE_CHECKING:
     from .frontend import Backend as Backend
-    from .native import driver as driver, narrow as narrow
+    from .native import driver as driver, narrow as narrow, vector_math as vector_math
+    from .portable import Portable as Portable, complete_in_background as complete_in_background, is_first as is_first
 else:
     __getattr__ = lazy_names(
         __name__,
         {
             "frontend": "Backend",
-            "native": "driver narrow",
+            "native": "driver narrow vector_math",
+            "portable": "Portable complete_in_background is_first",
         },
     )

@@ -47,6 +47,8 @@ class CellBuild:
         What the options mean, and once it is `planned` what the text adds to them.
     before : str
         What stands before the cell in its unit and is needed to compile it alone.
+    this_cpu : bool
+        It is compiled for CPUs like this one alone.
     """
 
     tool: toolchain.Toolchain
@@ -57,6 +59,7 @@ class CellBuild:
     flags: tuple[str, ...]
     link: tuple[str, ...]
     before: str = field(default="", repr=False)
+    this_cpu: bool = False
 
     def planned(self, unit: Unit, *, words: Set[str] = frozenset(), floats: bool) -> tuple[native.UnitPlan, CellBuild]:
         """What the text adds to the options (see `native.plan`), and the cell with it; ``words`` it uses besides."""
@@ -125,7 +128,7 @@ class CellBuild:
         """What the compiler has made of it."""
         return ObjectCode(
             code=code,
-            target=native.target(code, self.options),
+            target=native.target(code, self.options, this_cpu=self.this_cpu),
             functions=tuple(f.function_code for f in functions),
             language=language,
             toolchain=toolchain.describe(self.tool).version,

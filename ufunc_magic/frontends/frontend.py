@@ -74,8 +74,6 @@ def cell_key(
 def c_key(language: str, source: str, *, options: Options, tool: Toolchain | None, more: Sequence[str] = ()) -> str:
     """The key of a cell whose text a C or C++ compiler reads as it stands; see `cell_key`."""
     flags = compiler_flags(tool, options) if tool else options.compile_args
-    folders, forced = search_folders([*flags, *(tool.command if tool else ())])
-    sources = [Path(file).expanduser() for file in options.src]
     return cell_key(
         language,
         source,
@@ -83,10 +81,19 @@ def c_key(language: str, source: str, *, options: Options, tool: Toolchain | Non
         tool=tool,
         flags=flags,
         link=linker_flags(tool, options) if tool else (),
-        headers=header_digests(source, folders=folders, cwd=working_folder(), files=(*forced, *sources)),
+        headers=users_files(source, options=options, tool=tool, flags=flags),
         libraries=(options.lib, options.library_dirs),
         more=more,
     )
+
+
+def users_files(
+    source: str, *, options: Options, tool: Toolchain | None, flags: Sequence[str]
+) -> tuple[tuple[str, str], ...] | None:
+    """Files of the user's that the compiler would read for the cell, as `header_digests` gives them."""
+    folders, forced = search_folders([*flags, *(tool.command if tool else ())])
+    sources = [Path(file).expanduser() for file in options.src]
+    return header_digests(source, folders=folders, cwd=working_folder(), files=(*forced, *sources))
 
 
 def _library_files(names: Sequence[str], folders: Sequence[str]) -> list[tuple[str, int, int]]:

@@ -161,7 +161,8 @@ def _texts(form: Form) -> dict[str, Any]:
         return {"python_reason": f"comes after {MOST_TIMED} others of its cell"}
     if isinstance(form, python_form.NotPython):
         return {"python_reason": form.reason}
-    return {"python": form.source, "checked": form.checked, "vector": form.vector, "python_name": form.name}
+    texts = {"python": form.source, "checked": form.checked, "vector": form.vector, "marks": form.marks}
+    return {**texts, "python_name": form.name}
 
 
 # ------------------------------------------------------------------------------------- of C and CUDA

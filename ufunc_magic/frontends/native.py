@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import sys
 import sysconfig
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -84,9 +85,29 @@ def plan(
     return UnitPlan(tuple(flags), (), simd, judge, ())
 
 
-def target(code: bytes, options: Options, *, python: str = "") -> Target:
+#: What a CPU of each of the x86-64 psABI's levels has beside the level below, as Linux calls it.
+_LEVELS = {
+    3: "avx avx2 bmi1 bmi2 f16c fma abm movbe xsave cx16 lahf_lm popcnt sse4_1 sse4_2 ssse3",
+    4: "avx512f avx512bw avx512cd avx512dq avx512vl",
+}
+
+
+@cache
+def this_level() -> int:
+    """The level of this CPU, 2 for all below the third; 0 where units have no clones for levels."""
+    if not sys.platform.startswith("linux") or runtime.here().machine != "x86_64":
+        return 0
+    try:
+        flags = set(re.findall(r"(?m)^flags\s*:(.*)", Path("/proc/cpuinfo").read_text())[0].split())
+    except (OSError, IndexError):
+        return 0
+    return 2 + (flags >= set(_LEVELS[3].split())) + (flags >= set(f"{_LEVELS[3]} {_LEVELS[4]}".split()))
+
+
+def target(code: bytes, options: Options, *, python: str = "", this_cpu: bool = False) -> Target:
     """The machines that ``code`` runs on; ``python`` is the ABI of an extension module."""
-    level = "native: " + " ".join(runtime.cpu_features()) if options.arch == "native" else "baseline"
+    native = this_cpu or options.arch == "native"
+    level = "native: " + " ".join(runtime.cpu_features()) if native else "baseline"
     return replace(runtime.here(), libc=required_glibc(code), level=level, python=python)
 
 
@@ -100,40 +121,52 @@ def driver(
     """
     tool = replace(tool, cplus=False)
     text = codegen.driver()
-    flags = [*(f for f in toolchain.base_flags(tool) if f != "-shared"), "-fno-strict-aliasing", "-w", "-c"]
-    # No exception passes through it, and the tables would be a tenth of a small object.
-    flags += ["-fno-asynchronous-unwind-tables"]
+    flags = _object_flags(tool)
     if parallel:
         flags += ["-pthread", "-DUFM_PARALLEL"]
     if structures:
         flags += ["-DUFM_RECORDS"]
     if checked:
         flags += ["-fsanitize=address", "-DUFM_CHECKED"]
-    entry_key = store.key(["driver", text, repr(tool.identity()), repr(flags)])
+    return _compiled_once(tool, text, flags=flags, output=folder / "driver.o")
+
+
+def vector_math(tool: toolchain.Toolchain, functions: Iterable[str], *, folder: Path) -> list[Path]:
+    """Object files of our own vector versions of functions of libm, compiled and kept as the driver is.
+
+    Only gcc calls them by their names in the vector ABI.
+    """
+    tool = replace(tool, cplus=False)
+    flags = _object_flags(tool)
+    texts = {name: codegen.vector_math(name) for name in functions} if tool.kind == "gcc" else {}
+    return [_compiled_once(tool, t, flags=flags, output=folder / f"{name}.o") for name, t in texts.items() if t]
+
+
+def _object_flags(tool: toolchain.Toolchain) -> list[str]:
+    """Flags of a unit that no cell changes."""
+    # No exception passes through it, and the tables would be a tenth of a small object.
+    unwind = ["-fno-strict-aliasing", "-w", "-fno-asynchronous-unwind-tables"]
+    return [*(f for f in toolchain.base_flags(tool) if f != "-shared"), *unwind]
+
+
+def _compiled_once(tool: toolchain.Toolchain, text: str, *, flags: Sequence[str], output: Path) -> Path:
+    """The object file of a unit that no cell changes, from the cache or for it."""
+    entry_key = store.key([output.stem, text, repr(tool.identity()), repr(flags)])
     cache = store.default()
     entry = cache.get(entry_key)
     if entry is None:
-        output = folder / "driver.o"
-        toolchain.compile_shared(tool, text, output=output, flags=flags, name="driver.c", cell=text)
+        toolchain.compile_object(tool, text, output=output, flags=flags, name=output.stem, cell=text)
         cache.publish(entry_key, record=b"", code=output.read_bytes())
         return output
-    return entry.copy_to(folder / "driver.o")
+    return entry.copy_to(output)
 
 
 def def_functions(tool: toolchain.Toolchain, *, folder: Path) -> Path:
     """The object file of what a def is bound as: compiled once per compiler and Python, kept in the cache."""
     tool = replace(tool, cplus=False)
+    flags = [*_object_flags(tool), f"-I{sysconfig.get_path('include')}", f"-DUFM_PYTHON={sys.hexversion}"]
     text = codegen.template("def_function.c")
-    flags = [*(f for f in toolchain.base_flags(tool) if f != "-shared"), f"-I{sysconfig.get_path('include')}"]
-    flags += ["-fno-strict-aliasing", "-w"]
-    entry_key = store.key(["def_function", text, repr(tool.identity()), repr(flags), sys.version])
-    output = folder / "def_function.o"
-    entry = store.default().get(entry_key)
-    if entry is not None:
-        return entry.copy_to(output)
-    toolchain.compile_object(tool, text, output=output, flags=flags, name="def_function.c", cell=text)
-    store.default().publish(entry_key, record=b"", code=output.read_bytes())
-    return output
+    return _compiled_once(tool, text, flags=flags, output=folder / "def_function.o")
 
 
 def narrow(name: str, loops: Sequence[LoopCode], *, remedy: str = "") -> tuple[str, ...]:

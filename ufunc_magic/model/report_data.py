@@ -23,6 +23,9 @@ class CellFunction(FunctionCode):
         a NumPy expression; ``""`` where it cannot be said so.
     python_reason : str
         Why not.
+    marks : str
+        ``python`` with a mark wherever C's integers may have other values than Python's (see
+        `ufunc_magic.python_form`); ``""`` where there is none.
     timed : tuple of int
         Types of the loop that the Python form stands for; empty for a function that must not be called to be timed.
     cautious : bool
@@ -34,6 +37,8 @@ class CellFunction(FunctionCode):
         What it calls that does more than calculate (``"printf"``, ``"fopen"``).
     inputs : tuple of tuple
         Where it fails on ordinary values: rows of inputs on which it does not; else empty.
+    internal : bool
+        A cdef function that no comment asks to be bound: where its name is taken, it is not.
     """
 
     notes: tuple[str, ...] = ()
@@ -47,6 +52,8 @@ class CellFunction(FunctionCode):
     samples: tuple[str, ...] = ()
     effects: tuple[str, ...] = ()
     inputs: tuple[tuple[Any, ...], ...] = ()
+    marks: str = ""
+    internal: bool = False
 
     @property
     def function_code(self) -> FunctionCode:

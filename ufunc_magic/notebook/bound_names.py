@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import builtins
 import re
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..runtime import Build
 
 #: A line that starts with up to six words (types, qualifiers) and then a name and a parenthesis.
 _DEFINITION = re.compile(
@@ -42,26 +44,41 @@ class Names:
         names = {*self._cells.pop(cell_id or "", ()), *defined_in(cell)}
         self._shell.drop_by_id({name: self._bound.pop(name) for name in names & self._bound.keys()})
 
-    def hidden(self, functions: Mapping[str, Any]) -> tuple[str, ...]:
-        """One sentence for each name that is a builtin or the user's own variable until now."""
-        return tuple(filter(None, (self._hides(name) for name in self._new(functions))))
+    def hidden(self, build: Build) -> tuple[str, ...]:
+        """One sentence for each name that is a builtin or the user's own variable until now, or stays that."""
+        internal = sorted(_internal(build) - self._new(build).keys())
+        withheld = [self._withheld(name) for name in internal if self._is_taken(name)]
+        return tuple(filter(None, (*map(self._hides, self._new(build)), *withheld)))
 
-    def _new(self, functions: Mapping[str, Any]) -> dict[str, Any]:
+    def _new(self, build: Build) -> dict[str, Any]:
         """Without what the user has under that name already: a module that a Cython cell imports, too."""
-        namespace = self._shell.user_ns
+        namespace, internal = self._shell.user_ns, _internal(build)
         return {
             name: value
-            for name, value in functions.items()
-            if name in self._bound or name not in namespace or namespace[name] is not value
+            for name, value in build.items()
+            if (name in self._bound or name not in namespace or namespace[name] is not value)
+            and not (name in internal and self._is_taken(name))
         }
 
-    def bind(self, functions: Mapping[str, Any], *, cell_id: str | None = None) -> None:
-        """Push ``functions`` into the namespace and remember them as this cell's."""
-        ours = self._new(functions)
+    def bind(self, build: Build, *, cell_id: str | None = None) -> None:
+        """Push the functions of a cell into the namespace and remember them as this cell's."""
+        ours = self._new(build)
         self._shell.push(ours)
         self._bound.update(ours)
         if cell_id:
             self._cells[cell_id] = tuple(ours)
+
+    def _is_taken(self, name: str) -> bool:
+        """Whether a name is a builtin, or the user's own."""
+        namespace = self._shell.user_ns
+        return hasattr(builtins, name) or (name in namespace and namespace[name] is not self._bound.get(name))
+
+    def _withheld(self, name: str) -> str:
+        whose = "your own variable" if name in self._shell.user_ns else "Python's builtin"
+        return (
+            f"{name} is not bound: it is a cdef function, and the name is that of {whose}. "
+            f"Write # ufunc: name={name}_ above it to have it under that name."
+        )
 
     def _hides(self, name: str) -> str:
         namespace = self._shell.user_ns
@@ -70,3 +87,7 @@ class Names:
         if hasattr(builtins, name):
             return f"{name} hides Python's builtin of that name; builtins.{name} still reaches it."
         return ""
+
+
+def _internal(build: Build) -> set[str]:
+    return {function.name for function in build.report_data.functions if function.internal}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import ExecutionInfo, InteractiveShell
 
     from ..pipeline import Language
-    from ..render import Comparison, Report
+    from ..render import Comparison, Progress, Report
     from ..store import Cache
     from ..toolchain import Diagnosis
 
@@ -69,6 +69,8 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         self.capture = Capture(shell)
         self._remembered: Remembered | None = None
         self._cell_id: str | None = None
+        #: The last report or comparison, and the line that said how far it was.
+        self._waiting: tuple[Report | Comparison | None, Progress | None] = None, None
 
     def before_cell(self, info: ExecutionInfo) -> None:
         """Note which cell of the notebook is running, where the front end says so; have Stop heard in it."""
@@ -221,7 +223,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         options = self._options(line, language)
         if options is None:
             return None
-        from .. import pipeline
+        from .. import frontends, pipeline
 
         assert self.shell is not None
         # Not execution_count: IPython 9 counts it up before the cell runs, IPython 8 after.
@@ -233,10 +235,13 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         hidden = self.names.hidden(built)
         report: Report | None = None
         if options.time or hidden or built.diagnostics or built.notes or options.annotate or options.show:
-            report = pipeline.report(built, options=options, namespace=self.shell.user_ns, display=self._display())
+            line_shown = self._progress()
+            report = pipeline.report(built, options=options, namespace=self.shell.user_ns, line=line_shown)
             report = replace(report, notes=(*report.notes, *hidden))
+            self._waiting = report, line_shown
         # Last, so that a cell whose report fails binds nothing either.
         self.names.bind(built, cell_id=self._cell_id)
+        frontends.complete_in_background(built.loaded)
         return report
 
     def _options(self, line: str, language: Language) -> Options | None:
@@ -267,9 +272,17 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         assert self.shell is not None
         self.shell.run_line_magic("pinfo", magic)
 
-    def _display(self) -> Callable[..., Any] | None:
+    def _progress(self) -> Progress:
         """What shows how far something is: in a notebook; a terminal would get line after line."""
-        return display if getattr(self.shell, "kernel", None) is not None else None
+        from ..pipeline import progress
+
+        return progress(display if getattr(self.shell, "kernel", None) is not None else None)
+
+    def show(self, value: Report | Comparison) -> None:
+        """Where a line said how far it is, it becomes what came of it: nothing empty is left in the notebook."""
+        (waiting, progress), self._waiting = self._waiting, (None, None)
+        if progress is None or waiting is not value or not progress.becomes(value._repr_mimebundle_()):
+            raise NotImplementedError  # IPython then shows it as ever
 
     @line_magic
     @_explained(option_line.COMPARE)
@@ -288,15 +301,14 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         -------
         {options}
         """
-        from ..bench import CLOCK
         from ..model import ComparisonError
-        from ..render import Progress
         from .compare_line import compared
 
         assert self.shell is not None
         try:
-            with Progress(self._display(), CLOCK) as progress:
+            with self._progress() as progress:
                 comparison = compared(line, names=self.shell.user_ns, progress=progress)
+            self._waiting = comparison, progress
         except (OptionError, ComparisonError) as error:
             raise UsageError(str(error)) from None
         if comparison is None:
@@ -395,6 +407,10 @@ def _store(shell: Any, values: dict[str, Any]) -> None:
         return
 
 
+#: What may take so long that a line says how far it is.
+_SHOWN = (("ufunc_magic.render.report", "Report"), ("ufunc_magic.render.comparison", "Comparison"))
+
+
 def load(shell: InteractiveShell) -> None:
     """Register the magics in ``shell``; a second call changes nothing."""
     if _registered(shell) is not None:
@@ -402,6 +418,9 @@ def load(shell: InteractiveShell) -> None:
     magics = UfuncMagics(shell)
     shell.register_magics(magics)
     shell.events.register("pre_run_cell", magics.before_cell)
+    if shell.display_formatter is not None:
+        for room, name in _SHOWN:
+            shell.display_formatter.ipython_display_formatter.for_type_by_name(room, name, magics.show)
     completion.install(shell)
 
 

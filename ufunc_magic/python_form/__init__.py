@@ -6,6 +6,7 @@ reason.
 
 * `value`: expressions as ``ast`` nodes with what is known of their values; forms; nodes to text.
 * `c_arithmetic`, `arithmetic_expressions`: C's types, and C's operators and conversions as Python's.
+* `integer_rules`: where C's integers may differ from Python's, and what a person writes who knows the inputs.
 * `operand_lists`: a ufunc's operands as parameters, nested lists and results.
 * `math_names`, `runtime_names`: C's library in Python's words, and the names that the texts run with.
 * `c_tree`, `c_cell`, `c_values`, `c_body`, `c_form`: the reader of tree-sitter's tree.
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from .c_form import write as write
     from .c_tree import CText as CText, readable as readable, text_of as text_of, tree as tree, walk as walk
     from .dialects import cython_text as cython_text, numexpr_text as numexpr_text
+    from .integer_rules import Watched as Watched, agreeing_text as agreeing_text
     from .runtime_names import namespace as namespace
     from .value import NotPython as NotPython, PythonForm as PythonForm
 else:
@@ -32,6 +34,7 @@ else:
             "c_form": "write",
             "c_tree": "CText readable text_of tree walk",
             "dialects": "cython_text numexpr_text",
+            "integer_rules": "Watched agreeing_text",
             "runtime_names": "namespace",
             "value": "PythonForm NotPython",
         },

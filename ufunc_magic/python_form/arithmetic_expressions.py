@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from .c_arithmetic import COMPLEX, DOUBLE, FLOAT, INT, LONG, SIZE, CType, float32, promoted, result_range, usual
+from .integer_rules import marked, marked_parts
 from .math_names import CONSTANTS, KNOWN, LIMITS, Known
 from .value import Expr, Spelled, Stop, assign, call, number, operation, python
 
@@ -60,7 +61,8 @@ def length(name: str, depth: int) -> ast.expr:
 class Arithmetic:
     """Operators on ``Expr``; ``checked`` chooses C's answer over Python's exception.
 
-    ``cell`` notes which ``helpers`` its text needs.  ``wraps``: integers are wrapped where they may leave their C type.
+    Marks of `integer_rules` stand where C's integers may have other values than Python's; without ``wraps`` nothing
+    stands where they may leave their C type.
     """
 
     cell: Any
@@ -92,13 +94,7 @@ class Arithmetic:
         return self.wrap(e, e.type) if e.loose else e
 
     def wrap(self, e: Expr, t: CType) -> Expr:
-        if t.kind == "u":
-            return Expr(operation("&", e, number(Spelled(t.high, f"0x{t.high:X}"))), t)
-        return Expr(call(self.helper(f"_int{t.bits}"), e), t)
-
-    def helper(self, name: str) -> str:
-        self.cell.helpers.add(name)
-        return name
+        return Expr(marked(f"{'u' if t.kind == 'u' else ''}int{t.bits}", e), t)
 
     # -- conversions ------------------------------------------------------------------------------
 
@@ -125,7 +121,7 @@ class Arithmetic:
     def to_integer(self, e: Expr, t: CType, *, final: bool = False) -> Expr:
         if e.logical or e.truth:
             e = self.settle(e)
-            return Expr(call("int", e), t, low=0, high=1) if final else replace(e, type=t)
+            return Expr(marked("truth", e), t, low=0, high=1) if final else replace(e, type=t)
         if e.type.kind == "c":
             e = Expr(python("{}.real", e), DOUBLE)
         if e.type.kind == "f":
@@ -208,12 +204,19 @@ class Arithmetic:
 
     def compare(self, op: str, left: Expr, right: Expr) -> Expr:
         left, right = self.settle(left), self.settle(right)
+        if op in ("==", "!=") and right.value == 0:
+            left = self.tested(left)
         if left.type.integral and right.type.integral:
             t = usual(left.type, right.type)
             left, right = self.to_integer(left, t), self.to_integer(right, t)
         elif (t := usual(left.type, right.type)).kind == "f":  # Python compares an integer with its exact value
             left, right = (self.to_float(e, t) if self.inexact(e, t) else e for e in (left, right))
         return Expr(operation(op, left, right), INT, low=0, high=1, truth=True)
+
+    def tested(self, e: Expr) -> Expr:
+        """``e`` where all that matters is whether it is 0: a remainder's sign does not."""
+        parts = marked_parts(e.node, "rem")
+        return replace(e, node=operation("%", *parts)) if parts else e
 
     def integer(self, op: str, left: Expr, right: Expr) -> Expr:
         if op in ("<<", ">>"):
@@ -250,7 +253,7 @@ class Arithmetic:
                 return constant(left.value // right.value if op == "/" else left.value % right.value, t)
             e = Expr(operation("//" if op == "/" else "%", left, right), t)
         else:
-            e = Expr(call(self.helper("_div" if op == "/" else "_rem"), left, right), t)
+            e = Expr(marked("div" if op == "/" else "rem", left, right), t)
         if op == "%":
             most = max(abs(c), abs(d)) - 1
             return replace(e, low=0 if a >= 0 else max(-most, t.low), high=min(b, most) if b >= 0 else 0)
@@ -261,9 +264,9 @@ class Arithmetic:
         right = self.settle(right)
         fits = right.range[0] >= 0 and right.range[1] < t.bits
         if not fits and self.checked:  # undefined in C: SIMD's answer is not that of x86's scalar shift
-            right = Expr(call(self.helper("_count"), right, t.bits), right.type, low=0, high=t.bits - 1)
+            right = Expr(call("_count", right, t.bits), right.type, low=0, high=t.bits - 1)
         elif not fits:  # x86 takes the count modulo the width
-            right = Expr(operation("&", right, t.bits - 1), right.type, low=0, high=t.bits - 1)
+            right = Expr(marked("shift", right, t.bits - 1), right.type, low=0, high=t.bits - 1)
         left = replace(self.settle(left) if op == ">>" or left.logical else left, type=t)
         e = Expr(operation(op, left, right), t)
         if op == ">>":
@@ -285,11 +288,10 @@ class Arithmetic:
             case "-":
                 return self.negative(e)
         e = self.modular(e, promoted(e.type))
-        # Not ~: what stands for a C int may be Python's own True, which that refuses from Python 3.16 on.
         if e.type.kind == "u":  # NumPy's unsigned numbers know no -1
             return Expr(python("~int({})" if e.truth else "~{}", e), e.type, loose=True)
         low, high = e.range
-        flipped = Expr(python("-1 - {}", e), e.type, loose=e.loose)
+        flipped = Expr(marked("flip", e), e.type, loose=e.loose)
         return flipped if e.loose else replace(flipped, low=~high, high=~low)
 
     def negative(self, e: Expr) -> Expr:
@@ -357,8 +359,6 @@ class Arithmetic:
         template = entry.checked if self.checked and entry.checked else entry.call
         if template == "{0}":
             return values[0]
-        if "_round" in template:
-            self.helper("_round")
         node = python(template, *values) if "{" in template else call(template, *values)
         types = {
             "same": values[0].type,

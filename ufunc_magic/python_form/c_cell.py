@@ -22,6 +22,7 @@ from .c_tree import (
     stop,
     text_of,
 )
+from .math_names import HELPERS
 from .value import Expr, Stop
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
-_TAKEN = frozenset("abs bool cmath complex float int len list math max min np print range round".split())
+_TAKEN = frozenset("abs bool cmath complex float int len list math max min np print range round".split()) | {*HELPERS}
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,6 @@ class CCell:
     cplus: bool = False
     #: Of each function of the cell.
     parameters: Mapping[str, tuple[Parameter, ...]] = field(default_factory=dict)
-    helpers: set[str] = field(default_factory=set)
     constants: dict[str, tuple[ast.stmt, Expr]] = field(default_factory=dict)
     requested: dict[str, CRoutine] = field(default_factory=dict)
     functions: dict[str, list[Node]] = field(default_factory=dict)
@@ -111,7 +111,7 @@ class CCell:
 
     def forget(self) -> None:
         """Ready for another text."""
-        self.helpers, self.constants, self.requested, self.serial = set(), {}, {}, 0
+        self.constants, self.requested, self.serial = {}, {}, 0
 
     def again(self) -> CCell:
         """The same file scope, for writing another function: nothing is needed from it yet."""

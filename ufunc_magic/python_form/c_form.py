@@ -22,11 +22,12 @@ from .c_body import COUNTER, CBody
 from .c_cell import CCell, CParameter, CRoutine, python_name
 from .c_tree import CText, assigned_first, changed, child, parameters_of, stop, text_of, tree
 from .c_values import evaluate
+from .integer_rules import module_texts
 from .math_names import HELPERS
 from .numpy_values import FunctionTypes
 from .numpy_writer import numpy_text
 from .operand_lists import OperandLists
-from .value import Expr, NotPython, PythonForm, Stop, Variable, define, result, text_of_module
+from .value import Expr, NotPython, PythonForm, Stop, Variable, define, result
 
 
 def write(
@@ -60,8 +61,8 @@ def _write(
         cell = _read(text, *typed, cplus).again()
         cell.parameters = {f.name: f.parameters for f in unit.functions}
         main = _find(cell, signature, text.lines)
-        source = _module(cell, main, signature, checked=False)
-        checked = _module(cell, main, signature, checked=True)
+        source, marks = _module(cell, main, signature, checked=False)
+        checked, _ = _module(cell, main, signature, checked=True)
         compile(source, "<python>", "exec")
         parsed = ast.parse(checked)
     except Stop as fault:
@@ -75,7 +76,7 @@ def _write(
     vector = ""
     with Comfort(f"the NumPy expression of {signature.name}", notes):
         vector = _vector(cell, main, signature, parsed)
-    return PythonForm(source, checked, vector, cell.main_name, note="".join(notes))
+    return PythonForm(source, checked, vector, cell.main_name, marks=marks, note="".join(notes))
 
 
 # -- text to tree -------------------------------------------------------------------------------
@@ -135,17 +136,16 @@ def _find(cell: CCell, signature: Signature, lines: Sequence[int]) -> CRoutine:
 # -- modules ------------------------------------------------------------------------------------
 
 
-def _module(cell: CCell, main: CRoutine, signature: Signature, *, checked: bool) -> str:
-    """The whole text: helpers, constants, called functions in the cell's order, the function itself."""
+def _module(cell: CCell, main: CRoutine, signature: Signature, *, checked: bool) -> tuple[str, str]:
+    """The whole text: helpers, constants, called functions in the cell's order, the function itself; and with marks."""
     cell.forget()
     last = _main(cell, main, signature, checked=checked)
     functions: dict[str, ast.FunctionDef] = {}
     while missing := [routine for key, routine in cell.requested.items() if key not in functions]:
         functions |= {routine.name: _called(cell, routine, checked=checked) for routine in missing}
     order = sorted(functions, key=lambda key: cell.requested[key].node.start_byte)
-    helpers = [HELPERS[name] for name in HELPERS if name in cell.helpers]
     constants = [line for line, _ in cell.constants.values()]
-    return text_of_module([*helpers, constants, *([functions[key]] for key in order), [last]])
+    return module_texts([[], constants, *([functions[key]] for key in order), [last]], HELPERS)
 
 
 def _vector(cell: CCell, main: CRoutine, signature: Signature, module: ast.Module) -> str:

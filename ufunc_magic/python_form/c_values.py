@@ -182,7 +182,7 @@ class Expressions(Arithmetic):
         e = self.value(node)
         if e.type.kind in "av":
             raise stop(f"asks whether `{brief(node)}` is null", node)
-        return e if e.logical else self.settle(e)
+        return e if e.logical else self.tested(self.settle(e))
 
     def _logical(self, op: str, left_node: Node, right_node: Node) -> Expr:
         left = self.condition(left_node)

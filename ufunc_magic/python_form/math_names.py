@@ -46,11 +46,14 @@ KNOWN: dict[str, Known] = {
     **{name: Known(f"math.{name}", f"_{name}", whole=True) for name in ("floor", "ceil", "trunc")},
     **{name: Known("round", "_rint", whole=True) for name in ("rint", "nearbyint")},
     **{name: Known("round", "_truncate(_rint({0}), 64)", result="long") for name in ("lrint", "llrint")},
-    **{name: Known("int(_round({0}))", "_truncate(_round({0}), 64)", result="long") for name in ("lround", "llround")},
+    **{
+        name: Known("int(__ufm_round({0}))", "_truncate(_round({0}), 64)", result="long")
+        for name in ("lround", "llround")
+    },
     **{name: Known("{0}.bit_count()", result="int") for name in ("popcount", "popcountl", "popcountll")},
     **{f"clz{word}": Known(f"{bits} - {{0}}.bit_length()", result="int") for word, bits in _LEADING_ZEROS.items()},
     **{name: Known("complex", result="complex") for name in ("complex", "CMPLX")},
-    "round": Known("_round"),
+    "round": Known("__ufm_round"),
     "tgamma": Known("math.gamma"),
     "fabs": Known("abs"),
     "fmin": Known("min", "_fmin"),

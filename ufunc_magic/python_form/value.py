@@ -34,6 +34,9 @@ class PythonForm:
         arguments).
     loops : bool
         It holds a loop or a recursion, itself or in what it calls.
+    marks : str
+        ``source`` with a mark wherever C's integers may have other values than Python's, for `Watched`; ``""`` where
+        there is none.
     note : str
         What went wrong with one of the texts, by a mistake of this package.
     """
@@ -44,6 +47,7 @@ class PythonForm:
     name: str
     pure: bool = False
     loops: bool = False
+    marks: str = ""
     note: str = ""
 
 

@@ -5,10 +5,13 @@ Nothing here measures: ``bench`` fills the rows, and text, HTML, JSON and pictur
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import importlib
+import io
 import json
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
@@ -18,16 +21,21 @@ from ..model import Comfort, ComparisonError
 from ..store import Cache
 from .figure import drawable, figure
 from .tables import (
+    CAPTION,
     HEADS,
+    MEANINGS,
+    TABLE,
     WIDTH,
     Agreement,
     Cells,
     Level,
     Row,
     agrees,
+    cells_of,
     count,
     duration,
     escape,
+    explained,
     html_group,
     html_heads,
     html_row,
@@ -36,6 +44,8 @@ from .tables import (
     text_group,
     text_table,
     verdict,
+    widths,
+    words_in,
     wrapped,
 )
 
@@ -135,7 +145,7 @@ class Comparison:
         return drawing(self, self.name)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return bundle(self)
+        return bundle(self, [self])
 
     def to_json(self) -> str:
         """The comparison as JSON; numbers JSON does not have are strings (``"nan"``, ``"inf"``)."""
@@ -326,36 +336,50 @@ def text_block(comparison: Comparison, title: Title) -> list[str]:
 def html_page(pairs: Sequence[tuple[Comparison, Title]], *, caption: str, items: Sequence[str]) -> str:
     """One table with a row group for each comparison, drawings of those over sizes, then what else there is to say."""
     flat = [(c, title) for c, title in pairs if not _over_sizes(c)]
-    bodies = [html_group(c.rows, title, inputs=c.inputs, notes=c.notes) for c, title in flat]
+    columns = widths(HEADS, [cells for c, _ in flat for cells in cells_of(c.rows)])
+    bodies = [html_group(c.rows, title, inputs=c.inputs, notes=c.notes, widths=columns) for c, title in flat]
     parts = [_html_sizes(c, title) for c, title in pairs if _over_sizes(c)]
     if bodies:
-        top = '<caption style="caption-side:bottom;text-align:left;padding:.4em .7em;color:inherit">'
-        head = f"{top}{escape(caption)}</caption>" if caption else ""
-        parts.append(f"{_TABLE}{head}{html_heads(HEADS)}{''.join(bodies)}</table>")
-    elif caption:
-        parts.append(f'<div style="padding:.15em .7em">{escape(caption)}</div>')
-    for item in items:
-        face = ";font-family:monospace" if "\n" in item else ""  # a caret stands below its column
-        parts.append(_paragraph(item, face))
+        end = f'<caption style="{CAPTION};order:1">{escape(caption)}</caption>' if caption else ""
+        parts.append(f"{TABLE}{end}{html_heads(HEADS, columns)}{''.join(bodies)}</table>")
+    parts += map(_paragraph, items if bodies or not caption else (caption, *items))
+    if bodies:
+        parts.append(_how_to_read("\n".join([*(str(c) for c, _ in flat), *items])))
     return f'<div style="overflow-x:auto">{"".join(parts)}</div>'
 
 
-_TABLE = (
-    '<table style="border-collapse:collapse;border:none;margin:0;table-layout:auto;color:inherit;'
-    'font-variant-numeric:tabular-nums">'
-)
+def _paragraph(text: str) -> str:
+    face = ";font-family:monospace" if "\n" in text else ""  # a caret stands below its column
+    return f'<div style="padding:.15em .3em;white-space:pre-wrap{face}">{explained(text)}</div>'
 
 
-def _paragraph(text: str, style: str = "") -> str:
-    return f'<div style="padding:.15em .7em;white-space:pre-wrap{style}">{escape(text)}</div>'
+def _how_to_read(page: str) -> str:
+    """What the words of a page mean, folded: where there are no pointers, there are no tooltips."""
+    words = dict.fromkeys([*HEADS, *words_in(" ".join(page.split()))])
+    lines = "".join(f"<div><em>{escape(word)}</em>: {escape(MEANINGS[word])}</div>" for word in words)
+    return _folded("how to read the table", lines)
 
 
-def bundle(value: Any) -> dict[str, str]:
-    """All forms of a comparison or report; a picture only where there is one."""
+def _folded(summary: str, page: str) -> str:
+    return (
+        f'<details style="padding:.15em .3em"><summary style="display:list-item;cursor:pointer">{summary}</summary>'
+        f"{page}</details>"
+    )
+
+
+def bundle(value: Any, comparisons: Sequence[Comparison]) -> dict[str, str]:
+    """All forms of a comparison or report; a picture, for paper, where there is one and the notebook uses Matplotlib.
+
+    The HTML holds the drawing as SVG.  Beside it that would make nbconvert call Inkscape, and fail without it.
+    """
     picture: dict[str, str] = {}
     with Comfort("the picture", []):  # the HTML has it, too, and says what is wrong
-        if svg := value.to_svg():
-            picture = {"image/svg+xml": svg}
+        drawn = next((one for one in comparisons if drawable(one.rows)), None)
+        if drawn is not None and "matplotlib" in sys.modules:  # importing it may take seconds
+            page, file = needed("matplotlib.figure", purpose="the picture").Figure(layout="constrained"), io.BytesIO()
+            drawn.plot(page.subplots())
+            page.savefig(file, format="png", dpi=150)
+            picture = {"image/png": base64.b64encode(file.getvalue()).decode()}
     return {"text/plain": str(value), "text/html": value._repr_html_(), **picture}
 
 
@@ -392,19 +416,19 @@ def _html_sizes(comparison: Comparison, title: Title) -> str:
     """The title, the drawing, the table folded under it, remarks and notes."""
     rows = comparison.rows
     call, *types = title
-    words = " &ensp;".join(escape(part) for part in (*types, verdict(rows)) if part)
-    parts = [f'<div style="padding:.5em .7em .2em"><strong>{escape(call)}</strong> &ensp;{words}</div>']
+    words = " &ensp;".join(explained(part) for part in (*types, verdict(rows)) if part)
+    parts = [f'<div style="padding:.5em .3em .2em"><strong>{escape(call)}</strong> &ensp;{words}</div>']
     heads, cells = _by_size(comparison)
-    body = "".join(html_row(row, bars=False) for row in cells)
+    columns = widths(heads, cells)
+    body = "".join(html_row(row, columns, bars=False) for row in cells)
     table = (
-        f'{_TABLE}<caption style="text-align:left;padding:.2em .7em;color:inherit">{escape(call)}: time per element'
-        f"</caption>{html_heads(heads, bars=False)}<tbody>{body}</tbody></table>"
+        f'{TABLE}<caption style="{CAPTION}">{escape(call)}: time per element</caption>'
+        f'{html_heads(heads, columns, bars=False)}<tbody style="display:block">{body}</tbody></table>'
     )
     if drawable(rows):
         # The theme's own text colour; where pictures are dropped from a page, the table below says it all.
         parts.append(f'<div style="color:inherit">{figure(rows, title=call, levels=comparison.levels)}</div>')
-        folded = '<details style="padding:0 .7em"><summary style="display:list-item;cursor:pointer">figures</summary>'
-        table = f"{folded}{table}</details>"
+        table = _folded("figures", table)
     below = [*_remarks(rows), *(f"note: {note}" for note in comparison.notes)]
     return "".join([*parts, table, *map(_paragraph, below)])
 

@@ -1,4 +1,4 @@
-"""A line in a notebook that says how far something is: shown only when it takes long, and empty when it is done."""
+"""A line in a notebook that says how far something is, where that takes long; then what came of it, in its place."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ AFTER, PAUSE = 1.0, 0.1
 class Progress:
     """``with Progress(display, clock) as progress: progress(0.3, "1,000 elements")``.
 
-    What raises inside, an interrupt too, empties the line and goes on.
+    What raises inside, an interrupt too, leaves the line saying so and goes on.
 
     Parameters
     ----------
@@ -29,6 +29,7 @@ class Progress:
         self._clock = clock
         self._next = clock() + AFTER
         self._output: Any = None
+        self._words = ""
 
     def __enter__(self) -> Progress:
         return self
@@ -39,7 +40,7 @@ class Progress:
         if self._display is None or now < self._next:
             return
         self._next = now + PAUSE
-        escaped = html.escape(words)
+        self._words, escaped = f"{share:.0%}, {words}", html.escape(words)
         bar = (
             f'<div style="padding:.15em .7em"><progress max="1" value="{share:.3f}" aria-label="{escaped}" '
             f'style="width:16em;vertical-align:middle"></progress> {share:.0%} &ensp;{escaped}</div>'
@@ -55,5 +56,13 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._output is not None:  # an output cannot be taken back, but it can show nothing
-            self._show({"text/plain": "", "text/html": ""})
+        if self._output is not None:  # an output cannot be taken back, but it can show something else
+            words = "" if error is None else f"stopped at {self._words}"
+            self._show({"text/plain": words, "text/html": html.escape(words)})
+
+    def becomes(self, texts: dict[str, str]) -> bool:
+        """Show this where the line was; False where there was none, or it is something else already."""
+        output, self._output = self._output, None
+        if output is not None:
+            output.update(texts, raw=True)
+        return output is not None

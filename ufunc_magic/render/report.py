@@ -134,7 +134,7 @@ class Report:
         return next(filter(None, drawings), "")
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return bundle(self)
+        return bundle(self, self.comparisons)
 
     def to_json(self) -> str:
         """The report as JSON; numbers JSON does not have are strings (``"nan"``, ``"inf"``)."""

@@ -8,7 +8,9 @@ are printed and backgrounds are not.  Where even inline styles are dropped, the 
 from __future__ import annotations
 
 import html
+import itertools
 import math
+import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,13 +20,30 @@ Kind = Literal["python", "numpy", "scalar", "ufunc", "parallel", "compiled", "gp
 
 HEADS = ("time", "spread", "per element", "speed-up")
 
-#: What they mean, where a pointer rests on them; docs/table.md says more.
+#: What words mean, where a pointer rests on them and below the table; docs/table.md says more.
 MEANINGS = {
     "time": "of one call: the least of at least five rounds, in which the rows take turns",
     "spread": "how much longer the middle round took",
     "per element": "time / elements",
     "speed-up": "how many times faster than the Python loop, or than the first row where there is none",
+    "Python loop": "over lists, with the function as a person would write it in Python; the result is a list",
+    "NumPy expression": "the same as one expression of NumPy on arrays, as a person would write it",
+    "ufunc": "what the cell made, called on arrays",
+    "identical": "equal in every bit",
+    "ulp": "units in the last place of the expected value",
+    "up to rounding": "a change of the inputs' last bits would make as large a difference",
+    "checked": "compared with the same function in Python, with C's rules for numbers",
+    "timed on": "its time on the first elements, multiplied",
+    "memory-bound": "it moves its inputs and results about as fast as the machine can",
+    "memory bandwidth": "what an addition of NumPy moves on arrays of this size, measured on this machine",
+    "compute-bound": "memory could deliver more: what it computes takes the time",
+    "mostly the cost of a call": "there are too few elements to say more",
+    "not vectorized": "the compiler cannot compute several elements at once, because of this loop",
+    "busy machine": "other programs slow rows down unequally: a range says what the speed-up may be",
 }
+_WORDS = re.compile(
+    f"({'|'.join(re.escape(word) for word in sorted(list(MEANINGS)[len(HEADS) :], key=len, reverse=True))})"
+)
 
 
 @dataclass(frozen=True)
@@ -219,34 +238,74 @@ def escape(text: str) -> str:
     return html.escape(text, quote=True)
 
 
-_CELL = "padding:.15em .5em;white-space:nowrap;vertical-align:middle;border:none;text-align:"
+#: Rows are lines that wrap: in a narrow notebook the bar and the remark go below the figures, and heads wrap alike.
+_ROW = "display:flex;flex-wrap:wrap;align-items:center;padding:0;background:transparent"
+_CELL = "box-sizing:border-box;padding:.15em .3em;border:none;text-align:"
+_BAR, _REMARK = "flex:0 0 8.8em", "flex:1 1 12em"
+
+TABLE = (
+    '<table style="display:flex;flex-direction:column;width:auto;border-collapse:collapse;border:none;margin:0;'
+    'color:inherit;font-variant-numeric:tabular-nums">'
+)
+CAPTION = "display:block;text-align:left;padding:.3em;color:inherit"
+
+#: A label that is longer than this wraps.
+_LONGEST = 24
 
 
-def html_heads(heads: Sequence[str], *, bars: bool = True) -> str:
+def widths(heads: Sequence[str], rows: Sequence[Cells]) -> tuple[str, ...]:
+    """What the label and each figure may take, as styles, so that all groups of a table have like columns."""
+    # In widths of a digit: letters are narrower, and an em of padding is nearly two of them.
+    label = 0.9 * min(_LONGEST, max((len(row.label) for row in rows), default=0)) + 1.2
+    columns = [max([0.85 * len(head), *(len(row.figures[n]) for row in rows)]) + 1 for n, head in enumerate(heads)]
+    return (f"flex:0 0 min({label:.1f}ch,60%)", *(f"flex:0 0 {wide:.1f}ch;white-space:nowrap" for wide in columns))
+
+
+def html_heads(heads: Sequence[str], widths: Sequence[str], *, bars: bool = True) -> str:
     """The header row: a label column, the figures, and where there are bars, those and the remarks."""
-    ends = [_th("longer is faster", "left"), _th("", "left")] if bars else []
-    return f"<thead><tr>{''.join([_th('', 'left'), *(_th(head, 'right') for head in heads), *ends])}</tr></thead>"
+    parts = [_head("", f"left;{widths[0]}")]
+    parts += [_head(head, f"right;{width}") for head, width in zip(heads, widths[1:], strict=True)]
+    parts += [_head("longer is faster", f"left;{_BAR}"), _head("", "left;flex:1 1 0")] if bars else []
+    return f'<thead style="display:block;border:none"><tr style="{_ROW}">{"".join(parts)}</tr></thead>'
 
 
-def _th(text: str, align: str) -> str:
+def _head(text: str, style: str) -> str:
     # An empty header cell is announced as a nameless column; a plain cell is not.
     if not text:
-        return f'<td style="{_CELL}{align}"></td>'
-    meaning = f' title="{escape(MEANINGS[text])}"' if text in MEANINGS else ""
-    return f'<th scope="col"{meaning} style="{_CELL}{align};font-weight:normal;font-style:italic">{escape(text)}</th>'
+        return f'<td style="{_CELL}{style}"></td>'
+    face = "font-weight:normal;font-style:italic"
+    return f'<th scope="col"{_meaning(text)} style="{_CELL}{style};{face}">{escape(text)}</th>'
 
 
-def html_row(row: Cells, *, bars: bool = True) -> str:
+def _meaning(word: str) -> str:
+    return f' title="{escape(MEANINGS[word])}"' if word in MEANINGS else ""
+
+
+def explained(text: str) -> str:
+    """``text`` as HTML; words of `MEANINGS` say what they mean where a pointer rests on them."""
+    parts = _WORDS.split(text)  # every other one is such a word
+    return "".join(
+        f"<span{_meaning(part)}>{escape(part)}</span>" if n % 2 else escape(part) for n, part in enumerate(parts)
+    )
+
+
+def words_in(text: str) -> list[str]:
+    """The words of `MEANINGS` that a text uses, in their order."""
+    return [word for word in MEANINGS if word in text]
+
+
+def html_row(row: Cells, widths: Sequence[str], *, heads: Sequence[str] = (), bars: bool = True) -> str:
     """One ``<tr>``: the label as its header, the figures, and where there are bars, that and the remarks."""
-    parts = [f'<th scope="row" style="{_CELL}left;font-weight:normal">{escape(row.label)}</th>']
-    parts += [f'<td style="{_CELL}right">{escape(figure)}</td>' for figure in row.figures]
+    parts = [f'<th scope="row" style="{_CELL}left;{widths[0]};font-weight:normal">{explained(row.label)}</th>']
+    for figure, width, head in itertools.zip_longest(row.figures, widths[1:], heads, fillvalue=""):
+        parts.append(f'<td{_meaning(head)} style="{_CELL}right;{width}">{escape(figure)}</td>')
     if bars:
         word, _, rest = row.alarm.partition(" ")
         badge = f'<strong style="{_RED_BADGE}">{escape(word)}</strong> {escape(rest)}'.rstrip() if word else ""
-        remarks = "; ".join(filter(None, (badge, escape(row.note))))
-        parts.append(f'<td style="{_CELL}left;min-width:6em">{_bar(row)}</td>')
-        parts.append(f'<td style="{_CELL}left;white-space:normal;min-width:15em">{remarks}</td>')
-    return f'<tr style="background:transparent">{"".join(parts)}</tr>'
+        remarks = "; ".join(filter(None, (badge, explained(row.note))))
+        parts.append(f'<td style="{_CELL}left;{_BAR}">{_bar(row)}</td>')
+        parts.append(f'<td style="{_CELL}left;{_REMARK if remarks else "flex:1 1 0"}">{remarks}</td>')
+    return f'<tr style="{_ROW}">{"".join(parts)}</tr>'
 
 
 def _bar(row: Cells) -> str:
@@ -281,7 +340,8 @@ def _results(rows: Sequence[Row]) -> str:
     return f"results agree to {count(math.ceil(worst.max_ulp))} ulp ({count(compared)} checked)"
 
 
-def _cells(rows: Sequence[Row]) -> list[Cells]:
+def cells_of(rows: Sequence[Row]) -> list[Cells]:
+    """Rows of one size in words."""
     fastest = max((row.speedup for row in rows if row.speedup is not None), default=0.0)
     cells = []
     for row in rows:
@@ -309,7 +369,7 @@ def text_group(rows: Sequence[Row], title: Sequence[str], *, inputs: str, notes:
     lines = ["  ".join(part for part in title if part)]
     if rows:
         lines += wrapped(verdict(rows, inputs), indent="  ")
-        lines += text_table(HEADS, _cells(rows))
+        lines += text_table(HEADS, cells_of(rows))
     return [*lines, *(line for note in notes for line in wrapped(f"note: {note}", indent="  "))]
 
 
@@ -324,20 +384,20 @@ def wrapped(text: str, *, indent: str = "") -> list[str]:
     return lines
 
 
-def html_group(rows: Sequence[Row], title: Sequence[str], *, inputs: str, notes: Sequence[str]) -> str:
+def html_group(
+    rows: Sequence[Row], title: Sequence[str], *, inputs: str, notes: Sequence[str], widths: Sequence[str]
+) -> str:
     """A ``<tbody>``: the title and the verdict as the header of its group, the rows, the notes."""
     call, *types = title
-    words = " &ensp;".join(escape(part) for part in (*types, verdict(rows, inputs) if rows else "") if part)
-    span = f'colspan="{len(HEADS) + 3}"'
+    words = [escape(part) for part in types if part] + ([explained(verdict(rows, inputs))] if rows else [])
+    span = f'colspan="{len(HEADS) + 3}" style="flex:1 1 100%;text-align:left;border:none'
     line = "border-bottom:1px solid rgba(128,128,128,.6)"
     head = (
-        f'<tr style="background:transparent"><th scope="rowgroup" {span} style="text-align:left;border:none;{line};'
-        f'padding:.5em .5em .2em;font-weight:normal"><strong>{escape(call)}</strong> &ensp;'
-        f"{words}</th></tr>"
+        f'<tr style="{_ROW}"><th scope="rowgroup" {span};{line};padding:.5em .3em .2em;font-weight:normal">'
+        f"{' &ensp;'.join([f'<strong>{escape(call)}</strong>', *words])}</th></tr>"
     )
-    notes = "".join(
-        f'<tr style="background:transparent"><td {span} style="text-align:left;border:none;padding:.15em .5em;'
-        f'white-space:normal">note: {escape(note)}</td></tr>'
-        for note in notes
+    lines = "".join(
+        f'<tr style="{_ROW}"><td {span};padding:.15em .3em">note: {explained(note)}</td></tr>' for note in notes
     )
-    return f"<tbody>{head}{''.join(map(html_row, _cells(rows)))}{notes}</tbody>"
+    body = "".join(html_row(row, widths, heads=HEADS) for row in cells_of(rows))
+    return f'<tbody style="display:block">{head}{body}{lines}</tbody>'

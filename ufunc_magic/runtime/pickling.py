@@ -56,7 +56,7 @@ def dumps(function: Any, *, source: bool = True, key: bytes | str | None = None)
             f"{function!r} was not made by ufunc_magic.",
             remedy="Give a ufunc of a cell, of compile_c(), or of from_numba().",
         )
-    return pack(origin.loaded.portable(source=source), entry=origin.name, key=secret(key))
+    return pack(origin.loaded.sent(source=source), entry=origin.name, key=secret(key))
 
 
 def loads(data: bytes, *, key: bytes | str | None = None) -> Any:
@@ -152,7 +152,7 @@ def carried(object_code: ObjectCode) -> Mapping[str, Any]:
 def _loaded(object_code: ObjectCode) -> LoadedObject:
     """What this process has loaded of just that object code; by itself, where its place was taken by an equal one."""
     build = registry.loaded(object_code)
-    return build.loaded if build is not None and build.object_code == object_code else LoadedObject(object_code)
+    return build.loaded if build is not None and build.loaded.object_code == object_code else LoadedObject(object_code)
 
 
 def _member(value: Any) -> tuple[Build, str] | None:
@@ -172,7 +172,7 @@ def adopt(build: Build) -> None:
 
     Classes themselves it always writes as module and name, so they travel with their objects, functions or Build.
     """
-    if build.object_code.language == "cuda":
+    if build.loaded.object_code.language == "cuda":
         from .device import CudaFunction, Kernel  # a third of the import time of this module
 
         for kind in (CudaFunction, Kernel):
@@ -186,7 +186,7 @@ def adopt(build: Build) -> None:
         if own and kind not in _adopted:
             _adopted.add(kind)
             copyreg.pickle(kind, _reducer(copyreg.dispatch_table.get(kind)))
-        elif isinstance(value, type) and value.__module__ == build.object_code.module and value not in _adopted:
+        elif isinstance(value, type) and value.__module__ == build.loaded.object_code.module and value not in _adopted:
             _adopted.add(value)
             copyreg.pickle(value, _instance_reducer(copyreg.dispatch_table.get(value)))
 
@@ -241,7 +241,7 @@ def secret(chosen: bytes | str | None) -> bytes:
 
 def _payload(loaded: LoadedObject) -> bytes:
     """The bytes that pickles of the object share: pickle writes one object once."""
-    key, portable = secret(None), loaded.portable()
+    key, portable = secret(None), loaded.sent()
     if loaded.payload is None or loaded.payload[0] != key or loaded.payload[1] is not portable:
         loaded.payload = (key, portable, pack(portable, key=key))
         # Dask's scheduler is often in this process, reads what the client sends, and sends it on.

@@ -54,6 +54,8 @@ class LoadedObject:
         What its cell's report is made of; empty for code that came from elsewhere.
     device : mapping
         The object code's, with what was made in this process since and travels from then on.
+    complete : callable or None
+        Where this is code for CPUs like this one alone: what makes the same for all of its kind.
     payload : tuple or None
         What pickles of it share: the key that it was signed with, what it was made of, the bytes.
     """
@@ -65,25 +67,49 @@ class LoadedObject:
     sandbox: RemoteLoops | None = field(default=None, repr=False)
     report_data: ReportData = field(default_factory=ReportData, repr=False)
     device: Mapping[str, Any] = field(init=False, repr=False)
+    complete: Callable[[], ObjectCode] | None = field(default=None, repr=False)
     payload: tuple[bytes, ObjectCode, bytes] | None = field(default=None, init=False, repr=False)
     _portable: ObjectCode = field(init=False, repr=False)
+    _sent: ObjectCode = field(init=False, repr=False)
+    _beside: loader.Library | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.device = self.object_code.device
-        self._portable = self.object_code
+        self._portable = self._sent = self.object_code
+
+    @property
+    def portable_code(self) -> ObjectCode:
+        """The object code, for every CPU of its kind."""
+        if self.complete:
+            self._portable = self._sent = self.complete()
+            self.complete = None
+            if build := loaded(self.object_code):  # which is what comes back to this process
+                _loaded[_identity(self._portable)] = build
+        return self._portable
 
     def carry(self, **more: Any) -> None:
         """Have ``device`` of what travels hold more, such as the LTO-IR that a linker takes."""
         self.device = {**self.device, **more}
-        self._portable = replace(self.object_code, device=self.device)
+        self._sent = replace(self.portable_code, device=self.device)
 
-    def portable(self, *, source: bool = True) -> ObjectCode:
+    def sent(self, *, source: bool = True) -> ObjectCode:
         """What travels, with the cell's source or not."""
+        code = self.portable_code
         if source:
-            return self._portable
-        bare = tuple(replace(code, source="") for code in self.object_code.functions)
+            return self._sent
+        bare = tuple(replace(function, source="") for function in code.functions)
         device = {name: value for name, value in self.device.items() if name != "unit"}
-        return replace(self.object_code, source="", functions=bare, device=device)
+        return replace(code, source="", functions=bare, device=device)
+
+    @property
+    def portable_library(self) -> loader.Library | None:
+        """The opened code for every CPU of its kind, which has more forms of functions, and a state of its own."""
+        code = self.portable_code
+        if code.code_digest == self.object_code.code_digest:
+            return self.library
+        if self._beside is None:
+            self._beside = _opened(code, None).library
+        return self._beside
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +122,7 @@ class Build(Mapping[str, Any]):
     Attributes
     ----------
     object_code : ObjectCode
+        For every CPU of its kind.  Right after a cell was compiled, asking for it waits until that is made.
     name : str
         What diagnostics call the source, ``"In[3]"``.
     cached : bool
@@ -148,7 +175,7 @@ class Build(Mapping[str, Any]):
 
     @property
     def object_code(self) -> ObjectCode:
-        return self.loaded.object_code
+        return self.loaded.portable_code
 
     @property
     def report_data(self) -> ReportData:
@@ -192,7 +219,7 @@ class Build(Mapping[str, Any]):
 
     def __repr__(self) -> str:
         refused = f"; not bound: {', '.join(self.report_data.refused)}" if self.report_data.refused else ""
-        return f"<Build {self.name}: {', '.join(map(_described, self.object_code.functions))}{refused}>"
+        return f"<Build {self.name}: {', '.join(map(_described, self.loaded.object_code.functions))}{refused}>"
 
     @contextmanager
     def threads(self, count: int) -> Iterator[None]:
@@ -201,7 +228,7 @@ class Build(Mapping[str, Any]):
         A build without ``parallel`` takes no notice.
         """
         library = self.loaded.library
-        if not isinstance(library, loader.Library) or not self.object_code.threads:
+        if not isinstance(library, loader.Library) or not self.loaded.object_code.threads:
             yield
             return
         before = library.threads()
@@ -224,7 +251,7 @@ def loaded(object_code: ObjectCode) -> Build | None:
 def of_module(name: str) -> list[Build]:
     """The Builds of extension modules of ours of that name, newest first: a cell with ``-n`` makes one at each edit."""
     # A copy in one step: another thread may open something meanwhile.
-    return [b for b in reversed(list(_loaded.values())) if b.object_code.module == name] if name else []
+    return [b for b in reversed(list(_loaded.values())) if b.loaded.object_code.module == name] if name else []
 
 
 def _identity(object_code: ObjectCode) -> str:

@@ -11,6 +11,7 @@ static int __ufm_sequence_$k(__ufm_intp __ufm_m, __ufm_char **__ufm_p, const __u
     for (__ufm_j = 0; __ufm_j < __ufm_m; __ufm_j++) {
         $loads
         $keep_inputs
+        __asm__ volatile(""); // One element after the other: compilers need not look for vectors.
         $sequence_locals
         $sequence_call
         $stores

@@ -2,12 +2,12 @@
  *
  * `double pow(double, double) __attribute__((simd("notinbranch"), ...))` makes gcc call
  * `_ZGVeN8vv_pow` in a vectorized loop (x86-64 vector ABI: e = AVX-512, N = no mask, 8 lanes,
- * vv = two vectors).  A function of that name in the same object is what the assembler binds the
+ * vv = two vectors).  A hidden function of that name in the same library is what the linker binds the
  * call to, ahead of libmvec.so; nothing in the user's text changes, scalar calls stay with libm,
  * and what is not defined here still comes from libmvec.
  *
- * Define `__UFM_WANT_<name>` for each function the cell calls and put this text ahead of the cell,
- * whose macros could rewrite it; it needs no other header.  What is not wanted costs nothing.
+ * With `__UFM_WANT_<name>` defined this is the unit of one function, compiled once per compiler; it needs
+ * no other header.
  *
  * No gathers: with Intel's microcode against Downfall they cost more than the whole of the rest.
  * Tables have 16 entries, which VPERMT2PD looks up in two registers.  Arithmetic goes through the
@@ -32,8 +32,7 @@
 typedef double __ufm_v4 __attribute__((vector_size(32)));
 typedef long long __ufm_i4 __attribute__((vector_size(32)));
 
-/* Emitted although no C call is seen: the vectorizer makes the calls, by assembler name. */
-#define __UFM_EXPORT4 static __attribute__((used, noinline, __UFM_AVX2))
+#define __UFM_EXPORT4 __attribute__((visibility("hidden"), __UFM_AVX2))
 #define __UFM_K4(x) ((__ufm_v4){x, x, x, x})
 #define __UFM_FNMA4(a, b, c) __UFM_FMA4(-(a), b, c)
 #if defined __clang__
@@ -130,7 +129,7 @@ typedef float __ufm_f8 __attribute__((vector_size(32)));
 
 #define __UFM_AVX512 target("arch=x86-64-v4")
 #define __UFM_INLINE8 static inline __attribute__((always_inline, __UFM_AVX512))
-#define __UFM_EXPORT8 static __attribute__((used, noinline, __UFM_AVX512))
+#define __UFM_EXPORT8 __attribute__((visibility("hidden"), __UFM_AVX512))
 #define __UFM_K8(x) ((__ufm_v8){x, x, x, x, x, x, x, x})
 
 #define __UFM_ADD8(a, b) __builtin_ia32_addpd512_mask(a, b, a, -1, 4)

@@ -41,11 +41,21 @@
 #else
 #define __UFM_EXPORT __attribute__((__visibility__("default")))
 #endif
-// One object for every CPU of its kind: the loader picks the clone through an IFUNC, which only ELF has.
-#if defined(__ELF__) && defined(__x86_64__) && defined(__linux__) && !defined(__UFM_ONE_TARGET)
+// One object for every CPU of its kind: the loader picks the clone through an IFUNC, which only ELF has.  The object
+// that is made first has the clones of one CPU alone, and they are the same.
+#if !defined(__ELF__) || !defined(__x86_64__) || !defined(__linux__) || defined(__UFM_ONE_TARGET)
+#define __UFM_CLONES
+#define __UFM_CLONES_FMA
+#elif !defined(__UFM_LEVEL)
 #define __UFM_CLONES __attribute__((__target_clones__("default", "arch=x86-64-v3", "arch=x86-64-v4")))
 // Where only rounding is at stake: both of the newer ones have FMA.
 #define __UFM_CLONES_FMA __attribute__((__target_clones__("default", "arch=x86-64-v3")))
+#elif __UFM_LEVEL == 4
+#define __UFM_CLONES __attribute__((__target__("arch=x86-64-v4")))
+#define __UFM_CLONES_FMA __attribute__((__target__("arch=x86-64-v3")))
+#elif __UFM_LEVEL == 3
+#define __UFM_CLONES __attribute__((__target__("arch=x86-64-v3")))
+#define __UFM_CLONES_FMA __UFM_CLONES
 #else
 #define __UFM_CLONES
 #define __UFM_CLONES_FMA
@@ -53,8 +63,9 @@
 // Nothing of what it calls is written out once more for it.
 #define __UFM_SMALL __attribute__((__cold__))
 // System V's callers save every vector register around a call, Microsoft's convention keeps ten: what a compiled loop
-// adds up stays where it is.
-#if defined(__x86_64__) && !defined(_WIN32)
+// adds up stays where it is.  Only the portable object has them: to change the convention back and forth takes gcc longer
+// than all the rest of a small cell.
+#if defined(__x86_64__) && !defined(_WIN32) && !defined(__UFM_LEVEL)
 #define __UFM_LEAF __attribute__((__ms_abi__))
 #endif
 // Functions of the cell are inlined into the loop, whatever their size.  clang has no such function with clones.

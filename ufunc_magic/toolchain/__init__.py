@@ -44,7 +44,13 @@ if TYPE_CHECKING:
         working_folder as working_folder,
     )
     from .line_map import places as places
-    from .processes import printed as printed, run_python as run_python, together as together
+    from .processes import (
+        end_background as end_background,
+        in_background as in_background,
+        printed as printed,
+        run_python as run_python,
+        together as together,
+    )
     from .toolchain import (
         compile_object as compile_object,
         compile_shared as compile_shared,
@@ -63,7 +69,7 @@ else:
             "hints": "header_of missing_file unknown_name",
             "includes": "header_digests search_folders working_folder",
             "line_map": "places",
-            "processes": "printed run_python together",
+            "processes": "end_background in_background printed run_python together",
             "toolchain": "compile_object compile_shared link_shared preprocess",
         },
     )

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -81,6 +82,7 @@ def finished(
                         # all of it can be ended at once.
                         start_new_session=True,
                     )
+                    _yield_processor(process)
                 except OSError as error:
                     raise ToolchainError(
                         f"{step[0]!r} cannot be started: {error.strerror}.",
@@ -113,6 +115,38 @@ def finished(
     return done
 
 
+_mode = threading.local()
+_over = threading.Event()
+
+
+@contextlib.contextmanager
+def in_background() -> Iterator[None]:
+    """Compilers that this thread starts inside leave the processor to all who want it; see `end_background`."""
+    _mode.background = True
+    try:
+        yield
+    finally:
+        _mode.background = False
+
+
+def _yield_processor(process: subprocess.Popen[bytes]) -> None:
+    if getattr(_mode, "background", False):
+        _background.add(process)
+        if hasattr(os, "setpriority"):
+            with contextlib.suppress(OSError):
+                os.setpriority(os.PRIO_PGRP, process.pid, 19)
+        if _over.is_set():
+            _kill(process)
+
+
+def end_background() -> None:
+    """End the compilers that were started in the background, and those that are started there from now on."""
+    _over.set()
+    for process in list(_background):
+        if process.poll() is None:
+            _kill(process)
+
+
 def printed(command: Sequence[str]) -> str:
     """What a compiler prints on standard output when asked about itself; ``""`` where it fails."""
     done = finished(command, "")
@@ -127,6 +161,7 @@ def run_python(program: str) -> tuple[int, str]:
 
 #: Processes under way, of all threads, with the folders that they work in; folders of builds that were interrupted.
 _running: dict[subprocess.Popen[bytes], pathlib.Path | None] = {}
+_background: weakref.WeakSet[subprocess.Popen[bytes]] = weakref.WeakSet()
 _ended: set[pathlib.Path | None] = set()
 
 

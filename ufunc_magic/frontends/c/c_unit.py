@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -19,7 +20,7 @@ from ...model import (
 )
 from .. import cell_settings, function_entries, native, operands
 from ..cell_settings import CellBuild
-from ..frontend import compiler_flags, linker_flags
+from ..frontend import compiler_flags, linker_flags, users_files
 from .cffi_types import type_definitions
 from .parser import parse_cell
 from .prototypes import ONLY_DECLARED, declared, linked, nothing_declared, sized
@@ -28,8 +29,12 @@ from .prototypes import ONLY_DECLARED, declared, linked, nothing_declared, sized
 _MANY = 300
 
 
-def compile(source: str, *, options: Options, name: str, folder: Path) -> CompiledCell:
+def compile(source: str, *, options: Options, name: str, folder: Path, this_cpu: bool = False) -> CompiledCell:
     """Compile a cell in the private ``folder``.
+
+    With ``this_cpu`` it is for CPUs like this one alone, as its target says, which takes half of the compiler's time;
+    the same call without it makes the portable object, with the same functions in the same places.  What reads files
+    of the user's, which may change meanwhile, is made portable at once.
 
     Raises
     ------
@@ -38,7 +43,10 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
     SignatureError, CompileError, LinkError, ToolchainError
     """
     tool = toolchain.find(cplus=options.cplus)
-    cell = CellBuild(tool, source, name, options, folder, compiler_flags(tool, options), linker_flags(tool, options))
+    flags = compiler_flags(tool, options)
+    this_cpu = this_cpu and _is_whole(options, users_files(source, options=options, tool=tool, flags=flags))
+    flags += (f"-D__UFM_LEVEL={native.this_level()}",) * this_cpu
+    cell = CellBuild(tool, source, name, options, folder, flags, linker_flags(tool, options), this_cpu=this_cpu)
 
     # What is in the cell.
     def preprocess(text: str) -> str:
@@ -80,6 +88,8 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
 
     # Its machine code, and its functions as Python.
     def python_forms() -> Mapping[str, tuple[Signature, function_entries.Form]]:
+        # The compiler first: a thread that has begun keeps the interpreter to itself for 5 ms.
+        threading.Event().wait(0.005)
         return function_entries.python_forms(tree, function_entries.representatives(signatures), unit, options)
 
     checked = "-D__UFM_CHECKED" in options.compile_args
@@ -88,6 +98,7 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
     driver = native.driver(
         tool, parallel=bool(options.parallel), folder=folder, checked=checked, structures=bool(of_structures)
     )
+    vectors = native.vector_math(tool, plan.simd, folder=folder)
     library = folder / "cell.so"
     with ThreadPoolExecutor(1, thread_name_prefix="ufunc_magic-python-form") as pool:
         # The compiler is a process of its own, so the Python forms cost nothing meanwhile.
@@ -107,7 +118,7 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
             )
             try:
                 diagnostics = toolchain.compile_shared(
-                    tool, translation.text, **planned.arguments(library.name, driver)
+                    tool, translation.text, **planned.arguments(library.name, driver, *vectors)
                 )
             except LinkError as fault:  # once more without what no library has
                 library_functions = linked(library_functions, fault)
@@ -140,6 +151,13 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
         notes += (f"--parallel: {', '.join(serial)} runs on one thread, as all functions of structures do.",)
     object_code = planned.object_code(code, functions, language="c++" if options.cplus else "c")
     return CompiledCell(object_code, ReportData(tuple(functions), tuple(diagnostics), notes, planned.command))
+
+
+def _is_whole(options: Options, files: object) -> bool:
+    """Whether the text of a cell is all that it is made of, and CPUs make a difference to it."""
+    # No files are (), and None is that nobody knows.
+    others = files != () or options.src or options.lib or options.link_args or options.wrap
+    return bool(native.this_level()) and options.arch != "native" and not others
 
 
 def _plain_entries(plain: tuple[operands.Plain, ...], types: str) -> list[CellFunction]:

@@ -109,8 +109,11 @@ def _emulated(source: str, *, options: Options, name: str, folder: Path, tool: t
         checked = pool.submit(check, source, unit=unit, options=options, name=name)
         library = folder / "cell.so"
         driver = native.driver(tool, parallel=bool(options.parallel), folder=folder)
+        vectors = native.vector_math(tool, plan.simd, folder=folder)
         try:
-            diagnostics = toolchain.compile_shared(tool, translation.text, **cell.arguments(library.name, driver))
+            diagnostics = toolchain.compile_shared(
+                tool, translation.text, **cell.arguments(library.name, driver, *vectors)
+            )
         except CompileError as fault:
             raise cell.blamed(fault) from None
         python, verdict = written.result(), checked.result()

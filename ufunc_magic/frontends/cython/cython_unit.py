@@ -7,7 +7,7 @@ import re
 import shlex
 import sys
 import sysconfig
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -40,6 +40,7 @@ from .cython_frontend import module_name
 from .cython_function import CellText, CyFunction, CythonType
 from .cython_loops import ModuleLoops, loops, stays_def
 from .cython_settings import Settings
+from .signature_inference import NoUfunc
 from .translate import Translated, translate
 
 #: The first line of what is appended to Cython's C.
@@ -69,6 +70,8 @@ class _Unit:
     flags: tuple[str, ...]
     link: tuple[str, ...]
     translation: codegen.Translation
+    #: Functions of libm that have vector versions.
+    simd: tuple[str, ...]
     notes: tuple[str, ...]
 
 
@@ -130,9 +133,16 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
         annotated = translated.annotated.read_text(encoding="utf-8")
         with Comfort("the annotated source", notes):
             page = annotate.read(annotated, name=name, complete=complete).to_json()
+    types = codegen.read_types(code, unit.translation)
+    strange = tuple(
+        NoUfunc(f, "has an operand or a result of a type that is not a number of NumPy's")
+        for f, numbers in zip(planned.functions, types, strict=True)
+        if 255 in numbers and not text.annotation(f.line)
+    )
+    planned = replace(planned, rest=(*planned.rest, *strange))
     hidden = [f"{r.function.name} (it {r.reason})" for r in planned.rest if r.function.kind == "cdef"]
     notes += [f"only the cell itself can call {', '.join(hidden)}; cpdef makes a Python function"] if hidden else []
-    functions = tuple(_entries(planned, codegen.read_types(code, unit.translation), forms, text))
+    functions = tuple(_entries(planned, types, forms, text, without={n.function.name for n in strange}))
     object_code = ObjectCode(
         code=code,
         target=native.target(code, options, python=str(sysconfig.get_config_var("SOABI") or "")),
@@ -226,10 +236,10 @@ def _unit(cell: _Cell, translated: Translated, planned: ModuleLoops) -> _Unit:
         seed=cell.source,
     )
     if planned.apart:
-        return _Unit(f"{c}\n{planned.real}\n", translation.text, flags, link, translation, plan.notes)
+        return _Unit(f"{c}\n{planned.real}\n", translation.text, flags, link, translation, plan.simd, plan.notes)
     text = translation.text
     text = _hot(text, text.index(_LOOPS, len(c)), len(text), words=hot)
-    return _Unit(text, "", flags, link, translation, plan.notes)
+    return _Unit(text, "", flags, link, translation, plan.simd, plan.notes)
 
 
 def _hot(c: str, start: int, end: int, *, words: str) -> str:
@@ -247,7 +257,8 @@ def _compiled(cell: _Cell, unit: _Unit, library: Path, *, has_defs: bool) -> tup
     """Compile and link ``unit``, with a profile where the user asks for one, and with what a def is bound as."""
     tool, options = cell.tool, cell.options
     driver = native.driver(tool, parallel=bool(options.parallel), folder=cell.folder)
-    extra = [driver, *map(Path, cell.settings.sources)]
+    vectors = native.vector_math(tool, unit.simd, folder=cell.folder)
+    extra = [driver, *vectors, *map(Path, cell.settings.sources)]
     if has_defs:
         extra.append(native.def_functions(tool, folder=cell.folder))
     places = toolchain.places(unit.text, module=cell.module, name=cell.name, cell=cell.source)
@@ -293,14 +304,21 @@ def _train(cell: _Cell, library: Path, profile: Path) -> None:
 
 
 def _entries(
-    planned: ModuleLoops, types: Sequence[tuple[int, ...]], forms: Mapping[str, Any], text: CellText
+    planned: ModuleLoops,
+    types: Sequence[tuple[int, ...]],
+    forms: Mapping[str, Any],
+    text: CellText,
+    *,
+    without: Collection[str],
 ) -> list[CellFunction]:
     """One entry for each name, in the order of the cell."""
     number = "Use an integer, floating-point or complex type of C."
-    by_name = function_entries.loops_by_name(planned.instances, types, remedy=number)
+    by_name = function_entries.loops_by_name(planned.instances, types, without=without, remedy=number)
     entries = []
     for k in _representatives(planned):
         signature, function = planned.instances[k].signature, planned.functions[k]
+        if signature.name in without:
+            continue
         name, called, form = signature.name, signature.function, forms.get(signature.name)
         # Without a Python form that only calculates, nobody knows what a call would do.
         written = form if isinstance(form, PythonForm) else None
@@ -308,17 +326,17 @@ def _entries(
         notes = [*native.narrow(name, by_name[name])]
         if not harmless:
             notes.append(f"{function.name} may do more than calculate, so it was not called to be timed.")
-        entries.append(
-            function_entries.ufunc_entry(
-                signature,
-                by_name[name],
-                form=form,
-                timed=types[k] if harmless else (),
-                cautious=not written or (written.loops and not signature.core) or not called.pure,
-                notes=notes,
-                is_def=stays_def(function, text),
-            )
+        entry = function_entries.ufunc_entry(
+            signature,
+            by_name[name],
+            form=form,
+            timed=types[k] if harmless else (),
+            cautious=not written or (written.loops and not signature.core) or not called.pure,
+            notes=notes,
+            is_def=stays_def(function, text),
         )
+        internal = function.kind == "cdef" and not text.annotation(function.line)
+        entries.append(replace(entry, internal=internal))
     for rest in planned.rest:
         function = rest.function
         if function.kind == "cdef":

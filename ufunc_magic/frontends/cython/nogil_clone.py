@@ -105,13 +105,12 @@ class Clone:
 
 
 def user_part(c: str, *, name: str) -> tuple[int, int]:
-    """Where in Cython's C the code of the cell ``name`` stands: from its first function to the last."""
+    """Where in Cython's C the code of the cell ``name`` stands: from its first function to the last; at its end for
+    none."""
     start = c.find(CODE_SECTION)
     end = c.find(TYPES_SECTION, start)
-    if start < 0 or end < 0:
-        raise unknown_cython("its C has no section of the module's code")
-    first = c.find(f'/* "{name}":', start, end)
-    return (first, end) if first >= 0 else (end, end)
+    first = c.find(f'/* "{name}":', start, end) if start >= 0 else -1
+    return (first, end) if first >= 0 else (len(c), len(c))
 
 
 def with_real_powers(c: str, *, prefix: str) -> str:
@@ -142,6 +141,8 @@ def with_real_powers(c: str, *, prefix: str) -> str:
 
 def definitions(c: str, *, name: str) -> dict[str, Definition]:
     """The functions of the cell by C name."""
+    if CODE_SECTION not in c or TYPES_SECTION not in c:
+        raise unknown_cython("its C has no section of the module's code")
     defined = {}
     for m in _HEAD.finditer(c, *user_part(c, name=name)):
         returns = re.sub(r"\b(?:CYTHON_INLINE|CYTHON_UNUSED|inline)\b", "", m["head"]).strip()

@@ -87,6 +87,8 @@ def infer(typed: TypedFunction, options: Options, defined: Mapping[str, Definiti
             Unit(functions=(described,)), options=replace(options, signature="", types=""), program=""
         )
     except SignatureError as fault:
+        if not annotation:
+            return NoUfunc(function, f"cannot be one: {_cython(fault.message)}")
         raise SignatureError(_cython(fault.message), remedy=_cython(fault.remedy)) from None
     if plains:
         why = plains[0]

@@ -67,7 +67,9 @@ def leaf_address(function: Any, signature: str) -> int:
     It leaves ten vector registers alone, of which System V's saves none, so a loop's sum stays in its own.
     """
     origin, code, loop = _resolved(function, signature)
-    return _table_entry(_library(origin, code), "__ufm_leaves", loop.index) if loop else 0
+    _library(origin, code)  # raises
+    library = origin.loaded.portable_library
+    return _table_entry(library, "__ufm_leaves", loop.index) if loop and library else 0
 
 
 def prototype(function: Any, signature: str = "") -> str:

@@ -6,9 +6,8 @@ those and the driver: plans, tables, the loop that raises.
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from string import Template
@@ -82,7 +81,11 @@ def _linked(
         output=library,
         flags=flags,
         link=link,
-        extra_sources=[assembly, frontends.driver(tool, parallel=False, folder=folder)],
+        extra_sources=[
+            assembly,
+            frontends.driver(tool, parallel=False, folder=folder),
+            *frontends.vector_math(tool, sorted(kernels.simd), folder=folder),
+        ],
         name=function.code.name,
         cell=function.code.source,
     )
@@ -102,29 +105,12 @@ def _unit(function: NumbaFunction, kernels: numba_kernels.Kernels) -> str:
     parts += [
         codegen.template("interface.h"),
         codegen.template("numba.c"),
-        *_vector_math(kernels.simd),
         f"static const __ufm_byte __ufm_types[] = {{{', '.join(numbers)}}};",
     ]
     parts += [_loop(k, function, overload, kernels) for k, overload in enumerate(function.overloads)]
     loops = ", ".join(f"__ufm_loop_{k}" for k in range(len(function.overloads)))
     kind = "void (*const __ufm_loops[])(__ufm_char **, const __ufm_intp *, const __ufm_intp *, void *)"
     return "\n".join([*parts, f"extern __UFM_EXPORT {kind};\n{kind} = {{{loops}}};\n"])
-
-
-def _vector_math(functions: Set[str]) -> list[str]:
-    """Our own vector versions, where they beat libmvec's; made visible, for Numba's code is another object."""
-    text = codegen.template("simdmath.h")
-    ours = sorted(name for name in functions if f"__UFM_WANT_{name}\n" in text)
-    if not ours:
-        return []
-    symbols = [n for n in re.findall(r'__asm__\("(_ZGV\w+)"\)', text) if n.rpartition("_")[2] in ours]
-    return [
-        *(f"#define __UFM_WANT_{name} 1" for name in ours),
-        text,
-        "#if !defined __clang__ && __GNUC__ >= 11 && defined __x86_64__ && defined __ELF__",
-        *(f'__asm__(".globl {name}\\n\\t.hidden {name}");' for name in symbols),
-        "#endif",
-    ]
 
 
 def _loop(k: int, function: NumbaFunction, overload: Overload, kernels: numba_kernels.Kernels) -> str:

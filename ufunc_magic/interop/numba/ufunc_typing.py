@@ -68,7 +68,7 @@ def link_of(ufunc: np.ufunc) -> Link:
     origin = origin_of(ufunc)
     if origin is None:
         raise SignatureError(f"{ufunc!r} was not made by ufunc_magic.", remedy="Give a ufunc of a cell.")
-    return restored_link(ufunc, f"ufunc_magic.{origin.object_code.digest[:40]}.{origin.name}")
+    return restored_link(ufunc, f"ufunc_magic.{origin.loaded.portable_code.digest[:40]}.{origin.name}")
 
 
 #: Types that are passed in registers as they are, NumPy's letters.

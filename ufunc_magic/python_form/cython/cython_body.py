@@ -24,10 +24,12 @@ class CythonBody(Calls):
     ``results`` are the outputs that every ``return`` gives back, ``returns`` the types of what the cell returns.
     """
 
-    def __init__(self, cell: CythonCell, routine: CythonRoutine | None, *, checked: bool) -> None:
+    def __init__(
+        self, cell: CythonCell, routine: CythonRoutine | None, *, checked: bool = False, wraps: bool = False
+    ) -> None:
         marks = routine.marks.items() if routine else ()
         directives = {**cell.directives, **{name: value for name, value in marks if isinstance(value, bool)}}
-        super().__init__(cell, checked=checked, directives=directives)
+        super().__init__(cell, checked=checked, wraps=wraps, directives=directives)
         self.infer_types = directives.get("infer_types") is True
         self.routine = routine
         self.lines: Lines = []

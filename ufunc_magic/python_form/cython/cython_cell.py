@@ -59,7 +59,6 @@ class CythonCell:
     lines: list[str] = field(default_factory=list)
     lists: bool = False
     # What the text being written has asked for.
-    helpers: set[str] = field(default_factory=set)
     routines: dict[str, CythonRoutine] = field(default_factory=dict)
     names_used: set[str] = field(default_factory=set)
     imported: dict[str, str] = field(default_factory=dict)
@@ -75,13 +74,13 @@ class CythonCell:
 
     def forget(self, fused: Mapping[str, str], *, lists: bool) -> None:
         """Ready for another text."""
-        self.helpers, self.routines, self.names_used, self.imported, self.truncates = set(), {}, set(), {}, False
+        self.routines, self.names_used, self.imported, self.truncates = {}, set(), {}, False
         self.types.fused = {name.rpartition(".")[2]: chosen for name, chosen in fused.items()}
         self.lists = lists
 
     def trial(self) -> CythonCell:
         """The same cell, for what will not be written: nothing is needed of it."""
-        return replace(self, helpers=set(), routines={}, names_used=set(), imported={})
+        return replace(self, routines={}, names_used=set(), imported={})
 
     def constant_type(self, name: str) -> CType:
         declared = self.constants[name]

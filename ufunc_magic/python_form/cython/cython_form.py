@@ -14,6 +14,7 @@ from typing import Any
 from ...model import Comfort, Signature
 from ..c_arithmetic import CType, from_number
 from ..dataflow import has_loops, is_pure
+from ..integer_rules import module_texts
 from ..numpy_writer import numpy_text
 from ..operand_lists import OperandLists
 from ..value import (
@@ -26,7 +27,6 @@ from ..value import (
     number,
     operation,
     result,
-    text_of_module,
 )
 from .cython_body import CythonBody
 from .cython_cell import CythonCell, CythonRoutine
@@ -108,10 +108,13 @@ def _form(cell: CythonCell, request: FormRequest) -> PythonForm | NotPython:
 
 
 def _texts(cell: CythonCell, request: FormRequest) -> PythonForm:
-    text = _module(cell, request, checked=False)
+    text, _ = _module(cell, request)
     tree = ast.parse(text)
     truncates = cell.truncates
-    checked = _module(cell, request, checked=True) if request.inputs else text
+    checked, marks = text, ""
+    if request.inputs:
+        checked, _ = _module(cell, request, checked=True)
+        _, marks = _module(cell, request, wraps=True)
     ast.parse(checked)
     pure, loops = is_pure(tree), has_loops(tree)
     vector = ""
@@ -120,7 +123,7 @@ def _texts(cell: CythonCell, request: FormRequest) -> PythonForm:
         if not (truncates or _NARROW & {*request.inputs}):
             dimensions = _array_dimensions(cell, request)
             vector = numpy_text(tree, request.name, dimensions=dimensions, stacked=_stacked(request))
-    return PythonForm(text, checked, vector, request.name, pure, loops, "".join(notes))
+    return PythonForm(text, checked, vector, request.name, pure, loops, marks, "".join(notes))
 
 
 def _stacked(request: FormRequest) -> bool:
@@ -131,7 +134,7 @@ def _stacked(request: FormRequest) -> bool:
 def _array_dimensions(cell: CythonCell, request: FormRequest) -> list[int]:
     """How many dimensions each of the text's parameters has: 0 for a number, -1 where the cell does not say."""
     routine = cell.find(request.name, request.line)
-    body = CythonBody(cell, routine, checked=False)
+    body = CythonBody(cell, routine)
     types = [body.parameter_type(routine, at) for at in range(len(routine.parameters))]
     outputs = request.signature.outputs if request.signature is not None else ()
     hidden = {o.index for o in outputs if o.role == "output"}
@@ -141,8 +144,10 @@ def _array_dimensions(cell: CythonCell, request: FormRequest) -> list[int]:
 # -- modules ------------------------------------------------------------------------------------
 
 
-def _module(cell: CythonCell, request: FormRequest, *, checked: bool) -> str:
+def _module(cell: CythonCell, request: FormRequest, *, checked: bool = False, wraps: bool = False) -> tuple[str, str]:
     """The text that defines ``request.name``: imports, helpers, constants, the functions it calls, itself.
+
+    And the same with marks.
 
     Raises
     ------
@@ -152,7 +157,8 @@ def _module(cell: CythonCell, request: FormRequest, *, checked: bool) -> str:
     main = cell.find(request.name, request.line)
     cell.forget(request.fused, lists=_stacked(request))
     cell.routines[main.name] = main
-    functions = {main.line: _function(cell, main, request, checked=checked)}
+    mode = {"checked": checked, "wraps": wraps or checked}
+    functions = {main.line: _function(cell, main, request, **mode)}
     written = {main.name}
     constants: dict[int, Lines] = {}
     while True:
@@ -166,20 +172,19 @@ def _module(cell: CythonCell, request: FormRequest, *, checked: bool) -> str:
             break
         for routine in waiting:
             written.add(routine.name)
-            functions[routine.line] = _function(cell, routine, None, checked=checked)
-        constants |= {at: _constant(cell, node, checked=checked) for at, node in missing}
+            functions[routine.line] = _function(cell, routine, None, **mode)
+        constants |= {at: _constant(cell, node, **mode) for at, node in missing}
     imports = [ast.parse(text).body[0] for text in sorted(set(cell.imported.values()))]
-    helpers = [OWN_HELPERS[name] for name in OWN_HELPERS if name in cell.helpers]
     head = [line for at in sorted(constants) for line in constants[at]]
     blocks: list[Lines] = [[functions[line]] for line in sorted(functions)]
     # Constants that are computed by functions of the cell come after them.
     names = {node.id for line in head for node in ast.walk(line) if isinstance(node, ast.Name)}
     late = bool(names & {function.name for function in functions.values()})
-    return text_of_module([imports, *helpers, *([*blocks, head] if late else [head, *blocks])])
+    return module_texts([imports, *([*blocks, head] if late else [head, *blocks])], OWN_HELPERS)
 
 
-def _constant(cell: CythonCell, node: Any, *, checked: bool) -> Lines:
-    body = CythonBody(cell, None, checked=checked)
+def _constant(cell: CythonCell, node: Any, *, checked: bool, wraps: bool) -> Lines:
+    body = CythonBody(cell, None, checked=checked, wraps=wraps)
     if kind(node) != "CEnumDefNode":
         body.statement(node)
         return body.lines
@@ -195,7 +200,7 @@ def _constant(cell: CythonCell, node: Any, *, checked: bool) -> Lines:
 
 
 def _function(
-    cell: CythonCell, routine: CythonRoutine, request: FormRequest | None, *, checked: bool
+    cell: CythonCell, routine: CythonRoutine, request: FormRequest | None, *, checked: bool, wraps: bool
 ) -> ast.FunctionDef:
     """One function; ``request`` is the one that becomes a ufunc, with its outputs as results."""
     if routine.refused:
@@ -204,7 +209,7 @@ def _function(
         name = dotted(getattr(decorator.decorator, "function", decorator.decorator))
         if not cell.types.cimports.get(name.partition(".")[0], "").startswith("cython"):
             raise stop(f"has the decorator `{name}`", decorator)
-    body = CythonBody(cell, routine, checked=checked)
+    body = CythonBody(cell, routine, checked=checked, wraps=wraps)
     parameters = routine.parameters
     types = [body.parameter_type(routine, position) for position in range(len(parameters))]
     signature = request.signature if request is not None else None

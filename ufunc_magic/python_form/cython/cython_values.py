@@ -50,14 +50,17 @@ class Unknown(Exception):
 
 
 class Values(Arithmetic):
-    """Translates what can be read, but calls.  ``directives`` are the function's."""
+    """Translates what can be read, but calls.  ``directives`` are the function's.
+
+    ``wraps`` without ``checked``: integers have marks where C's rules may matter, and all else is plain.
+    """
 
     cell: CythonCell
     stop = staticmethod(stop)
 
-    def __init__(self, cell: CythonCell, *, checked: bool, directives: Mapping[str, Any]) -> None:
+    def __init__(self, cell: CythonCell, *, checked: bool, wraps: bool, directives: Mapping[str, Any]) -> None:
         super().__init__(cell, checked=checked)
-        self.wraps = checked
+        self.wraps = wraps
         self.cdivision = bool(directives.get("cdivision"))
         self.cpow: bool | None = directives.get("cpow")
         self.floor_division = str(directives.get("language_level", 3)) == "2"
@@ -107,6 +110,8 @@ class Values(Arithmetic):
         if not e.type.arithmetic:
             raise stop("uses an array where a number is expected", node)
         if not self.checked:
+            if self.wraps and e.type.kind in "iu" and t.kind in "iu":
+                return self.to_integer(e, t)
             e = self.settle(e)
             return e if e.type == t else replace(e, type=t, low=None, high=None)
         return super().convert(e, t, node=None, final=final)
@@ -118,7 +123,7 @@ class Values(Arithmetic):
             case "b":
                 return Expr(call("bool", e), BOOL, truth=True)
             case "i" | "u":
-                return Expr(call(self.helper("_as_int"), e, t.low, t.high), t)
+                return Expr(call("_as_int", e, t.low, t.high), t)
             case "f":
                 return self.rounded(Expr(call("float", e), t))
         return Expr(call("complex", e), t)
@@ -131,7 +136,7 @@ class Values(Arithmetic):
         if e.type.kind == "o":
             word = {"b": "bool", "f": "float", "c": "complex"}.get(t.kind, "int")
             return Expr(call(word, e), t, truth=t.kind == "b")
-        if t.kind == "i" and e.type.integral:
+        if t.kind == "i" and e.type.integral and not self.wraps:
             return replace(e, type=t, low=None, high=None)
         return super().convert(e, t, node=node)
 
@@ -165,7 +170,7 @@ class Values(Arithmetic):
         if op not in ("+", "-", "*") and not both:
             raise stop(f"applies `{op}` to a number that is no integer", node)
         if both:
-            return self.integer(op, left, right) if self.checked else self._unchecked(op, left, right)
+            return self.integer(op, left, right) if self.wraps else self._unchecked(op, left, right)
         return self.rounded(self._plain(op, left, right, _float_type(left, right)))
 
     def _plain(self, op: str, left: Expr, right: Expr, t: CType) -> Expr:
@@ -173,7 +178,7 @@ class Values(Arithmetic):
 
     def _comparison(self, op: str, left: Expr, right: Expr) -> Expr:
         objects = not (left.type.arithmetic and right.type.arithmetic)
-        if self.checked and not objects:
+        if (self.checked or (self.wraps and left.type.integral and right.type.integral)) and not objects:
             return replace(self.compare(op, left, right), type=BOOL)
         return replace(self._plain(op, left, right, OBJECT if objects else BOOL), truth=True)
 
@@ -202,7 +207,7 @@ class Values(Arithmetic):
         t = usual(left.type, right.type)
         if both and self.cdivision:
             self.cell.truncates = self.cell.truncates or t.kind == "i"
-        if not self.checked:
+        if not (self.checked or (self.wraps and both)):
             return self._plain(op, left, right, t)
         if both:
             left, right = self.to_integer(left, t), self.to_integer(right, t)
@@ -212,7 +217,7 @@ class Values(Arithmetic):
             low, high = right.range
             return replace(e, low=min(low + 1, 0), high=max(high - 1, 0)) if op == "%" else e
         if op == "%":
-            name = "math.fmod" if self.cdivision else self.helper("_modulo")
+            name = "math.fmod" if self.cdivision else "_modulo"
             return self.rounded(Expr(call(name, self.settle(left), self.settle(right)), t))
         return self.rounded(Expr(call("_floor", self._quotient(left, right)), t))
 
@@ -235,14 +240,14 @@ class Values(Arithmetic):
             return Expr(call("_cpow", left, right), t)
         whole = right.type.integral or (isinstance(right.value, int | float) and float(right.value).is_integer())
         positive = left.type.kind == "u" or (left.value is not None and left.value >= 0)
-        name = "math.pow" if whole or positive or cpow else self.helper("_power")
+        name = "math.pow" if whole or positive or cpow else "_power"
         return self.rounded(Expr(call(name, left, right), t))
 
     def _integer_power(self, left: Expr, right: Expr, t: CType) -> Expr:
         if not isinstance(right.value, int) or not 0 <= right.value <= 64:
-            return Expr(call(self.helper("_int_power"), left, right), t, loose=True)
+            return Expr(call("_int_power", left, right), t, loose=True)
         ends = [end**right.value for end in left.range]
-        return replace(self._plain("**", left, right, t), loose=self.checked and max(map(abs, ends)) > t.high)
+        return replace(self._plain("**", left, right, t), loose=self.wraps and max(map(abs, ends)) > t.high)
 
     def _direct_power(self, left: Expr, right: Expr, t: CType) -> Expr | None:
         """``left ** right`` where it goes straight into a C number: C's own power, if ``cpow`` is not given."""
@@ -484,7 +489,7 @@ class Values(Arithmetic):
         if kind(node) == "SliceNode":
             return self._slice(node.start, node.stop, node.step)
         e = self.value(node)
-        return (e if e.loose and self.checked else self.settle(e)).node
+        return (e if e.loose and self.wraps else self.settle(e)).node
 
     def _slice(self, *ends: Any) -> ast.Slice:
         return ast.Slice(*(None if p is None or kind(p) == "NoneNode" else self.settled(p).node for p in ends))

@@ -1,0 +1,103 @@
+"""The object of a cell for every CPU, made after the cell has returned, or when somebody asks for it."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from .. import store, toolchain
+from ..model import Comfort, CompiledCell, ObjectCode, Options
+from .frontend import Backend
+
+if TYPE_CHECKING:
+    from ..runtime import LoadedObject
+
+
+def is_first(object_code: ObjectCode) -> bool:
+    """Whether it is for CPUs like this one, though nobody has asked for that."""
+    native = object_code.target.level != "baseline" and "arch" not in object_code.options
+    return native and object_code.language in ("c", "c++")
+
+
+@dataclass(frozen=True)
+class Portable:
+    """Makes the portable object of a cell that was first compiled for CPUs like this one.
+
+    Attributes
+    ----------
+    key : str
+        What the cell is cached under.
+    front_end : Backend
+    cell : CompiledCell
+        What was made first, and tried out.
+    options : Options
+    renew : bool
+        The cell was compiled just now, so what an earlier session has made of it does not count.
+    """
+
+    key: str
+    front_end: Backend = field(repr=False)
+    cell: CompiledCell = field(repr=False)
+    options: Options
+    renew: bool
+
+    def __call__(self) -> ObjectCode:
+        """The functions that were tried out, for every CPU of this kind: from the cache, or compiled now.
+
+        Raises
+        ------
+        ToolchainError, CompileError, LinkError, CacheError
+            If the compiler that made the first object cannot make this one.
+        """
+        with _one_at_a_time:
+            cache = store.default()
+            entry = None if self.renew and self.options.force else cache.get(self.key)
+            if entry is None:
+                first = self.cell.object_code
+                with cache.scratch() as folder:
+                    compiled = self.front_end.compile(
+                        first.source, options=self.options, name=first.name, folder=folder
+                    ).object_code
+                whole = replace(self.cell, object_code=replace(first, code=compiled.code, target=compiled.target))
+                entry = cache.publish(
+                    self.key, record=whole.to_record(), code=compiled.code, replace=self.options.force
+                )
+            return CompiledCell.from_record(entry.record, entry.code, code_digest=entry.digest).object_code
+
+
+_one_at_a_time = threading.Lock()
+_thread: threading.Thread | None = None
+
+
+def complete_in_background(loaded: LoadedObject) -> None:
+    """Have the portable object made at low priority; who asks for it waits for it, the end of Python does not."""
+    global _thread
+    if loaded.complete:
+        _thread = threading.Thread(target=_complete, args=[loaded], name="ufunc_magic-portable", daemon=True)
+        _thread.start()
+
+
+def _complete(loaded: LoadedObject) -> None:
+    with toolchain.in_background(), Comfort("the portable object", []):  # who asks for it is told
+        _ = loaded.portable_code
+
+
+@atexit.register
+def _end() -> None:
+    """End what is being compiled: nobody will use it."""
+    if _thread and _thread.is_alive():  # in the child of a fork it is not
+        toolchain.end_background()
+        _thread.join(1)
+
+
+def _start_again() -> None:
+    """In the child of a fork: the thread that held this is not there to let go."""
+    global _one_at_a_time
+    _one_at_a_time = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_start_again)
