@@ -33,6 +33,10 @@ from ufunc_magic.toolchain import toolchain
 RESULTS = Path(__file__).parent / "results" / "compile_steps.json"
 FOLDER = Path(tempfile.mkdtemp(prefix="ufunc-magic-steps-files-"))
 CELL = "#include <math.h>\ndouble logit(double p) {{ return log(p / (1 - p)) + {0}; }}\n"
+CPLUS = """
+#include <vector>
+double last(double x) {{ std::vector<double> v(3, x + {0}); return v.at(2); }}
+"""
 LOOP = """
 void loop(double *restrict out, const double *restrict x, long n) { for (long i = 0; i < n; ++i) out[i] = logit(x[i]); }
 """
@@ -64,10 +68,16 @@ def _run(command: list[str], text: str = "") -> None:
 class _TimedProcess(subprocess.Popen[bytes]):
     """A process of a new cell."""
 
+    of = "new cell"
+
     def communicate(self, *arguments: Any, **keywords: Any) -> tuple[bytes, bytes]:
         """Wait for it, timed: it has just been started."""
-        with _step(f"new cell: {Path(self.args[0]).name}"):
+        with _step(f"{self.of}: {Path(self.args[0]).name}"):
             return super().communicate(*arguments, **keywords)
+
+
+class _TimedProcessOfCplus(_TimedProcess):
+    of = "new C++ cell"
 
 
 def _watched() -> dict[str, Any]:
@@ -77,7 +87,7 @@ def _watched() -> dict[str, Any]:
 
     def compile_shared(tool: Any, source: str, **keywords: Any) -> Any:
         last.update(keywords, tool=tool, source=source)
-        last["objects"] = [Path(path).read_bytes() for path in keywords["extra_sources"]]
+        last["objects"] = [Path(path).read_bytes() for path in keywords.get("extra_sources", ())]
         result = real(tool, source, **keywords)
         last["code"] = keywords["output"].read_bytes()
         return result
@@ -122,18 +132,34 @@ def main(rounds: int) -> None:
                     _ctypes.dlclose(_ctypes.dlopen(file, os.RTLD_NOW))
     pairs = zip(_times["new cell"], _times["bare gcc"], strict=True)
     ratios = zip(*((ours[0] / bare[0], ours[1] / bare[1]) for ours, bare in pairs), strict=True)
+    sizes = {"as we link it": len(unit["code"]), "as gcc links it": (FOLDER / "cell.so").stat().st_size}
+    _time_cplus(unit, driver, rounds)
     result = {
         "machine": machine.describe("ufunc_magic"),
         "rounds": rounds,
         "unit": "ms; wall, and processor time of all processes",
         "steps": {name: _summary(times, rounds) for name, times in _times.items()},
         "new cell / bare gcc": dict(zip(("wall", "processor"), map(statistics.median, ratios), strict=True)),
-        "bytes": {"as we link it": len(unit["code"]), "as gcc links it": (FOLDER / "cell.so").stat().st_size},
+        "bytes": sizes,
     }
     RESULTS.write_text(json.dumps(result, indent=1) + "\n")
     for name, row in result["steps"].items():
         print(f"{name:32s}" + "".join(f"  {key} {value:7.2f}" for key, value in row.items()))
     print(result["new cell / bare gcc"], result["bytes"])
+
+
+def _time_cplus(unit: dict[str, Any], driver: Path, rounds: int) -> None:
+    """The same of a C++ cell, whose library is larger."""
+    um.compile_c(CPLUS.format(-1), cplus=True)
+    objects = FOLDER / "unit.o"
+    command = [*unit["tool"].command, *unit["flags"]]
+    _run([*(f for f in command if f != "-shared"), "-c", "-x", "c++", "-", "-o", str(objects)], unit["source"])
+    driver.write_bytes(unit["objects"][0])
+    for n in range(rounds):
+        with mock.patch.object(subprocess, "Popen", _TimedProcessOfCplus), _step("new C++ cell"):
+            um.compile_c(CPLUS.format(n), cplus=True)
+        with _step("C++ unit: linking alone, by g++"):
+            _run([*command, str(objects), str(driver), "-o", str(FOLDER / "cell.so"), *unit["link"]])
 
 
 def _files(code: bytes) -> list[str]:

@@ -129,12 +129,6 @@ __UFM_SMALL static __ufm_t0_2 __ufm_scalar_0(__ufm_t0_0 __ufm_v0, __ufm_t0_1 __u
 {
     __ufm_t0_2 __ufm_r0 = __UFM_ZERO(__ufm_t0_2); __ufm_r0 = add(__ufm_v0, __ufm_v1); return __ufm_r0;
 }
-#ifdef __UFM_LEAF
-__UFM_LEAF static __ufm_t0_2 __ufm_leaf_0(__ufm_t0_0 __ufm_v0, __ufm_t0_1 __ufm_v1)
-{
-    __ufm_t0_2 __ufm_r0 = __UFM_ZERO(__ufm_t0_2); __ufm_r0 = add(__ufm_v0, __ufm_v1); return __ufm_r0;
-}
-#endif
 static const __ufm_plan __ufm_plan_0 = {__ufm_kernel_0, __ufm_sequence_0, __ufm_types + 27, 2, 1, 1, 1, 0, \
 __ufm_strided_0, "add"};
 static void __ufm_loop_0(__ufm_char **__ufm_args, const __ufm_intp *__ufm_dimensions, const __ufm_intp *__ufm_steps,
@@ -143,6 +137,10 @@ static void __ufm_loop_0(__ufm_char **__ufm_args, const __ufm_intp *__ufm_dimens
     __ufm_elementwise(&__ufm_plan_0, __ufm_args, __ufm_dimensions, __ufm_steps, __ufm_data);
 }
 
+#ifdef __UFM_LEAF
+__UFM_LEAF __attribute__((__flatten__)) static __ufm_t0_2 __ufm_leaf_0(__ufm_t0_0 __ufm_v0, __ufm_t0_1 __ufm_v1) \
+{ return __ufm_scalar_0(__ufm_v0, __ufm_v1); }
+#endif
 __UFM_BEGIN_C
 extern __UFM_EXPORT void (*const __ufm_loops[])(__ufm_char **, const __ufm_intp *, const __ufm_intp *, void *);
 extern __UFM_EXPORT void *const __ufm_functions[];

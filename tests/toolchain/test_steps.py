@@ -74,6 +74,14 @@ def test_a_cell_starts_compiler_assembler_and_linker_and_nothing_else(second_cel
     assert second_cell == ["cc1", "as", "ld"]
 
 
+def test_so_does_a_cell_of_cplus_with_exceptions_and_containers(programs: list[str]) -> None:
+    for n in range(2):
+        programs.clear()
+        cell = f"#include <vector>\ndouble f(double x) {{ return std::vector<double>(3, x).at(2) + {n}; }}"
+        um.compile_c(cell, cplus=True, guard=False)
+    assert programs == ["cc1plus", "as", "ld"]
+
+
 CELLS = {
     "math": (f"#include <math.h>\n{PUBLIC}double f(double x) {{ return lgamma(exp(x)) + x; }}", False),
     "printf": (f'#include <stdio.h>\n{PUBLIC}double f(double x) {{ printf("%g", x); return x; }}', False),
@@ -166,3 +174,25 @@ def test_what_is_unusual_is_left_to_the_driver(option: str, tmp_path: Path, prog
         tool, cell, output=tmp_path / "a.so", flags=base_flags(tool, environ={}), link=["-lm"], name="cell", cell=cell
     )
     assert programs == ["gcc"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cplus", [False, True])
+def test_zig_builds_no_runtime_for_a_cell_of_numbers(
+    cplus: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ziglang = pytest.importorskip("ziglang", reason="zig is not installed (extra: zig)")
+    monkeypatch.setenv("CC", f"{Path(ziglang.__file__).parent / 'zig'} cc")
+    monkeypatch.setenv("ZIG_GLOBAL_CACHE_DIR", str(tmp_path / "zig"))
+    cell = "#include <math.h>\ndouble f(double x) { return log(x); }"
+    built = um.compile_c(cell, cplus=cplus, arch="native", guard=False)
+    assert built.f(1.0) == 0.0
+    assert [file.name for file in tmp_path.rglob("*.a")] == []
+
+
+@pytest.mark.slow
+def test_zig_builds_its_runtime_for_a_cell_that_needs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ziglang = pytest.importorskip("ziglang", reason="zig is not installed (extra: zig)")
+    monkeypatch.setenv("CC", f"{Path(ziglang.__file__).parent / 'zig'} cc")
+    cell = "double f(double x) { return (double)((unsigned __int128)x / 3 % 5); }"
+    assert um.compile_c(cell, guard=False).f(7.0) == 2.0

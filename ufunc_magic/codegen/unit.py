@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from ..model import Function, NumberType, Options, Signature, SignatureError, Unit, number_type
 from . import record_layout
 from .loop_types import INSTRUCTIONS, Instance, type_numbers, type_text
-from .loops import has_scalar, has_sizes, is_leaf, loop_text, template
+from .loops import has_scalar, has_sizes, is_leaf, leaf_text, loop_text, template
 
 PREFIX = "__ufm_"
 _MARKER = b"\x7fufm-types:"
@@ -156,7 +156,9 @@ def _translation(
         numbers += type_numbers(k, instance)
     # The loops' types, as the compiler knows them, behind a marker that is found in the object's bytes.
     table = f"__attribute__((__used__)) static const __ufm_byte __ufm_types[] = {{{', '.join(numbers)}}};\n"
-    text = "\n".join([*parts, *types, table, *loops, _export(instances, plain)]) + "\n"
+    leaves = [leaf_text(k, instance) for k, instance in enumerate(instances) if is_leaf(instance)]
+    leaves = ["#ifdef __UFM_LEAF", *leaves, "#endif"] if leaves else []
+    text = "\n".join([*parts, *types, table, *loops, *leaves, _export(instances, plain)]) + "\n"
     return Translation(text, tuple(instances), tuple(plain), marker, bool(options.parallel))
 
 

@@ -153,14 +153,20 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forked)
 
 
+_watch: Path | None = None
+
+
 def watch_library() -> Path:
-    """The file of the library that notes signals in a probe; compiled if this compiler has not made it yet.
+    """The file of the library that notes signals in a probe; compiled if no compiler has made it yet.
 
     Raises
     ------
     ToolchainError
         If there is no compiler.
     """
+    global _watch
+    if _watch is not None and _watch.exists():
+        return _watch
     tool = toolchain.find()
     text = codegen.template("watch.c")
     flags = [*toolchain.base_flags(tool), "-w"]
@@ -172,4 +178,5 @@ def watch_library() -> Path:
             output = folder / "watch.so"
             toolchain.compile_shared(tool, text, output=output, flags=flags, name="watch.c", cell=text)
             entry = cache.publish(key, record=b"", code=output.read_bytes())
-    return entry.library
+    _watch = entry.library
+    return _watch

@@ -2,7 +2,8 @@
 
 ``magics`` are the magics, their help and what ``%ufunc_config`` remembers; ``option_line`` reads, explains and
 completes their options, ``compare_line`` carries out ``%ufunc_compare``; ``completion`` is Tab.  ``bound_names`` knows
-which cell bound which name; ``captured_output`` shows in a cell what C prints, in order.
+which cell bound which name; ``captured_output`` shows in a cell what C prints, in order;
+``waiting`` that a cell is being compiled.
 """
 
 from __future__ import annotations

@@ -14,9 +14,10 @@ from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class
 from IPython.display import display
 
 from ..model import LANGUAGES, TABLE, OptionError, Options, make_options, refuse, suited
-from . import completion, option_line
+from . import completion, first_use, option_line
 from .bound_names import Names
 from .captured_output import Capture
+from .waiting import Waiting
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import ExecutionInfo, InteractiveShell
@@ -229,13 +230,14 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         # Not execution_count: IPython 9 counts it up before the cell runs, IPython 8 after.
         name = options.name or f"In[{self.shell.displayhook.prompt_count}]"
         self.capture.begin()
-        built = pipeline.build(cell, language=language, options=options, name=name)
+        line_shown = self._progress()
+        with Waiting(line_shown, f"compiling {name}"):
+            built = pipeline.build(cell, language=language, options=options, name=name)
         if built.printed and options.time:
             sys.stdout.write(built.printed)
         hidden = self.names.hidden(built)
         report: Report | None = None
         if options.time or hidden or built.diagnostics or built.notes or options.annotate or options.show:
-            line_shown = self._progress()
             report = pipeline.report(built, options=options, namespace=self.shell.user_ns, line=line_shown)
             report = replace(report, notes=(*report.notes, *hidden))
             self._waiting = report, line_shown
@@ -422,6 +424,7 @@ def load(shell: InteractiveShell) -> None:
         for room, name in _SHOWN:
             shell.display_formatter.ipython_display_formatter.for_type_by_name(room, name, magics.show)
     completion.install(shell)
+    first_use.prepare(shell)
 
 
 def unload(shell: InteractiveShell) -> None:

@@ -47,6 +47,14 @@ class Progress:
         )
         self._show({"text/plain": f"{share:.0%}  {words}", "text/html": bar})
 
+    def busy(self, words: str) -> None:
+        """Say what takes long, where nobody knows how far it is."""
+        if self._display is not None:
+            self._words = words
+            bar = '<progress style="width:16em;vertical-align:middle"></progress>'
+            line = f'<div style="padding:.15em .7em">{bar} &ensp;{html.escape(words)}</div>'
+            self._show({"text/plain": words, "text/html": line})
+
     def _show(self, texts: dict[str, str]) -> None:
         if self._output is None:
             self._output = self._display(texts, raw=True, display_id=True)  # type: ignore[misc]

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         in_background as in_background,
         printed as printed,
         run_python as run_python,
+        start_python as start_python,
         together as together,
     )
     from .toolchain import (
@@ -69,7 +70,7 @@ else:
             "hints": "header_of missing_file unknown_name",
             "includes": "header_digests search_folders working_folder",
             "line_map": "places",
-            "processes": "end_background in_background printed run_python together",
+            "processes": "end_background in_background printed run_python start_python together",
             "toolchain": "compile_object compile_shared link_shared preprocess",
         },
     )

@@ -5,6 +5,7 @@ The only module that starts programs; the one other process is the guard's helpe
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import pathlib
@@ -68,6 +69,7 @@ def finished(
         If one cannot be started or does not end.
     """
     process, before = None, ""
+    environment = _environment(command, folder)
     for step in (command, *then):
         try:
             with _uninterrupted():
@@ -77,7 +79,7 @@ def finished(
                         stdin=subprocess.PIPE,
                         stdout=subprocess.PIPE,
                         stderr=subprocess.PIPE,
-                        env=_environment(step, folder),
+                        env=environment,
                         # A session of its own: an interrupted notebook must not kill half of the compiler, and
                         # all of it can be ended at once.
                         start_new_session=True,
@@ -159,6 +161,30 @@ def run_python(program: str) -> tuple[int, str]:
     return done.status, done.messages
 
 
+def start_python(program: str) -> None:
+    """Run a program in another process of this Python, at low priority; it ends with this process at the latest."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    _started[process] = os.getpid()
+    if hasattr(os, "setpriority"):
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, process.pid, 19)
+
+
+@atexit.register
+def _end_started() -> None:
+    for process, owner in _started.items():
+        if owner == os.getpid() and process.poll() is None:
+            process.send_signal(signal.SIGINT)  # it ends its compilers and removes their folders, and is not waited for
+
+
+#: What `start_python` has started, with the process that did.
+_started: dict[subprocess.Popen[bytes], int] = {}
 #: Processes under way, of all threads, with the folders that they work in; folders of builds that were interrupted.
 _running: dict[subprocess.Popen[bytes], pathlib.Path | None] = {}
 _background: weakref.WeakSet[subprocess.Popen[bytes]] = weakref.WeakSet()

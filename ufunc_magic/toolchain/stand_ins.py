@@ -28,7 +28,7 @@ _NAMES = {
     ),
     # What the driver of our loops uses, and then what cells do.
     "c": (
-        r"__errno_location|__tls_get_addr|clock(_gettime)?|fflush|free|[mc]alloc|realloc|mem(cpy|move|set|cmp|chr)|"
+        r"__errno_location|__tls_get_addr|__libc_single_threaded|clock(_gettime)?|fflush|free|[mc]alloc|realloc|mem(cpy|move|set|cmp|chr)|"
         r"v?[fsd]?n?printf|mmap|munmap|sig(action|altstack|procmask|longjmp|delset|fillset|emptyset)|syscall|write|"
         r"getpid|getenv|sysconf|strtol|program_invocation_short_name|__sched_cpucount|sched_(getaffinity|yield)|"
         r"pthread_(create|detach|join|kill|self|sigmask|cond_(broadcast|signal|timedwait|wait)|mutex_(lock|unlock))|"
@@ -43,7 +43,7 @@ _NAMES = {
         r"__cxa_\w+|__gxx_personality_v0|__dynamic_cast|_Z(nw|na|dl|da)\w+|_ZSt(9terminatev|\d+(__throw|_Rb_tree)_\w+)|"
         r"_ZT[ISV](N10__cxxabiv1\w+|St\d+([a-z]+_error|exception|bad_\w+|out_of_range|invalid_argument)|[a-z])|"
         r"_ZNK?St\d+([a-z]+_error|exception|bad_[a-z]+|out_of_range|invalid_argument)\w+|"
-        r"_ZNK?St7__cxx1112basic_stringIcS\w+|_ZNSt8__detail\w+|_ZNSolsE\w+|_ZNSo(3put|5flush)\w+|_ZSt4c(out|err)|"
+        r"_ZNK?St7__cxx1112basic_stringIcS\w+|_ZNK?St8__detail\w+|_ZNSolsE\w+|_ZNSo(3put|5flush)\w+|_ZSt4c(out|err)|"
         r"_ZSt(ls|4endl|16__ostream_insert)\w+|_ZNSt8ios_base4Init\w+"
     ),
 }
@@ -75,6 +75,8 @@ def with_stand_ins(toolchain: Toolchain, words: Sequence[str], folder: pathlib.P
         if small:
             files += [*libraries, *small]
             instead = ["--push-state", "--as-needed", *small, "--pop-state"]
+            if name == "gcc_s":  # a script that names both
+                instead.append("-lgcc")
             result = [w for word in result for w in (instead if word == f"-l{name}" else [word])]
     return result, files
 

@@ -50,9 +50,11 @@ def steps(toolchain: Toolchain, command: Sequence[str], folder: pathlib.Path) ->
     Returns
     -------
     tuple of tuple of str
-        Empty where only the compiler's driver will do: zig, launchers such as ccache, link-time optimisation, another
-        linker by ``-fuse-ld``, several sources, other systems than Linux.
+        Empty where only the compiler's driver will do: launchers such as ccache, link-time optimisation, another
+        linker by ``-fuse-ld``, several sources, other systems than Linux.  Of zig one, which leaves its runtime out.
     """
+    if toolchain.kind == "zig" and sys.platform.startswith("linux"):
+        return _without_runtime(toolchain, command, folder)
     unusual = any(word.startswith(("-flto", "-fuse-ld", "-save-temps", "-fsyntax-only", "@")) for word in command)
     if toolchain.kind == "zig" or unusual or is_launched(toolchain) or not sys.platform.startswith("linux"):
         return ()
@@ -62,13 +64,31 @@ def steps(toolchain: Toolchain, command: Sequence[str], folder: pathlib.Path) ->
         around.append(os.getcwd())
     if any(word.endswith("=native") for word in command):
         around += runtime.cpu_features()
-    cache, fact = store.default(), f"steps 1 {toolchain.identity()!r} {general!r} {around!r}"
+    cache, fact = store.default(), f"steps 2 {toolchain.identity()!r} {general!r} {around!r}"
     commands = _recalled(cache.recall(fact))
     if commands is None:
         commands, files = _examined(toolchain, command, folder)
         if files is not None:
             cache.remember(fact, json.dumps([commands, [(path, *_stamp(path)) for path in files]]))
     return tuple(tuple(word.replace(_FOLDER, str(folder)) for word in words) for words in commands)
+
+
+def _without_runtime(toolchain: Toolchain, command: Sequence[str], folder: pathlib.Path) -> _Commands:
+    """Steps of zig that leave its runtime out, which it would build first, for 10 s, and in C++ for minutes.
+
+    Few cells need it: those with clones for several processors, with exceptions and with containers.
+    """
+    if "-shared" not in command or "-c" in command or "none" not in command:
+        return ()
+    if not toolchain.cplus:
+        return ((*command, "-nostdlib", "-lc"),)
+    # Without its library C++ has no headers either.
+    own, end = len(toolchain.command), command.index("none") - 1
+    flags, unit = command[own : end - 3], str(folder / "unit.o")
+    compiling = (*toolchain.command, *(flag for flag in flags if flag != "-shared"), "-c", "-x", "c++", "-", "-o", unit)
+    as_c = ["cc" if word == "c++" else word for word in toolchain.command]
+    linking = (*as_c, *(flag for flag in flags if not flag.startswith("-std=")), unit, *command[end + 2 :])
+    return compiling, (*linking, "-nostdlib", "-lc")
 
 
 def _recalled(text: str | None) -> _Commands | None:

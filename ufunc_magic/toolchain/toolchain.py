@@ -176,7 +176,7 @@ def link_shared(
 
 def _is_clear(done: Done) -> bool:
     """Whether a compiler without its driver has said what is wrong, and need not be asked again."""
-    return done.status == 1 and bool(re.search(r": (fatal )?error: ", done.messages))
+    return done.status == 1 and bool(re.search(r"\d: (fatal )?error: ", done.messages))
 
 
 def _driver(toolchain: Toolchain, *, cplus: bool) -> tuple[str, ...]:
