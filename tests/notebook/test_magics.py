@@ -19,11 +19,13 @@ from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
 import ufunc_magic
+from ufunc_magic.model import ReportData
 from ufunc_magic.model.errors import CompileError, OptionError
 from ufunc_magic.model.options import TABLE, TIME, Options, make_options
 from ufunc_magic.notebook import option_line as arguments
 from ufunc_magic.notebook.bound_names import defined_in
 from ufunc_magic.notebook.magics import Remembered, UfuncMagics, _store, _stored
+from ufunc_magic.render import Progress
 
 SOURCE = "double f(double x) { return x; }\n"
 
@@ -41,6 +43,7 @@ class FakeBuild(dict[str, Any]):
     notes = ()
     printed = ""
     loaded = SimpleNamespace(complete=None)
+    report_data = ReportData()
 
 
 @dataclass
@@ -69,7 +72,9 @@ class FakeEngine:
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
     engine = FakeEngine()
-    module = SimpleNamespace(build=engine.build, report=engine.report, progress=lambda display: None)
+    module = SimpleNamespace(
+        build=engine.build, report=engine.report, progress=lambda display: Progress(None, lambda: 0.0)
+    )
     monkeypatch.setitem(sys.modules, "ufunc_magic.pipeline", module)
     monkeypatch.setattr(ufunc_magic, "pipeline", module, raising=False)
     return engine
