@@ -223,3 +223,49 @@ def test_four_threads_share_a_generalized_ufunc(arrays: Build) -> None:
     for dots, sums in results:
         np.testing.assert_allclose(dots, expected, rtol=1e-13)
         np.testing.assert_allclose(sums, x.sum(0), rtol=1e-13)
+
+
+def test_function_that_keeps_its_memoryview_gets_no_memory_of_a_loop() -> None:
+    built = um.compile_cython(
+        """
+import numpy as np
+cdef double[:] saved = np.zeros(1)
+cdef class Keeper:
+    cdef double[:] view
+    cdef double keep(self, double[:] a):
+        self.view = a
+        return a[0]
+cdef Keeper keeper = Keeper()
+# ufunc: (n)->()
+def stored(double[:] a):
+    global saved
+    saved = a[1:]
+    return a[0]
+cpdef show():
+    return np.asarray(saved).tolist(), saved.base is not None
+# ufunc: (n)->()
+cpdef double by_method(double[:] a):
+    return keeper.keep(a)
+# ufunc: (n)->()
+cpdef double enclosed(double[:] a):
+    global later
+    later = through(a)
+    return 0
+cdef through(double[:] a):
+    global saved
+    saved = a
+    return 1
+# ufunc: (n)->()
+cpdef double local(double[:] a):
+    cdef double[:] b = a[::2]
+    return b[0] + same(b)[0]
+cdef double[:] same(double[:] a):
+    return a
+"""
+    )
+    kinds = {f.name: f.kind for f in built.object_code.functions}
+    assert kinds["local"] == "ufunc"
+    assert {kinds["stored"], kinds["by_method"], kinds["enclosed"]} == {"python"}
+    assert "may keep the array 'a' beyond its call" in " ".join(str(built.report(time=False)).split())
+    assert built.stored(np.arange(4.0)) == 0
+    assert built.show() == ([1, 2, 3], True)

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +27,13 @@ PUBLIC = '__attribute__((visibility("default"))) '
 
 @pytest.fixture
 def programs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Names of the programs that are started, as they are."""
+    """Names of the programs that are started, as they are; not those of an earlier test's background."""
     names: list[str] = []
     popen = subprocess.Popen
 
     def noted(command: Any, **options: Any) -> Any:
-        names.append(Path(command[0]).name)
+        if threading.current_thread() is threading.main_thread():
+            names.append(Path(command[0]).name)
         return popen(command, **options)
 
     monkeypatch.setattr(subprocess, "Popen", noted)

@@ -10,6 +10,7 @@ exception clauses) is read from its symbol table, not guessed from the text.
 `cython_unit`          the road of ``compile``
 `translate`            Cython's pipeline in this process, and its symbol table
 `cdef_variant`         each ``def`` of numbers once more as a ``cdef``, for its loop
+`kept_views`           functions that keep a memoryview beyond their call
 `cython_function`      a function as values: its types, its parameters, the text around it
 `signature_inference`  what a function can be: a ufunc with which operands, or why not
 `nogil_clone`          clones of its C functions that need no Python

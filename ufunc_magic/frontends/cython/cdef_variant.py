@@ -256,7 +256,7 @@ def _is_directive(decorator: Any) -> bool:
     return own and decorator.attribute not in ("cfunc", "ccall", "ufunc", "returns", "locals", "exceptval")
 
 
-def _walk(node: Any, closed: tuple[type, ...] = ()) -> Iterator[Any]:
+def walk(node: Any, closed: tuple[type, ...] = ()) -> Iterator[Any]:
     """A node and all below it, but not what is below nodes of the types ``closed``."""
     yield node
     if isinstance(node, closed):
@@ -264,14 +264,14 @@ def _walk(node: Any, closed: tuple[type, ...] = ()) -> Iterator[Any]:
     for name in node.child_attrs or ():
         child = getattr(node, name)
         for each in child if isinstance(child, list) else [child] if child is not None else []:
-            yield from _walk(each, closed)
+            yield from walk(each, closed)
 
 
 def _return_types(function: Any) -> list[Any]:
     """Types of the values that a function returns; None among them stands for what is no C number."""
     types: list[Any] = []
     # What an inner function returns is its own.
-    for node in _walk(function.body, (Nodes.FuncDefNode, ExprNodes.LambdaNode, ExprNodes.GeneratorExpressionNode)):
+    for node in walk(function.body, (Nodes.FuncDefNode, ExprNodes.LambdaNode, ExprNodes.GeneratorExpressionNode)):
         if isinstance(node, ExprNodes.YieldExprNode):
             types.append(None)
         if isinstance(node, Nodes.ReturnStatNode):
@@ -303,7 +303,7 @@ def definitions(tree: Any) -> dict[str, Any]:
     """The module's def functions by name, after the analysis."""
     closed = (Nodes.FuncDefNode, FusedCFuncDefNode, Nodes.ClassDefNode, ExprNodes.LambdaNode)
     definitions = {}
-    for node in _walk(tree, closed):
+    for node in walk(tree, closed):
         if isinstance(node, FusedCFuncDefNode):  # the function as written, not its dispatcher and specialisations
             if isinstance(node.node, Nodes.DefNode):
                 definitions[node.node.name] = node.node

@@ -66,6 +66,8 @@ class CyFunction:
         It may set an exception at all.
     nogil : bool
         Declared so.
+    keeps : bool
+        It may keep a memoryview beyond its call.
     varargs : bool
         It takes ``*args``, ``**kwargs`` or keyword-only parameters.
     fused : dict
@@ -83,6 +85,7 @@ class CyFunction:
     value: str = ""
     raises: bool = True
     nogil: bool = False
+    keeps: bool = False
     varargs: bool = False
     fused: Mapping[str, str] = field(default_factory=dict)
     doc: str = ""

@@ -76,6 +76,8 @@ def infer(typed: TypedFunction, options: Options, defined: Mapping[str, Definiti
         annotation=annotation or _evident(function),
     )
     arrays = [p.name for p in function.parameters if p.type.kind == "array"]
+    if arrays and function.keeps:
+        return NoUfunc(function, f"may keep the array '{arrays[0]}' beyond its call")
     if arrays and _wants_owner(function.cname, defined):
         return NoUfunc(function, f"uses the array '{arrays[0]}' as a Python object")
     if arrays and not (annotation or _evident(function)):

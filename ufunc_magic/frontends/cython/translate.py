@@ -6,17 +6,17 @@ symbol table after its analysis.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ...model import Diagnostic
+from ...model import Comfort, Diagnostic
 from . import cython_errors
 from ._private import AnalyseExpressionsTransform, EncodedString, Main, Options, Pipeline, PyrexTypes
 from .cdef_variant import PREFIX, Analysis, Variants, definitions, is_number
 from .cython_function import CellText, CyFunction, CyParameter, CythonType
+from .kept_views import keepers, plain_name
 from .nogil_clone import with_real_powers
 
 
@@ -126,6 +126,8 @@ class _Run:
     variants: Variants
     tree: Any = field(default=None)
     definitions: dict[str, Any] = field(default_factory=dict)
+    #: Functions that may keep memoryviews; None where that is not known.
+    keepers: frozenset[str] | None = None
 
     def stages(self, stages: Sequence[Any]) -> list[Callable[[Any], Any]]:
         """The pipeline with variants behind the parser, an analysis that knows them, and looks at the tree."""
@@ -139,6 +141,8 @@ class _Run:
 
     def _define(self, tree: Any) -> Any:
         self.definitions = definitions(tree)
+        with Comfort("what is known of memoryviews", []):
+            self.keepers = keepers(tree)
         return tree
 
     def _use_all(self, tree: Any) -> Any:
@@ -212,8 +216,7 @@ def _without_defaults(function: CyFunction, variants: Mapping[str, CyFunction]) 
 
 
 def _c_function(entry: Any, run: _Run) -> CyFunction:
-    # Specialisations are called mean[double], and by Cython 3.1 and 3.2 __pyx_fuse_1mean.
-    kind, name = entry.type, re.sub(r"^__pyx_fuse_\d+|\[.*", "", str(entry.name))
+    kind, name = entry.type, plain_name(entry)
     optional = len(kind.args) - kind.optional_arg_count
     parameters = [
         CyParameter(str(arg.name or f"x{n}"), _ctype(arg.type), n >= optional) for n, arg in enumerate(kind.args)
@@ -230,6 +233,7 @@ def _c_function(entry: Any, run: _Run) -> CyFunction:
         value="" if value is None else str(value),
         raises=bool(kind.exception_check) or value is not None,
         nogil=bool(kind.nogil),
+        keeps=run.keepers is None or name.removeprefix(PREFIX) in run.keepers,
         varargs=bool(kind.has_varargs),
         fused=_specialization(run.tree.scope.entries.get(name), kind),
         doc=run.variants.docs.get(name, ""),
@@ -267,7 +271,9 @@ def _def_function(node: Any, variant: CyFunction | None, *, doc: str) -> CyFunct
     )
     if variant is None:
         return function
-    return replace(function, cname=variant.cname, parameters=variant.parameters, returns=variant.returns)
+    return replace(
+        function, cname=variant.cname, parameters=variant.parameters, returns=variant.returns, keeps=variant.keeps
+    )
 
 
 def _free_functions(run: _Run) -> frozenset[str]:
