@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import html
 import math
 import operator
 import warnings
@@ -20,7 +21,7 @@ from ufunc_magic.bench.expectation import columns, survivors
 from ufunc_magic.bench.function_table import Request, compare_function
 from ufunc_magic.bench.machine import Limits
 from ufunc_magic.bench.rounds import Call, Timing, affordable, measure
-from ufunc_magic.bench.samples import sample_inputs
+from ufunc_magic.bench.samples import rounded_down, sample_inputs
 from ufunc_magic.model.errors import ComparisonError, OptionError
 from ufunc_magic.python_form import Watched
 from ufunc_magic.render import Comparison
@@ -292,6 +293,11 @@ def test_a_table_is_never_read_past_its_end() -> None:
     assert set(index.tolist()) <= set(range(7))
 
 
+@pytest.mark.parametrize(("most", "size"), [(1, 1), (9, 5), (10, 10), (452_221, 200_000), (10**6, 10**6)])
+def test_sizes_are_round_numbers(most: int, size: int) -> None:
+    assert rounded_down(most) == size
+
+
 def test_integers_without_a_screen_are_small_and_positive() -> None:
     (x,) = sample_inputs("i->d", size=1000, probe=np.sqrt)
     assert (x.min(), x.max()) == (1, 10)
@@ -484,11 +490,11 @@ def test_the_default_report_is_exactly_this() -> None:
     )
     expected = """\
 logistic(x)  d->d
-  240,000 elements; inputs from -2 to 2; results CHECKED
+  200,000 elements; inputs from -2 to 2; results CHECKED
                        time  spread  per element  speed-up
-  Python loop        3.60 s     0 %      15.0 us        1x  timed on 1,066 elements
-  NumPy expression   144 ms     0 %       600 ns     25.0x  timed on 39,999 elements
-  ufunc, 1 thread   24.0 ms     0 %       100 ns      150x  memory-bound, 80 % of memory bandwidth"""
+  Python loop        3.00 s     0 %      15.0 us        1x  timed on 1,000 elements
+  NumPy expression   120 ms     0 %       600 ns     25.0x  timed on 20,000 elements
+  ufunc, 1 thread   20.0 ms     0 %       100 ns      150x  memory-bound, 80 % of memory bandwidth"""
     text = str(found).replace("<1 %", " 0 %")  # as the clock's own sums are rounded
     verdict = text.split("results ")[1].split("\n")[0]
     # Python's exp and NumPy's differ by an ulp or two, or not at all, as the C library has it.
@@ -670,6 +676,8 @@ def test_a_loop_of_integers_has_as_much_of_cs_rules_as_its_inputs_need(largest: 
         budget=0.05,
     )
     assert (found.ok, found.rows[0].note) == (True, note)
+    assert found.rows[0].text == f"def f(x):\n    return {'(x * 3) & 0xFF' if note else 'x * 3'}\n"
+    assert found.rows[0].text.split("\n")[1] in html.unescape(found._repr_html_())
 
 
 def test_a_reference_on_arrays_is_the_expectation_and_a_row() -> None:
@@ -680,7 +688,7 @@ def test_a_reference_on_arrays_is_the_expectation_and_a_row() -> None:
     )  # fmt: skip
     assert [row.label for row in found.rows] == ["Python loop", "sqrt", "ufunc, 1 thread"]
     assert found.rows[2].agreement is not None
-    assert (found.ok, found.rows[2].agreement.compared) == (True, 240_000)
+    assert (found.ok, found.rows[2].agreement.compared) == (True, 200_000)
 
 
 def test_a_reference_on_scalars_is_the_python_loop() -> None:
@@ -759,7 +767,7 @@ def test_cores_reach_python_as_lists() -> None:
     found = time_function(ufunc, name="dot", types="dd->d", cores=(("n",), ("n",)), python=dot, clock=clock)
     assert found.ok
     assert found.rows[0].kind == "python"
-    assert found.rows[1].elements == (32 << 20) // (2 * 16 * 8)
+    assert found.rows[1].elements == 100_000  # 32 MB hold 131,072
 
 
 def test_several_outputs_are_all_checked() -> None:

@@ -188,6 +188,7 @@ class _Cell:
             python=python.python,
             checked=python.checked,
             watched=python.watched,
+            text=code.python,
             reference=reference,
             reference_label=options.ref,
             rivals=python.expression,

@@ -31,7 +31,16 @@ from .candidates import Candidate, described, numeric
 from .expectation import FAULTS, Expected, Outcome, columns
 from .machine import Limits, Pressure, faster, judged
 from .rounds import CLOCK, ROUNDS, Call, Clock, TimedCall, affordable, measure, once
-from .samples import POOL, PROBES, described_inputs, edge_inputs, sample_arguments, sample_inputs, sizes_of
+from .samples import (
+    POOL,
+    PROBES,
+    described_inputs,
+    edge_inputs,
+    rounded_down,
+    sample_arguments,
+    sample_inputs,
+    sizes_of,
+)
 
 #: Elements where nothing speaks for fewer, and bytes that all inputs together may take.
 ELEMENTS, BYTES = 1_000_000, 32 << 20
@@ -93,6 +102,8 @@ class Request:
         The function in Python (on scalars, nested lists for cores): the one that is timed, and the one with C's answers
         where Python has others, whose results are expected; each stands in for the other.  Without both the loop that
         calls a ufunc per element is timed, and nothing can be checked.
+    text : str
+        The text of ``python``.
     watched : Watched
         The Python function of integers, to be written as the inputs that are timed ask for; goes before ``python``.
     reference : callable
@@ -132,6 +143,7 @@ class Request:
     inputs: Sequence[NDArray[Any]] | None = None
     python: Callable[..., Any] | None = None
     checked: Callable[..., Any] | None = None
+    text: str = ""
     watched: Watched | None = None
     reference: Callable[..., Any] | None = None
     reference_label: str = "reference"
@@ -171,8 +183,8 @@ class Request:
         return Call(self.function, arrays, functools.partial(self.threads, threads) if self.threads else nullcontext)
 
     def fitting(self, run: Callable[[int], object], share: float, *, most: int) -> int:
-        """Elements that ``run`` computes in a share of the budget."""
-        return affordable(run, most=most, seconds=share * self.budget, clock=self.clock)
+        """Elements that ``run`` computes in a share of the budget, a round number."""
+        return rounded_down(affordable(run, most=most, seconds=share * self.budget, clock=self.clock))
 
 
 @dataclass(frozen=True, eq=False)
@@ -347,7 +359,7 @@ def _expected(request: Request, arrays: Arrays) -> list[Expected]:
     def run(number: int) -> None:
         expectation.survivors(function, columns(_cut(arrays, number)))
 
-    part = request.fitting(run, EXPECTED, most=len(arrays[0]))
+    part = affordable(run, most=len(arrays[0]), seconds=EXPECTED * request.budget, clock=request.clock)
     parts = [expectation.at_places(function, arrays, np.arange(part), nout=nout, unrounded=request.unrounded)]
     if request.edges and not request.cautious and not any(request.cores) and reference is None:
         parts.append(
@@ -430,11 +442,13 @@ def _baseline(
                 function, note = natural.function, natural.note
                 if expected and not expectation.same_loop(function, lists, expected[0], dtypes=request.out):
                     continue
-                return TimedCall(label, "python", Call(expectation.loop, (function, lists)), part, note=note)
+                loop = Call(expectation.loop, (function, lists))
+                return TimedCall(label, "python", loop, part, note=note, text=natural.text)
             trusted = function in (request.exact, reference) or not expected
             if not (trusted or expectation.same_loop(function, lists, expected[0], dtypes=request.out)):
                 note = _PYTHON_RULES
-            return TimedCall(label, "python", Call(expectation.loop, (function, lists)), part, note=note)
+            text = request.text if function is request.python else ""
+            return TimedCall(label, "python", Call(expectation.loop, (function, lists)), part, note=note, text=text)
         except FAULTS:
             continue
 

@@ -184,6 +184,7 @@ def judged(
                 bandwidth=share,
                 note="; ".join(filter(None, (FEW.get(timing.rounds), entry.note, words))),
                 compile_seconds=entry.compile_seconds,
+                text=entry.text,
             )
         )
     if baseline:

@@ -280,3 +280,4 @@ class TimedCall:
     nbytes: int = 0
     note: str = ""
     compile_seconds: float | None = None
+    text: str = ""

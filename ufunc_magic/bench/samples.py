@@ -377,6 +377,12 @@ def _spaced(text: str) -> list[int]:
     return [low, *(size for size in inner if low < size < high), high]
 
 
+def rounded_down(number: int) -> int:
+    """The largest of 1, 2, 5, 10, 20, ... that is not above."""
+    decade: int = 10 ** (len(str(number)) - 1)
+    return max(step * decade for step in STEPS if step * decade <= number)
+
+
 def at_size(args: Sequence[Any], size: int) -> tuple[Any, ...]:
     """The arguments with ``size`` elements along the first axis: the first ones, repeated where there are fewer.
 

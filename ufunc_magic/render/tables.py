@@ -33,6 +33,7 @@ MEANINGS = {
     "ulp": "units in the last place of the expected value",
     "up to rounding": "a change of the inputs' last bits would make as large a difference",
     "checked": "compared with the same function in Python, with C's rules for numbers",
+    "as C does": "some of the timed elements need C's rules for integers, so they stand in the loop's text",
     "timed on": "its time on the first elements, multiplied",
     "memory-bound": "it moves its inputs and results about as fast as the machine can",
     "memory bandwidth": "what an addition of NumPy moves on arrays of this size, measured on this machine",
@@ -100,6 +101,8 @@ class Row:
         What it cost to compile; None where nothing was compiled.
     speedup_range : pair of float or None
         What the speed-up may be, where rounds disagreed.
+    text : str
+        The Python function that was timed, where the package wrote it.
     """
 
     label: str
@@ -114,6 +117,7 @@ class Row:
     note: str = ""
     compile_seconds: float | None = None
     speedup_range: tuple[float, float] | None = None
+    text: str = ""
 
     @property
     def per_element(self) -> float:
@@ -202,7 +206,8 @@ class Cells:
     """One row of a table, already in words.
 
     ``alarm`` is shown first among the remarks and in red; ``bar`` is a share of the longest bar,
-    ``None`` for no bar; ``kind`` picks the bar's colour.
+    ``None`` for no bar; ``kind`` picks the bar's colour.  ``text`` is what the label stands for, shown where a pointer
+    rests on it.
     """
 
     label: str
@@ -211,6 +216,7 @@ class Cells:
     note: str = ""
     bar: float | None = None
     kind: str = "ufunc"
+    text: str = ""
 
 
 def text_table(heads: Sequence[str], rows: Sequence[Cells]) -> list[str]:
@@ -296,7 +302,10 @@ def words_in(text: str) -> list[str]:
 
 def html_row(row: Cells, widths: Sequence[str], *, heads: Sequence[str] = (), bars: bool = True) -> str:
     """One ``<tr>``: the label as its header, the figures, and where there are bars, that and the remarks."""
-    parts = [f'<th scope="row" style="{_CELL}left;{widths[0]};font-weight:normal">{explained(row.label)}</th>']
+    label = explained(row.label)
+    if row.text:
+        label = f'<span title="{escape(row.text)}">{escape(row.label)}</span>'
+    parts = [f'<th scope="row" style="{_CELL}left;{widths[0]};font-weight:normal">{label}</th>']
     for figure, width, head in itertools.zip_longest(row.figures, widths[1:], heads, fillvalue=""):
         parts.append(f'<td{_meaning(head)} style="{_CELL}right;{width}">{escape(figure)}</td>')
     if bars:
@@ -353,7 +362,7 @@ def cells_of(rows: Sequence[Row]) -> list[Cells]:
             "" if speedup is None else ratio_range(*row.speedup_range) if row.speedup_range else ratio(speedup),
         )
         bar = None if speedup is None or not fastest else speedup / fastest
-        cells.append(Cells(row.label, figures, row.alarm, remark(row), bar, row.kind))
+        cells.append(Cells(row.label, figures, row.alarm, remark(row), bar, row.kind, row.text))
     return cells
 
 
