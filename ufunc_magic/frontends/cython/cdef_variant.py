@@ -138,7 +138,7 @@ class Analysis(AnalyseExpressionsTransform):  # type: ignore[misc, unused-ignore
 
 def _keep_powers(node: Any) -> None:
     """Have ``return a**b`` be an error where the ``def`` returns a complex number, and not NaN as in a ``cdef``."""
-    for part in _walk(node.body):
+    for part in walk(node.body):
         power = part.value if isinstance(part, Nodes.ReturnStatNode) else None
         if isinstance(power, ExprNodes.PowNode) and node.local_scope.directives.get("cpow") is None:
             power.is_cpow = False
