@@ -289,7 +289,7 @@ def main() -> None:
     print()
     for name, number in summary(rows).items():
         print(f"{name:40} {number:6,}")
-    if not arguments.only and not arguments.files:
+    if not arguments.only:
         rows = [row for row in rows if row["differs"]]
         RESULTS.write_text(json.dumps({"cython": VERSION, **summary(rows), "differing": rows}, indent=1) + "\n")
 

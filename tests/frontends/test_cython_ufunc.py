@@ -321,7 +321,6 @@ def test_function_without_arguments_stays_reachable_in_the_cell_only_or_as_a_fun
 @pytest.mark.parametrize(
     ("name", "call", "expected"),
     [
-        ("with_default", lambda f: (f(3.0), f(3.0, 5.0), f(3.0, y=4.0)), (6, 15, 12)),
         ("with_keyword", lambda f: f(3.0, y=4.0), 12),
         ("with_untyped", lambda f: f(3.0, 2), 6),
         ("with_stars", lambda f: f(1, 2, 3), 3),

@@ -32,9 +32,22 @@ cpdef int next_one(int n) except? -1:
     return n + 1
 
 def sized(size_t n, bint twice, float z):
-    if twice:
-        return n + z + n
-    return n + z
+    return n + z + n if twice else n + z
+
+def with_defaults(double x, double y=2.0, int n=3):
+    return x * y + n
+
+cpdef double scaled(double x, double by=10.0):
+    return x * by
+
+def power(double x, double y):
+    return x ** y
+
+def hypotenuse(double x, double y):
+    return (x ** 2 + y ** 2) ** 0.5
+
+cdef double chosen(bint first, double x):
+    return x if first else 0
 
 def either(int n):
     if n > 0:
@@ -97,6 +110,12 @@ CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("either", (3,), {}),
     ("either", (-3,), {}),
     ("where_is", (), {"where": 2.0}),
+    ("with_defaults", (1,), {}),
+    ("with_defaults", (1,), {"n": 7}),
+    ("scaled", (2,), {}),
+    ("scaled", (2,), {"by": 3}),
+    ("power", (2, 0.5), {}),
+    ("power", (-2, 0.5), {}),
 ]
 
 
@@ -117,7 +136,26 @@ def test_arrays_go_to_the_ufunc(cell: Any) -> None:
     np.testing.assert_array_equal(cell.sized(np.array([1, 2]), np.array([True, False]), 0.5), [2.5, 2.5])
     np.testing.assert_array_equal(cell.either(np.array([-1, 4])), [0.0, 4.0])
     np.testing.assert_array_equal(cell.where_is(where=x), x)
+    np.testing.assert_array_equal(cell.with_defaults(x), [3, 5, 7])
+    np.testing.assert_array_equal(cell.with_defaults(2.0, n=np.arange(2), y=1.0), [2, 3])
+    np.testing.assert_array_equal(cell.scaled(x), [0, 10, 20])
     assert cell.area(np.array(2.0), 3).dtype == np.float64
+
+
+def test_an_array_of_powers_is_real_or_an_error_as_one_is_complex(cell: Any) -> None:
+    assert cell.power(np.array([4.0, np.nan]), 0.5)[0] == 2
+    assert np.isnan(cell.power(np.array([4.0, np.nan]), 0.5)[1])
+    assert cell.power(np.array([-2.0]), 3.0).tolist() == [-8]
+    assert cell.hypotenuse.accumulate(np.array([3.0, 4.0, 12.0])).tolist() == [3, 5, 13]
+    with pytest.raises(TypeError, match="non-zero imaginary component"):
+        cell.power(np.array([4.0, -4.0]), 0.5)
+
+
+@pytest.mark.parametrize("value", [0, 1, 256, 0.0, 0.5, np.nan, np.uint64(2**40), np.float32(0.5), True, False])
+def test_bint_is_the_truth_of_a_number(cell: Any, value: Any) -> None:
+    expected = 3.0 if value else 0.0
+    assert cell.chosen(value, 3.0) == expected
+    assert cell.chosen(np.array([value] * 3), 3.0).tolist() == [expected] * 3
 
 
 def test_what_only_a_ufunc_takes_makes_it_one(cell: Any) -> None:

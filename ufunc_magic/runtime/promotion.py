@@ -26,13 +26,17 @@ DTYPES = {number: type(np.dtype(t.char)) for number, t in TYPES.items()} | {RECO
 NARROW = frozenset(
     number
     for number, t in TYPES.items()
-    if (t.kind in "iu" and not np.can_cast(np.intp, t.char)) or (t.kind in "fc" and not np.can_cast(np.double, t.char))
+    if t.kind == "b"
+    or (t.kind in "iu" and not np.can_cast(np.intp, t.char))
+    or (t.kind in "fc" and not np.can_cast(np.double, t.char))
 )
 #: Of `NARROW`: the type number that stands in for the narrow one, and its name in templates/narrowing.c.
 _INT64, _UINT64 = (np.dtype(np.int64).num, 1), (np.dtype(np.uint64).num, 2)
 _FLOATS = {11: (12, 3), 14: (15, 4)}
+#: What C's bool is made of, as Python and Cython do: by the kind of the number.
+_TRUTHS = {"i": (np.dtype(np.int64).num, 5), "u": (np.dtype(np.uint64).num, 5), "f": (np.dtype(np.float64).num, 6)}
 STRIDED_LOOP = 5  # NPY_METH_strided_loop
-_IS_OWN = 0
+_IS_OWN, _BOOL = 0, 0
 
 _PromoterFunction = ctypes.PYFUNCTYPE(
     ctypes.c_int,
@@ -170,7 +174,11 @@ class Promoter:
         for k, dtype in enumerate(dtypes):
             if _takes(types[k], dtype):
                 continue
-            source = _source(types[k], dtype, alone=len(dtypes) == 1) if lenient else None
+            source = None
+            if lenient and types[k] != _BOOL:
+                source = _source(types[k], dtype, alone=len(dtypes) == 1)
+            elif lenient and len(self.code.loops) == 1:
+                source = _truth(dtype)
             is_integer = types[k] != RECORD and TYPES[types[k]].kind in "iu"
             # A signature is the user's wish, or NumPy's own for reductions, which want one type for all and cast to it.
             if source and checks and not (any(fixed) if is_integer else fixed[k]):
@@ -199,7 +207,7 @@ class Promoter:
         names = list(dict.fromkeys(d for dims in operands for d in dims))
         refusals = (ctypes.c_char_p * code.nin)()
         for k, (_, kind) in enumerate(sources[: code.nin]):
-            if kind != _IS_OWN:
+            if kind != _IS_OWN and loop.types[k] != _BOOL:
                 refusals[k] = self._refusal(k, loop.types[k], kind)
         first = ctypes.c_void_p.in_dll(handle, "__ufm_narrowings")
         entry = _Narrowing(
@@ -264,6 +272,15 @@ def _source(number: int, dtype: Any, *, alone: bool) -> tuple[int, int] | None:
         return _UINT64 if concrete.kind == "u" and concrete.itemsize == 8 else _INT64
     source = _FLOATS.get(number)
     return source if alone and source and np.can_cast(concrete, TYPES[source[0]].char) else None
+
+
+def _truth(dtype: Any) -> tuple[int, int] | None:
+    """What C's bool is made of, which is true of all that is not 0."""
+    concrete = _number_type(dtype)
+    python = {"_PyLongDType": "i", "_PyFloatDType": "f"}.get(dtype.__name__, "")
+    if concrete is None or (concrete.kind == "f" and not np.can_cast(concrete, np.float64)):
+        return _TRUTHS.get(python)
+    return _TRUTHS.get(concrete.kind)
 
 
 def _number_type(dtype: Any) -> np.dtype[Any] | None:

@@ -3,7 +3,7 @@
    combination of types that is met, a loop that checks every value while it copies it, and then calls the
    function's own loop.  Part of the driver's unit. */
 
-enum { FROM_INT64 = 1, FROM_UINT64 = 2, FROM_DOUBLE = 3, FROM_COMPLEX = 4 };
+enum { FROM_INT64 = 1, FROM_UINT64 = 2, FROM_DOUBLE = 3, FROM_COMPLEX = 4, IS_INTEGER = 5, IS_DOUBLE = 6 };
 enum { CHUNK = 8192, SMALL = 1024 }; /* elements at a time; bytes that need no allocation */
 #ifdef UFM_PARALLEL
 enum { MOST = 1 << 20 }; /* what threads are worth */
@@ -116,6 +116,12 @@ static int copy_narrow(const Narrowing *n, int k, char *to, const char *from, pt
     const size_t size = item_size[own];
     switch (n->from[k]) {
     case FROM_DOUBLE: *(float *)to = (float)*(const double *)from; return 0;
+    case IS_INTEGER: /* of C's bool, true where it is not 0 */
+        for (; count > 0; count--, from += step) *to++ = *(const uint64_t *)from != 0;
+        return 0;
+    case IS_DOUBLE:
+        for (; count > 0; count--, from += step) *to++ = *(const double *)from != 0;
+        return 0;
     case FROM_COMPLEX:
         ((float *)to)[0] = (float)((const double *)from)[0];
         ((float *)to)[1] = (float)((const double *)from)[1];
@@ -176,7 +182,7 @@ EXPORT int __ufm_narrowing(Context *context, char *const *data, const ptrdiff_t 
         if (k < n->nin && n->from[k] && items[k] > most) most = items[k];
         core_steps += n->core_dims[k];
         if (k >= n->nin || !n->from[k]) continue;
-        if (n->from[k] >= FROM_DOUBLE && (total > 1 || items[k] > 1)) return refuse(n, k, NULL, -1);
+        if ((n->from[k] == FROM_DOUBLE || n->from[k] == FROM_COMPLEX) && (total > 1 || items[k] > 1)) return refuse(n, k, NULL, -1);
     }
     ptrdiff_t chunk = (most > MOST ? 1 : MOST / most);
     if (chunk > total) chunk = total;

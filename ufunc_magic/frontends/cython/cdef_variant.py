@@ -53,12 +53,15 @@ class Variants:
         Docstrings of all functions.
     tried : set of str
         Functions that a variant was written of.
+    declared : set of str
+        Of those, the ``cpdef`` ones, which say themselves what they return.
     """
 
     text: CellText
     without: frozenset[str] = frozenset()
     docs: dict[str, str] = field(default_factory=dict)
     tried: set[str] = field(default_factory=set)
+    declared: set[str] = field(default_factory=set)
 
     def add(self, tree: Any) -> Any:
         """A stage of Cython's pipeline, behind the parser."""
@@ -71,11 +74,20 @@ class Variants:
                 self.docs[str(name)] = str(node.doc)
             if isinstance(node, Nodes.DefNode):
                 last[str(node.name)] = node
+            elif isinstance(node, Nodes.CFuncDefNode) and _has_defaults(node):
+                last[str(node.declarator.declared_name())] = node
         for name, node in last.items():
             arrays = bool(self.text.annotation(node.pos[1]))
-            if name not in self.without and _is_numeric_def(node, arrays=arrays):
+            if name in self.without:
+                continue
+            if isinstance(node, Nodes.CFuncDefNode):
+                tree.body.stats.append(_cpdef_variant(node, name))
+                self.declared.add(name)
+            elif _is_numeric_def(node, arrays=arrays):
                 tree.body.stats.append(_variant(node))
-                self.tried.add(name)
+            else:
+                continue
+            self.tried.add(name)
         return tree
 
     def returned(self, node: Any) -> Any:
@@ -112,13 +124,24 @@ class Analysis(AnalyseExpressionsTransform):  # type: ignore[misc, unused-ignore
                 self._originals[str(node.name)] = node
             return node
         original = self._originals.get(name.removeprefix(PREFIX))
-        returns = self._variants.returned(original) if original is not None else None
-        if returns is None:
+        declared = name.removeprefix(PREFIX) in self._variants.declared
+        returns = self._variants.returned(original) if original is not None and not declared else None
+        if returns is None and not declared:
             return _forgotten(node)
         with Errors.local_errors(ignore=True) as errors:
-            _retype(node, returns)
+            if not declared:
+                _retype(node, returns)
+                _keep_powers(node)
             node = super().visit_FuncDefNode(node)
         return _forgotten(node) if errors else node
+
+
+def _keep_powers(node: Any) -> None:
+    """Have ``return a**b`` be an error where the ``def`` returns a complex number, and not NaN as in a ``cdef``."""
+    for part in walk(node.body):
+        power = part.value if isinstance(part, Nodes.ReturnStatNode) else None
+        if isinstance(power, ExprNodes.PowNode) and node.local_scope.directives.get("cpow") is None:
+            power.is_cpow = False
 
 
 def _retype(node: Any, returns: Any) -> None:
@@ -144,6 +167,7 @@ def _variant(node: Any) -> Any:
     Not by ``as_cfunction``, which in Cython 3.1 and 3.2 wants to know all types of the parameters already.
     """
     node = copy.deepcopy(node)
+    _drop_defaults(node.args)
     return Nodes.CFuncDefNode(
         node.pos,
         modifiers=[],
@@ -160,6 +184,27 @@ def _variant(node: Any) -> Any:
         directive_locals={},
         directive_returns=None,
     )
+
+
+def _has_defaults(node: Any) -> bool:
+    """A ``cpdef`` whose C function is called otherwise, since arguments may be left out."""
+    function = node.declarator
+    plain = isinstance(function, Nodes.CFuncDeclaratorNode) and isinstance(function.base, Nodes.CNameDeclaratorNode)
+    return bool(node.overridable and plain and any(arg.default for arg in function.args))
+
+
+def _cpdef_variant(node: Any, name: str) -> Any:
+    """The ``cdef`` of a ``cpdef`` with default values, without those."""
+    node = copy.deepcopy(node)
+    node.declarator.base = Nodes.CNameDeclaratorNode(node.pos, name=EncodedString(PREFIX + name), cname=None)
+    _drop_defaults(node.declarator.args)
+    node.overridable, node.visibility, node.api, node.doc = False, "private", False, None
+    return node
+
+
+def _drop_defaults(args: list[Any]) -> None:
+    for arg in args:
+        arg.default = None
 
 
 def _declarator(pos: Any, name: str, args: list[Any]) -> Any:
@@ -188,7 +233,7 @@ def _is_numeric_def(node: Any, *, arrays: bool) -> bool:
     if not all(_is_directive(decorator.decorator) for decorator in node.decorators or ()):
         return False
     return all(
-        not arg.default
+        not (arg.default and arrays)  # a ufunc takes all
         and not arg.kw_only
         and isinstance(arg.declarator, Nodes.CNameDeclaratorNode)
         and isinstance(arg.base_type, kinds)
@@ -229,24 +274,29 @@ def _return_types(function: Any) -> list[Any]:
     for node in walk(function.body, (Nodes.FuncDefNode, ExprNodes.LambdaNode, ExprNodes.GeneratorExpressionNode)):
         if isinstance(node, ExprNodes.YieldExprNode):
             types.append(None)
-        if not isinstance(node, Nodes.ReturnStatNode):
-            continue
-        value = node.value
-        while isinstance(value, ExprNodes.CoerceToTempNode | ExprNodes.TypecastNode) and value.type.is_pyobject:
-            value = getattr(value, "arg", None) or value.operand
-        kind = value.arg.type if isinstance(value, ExprNodes.CoerceToPyTypeNode) else None
-        if kind is not None:
-            kind = bare(kind)
-        if isinstance(value, ExprNodes.BoolNode):
-            kind = PyrexTypes.c_bint_type
-        elif isinstance(value, ExprNodes.IntNode):
-            kind = PyrexTypes.c_long_type
-        elif isinstance(value, ExprNodes.FloatNode):
-            kind = PyrexTypes.c_double_type
-        if kind is PyrexTypes.soft_complex_type:  # x ** 0.5: a double, or TypeError where it is complex
-            kind = PyrexTypes.c_double_type
-        types.append(kind if kind is not None and is_number(kind) else None)
+        if isinstance(node, Nodes.ReturnStatNode):
+            types += _value_types(node.value)
     return types
+
+
+def _value_types(value: Any) -> list[Any]:
+    """The types of a value; several where it depends on a condition."""
+    while isinstance(value, ExprNodes.CoerceToTempNode | ExprNodes.TypecastNode) and value.type.is_pyobject:
+        value = getattr(value, "arg", None) or value.operand
+    if isinstance(value, ExprNodes.CondExprNode) and value.type.is_pyobject:
+        return [*_value_types(value.true_val), *_value_types(value.false_val)]
+    kind = value.arg.type if isinstance(value, ExprNodes.CoerceToPyTypeNode) else None
+    if kind is not None:
+        kind = bare(kind)
+    if isinstance(value, ExprNodes.BoolNode):
+        kind = PyrexTypes.c_bint_type
+    elif isinstance(value, ExprNodes.IntNode):
+        kind = PyrexTypes.c_long_type
+    elif isinstance(value, ExprNodes.FloatNode):
+        kind = PyrexTypes.c_double_type
+    if kind is PyrexTypes.soft_complex_type:  # x ** 0.5: a double, or TypeError where it is complex
+        kind = PyrexTypes.c_double_type
+    return [kind if kind is not None and is_number(kind) else None]
 
 
 def definitions(tree: Any) -> dict[str, Any]:

@@ -26,6 +26,18 @@ _GIL_BLOCK = re.compile(r"\s*PyGILState_STATE __pyx_gilstate_save = ")
 _AFTER_CALL = re.compile(
     r"if \(unlikely\([^;{}]*?(?:PyErr_Occurred|__Pyx_ErrOccurredWithGIL)\(\)\)+ __PYX_ERR\(\d+, \d+, (__pyx_L\w+)\)"
 )
+#: A power of doubles that must not be complex: before its base, between that and its exponent, and behind it.
+_NOT_COMPLEX = "__Pyx_SoftComplexToDouble(__Pyx_c_pow_double("
+_PARTS = r"__pyx_t_double_complex_from_parts\("
+_POWER = (
+    re.compile(rf"(__pyx_t_\d+) = __Pyx_SoftComplexToDouble\(__Pyx_c_pow_double\({_PARTS}"),
+    re.compile(rf"\), {_PARTS}"),
+    re.compile(r"\)\), \d\); if \(unlikely\(\w+ == \(\(double\)-1\) && \w+\(\)\)\) (__PYX_ERR\([^()]*\))"),
+)
+#: The same where it is computed once more, as `with_real_powers` writes it.
+_POWER_AGAIN = re.compile(
+    r"\{ __pyx_t_\d+ = __Pyx_SoftComplexToDouble\([^;{}]*__ufm_b, 0[^;{}]*; if [^;{}]*(__PYX_ERR\([^()]*\)) \}"
+)
 _ERROR_EXIT = re.compile(r"__pyx_L1_error:;(?P<code>.*?)(?P<end>__pyx_L0:;|\Z)", re.S)
 #: Declarations and marks that serve only what a clone has not.
 _IDLE = re.compile(
@@ -99,6 +111,32 @@ def user_part(c: str, *, name: str) -> tuple[int, int]:
     end = c.find(TYPES_SECTION, start)
     first = c.find(f'/* "{name}":', start, end) if start >= 0 else -1
     return (first, end) if first >= 0 else (len(c), len(c))
+
+
+def with_real_powers(c: str, *, prefix: str) -> str:
+    """Cython's C with C's own ``pow`` in functions whose name has ``prefix``, and Cython's where that is a NaN.
+
+    Cython computes a power that must not be complex as a complex number, which is slower and less exact.
+    """
+    parts, at = [], 0
+    for head in _HEAD.finditer(c) if prefix in c and _NOT_COMPLEX in c else ():
+        if prefix not in head["name"]:
+            continue
+        for m in _POWER[0].finditer(c, head.end(), _closing(c, head.end() - 2)):
+            end = _closing(c, m.end() - 1)
+            between = _POWER[1].match(c, end)
+            last = _closing(c, between.end() - 1) if between else 0
+            behind = _POWER[2].match(c, last) if between else None
+            base, exponent = c[m.end() : end], c[between.end() : last] if between else ""
+            if not behind or not base.endswith(", 0") or not exponent.endswith(", 0"):
+                continue
+            numbers = f"double __ufm_b = {base[:-3]}, __ufm_e = {exponent[:-3]};"
+            complex_ = f"{m[1]} != {m[1]} && __ufm_b == __ufm_b && __ufm_e == __ufm_e"
+            words = f"{m[0]}__ufm_b, 0{between[0]}__ufm_e, 0{behind[0]}" if between else ""
+            new = f"{{ {numbers} {m[1]} = pow(__ufm_b, __ufm_e); if ({complex_}) {{ {words} }} }}"
+            parts += [c[at : m.start()], new]
+            at = behind.end()
+    return "".join([*parts, c[at:]])
 
 
 def definitions(c: str, *, name: str) -> dict[str, Definition]:
@@ -180,7 +218,7 @@ def _clone(
     written_to: re.Pattern[str],
 ) -> Clone | None:
     """The clone of one function, or None where it needs Python."""
-    body = _IDLE.sub("", _NO_ASSERT.sub("", definition.body))
+    body = _IDLE.sub("", _NO_ASSERT.sub("", _POWER_AGAIN.sub(r"{ \1 }", definition.body)))
     # What is gone already, an index into the arguments of an exception, say, is no obstacle.
     past = _may_go_past(definition, _without_raising(body, past=False))
     body = _without_raising(body, past=past)

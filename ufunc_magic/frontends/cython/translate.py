@@ -6,7 +6,7 @@ symbol table after its analysis.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from ._private import AnalyseExpressionsTransform, EncodedString, Main, Options,
 from .cdef_variant import PREFIX, Analysis, Variants, definitions, is_number
 from .cython_function import CellText, CyFunction, CyParameter, CythonType
 from .kept_views import keepers, plain_name
+from .nogil_clone import with_real_powers
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ def translate(
         raise cython_errors.compile_error(listening.errors, name=name, cell=source)
     page = path.with_suffix(".html")
     return Translated(
-        c=c_file.read_text(encoding="utf-8"),
+        c=with_real_powers(c_file.read_text(encoding="utf-8"), prefix=PREFIX),
         functions=tuple(_functions(run)),
         free=_free_functions(run),
         diagnostics=cython_errors.warnings(listening.warnings, name=name, cell=source),
@@ -196,12 +197,22 @@ def _functions(run: _Run) -> list[CyFunction]:
         if entry.type.is_cfunction and entry.func_cname and not entry.type.is_fused:
             c_functions.setdefault(entry.func_cname, _c_function(entry, run))
     variants = {f.name.removeprefix(PREFIX): f for f in c_functions.values() if f.name.startswith(PREFIX)}
-    functions = [f for f in c_functions.values() if not f.name.startswith(PREFIX)]
+    functions = [_without_defaults(f, variants) for f in c_functions.values() if not f.name.startswith(PREFIX)]
     known = {function.name for function in functions}
     for name, node in run.definitions.items():
         if name not in known and node.pos[0] is run.desc:
             functions.append(_def_function(node, variants.get(name), doc=run.variants.docs.get(name, "")))
     return sorted(functions, key=lambda f: f.line)
+
+
+def _without_defaults(function: CyFunction, variants: Mapping[str, CyFunction]) -> CyFunction:
+    """A ``cpdef`` with default values as what can be called without them."""
+    variant = variants.get(function.name) if function.kind == "cpdef" else None
+    return (
+        function
+        if variant is None
+        else replace(variant, name=function.name, kind="cpdef", line=function.line, doc=function.doc)
+    )
 
 
 def _c_function(entry: Any, run: _Run) -> CyFunction:
