@@ -199,11 +199,9 @@ def together(folder: pathlib.Path) -> Iterator[None]:
     """
     try:
         yield
-    except Exception:  # what was refused may be tried in another way
-        _end_all(folder, and_later=False)
-        raise
-    except BaseException:
-        _end_all(folder)
+    except BaseException as fault:
+        # What a compiler refused may be tried in another way, there; what was interrupted is over.
+        _end_all(folder, and_later=not isinstance(fault, Exception))
         raise
 
 
