@@ -103,7 +103,8 @@ def test_another_process_finds_either_object(monkeypatch: pytest.MonkeyPatch) ->
 
     assert elsewhere() == "False native 90"
     assert elsewhere() == "True native 90"
-    um.dumps(um.compile_c(source).odd)
+    script = f"{textwrap.dedent(script)}um.dumps(build.odd)\n"
+    assert elsewhere() == "True native 90"
     assert elsewhere() == "True baseline 90"
 
 

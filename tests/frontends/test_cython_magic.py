@@ -268,7 +268,7 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
                 match message["msg_type"]:
                     case "error":
                         found.error = content
-                    case "execute_result":
+                    case "execute_result" | "display_data" | "update_display_data":
                         found.data = content["data"]
                     case "stream":
                         setattr(found, content["name"], getattr(found, content["name"]) + content["text"])

@@ -15,6 +15,8 @@ import pytest
 nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed (extra: test)")
 nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed (extra: test)")
 
+#: What a cell shows; where the compiler took long, the line that said so has become the report.
+SHOWN = ("execute_result", "display_data")
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.ipynb"))
 needs_cython = [
     pytest.mark.cython,
@@ -66,7 +68,7 @@ def test_first_notebook_shows_what_it_promises(tmp_path: Path) -> None:
     def cell(part: str) -> Any:
         return next(by_text[source] for source in by_text if part in source)
 
-    assert "text/html" in next(o.data for o in cell("double logit").outputs if o.output_type == "execute_result")
+    assert "text/html" in next(o.data for o in cell("double logit").outputs if o.output_type in SHOWN)
     assert text_of(cell("_ = speak"), "stdout") == "3 bottles\n2 bottles\n1 bottles\n"
     error = next(o for o in cell("raduis").outputs if o.output_type == "error")
     assert error.ename == "CompileError"
@@ -85,7 +87,7 @@ def test_cython_notebook_shows_what_it_promises(tmp_path: Path) -> None:
         return next(cell for cell in cells if cell.cell_type == "code" and part in cell.source)
 
     def shown(part: str) -> str:
-        return str(next(o.data for o in cell(part).outputs if o.output_type == "execute_result")["text/plain"])
+        return str(next(o.data for o in cell(part).outputs if o.output_type in SHOWN)["text/plain"])
 
     def error(part: str) -> Any:
         return next(o for o in cell(part).outputs if o.output_type == "error")
@@ -113,7 +115,7 @@ def test_dask_notebook_shows_what_it_promises(tmp_path: Path) -> None:
         return next(cell for cell in cells if cell.cell_type == "code" and part in cell.source)
 
     def shown(part: str) -> str:
-        return str(next(o.data for o in cell(part).outputs if o.output_type == "execute_result"))
+        return str(next(o.data for o in cell(part).outputs if o.output_type in SHOWN))
 
     assert shown("def compilers") == "{'text/plain': '[[], []]'}"
     assert "100% Completed" in text_of(cell("progress("), "stdout")
@@ -134,9 +136,9 @@ def test_cuda_notebook_says_where_it_ran(tmp_path: Path) -> None:
     first = text_of(cell("device.available()"), "stdout")
     assert re.search(r"(?m)^GPU: (none \(.+\)|\w+.*)$", first)
     emulated = "CPU emulation" in first
-    report = str(next(o.data for o in cell("void philox").outputs if o.output_type == "execute_result")["text/plain"])
+    report = str(next(o.data for o in cell("void philox").outputs if o.output_type in SHOWN)["text/plain"])
     assert ("CPU emulation" in report) == emulated
-    assert any("image/png" in o.data for o in cell("png(image)").outputs if o.output_type == "execute_result")
+    assert any("image/png" in o.data for o in cell("png(image)").outputs if o.output_type in SHOWN)
     wrong = next(o for o in cell('astype("f4")').outputs if o.output_type == "error")
     assert "the kernel takes uint8 *" in wrong.evalue
 
@@ -151,7 +153,7 @@ def test_notebook_of_borders_shows_what_it_promises(tmp_path: Path) -> None:
         return next(cell for cell in cells if cell.cell_type == "code" and part in cell.source)
 
     def shown(part: str) -> str:
-        return str(next(o.data for o in cell(part).outputs if o.output_type == "execute_result")["text/plain"])
+        return str(next(o.data for o in cell(part).outputs if o.output_type in SHOWN)["text/plain"])
 
     _, area, _, exact = text_of(cell("integrate.quad"), "stdout").splitlines()[0].split()
     assert area == exact
@@ -169,7 +171,7 @@ def test_comparing_notebook_shows_what_it_promises(tmp_path: Path) -> None:
 
     def shown(part: str) -> Any:
         cell = next(cell for cell in cells if cell.cell_type == "code" and part in cell.source)
-        return next(o.data for o in cell.outputs if o.output_type == "execute_result")
+        return next(o.data for o in cell.outputs if o.output_type in SHOWN)
 
     assert "DISAGREES" in shown("wrong = um.compare")["text/plain"]
     assert "DISAGREES" not in shown('"C": wave,\n}, x)')["text/plain"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import threading
+from collections import deque
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -69,34 +70,50 @@ class Portable:
 
 
 _one_at_a_time = threading.Lock()
+#: What the thread has still to do, and the thread, which ends when that is nothing.
+_waiting: deque[LoadedObject] = deque()
 _thread: threading.Thread | None = None
+_queueing = threading.Lock()
 
 
 def complete_in_background(loaded: LoadedObject) -> None:
     """Have the portable object made at low priority; who asks for it waits for it, the end of Python does not."""
     global _thread
-    if loaded.complete:
-        _thread = threading.Thread(target=_complete, args=[loaded], name="ufunc_magic-portable", daemon=True)
-        _thread.start()
+    if not loaded.complete:
+        return
+    with _queueing:
+        _waiting.append(loaded)
+        if _thread is None:
+            _thread = threading.Thread(target=_complete, name="ufunc_magic-portable", daemon=True)
+            _thread.start()
 
 
-def _complete(loaded: LoadedObject) -> None:
-    with toolchain.in_background(), Comfort("the portable object", []):  # who asks for it is told
-        _ = loaded.portable_code
+def _complete() -> None:
+    global _thread
+    while True:
+        with _queueing:
+            if not _waiting:
+                _thread = None
+                return
+            loaded = _waiting.popleft()
+        with toolchain.in_background(), Comfort("the portable object", []):  # who asks for it is told
+            _ = loaded.portable_code
 
 
 @atexit.register
 def _end() -> None:
     """End what is being compiled: nobody will use it."""
-    if _thread and _thread.is_alive():  # in the child of a fork it is not
+    if thread := _thread:
+        _waiting.clear()
         toolchain.end_background()
-        _thread.join(1)
+        thread.join(1)
 
 
 def _start_again() -> None:
-    """In the child of a fork: the thread that held this is not there to let go."""
-    global _one_at_a_time
-    _one_at_a_time = threading.Lock()
+    """In the child of a fork: the thread is not there, nor to let go of what it held."""
+    global _one_at_a_time, _queueing, _thread
+    _one_at_a_time, _queueing, _thread = threading.Lock(), threading.Lock(), None
+    _waiting.clear()
 
 
 if hasattr(os, "register_at_fork"):

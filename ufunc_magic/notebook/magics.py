@@ -230,7 +230,8 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         # Not execution_count: IPython 9 counts it up before the cell runs, IPython 8 after.
         name = options.name or f"In[{self.shell.displayhook.prompt_count}]"
         self.capture.begin()
-        line_shown = self._progress()
+        # A line cannot be taken back, and a quiet cell leaves nothing.
+        line_shown = self._progress() if options.time else pipeline.progress(None)
         with Waiting(line_shown, f"compiling {name}"):
             built = pipeline.build(cell, language=language, options=options, name=name)
         if built.printed and options.time:

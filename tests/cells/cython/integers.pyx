@@ -1,10 +1,10 @@
 # types: gcd ll->l, fibonacci i->L, popcount I->i, halves b->b, is_prime *
-# expect: gcd([12, 17, 0], [18, 5, 7]) == [6, 1, 7] exactly
-# expect: fibonacci([0, 1, 10, 90]) == [0, 1, 55, 2880067194370816120] exactly
+# expect: gcd(np.array([12, 17, 0]), np.array([18, 5, 7])) == [6, 1, 7] exactly
+# expect: fibonacci(np.array([0, 1, 10, 90])) == [0, 1, 55, 2880067194370816120] exactly
 # expect: popcount(np.array([0, 255, 2**32-1], 'I')) == [0, 8, 32] exactly
 # expect: halves(np.array([-7, 7], 'b')) == [-4, 3] exactly
 # expect: gcd.reduce([60, 48, 84]) == 12 exactly
-# expect: is_prime([1, 2, 91, 97]).astype(bool) == [False, True, False, True] exactly
+# expect: is_prime(np.array([1, 2, 91, 97])).astype(bool) == [False, True, False, True] exactly
 cpdef long gcd(long a, long b):
     while b:
         a, b = b, a % b

@@ -1,8 +1,8 @@
 # types: logistic d->d, collatz l->l, clip ddd->d
-# expect: logistic([0.0, 1.0]) == [0.5, 1/(1+np.exp(-1.0))] within 1e-15
-# expect: collatz([1, 6, 27]) == [0, 8, 111] exactly
-# expect: clip([-1.0, 0.5, 2.0], 0.0, 1.0) == [0, 0.5, 1] exactly
-# expect: mean([1.0, 2.0, 6.0]) == 3.0 exactly
+# expect: logistic(np.array([0.0, 1.0])) == [0.5, 1/(1+np.exp(-1.0))] within 1e-15
+# expect: collatz(np.array([1, 6, 27])) == [0, 8, 111] exactly
+# expect: clip(np.array([-1.0, 0.5, 2.0]), 0.0, 1.0) == [0, 0.5, 1] exactly
+# expect: mean(np.array([1.0, 2.0, 6.0])) == 3.0 exactly
 import cython
 from cython.cimports.libc.math import exp
 
