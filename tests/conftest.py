@@ -23,11 +23,12 @@ hypothesis.settings.load_profile("any machine")
 
 @pytest.fixture(scope="session")
 def _driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache that has the driver and what a def is bound as, whose compilation takes far longer than a cell's."""
+    """A cache that has the driver, SIMD math and what a def is bound as, which take far longer to compile than a cell."""
     folder = tmp_path_factory.mktemp("driver")
     with pytest.MonkeyPatch.context() as patch, contextlib.suppress(um.UfuncMagicError):  # no compiler
         patch.setenv("UFUNC_MAGIC_CACHE", str(folder))
-        um.compile_c("double only_for_the_driver(double x) { return x; }", guard=False, time=False)
+        text = "#include <math.h>\ndouble only_for_the_driver(double x) { return exp(x) + log(x) + pow(x, x); }"
+        um.compile_c(text, guard=False, time=False)
         with contextlib.suppress(ImportError):  # no Cython
             um.compile_cython("def only_for_its_type(double x):\n    return x\n", guard=False, time=False)
     return folder
