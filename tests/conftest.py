@@ -23,7 +23,7 @@ hypothesis.settings.load_profile("any machine")
 
 @pytest.fixture(scope="session")
 def _driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache that has the driver, SIMD math and what a def is bound as, which take far longer to compile than a cell."""
+    """A cache with the driver, SIMD math and what a def is bound as, which take far longer to compile than a cell."""
     folder = tmp_path_factory.mktemp("driver")
     with pytest.MonkeyPatch.context() as patch, contextlib.suppress(um.UfuncMagicError):  # no compiler
         patch.setenv("UFUNC_MAGIC_CACHE", str(folder))
