@@ -121,6 +121,9 @@ def main(rounds: int) -> None:
             _run([*gcc, *flags, "-fsyntax-only", *source], unit["source"])
         with _step("unit: and optimizes it"):
             _run([*gcc, *flags, "-S", *source, "-o", str(assembly)], unit["source"])
+        with _step("unit: and optimizes it for every CPU"):
+            portable = [flag for flag in flags if not flag.startswith("-D__UFM_LEVEL")]
+            _run([*gcc, *portable, "-S", *source, "-o", str(FOLDER / "portable.s")], unit["source"])
         with _step("unit: assembling alone"):
             _run([*gcc, "-c", str(assembly), "-o", str(objects)])
         with _step("unit: linking alone, by gcc"):

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
-from ufunc_magic import frontends, store, toolchain
+from ufunc_magic import frontends, toolchain
 from ufunc_magic.frontends.native import this_level
 from ufunc_magic.model import unpack
 from ufunc_magic.runtime import load
@@ -87,7 +87,7 @@ def test_what_comes_back_is_the_function_that_went() -> None:
     assert pickle.loads(pickle.dumps(build)) == build
 
 
-def test_another_process_finds_either_object(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_process_finds_either_object() -> None:
     source = new()
     script = f"""
         import ufunc_magic as um
@@ -164,6 +164,23 @@ def test_the_end_of_python_waits_for_nobody() -> None:
             os.kill(int(pid), 0)
 
 
+def test_another_thread_may_come_between_the_question_and_the_call() -> None:
+    build = um.compile_c(new())
+    complete = build.loaded.complete
+    assert complete
+
+    class Overtaken:
+        def __bool__(self) -> bool:
+            build.loaded.complete = None  # as the other thread does
+            return True
+
+        def __call__(self) -> Any:
+            return complete()
+
+    build.loaded.complete = Overtaken()
+    assert build.object_code.target.level == "baseline"
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_the_child_of_a_fork_makes_it_itself() -> None:
     build = um.compile_c(new())
@@ -196,4 +213,3 @@ def test_a_notebook_is_told_nothing_when_the_background_fails(monkeypatch: pytes
         with pytest.raises(um.ToolchainError, match="gone"):
             um.dumps(build.odd)
     assert um.loads(um.dumps(build.odd)) is build.odd
-    assert store.default()

@@ -88,7 +88,7 @@ def build(source: str, *, language: Language, options: Options, name: str) -> Bu
         loaded = _loaded(cell, entry.library, name=name)
     cached = "compile" not in seconds
     if frontends.is_first(cell.object_code):
-        loaded.loaded.complete = frontends.Portable(key, front_end, cell, options=options, renew=not cached)
+        loaded.loaded.complete = frontends.Portable(key, front_end, cell, options)
     result = replace(
         loaded,
         cached=cached,

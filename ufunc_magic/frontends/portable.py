@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
 def is_first(object_code: ObjectCode) -> bool:
     """Whether it is for CPUs like this one, though nobody has asked for that."""
-    native = object_code.target.level != "baseline" and "arch" not in object_code.options
-    return native and object_code.language in ("c", "c++")
+    return object_code.target.level != "baseline" and "arch" not in object_code.options
 
 
 @dataclass(frozen=True)
@@ -35,15 +34,12 @@ class Portable:
     cell : CompiledCell
         What was made first, and tried out.
     options : Options
-    renew : bool
-        The cell was compiled just now, so what an earlier session has made of it does not count.
     """
 
     key: str
     front_end: Backend = field(repr=False)
     cell: CompiledCell = field(repr=False)
     options: Options
-    renew: bool
 
     def __call__(self) -> ObjectCode:
         """The functions that were tried out, for every CPU of this kind: from the cache, or compiled now.
@@ -55,7 +51,7 @@ class Portable:
         """
         with _one_at_a_time:
             cache = store.default()
-            entry = None if self.renew and self.options.force else cache.get(self.key)
+            entry = None if self.options.force else cache.get(self.key)
             if entry is None:
                 first = self.cell.object_code
                 with cache.scratch() as folder:

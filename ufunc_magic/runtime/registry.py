@@ -80,8 +80,8 @@ class LoadedObject:
     @property
     def portable_code(self) -> ObjectCode:
         """The object code, for every CPU of its kind."""
-        if self.complete:
-            self._portable = self._sent = self.complete()
+        if complete := self.complete:  # another thread may have come first, and clears it
+            self._portable = self._sent = complete()
             self.complete = None
             if build := loaded(self.object_code):  # which is what comes back to this process
                 _loaded[_identity(self._portable)] = build

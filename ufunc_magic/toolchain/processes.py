@@ -84,7 +84,8 @@ def finished(
                         # all of it can be ended at once.
                         start_new_session=True,
                     )
-                    _yield_processor(process)
+                    if getattr(_mode, "background", False):
+                        _into_background(process)
                 except OSError as error:
                     raise ToolchainError(
                         f"{step[0]!r} cannot be started: {error.strerror}.",
@@ -131,14 +132,18 @@ def in_background() -> Iterator[None]:
         _mode.background = False
 
 
-def _yield_processor(process: subprocess.Popen[bytes]) -> None:
-    if getattr(_mode, "background", False):
-        _background.add(process)
-        if hasattr(os, "setpriority"):
-            with contextlib.suppress(OSError):
-                os.setpriority(os.PRIO_PGRP, process.pid, 19)
-        if _over.is_set():
-            _kill(process)
+def _into_background(process: subprocess.Popen[bytes]) -> None:
+    _background.add(process)
+    _lower(process)
+    if _over.is_set():
+        _kill(process)
+
+
+def _lower(process: subprocess.Popen[bytes]) -> None:
+    """Give a process, which leads a session, and what it starts the lowest priority."""
+    if hasattr(os, "setpriority"):
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PGRP, process.pid, 19)
 
 
 def end_background() -> None:
@@ -171,9 +176,7 @@ def start_python(program: str) -> None:
         start_new_session=True,
     )
     _started[process] = os.getpid()
-    if hasattr(os, "setpriority"):
-        with contextlib.suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, process.pid, 19)
+    _lower(process)
 
 
 @atexit.register

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -88,8 +87,6 @@ def compile(source: str, *, options: Options, name: str, folder: Path, this_cpu:
 
     # Its machine code, and its functions as Python.
     def python_forms() -> Mapping[str, tuple[Signature, function_entries.Form]]:
-        # The compiler first: a thread that has begun keeps the interpreter to itself for 5 ms.
-        threading.Event().wait(0.005)
         return function_entries.python_forms(tree, function_entries.representatives(signatures), unit, options)
 
     checked = "-D__UFM_CHECKED" in options.compile_args
