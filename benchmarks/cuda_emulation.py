@@ -87,6 +87,59 @@ def compiling() -> dict[str, float]:
     }
 
 
+KERNELS = """
+#define TILE 16
+__global__ void matmul(const float *a, const float *b, float *c, int n)
+{
+    __shared__ float s[TILE][TILE], t[TILE][TILE];
+    int x = threadIdx.x, y = threadIdx.y, i = blockIdx.y * TILE + y, j = blockIdx.x * TILE + x;
+    float sum = 0;
+    for (int k = 0; k < n; k += TILE) {
+        s[y][x] = a[i * n + k + x], t[y][x] = b[(k + y) * n + j];
+        __syncthreads();
+        for (int q = 0; q < TILE; q++) sum += s[y][q] * t[q][x];
+        __syncthreads();
+    }
+    c[i * n + j] = sum;
+}
+__global__ void block_sums(const float *x, float *out, int n)
+{
+    __shared__ float s[256];
+    int t = threadIdx.x, i = blockIdx.x * 256 + t;
+    s[t] = i < n ? x[i] : 0;
+    __syncthreads();
+    for (int o = 128; o; o /= 2) {
+        if (t < o) s[t] += s[t + o];
+        __syncthreads();
+    }
+    if (!t) out[blockIdx.x] = s[0];
+}
+"""
+
+
+def launches() -> dict[str, float]:
+    """Kernels with barriers, by CPU time; with ``-D__UFM_CUDA_UCONTEXT__`` threads are switched by swapcontext."""
+    found = {}
+    for words, name in (((), "own switch"), (("-D__UFM_CUDA_UCONTEXT__",), "swapcontext")):
+        cell = um.compile_cuda(KERNELS, device="cpu", guard=False, compile_args=words)
+        a, b = np.random.default_rng(1).random((2, 256, 256)).astype("f4")
+        c, x, out = np.zeros((256, 256), "f4"), np.ones(ELEMENTS, "f4"), np.zeros(3907, "f4")
+        calls = {
+            "matmul of 256": (cell.matmul[(16, 16), (16, 16)], (a, b, c, 256)),
+            "block_sums of 1e6": (cell.block_sums[3907, 256], (x, out, ELEMENTS)),
+        }
+        for kernel, (launch, arguments) in calls.items():
+            times = []
+            for _ in range(5):
+                start = time.process_time()
+                launch(*arguments)
+                times.append(1e3 * (time.process_time() - start))
+            found[f"{kernel}, {name}, ms"] = min(times)
+        np.testing.assert_allclose(c, a @ b, rtol=1e-5)
+        assert out.sum() == ELEMENTS
+    return found
+
+
 def used() -> float:
     """CPU seconds of the compilers that have ended."""
     spent = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -94,10 +147,15 @@ def used() -> float:
 
 
 def main() -> None:
-    result = {"machine": machine.describe(), "compiling": compiling(), "throughput": throughput()}
+    result = {
+        "machine": machine.describe(),
+        "compiling": compiling(),
+        "launches": launches(),
+        "throughput": throughput(),
+    }
     for name, row in result["throughput"].items():
         print(f"{name:20} {row['c_ufunc_ms']:8.3f} ms  {row['emulation_ms']:8.3f} ms  {row['ratio']:6.3f}")
-    for name, value in result["compiling"].items():
+    for name, value in (*result["compiling"].items(), *result["launches"].items()):
         print(f"{name:20} {value:8.3f}")
     RESULTS.write_text(json.dumps(result, indent=1) + "\n")
 

@@ -8,7 +8,7 @@ The sdist of the installed Cython comes from PyPI when this runs and is kept in 
 that are one module each: no .srctree, no .pxd of their own, no import of a companion.  Each is compiled as the cell of
 each magic is (with -2, as Cython's own runner does), in a process of its own, and its doctests run with the names that
 the cell would have bound.  Only those count that pass with plain Cython.  What plain Cython did is kept, so a second
-run takes half as long.  The result goes to benchmarks/results/cython_suite.json.
+run takes half as long.  The result goes to benchmarks/results/cython_suite.json, and as a table to docs/cython.md.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ VERSION = importlib.metadata.version("cython")
 FOLDER = Path(os.environ.get("UFUNC_MAGIC_SUITE", Path(tempfile.gettempdir()) / "ufunc-magic-cython-suite"))
 RESULTS = Path(__file__).parent / "results" / "cython_suite.json"
 INDEX = "https://pypi.org/simple/cython/"
+PAGE = Path(__file__).parents[1] / "docs" / "cython.md"
 PARTS = "tests/run", "tests/memoryview", "tests/buffers"
 #: Seconds for one file.
 LIMIT = 300
@@ -43,6 +44,15 @@ LIMIT = 300
 _ELSEWHERE = re.compile(r"^#\s*(?:tag|mode):.*\b(external|pstats|gdb|coverage|trace|error|compile|cppcoverage)\b", re.M)
 _COMPANION = re.compile(r"^\s*(?:from|cimport)\s+\.", re.M)
 
+
+#: Why a file may differ.
+REASONS = {
+    "run/annotate_html.pyx": "asks for the name of the module's file, and a cell's module is opened from memory",
+    "run/mod__spec__.pyx": "wants the module's file to be called as the module is, and it is opened from memory",
+    "run/tracebacks.pyx": "asks for the name of the .pyx file in a traceback, where the cell's name stands",
+    "run/ufunc.pyx": "a function with `@cython.ufunc` is our ufunc, whose docstring ends otherwise, and a `float` one "
+    "takes a single Python number",
+}
 
 #: 49,234 generated comparisons, seven times as many as all others together.
 _LEFT_OUT = {"__init__", "pycmp_typed"}
@@ -255,12 +265,43 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, int]:
     """The table's numbers; only files with a doctest that passes with plain Cython count."""
     rows = [row for row in rows if row["plain"]]
     return {
-        "files": len(rows),
-        "files without a difference": sum(not row["differs"] for row in rows),
+        "files with doctests that pass with %%cython": len(rows),
+        "of those, without a difference with %%cython_ufunc": sum(not row["differs"] for row in rows),
         "files that do not compile": sum(bool(row["fault"]) for row in rows),
         "doctests that pass with %%cython": sum(row["plain"] for row in rows),
         "of those, with %%cython_ufunc": sum(row["ours"] for row in rows),
     }
+
+
+def table(rows: list[dict[str, Any]], total: int) -> str:
+    """The result as the page has it: numbers, then each file that differs with the reason."""
+    lines = ["| | |", "|---|---|", f"| files of one module that were run | {len(rows)} of {total} |"]
+    lines += [f"| {name} | {number:,} |" for name, number in summary(rows).items()]
+    differing = [row for row in rows if row["differs"]]
+    if differing:
+        lines += ["", "| file | doctests | why |", "|---|---|---|"]
+        for row in differing:
+            why = REASONS.get(row["file"], "**not known**")
+            lines.append(f"| {row['file']} | {row['ours']} of {row['plain']} | {why} |")
+    return "\n".join(lines)
+
+
+def write(rows: list[dict[str, Any]]) -> None:
+    """Put the result into the results and the page."""
+    rows = sorted(rows, key=lambda row: row["file"])
+    total = sum(1 for _ in single_modules(fetch()))
+    differing = [row for row in rows if row["differs"]]
+    RESULTS.write_text(
+        json.dumps(
+            {"cython": VERSION, "run": len(rows), "of": total, **summary(rows), "differing": differing}, indent=1
+        )
+        + "\n"
+    )
+    marks = [f"<!-- {word} of benchmarks/cython_suite.py -->" for word in ("start", "end")]
+    page = PAGE.read_text(encoding="utf-8")
+    before, rest = page.split(marks[0])
+    after = rest.split(marks[1])[1]
+    PAGE.write_text(f"{before}{marks[0]}\n\n{table(rows, total)}\n\n{marks[1]}{after}", encoding="utf-8")
 
 
 def main() -> None:
@@ -269,6 +310,9 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=0, help="so many of them, spread over all")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at once")
     parser.add_argument("--fresh", action="store_true", help="compile with plain Cython again, too")
+    parser.add_argument(
+        "--rows", type=Path, help="a file to which each file's row is added; those in it are not run again"
+    )
     parser.add_argument("--verbose", action="store_true", help="show every doctest that differs")
     parser.add_argument("--child", nargs=2, metavar=("WAY", "FILE"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -278,9 +322,16 @@ def main() -> None:
     os.environ["UFUNC_MAGIC_CACHE"] = tempfile.mkdtemp(prefix="ufunc-magic-suite-cache-")
     paths = chosen(single_modules(fetch()), only=arguments.only, files=arguments.files)
     rows = []
+    if arguments.rows and arguments.rows.exists():
+        rows = [json.loads(line) for line in arguments.rows.read_text(encoding="utf-8").splitlines()]
+    done = {row["file"] for row in rows}
+    paths = [path for path in paths if f"{path.parent.name}/{path.name}" not in done]
     with ThreadPoolExecutor(arguments.jobs) as pool:
         for row in pool.map(lambda path: compare(path, fresh=arguments.fresh), paths):
             rows.append(row)
+            if arguments.rows:
+                with arguments.rows.open("a", encoding="utf-8") as file:
+                    file.write(f"{json.dumps(row)}\n")
             if row["differs"]:
                 why = f"  {row['fault'].splitlines()[0][:150]}" if row["fault"] else ""
                 print(f"{row['file']:50} {row['ours']:5} of {row['plain']:5}{why}", flush=True)
@@ -290,8 +341,7 @@ def main() -> None:
     for name, number in summary(rows).items():
         print(f"{name:40} {number:6,}")
     if not arguments.only:
-        rows = [row for row in rows if row["differs"]]
-        RESULTS.write_text(json.dumps({"cython": VERSION, **summary(rows), "differing": rows}, indent=1) + "\n")
+        write(rows)
 
 
 if __name__ == "__main__":

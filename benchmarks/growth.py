@@ -91,6 +91,17 @@ def whole(compiled: Callable[[str], um.Build], text: str) -> dict[str, float]:
     return {"whole, CPU": round(cpu, 2), "whole, wall": round(time.perf_counter() - start, 2), **parts}
 
 
+def in_parts_or_one(count: int) -> dict[str, float]:
+    """A cell in parts on all processors, and as one unit, which a variable of its own makes of it; in turns."""
+    times: dict[str, list[float]] = {}
+    for turn in range(3):
+        for form, more in (("parts", ""), ("one unit", "static int calls;\nint count(int n) { return calls += n; }\n")):
+            seconds = whole(um.compile_c, f"{c_functions(count)}{more}// {turn}\n")
+            for name in ("whole, CPU", "whole, wall"):
+                times.setdefault(f"{form}: {name}", []).append(seconds[name])
+    return {name: min(values) for name, values in times.items()}
+
+
 def main() -> None:
     most = int(sys.argv[1]) if len(sys.argv) > 1 else 300
     um.compile_c("double warm(double x) { return x; }")
@@ -106,6 +117,8 @@ def main() -> None:
     for count in counts:
         text = c_functions(count)
         measured("C, functions", count, steps(text) | whole(um.compile_c, text))
+        if count > 1:
+            measured("C, functions in parts or one unit", count, in_parts_or_one(count))
     for count in (10, 100, 1000, 3000, 10000):
         text = c_lines(count)
         measured("C, lines of a function", count, steps(text) | whole(um.compile_c, text))

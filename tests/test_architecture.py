@@ -148,7 +148,12 @@ def nodes_of(name: str) -> tuple[tuple[ast.AST, bool, bool], ...]:
     return tuple(nodes(read(name)))
 
 
-def imports_of(name: str) -> Iterator[Import]:
+@functools.cache
+def imports_of(name: str) -> tuple[Import, ...]:
+    return tuple(_imports_of(name))
+
+
+def _imports_of(name: str) -> Iterator[Import]:
     package = name if name in ROOMS else name.rpartition(".")[0]
     for node, deferred, typing in nodes_of(name):
         place = f"ufunc_magic/{MODULES[name].relative_to(ROOT)}:{getattr(node, 'lineno', 0)}"
@@ -164,9 +169,6 @@ def imports_of(name: str) -> Iterator[Import]:
                 inner = f"{base}.{alias.name}".strip(".")
                 target, names = (inner, ()) if inner in MODULES else (base or "__init__", (alias.name,))
                 yield Import(name, target, names, True, f"{place}: {target} {' '.join(names)}", deferred, typing)
-
-
-GRAPH = {name: tuple(imports_of(name)) for name in MODULES}
 
 
 def room_of(name: str) -> str:
@@ -197,7 +199,7 @@ def reachable(starts: tuple[str, ...], *, deferred: bool) -> set[str]:
         if name in loaded:
             continue
         loaded.add(name)
-        for edge in GRAPH[name]:
+        for edge in imports_of(name):
             if not edge.ours or edge.typing or (edge.deferred and not deferred):
                 continue
             waiting.append(edge.target)
@@ -227,12 +229,12 @@ def test_every_room_has_its_place() -> None:
 
 
 def test_imports_point_down() -> None:
-    edges = [e for name in LAYERED for e in GRAPH[name] if e.ours and top(e.target) not in (top(name), "__init__")]
+    edges = [e for name in LAYERED for e in imports_of(name) if e.ours and top(e.target) not in (top(name), "__init__")]
     assert [e.place for e in edges if DEPTH[top(e.target)] <= DEPTH[top(e.importer)]] == []
 
 
 def test_a_room_is_imported_through_its_own_names() -> None:
-    edges = [edge for name in LAYERED for edge in GRAPH[name] if foreign(edge) and top(edge.target) != "__init__"]
+    edges = [edge for name in LAYERED for edge in imports_of(name) if foreign(edge) and top(edge.target) != "__init__"]
     # A room itself may be imported; a file of it may not, unless the file is at the root.  The helper is a program of
     # its own, which cannot import what lists names; the guard around it reads its messages.
     program = [e for e in edges if within(e.target, ("guard.helper",)) and room_of(e.importer) == "guard"]
@@ -241,9 +243,9 @@ def test_a_room_is_imported_through_its_own_names() -> None:
 
 def test_there_are_no_circles() -> None:
     """Also not inside of a room, inside of functions or for type checkers; a room's ``__init__`` only lists names."""
-    left = {name: {e.target for e in GRAPH[name] if e.ours} - {name} for name in MODULES if name not in ROOMS}
+    left = {name: {e.target for e in imports_of(name) if e.ours} - {name} for name in MODULES if name not in ROOMS}
     for name, targets in left.items():
-        for edge in GRAPH[name]:
+        for edge in imports_of(name):
             targets |= {home(edge.target, each) for each in edge.names if edge.ours and home(edge.target, each)}
         left[name] = targets & left.keys() - {name}
     while free := [name for name, needs in left.items() if not needs & left.keys()]:
@@ -255,7 +257,10 @@ def test_there_are_no_circles() -> None:
 @pytest.mark.parametrize("room", sorted(ROOMS))
 def test_the_lists_of_a_room_agree(room: str) -> None:
     typed = {
-        name: edge.target for edge in GRAPH[room] if edge.typing and edge.ours for name in edge.names or (edge.target,)
+        name: edge.target
+        for edge in imports_of(room)
+        if edge.typing and edge.ours
+        for name in edge.names or (edge.target,)
     }
     assert lazy_table(room) == typed
 
@@ -296,7 +301,7 @@ def test_module_opens_with_one_sentence() -> None:
 
 
 def test_a_worker_reaches_nothing_that_compiles() -> None:
-    edges = [e for name in LAYERED if within(name, (*WORKER, "serialize")) for e in GRAPH[name]]
+    edges = [e for name in LAYERED if within(name, (*WORKER, "serialize")) for e in imports_of(name)]
     # Code that asks for a sandbox gets one on a worker too; that compiles nothing.
     edges = [e for e in edges if not (e.importer == "serialize" and e.names == ("Sandbox",))]
     assert [e.place for e in edges if e.ours and within(e.target, NEEDS_A_COMPILER)] == []
@@ -305,8 +310,10 @@ def test_a_worker_reaches_nothing_that_compiles() -> None:
 
 def test_the_helper_is_a_program_of_the_standard_library() -> None:
     files = [name for name in MODULES if within(name, ("guard.helper",))]
-    assert [e.place for name in files for e in GRAPH[name] if e.ours and not within(e.target, ("guard.helper",))] == []
-    others = [e for name in files for e in GRAPH[name] if not e.ours]
+    assert [
+        e.place for name in files for e in imports_of(name) if e.ours and not within(e.target, ("guard.helper",))
+    ] == []
+    others = [e for name in files for e in imports_of(name) if not e.ours]
     assert [e.place for e in others if e.target.partition(".")[0] not in sys.stdlib_module_names] == []
 
 
@@ -330,7 +337,7 @@ def test_import_is_light(statement: str, heavy: str) -> None:
 
 @pytest.mark.parametrize("package", sorted(DOORS))
 def test_a_package_has_its_door(package: str) -> None:
-    users = [e for name in LAYERED for e in GRAPH[name] if not e.ours and e.target.partition(".")[0] == package]
+    users = [e for name in LAYERED for e in imports_of(name) if not e.ours and e.target.partition(".")[0] == package]
     assert [e.place for e in users if not within(e.importer, DOORS[package]) and not e.typing] == []
 
 
@@ -347,7 +354,7 @@ def test_a_call_has_its_door(function: str) -> None:
 
 
 def test_a_pure_room_imports_nothing_of_the_machine() -> None:
-    edges = [e for name in LAYERED if within(name, PURE) for e in GRAPH[name] if not e.ours]
+    edges = [e for name in LAYERED if within(name, PURE) for e in imports_of(name) if not e.ours]
     impure = [e for e in edges if e.target.partition(".")[0] in MACHINE]
     # A comparison is saved to, and loaded from, a file that the user names.
     assert [e.place for e in impure if (e.importer, e.target) != ("render.comparison", "pathlib")] == []
@@ -386,7 +393,7 @@ OTHERS = frozenset("numpy numba llvmlite Cython IPython cupy cuda".split())
 
 def private_names(name: str) -> Iterator[str]:
     """Where a module names a private part of somebody else's package, in an import or as text to import."""
-    for edge in GRAPH[name]:
+    for edge in imports_of(name):
         parts = edge.target.split(".")
         private = any(p.startswith("_") and not p.startswith("__") for p in (*parts[1:], *edge.names))
         if not edge.ours and parts[0] in OTHERS and private:

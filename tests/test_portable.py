@@ -80,6 +80,95 @@ def test_both_objects_give_the_same_results_to_the_last_bit() -> None:
     assert hypot.step.reduce(a) == load(hypot.object_code).step.reduce(a)
 
 
+ROUNDING = """
+#include <math.h>
+{asks}
+static double apart(double a, double n) {{ return n > 0 ? apart(a * 1.1 + 0.7, n - 1) * 0.3 + a : a; }}
+static void mix(const double *v, double *out) {{ *out = v[0] * v[1] + v[2]; }}
+double step(double a, double b) {{ return a * 0.3 + b; }}
+double deep(double a, double b) {{ return apart(a * b + 0.1, 7); }}
+double blend(double a, double b) {{ double v[3] = {{a, b, a - b}}, r; mix(v, &r); return r * a + sqrt(fabs(b)); }}
+float narrow(float a, float b) {{ return a * b - a / (b * b + 1.5f); }}
+double cut(double a, double b) {{ double s = a; for (int i = 0; i < 5; i++) s = s * b + i; return 1 / floor(s); }}
+// ufunc: (3),(3)->()
+double inner(const double *a, const double *b) {{
+    double s = 0;
+    for (int i = 0; i < 3; i++) s += a[i] * b[i];
+    return s;
+}}
+"""
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
+@pytest.mark.parametrize("asks", ["", "// __AVX2__"], ids=["the unit's target", "the loops' target"])
+@pytest.mark.parametrize("strict", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_both_objects_round_alike_whichever_way_the_first_is_made(asks: str, strict: bool) -> None:
+    build = um.compile_c(ROUNDING.format(asks=asks) + f"// {os.getpid()} {next(_numbers)}", strict=strict)
+    assert ("-march=" in build.loaded.report_data.command) is (not asks)
+    portable = load(build.object_code)
+    assert build.loaded.object_code.code != portable.object_code.code
+    random = np.random.default_rng(8)
+    for name in ("step", "deep", "blend", "narrow", "cut", "inner"):
+        one, other = build[name], portable[name]
+        shape = (1003, 3) if one.signature else 1003
+        a, b = (random.normal(size=shape).astype(one.types[0][0]) for _ in range(2))
+        for part in (slice(None), slice(None, None, 3), slice(5, 6)):
+            np.testing.assert_array_equal(one(a[part], b[part]), other(a[part], b[part]))
+        if not one.signature:
+            np.testing.assert_array_equal(one(a[3], b[3]), other(a[3], b[3]))
+            np.testing.assert_array_equal(one.outer(a[:5], b[:7]), other.outer(a[:5], b[:7]))
+    a = random.uniform(-0.1, 0.1, size=1003)
+    for name in ("step", "deep", "blend"):
+        np.testing.assert_array_equal(build[name].accumulate(a), portable[name].accumulate(a))
+        assert build[name].reduce(a) == portable[name].reduce(a)
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
+@pytest.mark.parametrize(
+    "cut",
+    ["(double)(int)x", "({ int k = x; k; })", "(float)(short)x", "whole(x)"],
+)
+def test_a_zero_that_was_cut_off_has_one_sign(cut: str) -> None:
+    """gcc 12 makes trunc(x) of (double)(int)x, where it may."""
+    text = f"static int whole(double x) {{ return x; }}\ndouble f(double x, double y) {{ return 1 / ({cut} * y); }}"
+    build = um.compile_c(text, force=True)
+    portable = load(build.object_code)
+    values = np.array([-0.5, 1.0, 0.5, -0.2])
+    np.testing.assert_array_equal(build.f.accumulate(values), portable.f.accumulate(values))
+    np.testing.assert_array_equal(build.f(values, 1.0), portable.f(values, 1.0))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "#ifdef __AVX2__\ndouble f(double x) { return -1; }\n#else\ndouble f(double x) { return x; }\n#endif",
+        "#include <math.h>\n#ifdef FP_FAST_FMA\n#error fast\n#endif\ndouble f(double x) { return x; }",
+        "#define NAME(a) _ ## _AVX2_ ## a\ndouble f(double x) { int NAME(_) = 1; return x * NAME(_); }",
+        "#include <x86intrin.h>\n#ifdef __AVX2__\n#error AVX2\n#endif\ndouble f(double x) { return x; }",
+    ],
+)
+def test_a_cell_sees_a_compiler_for_any_cpu(text: str) -> None:
+    assert um.compile_c(text, force=True).f(2.0) == 2.0
+
+
+@pytest.mark.parametrize("options", [{}, {"arch": "native"}])
+def test_a_constant_that_ends_in_zeros_is_copied_whole(options: dict[str, Any]) -> None:
+    """gcc 12.2 repeats its first 16 bytes, where it may use AVX-512 for copies."""
+    text = """
+    #include <string.h>
+    static const unsigned char start[64] = {165, 90, 165, 90, 165, 90, 165, 90, 165, 90, 165, 90, 165, 90, 165, 90};
+    int at(int k) { unsigned char copy[64]; memcpy(copy, start, 64); return copy[k & 63]; }
+    """
+    build = um.compile_c(text, force=True, **options)
+    np.testing.assert_array_equal(build.at(np.arange(64)), [165, 90] * 8 + [0] * 48)
+
+
+def test_who_writes_for_a_cpu_is_refused_as_by_the_portable_compiler() -> None:
+    text = "#include <immintrin.h>\ndouble f(double x) { return _mm256_cvtsd_f64(_mm256_set1_pd(x)); }"
+    with pytest.raises(um.CompileError, match=r"target specific option|inlining failed"):
+        um.compile_c(text, force=True)
+
+
 def test_what_comes_back_is_the_function_that_went() -> None:
     build = um.compile_c(new())
     assert um.loads(um.dumps(build.blend)) is build.blend
@@ -87,6 +176,7 @@ def test_what_comes_back_is_the_function_that_went() -> None:
     assert pickle.loads(pickle.dumps(build)) == build
 
 
+@pytest.mark.slow
 def test_another_process_finds_either_object() -> None:
     source = new()
     script = f"""
@@ -207,7 +297,7 @@ def test_a_notebook_is_told_nothing_when_the_background_fails(monkeypatch: pytes
         patch.setattr(toolchain, "compile_shared", refused)
         frontends.complete_in_background(build.loaded)
         for thread in threading.enumerate():
-            if thread.name == "ufunc_magic-portable":
+            if thread.name == "ufunc_magic-background":
                 thread.join()
         assert build.odd(27) == 90
         with pytest.raises(um.ToolchainError, match="gone"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -27,7 +26,8 @@ def lazy_names(room: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
     def __getattr__(name: str) -> Any:
         if name in files:
             file = f"{room}.{files[name]}"
-            return getattr(sys.modules.get(file) or importlib.import_module(file), name)
+            # Not from sys.modules: what another thread is importing is there before it is whole.
+            return getattr(importlib.import_module(file), name)
         raise AttributeError(f"module {room!r} has no attribute {name!r}")
 
     return __getattr__

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,7 +14,17 @@ import numpy as np
 
 from . import frontends, runtime, store
 from .frontends import Backend, c, cython
-from .model import Comfort, CompiledCell, LinkError, OptionError, Options, UfuncMagicError, make_options, refuse
+from .model import (
+    Comfort,
+    CompiledCell,
+    LinkError,
+    OptionError,
+    Options,
+    ParseError,
+    UfuncMagicError,
+    make_options,
+    refuse,
+)
 from .render import Progress
 from .runtime import Build
 from .serialize import load
@@ -43,6 +54,11 @@ def build(source: str, *, language: Language, options: Options, name: str) -> Bu
     if language == "cuda":
         _attach_cuda()
     source = source.removeprefix("\ufeff")
+    if half := re.search("[\ud800-\udfff]", source):
+        line = source.count("\n", 0, half.start()) + 1
+        raise ParseError(
+            f"{name}:{line}: {half[0]!r} is half a character.", remedy="Write the character, or an escape."
+        )
     front_end, cache = _front_end(language), store.default()
     seconds: dict[str, float] = {}
     with _timed(seconds, "key"):
@@ -178,6 +194,7 @@ def report(
     options: Options,
     namespace: Mapping[str, Any] | None = None,
     line: Progress | None = None,
+    without: Collection[str] = (),
 ) -> Report:
     """Verify and time what was built.
 
@@ -190,6 +207,8 @@ def report(
         Where the names of ``ref`` are looked up, besides ``np`` and ``math``.
     line : Progress
         Shows how far a longer measurement is.
+    without : collection of str
+        Functions that are left out, because the notebook does not have them.
 
     Returns
     -------
@@ -209,7 +228,12 @@ def report(
         line or progress(None) as shown,
     ):
         result = bench.report(
-            built, options=options, names=namespace or {}, compile_cython=_compile_cython, progress=shown
+            built,
+            options=options,
+            names=namespace or {},
+            compile_cython=_compile_cython,
+            progress=shown,
+            without=without,
         )
     object_code, annotation = built.loaded.object_code, built.report_data.annotated
     names = list(filter(None, options.show.split(",")))

@@ -369,6 +369,7 @@ def test_time_per_element_over_sizes() -> None:
     assert [row.label for row in found.rows[:4]] == ["a", "b", "a", "b"]
 
 
+@pytest.mark.slow
 def test_what_is_too_slow_is_left_out_of_the_larger_sizes_and_named() -> None:
     clock = FakeClock()
     calls = {"fast": clock.working(np.sqrt, element=1e-8), "slow": clock.working(np.sqrt, element=1e-5)}
@@ -414,6 +415,7 @@ def test_another_expectation_is_taken_where_the_first_callable_is_left_out() -> 
     assert not last[1].agreement.ok
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("element", [1e-9, 1e-7])
 def test_the_budget_of_sizes_is_kept(element: float) -> None:
     clock = FakeClock(tick=5e-8)

@@ -258,6 +258,7 @@ def test_a_cells_sin_and_malloc_are_its_own() -> None:
     assert np.sin(0.0) == 0
 
 
+@pytest.mark.slow
 def test_cplus_exception_on_another_thread_reaches_the_caller() -> None:
     cell = """
     #include <stdexcept>
@@ -274,6 +275,7 @@ def test_cplus_exception_on_another_thread_reaches_the_caller() -> None:
     np.testing.assert_array_equal(root(x), x)
 
 
+@pytest.mark.slow
 def test_cplus_exceptions_become_python_exceptions() -> None:
     built = um.compile_c(
         "#include <stdexcept>\n"
@@ -385,6 +387,7 @@ def test_strict_gives_cython_functions_the_bits_of_a_plain_scalar_call() -> None
     np.testing.assert_array_equal(cython.wave(X), expected.wave(X))
 
 
+@pytest.mark.slow
 @needs_cython
 @pytest.mark.cython
 def test_second_build_of_a_cython_cell_starts_no_process_and_gives_the_same_objects(no_process: Any) -> None:

@@ -107,6 +107,7 @@ def test_sixteen_threads_call_a_loop_that_has_threads_of_its_own():
     assert at_once(run) == [True] * THREADS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parallel", [False, 2])
 @pytest.mark.usefixtures("_switching")
 def test_an_exception_belongs_to_the_thread_whose_call_raised_it(parallel):

@@ -35,12 +35,12 @@ from ufunc_magic.toolchain import discovery as compilers
 
 CELLS = Path(__file__).parents[1] / "cells"
 LANGUAGES: dict[str, build.Language] = {".c": "c", ".cpp": "c", ".pyx": "cython", ".cu": "cuda"}
-#: The good cells of C++ and CUDA that are tried each time; the others take seconds, and are slow tests.
-QUICK = {"templates.cpp", "exceptions.cpp", "cuda_mixed.cu"}
+#: The cells of C++ and CUDA that are tried each time; the others take seconds, and are slow tests.
+QUICK = {"templates.cpp", "template_fault.cpp"}
 
 
 def _marks(path: Path) -> list[pytest.MarkDecorator]:
-    takes_long = path.suffix in (".cpp", ".cu") and path.parent.name == "good"
+    takes_long = path.suffix in (".cpp", ".cu")
     return [pytest.mark.cython] * (path.suffix == ".pyx") + [pytest.mark.slow] * (takes_long and path.name not in QUICK)
 
 

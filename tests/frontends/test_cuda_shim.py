@@ -42,7 +42,10 @@ def compiler() -> list[str]:
 
 def build(folder: Path, text: str, *, kernels: bool = False, dynamic: bool = False, flags: Sequence[str] = ()) -> Any:
     """A library of the shim and ``text``; None where ``flags`` ask for no more than a look at it."""
-    words = "#define __UFM_CUDA_KERNELS__\n" * kernels + "#define __UFM_CUDA_DYNAMIC_SHARED__\n" * dynamic
+    words = (
+        "#define __UFM_CUDA_KERNELS__\n#define __UFM_CUDA_WARPS__\n" * kernels
+        + "#define __UFM_CUDA_DYNAMIC_SHARED__\n" * dynamic
+    )
     source = f'{words}#include "{TEMPLATES / "cuda.h"}"\n#line 1 "In[3]"\n{text}\n'
     made = folder / "shim.so"
     command = [*compiler(), *FLAGS, *flags, "-x", "c++", "-", "-o", str(made)]
@@ -500,10 +503,11 @@ KERNELS += "".join(
 )
 
 
-@pytest.fixture(scope="module", params=["contexts", "threads"])
+@pytest.fixture(scope="module", params=["own switch", "contexts", "threads"])
 def kernels(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Threads of a block on contexts that are switched, and on threads of the system."""
-    flags = ["-D__UFM_CUDA_PTHREADS__", "-pthread"] if request.param == "threads" else []
+    """Threads of a block on stacks that are switched in either way, and on threads of the system."""
+    words = {"contexts": ["-D__UFM_CUDA_UCONTEXT__"], "threads": ["-D__UFM_CUDA_PTHREADS__", "-pthread"]}
+    flags = words.get(request.param, [])
     library = build(tmp_path_factory.mktemp("kernels"), KERNELS, kernels=True, dynamic=True, flags=flags)
     library.__ufm_launch_error.restype = ctypes.c_char_p
     return library
@@ -623,10 +627,10 @@ def test_a_simulator_lends_geometry_and_barrier(kernels: Any) -> None:
 # ---------------------------------------------------------------------------------------- refusals
 
 
-def test_warp_intrinsics_are_refused_on_their_line() -> None:
-    said = refusal("__device__ int f(int x)\n{\n    return __shfl_xor_sync(~0u, x, 1);\n}")
+def test_shuffles_without_a_mask_are_refused_on_their_line() -> None:
+    said = refusal("__device__ int f(int x)\n{\n    return __shfl_xor(x, 1);\n}")
     assert "In[3]:3:" in said
-    assert "no warps: share values through __shared__ memory" in said
+    assert "__shfl_xor_sync(0xffffffff, ...) names the lanes that take part" in said
 
 
 def test_inline_ptx_is_refused_on_its_line() -> None:
@@ -705,7 +709,7 @@ def test_zig_compiles_what_gcc_does(tmp_path: Path) -> None:
     if importlib.util.find_spec("ziglang") is None:
         pytest.skip("the package ziglang is not installed")
     headers = "".join(f"#include <{name}.h>\n" for name in ("cuda_fp16", "cuda_bf16", "cuComplex", "math_constants"))
-    words = "#define __UFM_CUDA_KERNELS__\n#define __UFM_CUDA_DYNAMIC_SHARED__\n"
+    words = "".join(f"#define __UFM_CUDA_{word}__\n" for word in ("KERNELS", "WARPS", "DYNAMIC_SHARED"))
     source = f'{words}#include "{TEMPLATES / "cuda.h"}"\n{headers}{KERNELS}{loops(VALUES)}'
     # An object only: to link C++, zig would first build a library for minutes.
     made = tmp_path / "zig.o"

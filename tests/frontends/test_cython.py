@@ -76,7 +76,7 @@ def _shown(ufunc: np.ufunc, said: list[str]) -> list[str]:
 
 
 #: One of each kind of thing that people write; the others are slow tests.
-QUICK = {"extension_types", "great_circle", "memoryviews", "primes_vector", "standard_library", "sums"}
+QUICK = {"extension_types", "great_circle", "sums"}
 
 
 @pytest.mark.parametrize(

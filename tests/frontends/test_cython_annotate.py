@@ -191,7 +191,7 @@ def test_html_holds_the_source_and_the_folded_code() -> None:
 def test_whole_c_is_folded_below_the_lines() -> None:
     whole = Annotated(SMALL.lines, "In[3]", complete="int <all>;")
     page = Elements(whole.to_html())
-    assert page.text.endswith("The complete C codeint <all>;")
+    assert page.text.endswith("Complete cythonized codeint <all>;")
     assert Annotated.from_json(whole.to_json()) == whole
 
 

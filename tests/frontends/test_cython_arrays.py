@@ -225,6 +225,7 @@ def test_four_threads_share_a_generalized_ufunc(arrays: Build) -> None:
         np.testing.assert_allclose(sums, x.sum(0), rtol=1e-13)
 
 
+@pytest.mark.slow
 def test_function_that_keeps_its_memoryview_gets_no_memory_of_a_loop() -> None:
     built = um.compile_cython(
         """

@@ -86,6 +86,7 @@ def inverse(int n):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cell", [REFERENCES, GUESSES], ids=["references", "guesses"])
 def test_types_of_results_are_those_of_cythons_analysis(loaded: InteractiveShell, cell: str) -> None:
     assert_holds(loaded, cell, name="cell")
@@ -143,6 +144,7 @@ import numpy as np
 """
 
 
+@pytest.mark.slow
 def test_unknown_c_of_cythons_costs_only_the_freedom_from_the_gil(
     loaded: InteractiveShell, monkeypatch: pytest.MonkeyPatch
 ) -> None:

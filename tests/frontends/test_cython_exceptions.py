@@ -238,6 +238,7 @@ def test_both_outputs_of_a_raising_function_are_kept(raising: Build) -> None:
     assert (a[3], b[3]) in ((0, 0), (5, 6))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parallel", [0, 2])
 def test_nothing_that_python_sees_happens_after_the_exception(parallel: int) -> None:
     source = """
@@ -347,6 +348,7 @@ def test_four_threads_get_their_own_exceptions(raising: Build, name: str) -> Non
     assert results == [[("negative", -float(n))] * 20 for n in range(1, 5)]
 
 
+@pytest.mark.slow
 def test_thousand_exceptions_leave_nothing_behind(raising: Build) -> None:
     x = np.ones(100)
     x[50] = -1

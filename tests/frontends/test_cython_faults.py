@@ -8,12 +8,15 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+import ufunc_magic as um
 from ufunc_magic.model.errors import CompileError, Diagnostic, ToolchainError
 from ufunc_magic.model.options import Options as CellOptions
+from ufunc_magic.toolchain import toolchain
 from ufunc_magic.toolchain.diagnostics import GENERATED, read_compiler, read_linker
 from ufunc_magic.toolchain.hints import advise_in_cython
 from ufunc_magic.toolchain.line_map import places, restore
@@ -559,3 +562,20 @@ def test_an_old_cython_is_refused(version: str, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("Cython.Compiler.Version.version", version)
     with pytest.raises(ToolchainError, match=f"{version} is installed"):
         importlib.reload(_private)
+
+
+def test_a_cell_whose_c_is_wrong_is_compiled_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With loops, and without to learn whose fault it is; a slip in the cell's own C is no reason for a third time."""
+    cell = 'cdef extern from *:\n    """\n    #define twice(x) (2 * y)\n    """\n    double twice(double)\n\n'
+    cell += "def f(double x):\n    return twice(x)\n\ndef g(double x):\n    return x + 1\n"
+    units: list[str] = []
+    compiled = toolchain.finished
+
+    def counting(command: Sequence[str], text: str, *arguments: Any, **keywords: Any) -> Any:
+        units.extend(["unit"] * ("PyInit_" in text))
+        return compiled(command, text, *arguments, **keywords)
+
+    monkeypatch.setattr(toolchain, "finished", counting)
+    with pytest.raises(um.CompileError, match="undeclared"):
+        um.compile_cython(cell)
+    assert len(units) == 2

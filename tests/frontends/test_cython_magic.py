@@ -155,6 +155,7 @@ def test_same_cell_again_gives_the_same_objects_in_a_millisecond(loaded: Interac
     assert min(taken) < 1e-3
 
 
+@pytest.mark.slow
 def test_cell_that_hides_a_variable_of_the_user_says_so(loaded: InteractiveShell) -> None:
     loaded.user_ns["logit"] = 3
     assert any(
@@ -162,6 +163,7 @@ def test_cell_that_hides_a_variable_of_the_user_says_so(loaded: InteractiveShell
     )
 
 
+@pytest.mark.slow
 def test_options_of_cythons_magic_are_taken(loaded: InteractiveShell) -> None:
     run(loaded, "-q -3 -c=-DNDEBUG --link-args=-Wl,-O1 -l m -L /tmp -I /tmp --verbose")
     assert loaded.user_ns["logit"](0.5) == 0
@@ -336,9 +338,18 @@ def test_cdef_functions_leave_builtins_and_the_users_names_alone(loaded: Interac
     assert "min" not in names
     assert names["rate"] is mine
     assert (names["least"](3, 2), names["free"](1.0)) == (2, 3)
+    assert "min(" not in text
+    assert "rate(" not in text
+    assert "least(a, b)" in text
     assert "min is not bound: it is a cdef function, and the name is that of Python's builtin." in text
     assert "Write # ufunc: name=min_ above it" in text
     assert "rate is not bound: it is a cdef function, and the name is that of your own variable." in text
+
+
+def test_function_with_keyword_only_parameters_is_timed(loaded: InteractiveShell) -> None:
+    report = run(loaded, "-N 1000", "def area(double width, *, double height=2):\n    return width * height\n")
+    assert [c.name for c in report.comparisons] == ["area"]
+    assert report.ok
 
 
 def test_comment_binds_a_cdef_function_whatever_its_name(loaded: InteractiveShell) -> None:

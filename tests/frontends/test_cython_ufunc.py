@@ -168,10 +168,6 @@ def with_default(double x, double y=2):
     return x * y
 
 
-def with_keyword(double x, *, double y):
-    return x * y
-
-
 def with_untyped(double x, y):
     return x * y
 
@@ -254,8 +250,8 @@ def test_fused_type_of_mixed_kinds_has_a_python_form_of_the_timed_type(shared_ca
     )
     square, plain = made.report_data.functions
     assert "_int" not in square.checked
-    assert (plain.name, plain.parameters) == ("plain", ("x",))
-    assert plain.reason == "takes a fused type, of which only cdef and cpdef make loops, 'x'"
+    assert "_int" not in plain.checked
+    assert made.plain.types == made.square.types == ["q->q", "f->f", "d->d"]
 
 
 def test_fused_tuple_has_the_type_of_the_input_in_every_output(types: Build) -> None:
@@ -321,7 +317,6 @@ def test_function_without_arguments_stays_reachable_in_the_cell_only_or_as_a_fun
 @pytest.mark.parametrize(
     ("name", "call", "expected"),
     [
-        ("with_keyword", lambda f: f(3.0, y=4.0), 12),
         ("with_untyped", lambda f: f(3.0, 2), 6),
         ("with_stars", lambda f: f(1, 2, 3), 3),
         ("text", lambda f: f(3), "3!"),
@@ -450,3 +445,15 @@ cdef double wave(double x) noexcept nogil:
 )
 def test_a_wrong_guess_of_what_a_def_returns_is_no_error(body: str, result: object) -> None:
     assert um.compile_cython(f"def f(int n):\n    {body}\n", time=False)["f"](3) == result
+
+
+def test_python_form_computes_in_the_type_that_a_typedef_stands_for(shared_cache_folder: Path) -> None:
+    made = compiled(
+        shared_cache_folder,
+        "cimport numpy as np\nctypedef float short_real\n"
+        "cdef short_real square(short_real x) noexcept:\n    return x * x\n"
+        "def total(np.float32_t[:] v, short_real[:] w):\n    return v[0] + w[0]\n",
+    )
+    square, total = made.report_data.functions
+    assert "_float32(x * x)" in square.checked
+    assert total.samples == ("f1", "f1")

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("Cython", reason="Cython is not installed")
 
+import ufunc_magic as um
 from ufunc_magic.frontends.cython import nogil_clone
 from ufunc_magic.frontends.cython.translate import translate
 
@@ -42,6 +45,7 @@ def test_a_check_of_floats_does_not_end_the_function(word: str, check: str, tmp_
     assert not jumps(text)
 
 
+@pytest.mark.slow
 def test_the_function_of_the_readme_goes_on_after_its_check(tmp_path: Path) -> None:
     (cell,) = re.findall(r"```\n%%cython_ufunc\n(.*?)```", README.read_text(encoding="utf-8"), re.S)
     assert not jumps(cloned(cell, "great_circle", tmp_path))
@@ -57,3 +61,59 @@ def test_what_an_integer_guards_is_not_reached(parameters: str, rest: str, tmp_p
         f"cpdef double f({parameters}) except? -1:\n    if n < 1:\n        raise ValueError('no')\n    return {rest}\n"
     )
     assert jumps(cloned(source, "f", tmp_path))
+
+
+CELL = """
+from libc.math cimport sqrt
+
+cdef double root(double x) except? -1:
+    assert x == x
+    if x < 0:
+        raise ValueError("negative", x)
+    return sqrt(x)
+
+cpdef long divided(long a, long b=2):
+    return a // b
+
+def power(double x, double y):
+    return x ** y
+
+cdef double both(double x) except? -1 nogil:
+    with gil:
+        if x > 9:
+            raise KeyError(x)
+    return sqrt(x) + 1
+
+# ufunc: (n)->()
+cpdef double total(double[:] v):
+    cdef double s = 0
+    cdef int i
+    for i in range(v.shape[0]):
+        s += v[i]
+    return s
+"""
+PATTERNS = (
+    "_HEAD _COMMENT _UNCONDITIONAL _NO_ASSERT _GIL_BLOCK _AFTER_CALL _POWER_AGAIN _ERROR_EXIT _IDLE _ARITHMETIC _POWER"
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*PATTERNS.split(), "CODE_SECTION", "TYPES_SECTION"])
+def test_c_that_is_written_in_another_way_costs_nothing_but_time(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    never: Any = "no version of Cython writes this" if name.isupper() and name[0] != "_" else re.compile("(?!)")
+    monkeypatch.setattr(nogil_clone, name, (never,) * 3 if name == "_POWER" else never)
+    cell = um.compile_cython(f"{CELL}\n# {name}\n", guard=False)
+    x = np.array([4.0, 9.0])
+    assert cell.root(x).tolist() == [2, 3]
+    assert cell.divided(np.array([-7, 7]), 2).tolist() == [-4, 3]
+    np.testing.assert_allclose(cell.power(x, 0.5), [2, 3], rtol=1e-14)
+    assert cell.both(x).tolist() == [3, 4]
+    assert cell.total(x) == 13
+    with pytest.raises(ValueError, match="negative"):
+        cell.root(np.array([4.0, -1.0]))
+    with pytest.raises(KeyError):
+        cell.both(np.array([4.0, 16.0]))
+    with pytest.raises(ZeroDivisionError):
+        cell.divided(np.array([4]), 0)
+    if name in ("_HEAD", "CODE_SECTION", "TYPES_SECTION"):
+        assert any("GIL" in note for note in cell.notes)

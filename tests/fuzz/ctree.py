@@ -509,8 +509,11 @@ class Function:
 
     @property
     def types(self) -> str:
-        """As in ``ufunc.types``."""
-        return f"{''.join(p.type.char for p in self.inputs)}->{''.join(p.type.char for p in self.outputs)}"
+        """As in ``ufunc.types``, where ``long long`` beside ``long`` is ``long`` if that is as wide."""
+        chars = f"{''.join(p.type.char for p in self.inputs)}->{''.join(p.type.char for p in self.outputs)}"
+        for wide, same in ("ql", "QL") if np.dtype("l") == np.dtype("q") else ():
+            chars = chars.replace(wide, same) if same in chars else chars
+        return chars
 
     def lines(self) -> Iterator[str]:
         for other in self.before:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import array
 import ctypes
 import os
 import re
@@ -414,13 +414,13 @@ def test_who_waits_for_a_processor_has_more_time(shares: int) -> None:
 
 @FORKS
 def test_who_sleeps_has_no_more_time() -> None:
-    at_work, link = child_at_work(at_its_limit(lambda: time.sleep(60), 0.5))
+    # Four times its limit would be longer than it sleeps.
+    at_work, link = child_at_work(at_its_limit(lambda: time.sleep(1.5), 0.5))
     ours, theirs = socket.socketpair()
     with link, ours, theirs:
         link.send(b"go")
-        began = time.monotonic()
         assert not Helper(ours, "").wait(at_work, [5.0, 60.0])
-        assert time.monotonic() - began < 1.9
+        assert at_work.record.read()["signal"] == signal.SIGALRM
     at_work.close()
 
 
@@ -469,29 +469,30 @@ def test_helper_ends_with_its_process_however_that_ends(ending: str) -> None:
     assert not any(map(_is_running, pids))
 
 
-def test_what_the_code_starts_is_ended() -> None:
-    before = {c.pid for c in psutil.Process().children(recursive=True)}
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="the system call has this name on x86-64")
+def test_what_the_code_starts_is_ended(tmp_path: Path) -> None:
+    started = tmp_path / "started"
     um.compile_c(
-        "#include <sys/syscall.h>\n#include <unistd.h>\n"
-        "double forks(double x) { if (x == 0.5 && syscall(SYS_fork) == 0) { setsid(); for (;;) pause(); } return x; }"
-        if os.uname().machine == "x86_64"
-        else "double forks(double x) { return x; }",
+        f"""
+        #include <fcntl.h>
+        #include <sys/syscall.h>
+        #include <unistd.h>
+        double forks(double x) {{  // by number: functions that are seen to fork or to write files are not tried out
+            if (x != 0.5) return x;
+            long child = syscall(SYS_fork);
+            if (child == 0) {{ setsid(); for (;;) pause(); }}
+            long file = syscall(SYS_open, "{started}", O_WRONLY | O_CREAT | O_APPEND, 0600);
+            syscall(SYS_write, file, &child, sizeof child);
+            return x;
+        }}
+        """,
         force=True,
     )
-    ours = {"ufunc-helper", "ufunc-ready", "ufunc-sandbox"}
-
-    def others() -> list[psutil.Process]:
-        left = []
-        for child in psutil.Process().children(recursive=True):
-            with contextlib.suppress(psutil.NoSuchProcess):  # it ends while it is looked at
-                if child.pid not in before and child.name() not in ours:
-                    left.append(child)
-        return left
-
-    deadline = time.monotonic() + 300
-    while others() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert others() == []
+    # The helper ends what a trial has started after its answer, and before it takes another request.
+    um.compile_c("double after(double x) { return x; }", force=True)
+    pids = array.array("l", started.read_bytes())
+    assert pids
+    assert not any(map(_is_running, pids))
 
 
 def test_interrupt_ends_the_trial() -> None:
@@ -505,8 +506,10 @@ def test_interrupt_ends_the_trial() -> None:
         "    um.compile_c('double w2(double x) { volatile int on = 1; while (on) ; return x; }')\n"
         "except KeyboardInterrupt:\n"
         "    print('interrupted')\n"
-        "time.sleep(0.5)\n"
-        "print([c.status() for c in psutil.Process().children(recursive=True) if c.status() == 'running'])\n"
+        "busy = lambda: [c for c in psutil.Process().children(recursive=True) if c.status() == 'running']\n"
+        "deadline = time.monotonic() + 60\n"
+        "while busy() and time.monotonic() < deadline: time.sleep(0.05)\n"
+        "print(time.monotonic() < deadline)\n"
         "print(um.compile_c('double next_(double x) { return x; }').next_(3.0))\n"
     )
     done = subprocess.run(
@@ -516,7 +519,7 @@ def test_interrupt_ends_the_trial() -> None:
         cwd=Path(um.__file__).parents[1],
         timeout=120,
     )
-    assert done.stdout.split("\n") == ["interrupted", "[]", "3.0", ""], done.stderr
+    assert done.stdout.split("\n") == ["interrupted", "True", "3.0", ""], done.stderr
 
 
 def test_child_of_a_fork_has_a_helper_of_its_own() -> None:
@@ -570,6 +573,7 @@ def test_sanitizer_reports_on_the_line(source: str, what: str, line: int) -> Non
     assert [d.line for d in said][:1] == [line], made.diagnostics
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "what", "line"),
     [
@@ -731,6 +735,7 @@ def test_a_function_that_only_takes_its_time_is_bound() -> None:
     assert [*built] == ["slow"]
 
 
+@pytest.mark.slow
 def test_siblings_of_many_that_never_end_are_tried() -> None:
     never = "".join(f"double n{k}(double x) {{ volatile int on = 1; while (on) ; return x; }}\n" for k in range(4))
     built = um.compile_c(never + "double good(double x) { return x; }\ndouble wild(double x) { return *(double *)8; }")

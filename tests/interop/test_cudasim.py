@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import ufunc_magic as um
 from ufunc_magic.interop.numba_cuda.simulator import Simulation
 
 KERNELS = Path(__file__).parents[1] / "kernels" / "simulated.py"
@@ -64,6 +65,10 @@ class TestSimulatedKernels:
         assert seen["slow_updates_of_many_threads"] == [8, 8]
         assert seen["slow_ufunc_of_many_threads"] == list(range(8))
 
+    def test_pointers_are_read_as_well_as_written(self, seen: dict[str, Any]) -> None:
+        assert seen["atomic_sum_of_many_threads"] == [100 + sum(range(17))]
+        assert seen["pointers_that_are_read_and_written"] == [3, 4, 5, 6]
+
     def test_device_functions_and_closures_call_them_too(self, seen: dict[str, Any]) -> None:
         assert seen["device_functions_and_closures"] == [0, 1, 8, 27]
 
@@ -103,3 +108,11 @@ def test_names_come_back_after_an_error() -> None:
     with pytest.raises(ZeroDivisionError), Tenfold().around(product):
         raise ZeroDivisionError
     assert product(1) == 2
+
+
+@pytest.mark.slow
+def test_simulated_threads_have_no_warps() -> None:
+    text = "__device__ int f(int x) { return __shfl_xor_sync(0xffffffff, x, 1); }"
+    function = Simulation().substitute(um.compile_cuda(text, device="cpu").f)
+    with pytest.raises(TypeError, match="f looks at the other lanes of a warp"):
+        function(3)

@@ -181,6 +181,12 @@ class TestLinkedKernels:
         assert (mixed[1] + mixed[2], mixed[3] + mixed[4]) == (0, 1)
         assert (integers[1] + integers[2], integers[3] + integers[4]) == (0, 1)
 
+    def test_pointer_given_to_an_atomic_is_the_kernels_own(self, seen: dict[str, Any]) -> None:
+        assert seen["pointer_given_to_an_atomic"] == [False, 1]
+
+    def test_pointer_that_is_read_and_written_is_both(self, seen: dict[str, Any]) -> None:
+        assert seen["pointer_that_is_read_and_written"] == [False, 1, 2]
+
     def test_functions_for_arrays_of_a_gpu_are_called_in_the_same_way(self, seen: dict[str, Any]) -> None:
         assert seen["functions_for_arrays_of_the_gpu"] == [False, 1]
 

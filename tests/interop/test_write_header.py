@@ -101,6 +101,7 @@ def test_comment_in_a_comment_is_none_in_the_header(tmp_path: Path) -> None:
     assert printed(tmp_path, program, "same") == ["2"]
 
 
+@pytest.mark.slow
 def test_types_of_the_systems_headers_are_known_to_the_program(tmp_path: Path) -> None:
     cell = """
 #include <stdint.h>
@@ -125,6 +126,7 @@ void say(FILE *to, int64_t n) { fprintf(to, "%d ", (int)n); fflush(to); }
         assert printed(tmp_path, program, "known", language=language) == ["7", "3", "1900"]
 
 
+@pytest.mark.slow
 def test_what_c_has_no_words_for_is_only_named(tmp_path: Path) -> None:
     cell = """
 #include <string>

@@ -35,6 +35,8 @@ __device__ bool both(bool x, bool y) { return x && y; }
 __device__ __half twice(__half x) { return __hadd(x, x); }
 __device__ __noinline__ float apart(float x) { return x / 3.0f; }
 __device__ float total(const float *x, int n) { return x[0] + x[n - 1]; }
+__device__ void add_to(float *total, float by) { atomicAdd(total, by); }
+__device__ float advance(float by, float *at) { float before = *at; *at += by * 0.123456f; return before; }
 __device__ void store(int *where, int value) { *where = value ^ 305419896; }
 
 __global__ void launched(float *x) { x[0] = 1; }
@@ -50,7 +52,7 @@ extern "C" __device__ int scale(float *return_value, float x)
 cell = um.compile_cuda(CELL, name="In[1]", device="cpu")
 mul, polar, above, both = (cell[name] for name in ("mul", "polar", "above", "both"))
 twice, total, store, launched = (cell[name] for name in ("twice", "total", "store", "launched"))
-apart = cell["apart"]
+apart, advance, add_to = cell["apart"], cell["advance"], cell["add_to"]
 # Two versions of one function, as after its cell was changed and run again.
 first = um.compile_cuda("__device__ float f(float x) { return x + 17.0f; }", name="In[2]", device="cpu")["f"]
 second = um.compile_cuda("__device__ float f(float x) { return x * 19.0f; }", name="In[2]", device="cpu")["f"]
@@ -78,7 +80,9 @@ def linked(kernel: Callable[..., None], signature: str, capability: tuple[int, i
     parts = [ObjectCode.from_ltoir(part) for part in data]
     arch = "sm_{}{}".format(*capability)
     options = LinkerOptions(arch=arch, link_time_optimization=True, ptx=True)
-    return Linker(*parts, options=options).link("ptx").code.decode()
+    ptx = Linker(*parts, options=options).link("ptx").code.decode()
+    assert not re.search(r"\btrap\b", ptx), "LLVM has proven that the kernel goes wrong"
+    return ptx
 
 
 def words(ptx: str, *searched: str) -> list[Any]:
@@ -117,6 +121,25 @@ def everything_for_turing() -> Any:
 def everything_for_hopper() -> Any:
     ptx = linked(everything, _EVERYTHING, (9, 0))
     return [*words(ptx, "305419896"), len(re.findall(r"sqrt\.\w+\.f32", ptx))]
+
+
+def atomically(out, x):
+    add_to(ffi.from_buffer(out), x[0])
+
+
+@scene
+def pointer_given_to_an_atomic() -> Any:
+    ptx = linked(atomically, "void(float32[::1], float32[::1])")
+    return [words(ptx)[0], len(re.findall(r"\b(?:red|atom)\.\S*add\.f32", ptx))]
+
+
+def updated(out, x):
+    out[1] = advance(x[0], ffi.from_buffer(out))
+
+
+@scene
+def pointer_that_is_read_and_written() -> Any:
+    return words(linked(updated, "void(float32[::1], float32[::1])"), "0f3DFCD680", "st.global.f32")
 
 
 def multiply(out, x, y):

@@ -51,6 +51,9 @@ __device__ float block_sum(const float *x)
     return part[0];
 }
 
+__device__ void add_to(float *total, float by) { atomicAdd(total, by); }
+__device__ void advance(int *at) { *at += 3; }
+
 __device__ void count(int *bins, int bin)
 {
     volatile int *place = bins + bin;
@@ -96,6 +99,7 @@ cell = um.compile_cuda(CELL, name="In[1]", device="cpu")
 foreign = um.compile_cuda(FOREIGN, name="In[2]", device="cpu")
 mul, polar, place, mixed = (cell[name] for name in ("mul", "polar", "place", "mixed"))
 block_sum, count, ticket = (cell[name] for name in ("block_sum", "count", "ticket"))
+add_to, advance = cell["add_to"], cell["advance"]
 mul_f32_f32, sum_reduce = foreign["mul_f32_f32"], foreign["sum_reduce"]
 for_cpu = um.c_ufunc("double twice(double x) { return 2 * x; }")
 numba_cuda.attach()
@@ -223,6 +227,31 @@ def slow_updates_of_many_threads() -> Any:
     bins = np.zeros(2, np.int32)
     histogram[1, 16](bins)
     return bins.tolist()
+
+
+@cuda.jit
+def atomically(total):
+    add_to(ffi.from_buffer(total), 1 + cuda.threadIdx.x)
+
+
+@scene
+def atomic_sum_of_many_threads() -> Any:
+    total = np.float32([100])
+    atomically[1, 16](total)
+    return total.tolist()
+
+
+@cuda.jit
+def advanced(at):
+    i = cuda.threadIdx.x
+    advance(ffi.from_buffer(at[i : i + 1]))
+
+
+@scene
+def pointers_that_are_read_and_written() -> Any:
+    at = np.arange(4, dtype=np.int32)
+    advanced[1, 4](at)
+    return at.tolist()
 
 
 @cuda.jit

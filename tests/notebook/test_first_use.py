@@ -21,6 +21,7 @@ def test_only_a_notebook_prepares(monkeypatch: pytest.MonkeyPatch) -> None:
     assert timers == [(first_use.PAUSE, first_use._begin)]
 
 
+@pytest.mark.slow
 def test_what_was_prepared_is_not_prepared_again(monkeypatch: pytest.MonkeyPatch) -> None:
     programs: list[str] = []
     monkeypatch.setattr(toolchain, "start_python", programs.append, raising=False)
@@ -32,3 +33,22 @@ def test_what_was_prepared_is_not_prepared_again(monkeypatch: pytest.MonkeyPatch
     assert len(store.default().entries()) > entries
     first_use._begin()
     assert len(programs) == 2
+
+
+def test_what_a_first_cell_imports_is_there_before_it() -> None:
+    program = """
+import asyncio, sys, types
+from ufunc_magic.notebook import first_use
+first_use._begin = lambda: None
+wanted = ["numpy", *(f"ufunc_magic.{name}" for name in first_use._MODULES)]
+
+async def loads_the_extension():
+    first_use.prepare(types.SimpleNamespace(kernel=object()))
+    early = [name for name in wanted if name in sys.modules]
+    while not all(name in sys.modules for name in wanted):
+        await asyncio.sleep(0.01)
+    return early
+
+sys.exit(asyncio.run(loads_the_extension()) or 0)
+"""
+    assert toolchain.run_python(program) == (0, "")

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -42,6 +41,7 @@ class FakeBuild(dict[str, Any]):
     diagnostics = ()
     notes = ()
     printed = ""
+    cached = True
     loaded = SimpleNamespace(complete=None)
     report_data = ReportData()
 
@@ -61,9 +61,7 @@ class FakeEngine:
             raise CompileError("the fake compiler refused.")
         return FakeBuild(self.functions)
 
-    def report(
-        self, built: FakeBuild, *, options: Options, namespace: Mapping[str, Any], line: Any = None
-    ) -> FakeReport:
+    def report(self, built: FakeBuild, *, options: Options, **_: Any) -> FakeReport:
         if self.report_fails:
             raise CompileError("the fake report refused.")
         return FakeReport(options)

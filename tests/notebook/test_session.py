@@ -40,6 +40,7 @@ def terminal(*cells: str) -> str:
     return done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_terminal_session_compiles_calls_fails_and_recovers() -> None:
     shown = terminal(
         "%load_ext ufunc_magic",
@@ -81,6 +82,7 @@ def test_terminal_session_prints_what_c_prints_before_the_next_prompt() -> None:
     assert shown.index("3 bottles") < shown.index("'after'")
 
 
+@pytest.mark.slow
 def test_bad_option_is_one_line_in_a_terminal() -> None:
     shown = terminal("%load_ext ufunc_magic", LOGIT.replace("-q", "--paralel"))
     assert "UsageError: --paralel is not an option.\nDid you mean --parallel?" in shown
@@ -164,6 +166,7 @@ def test_kernel_shows_the_report_once_as_table_and_text(kernel: Kernel) -> None:
     assert kernel.value("type(_).__name__") == "'Report'"
 
 
+@pytest.mark.slow
 def test_the_line_that_says_how_far_it_is_becomes_the_report(kernel: Kernel) -> None:
     kernel.run("from ufunc_magic.render import progress; progress.AFTER = progress.PAUSE = -1")
     messages = kernel.run(LOGIT.replace(" -q", " --time 20ms --sizes 10:100"))
@@ -187,6 +190,7 @@ def test_kernel_gives_the_same_object_for_the_same_cell(kernel: Kernel) -> None:
     assert kernel.value("logit is first") == "True"
 
 
+@pytest.mark.slow
 def test_kernel_shows_a_clean_block_and_tb_the_rest(kernel: Kernel) -> None:
     error = next(m for m in kernel.run(BROKEN) if m["type"] == "error")
     text = "\n".join(error["traceback"])
@@ -199,6 +203,7 @@ def test_kernel_shows_a_clean_block_and_tb_the_rest(kernel: Kernel) -> None:
     assert "Unexpected exception" not in again
 
 
+@pytest.mark.slow
 def test_kernel_knows_a_failed_cell_by_its_identity(kernel: Kernel) -> None:
     kernel.run(LOGIT, cell_id="c1")
     kernel.run(BROKEN.replace("logit", "renamed"), cell_id="c2")
@@ -207,6 +212,7 @@ def test_kernel_knows_a_failed_cell_by_its_identity(kernel: Kernel) -> None:
     assert kernel.value("'logit' in globals()") == "False"
 
 
+@pytest.mark.slow
 def test_what_c_prints_comes_with_the_cell_that_called_it(kernel: Kernel) -> None:
     assert kernel.stdout(PRINTS) == ""
     assert [kernel.stdout(f"_ = speak({n})") for n in range(5)] == [f"{n} bottles\n" for n in range(5)]
@@ -220,12 +226,14 @@ def test_python_output_comes_once_while_c_output_is_forwarded(kernel: Kernel) ->
     assert sorted(shown.splitlines()) == ["7 bottles", "from os", "from python"]
 
 
+@pytest.mark.slow
 def test_bad_option_is_a_usage_error_in_a_kernel(kernel: Kernel) -> None:
     messages = kernel.run(LOGIT.replace("-q", "--paralel"))
     assert "Did you mean --parallel?" in str(messages)
     assert "Traceback (most recent call last)" not in str(messages)
 
 
+@pytest.mark.slow
 def test_kernel_completes_options_and_their_values(kernel: Kernel) -> None:
     def completed(text: str) -> list[str]:
         reply = kernel.client.complete(text, reply=True, timeout=60)["content"]
@@ -235,6 +243,7 @@ def test_kernel_completes_options_and_their_values(kernel: Kernel) -> None:
     assert completed("%%c_ufunc --arch=") == ["%%c_ufunc --arch=portable", "%%c_ufunc --arch=native"]
 
 
+@pytest.mark.slow
 def test_kernel_help_shows_options_and_example_cells(kernel: Kernel) -> None:
     reply = kernel.client.inspect("%%c_ufunc", reply=True, timeout=60)["content"]
     text = reply["data"]["text/plain"]
@@ -242,6 +251,7 @@ def test_kernel_help_shows_options_and_example_cells(kernel: Kernel) -> None:
     assert "%%c_ufunc --types f4,f8" in text
 
 
+@pytest.mark.slow
 def test_interrupting_a_cell_leaves_a_working_session(kernel: Kernel) -> None:
     assert kernel.stdout(PRINTS) == ""
     kernel.run("raise KeyboardInterrupt")
@@ -258,6 +268,7 @@ long long wide(long long n) { for (long long i = 0; i < n; i++) printf("%s", X10
 """
 
 
+@pytest.mark.slow
 def test_c_and_python_output_come_in_the_order_they_were_printed(kernel: Kernel) -> None:
     kernel.run(NOISY)
     code = "for n in range(3):\n    print('before', n); _ = speak(n); print('after', n)"

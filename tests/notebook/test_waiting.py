@@ -44,6 +44,14 @@ def test_the_line_counts_and_says_where_an_interrupt_came() -> None:
     assert last == "stopped at compiling In[3]: 0 s"
 
 
+def test_the_line_says_how_far_it_is() -> None:
+    outputs = Outputs()
+    progress = Progress(outputs.display, float)
+    with Waiting(progress, "compiling In[3]", how_far=lambda: "40 of 100 functions", pause=0.001):
+        assert outputs.twice.wait(60)
+    assert outputs.texts[0] == "compiling In[3]: 40 of 100 functions, 0 s"
+
+
 def test_what_is_soon_done_and_what_has_no_front_end_shows_nothing() -> None:
     outputs = Outputs()
     with Waiting(Progress(outputs.display, float), "compiling In[3]", pause=60):

@@ -291,6 +291,7 @@ def test_functions_that_do_the_same_each_have_their_loop(tmp_path: Path) -> None
     assert ["bit vectors" in loop.vectors for loop in _loops(tmp_path, cell)] == [True, True]
 
 
+@pytest.mark.slow
 @needs_listing
 def test_c_plus_plus_and_several_types_can_be_shown(tmp_path: Path) -> None:
     (loop,) = _loops(tmp_path, "T f(T x) {\n    return x * x + 1;\n}\n", types="f4,f8", cplus=True)

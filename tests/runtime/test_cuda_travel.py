@@ -114,6 +114,7 @@ def test_what_the_gpus_compiler_sees_has_nothing_of_the_hosts(cell: Build) -> No
     assert "__global__ void scale" in text
 
 
+@pytest.mark.slow
 def test_a_cell_of_t_is_compiled_for_the_gpu_once_for_each_type() -> None:
     made = um.compile_cuda("__device__ T twice(T x) { return 2 * x; }", types="f4,f8", device="cpu")
     assert [word in source.cell(made.object_code) for word in ("#define T float", "#define T double")] == [True, True]
@@ -131,6 +132,7 @@ def test_shims_keep_the_names_that_the_carried_code_has() -> None:
     assert nvrtc.ltoir(bare, "sm_90") == b"code"
 
 
+@pytest.mark.slow
 def test_what_was_made_for_a_cell_since_travels_from_then_on() -> None:
     made = um.compile_cuda("__device__ float half_of(float x) { return x / 2; }", device="cpu")
     before = pickle.dumps(made.half_of)
@@ -182,6 +184,7 @@ def test_a_worker_without_nvrtc_links_a_kernel_with_what_came_along(cell: Build,
     assert elsewhere(cell["mul"], LINKED, folder=tmp_path, before="import sys\n") == "False True None"
 
 
+@pytest.mark.slow
 def test_a_cell_that_only_the_host_takes_travels_without_lto_ir(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuses(*_: Any, **__: Any) -> bytes:
         raise um.CompileError("no.")

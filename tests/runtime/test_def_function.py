@@ -60,6 +60,38 @@ def where_is(double where):
 cdef double plain(double x):
     return x
 
+def keyworded(double x, double y=2, *, double by, int n=3):
+    return (x + y) * by + n
+
+ctypedef fused number:
+    float
+    double
+    long
+
+ctypedef fused other:
+    int
+    double
+
+def fused(number x, other y=2):
+    return x * y
+
+ctypedef fused numbers:
+    double
+    double[:]
+
+ctypedef fused anything:
+    int
+    object
+
+def of_numbers(numbers x):
+    if numbers is double:
+        return x
+    else:
+        return x[0]
+
+cpdef of_anything(anything x):
+    return "object" if anything is object else "int"
+
 # ufunc: name=marked
 def commented(double x):
     return x
@@ -114,6 +146,12 @@ CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("with_defaults", (1,), {"n": 7}),
     ("scaled", (2,), {}),
     ("scaled", (2,), {"by": 3}),
+    ("keyworded", (1,), {"by": 2}),
+    ("keyworded", (1,), {}),
+    ("keyworded", (1, 2, 3), {}),
+    ("fused", (2, 3), {}),
+    ("fused", (2.5, 3.5), {}),
+    ("fused", ("a", 3), {}),
     ("power", (2, 0.5), {}),
     ("power", (-2, 0.5), {}),
 ]
@@ -125,6 +163,42 @@ def test_numbers_go_to_the_function_that_cython_made(
 ) -> None:
     ours, cythons = cell[name], getattr(cell.loaded.module, name)
     assert outcome(lambda: ours(*args, **keywords)) == outcome(lambda: cythons(*args, **keywords))
+
+
+def test_keyword_only_parameters_take_arrays_by_name_alone(cell: Any) -> None:
+    x = np.arange(3.0)
+    assert cell.keyworded(x, by=2).tolist() == [7, 9, 11]
+    assert cell.keyworded(1, by=x, n=x.astype("i")).tolist() == [0, 4, 8]
+    assert cell.keyworded(x, x, by=1).tolist() == [3, 5, 7]
+    for args, keywords in [((x,), {}), ((x, 1, 2), {}), ((x, 1, 2), {"by": 1}), ((x,), {"by": 1, "to": 2})]:
+        expected = outcome(lambda a=args, k=keywords: cell.loaded.module.keyworded(*a, **k))
+        assert outcome(lambda a=args, k=keywords: cell.keyworded(*a, **k)) == expected
+        assert expected[0] is TypeError
+
+
+def test_fused_def_has_a_loop_for_each_of_its_types(cell: Any) -> None:
+    x = np.arange(3)
+    assert cell.fused(x, x.astype("i")).dtype == np.int_
+    assert cell.fused(x.astype("f"), x.astype("i")).dtype == np.float32
+    assert cell.fused(x, y=0.5).tolist() == [0, 0.5, 1]
+    assert set(cell.fused.types) == {"fi->f", "fd->d", "di->d", "dd->d", "li->l", "ld->d"}
+    assert cell.fused["double", "int"](2, 3) == 6.0
+
+
+def test_rows_of_a_data_frame_are_floats_that_an_int_takes(cell: Any) -> None:
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed (extra: test)")
+    frame = pandas.DataFrame({"a": [1.5, 2.5], "b": [1.0, 2.0], "N": [3, 4]})
+    f, cythons = cell.with_defaults, cell.loaded.module.with_defaults
+    expected = frame.apply(lambda row: cythons(row["a"], row["b"], row["N"]), axis=1).tolist()
+    assert frame.apply(lambda row: f(row["a"], row["b"], row["N"]), axis=1).tolist() == expected == [4.5, 9.0]
+    assert frame.apply(lambda row: f(row["a"], y=row["b"], n=row["N"]), axis=1).tolist() == expected
+    assert frame["a"].apply(f, y=2, n=1).tolist() == [4, 6]
+    assert f(frame["a"], n=frame["N"], y=frame["b"]).tolist() == expected
+
+
+def test_array_goes_to_the_specialisation_that_takes_it(cell: Any) -> None:
+    assert (cell.of_numbers(np.array([3.0, 4.0])), cell.of_numbers(2.0)) == (3.0, 2.0)
+    assert (cell.of_anything(np.arange(3)), cell.of_anything(2)) == ("object", "int")
 
 
 def test_arrays_go_to_the_ufunc(cell: Any) -> None:
@@ -268,6 +342,7 @@ def test_numba_calls_it(cell: Any) -> None:
     assert doubled(2.0) == 12.0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="Stop is for systems with signals")
 def test_stop_is_heard_in_a_plain_call(cell: Any) -> None:
     script = """

@@ -135,12 +135,25 @@ class Device:
         return compiled(text, entry)
 
     def launch(
-        self, function: Any, grid: Any, block: Any, given: Sequence[Any], *, shared: int = 0, stream: Any = None
+        self,
+        function: Any,
+        grid: Any,
+        block: Any,
+        given: Sequence[Any],
+        *,
+        shared: int = 0,
+        stream: Any = None,
+        cooperative: bool = False,
     ) -> None:
-        self.launched.append((grid, block, shared, stream))
+        self.launched.append((grid, block, shared, stream) + ("cooperative",) * cooperative)
         values = [np.asarray(value) for value in given]
         pointers = (ctypes.c_void_p * max(1, len(values)))(*(v.ctypes.data for v in values))
         function((ctypes.c_uint * 3)(*grid), (ctypes.c_uint * 3)(*block), ctypes.c_size_t(shared), pointers)
+
+    def variable(self, function: Any, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        size = dtype.itemsize * int(np.prod(shape))
+        raw = (ctypes.c_uint8 * size).in_dll(function.module, name)
+        return self.lend(np.ctypeslib.as_array(raw).view(dtype).reshape(shape))
 
     def elapsed(self, run: Any, *, repeat: int = 1) -> float:
         for _ in range(repeat):
@@ -152,7 +165,9 @@ _compiled: dict[str, Any] = {}
 _folder: list[Path] = []
 
 
-FLAGS = f"-std=c++17 -O0 -w -fPIC -D__UFM_CUDA_KERNELS__=1 -I{TEMPLATES} -I{TEMPLATES}/cuda".split()
+FLAGS = (
+    f"-std=c++17 -O0 -w -fPIC -D__UFM_CUDA_KERNELS__=1 -D__UFM_CUDA_GROUPS__=1 -I{TEMPLATES} -I{TEMPLATES}/cuda".split()
+)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -181,14 +196,16 @@ def compiled(text: str, entry: str) -> Any:
         unit = f"{text}\n{launcher}"
         done = subprocess.run([*command, "-o", str(path)], input=unit, capture_output=True, text=True, timeout=120)
         assert not done.returncode, done.stderr[-3000:] + text
-        found = _compiled[text + entry] = ctypes.CDLL(str(path)).__ufm_run
+        library = ctypes.CDLL(str(path))
+        found = _compiled[text + entry] = library.__ufm_run
+        found.module = library
     return found
 
 
 @pytest.fixture(params=["stand-in", pytest.param("cupy", marks=pytest.mark.skipif(not HAS_CUPY, reason="no CuPy"))])
 def gpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Device:
     made = Device(DeviceArray if request.param == "stand-in" else cupy_array)
-    for name in ("allocate to_device to_host copy may_share_memory assign function launch elapsed").split():
+    for name in ("allocate to_device to_host copy may_share_memory assign function variable launch elapsed").split():
         monkeypatch.setattr(driver, name, getattr(made, name))
     monkeypatch.setattr(driver, "missing", lambda: "")
     monkeypatch.setattr(driver, "current", lambda: 0)
@@ -551,6 +568,7 @@ def test_arrays_on_two_devices_are_an_error(gpu: Device, mul: Any) -> None:
         mul(gpu.lend(sample(3)), Elsewhere(sample(3)))
 
 
+@pytest.mark.slow
 def test_wrapped_arrays_keep_their_wrapper(gpu: Device, mul: Any) -> None:
     pandas = pytest.importorskip("pandas", reason="pandas is not installed (extra: test)")
     x = pandas.Series([1.0, 2.0], index=["a", "b"])
@@ -792,6 +810,91 @@ def test_large_grids_are_not_emulated(axpy: Any) -> None:
         axpy[2**14, 1024](1, 2.0, sample(1), sample(1))
 
 
+def test_kernel_that_waits_for_the_grid_is_launched_with_all_its_blocks_at_once(gpu: Device) -> None:
+    text = "__global__ void both(int *x) { cooperative_groups::this_grid().sync(); *x = 1; }"
+    kernel = kernel_of("both", text, ("void", "i4*"), emulated=False)
+    kernel.code = replace(kernel.code, source=text)
+    kernel[2, 1](gpu.lend(np.zeros(1, "i4")))
+    assert gpu.launched == [((2, 1, 1), (1, 1, 1), 0, None, "cooperative")]
+
+
+def test_variables_of_the_cell_follow_its_kernels_from_module_to_module(gpu: Device) -> None:
+    text = (
+        "__constant__ float scale = 2;\n__device__ int count[2];\n"
+        "__global__ void first(float *x) { *x = scale; count[1]++; }\n"
+        "__global__ void next(float *x) { *x = 10 * scale; count[1] += 10; }\n"
+    )
+    one, other = (kernel_of(name, text, ("void", "f4*"), emulated=False) for name in ("first", "next"))
+    object_code = replace(
+        one.object_code, device={"memory": [["scale", 0, False, "<f4"], ["count", 1, False, "<i4", 2]]}
+    )
+    memory = device.CellMemory(object_code, emulated=False)
+    one.memory = other.memory = memory
+    x = np.zeros(1, "f4")
+    host(memory["scale"])[...] = 3
+    one[1, 1](gpu.lend(x))
+    assert x[0] == 3
+    host(memory["scale"])[...] = 4
+    other[1, 1](gpu.lend(x))
+    assert (x[0], list(host(memory["count"]))) == (40, [0, 11])
+    one[1, 1](gpu.lend(x))
+    assert (x[0], list(host(memory["count"])), list(memory)) == (4, [0, 12], ["scale", "count"])
+
+
+def test_array_given_twice_is_one_array_on_the_device(gpu: Device) -> None:
+    axpy = kernel_of("axpy", AXPY, ("void", "i4", "f4", "const f4*", "f4*"), emulated=False)
+    x = sample(100)
+    expected = 3 * x
+    axpy[1, 128](100, 2.0, x, x)
+    assert gpu.moved == ["there", "back"]
+    np.testing.assert_array_equal(x, expected)
+
+
+def test_views_of_one_array_stay_views_on_the_device(gpu: Device) -> None:
+    text = "__global__ void shifted(const int *x, int *y, int n) { for (int i = 0; i < n; i++) y[i] = x[i]; }"
+    shifted = kernel_of("shifted", text, ("void", "const i4*", "i4*", "i4"), emulated=False)
+    x = np.arange(6, dtype="i4")
+    # Each element is the one before it, which was written already.
+    shifted[1, 1](x[:-1], x[1:], 5)
+    np.testing.assert_array_equal(x, [0, 0, 0, 0, 0, 0])
+    assert gpu.moved == ["there", "back"]
+
+
+@pytest.mark.slow
+def test_arguments_choose_among_kernels_of_one_name() -> None:
+    cell = """\
+__global__ void k(float *x) { *x = 1; }
+__global__ void k(double *x) { *x = 2; }
+__global__ void k(int *x, float a) { *x = a; }
+template <class T, int N> __global__ void scale(T *x) { *x *= N; }
+template __global__ void scale<float, 8>(float *);
+template __global__ void scale<int, 9>(int *);
+template <int N> __global__ void fill(int *x) { *x = N; }
+template <class T> __global__ void unasked(T *x, T a) { *x = a; }
+static __global__ void hidden(int *x) { *x = 5; }
+int main() { int *x; fill<7><<<1, 1>>>(x); }
+"""
+    build = um.compile_cuda(cell, device="cpu")
+
+    def result(kernel: Any, dtype: str, *more: Any) -> Any:
+        x = np.ones(1, dtype)
+        kernel[1, 1](x, *more)
+        return x[0]
+
+    assert [result(build.k, *words) for words in (("f4",), ("f8",), ("i4", 3))] == [1, 2, 3]
+    assert [result(build.scale, dtype) for dtype in ("f4", "i4")] == [8, 9]
+    assert result(build.scale["int,9"], "i4") == 9
+    assert (result(build.fill, "i4"), result(build.hidden, "i4")) == (7, 5)
+    assert [result(build.unasked, dtype, 4) for dtype in ("f4", "f8")] == [4, 4]
+    assert pickle.loads(pickle.dumps(build.k)) is build.k
+    with pytest.raises(ArgumentError, match=r"k\(int16\[\]\) fits none of k\(float \*\), k\(double \*\)"):
+        result(build.k, "i2")
+    with pytest.raises(ArgumentError, match=r"template __global__ void scale<double, 3>"):
+        build.scale["double, 3"]
+    with pytest.raises(um.ParseError, match="no kernel that is complete"):
+        um.compile_cuda("template <int N> __global__ void fill(int *x) { *x = N; }", device="cpu")
+
+
 def test_streams_may_stand_where_numba_has_them(gpu: Device) -> None:
     kernel = kernel_of("axpy", AXPY, ("void", "i4", "f4", "const f4*", "f4*"), emulated=False)
     stream = type("Stream", (), {"__cuda_stream__": lambda _: (0, 4711)})()
@@ -806,6 +909,10 @@ def test_structs_and_vectors_are_passed_by_their_bytes() -> None:
     y = np.zeros(1, "i4")
     inside[1, 1](box, np.array([[0, 0, 0, 2]], "f4"), y)
     assert y[0] == 1
+    inside[1, 1](box, np.array([0, 0, 0, 4, 0, 0, 0, 2], "f4"), y)
+    assert y[0] == 0
+    with pytest.raises(ArgumentError, match="rows of 16 bytes"):
+        inside[1, 1](box, np.zeros(6, "f4"), y)
     with pytest.raises(ArgumentError, match="struct of 8 bytes"):
         inside[1, 1](b"123", np.zeros((1, 4), "f4"), y)
     with pytest.raises(ArgumentError, match="rows of 16 bytes"):
@@ -828,20 +935,6 @@ def test_axes_that_all_arrays_step_through_evenly_become_one() -> None:
     assert geometry.collapsed((2, 3, 4), [whole], (0, 1, 2)) == ([24], [[4]])
     assert geometry.collapsed((2, 3, 4), [whole, row], (0, 1, 2)) == ([6, 4], [[16, 4], [0, 4]])
     assert geometry.collapsed((1, 1), [(8, 8)], (0, 1)) == ([1], [[0]])
-
-
-@pytest.mark.parametrize(
-    ("mangled", "name"),
-    [("_ZN2ns1kEPf", "ns::k"), ("_Z2k2iPf", "k2"), ("plain", "plain"), ("_ZN1a1b3fooIfEEvPT_", "a::b::foo<float>")],
-)
-def test_kernels_are_found_under_their_mangled_names(mangled: str, name: str) -> None:
-    code = b"\0.text.other\0.text." + mangled.encode() + b"\0"
-    assert driver.symbol(code, name) == mangled
-
-
-def test_kernel_that_is_not_in_the_code_is_an_error() -> None:
-    with pytest.raises(um.LinkError, match="no kernel 'k', only j"):
-        driver.symbol(b".visible .entry j(", "k")
 
 
 @pytest.mark.parametrize("types", [("f4", float), ("i2", "f4"), (float, float), ("f4", int), ("f8", "f4")])
@@ -901,6 +994,7 @@ def test_option_decides_where_functions_run(monkeypatch: pytest.MonkeyPatch) -> 
 RUN = (*(f"{name} (" for name, *_ in cells.REFERENCES), "kernel with shared", "kernel on", "layouts", "NumPy arrays")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gpu", ["stand-in"], indirect=True)
 def test_real_device_functions_agree_with_their_references(
     gpu: Device, shared_cache_folder: Path, monkeypatch: Any
@@ -951,7 +1045,12 @@ def for_hopper() -> Any:
     if nvrtc.find() is None:
         pytest.skip(nvrtc.reason())
     return lambda text, output: nvrtc.compile(
-        text, name="In[3]", output=output, arch="sm_90" if output == "cubin" else "compute_90", options=("-rdc=false",)
+        text,
+        name="In[3]",
+        output=output,
+        arch="sm_90" if output == "cubin" else "compute_90",
+        options=("-rdc=false",),
+        entry=source.ENTRY if source.ENTRY in text else "",
     )
 
 
@@ -970,14 +1069,13 @@ def test_generated_kernels_inline_the_function_and_load_16_bytes(for_hopper: Any
 @pytest.mark.parametrize("stored", ["ff", "dl", "?e"])
 def test_every_form_of_kernel_compiles_for_the_device(for_hopper: Any, form: Any, stored: str) -> None:
     plan = replace(PLAN, stored_inputs=stored.replace("e", "b"), masked=form["ndim"] == 4)
-    code = for_hopper(source.unit(MUL, "In[3]", source.elements(plan, **form)), "cubin").code
-    assert driver.symbol(code, source.ENTRY) == source.ENTRY
+    assert for_hopper(source.unit(MUL, "In[3]", source.elements(plan, **form)), "cubin").symbol == source.ENTRY
 
 
 @pytest.mark.nvrtc
 def test_reductions_and_raw_types_compile_for_the_device(for_hopper: Any) -> None:
     text = source.reduction("{out0} = add({in0}, {in1})", "fff", "i", outer=2, inner=1, has_start=True)
-    assert driver.symbol(for_hopper(source.unit(ADD, "In[3]", text), "cubin").code, source.ENTRY)
+    assert for_hopper(source.unit(ADD, "In[3]", text), "cubin").symbol == source.ENTRY
     cell = """#include <cuda_fp16.h>
     #include <cuComplex.h>
     __device__ void both(__half x, cuDoubleComplex y, __half *a, cuDoubleComplex *b)
@@ -1001,9 +1099,9 @@ def test_cupy_compiles_where_nothing_else_is_known(for_hopper: Any, monkeypatch:
     compiler = driver.cupy().cuda.compiler
     # It would ask the device.
     monkeypatch.setattr(compiler, "_get_arch_for_options_for_nvrtc", lambda arch: (f"-arch=sm_{arch}", "cubin"))
-    told = {"name": "In[3]", "cell": MUL, "arch": "sm_90", "options": {"fast_math": True}}
-    code = driver._compiled_by_cupy(source.unit(MUL, "In[3]", source.elements(PLAN, ndim=0)), **told)
-    assert driver.symbol(code, source.ENTRY) == source.ENTRY
+    told = {"name": "In[3]", "cell": MUL, "arch": "sm_90", "options": {"fast_math": True}, "entry": source.ENTRY}
+    _, symbol = driver._compiled_by_cupy(source.unit(MUL, "In[3]", source.elements(PLAN, ndim=0)), **told)
+    assert symbol == source.ENTRY
     with pytest.raises(um.CompileError, match=r"In\[3\]\(1\): error"):
         driver._compiled_by_cupy(source.unit("__device__ int f(x);", "In[3]", ""), **told)
 

@@ -83,7 +83,7 @@ def run(n):
     shell.run_cell_magic("c_ufunc", "-q", cell)
     assert shell.user_ns["f"](2.0) == 2.0 * n
     for thread in threading.enumerate():  # which makes the portable object
-        if thread.name == "ufunc_magic-portable":
+        if thread.name == "ufunc_magic-background":
             thread.join()
 
 repeated(run, CELLS, WARM)

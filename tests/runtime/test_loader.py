@@ -83,6 +83,7 @@ def test_file_that_is_no_library_is_a_target_error(made: ObjectCode, tmp_path: P
             loader.open_library(made, path)
 
 
+@pytest.mark.slow
 def test_altered_code_in_the_cache_is_never_opened(made: ObjectCode) -> None:
     """Half of a library would crash the process where it is opened."""
     source = "double half(double x) { return x / 2; }"

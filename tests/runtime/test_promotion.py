@@ -15,6 +15,7 @@ int twice(int x) { return 2 * x; }
 int add(int a, int b) { return a + b; }
 unsigned above(unsigned x) { return x + 1; }
 unsigned char byte(unsigned char x) { return x; }
+long same(long x) { return x; }
 unsigned long word(unsigned long x) { return x; }
 double scaled(double x, int n) { return x * n; }
 int three(short a, unsigned char b, int c) { return a + b + c; }
@@ -52,6 +53,12 @@ def c(shared_cache_folder: Any) -> Any:
         ("byte", (256,), "256 does not fit uint8, 0 to 255"),
         ("byte", (np.int8(-1),), "-1 does not fit uint8"),
         ("word", (-1,), "-1 does not fit uint64"),
+        ("same", (2**63,), r"same\(x\): 9223372036854775808 does not fit int64, -9223372036854775808"),
+        ("same", (-(2**70),), "-1180591620717411303424 does not fit int64"),
+        ("same", ([1, 2**64],), r"18446744073709551616 \(element 1\) does not fit int64"),
+        ("same", (np.array([1, 2**63], "u8"),), r"9223372036854775808 \(element 1\) does not fit int64"),
+        ("byte", ([2**64, 256],), r"18446744073709551616 \(element 0\) does not fit uint8"),
+        ("byte", (np.array([255, 256], object),), r"256 \(element 1\) does not fit uint8"),
         ("scaled", (2.0, np.array([2**40])), r"scaled\(n\): 1099511627776 does not fit int32"),
         ("add", (np.array([[0, 0, 2**35, 0]] * 3), 1), r"add\(a\): 34359738368 \(element 2\)"),
         ("add", (np.zeros(3, "i4"), np.array([0, -(2**35), 0])), r"add\(b\): -34359738368 \(element 1\)"),
@@ -68,6 +75,21 @@ def test_python_numbers_reach_unsigned_and_float_parameters(c: Any) -> None:
         6, 255, 2**63 - 1, 2**31 - 2, 1.5, 1.5
     ]  # fmt: skip
     assert [type(c.above(5)), type(c.half(3.0))] == [np.uint32, np.float32]
+
+
+def test_objects_that_are_integers_are_read_as_such(c: Any) -> None:
+    x = np.array([[1, -2, 3], [2**31 - 1, True, -(2**31)]], object)
+    np.testing.assert_array_equal(c.same(x), x.astype("i8"))
+    np.testing.assert_array_equal(c.same(x.T[::-1]), x.T[::-1].astype("i8"))
+    assert c.add(np.array([5], object), 1).tolist() == [6]
+    assert c.dot(np.array([1, 2], object), np.array([3, 4])) == 11
+    for wrong in (1.5, "1", None):
+        with pytest.raises(TypeError, match="integer"):
+            c.same(np.array([1, wrong], object))
+    with pytest.raises(TypeError, match="integer"):
+        c.same(np.empty(3, object))
+    with pytest.raises(TypeError):
+        c.half(np.array([1], object))
 
 
 def test_arrays_of_float64_are_refused_by_float(c: Any) -> None:

@@ -200,6 +200,7 @@ def test_structure_of_a_local_header(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert f(np.array([(3, 4)], um.dtype_of(f))).tolist() == [25]
 
 
+@pytest.mark.slow
 def test_cplus_structures() -> None:
     f = um.c_ufunc(
         "#include <stdexcept>\nstruct p { double x; int n; };\n"
@@ -272,6 +273,7 @@ def test_dtype_of_operands(c: Build) -> None:
         um.dtype_of(np.add)
 
 
+@pytest.mark.slow
 def test_they_travel(c: Build) -> None:
     a = points(c, 3)
     assert pickle.loads(pickle.dumps(c.add)) is c.add
@@ -315,6 +317,7 @@ def test_numba_refuses_them(c: Build) -> None:
         numba.njit(lambda a: add(a, a))(points(c, 2))
 
 
+@pytest.mark.slow
 def test_sandbox_leaves_them_out_and_parallel_runs_them_alone() -> None:
     source = "struct p { double x; }; struct p same(struct p a) { return a; } double one(double x) { return x; }"
     built = um.compile_c(source, sandbox=True)
@@ -325,6 +328,7 @@ def test_sandbox_leaves_them_out_and_parallel_runs_them_alone() -> None:
     assert built.same(np.ones(50000, um.dtype_of(built.same)))["x"].sum() == 50000
 
 
+@pytest.mark.slow
 def test_function_that_always_crashes_is_not_bound() -> None:
     built = um.compile_c(
         "struct p { double x; };\nint bad(struct p a) { return *(volatile int *)0; }\nint ok(int a) { return a; }"
@@ -333,6 +337,7 @@ def test_function_that_always_crashes_is_not_bound() -> None:
         built["bad"]
 
 
+@pytest.mark.slow
 def test_sixty_four_operands_of_which_one_is_a_structure() -> None:
     numbers = ", ".join(f"double x{n}" for n in range(62))
     total = "+".join(f"x{n}" for n in range(62))

@@ -287,6 +287,7 @@ with np.errstate(all="raise"):
     assert elsewhere(built(), shown, folder=tmp_path) == expected
 
 
+@pytest.mark.slow
 def test_cplusplus_overloads_and_exceptions_work_elsewhere(tmp_path: Path) -> None:
     made = um.compile_c(CPP, cplus=True)
     shown = """
@@ -299,6 +300,7 @@ except RuntimeError as error:
     assert elsewhere(made, shown, folder=tmp_path) == "['f->f', 'd->d'] 1.5 9.0\nno real root"
 
 
+@pytest.mark.slow
 def test_parallel_functions_work_elsewhere(tmp_path: Path) -> None:
     made = um.compile_c("#include <math.h>\ndouble f(double x) { return sin(x); }", parallel=2)
     shown = """
@@ -853,6 +855,7 @@ def test_what_is_not_bytes_is_refused(data: object) -> None:
         um.loads(data)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @on_linux
 def test_key_of_the_environment_may_hold_any_bytes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(os.environb, b"UFUNC_MAGIC_KEY", b"\xff\xfe key")

@@ -19,11 +19,16 @@ import pytest
 
 import ufunc_magic as um
 
-distributed = pytest.importorskip("distributed", reason="Dask's distributed is not installed (extra: test)")
-da = pytest.importorskip("dask.array", reason="Dask is not installed (extra: test)")
-
-# Dask and Tornado warn about ports, event loops and workers that are lost.
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+# They take seconds to import, which those who run other tests need not wait for.
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not (importlib.util.find_spec("distributed") and importlib.util.find_spec("dask")),
+        reason="Dask's distributed is not installed (extra: test)",
+    ),
+    # Dask and Tornado warn about ports, event loops and workers that are lost.
+    pytest.mark.filterwarnings("ignore"),
+]
 
 SOURCE = """
 #include <math.h>
@@ -52,6 +57,8 @@ class Pool:
     """Dask workers that are processes of their own, with nothing of this one's environment but Python itself."""
 
     def __init__(self, folder: Path) -> None:
+        import distributed
+
         self.cluster = distributed.LocalCluster(n_workers=0, processes=True, dashboard_address=None, protocol="tcp")
         self.client = distributed.Client(self.cluster)
         self._folder = folder
@@ -124,6 +131,8 @@ def surroundings() -> tuple[list[str | None], list[str], list[str]]:
 
 
 def test_thousand_tasks_are_right_though_a_worker_is_lost(pool: Pool) -> None:
+    from distributed import as_completed
+
     steps, wave = built().steps, built().wave
 
     def task(n: int) -> tuple[int, int, float]:
@@ -132,7 +141,7 @@ def test_thousand_tasks_are_right_though_a_worker_is_lost(pool: Pool) -> None:
         return n, int(steps(numbers).sum()), float(wave(n / 10))
 
     futures = pool.client.map(task, range(1000), pure=False)
-    done = distributed.as_completed(futures)
+    done = as_completed(futures)
     for _ in range(250):
         next(done)
     pool.kill_one()
@@ -149,6 +158,8 @@ def test_workers_could_not_have_compiled_anything(client: Any) -> None:
 
 
 def test_ufunc_of_a_dask_array_is_a_dask_array(client: Any) -> None:
+    import dask.array as da
+
     x = np.linspace(0, 9, 10_001)
     lazy = built().wave(da.from_array(x, chunks=1000))
     assert isinstance(lazy, da.Array)
@@ -157,6 +168,8 @@ def test_ufunc_of_a_dask_array_is_a_dask_array(client: Any) -> None:
 
 
 def test_map_blocks_and_blockwise_take_a_ufunc(client: Any) -> None:
+    import dask.array as da
+
     x = da.arange(2000, chunks=300)
     expected = built().steps(np.arange(2000))
     np.testing.assert_array_equal(da.map_blocks(built().steps, x, dtype="i8").compute(), expected)
@@ -164,6 +177,8 @@ def test_map_blocks_and_blockwise_take_a_ufunc(client: Any) -> None:
 
 
 def test_apply_gufunc_has_core_dimensions(client: Any) -> None:
+    import dask.array as da
+
     a, b = np.arange(24.0).reshape(6, 4), np.arange(24.0, 48).reshape(6, 4)
     dot = built().dot
     lazy = [da.from_array(array, chunks=(2, 4)) for array in (a, b)]

@@ -512,6 +512,8 @@ def untrusted(tmp_path: Path, fault: str, monkeypatch: pytest.MonkeyPatch) -> Pa
     Cache(folder).publish(K, record=b"r", code=CODE)
     if fault == "can be written by everybody":
         folder.chmod(0o777)
+    elif fault == "can be written by its group":
+        folder.chmod(0o770)
     elif fault == "is a symbolic link":
         folder.rename(tmp_path / "elsewhere")
         folder.symlink_to(tmp_path / "elsewhere")
@@ -527,7 +529,14 @@ def untrusted(tmp_path: Path, fault: str, monkeypatch: pytest.MonkeyPatch) -> Pa
 
 
 @pytest.mark.parametrize(
-    "fault", ["can be written by everybody", "is a symbolic link", "belongs to another user", "is not a folder"]
+    "fault",
+    [
+        "can be written by everybody",
+        "can be written by its group",
+        "is a symbolic link",
+        "belongs to another user",
+        "is not a folder",
+    ],
 )
 def test_an_unsafe_folder_is_neither_read_nor_written(tmp_path, monkeypatch, fault):
     folder = untrusted(tmp_path, fault, monkeypatch)
@@ -720,3 +729,14 @@ def test_headers_are_those_that_gcc_finds(tree):
 def test_no_text_breaks_the_scan(text):
     found = header_digests(text + '\n#include "nowhere/' + text, cwd=Path("/nonexistent"))
     assert found is None or found == ()
+
+
+@pytest.mark.parametrize("inner", ["keys", "code", "code/*"])
+def test_a_folder_inside_that_others_can_write_to_is_not_believed(inner: str, tmp_path: Path) -> None:
+    store = Cache(tmp_path / "store")
+    store.publish(K, record=b"r", code=CODE)
+    (folder,) = store.path.glob(inner)
+    folder.chmod(0o777)
+    assert store.get(K) is None
+    folder.chmod(0o700)
+    assert store.get(K)

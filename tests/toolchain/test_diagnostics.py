@@ -63,6 +63,17 @@ def test_tabs_before_the_caret_stay_tabs():
     assert str(found).splitlines()[2] == "  \t   \t  ^"
 
 
+@pytest.mark.parametrize(
+    "said",
+    ["note: '#pragma message: slow here'", "warning: slow here [-W#pragma-messages]"],
+    ids=["gcc", "clang"],
+)
+def test_message_of_a_pragma_is_a_warning_of_its_own(said):
+    shown = read(f"In[3]:1:1: warning: unused variable 'y' [-Wunused-variable]\nIn[3]:2:9: {said}\n")
+    assert [(d.severity, d.line) for d in shown] == [("warning", 1), ("warning", 2)]
+    assert "slow here" in shown[1].message
+
+
 def test_errors_come_before_warnings_with_their_notes():
     output = (
         "In[3]:1:1: warning: unused variable 'y' [-Wunused-variable]\n"

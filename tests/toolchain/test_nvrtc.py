@@ -536,13 +536,34 @@ def test_cells_that_the_emulation_runs_compile_for_the_gpu() -> None:
 @pytest.mark.nvrtc
 def test_a_unit_of_kernels_is_machine_code_from_the_cache_the_second_time(monkeypatch: pytest.MonkeyPatch) -> None:
     unit = f'{MUL}\nextern "C" __global__ void k(float *x) {{ x[0] = mul(x[0], 2.0f); }}'
-    first = nvrtc.cubin(unit, name="In[3]", cell=MUL, arch="sm_90", options={})
-    assert first[:4] == b"\x7fELF"
-    assert b"k\0" in first
+    first, symbol = nvrtc.cubin(unit, name="In[3]", cell=MUL, arch="sm_90", options={}, entry="k")
+    assert (first[:4], symbol) == (b"\x7fELF", "k")
+    assert b".text.k\0" in first
     monkeypatch.setattr(program, "find", lambda: None)
-    assert nvrtc.cubin(unit, name="In[3]", cell=MUL, arch="sm_90", options={}) == first
+    assert nvrtc.cubin(unit, name="In[3]", cell=MUL, arch="sm_90", options={}, entry="k") == (first, symbol)
     with pytest.raises(ToolchainError):
-        nvrtc.cubin(unit, name="In[3]", cell=MUL, arch="sm_90", options={"fast_math": True})
+        nvrtc.cubin(unit, name="In[3]", cell=MUL, arch="sm_90", options={"fast_math": True}, entry="k")
+
+
+@pytest.mark.nvrtc
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        ("static_cast<void (*)(float *)>(&k)", "_Z1kPf"),
+        ("static_cast<void (*)(double *)>(&k)", "_Z1kPd"),
+        ("ns::scale<float, 8>", "_ZN2ns5scaleIfLi8EEEvPT_"),
+    ],
+)
+def test_symbol_of_a_kernel_is_that_of_its_signature(entry: str, expected: str) -> None:
+    cell = """\
+__global__ void k(float *x) { *x = 1; }
+__global__ void k(double *x) { *x = 2; }
+namespace ns { template <class T, int N> __global__ void scale(T *x) { *x *= N; } }
+"""
+    code, symbol = nvrtc.cubin(cell, name="In[3]", cell=cell, arch="sm_90", options={}, entry=entry)
+    assert symbol == expected
+    # A template that nobody asks for is not in the code.
+    assert (f".text.{expected}\0".encode() in code, b"scaleId" in code) == (True, False)
 
 
 # ------------------------------------------------------------------------------------------ types
@@ -588,7 +609,8 @@ def test_shims_follow_numbas_calling_convention() -> None:
         FunctionCode("fill", "plain", prototype=("void", "f8*", "i8")),
     )
     own = nvrtc.prefix(made)
-    assert "".join(shim.text for shim in nvrtc.shims(made)).replace(own, "own") == (
+    text = "".join(shim.text for shim in nvrtc.shims(made)).replace(own, "own")
+    assert re.sub(r"__ufm_([ro]|a\d|o\d)\b", r"\1", text) == (
         'extern "C" __device__ int own_mul_0(float *r, float a0, float a1) {\n'
         "    (*r) = mul(a0, a1);\n    return 0;\n}\n"
         'extern "C" __device__ int own_mul_1(double *r, double a0, double a1) {\n'

@@ -76,6 +76,7 @@ def test_a_cell_starts_compiler_assembler_and_linker_and_nothing_else(second_cel
     assert second_cell == ["cc1", "as", "ld"]
 
 
+@pytest.mark.slow
 def test_so_does_a_cell_of_cplus_with_exceptions_and_containers(programs: list[str]) -> None:
     for n in range(2):
         programs.clear()
@@ -105,6 +106,7 @@ CELLS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CELLS)
 def test_a_library_asks_for_what_it_would_if_the_driver_had_linked_it(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from ufunc_magic.model.errors import CompileError, LinkError, ToolchainError
 from ufunc_magic.toolchain import description, discovery as compilers, processes
 from ufunc_magic.toolchain.description import Description, describe, examine, read_description
 from ufunc_magic.toolchain.discovery import Toolchain, base_flags, base_link, find
-from ufunc_magic.toolchain.toolchain import compile_shared, preprocess
+from ufunc_magic.toolchain.toolchain import compile_parts, compile_shared, preprocess
 
 NAME = "In[3]"
 #: Exports by an attribute, as generated code does.
@@ -453,6 +454,44 @@ def test_an_interrupt_ends_the_compiler_with_all_it_started(tmp_path):
         compile_shared(hanging, "", output=tmp_path / "a.so", flags=(), name=NAME, cell="")
     timer.join()
     time.sleep(0.05)
+    assert leftovers() == before
+
+
+@posix
+def test_an_interrupt_ends_the_compilers_of_all_parts(tmp_path):
+    hanging = find(environ={"CC": str(program(tmp_path, "gcc", SLEEPER)), "PATH": os.environ["PATH"]})
+    before = leftovers()
+    timer = threading.Timer(0.3, lambda: signal.pthread_kill(threading.main_thread().ident, signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        compile_parts(hanging, [("", 5)] * 9, output=tmp_path / "a.so", flags=(), name=NAME, cell="")
+    timer.join()
+    time.sleep(0.05)
+    assert leftovers() == before
+
+
+@posix
+def test_what_zig_builds_once_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("ZIG_GLOBAL_CACHE_DIR", str(tmp_path))
+    zig = str(program(tmp_path, "zig", f"#!/bin/sh\nuntil [ -e {tmp_path}/o ]; do sleep 0.01; done\n"))
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(processes.finished, [zig, "c++", "-shared"], "")
+        while not (words := processes.how_far()):
+            assert not done.done()
+        (tmp_path / "o" / "one").mkdir(parents=True)
+    assert words == "zig builds its C++ library, once"
+
+
+@posix
+def test_the_first_part_that_fails_ends_the_others(tmp_path):
+    knows_no_steps, waits = "[ $1 != -### ] || exit 1", "read word\n[ $word = wrong ] || exec sleep 300"
+    script = f"#!/bin/sh\n{knows_no_steps}\n{waits}\necho '<stdin>:1:1: error: wrong' >&2\nexit 1\n"
+    tool = find(environ={"CC": str(program(tmp_path, "gcc", script)), "PATH": os.environ["PATH"]})
+    before = leftovers()
+    with pytest.raises(CompileError, match="wrong"):
+        compile_parts(
+            tool, [("wrong\n", 1), *[("right\n", 1)] * 9], output=tmp_path / "a.so", flags=(), name=NAME, cell=""
+        )
     assert leftovers() == before
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,7 +25,7 @@ from ..model import (
     UfuncMagicError,
 )
 from ..render import Bound, Comparison, Report, Row, percent
-from ..runtime import Build, device, letters, operand_dtypes
+from ..runtime import Build, device, letters, operand_dtypes, ufunc_of
 from ..toolchain import nvrtc
 from .agreement import agreement
 from .candidates import CandidateLike, evaluated
@@ -61,13 +61,14 @@ def report(
     names: Mapping[str, Any],
     compile_cython: CompileCython | None = None,
     progress: Progress | None = None,
+    without: Collection[str] = (),
 ) -> Report:
     """Verify and time the functions of ``build``; see `ufunc_magic.pipeline.report`.
 
     ``compile_cython`` makes the rivals of ``--vs cython``; ``progress`` is called during ``--sizes``, as by `compare`.
     """
     object_code = build.loaded.object_code
-    codes = [code for code in build.report_data.functions if code.name in build]
+    codes = [code for code in build.report_data.functions if code.name in build and code.name not in without]
     comparisons: list[Comparison] = []
     busy = ""
     notes = [*build.notes]
@@ -85,7 +86,7 @@ def report(
     if options.verbose:
         steps = ", ".join(f"{step} {seconds * 1e3:.2f} ms" for step, seconds in build.seconds.items())
         notes += [f"steps: {steps}", f"command: {build.report_data.command}"]
-    known = {code.name for code in codes}
+    known = {*without, *(code.name for code in codes)}
     # Modules are what the cell imported, not what it made.
     others = [name for name in build if name not in known and not isinstance(build[name], types.ModuleType)]
     return Report(
@@ -207,7 +208,9 @@ class _Cell:
             )
             return request, tuple(missing)
         others, left_out = rivals(code, options.vs, compile_cython=self.compile_cython)
-        function, label, gpu = _places(self.build[code.name], object_code)
+        # A def with keyword-only parameters takes no arrays by their place; its ufunc does.
+        bound = self.build[code.name]
+        function, label, gpu = _places(ufunc_of(bound) or bound, object_code)
         request = replace(
             request,
             function=function,

@@ -10,9 +10,11 @@ bytes by :func:`read_types`, so that nothing need be run.
 from __future__ import annotations
 
 import hashlib
+import heapq
 import re
+import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from ..model import Function, NumberType, Options, Signature, SignatureError, Unit, number_type
 from . import record_layout
@@ -22,13 +24,22 @@ from .loops import has_scalar, has_sizes, is_leaf, leaf_text, loop_text, templat
 PREFIX = "__ufm_"
 _MARKER = b"\x7fufm-types:"
 
+_LOOP = "__ufm_char **, const __ufm_intp *, const __ufm_intp *, void *"
+_SIZES = "void *, __ufm_intp *"
+
+#: Syntax nodes that the loops of a function count for beside its own, and those of a part: 0.2 s of gcc's, a tenth of
+#: them for what comes with each part, the cell's text and its headers.
+_LOOP_NODES, _PART_NODES = 100, 1000
+_MOST_PARTS = 32
+
 
 @dataclass(frozen=True)
 class Translation:
     """A translation unit and what it will export.
 
     ``instances`` are in the order of the ``__ufm_loops`` table, ``plain`` (C names) in that of
-    ``__ufm_functions``; ``marker`` precedes the loops' type numbers in the object's bytes.
+    ``__ufm_functions``; ``marker`` precedes the loops' type numbers in the object's bytes.  ``parts`` are units that
+    make the same together, if no function of the cell has a state: each with the number of its loops.
     """
 
     text: str
@@ -36,6 +47,7 @@ class Translation:
     plain: tuple[str, ...]
     marker: bytes
     parallel: bool
+    parts: tuple[tuple[str, int], ...] = field(default=(), repr=False)
 
 
 def types_wanted(words: str) -> tuple[NumberType, ...]:
@@ -67,6 +79,7 @@ def translate(
     judge: int = 1,
     before: str = "",
     after: str = "",
+    apart: bool = False,
 ) -> Translation:
     """Write the translation unit of a cell.
 
@@ -89,20 +102,23 @@ def translate(
         Which floating-point flags reach the caller: none, those that a result shows, all.
     before, after : str
         C++ text to stand before the cell, and behind it.
+    apart : bool
+        In parts as well, where there is so much that compiling them at the same time pays.
     """
     cplus = options.cplus
     loops = instances(signatures, unit, options=options)
     # Before the cell, whose macros would rewrite it.
     parts = [template("interface.h"), *filter(None, [before])]
-    copies = dict.fromkeys((i.copy, i.type) for i in loops if i.copy)
+    kinds = types_wanted(options.types) if in_terms_of_t(unit) else ()  # a CUDA kernel alone may be in terms of T
+    copies = dict.fromkeys((prefix_of(kind), kind) for kind in kinds)
     if copies:
         generic = not before  # what stands there has brought its own
-        parts += [copy(cell, prefix=p, kind=k, unit=unit, name=name, generic=generic) for p, k in copies if k]
+        parts += [copy(cell, prefix=p, kind=k, unit=unit, name=name, generic=generic) for p, k in copies]
     else:
         parts += [f"#line 1 {c_string(name)}", cell]
     parts += ["", template("support.h"), template("types.hpp" if cplus else "types.h")]
     parts += [*_simd_declarations(simd, cplus=cplus), *filter(None, [after])]
-    return _translation(parts, loops, [cell, name], plain=plain, options=options, simd=simd, judge=judge)
+    return _translation(parts, loops, [cell, name], plain=plain, options=options, simd=simd, judge=judge, apart=apart)
 
 
 def append(
@@ -145,21 +161,70 @@ def _translation(
     options: Options,
     simd: Sequence[str],
     judge: int,
+    apart: bool = False,
 ) -> Translation:
-    """The unit of these parts and of types, loops and tables; ``seed`` makes the marker its own."""
+    """The unit of these texts and of types, loops and tables; ``seed`` makes the marker its own."""
     marker = _MARKER + hashlib.sha256("\0".join([*seed, repr(options.key())]).encode()).digest()[:16]
     numbers = [*map(str, marker)]
-    types, loops = [], []
+    types, loops, leaves = [], [], []
     for k, instance in enumerate(instances):
         types.append(type_text(k, instance))
         loops.append(loop_text(k, instance, offset=len(numbers), options=options, simd=simd, judge=judge))
+        leaves.append(leaf_text(k, instance) if is_leaf(instance) else "")
         numbers += type_numbers(k, instance)
     # The loops' types, as the compiler knows them, behind a marker that is found in the object's bytes.
-    table = f"__attribute__((__used__)) static const __ufm_byte __ufm_types[] = {{{', '.join(numbers)}}};\n"
-    leaves = [leaf_text(k, instance) for k, instance in enumerate(instances) if is_leaf(instance)]
-    leaves = ["#ifdef __UFM_LEAF", *leaves, "#endif"] if leaves else []
-    text = "\n".join([*parts, *types, table, *loops, *leaves, _export(instances, plain)]) + "\n"
-    return Translation(text, tuple(instances), tuple(plain), marker, bool(options.parallel))
+    table = f"__attribute__((__used__)) __UFM_SHARED const __ufm_byte __ufm_types[] = {{{', '.join(numbers)}}};\n"
+
+    def whole(group: Sequence[int], head: Sequence[str]) -> list[str]:
+        small = [leaves[k] for k in group if leaves[k]]
+        small = ["#ifdef __UFM_LEAF", *small, "#endif"] if small else []
+        return [*head, *(loops[k] for k in group), *small]
+
+    every = range(len(instances))
+    groups = _groups(instances) if apart else ()
+    pieces = []
+    for place, group in enumerate(groups):
+        if place:
+            # The tables stand in the first part, which knows the types of all.
+            own = whole(group, [*(types[k] for k in group), "extern __UFM_SHARED const __ufm_byte __ufm_types[];"])
+        else:
+            others = [_declared(k, instances[k]) for k in every if k not in group]
+            own = [*whole(group, [*types, table]), *others, _export(instances, plain)]
+        pieces.append(("\n".join(["#define __UFM_PART", *parts, *own]) + "\n", len(group)))
+    text = "\n".join([*parts, *whole(every, [*types, table]), _export(instances, plain)]) + "\n"
+    return Translation(text, tuple(instances), tuple(plain), marker, bool(options.parallel), tuple(pieces))
+
+
+def _groups(instances: Sequence[Instance]) -> tuple[tuple[int, ...], ...]:
+    """The loops of each part, about equally much work; none where one unit will do.
+
+    How many there are depends on the cell alone, so that every machine makes the same object of it.
+    """
+    work = {k: _LOOP_NODES + i.signature.function.size for k, i in enumerate(instances)}
+    much = sum(work.values()) // _PART_NODES
+    if not much or len(instances) < 2:
+        return ()
+    # As many for 4 processors as for 8, and for two.
+    count = min(max(2, 1 << much.bit_length() - 1), _MOST_PARTS, len(instances))
+    groups: list[list[int]] = [[] for _ in range(count)]
+    loads = [(0, n) for n in range(count)]
+    for k in sorted(work, key=lambda k: -work[k]):
+        load, n = loads[0]
+        heapq.heapreplace(loads, (load + work[k], n))
+        groups[n].append(k)
+    return tuple(tuple(sorted(group)) for group in groups)
+
+
+def _declared(k: int, instance: Instance) -> str:
+    """What a table has of a loop that another part defines."""
+    lines = [f"extern __UFM_SHARED void __ufm_loop_{k}({_LOOP});"]
+    if has_scalar(instance):
+        lines.append(f"extern __UFM_SHARED void __ufm_scalar_{k}(void);")
+    if is_leaf(instance):
+        lines.append(f"extern __UFM_SHARED void __ufm_leaf_{k}(void);")
+    if has_sizes(instance):
+        lines.append(f"extern __UFM_SHARED int __ufm_sizes_{k}({_SIZES});")
+    return "\n".join(lines)
 
 
 def in_terms_of_t(unit: Unit) -> bool:
@@ -208,7 +273,7 @@ def _tables(code: bytes, translation: Translation) -> list[tuple[tuple[int, ...]
     loops = []
     for instance in translation.instances:
         operands = (*instance.signature.inputs, *instance.signature.outputs)
-        types = tuple(code[at : at + len(operands)])
+        types = _one_of_a_kind(code[at : at + len(operands)])
         at += len(operands)
         records = []
         for operand in operands:
@@ -217,6 +282,12 @@ def _tables(code: bytes, translation: Translation) -> list[tuple[tuple[int, ...]
             records.append(record_layout.description(layout, operand.record, operand.type) if operand.record else "")
         loops.append((types, tuple(records)))
     return loops
+
+
+def _one_of_a_kind(numbers: Sequence[int]) -> tuple[int, ...]:
+    """``long long`` as the ``long`` beside it where both are the same: NumPy's ``reduce`` wants one type throughout."""
+    twins = {9: 7, 10: 8} if struct.calcsize("l") == struct.calcsize("q") else {}
+    return tuple(twins[n] if n in twins and twins[n] in numbers else n for n in numbers)
 
 
 def instances(signatures: Sequence[Signature], unit: Unit, *, options: Options) -> tuple[Instance, ...]:
@@ -292,9 +363,8 @@ def _export(instances: Sequence[Instance], plain: Sequence[str]) -> str:
     def entries(name: str, has: Callable[[Instance], bool]) -> str:
         return ", ".join(f"{name}_{k}" if has(i) else "0" for k, i in enumerate(instances)) or "0"
 
-    loop = "__ufm_char **, const __ufm_intp *, const __ufm_intp *, void *"
     tables = {
-        f"void (*const __ufm_loops[])({loop})": entries("__ufm_loop", lambda _: True),
+        f"void (*const __ufm_loops[])({_LOOP})": entries("__ufm_loop", lambda _: True),
         "void *const __ufm_functions[]": ", ".join(f"(void *){name}" for name in plain) or "0",
         "void *const __ufm_scalars[]": entries("(void *)__ufm_scalar", has_scalar),
     }
@@ -302,7 +372,7 @@ def _export(instances: Sequence[Instance], plain: Sequence[str]) -> str:
         record = "void *, __ufm_char *const *, const __ufm_intp *, const __ufm_intp *, void *"
         tables[f"int (*const __ufm_records[])({record})"] = entries("__ufm_record", lambda i: i.signature.has_records)
     if any(map(has_sizes, instances)):
-        tables["int (*const __ufm_sizes[])(void *, __ufm_intp *)"] = entries("__ufm_sizes", has_sizes)
+        tables[f"int (*const __ufm_sizes[])({_SIZES})"] = entries("__ufm_sizes", has_sizes)
     declared = "".join(f"extern __UFM_EXPORT {table};\n" for table in tables)
     defined = "\n".join(f"{table} = {{{places}}};" for table, places in tables.items())
     if any(map(is_leaf, instances)):

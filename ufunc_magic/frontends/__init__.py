@@ -27,13 +27,18 @@ from ..lazy import lazy_names
 if TYPE_CHECKING:
     from .frontend import Backend as Backend
     from .native import driver as driver, narrow as narrow, vector_math as vector_math
-    from .portable import Portable as Portable, complete_in_background as complete_in_background, is_first as is_first
+    from .portable import (
+        Portable as Portable,
+        complete_in_background as complete_in_background,
+        do_in_background as do_in_background,
+        is_first as is_first,
+    )
 else:
     __getattr__ = lazy_names(
         __name__,
         {
             "frontend": "Backend",
             "native": "driver narrow vector_math",
-            "portable": "Portable complete_in_background is_first",
+            "portable": "Portable complete_in_background do_in_background is_first",
         },
     )

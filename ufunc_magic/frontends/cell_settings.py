@@ -32,6 +32,17 @@ def types_in_comments(unit: Unit) -> str:
     return next((comment.types for comment in comments if comment.types), "")
 
 
+#: A text that mentions one of these may say something of its unit as a whole.
+_OF_A_UNIT = re.compile(r"\b(__)?(asm|alias|(con|de)structor|ifunc|section|weakref)(__)?\b|\b__asm\b")
+#: Comments and includes of the C and C++ libraries' headers, written as nearly all are, before anything else.
+_INCLUDES = re.compile(r"(?:\s|//[^\n\\]*\n|/\*(?:[^*]|\*(?!/))*\*/|#include <\w+(?:\.h)?>[ \t]*\n)*")
+#: What is another thing in a file that another one includes.
+_IN_THE_FIRST_FILE = re.compile(
+    r"#\s*(?:pragma\s+(?:once|GCC\s+system_header)|include\s*[^\s<]|embed)|"
+    r"__BASE_FILE__|__INCLUDE_LEVEL__|include_next|__has_include"
+)
+
+
 @dataclass(frozen=True)
 class CellBuild:
     """A cell with all that compiling it takes.
@@ -88,6 +99,27 @@ class CellBuild:
             "name": self.name,
             "cell": self.source,
         }
+
+    def is_stateless(self, unit: Unit) -> bool:
+        """Whether units that each have the whole text may be linked into one library, which computes the same."""
+        o = self.options
+        files = o.src or o.lib or o.link_args or o.wrap
+        other = files or o.compile_args or o.fast_math or o.arch == "native" or o.cplus
+        own_files = any(name.startswith('"') for name in unit.includes)
+        pure = all(function.pure for function in unit.functions)
+        return pure and not (other or own_files or _OF_A_UNIT.search(self.source))
+
+    @property
+    def ahead(self) -> tuple[str, ...] | None:
+        """Lines with which the cell begins and that a compiler may have read before it; None where it must not.
+
+        Headers of the system are the same wherever they are read first; files of the user's are not known to be.
+        """
+        if not self.this_cpu or self.options.compile_args or _IN_THE_FIRST_FILE.search(self.source):
+            return None
+        start = _INCLUDES.match(self.source)
+        read_first = re.findall(r"(?s)/\*.*?\*/|//[^\n]*|(#include <\S*>)", start[0] if start else "")
+        return tuple(filter(None, read_first))
 
     def blamed(self, fault: CompileError) -> CompileError:
         """The error of a unit; where only generated code is refused, what is wrong with the cell alone."""

@@ -117,6 +117,7 @@ def native_entry(
     reason: tuple[str, str] = ("", ""),
     calls: tuple[str, ...] = (),
     prototype: tuple[str, ...] = (),
+    instance: str = "",
 ) -> CellFunction:
     """A function that is called as it is, the one at ``index`` of the object's table: through cffi where it has a
     ``declaration`` and a ``reason`` (with what to do about it) to be no ufunc, else a kernel of CUDA's."""
@@ -133,6 +134,7 @@ def native_entry(
         reason=f"{why} ({remedy})" if remedy else why,
         calls=calls,
         prototype=prototype,
+        instance=instance,
     )
 
 

@@ -57,17 +57,18 @@ def plan(
     floats : bool
         A function of libm may be called by its double's name and mean float's.
     """
+    flags = list(_sound_copies(description)) if options.arch == "native" else []
     if words & _ENVIRONMENT or fenv:
-        rounding = ("-frounding-math",) if fenv else ()
+        flags += ["-frounding-math"] if fenv else []
         note = "errno or the FP environment is used: no SIMD math, every FP flag is reported"
-        return UnitPlan(rounding, (), (), 2, (note,))
+        return UnitPlan(tuple(flags), (), (), 2, (note,))
     judge = 0 if options.fast_math else 1
     if options.strict:
         # Contraction to FMA would make the result depend on the clone that runs.  Of no traps gcc makes trunc() of
         # (double)(int)x, which keeps a zero's sign, and of pow(x, 0.5) in vectors sqrt(), which is another for -inf.
         plain = [f"-fno-builtin-{word}" for word in ("pow", "powf") if word in words - own]
-        return UnitPlan(("-fno-math-errno", "-ffp-contract=off", *plain), (), (), 1, ())
-    flags = ["-fno-math-errno", "-fno-trapping-math"]
+        return UnitPlan((*flags, "-fno-math-errno", "-ffp-contract=off", *plain), (), (), 1, ())
+    flags += ["-fno-math-errno", "-fno-trapping-math"]
     if any(re.fullmatch(r"ll?(round|rint)[fl]?", name) for name in own):
         # Without errno gcc makes lround(x) of (long)round(x), which would then call itself.
         flags.remove("-fno-math-errno")
@@ -102,6 +103,58 @@ def this_level() -> int:
     except (OSError, IndexError):
         return 0
     return 2 + (flags >= set(_LEVELS[3].split())) + (flags >= set(f"{_LEVELS[3]} {_LEVELS[4]}".split()))
+
+
+#: A text in which one of these stands may ask for which CPU it is compiled, say so itself, or hold instructions.
+_NAMES_A_CPU = re.compile(
+    r"__|##|%:%:|FP_FAST_|\b_Pragma\b|\basm\b|(?:#|%:|\?\?=)\s*pragma|"
+    r"(?:#|%:|\?\?=)\s*include(?!\s*<(?:assert|complex|ctype|float|inttypes|iso646|limits|math|stdalign|stdarg|stdbool|"
+    r"stddef|stdint|stdio|stdlib|stdnoreturn|string|tgmath|time|wchar|wctype)\.h>)"
+)
+
+
+#: Types of integers, and of the other numbers; ``for (int i = 0;`` only counts.
+_COUNTS = re.compile(r"\bfor\s*\(\s*(?:int|long|size_t)\s+(\w+)\s*=\s*\d+\s*;")
+_INTEGERS = re.compile(
+    r"\b(?:int|long|short|char|unsigned|signed|bool|_Bool|enum|typeof|auto|register|\w+_t)\b|\b(?:static|const)\s+\w+\s*[=;,]"
+)
+_OTHERS = re.compile(r"\b(?:double|float|complex|_Complex|_Float\w+|_Decimal\w+|<\s*(?:tg)?math\.h)\b")
+
+
+def this_cpu_flags(tool: toolchain.Toolchain, source: str, options: Options) -> tuple[str, ...]:
+    """What a unit is compiled with for CPUs like this one alone.
+
+    To change the target for one function takes gcc a fifth of its instructions.  Where no line of the cell can see the
+    difference, the whole unit has the target, and ``-ffp-contract`` keeps rounding what it is in the portable object,
+    where loops have FMA and nothing else has.  The attribute for that loses ``-fno-strict-aliasing`` in gcc 11.
+    """
+    level = this_level()
+    sees = options.compile_args or options.fast_math or options.cplus or _NAMES_A_CPU.search(source)
+    description = toolchain.describe(tool)
+    if sees or level < 3 or description.gcc < 12 or _may_truncate(source):
+        return (f"-D__UFM_LEVEL={level}",)
+    by_options = (f"-march=x86-64-v{level}", "-ffp-contract=off", f"-D__UFM_LEVEL={0 if options.strict else 1}")
+    return (*by_options, *_sound_copies(description))
+
+
+def _may_truncate(source: str) -> bool:
+    """Whether a text may make an integer of another number, and a number of that again.
+
+    gcc makes ``trunc()`` of ``(double)(int)x`` where the CPU has an instruction for it, which keeps a zero's sign.
+    """
+    counters = set(_COUNTS.findall(source))
+    less = _COUNTS.sub("", source)
+    if any(re.search(rf"\b{counter}\s*[-+*/%&|^]?=(?!=)", less) for counter in counters):
+        return True
+    return bool(_INTEGERS.search(less) and _OTHERS.search(less))
+
+
+def _sound_copies(description: toolchain.Description) -> tuple[str, ...]:
+    """Flags for units that have AVX-512 throughout.
+
+    gcc 12.2 fills 64 bytes with what stands in the first 16 of a constant that ends in zeros: ``memcpy(to, text, 64)``.
+    """
+    return ("-mmove-max=128", "-mstore-max=128") if description.gcc >= 12 and description.machine == "x86_64" else ()
 
 
 def target(code: bytes, options: Options, *, python: str = "", this_cpu: bool = False) -> Target:

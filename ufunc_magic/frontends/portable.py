@@ -6,6 +6,7 @@ import atexit
 import os
 import threading
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -67,33 +68,40 @@ class Portable:
 
 _one_at_a_time = threading.Lock()
 #: What the thread has still to do, and the thread, which ends when that is nothing.
-_waiting: deque[LoadedObject] = deque()
+_waiting: deque[Callable[[], object]] = deque()
 _thread: threading.Thread | None = None
 _queueing = threading.Lock()
 
 
 def complete_in_background(loaded: LoadedObject) -> None:
     """Have the portable object made at low priority; who asks for it waits for it, the end of Python does not."""
+    if loaded.complete:
+        do_in_background(lambda: loaded.portable_code)
+
+
+def do_in_background(work: Callable[[], object]) -> None:
+    """Have something done, with compilers at low priority, that nobody waits for; the end of Python ends it.
+
+    What goes wrong is not shown: whoever needs it does it again, and is told.
+    """
     global _thread
-    if not loaded.complete:
-        return
     with _queueing:
-        _waiting.append(loaded)
+        _waiting.append(work)
         if _thread is None:
-            _thread = threading.Thread(target=_complete, name="ufunc_magic-portable", daemon=True)
+            _thread = threading.Thread(target=_do_all, name="ufunc_magic-background", daemon=True)
             _thread.start()
 
 
-def _complete() -> None:
+def _do_all() -> None:
     global _thread
     while True:
         with _queueing:
             if not _waiting:
                 _thread = None
                 return
-            loaded = _waiting.popleft()
-        with toolchain.in_background(), Comfort("the portable object", []):  # who asks for it is told
-            _ = loaded.portable_code
+            work = _waiting.popleft()
+        with toolchain.in_background(), Comfort("what is done in the background", []):
+            work()
 
 
 @atexit.register

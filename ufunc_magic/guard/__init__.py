@@ -18,9 +18,16 @@ from ..lazy import lazy_names
 
 if TYPE_CHECKING:
     from .guard_process import available as available
+    from .messages import line_table as line_table
     from .sandbox import Sandbox as Sandbox
     from .trial import begin as begin, try_out as try_out, untried as untried
 else:
     __getattr__ = lazy_names(
-        __name__, {"guard_process": "available", "sandbox": "Sandbox", "trial": "begin try_out untried"}
+        __name__,
+        {
+            "guard_process": "available",
+            "messages": "line_table",
+            "sandbox": "Sandbox",
+            "trial": "begin try_out untried",
+        },
     )

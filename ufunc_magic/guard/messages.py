@@ -184,18 +184,23 @@ def line_of(code: bytes, addresses: Sequence[int], *, name: str) -> int:
     name : str
         What ``#line`` calls the cell.
     """
+    rows = line_table(code, name=name)
+    lines = (line for address in addresses for start, stop, line in rows if start <= address < stop)
+    return next(filter(None, lines), 0)
+
+
+def line_table(code: bytes, *, name: str) -> list[tuple[int, int, int]]:
+    """Ranges of addresses with their lines of the cell; see `line_of`."""
     from elftools.common.exceptions import DWARFError, ELFError  # only a crash needs it
     from elftools.elf.elffile import ELFFile
 
     try:
         file = ELFFile(io.BytesIO(code))
         if not file.has_dwarf_info():
-            return 0
-        rows = [row for unit in file.get_dwarf_info().iter_CUs() for row in _rows(file, unit, name)]
+            return []
+        return [row for unit in file.get_dwarf_info().iter_CUs() for row in _rows(file, unit, name)]
     except (ELFError, DWARFError, KeyError, ValueError):
-        return 0
-    lines = (line for address in addresses for start, stop, line in rows if start <= address < stop)
-    return next(filter(None, lines), 0)
+        return []
 
 
 def _rows(file: Any, unit: Any, name: str) -> list[tuple[int, int, int]]:

@@ -113,6 +113,8 @@ class FunctionCode:
         ``"type"``; ``""`` for a number.
     is_def : bool
         Of a ufunc: the module has a function of the name, which is what takes numbers.
+    instance : str
+        Of a kernel that shares its name with others: which it is, ``"scale<float>"`` or ``"scale(float *)"``.
     """
 
     name: str
@@ -134,6 +136,7 @@ class FunctionCode:
     prototype: tuple[str, ...] = ()
     records: tuple[str, ...] = ()
     is_def: bool = False
+    instance: str = ""
 
     @property
     def cores(self) -> list[list[str]]:
@@ -297,7 +300,7 @@ _FUNCTION_FIELDS = FunctionCode.__dataclass_fields__.keys()
 _FUNCTION_DEFAULTS = {f.name: f.default for f in fields(FunctionCode) if f.default is not MISSING}
 _TEXT_LISTS = ("parameters", "results", "calls", "prototype", "records")
 _texts_of = itemgetter("language", "toolchain", "source", "name", "module")
-_function_texts_of = attrgetter("name", "core", "declaration", "doc", "source", "reason")
+_function_texts_of = attrgetter("name", "core", "declaration", "doc", "source", "reason", "instance")
 _text_lists_of = attrgetter(*_TEXT_LISTS)
 
 
@@ -305,8 +308,8 @@ def _canonical_value(value: Any) -> dict[str, Any]:
     """What json is to write for a dataclass; ``asdict`` copies all that is in it, at ten times the price."""
     if not isinstance(value, FunctionCode):
         return {name: getattr(value, name) for name in value.__dataclass_fields__}
-    # Readers of earlier releases know neither structures nor functions that stay a def, and take all that has none.
-    return {n: v for n in _FUNCTION_FIELDS if (v := getattr(value, n)) or n not in ("records", "is_def")}
+    # Readers of earlier releases do not know these, and take all that has none.
+    return {n: v for n in _FUNCTION_FIELDS if (v := getattr(value, n)) or n not in ("records", "is_def", "instance")}
 
 
 _canonical = json.JSONEncoder(

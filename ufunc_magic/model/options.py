@@ -203,8 +203,9 @@ TABLE: tuple[Option, ...] = (
     _row("--no-guard", "Bind the functions without having tried them out.", dest="guard", const=False),
     _row(
         "--sanitize",
-        "Try the code out in a build that reports undefined behaviour and stray memory accesses by line.",
-        languages="c",
+        "Try the code out in a build that reports undefined behaviour and stray memory accesses by line. Launches of "
+        "emulated CUDA kernels are checked each time.",
+        languages="c cuda",
     ),
     _row(
         "--sandbox",
@@ -249,6 +250,10 @@ TABLE: tuple[Option, ...] = (
 )
 
 
+#: Options of compilers that end before there is a library.
+_MAKE_NO_LIBRARY = frozenset("-fsyntax-only -E -S -c -M -MM".split())
+
+
 def make_options(keywords: Mapping[str, Any] | None = None, *, base: Options | None = None) -> Options:
     """Check keyword options and return them as a value.
 
@@ -279,6 +284,11 @@ def make_options(keywords: Mapping[str, Any] | None = None, *, base: Options | N
         (not shown <= {"asm", "vec", "c"}, f"show={options.show!r} cannot be shown.", "Give some of asm, vec, c."),
         (level not in (0, 2, 3), f"language_level={level} is not one of 2, 3.", "Give 2 or 3."),
         (options.parallel < -1, f"parallel={options.parallel} is negative.", "Give 0, 1, 2, ... or True."),
+        (
+            idle := " ".join(word for word in options.compile_args if word in _MAKE_NO_LIBRARY),
+            f"compile_args: {idle} has the compiler make no library.",
+            "Leave it out; --show=asm and --show=c show what it makes.",
+        ),
         (options.size < 0, f"size={options.size} is negative.", "Give the number of elements, or 0 for automatic."),
     ):
         if wrong:

@@ -46,9 +46,12 @@ class Names:
 
     def hidden(self, build: Build) -> tuple[str, ...]:
         """One sentence for each name that is a builtin or the user's own variable until now, or stays that."""
-        internal = sorted(_internal(build) - self._new(build).keys())
-        withheld = [self._withheld(name) for name in internal if self._is_taken(name)]
+        withheld = map(self._why_withheld, sorted(self.withheld(build)))
         return tuple(filter(None, (*map(self._hides, self._new(build)), *withheld)))
+
+    def withheld(self, build: Build) -> set[str]:
+        """The cdef functions that are not bound, because a builtin or the user has their name."""
+        return {name for name in _internal(build) - self._new(build).keys() if self._is_taken(name)}
 
     def _new(self, build: Build) -> dict[str, Any]:
         """Without what the user has under that name already: a module that a Cython cell imports, too."""
@@ -73,7 +76,7 @@ class Names:
         namespace = self._shell.user_ns
         return hasattr(builtins, name) or (name in namespace and namespace[name] is not self._bound.get(name))
 
-    def _withheld(self, name: str) -> str:
+    def _why_withheld(self, name: str) -> str:
         whose = "your own variable" if name in self._shell.user_ns else "Python's builtin"
         return (
             f"{name} is not bound: it is a cdef function, and the name is that of {whose}. "

@@ -1,8 +1,11 @@
-"""What the first cell of a notebook would wait for, made before it."""
+"""What the next cell of a notebook would wait for, made before it."""
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import threading
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..model import Comfort
@@ -25,6 +28,17 @@ for cplus in (False, True):
 store.default().remember({fact!r}, "done")
 """
 
+#: What a first cell and its table import, and NumPy with them.
+_MODULES = (
+    "pipeline",
+    "frontends.c.c_unit",
+    "codegen.unit",
+    "python_form.c_form",
+    "guard.trial",
+    "bench.cell_report",
+    "render.report",
+)
+
 
 def prepare(shell: InteractiveShell) -> None:
     """In a notebook, compile a first cell in the background: the user's need not wait for what is made once.
@@ -32,10 +46,31 @@ def prepare(shell: InteractiveShell) -> None:
     Another process does it, at low priority; it ends with this one.  What was prepared by this version for this
     compiler is not prepared again.
     """
-    if getattr(shell, "kernel", None) is not None:
+    if in_a_notebook(shell):
         timer = threading.Timer(PAUSE, _begin)
         timer.daemon = True
         timer.start()
+        # Between two cells, and not in that thread: modules that two threads import at once may find one another half
+        # imported.
+        import asyncio  # a kernel has it
+
+        with contextlib.suppress(RuntimeError):
+            asyncio.get_running_loop().call_later(PAUSE, _import)
+
+
+@contextlib.contextmanager
+def standing_by(shell: InteractiveShell) -> Iterator[None]:
+    """In a notebook, have a compiler wait for the next cell after this one, which an error may have ended."""
+    try:
+        yield
+    finally:
+        if in_a_notebook(shell):
+            threading.Thread(target=_stand_by, daemon=True).start()
+
+
+def in_a_notebook(shell: InteractiveShell) -> bool:
+    """Whether a kernel runs the cells, which outlives them and works between them."""
+    return getattr(shell, "kernel", None) is not None
 
 
 def _begin() -> None:
@@ -47,3 +82,17 @@ def _begin() -> None:
         fact = f"first use 1 {version('ufunc_magic')} {toolchain.find().identity()!r}"
         if store.default().recall(fact) is None:
             toolchain.start_python(_PREPARE.format(fact=fact))
+    _stand_by(recalled=True)
+
+
+def _import() -> None:
+    with Comfort("modules that the first cell imports", []):
+        for name in _MODULES:
+            importlib.import_module(f"ufunc_magic.{name}")
+
+
+def _stand_by(*, recalled: bool = False) -> None:
+    with Comfort("a compiler that stands by", []):
+        from .. import toolchain
+
+        toolchain.stand_by(recalled=recalled)

@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from IPython.core.error import UsageError
@@ -224,28 +225,33 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         options = self._options(line, language)
         if options is None:
             return None
-        from .. import frontends, pipeline
+        from .. import frontends, pipeline, toolchain
 
         assert self.shell is not None
-        # Not execution_count: IPython 9 counts it up before the cell runs, IPython 8 after.
-        name = options.name or f"In[{self.shell.displayhook.prompt_count}]"
-        self.capture.begin()
-        # A line cannot be taken back, and a quiet cell leaves nothing.
-        line_shown = self._progress() if options.time else pipeline.progress(None)
-        with Waiting(line_shown, f"compiling {name}"):
-            built = pipeline.build(cell, language=language, options=options, name=name)
-        if built.printed and options.time:
-            sys.stdout.write(built.printed)
-        hidden = self.names.hidden(built)
-        report: Report | None = None
-        if options.time or hidden or built.diagnostics or built.notes or options.annotate or options.show:
-            report = pipeline.report(built, options=options, namespace=self.shell.user_ns, line=line_shown)
-            report = replace(report, notes=(*report.notes, *hidden))
-            self._waiting = report, line_shown
-        # Last, so that a cell whose report fails binds nothing either.
-        self.names.bind(built, cell_id=self._cell_id)
-        frontends.complete_in_background(built.loaded)
-        return report
+        with first_use.standing_by(self.shell):
+            # Not execution_count: IPython 9 counts it up before the cell runs, IPython 8 after.
+            name = options.name or f"In[{self.shell.displayhook.prompt_count}]"
+            self.capture.begin()
+            # A line cannot be taken back, and a quiet cell leaves nothing.
+            line_shown = self._progress() if options.time else pipeline.progress(None)
+            with Waiting(line_shown, f"compiling {name}", how_far=toolchain.how_far):
+                built = pipeline.build(cell, language=language, options=options, name=name)
+            if built.printed and options.time:
+                sys.stdout.write(built.printed)
+            hidden, withheld = self.names.hidden(built), self.names.withheld(built)
+            report: Report | None = None
+            if options.time or hidden or built.diagnostics or built.notes or options.annotate or options.show:
+                report = pipeline.report(
+                    built, options=options, namespace=self.shell.user_ns, line=line_shown, without=withheld
+                )
+                report = replace(report, notes=(*report.notes, *hidden))
+                self._waiting = report, line_shown
+            # Last, so that a cell whose report fails binds nothing either.
+            self.names.bind(built, cell_id=self._cell_id)
+            frontends.complete_in_background(built.loaded)
+            if language == "cython" and first_use.in_a_notebook(self.shell) and not built.cached:
+                frontends.do_in_background(partial(frontends.cython.precompile_headers, cell, options=options))
+            return report
 
     def _options(self, line: str, language: Language) -> Options | None:
         """The line over what is remembered; None when help was asked for and shown."""

@@ -20,6 +20,8 @@ from .value import define, result, spelled, unparse, walk
 
 #: A longer text is no expression that anybody would write.
 _LINES, _CHARACTERS = 40, 4000
+#: Of a function with more it would be longer, and to find that out takes longer than to write the function.
+_STATEMENTS = 200
 
 
 def numpy_text(
@@ -46,6 +48,8 @@ def numpy_text(
     """
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     functions = {name: node for name, node in functions.items() if name not in HELPERS or name == "_round"}
+    if name in functions and sum(isinstance(part, ast.stmt) for part in walk(functions[name])) > _STATEMENTS:
+        return ""
     for node in functions.values():
         replace_aliases(node)
     if any(node.decorator_list for node in functions.values()):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         check_handlers as check_handlers,
         cpu_features as cpu_features,
         here as here,
+        is_taken as is_taken,
         memory_file as memory_file,
     )
     from .numpy_ufunc import letters as letters, loops_of as loops_of
@@ -56,7 +57,7 @@ else:
             "cffi_function": "PlainFunction",
             "def_function": "DefFunction ufunc_of",
             "exception_codec": "exception",
-            "loader": "Library check_handlers cpu_features here memory_file",
+            "loader": "Library check_handlers cpu_features here is_taken memory_file",
             "numpy_ufunc": "letters loops_of",
             "pickling": "Origin adopt carried carry dumps function_of loads origin_of realize rebuild secret",
             "records": "dtype_of operand_dtypes",

@@ -59,7 +59,7 @@ def bound(function: Any, ufunc: np.ufunc, *, parameters: Sequence[str], handle: 
     handle : CDLL
         The opened object that both are in.
     """
-    make = getattr(handle, "__ufm_def_type_1", None)
+    make = getattr(handle, "__ufm_def_type_2", None)
     if make is None:
         return None
     if not _type:
@@ -68,7 +68,8 @@ def bound(function: Any, ufunc: np.ufunc, *, parameters: Sequence[str], handle: 
         _type.append((own(DefFunction, np.ndarray, np.generic, _OWN), handle))
     enclosed = ctypes.cast(handle.__ufm_enclosed_1, ctypes.c_void_p).value or 0
     keywords = _UFUNC_KEYWORDS.difference(parameters)
-    return _type[0][0](function, ufunc, tuple(parameters), keywords, enclosed)
+    by_place = getattr(getattr(function, "__code__", None), "co_argcount", len(parameters))
+    return _type[0][0](function, ufunc, tuple(parameters), keywords, enclosed, by_place)
 
 
 def ufunc_of(function: Any) -> np.ufunc | None:

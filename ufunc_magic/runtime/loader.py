@@ -256,7 +256,8 @@ def open_library(object_code: ObjectCode, path: str | os.PathLike[str]) -> Libra
         _lend(handle)
     # By the highest index, not by number: a loop that repeats another's types has a place in the table, too.
     last = max((loop.index for f in object_code.functions for loop in f.loops), default=-1)
-    plain = max((f.index for f in object_code.functions), default=-1)
+    variables = [row[1] for row in object_code.device.get("memory", ())]
+    plain = max([*variables, *(f.index for f in object_code.functions)], default=-1)
     return Library(handle, _table(handle, "__ufm_loops", last + 1), _table(handle, "__ufm_functions", plain + 1))
 
 
@@ -272,6 +273,11 @@ def _lend(handle: ctypes.CDLL) -> None:
 
 #: Extension modules of this process, by name and code: a module's code cannot be run twice.
 _modules: dict[tuple[str, str], ModuleType] = {}
+
+
+def is_taken(name: str) -> bool:
+    """Whether a module of that name is Python's, or was imported by somebody else."""
+    return name in sys.stdlib_module_names or sys.modules.get(name) not in (None, *_modules.values())
 
 
 def open_module(object_code: ObjectCode, path: str) -> ModuleType:

@@ -134,7 +134,7 @@ def make_ufunc(
     )
     inputs = code.loops[-1].types[: code.nin]
     # Beside structures NumPy's own search finds no loop for other numbers.
-    narrow = any(t in promotion.NARROW or (code.records and t != RECORD) for t in inputs)
+    narrow = any(t in promotion.CHECKED or (code.records and t != RECORD) for t in inputs)
     promoter = promotion.Promoter(result, code, functions, pointers, owner, resolver).add() if narrow else None
     buffers = types, name, doc, core, promoter, own
     _compute_sizes(result, code, owner)

@@ -133,7 +133,8 @@ def origin_of(function: Any) -> Origin | None:
         return Origin(function.loaded, "")
     if isinstance(function, PlainFunction):
         return Origin(function.owner, function.__name__)
-    if type(function).__module__.startswith(f"{__package__}.device."):
+    # Of Cython's functions, before 3.2, it is no text.
+    if str(type(function).__module__).startswith(f"{__package__}.device."):
         return Origin(_loaded(function.object_code), function.__name__)
     member = _member(function)
     return None if member is None else Origin(member[0].loaded, member[1])
@@ -173,9 +174,9 @@ def adopt(build: Build) -> None:
     Classes themselves it always writes as module and name, so they travel with their objects, functions or Build.
     """
     if build.loaded.object_code.language == "cuda":
-        from .device import CudaFunction, Kernel  # a third of the import time of this module
+        from .device import CudaFunction, Kernel, KernelFamily  # a third of the import time of this module
 
-        for kind in (CudaFunction, Kernel):
+        for kind in (CudaFunction, Kernel, KernelFamily):
             if kind not in _adopted:
                 _adopted.add(kind)
                 copyreg.pickle(kind, _reducer(None))

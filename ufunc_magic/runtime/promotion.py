@@ -21,21 +21,22 @@ from . import _private
 
 LOOP_SLOT, _PROMOTER_SLOT = 43, 44
 DTYPES = {number: type(np.dtype(t.char)) for number, t in TYPES.items()} | {RECORD: type(np.dtype("V"))}
-#: Types that NumPy's own search never finds for Python numbers and lists of them: it makes int64 and float64
-#: of those, and casts neither safely to a narrow type.
-NARROW = frozenset(
-    number
-    for number, t in TYPES.items()
-    if t.kind == "b"
-    or (t.kind in "iu" and not np.can_cast(np.intp, t.char))
-    or (t.kind in "fc" and not np.can_cast(np.double, t.char))
+_OBJECT = type(np.dtype("O"))
+DTYPES[17] = _OBJECT
+#: Types that NumPy's own search does not find for all of Python's numbers and lists of them: it makes int64, uint64,
+#: float64 and objects of those, and casts none of them safely to a narrow type.
+CHECKED = frozenset(
+    number for number, t in TYPES.items() if t.kind in "biu" or (t.kind in "fc" and not np.can_cast(np.double, t.char))
 )
-#: Of `NARROW`: the type number that stands in for the narrow one, and its name in templates/narrowing.c.
+#: Of `CHECKED`: the type number that stands in for the narrow one, and its name in templates/narrowing.c.
 _INT64, _UINT64 = (np.dtype(np.int64).num, 1), (np.dtype(np.uint64).num, 2)
+#: Python's integers where one is wider than all of NumPy's.
+_OBJECTS = (17, 7)
 _FLOATS = {11: (12, 3), 14: (15, 4)}
 #: What C's bool is made of, as Python and Cython do: by the kind of the number.
 _TRUTHS = {"i": (np.dtype(np.int64).num, 5), "u": (np.dtype(np.uint64).num, 5), "f": (np.dtype(np.float64).num, 6)}
 STRIDED_LOOP = 5  # NPY_METH_strided_loop
+_NEEDS_PYTHON = 1  # NPY_METH_REQUIRES_PYAPI
 _IS_OWN, _BOOL = 0, 0
 
 _PromoterFunction = ctypes.PYFUNCTYPE(
@@ -99,6 +100,12 @@ class _NarrowingHost(ctypes.Structure):
     )
 
 
+class _NarrowingObjects(ctypes.Structure):
+    """``NarrowingObjects`` of ``templates/narrowing.c``."""
+
+    _fields_ = (("as_integer", ctypes.c_void_p), ("raised", ctypes.c_void_p))
+
+
 @cache
 def _host_values() -> tuple[int | None, ...]:
     def exception(name: str) -> int | None:
@@ -112,6 +119,10 @@ def _host_values() -> tuple[int | None, ...]:
 def lend_errors(handle: ctypes.CDLL) -> None:
     """Fill in what the driver raises exceptions with that have a value in their text."""
     _NarrowingHost.in_dll(handle, "__ufm_narrowing_host").__init__(*_host_values())  # type: ignore[misc]
+    if hasattr(handle, "__ufm_narrowing_objects"):
+        functions = ctypes.pythonapi.PyLong_AsLongLongAndOverflow, ctypes.pythonapi.PyErr_Occurred
+        addresses = (ctypes.cast(function, ctypes.c_void_p).value for function in functions)
+        _NarrowingObjects.in_dll(handle, "__ufm_narrowing_objects").__init__(*addresses)  # type: ignore[misc]
 
 
 @dataclass(eq=False, repr=False)
@@ -175,7 +186,9 @@ class Promoter:
             if _takes(types[k], dtype):
                 continue
             source = None
-            if lenient and types[k] != _BOOL:
+            if dtype is _OBJECT:
+                source = _OBJECTS if lenient and self._takes_objects(types[k]) else None
+            elif lenient and types[k] != _BOOL:
                 source = _source(types[k], dtype, alone=len(dtypes) == 1)
             elif lenient and len(self.code.loops) == 1:
                 source = _truth(dtype)
@@ -186,6 +199,13 @@ class Promoter:
             elif not source or not is_integer:
                 return None
         return sources
+
+    def _takes_objects(self, number: int) -> bool:
+        """Whether Python's integers are read as they are; not by uint64, half of whose values are wider than int64."""
+        kind = "" if number == RECORD else TYPES[number].kind
+        handle = getattr(getattr(self.owner, "library", None), "handle", None)
+        fits = kind == "i" or (kind == "u" and np.dtype(TYPES[number].char).itemsize < 8)
+        return fits and hasattr(handle, "__ufm_narrowing_objects")
 
     def _narrowing_loop(self) -> int:
         """Address of the loop that checks; 0 for objects of older versions, and where there is no library."""
@@ -231,7 +251,8 @@ class Promoter:
             slots[1], resolver = self.resolver(numbers)
             self.buffers.append(resolver)
         name = f"{code.name}, values checked".encode()
-        spec = Spec(name, code.nin, code.nout, 0, 0, ctypes.addressof(dtypes), slots)
+        flags = _NEEDS_PYTHON if any(source == _OBJECTS for source in sources) else 0
+        spec = Spec(name, code.nin, code.nout, 0, flags, ctypes.addressof(dtypes), slots)
         add = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)(_private.ufunc_api(LOOP_SLOT))
         add(self.ufunc, ctypes.addressof(spec))
         self.buffers += [entry, name]
@@ -246,7 +267,7 @@ class Promoter:
             text = f"{name} takes {dtype}, and an array of {np.dtype(TYPES[_FLOATS[number][0]].char)} would lose digits"
             return f"{text}: give it x.astype({dtype.name!r})".encode()
         limits = np.iinfo(dtype)
-        value = "%lld" if kind == _INT64[1] else "%llu"
+        value = {_INT64[1]: "%lld", _OBJECTS[1]: "%S"}.get(kind, "%llu")
         return f"{name}: {value}%s does not fit {dtype}, {limits.min} to {limits.max}".encode()
 
 

@@ -5,6 +5,7 @@ Nothing here can compile: an unpickled Build is loaded by the same code.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -48,6 +49,8 @@ class LoadedObject:
     module : module or None
         The extension module that the code is.
     functions : dict
+    memory : mapping
+        The variables of a CUDA cell, as arrays.
     sandbox : RemoteLoops or None
         Where its loops run with ``--sandbox``.
     report_data : ReportData
@@ -64,6 +67,7 @@ class LoadedObject:
     library: loader.Library | None = field(default=None, repr=False)
     module: ModuleType | None = field(default=None, repr=False)
     functions: dict[str, Any] = field(default_factory=dict, repr=False)
+    memory: Any = field(default_factory=dict, repr=False)
     sandbox: RemoteLoops | None = field(default=None, repr=False)
     report_data: ReportData = field(default_factory=ReportData, repr=False)
     device: Mapping[str, Any] = field(init=False, repr=False)
@@ -202,6 +206,8 @@ class Build(Mapping[str, Any]):
         except UnboundFunction:
             raise
         except KeyError:
+            if name in self.loaded.memory:
+                return self.loaded.memory[name]
             raise AttributeError(f"this Build has no function {name!r}") from None
 
     def __dir__(self) -> list[str]:
@@ -297,6 +303,8 @@ def load(
     library, functions = opened.library, opened.functions
     native = library if isinstance(library, loader.Library) else None
     notes = list(opened.report_data.all_notes)
+    if object_code.language == "cuda":
+        opened.memory = _memory(object_code, native)
     for code in object_code.functions:
         function: Any = None
         try:
@@ -322,6 +330,8 @@ def load(
             function = _device_function(code, opened, function)
         if function is not None:
             functions[code.name] = function
+    if any(code.instance for code in object_code.functions):
+        functions.update(_families(object_code, functions))
     if opened.module is not None:
         public = _public(opened.module, functions)
         opened.functions = {n: f for n, f in public.items() if n not in opened.report_data.refused}
@@ -373,6 +383,13 @@ def _as_def(code: FunctionCode, ufunc: Any, module: ModuleType | None, library: 
 _CYTHON_FUNCTIONS = "cython_function_or_method", "fused_cython_function", "builtin_function_or_method"
 
 
+def _memory(object_code: ObjectCode, library: loader.Library | None) -> Mapping[str, Any]:
+    from . import device  # as above, and few cells need it
+
+    functions = () if library is None else library.functions
+    return device.CellMemory(object_code, functions, emulated=not device.on_gpu(object_code))
+
+
 def _device_function(code: FunctionCode, opened: LoadedObject, emulated: Any) -> Any:
     """A function of a CUDA cell: for the GPU where there is one, else its emulation on the CPU."""
     from . import device  # a third of the import time of this module
@@ -381,10 +398,23 @@ def _device_function(code: FunctionCode, opened: LoadedObject, emulated: Any) ->
     if code.kind == "kernel":
         address = library.functions[code.index] if isinstance(library, loader.Library) else 0
         on_gpu = device.on_gpu(opened.object_code)
-        return device.Kernel(code, opened.object_code, address=address, owner=library, emulated=not on_gpu)
+        return device.Kernel(
+            code, opened.object_code, address=address, owner=library, emulated=not on_gpu, memory=opened.memory
+        )
     if library is None or device.on_gpu(opened.object_code):
-        return device.CudaFunction(code, opened.object_code, emulated=emulated)
+        return device.CudaFunction(code, opened.object_code, emulated=emulated, memory=opened.memory)
     return emulated
+
+
+def _families(object_code: ObjectCode, functions: Mapping[str, Any]) -> dict[str, Any]:
+    """Kernels that have a name in common, under that name."""
+    from . import device
+
+    families: dict[str, list[Any]] = {}
+    for code in object_code.functions:
+        if code.instance and code.name in functions:
+            families.setdefault(re.split(r"[<(]", code.instance)[0], []).append(functions[code.name])
+    return {name: device.KernelFamily(kernels) for name, kernels in families.items() if len(kernels) > 1}
 
 
 def _public(module: ModuleType, ufuncs: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import hmac
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from .paths import make_folder, remove
@@ -53,6 +53,19 @@ def place(path: Path, content: bytes, *, fresh: bool = False) -> bool:
         _unlink(beside)
         raise
     return True
+
+
+def move(files: Iterable[Path], folder: Path, *, most: int) -> list[Path]:
+    """Move whole files of the same file system into ``folder``, and remove all but the ``most`` newest there."""
+    places = []
+    for path in files:
+        places.append(make_folder(folder) / path.name)
+        if path.exists():  # or it has been moved, in an attempt that failed
+            os.replace(path, places[-1])
+    present = [(status.st_mtime_ns, path) for path in folder.iterdir() if (status := path.stat())]
+    for _, path in sorted(present)[:-most]:
+        _unlink(str(path))
+    return places
 
 
 def _link(beside: str, path: Path) -> bool:

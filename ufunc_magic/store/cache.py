@@ -6,7 +6,7 @@ Layout, a format that outlives releases::
                                then the record
     code/<aa>/<digest>.so      machine code, opened in place; aa are the digest's first two letters
     facts/<sha256 of name>     one line as in keys/, then the value
-    storage/<name>/            what compilers keep for themselves (zig's runtime)
+    storage/<name>/            what compilers keep for themselves (zig's runtime, headers that gcc has compiled)
     scratch/                   private folders of compilations under way
 
 No lock is ever taken.  Readers see a whole file or none; every reader compares digests, so that a file that a
@@ -78,6 +78,9 @@ def _read_entry(root: Path, key: str) -> Entry | None:
         return None
     digest, record = opened
     library = _library(root, digest)
+    # Who can write there can have put an object of his own under the key.
+    if any(map(paths.fault, (name.parent, library.parent.parent, library.parent))):
+        return None
     if (file := atomic_file.read(library)) is None:
         return None
     code, status = file
@@ -249,6 +252,10 @@ class Cache:
     def storage(self, name: str) -> Path:
         """A folder that stays, for what a compiler keeps for itself; not counted in the limit."""
         return self._write(lambda root: paths.make_folder(root / "storage" / name))
+
+    def move_to_storage(self, name: str, files: Iterable[Path], *, most: int) -> list[Path]:
+        """Move files of a `scratch` folder into a `storage` folder, whole; the oldest of more than ``most`` go."""
+        return self._write(lambda root: atomic_file.move(files, root / "storage" / name, most=most))
 
     # ---------------------------------------------------------------------------------- the whole
 

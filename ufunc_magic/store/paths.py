@@ -70,6 +70,8 @@ def fault(folder: Path) -> str:
             return "belongs to another user"
         if status.st_mode & stat.S_IWOTH:
             return "can be written by everybody"
+        if status.st_mode & stat.S_IWGRP:
+            return "can be written by its group"
         if not runs_programs(folder):
             return "is on a file system that opens no libraries (noexec)"
     except FileNotFoundError:

@@ -2,9 +2,13 @@
  *
  * It stands before the cell.  No header of NVIDIA's is needed, and of C++'s own only <exception>: <cmath> alone
  * would cost more than all that stands here.  `cuda/` beside it holds the headers a cell may include by name;
- * that folder goes on the include path.  `__CUDA_ARCH__` stays undefined.  Define before it:
+ * that folder goes on the include path.  `__CUDACC__` is defined, and `__CUDA_ARCH__` is not, as for nvcc's code of
+ * the host.  Define before it:
  *
  *   __UFM_CUDA_KERNELS__          the cell has __global__ functions
+ *   __UFM_CUDA_WARPS__            it may look at the other lanes of a warp
+ *   __UFM_CUDA_GROUPS__           it uses cooperative groups
+ *   __UFM_CUDA_CHECKED__          accesses of kernels are looked at
  *   __UFM_CUDA_DYNAMIC_SHARED__   it has `extern __shared__` arrays; see cuda_words.h
  */
 #ifndef __UFM_CUDA_H
@@ -12,6 +16,12 @@
 #pragma GCC system_header
 
 #define __UFM_CUDA_EMULATION__ 1
+#define __NVCC__ 1
+#define __CUDACC__ 1
+#define __CUDACC_VER_MAJOR__ 13
+#define __CUDACC_VER_MINOR__ 0
+#define __CUDACC_VER_BUILD__ 0
+#define CUDART_VERSION 13000
 
 #include "cuda_libc.h"
 #include "cuda_words.h"
@@ -24,8 +34,19 @@
 #include "cuda_packed.h"
 #include "cuda_memory.h"
 #include "cuda_threads.h"
+#ifdef __UFM_CUDA_WARPS__
+#include "cuda_warps.h"
+#endif
 #ifdef __UFM_CUDA_KERNELS__
 #include "cuda_launch.h"
+#endif
+#ifdef __UFM_CUDA_KERNELS__
+static void __ufm_pause() { __UFM_LOOKING(false); }
+#else
+static void __ufm_pause() {}
+#endif
+#ifdef __UFM_CUDA_GROUPS__
+#include "cuda/cooperative_groups.h"
 #endif
 #include "cuda_refused.h"
 

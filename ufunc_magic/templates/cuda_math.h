@@ -9,13 +9,34 @@
 
 #define __UFM_INLINE static inline
 
+/* The number that overloads of all types would take a T as: a class is what it converts to best. */
+float __ufm_best(float);
+double __ufm_best(double);
+int __ufm_best(int);
+unsigned __ufm_best(unsigned);
+long __ufm_best(long);
+unsigned long __ufm_best(unsigned long);
+long long __ufm_best(long long);
+unsigned long long __ufm_best(unsigned long long);
+template <class T> T __ufm_any();
+template <class T> struct __ufm_void { typedef void type; };
+template <class T> struct __ufm_same { typedef T type; };
+template <class T, bool is_class, class = void> struct __ufm_number_of {};
+template <class T> struct __ufm_number_of<T, false> { typedef T type; };
+template <class T>
+struct __ufm_number_of<T, true, typename __ufm_void<decltype(__ufm_best(__ufm_any<T>()))>::type> {
+    typedef decltype(__ufm_best(__ufm_any<T>())) type;
+};
+template <class T> struct __ufm_number : __ufm_number_of<T, __is_class(T)> {};
+#define __UFM_NUMBER(T) typename __ufm_number<T>::type
+
 /* R, if T is float.  Templates, because <cmath> declares functions of the same names and types, and C++ lets
    the two stand side by side only if one is a template. */
 template <class T, class R> struct __ufm_if_float {};
 template <class R> struct __ufm_if_float<float, R> { typedef R type; };
-template <class T> struct __ufm_same { typedef T type; };
 
-#define __UFM_T1(R, name) template <class T> __UFM_INLINE typename __ufm_if_float<T, R>::type name
+/* constexpr, since compilers work out calls of libm with constants. */
+#define __UFM_T1(R, name) template <class T> __UFM_INLINE constexpr typename __ufm_if_float<__UFM_NUMBER(T), R>::type name
 #define __UFM_M1(name) __UFM_T1(float, name)(T x) { return ::name##f(x); }
 #define __UFM_M2(name) __UFM_T1(float, name)(T x, T y) { return ::name##f(x, y); }
 /* libc++'s <math.h> has overloads of its own. */
@@ -43,11 +64,11 @@ __UFM_T1(long long, llround)(T x) { return ::llroundf(x); }
 template <class T, class R> struct __ufm_if_real {};
 template <class R> struct __ufm_if_real<float, R> { typedef R type; };
 template <class R> struct __ufm_if_real<double, R> { typedef R type; };
-#define __UFM_IS_REAL template <class T> __UFM_INLINE constexpr typename __ufm_if_real<T, bool>::type
-__UFM_IS_REAL isnan(T x) { return __builtin_isnan(x); }
-__UFM_IS_REAL isinf(T x) { return __builtin_isinf(x); }
-__UFM_IS_REAL isfinite(T x) { return __builtin_isfinite(x); }
-__UFM_IS_REAL signbit(T x) { return __builtin_signbit(x); }
+#define __UFM_IS_REAL template <class T> __UFM_INLINE constexpr typename __ufm_if_real<__UFM_NUMBER(T), bool>::type
+__UFM_IS_REAL isnan(T x) { return __builtin_isnan((__UFM_NUMBER(T))x); }
+__UFM_IS_REAL isinf(T x) { return __builtin_isinf((__UFM_NUMBER(T))x); }
+__UFM_IS_REAL isfinite(T x) { return __builtin_isfinite((__UFM_NUMBER(T))x); }
+__UFM_IS_REAL signbit(T x) { return __builtin_signbit((__UFM_NUMBER(T))x); }
 
 template <class T> struct __ufm_absolute {};
 template <> struct __ufm_absolute<float> { static float of(float x) { return ::fabsf(x); } typedef float type; };
@@ -57,7 +78,10 @@ template <> struct __ufm_absolute<long long> {
     static long long of(long long x) { return ::llabs(x); }
     typedef long long type;
 };
-template <class T> __UFM_INLINE typename __ufm_absolute<T>::type abs(T x) { return __ufm_absolute<T>::of(x); }
+template <class T> __UFM_INLINE typename __ufm_absolute<__UFM_NUMBER(T)>::type abs(T x)
+{
+    return __ufm_absolute<__UFM_NUMBER(T)>::of(x);
+}
 #endif
 __UFM_M1(exp10) __UFM_M1(j0) __UFM_M1(j1) __UFM_M1(y0) __UFM_M1(y1)
 __UFM_T1(float, jn)(int n, T x) { return ::jnf(n, x); }

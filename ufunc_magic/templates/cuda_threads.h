@@ -1,4 +1,4 @@
-/* Thread geometry and barriers of one thread. */
+/* Thread geometry, and how threads wait for each other. */
 #ifndef __UFM_CUDA_THREADS_H
 #define __UFM_CUDA_THREADS_H
 #pragma GCC system_header
@@ -9,8 +9,27 @@ static const int warpSize __attribute__((__unused__)) = 32;
 static thread_local uint3 threadIdx, blockIdx;
 static thread_local dim3 blockDim, gridDim;
 
-/* How the thread that runs waits for the others of its block, in a launch of ours; `false` for those of its warp. */
-static thread_local void (*__ufm_wait)(bool block);
+/* The line of the cell that calls. */
+#define __UFM_HERE const char *file = __builtin_FILE(), unsigned line = __builtin_LINE()
+
+/* Whom a thread waits for: the lanes of a mask, those that happen to come to the same line, the block, the grid. */
+enum __ufm_scope { __UFM_LANES, __UFM_ACTIVE, __UFM_BLOCK, __UFM_GRID };
+struct __ufm_call {
+    __ufm_scope scope;
+    const char *name;
+    const char *file;
+    unsigned line;
+    unsigned mask;
+    const void *value; /* what the other lanes see of this one */
+    unsigned size;
+};
+enum { __UFM_VALUE = 32 }; /* bytes that a lane can give */
+struct __ufm_lanes {
+    unsigned mask; /* who has come */
+    alignas(16) unsigned char value[32][__UFM_VALUE];
+};
+/* Waits, in a launch of ours.  What it gives is there until the thread waits again. */
+static thread_local const __ufm_lanes *(*__ufm_wait)(const __ufm_call &call);
 
 #ifdef _WIN32
 #define __UFM_SHOWN __attribute__((__dllexport__))
@@ -29,30 +48,29 @@ __UFM_SHOWN void __ufm_set_geometry(const unsigned thread[3], const unsigned blo
 }
 }
 
-__UFM_INLINE void __syncthreads()
+__UFM_INLINE void __ufm_sync(const char *name, const char *file, unsigned line)
 {
     if (__ufm_wait)
-        __ufm_wait(true);
+        __ufm_wait({__UFM_BLOCK, name, file, line, 0, 0, 0});
     else if (__ufm_barrier)
         __ufm_barrier();
 }
-__UFM_INLINE void __syncwarp(unsigned = ~0u)
-{
-    if (__ufm_wait)
-        __ufm_wait(false);
-}
+__UFM_INLINE void __syncthreads(__UFM_HERE) { __ufm_sync("__syncthreads()", file, line); }
 static int __ufm_votes __attribute__((__unused__));
-__UFM_INLINE int __syncthreads_count(int predicate)
+__UFM_INLINE int __syncthreads_count(int predicate, __UFM_HERE)
 {
     __ufm_votes += predicate != 0;
-    __syncthreads();
+    __ufm_sync("__syncthreads_count()", file, line);
     int count = __ufm_votes;
-    __syncthreads();
+    __ufm_sync("__syncthreads_count()", file, line);
     __ufm_votes = 0;
-    __syncthreads();
+    __ufm_sync("__syncthreads_count()", file, line);
     return count;
 }
-__UFM_INLINE int __syncthreads_or(int predicate) { return __syncthreads_count(predicate) != 0; }
-__UFM_INLINE int __syncthreads_and(int predicate) { return __syncthreads_count(!predicate) == 0; }
+__UFM_INLINE int __syncthreads_or(int predicate, __UFM_HERE) { return __syncthreads_count(predicate, file, line) != 0; }
+__UFM_INLINE int __syncthreads_and(int predicate, __UFM_HERE)
+{
+    return __syncthreads_count(!predicate, file, line) == 0;
+}
 
 #endif

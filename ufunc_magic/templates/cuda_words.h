@@ -53,9 +53,11 @@ struct __ufm_device_fault : std::exception {
     const char *what() const noexcept override { return text; }
 };
 
+static void __ufm_pause();
 [[noreturn]] __attribute__((__cold__, noinline)) static void __ufm_fault(const char *what, const char *where,
                                                                              unsigned line)
 {
+    __ufm_pause();
     __ufm_device_fault fault;
     if (line)
         snprintf(fault.text, sizeof fault.text, "%s:%u: assertion `%s` failed.", where, line, what);

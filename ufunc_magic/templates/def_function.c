@@ -24,12 +24,13 @@ typedef struct {
     Enclosed *enclosed;
     PyObject *names;    /* of the parameters: a tuple */
     PyObject *keywords; /* what only the ufunc takes: a frozenset */
+    Py_ssize_t by_place; /* how many parameters are not keyword-only */
     PyObject *weak;
 } Def;
 
 /* Of the process's one type. */
 static PyTypeObject *ndarray, *number;
-static PyObject *array_ufunc, *array_method, *defaults, *own_names;
+static PyObject *array_ufunc, *array_method, *defaults, *keyword_defaults, *own_names;
 
 /* Does NumPy see an array?  Its own numbers have __array__, too. */
 static int is_array(PyObject *value)
@@ -75,11 +76,13 @@ static PyObject *call_by_name(const Def *self, PyObject *const *args, Py_ssize_t
     const Py_ssize_t wanted = PyTuple_GET_SIZE(self->names);
     const Py_ssize_t named = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
     const Py_ssize_t positional = given > wanted ? given : wanted;
+    const Py_ssize_t by_place = self->by_place < wanted ? self->by_place : wanted;
     PyObject *result = NULL, *rest = NULL;
     PyObject *of_parameters = PyObject_GetAttr(self->function, defaults);
+    PyObject *of_keywords = PyObject_GetAttr(self->function, keyword_defaults);
     PyObject **all = PyMem_Malloc(sizeof *all * (positional + named + 1));
     char *used = PyMem_Calloc(named + 1, 1);
-    if (!of_parameters) PyErr_Clear();
+    if (!of_parameters || !of_keywords) PyErr_Clear();
     if (!all || !used) {
         PyErr_NoMemory();
         goto done;
@@ -87,10 +90,13 @@ static PyObject *call_by_name(const Def *self, PyObject *const *args, Py_ssize_t
     const Py_ssize_t optional = of_parameters && PyTuple_Check(of_parameters) ? PyTuple_GET_SIZE(of_parameters) : 0;
     for (Py_ssize_t k = 0; k < positional; k++) {
         PyObject *const value = k < wanted ? by_name(self, k, args + given, kwnames, used) : NULL;
-        const Py_ssize_t from_end = k - (wanted - optional);
+        const Py_ssize_t from_end = k - (by_place - optional);
         all[k] = k < given ? args[k] : value;
         if (!all[k] && from_end >= 0 && from_end < optional) all[k] = PyTuple_GET_ITEM(of_parameters, from_end);
-        if (!all[k] || (k < given && value)) { /* missing, or there twice: the function says it best */
+        if (!all[k] && k >= by_place && of_keywords && PyDict_Check(of_keywords))
+            all[k] = PyDict_GetItem(of_keywords, PyTuple_GET_ITEM(self->names, k));
+        /* missing, there twice, or by its place where it has a name only: the function says it best */
+        if (!all[k] || (k < given && (value || (by_place < wanted && k >= by_place)))) {
             result = self->own(self->function, args, given, kwnames);
             goto done;
         }
@@ -109,13 +115,14 @@ done:
     PyMem_Free(used);
     Py_XDECREF(rest);
     Py_XDECREF(of_parameters);
+    Py_XDECREF(of_keywords);
     return result;
 }
 
 static PyObject *call_ufunc(const Def *self, PyObject *const *args, size_t count, PyObject *kwnames)
 {
     const Py_ssize_t given = PyVectorcall_NARGS(count), wanted = PyTuple_GET_SIZE(self->names);
-    int simple = given >= wanted;
+    int simple = given >= wanted && self->by_place >= wanted;
     for (Py_ssize_t i = 0; simple && kwnames && i < PyTuple_GET_SIZE(kwnames); i++)
         simple = PySequence_Contains(self->names, PyTuple_GET_ITEM(kwnames, i)) == 0;
     if (simple) return PyObject_Vectorcall(self->ufunc, args, count, kwnames);
@@ -189,10 +196,10 @@ static PyObject *item(PyObject *self, PyObject *key) { return PyObject_GetItem((
 static PyObject *new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     PyObject *function, *ufunc, *names, *of_ufunc;
-    Py_ssize_t enclosed;
+    Py_ssize_t enclosed, by_place;
     (void)keywords;
-    if (!PyArg_ParseTuple(args, "OOO!O!n", &function, &ufunc, &PyTuple_Type, &names, &PyFrozenSet_Type, &of_ufunc,
-                          &enclosed))
+    if (!PyArg_ParseTuple(args, "OOO!O!nn", &function, &ufunc, &PyTuple_Type, &names, &PyFrozenSet_Type, &of_ufunc,
+                          &enclosed, &by_place))
         return NULL;
     Def *const self = (Def *)type->tp_alloc(type, 0);
     if (!self) return NULL;
@@ -203,6 +210,7 @@ static PyObject *new(PyTypeObject *type, PyObject *args, PyObject *keywords)
     self->own = PyVectorcall_Function(function);
     if (!self->own) self->own = PyObject_Vectorcall;
     self->enclosed = (Enclosed *)enclosed;
+    self->by_place = by_place;
     self->call = call_def;
     return (PyObject *)self;
 }
@@ -258,12 +266,13 @@ static PyType_Spec spec = {
 };
 
 /* The type, below a class of Python's; `its` are names of attributes that are not the function's. */
-EXPORT PyObject *__ufm_def_type_1(PyObject *base, PyObject *array, PyObject *generic, PyObject *its)
+EXPORT PyObject *__ufm_def_type_2(PyObject *base, PyObject *array, PyObject *generic, PyObject *its)
 {
     array_ufunc = PyUnicode_InternFromString("__array_ufunc__");
     array_method = PyUnicode_InternFromString("__array__");
     defaults = PyUnicode_InternFromString("__defaults__");
-    if (!array_ufunc || !array_method || !defaults) return NULL;
+    keyword_defaults = PyUnicode_InternFromString("__kwdefaults__");
+    if (!array_ufunc || !array_method || !defaults || !keyword_defaults) return NULL;
     ndarray = (PyTypeObject *)Py_NewRef(array);
     number = (PyTypeObject *)Py_NewRef(generic);
     own_names = Py_NewRef(its);

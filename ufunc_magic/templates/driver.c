@@ -426,29 +426,27 @@ static inline int call(Own *own, Code *code, int python, void *a, void *b, void 
 #endif
 #ifdef CONTAINED
 /* Where an enclosed call goes on that did not come back. */
-RARE static int left_enclosed(Modes modes)
+RARE static int left_enclosed(Modes modes, int python)
 {
     Own *const own = ask_own();
     Thread before = {.modes = modes, .around = own->now};
     own->now = &before;
-    left(own, 1);
+    left(own, python);
     own->now = before.around;
     if (!--own->inside->calls) own->inside->stopping = 0;
     return own->inside->fault.kind == INTERRUPTED ? 2 : 1;
 }
 #endif
-/* A call of a function of Python's, contained.  0: it came back; 1: it faulted; 2: the user wants out.  It is short,
-   since plain calls of such functions are. */
-EXPORT int __ufm_enclosed_1(void (*code)(void *), void *with)
+ONCE static int enclosed(void (*code)(void *), void *with, int python)
 {
 #ifdef CONTAINED
     Inside *const in = inside_of(ask_own());
     if (in) {
         const volatile Modes modes = quick_modes();
-        Frame frame = {.previous = in->frame, .object = &this_object, .python = 1};
+        Frame frame = {.previous = in->frame, .object = &this_object, .python = python};
         in->calls++;
         if (!in->watched) contained()->watch(in);
-        if (SET_JUMP(frame.jump)) return left_enclosed(modes);
+        if (SET_JUMP(frame.jump)) return left_enclosed(modes, python);
         in->frame = &frame;
         code(with);
         in->frame = frame.previous;
@@ -458,6 +456,33 @@ EXPORT int __ufm_enclosed_1(void (*code)(void *), void *with)
 #endif
     code(with);
     return 0;
+}
+/* A call of a function of Python's, contained.  0: it came back; 1: it faulted; 2: the user wants out.  It is short,
+   since plain calls of such functions are. */
+EXPORT int __ufm_enclosed_1(void (*code)(void *), void *with) { return enclosed(code, with, 1); }
+
+/* A launch of a CUDA kernel's emulation, contained: the same, and in words.  `bottom` returns where the running thread's
+   own stack begins, or NULL; the handler knows only the stack of the caller. */
+__attribute__((visibility("hidden"))) int __ufm_contained(void (*code)(void *), void *with, char *text, size_t size,
+                                                          const char *(*bottom)(void))
+{
+    const int end = enclosed(code, with, 0);
+#ifdef CONTAINED
+    const Fault *fault = end ? &ask_own()->inside->fault : NULL;
+    const int full = end && fault->kind == STACK_FULL && (!bottom() || fault->address < (uintptr_t)bottom());
+    const int memory = end && !full && (fault->kind == SIGSEGV || fault->kind == SIGBUS || fault->kind == STACK_FULL);
+    const char *what = end == 2 ? "it was interrupted." : full
+        ? "it called itself until the stack was full, or has too large an array on it." : end && fault->kind == SIGFPE
+        ? "it divided an integer by zero, or overflowed in the division." : "it ended in a fault of the processor.";
+    if (memory)
+        snprintf(text, size, "it %s memory that is not its own, at %#zx.",
+                 fault->access == 1 ? "read" : fault->access == 2 ? "wrote" : "read or wrote", (size_t)fault->address);
+    else if (end)
+        snprintf(text, size, "%s", what);
+#else
+    (void)text, (void)size, (void)bottom;
+#endif
+    return end;
 }
 /* What is told of a fault: Report of runtime/faults.py. */
 typedef struct {

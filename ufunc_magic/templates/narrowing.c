@@ -3,7 +3,7 @@
    combination of types that is met, a loop that checks every value while it copies it, and then calls the
    function's own loop.  Part of the driver's unit. */
 
-enum { FROM_INT64 = 1, FROM_UINT64 = 2, FROM_DOUBLE = 3, FROM_COMPLEX = 4, IS_INTEGER = 5, IS_DOUBLE = 6 };
+enum { FROM_INT64 = 1, FROM_UINT64 = 2, FROM_DOUBLE = 3, FROM_COMPLEX = 4, IS_INTEGER = 5, IS_DOUBLE = 6, FROM_OBJECT = 7 };
 enum { CHUNK = 8192, SMALL = 1024 }; /* elements at a time; bytes that need no allocation */
 #ifdef UFM_PARALLEL
 enum { MOST = 1 << 20 }; /* what threads are worth */
@@ -34,6 +34,13 @@ typedef struct {
     ptrdiff_t type_number;
 } NarrowingHost;
 EXPORT NarrowingHost __ufm_narrowing_host;
+
+/* PyLong_AsLongLongAndOverflow and PyErr_Occurred; a struct of its own, since objects of older versions lack it. */
+typedef struct {
+    long long (*as_integer)(const void *, int *);
+    void *(*raised)(void);
+} NarrowingObjects;
+EXPORT NarrowingObjects __ufm_narrowing_objects;
 
 /* NumPy's PyArrayMethod_Context, as far as it is needed. */
 typedef struct {
@@ -102,10 +109,37 @@ RARE static int refuse(const Narrowing *n, int k, const char *value, ptrdiff_t e
     if (n->from[k] == FROM_INT64) host->format(host->overflow_error, n->refusal[k], *(const long long *)value, place);
     else if (n->from[k] == FROM_UINT64)
         host->format(host->overflow_error, n->refusal[k], *(const unsigned long long *)value, place);
+    else if (n->from[k] == FROM_OBJECT) host->format(host->overflow_error, n->refusal[k], *(void *const *)value, place);
     else host->format(host->type_error, n->refusal[k]);
     mine.raised_before = 1;
     let_go(state);
     return -1;
+}
+
+/* The same for Python objects, which NumPy makes of integers that are wider than any of its types. */
+RARE static int copy_objects(const Narrowing *n, int k, char *to, const char *from, ptrdiff_t step, ptrdiff_t count,
+                             ptrdiff_t first, ptrdiff_t each)
+{
+    const int own = n->own[k], bits = 8 * (int)item_size[own], is_signed = own % 2;
+    const int state = hold();
+    int failed = 0;
+    for (ptrdiff_t at = 0; at < count && !failed; at++, from += step, to += bits / 8) {
+        int over = 0;
+        const void *object = *(void *const *)from;
+        if (!object) {
+            __ufm_narrowing_host.format(__ufm_narrowing_host.type_error, "an integer is required, not None");
+            failed = -1;
+            break;
+        }
+        const long long value = __ufm_narrowing_objects.as_integer(object, &over);
+        const long long rest = is_signed ? value >> (bits - 1) : bits < 64 ? value >> bits : 0;
+        if (value == -1 && !over && __ufm_narrowing_objects.raised()) failed = -1;
+        else if (over || (rest != 0 && !(is_signed && rest == -1))) failed = refuse(n, k, from, first < 0 ? first : first + at / each);
+        else memcpy(to, &value, bits / 8);
+    }
+    if (failed) mine.raised_before = 1;
+    let_go(state);
+    return failed;
 }
 
 /* Copy `count` numbers of input k, `each` of them of one element of the call, from its element `first` on. */
@@ -115,6 +149,7 @@ static int copy_narrow(const Narrowing *n, int k, char *to, const char *from, pt
     const int own = n->own[k], is_signed = own % 2; /* NumPy's signed integers have odd numbers: 1, 3, 5, 7, 9 */
     const size_t size = item_size[own];
     switch (n->from[k]) {
+    case FROM_OBJECT: return copy_objects(n, k, to, from, step, count, first, each);
     case FROM_DOUBLE: *(float *)to = (float)*(const double *)from; return 0;
     case IS_INTEGER: /* of C's bool, true where it is not 0 */
         for (; count > 0; count--, from += step) *to++ = *(const uint64_t *)from != 0;

@@ -1,6 +1,6 @@
 // C++: the same as types.h, by templates.  <complex> is known only if the cell brought it: it is slow to compile.
-template <class __ufm_T> struct __ufm_type { enum { number = 255 }; };
-#define __UFM_IS(T, n) template <> struct __ufm_type<T> { enum { number = n }; };
+template <class __ufm_T> struct __ufm_type { enum { __ufm_number = 255 }; };
+#define __UFM_IS(T, n) template <> struct __ufm_type<T> { enum { __ufm_number = n }; };
 __UFM_IS(bool, 0) __UFM_IS(char, ((char)-1 < 0 ? 1 : 2)) __UFM_IS(signed char, 1) __UFM_IS(unsigned char, 2)
 __UFM_IS(short, 3) __UFM_IS(unsigned short, 4) __UFM_IS(int, 5) __UFM_IS(unsigned int, 6) __UFM_IS(long, 7)
 __UFM_IS(unsigned long, 8) __UFM_IS(long long, 9) __UFM_IS(unsigned long long, 10) __UFM_IS(float, 11)
@@ -15,6 +15,6 @@ __UFM_IS(_Float16, 23)
 #ifdef __UFM_CUDA_HALF
 __UFM_IS(__UFM_CUDA_HALF, 23)
 #endif
-#define __UFM_TYPE(T) (__ufm_type<T>::number)
+#define __UFM_TYPE(T) (__ufm_type<T>::__ufm_number)
 #define __UFM_ZERO_RECORD(T) ({ T __ufm_z; __builtin_memset(&__ufm_z, 0, sizeof __ufm_z); __ufm_z; })
 #define __UFM_ZERO(T) (T())

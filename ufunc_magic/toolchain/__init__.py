@@ -3,12 +3,12 @@
 In comes a translation unit with options; out comes a library, or a `CompileError` with diagnostics of the cell.
 
 ``discovery`` finds compilers and says which options they need; ``description`` asks one what it is and can;
-``toolchain`` compiles and links, through ``processes``, where programs are started; ``steps`` are a driver's
-programs without the driver, ``stand_ins`` what their linker reads in place of the C library.  ``diagnostics`` reads
-what compilers and linkers say, ``hints`` knows what to do about it, ``line_map`` puts messages about C of Cython's
-back on the lines of its cell; ``compiler_texts`` are the assembly and the remarks for ``--show``.  ``includes`` says
-which headers a text may read, for the cache's key; ``doctor`` shows all of it; ``nvrtc`` is the room of NVIDIA's
-compiler.
+``toolchain`` compiles and links, through ``processes``, where programs are started; ``steps`` are a driver's programs
+without the driver, ``standing_by`` starts one before it is needed, ``stand_ins`` is what their linker reads in place
+of the C library. ``diagnostics`` reads what compilers and linkers say, ``hints`` knows what to do about it,
+``line_map`` puts messages about C of Cython's back on the lines of its cell; ``compiler_texts`` are the assembly and
+the remarks for ``--show``. ``includes`` says which headers a text may read, for the cache's key; ``doctor`` shows all
+of it; ``nvrtc`` is the room of NVIDIA's compiler.
 """
 
 from __future__ import annotations
@@ -44,16 +44,20 @@ if TYPE_CHECKING:
         working_folder as working_folder,
     )
     from .line_map import places as places
+    from .precompiled import including as including, precompile as precompile
     from .processes import (
         end_background as end_background,
+        how_far as how_far,
         in_background as in_background,
         printed as printed,
         run_python as run_python,
         start_python as start_python,
         together as together,
     )
+    from .standing_by import stand_by as stand_by, started_ahead as started_ahead
     from .toolchain import (
         compile_object as compile_object,
+        compile_parts as compile_parts,
         compile_shared as compile_shared,
         link_shared as link_shared,
         preprocess as preprocess,
@@ -70,7 +74,9 @@ else:
             "hints": "header_of missing_file unknown_name",
             "includes": "header_digests search_folders working_folder",
             "line_map": "places",
-            "processes": "end_background in_background printed run_python start_python together",
-            "toolchain": "compile_object compile_shared link_shared preprocess",
+            "precompiled": "including precompile",
+            "processes": "end_background how_far in_background printed run_python start_python together",
+            "standing_by": "stand_by started_ahead",
+            "toolchain": "compile_object compile_parts compile_shared link_shared preprocess",
         },
     )

@@ -63,6 +63,12 @@ class Description:
     libmvec: frozenset[str] = frozenset()
     glibc: str = ""
 
+    @property
+    def gcc(self) -> int:
+        """gcc's major version; 0 for another compiler."""
+        release = re.match(r"gcc (\d+)", self.version)
+        return int(release[1]) if release else 0
+
     def dumps(self) -> str:
         """The description as text, to be remembered."""
         return json.dumps({**asdict(self), "libmvec": sorted(self.libmvec)})

@@ -140,7 +140,9 @@ def _diagnostic(text: str, name: str, lines: Sequence[str]) -> Diagnostic | None
         return Diagnostic("error", match["message"], hint=_advice(match["message"]))
     severity: Literal["error", "warning", "note"] = "error"
     if match["severity"].lower() in ("warning", "note"):
-        severity = "note" if match["severity"] == "note" else "warning"
+        # What a cell says itself: clang calls it a warning, gcc a note, which would be one on something else.
+        says = match["message"].startswith("'#pragma message")
+        severity = "note" if match["severity"] == "note" and not says else "warning"
     option = (match["option"] or "").rpartition(",")[2].replace("-Werror=", "-W")
     file = GENERATED if re.match(_UNNAMED, match["file"]) else match["file"]
     line, column, shown = int(match["line"]), int(match["column"] or 0), ""

@@ -112,7 +112,7 @@ def _names(cplus: bool) -> tuple[str, ...]:
 
 def _from_variables(environ: Mapping[str, str], cplus: bool) -> Toolchain | None:
     for variable in ("CXX", "CC") if cplus else ("CC",):
-        words = shlex.split(environ.get(variable, ""), posix=os.name == "posix")
+        words = _words(environ, variable)
         if not words:
             continue
         if cplus and variable == "CC":
@@ -260,4 +260,10 @@ def library_flags(libraries: Sequence[str], folders: Sequence[str] = ()) -> tupl
 
 
 def _words(environ: Mapping[str, str], variable: str) -> list[str]:
-    return shlex.split(environ.get(variable, ""), posix=os.name == "posix")
+    try:
+        return shlex.split(environ.get(variable, ""), posix=os.name == "posix")
+    except ValueError as error:
+        raise ToolchainError(
+            f"{variable}={environ[variable]!r} cannot be split into words: {str(error).lower()}.",
+            remedy=f"Correct {variable}, or unset it.",
+        ) from None

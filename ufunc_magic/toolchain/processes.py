@@ -14,15 +14,18 @@ import subprocess
 import sys
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from .. import store
-from ..model import ToolchainError
+from ..model import ToolchainError, UfuncMagicError
 
 #: Seconds after which a compiler is taken to hang: far above any cell, templates and zig's first run included.
 PATIENCE = 600.0
+
+Job = TypeVar("Job")
 
 
 @dataclass(frozen=True)
@@ -39,12 +42,17 @@ class Done:
     before: str = ""
 
 
+#: A compiler that has been started.
+Process = subprocess.Popen[bytes]
+
+
 def finished(
     command: Sequence[str],
     text: str,
     folder: pathlib.Path | None = None,
     *,
     then: Sequence[Sequence[str]] = (),
+    ready: Process | None = None,
 ) -> Done:
     """Run a compiler to its end, or end it with all it has started.
 
@@ -56,7 +64,10 @@ def finished(
     folder : pathlib.Path
         Where it works and leaves its temporary files; an interrupt ends all that works there.
     then : sequence of commands
-        What to run after it, without input, until one fails.
+        What to run after it, without input, until one fails.  A command that ends in ``"--"`` runs beside the one
+        before it, reads what that one writes, and is not heard: the compiler's driver has words for what it refuses.
+    ready : Process
+        The process of ``command``, where it waits already.
 
     Returns
     -------
@@ -68,36 +79,36 @@ def finished(
     ToolchainError
         If one cannot be started or does not end.
     """
-    process, before = None, ""
-    environment = _environment(command, folder)
-    for step in (command, *then):
+    before, steps = "", [command, *then]
+    while True:
+        # One, or one and the one that reads its output.
+        pair = [steps.pop(0), *(steps.pop(0) for step in steps[:1] if step[-1] == "--")]
+        processes = list[Process]()
         try:
-            with _uninterrupted():
-                try:
-                    process = subprocess.Popen(
-                        step,
-                        stdin=subprocess.PIPE,
-                        stdout=subprocess.PIPE,
-                        stderr=subprocess.PIPE,
-                        env=environment,
-                        # A session of its own: an interrupted notebook must not kill half of the compiler, and
-                        # all of it can be ended at once.
-                        start_new_session=True,
-                    )
-                    if getattr(_mode, "background", False):
+            for step in pair:
+                with _uninterrupted():
+                    pipes = {"stdin": processes[0].stdout, "stderr": subprocess.DEVNULL} if processes else {}
+                    try:
+                        process = ready or subprocess.Popen(step, **(_options(step, folder) | pipes))
+                    except OSError as error:
+                        raise _not_started(step, error) from None
+                    processes.append(process)
+                    _running[process] = folder
+                    if not in_foreground():
                         _into_background(process)
-                except OSError as error:
-                    raise ToolchainError(
-                        f"{step[0]!r} cannot be started: {error.strerror}.",
-                        remedy="Set CC to a compiler that can, or unset it.",
-                    ) from None
-                _running[process] = folder
-            if folder in _ended:  # while it was being started
-                _kill(process)
-            output, messages = process.communicate(text.encode(errors="replace"), timeout=PATIENCE)
+                if folder in _ended:  # while it was being started
+                    _kill(process)
+                ready = None
+            first, last = processes[0], processes[-1]
+            if first is not last and first.stdout:
+                first.stdout.close()  # the other one has it
+                first.stdout = None
+            output, messages = first.communicate(text.encode(errors="replace"), timeout=PATIENCE)
+            if first is not last:
+                output, _ = last.communicate(timeout=PATIENCE)
         except subprocess.TimeoutExpired:
             raise ToolchainError(
-                f"{step[0]!r} did not end within {PATIENCE:g} seconds.",
+                f"{pair[0][0]!r} did not end within {PATIENCE:g} seconds.",
                 remedy="Simplify the cell, or try another compiler.",
             ) from None
         except KeyboardInterrupt:
@@ -105,20 +116,55 @@ def finished(
                 _end_all(folder)
             raise
         finally:
-            if process:
-                with _uninterrupted():
+            with _uninterrupted():
+                for process in processes:
                     if process.returncode is None:
-                        _end(process)
+                        end(process)
                     _running.pop(process, None)
+        step, status = (pair[0], first.returncode) if first.returncode else (pair[-1], last.returncode)
         words = messages.decode(errors="replace")
-        done = Done(tuple(step), process.returncode, output.decode(errors="replace"), words, before)
-        if done.status:
-            break
+        if status or not steps:
+            return Done(tuple(step), status, output.decode(errors="replace"), words, before)
         text, before = "", before + words
-    return done
 
 
-_mode = threading.local()
+def waiting(command: Sequence[str], *, pass_fds: Sequence[int]) -> Process:
+    """Start a compiler that `finished` can be given later, as ``ready``.
+
+    Raises
+    ------
+    ToolchainError
+        If that cannot be done.
+    """
+    try:
+        return subprocess.Popen(command, **_options(command, None), pass_fds=pass_fds)
+    except OSError as error:
+        raise _not_started(command, error) from None
+
+
+def _options(command: Sequence[str], folder: pathlib.Path | None) -> dict[str, Any]:
+    return {
+        "stdin": subprocess.PIPE,
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.PIPE,
+        "env": _environment(command, folder),
+        # A session of its own: an interrupted notebook must not kill half of the compiler, and all of it can be ended
+        # at once.
+        "start_new_session": True,
+    }
+
+
+def _not_started(command: Sequence[str], error: OSError) -> ToolchainError:
+    return ToolchainError(
+        f"{command[0]!r} cannot be started: {error.strerror}.", remedy="Set CC to a compiler that can, or unset it."
+    )
+
+
+class _Mode(threading.local):
+    background = False
+
+
+_mode = _Mode()
 _over = threading.Event()
 
 
@@ -132,14 +178,49 @@ def in_background() -> Iterator[None]:
         _mode.background = False
 
 
-def _into_background(process: subprocess.Popen[bytes]) -> None:
+def at_once(folder: pathlib.Path, jobs: Sequence[Callable[[], Job]], done: Callable[[int], None]) -> list[Job]:
+    """What ``jobs`` return, as many at a time as there are processors; they start compilers that work in ``folder``.
+
+    ``done`` is called with the place of each that has ended.  The first that fails, or an interrupt, ends all.
+    """
+
+    def begin(background: bool) -> None:
+        _mode.background = background
+
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    pool = ThreadPoolExecutor(
+        min(processors, len(jobs)), "ufunc_magic-compiler", initializer=begin, initargs=(_mode.background,)
+    )
+    try:
+        with pool, together(folder):
+            futures = {pool.submit(job): place for place, job in enumerate(jobs)}
+            try:
+                for future in as_completed(futures):
+                    future.result()
+                    done(futures[future])
+                return [future.result() for future in futures]
+            finally:
+                if not all(future.done() for future in futures):
+                    _ended.add(folder)  # what is just being started, too
+                    pool.shutdown(wait=False, cancel_futures=True)
+    except UfuncMagicError:
+        _ended.discard(folder)  # it may be tried in another way, there
+        raise
+
+
+def in_foreground() -> bool:
+    """Whether somebody waits for what this thread compiles."""
+    return not _mode.background
+
+
+def _into_background(process: Process) -> None:
     _background.add(process)
     _lower(process)
     if _over.is_set():
         _kill(process)
 
 
-def _lower(process: subprocess.Popen[bytes]) -> None:
+def _lower(process: Process) -> None:
     """Give a process, which leads a session, and what it starts the lowest priority."""
     if hasattr(os, "setpriority"):
         with contextlib.suppress(OSError):
@@ -152,6 +233,37 @@ def end_background() -> None:
     for process in list(_background):
         if process.poll() is None:
             _kill(process)
+
+
+def how_far() -> str:
+    """What is known of the compilers under way that somebody waits for: ``"40 of 100 functions"``, or ``""``."""
+    if parts := list(_parts.values()):
+        return "{} of {} functions".format(*map(sum, zip(*parts, strict=True)))
+    for process in [*_running]:
+        words = [*map(str, process.args)] if isinstance(process.args, list | tuple) else []
+        zig = bool(words) and process not in _background and os.path.basename(words[0]).startswith("zig")
+        if zig and "-shared" in words and "-nostdlib" not in words:
+            cplus = "c++" in words[:3]
+            cached = pathlib.Path(_environment(words, None)["ZIG_GLOBAL_CACHE_DIR"])
+            if not any(cached.glob(f"o/*/{'libc++.a' if cplus else 'libcompiler_rt.a'}")):
+                return f"zig builds its {'C++ library' if cplus else 'runtime'}, once"
+    return ""
+
+
+@contextlib.contextmanager
+def counting(folder: pathlib.Path, count: int) -> Iterator[Callable[[int], None]]:
+    """Let `how_far` know that ``count`` functions are compiled in ``folder``, and by what this gives, how many are."""
+    if not _mode.background:
+        _parts[folder] = (0, count)
+
+    def ready(more: int) -> None:
+        if folder in _parts:
+            _parts[folder] = (_parts[folder][0] + more, count)
+
+    try:
+        yield ready
+    finally:
+        _parts.pop(folder, None)
 
 
 def printed(command: Sequence[str]) -> str:
@@ -187,10 +299,12 @@ def _end_started() -> None:
 
 
 #: What `start_python` has started, with the process that did.
-_started: dict[subprocess.Popen[bytes], int] = {}
+_started: dict[Process, int] = {}
 #: Processes under way, of all threads, with the folders that they work in; folders of builds that were interrupted.
-_running: dict[subprocess.Popen[bytes], pathlib.Path | None] = {}
-_background: weakref.WeakSet[subprocess.Popen[bytes]] = weakref.WeakSet()
+_running: dict[Process, pathlib.Path | None] = {}
+#: For each folder in which parts of a cell are compiled, how many functions are ready, and of how many.
+_parts: dict[pathlib.Path, tuple[int, int]] = {}
+_background: weakref.WeakSet[Process] = weakref.WeakSet()
 _ended: set[pathlib.Path | None] = set()
 
 
@@ -234,7 +348,7 @@ def _uninterrupted() -> Iterator[None]:
             before(*interrupts[0])
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
+def _kill(process: Process) -> None:
     if os.name == "posix":
         # Not yet waited for, so the number cannot belong to anybody else by now, unless another thread just did.
         with contextlib.suppress(ProcessLookupError):
@@ -243,7 +357,8 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         process.kill()
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def end(process: Process) -> None:
+    """End a process with all it has started."""
     _kill(process)
     process.wait()
     for pipe in (process.stdin, process.stdout, process.stderr):

@@ -22,7 +22,7 @@ from .processes import finished
 from .stand_ins import with_stand_ins
 
 #: Variables by which gcc and clang choose programs and folders.
-_VARIABLES = (
+VARIABLES = (
     "PATH",
     "COMPILER_PATH",
     "GCC_EXEC_PREFIX",
@@ -59,17 +59,17 @@ def steps(toolchain: Toolchain, command: Sequence[str], folder: pathlib.Path) ->
     if toolchain.kind == "zig" or unusual or is_launched(toolchain) or not sys.platform.startswith("linux"):
         return ()
     general = [word.replace(str(folder), _FOLDER) for word in command]
-    around = [os.environ.get(name, "") for name in _VARIABLES]
+    around = [os.environ.get(name, "") for name in VARIABLES]
     if toolchain.kind == "clang":
         around.append(os.getcwd())
     if any(word.endswith("=native") for word in command):
         around += runtime.cpu_features()
-    cache, fact = store.default(), f"steps 2 {toolchain.identity()!r} {general!r} {around!r}"
+    cache, fact = store.default(), f"steps 3 {toolchain.identity()!r} {general!r} {around!r}"
     commands = _recalled(cache.recall(fact))
     if commands is None:
         commands, files = _examined(toolchain, command, folder)
         if files is not None:
-            cache.remember(fact, json.dumps([commands, [(path, *_stamp(path)) for path in files]]))
+            cache.remember(fact, json.dumps([commands, stamped(files)]))
     return tuple(tuple(word.replace(_FOLDER, str(folder)) for word in words) for words in commands)
 
 
@@ -94,9 +94,19 @@ def _without_runtime(toolchain: Toolchain, command: Sequence[str], folder: pathl
 def _recalled(text: str | None) -> _Commands | None:
     """Remembered commands; None where there are none, or a file that they depend on has changed."""
     commands, files = json.loads(text) if text else ((), None)
-    if files is None or any((size, time) != _stamp(path) for path, size, time in files):
+    if files is None or not unchanged(files):
         return None
     return tuple(map(tuple, commands))
+
+
+def stamped(files: Iterable[str]) -> list[tuple[str, int, int]]:
+    """Files with their sizes and times, to be remembered."""
+    return [(path, *_stamp(path)) for path in files]
+
+
+def unchanged(files: Iterable[tuple[str, int, int]]) -> bool:
+    """Whether files that were `stamped` are still the same."""
+    return all((size, time) == _stamp(path) for path, size, time in files)
 
 
 def _stamp(path: str) -> tuple[int, int]:
@@ -118,6 +128,8 @@ def _examined(toolchain: Toolchain, command: Sequence[str], folder: pathlib.Path
         return (), None
     if not re.fullmatch(r"Ca?l?|l", kinds):
         return (), []
+    if kinds.startswith("Ca"):
+        _connect(*lines[:2])
     files: Iterable[str] = ()
     if kinds.endswith("l"):
         *_, link = lines
@@ -140,6 +152,13 @@ def _kind(words: Sequence[str]) -> str:
     if (name in ("cc1", "cc1plus") or "-cc1" in words[1:2]) and "-" in words and "-E" not in words:
         return "C"
     return "a" if re.fullmatch(r"(.*-)?as", name) else "l" if re.fullmatch(r"collect2|(.*-)?ld(\..*)?", name) else "?"
+
+
+def _connect(compiling: list[str], assembling: list[str]) -> None:
+    """Have the assembler read while the compiler writes."""
+    place = len(compiling) - 1 - compiling[::-1].index("-o") + 1
+    if assembling[-1] == compiling[place]:
+        compiling[place], assembling[-1] = "-", "--"
 
 
 def _without_plugin(words: Sequence[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import pathlib
 import re
@@ -10,10 +11,11 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..model import CompileError, Diagnostic, LinkError
+from ..model import CompileError, Diagnostic, LinkError, ToolchainError
 from .diagnostics import counted, read_compiler, read_linker, shorten
 from .discovery import FAST_MATH, Toolchain, language_flags
-from .processes import Done, finished
+from .processes import Done, at_once, counting, finished
+from .standing_by import taken
 from .steps import steps
 
 
@@ -62,6 +64,7 @@ def compile_shared(
     name: str,
     cell: str,
     places: Sequence[int] | None = None,
+    ahead: Sequence[str] | None = None,
 ) -> tuple[Diagnostic, ...]:
     """Compile ``source`` and link it into a shared library.
 
@@ -80,6 +83,9 @@ def compile_shared(
         The cell's name in ``#line`` and its text, for diagnostics.
     places : sequence of int
         Where ``source`` was translated from the cell: `ufunc_magic.toolchain.line_map.places` of it.
+    ahead : sequence of str
+        Lines that ``source`` may be compiled behind without a difference, as includes are that it has itself before all
+        else: a compiler that stands by has read them.  None where none may have.
 
     Returns
     -------
@@ -101,15 +107,17 @@ def compile_shared(
         inputs = [*language_flags(toolchain), "-x", "none", *extras]
         command = [*toolchain.command, *flags, *_limits(toolchain), *inputs, "-o", str(output), *link]
         short = steps(toolchain, command, folder)
-        done = finished([*short, command][0], source, folder, then=short[1:])
+        waiting = taken(short[0], folder, ahead) if short else None
+        done = finished([*short, command][0], source, folder, then=short[1:], ready=waiting)
         if done.status and len(short) > 1 and done.command == short[-1] and "-c" not in flags:
             # Libraries' stand-ins lack something: the driver finds it in the libraries, or has words for it.
-            ready = [short[-2][short[-2].index("-o") + 1], *extras]
-            linking = [*toolchain.command, *flags, *ready, "-o", str(output), *link]
+            inputs = [short[-2][short[-2].index("-o") + 1], *extras]
+            linking = [*toolchain.command, *flags, *inputs, "-o", str(output), *link]
             done = replace(finished(linking, "", folder), before=done.before)
         elif done.status and short and not _is_clear(done):
             done = finished(command, source, folder)
         _check(done, name, cell, places)
+        _check_output(done, output, flags)
         return shorten(read_compiler(done.before + done.messages, name=name, cell=cell, places=places))
     # gcc makes "-ffast-math" of a link flush denormals to zero in the whole process that opens the
     # library: there, and for sources in another language, compiling and linking are steps of their own.
@@ -151,7 +159,48 @@ def compile_object(
     if done.status and short and not _is_clear(done):
         done = finished(command, source, output.parent)
     _check(done, name, cell, places)
+    _check_output(done, output, flags)
     return shorten(read_compiler(done.before + done.messages, name=name, cell=cell, places=places))
+
+
+def compile_parts(
+    toolchain: Toolchain,
+    parts: Sequence[tuple[str, int]],
+    *,
+    output: pathlib.Path,
+    flags: Sequence[str],
+    link: Sequence[str] = (),
+    extra_sources: Sequence[str | os.PathLike[str]] = (),
+    name: str,
+    cell: str,
+) -> tuple[Diagnostic, ...]:
+    """Compile parts of a cell on all processors, and link them into a shared library.
+
+    Only gcc can: with ``-fwhole-program`` each part drops what other parts need of the cell, and no name of it clashes.
+
+    Parameters
+    ----------
+    parts : sequence of (str, int)
+        Units, and how many functions `how_far` is to count each for.
+    extra_sources : sequence of path
+        Object files.
+    output, flags, link, name, cell
+        As for `compile_shared`; so are results and errors.
+    """
+    folder = output.parent
+    objects = [folder / f"part{n}.o" for n in range(len(parts))]
+    compiling = (*flags, "-fwhole-program")
+
+    def compiled(n: int) -> tuple[Diagnostic, ...]:
+        return compile_object(toolchain, parts[n][0], output=objects[n], flags=compiling, name=name, cell=cell)
+
+    with counting(folder, sum(count for _, count in parts)) as ready:
+        jobs = [functools.partial(compiled, n) for n in range(len(parts))]
+        messages = at_once(folder, jobs, lambda n: ready(parts[n][1]))
+    objects += [pathlib.Path(path) for path in extra_sources]
+    link_shared(toolchain, objects, output=output, flags=flags, link=link, name=name, cell=cell)
+    # Each part has the whole cell, and says the same of it.
+    return shorten(tuple(dict.fromkeys(warning for warnings in messages for warning in warnings)))
 
 
 def link_shared(
@@ -194,6 +243,15 @@ def _is_foreign(path: str, toolchain: Toolchain) -> bool:
     """A source in the other language: the unit's ``-std`` would not do for it."""
     suffix = os.path.splitext(path)[1]
     return suffix == ".c" if toolchain.cplus else suffix in (".cc", ".cpp", ".cxx", ".C", ".c++")
+
+
+def _check_output(done: Done, output: pathlib.Path, flags: Sequence[str]) -> None:
+    """Raise where a compiler has done nothing, and said that all is well."""
+    if "-fsyntax-only" not in flags and not output.exists():
+        raise ToolchainError(
+            f"{shlex.join(done.command[:1])} succeeded, but wrote no {output.name}.",
+            remedy="Set CC to a C compiler, or unset it.",
+        )
 
 
 def _check(done: Done, name: str, cell: str, places: Sequence[int] | None = None) -> None:

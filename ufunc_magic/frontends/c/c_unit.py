@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -44,110 +45,118 @@ def compile(source: str, *, options: Options, name: str, folder: Path, this_cpu:
     tool = toolchain.find(cplus=options.cplus)
     flags = compiler_flags(tool, options)
     this_cpu = this_cpu and _is_whole(options, users_files(source, options=options, tool=tool, flags=flags))
-    flags += (f"-D__UFM_LEVEL={native.this_level()}",) * this_cpu
+    if this_cpu:
+        flags += native.this_cpu_flags(tool, source, options)
     cell = CellBuild(tool, source, name, options, folder, flags, linker_flags(tool, options), this_cpu=this_cpu)
-
-    # What is in the cell.
-    def preprocess(text: str) -> str:
-        try:
-            more = ("-dD",) if options.wrap else ()  # with the macros that give functions other names
-            return cell_settings.preprocessed(tool, text, name=name, flags=(*cell.flags, *more))
-        except CompileError as fault:  # the compiler itself says more
-            raise (cell.fault_alone() or fault) from None
-
-    unit, tree = parse_cell(source, name=name, cplus=options.cplus, preprocess=preprocess, wrap=options.wrap)
-    options = replace(options, types=options.types or cell_settings.types_in_comments(unit))
-    cell = replace(cell, options=options)
-
-    # What becomes of its functions.
-    signatures, plain = operands.plan(unit, options=options, structures=True)
-    library_functions = declared(unit, options=options)
-    nothing = not (signatures or plain or library_functions.signatures)
-    if nothing or len(signatures) > _MANY:
-        # The loops of a library take the compiler minutes, and an error in its last line would come after them.
-        if alone := cell.fault_alone():
-            raise alone
-        if nothing and library_functions.reasons:
-            raise nothing_declared(library_functions.reasons, name)
-        if nothing:
-            raise cell.nothing_to_bind(unit)
-    if options.types and codegen.in_terms_of_t(unit):
-        plain = ()  # their C names exist once per type
-
-    # The unit.
-    plan, planned = cell.planned(unit, floats=bool(options.types or options.cplus))
-    library_functions = sized(library_functions, plan.simd)
-    if options.wrap:  # first, since hundreds of loops are not to be compiled twice
-        try:
-            references = replace(cell, flags=(*cell.flags, "-O0", "-w"))
-            text = f"{source}\n{library_functions.references}"
-            toolchain.compile_shared(tool, text, **references.arguments("references.so"))
-        except LinkError as fault:
-            library_functions = linked(library_functions, fault)
-
-    # Its machine code, and its functions as Python.
-    def python_forms() -> Mapping[str, tuple[Signature, function_entries.Form]]:
-        return function_entries.python_forms(tree, function_entries.representatives(signatures), unit, options)
-
-    checked = "-D__UFM_CHECKED" in options.compile_args
-    # Those have no form of numbers, so C calls them as they are.
-    of_structures = [next(f for f in unit.functions if f.name == s.function.name) for s in signatures if s.has_records]
-    driver = native.driver(
-        tool, parallel=bool(options.parallel), folder=folder, checked=checked, structures=bool(of_structures)
-    )
-    vectors = native.vector_math(tool, plan.simd, folder=folder)
-    library = folder / "cell.so"
-    with ThreadPoolExecutor(1, thread_name_prefix="ufunc_magic-python-form") as pool:
-        # The compiler is a process of its own, so the Python forms cost nothing meanwhile.
-        forms = pool.submit(python_forms)
-        diagnostics = None
-        while diagnostics is None:
-            translation = codegen.translate(
-                source,
-                unit=unit,
-                signatures=(*signatures, *library_functions.signatures),
-                plain=["::".join([*f.scope, f.name]) for f in (*(p.function for p in plain), *of_structures)],
-                options=options,
-                name=name,
-                simd=plan.simd,
-                judge=plan.judge,
-                after=library_functions.text(options),
-            )
+    with toolchain.started_ahead(cell.flags, cell.ahead):
+        # What is in the cell.
+        def preprocess(text: str) -> str:
             try:
-                diagnostics = toolchain.compile_shared(
-                    tool, translation.text, **planned.arguments(library.name, driver, *vectors)
-                )
-            except LinkError as fault:  # once more without what no library has
-                library_functions = linked(library_functions, fault)
-                if not (signatures or plain or library_functions.signatures):
-                    raise
-            except CompileError as fault:
-                raise planned.blamed(fault) from None
-    code = library.read_bytes()
+                more = ("-dD",) if options.wrap else ()  # with the macros that give functions other names
+                return cell_settings.preprocessed(tool, text, name=name, flags=(*cell.flags, *more))
+            except CompileError as fault:  # the compiler itself says more
+                raise (cell.fault_alone() or fault) from None
 
-    # What the object code says of them.
-    types = codegen.read_types(code, translation)
-    known = {**forms.result(), **{s.name: (s, ONLY_DECLARED) for s in library_functions.signatures}}
-    functions = function_entries.c_ufunc_entries(
-        translation,
-        types,
-        known,
-        unit,
-        remedy=None if options.wrap else ", or --types",
-        records=codegen.read_records(code, translation),
-    )
-    types_text = type_definitions(tree) if plain or of_structures else ""
-    functions += _plain_entries(plain, types_text)
-    for index, function in enumerate(of_structures, start=len(plain)):
-        place = next(n for n, f in enumerate(functions) if f.records and f.source == function.text)
-        declaration = f"{types_text}\n{function_entries.prototype(function)}"
-        functions[place] = replace(functions[place], index=index, declaration=declaration)
-    notes = (*plan.notes, *library_functions.notes(options))
-    serial = [s.name for s in signatures if s.has_records] if options.parallel else []
-    if serial:
-        notes += (f"--parallel: {', '.join(serial)} runs on one thread, as all functions of structures do.",)
-    object_code = planned.object_code(code, functions, language="c++" if options.cplus else "c")
-    return CompiledCell(object_code, ReportData(tuple(functions), tuple(diagnostics), notes, planned.command))
+        unit, tree = parse_cell(source, name=name, cplus=options.cplus, preprocess=preprocess, wrap=options.wrap)
+        options = replace(options, types=options.types or cell_settings.types_in_comments(unit))
+        cell = replace(cell, options=options)
+
+        # What becomes of its functions.
+        signatures, plain = operands.plan(unit, options=options, structures=True)
+        library_functions = declared(unit, options=options)
+        nothing = not (signatures or plain or library_functions.signatures)
+        if nothing or len(signatures) > _MANY:
+            # The loops of a library take the compiler minutes, and an error in its last line would come after them.
+            if alone := cell.fault_alone():
+                raise alone
+            if nothing and library_functions.reasons:
+                raise nothing_declared(library_functions.reasons, name)
+            if nothing:
+                raise cell.nothing_to_bind(unit)
+        if options.types and codegen.in_terms_of_t(unit):
+            plain = ()  # their C names exist once per type
+
+        # The unit.
+        plan, planned = cell.planned(unit, floats=bool(options.types or options.cplus))
+        library_functions = sized(library_functions, plan.simd)
+        if options.wrap:  # first, since hundreds of loops are not to be compiled twice
+            try:
+                references = replace(cell, flags=(*cell.flags, "-O0", "-w"))
+                text = f"{source}\n{library_functions.references}"
+                toolchain.compile_shared(tool, text, **references.arguments("references.so"))
+            except LinkError as fault:
+                library_functions = linked(library_functions, fault)
+
+        # Its machine code, and its functions as Python.
+        def python_forms() -> Mapping[str, tuple[Signature, function_entries.Form]]:
+            return function_entries.python_forms(tree, function_entries.representatives(signatures), unit, options)
+
+        checked = "-D__UFM_CHECKED" in options.compile_args
+        # Those have no form of numbers, so C calls them as they are.
+        of_structures = [
+            next(f for f in unit.functions if f.name == s.function.name) for s in signatures if s.has_records
+        ]
+        driver = native.driver(
+            tool, parallel=bool(options.parallel), folder=folder, checked=checked, structures=bool(of_structures)
+        )
+        vectors = native.vector_math(tool, plan.simd, folder=folder)
+        library = folder / "cell.so"
+        with ThreadPoolExecutor(1, thread_name_prefix="ufunc_magic-python-form") as pool:
+            # The compiler is a process of its own, so the Python forms cost nothing meanwhile.
+            forms = pool.submit(python_forms)
+            diagnostics = None
+            while diagnostics is None:
+                translation = codegen.translate(
+                    source,
+                    unit=unit,
+                    signatures=(*signatures, *library_functions.signatures),
+                    plain=["::".join([*f.scope, f.name]) for f in (*(p.function for p in plain), *of_structures)],
+                    options=options,
+                    name=name,
+                    simd=plan.simd,
+                    judge=plan.judge,
+                    after=library_functions.text(options),
+                    apart=tool.kind == "gcc" and not of_structures and planned.is_stateless(unit),
+                )
+                arguments = planned.arguments(library.name, driver, *vectors)
+                # Whatever is wrong in parts, the whole unit has the words for it, or is right.
+                if translation.parts:
+                    with contextlib.suppress(CompileError, LinkError):
+                        diagnostics = toolchain.compile_parts(tool, translation.parts, **arguments)
+                        break
+                try:
+                    diagnostics = toolchain.compile_shared(tool, translation.text, ahead=planned.ahead, **arguments)
+                except LinkError as fault:  # once more without what no library has
+                    library_functions = linked(library_functions, fault)
+                    if not (signatures or plain or library_functions.signatures):
+                        raise
+                except CompileError as fault:
+                    raise planned.blamed(fault) from None
+        code = library.read_bytes()
+
+        # What the object code says of them.
+        types = codegen.read_types(code, translation)
+        known = {**forms.result(), **{s.name: (s, ONLY_DECLARED) for s in library_functions.signatures}}
+        functions = function_entries.c_ufunc_entries(
+            translation,
+            types,
+            known,
+            unit,
+            remedy=None if options.wrap else ", or --types",
+            records=codegen.read_records(code, translation),
+        )
+        types_text = type_definitions(tree) if plain or of_structures else ""
+        functions += _plain_entries(plain, types_text)
+        for index, function in enumerate(of_structures, start=len(plain)):
+            place = next(n for n, f in enumerate(functions) if f.records and f.source == function.text)
+            declaration = f"{types_text}\n{function_entries.prototype(function)}"
+            functions[place] = replace(functions[place], index=index, declaration=declaration)
+        notes = (*plan.notes, *library_functions.notes(options))
+        serial = [s.name for s in signatures if s.has_records] if options.parallel else []
+        if serial:
+            notes += (f"--parallel: {', '.join(serial)} runs on one thread, as all functions of structures do.",)
+        object_code = planned.object_code(code, functions, language="c++" if options.cplus else "c")
+        return CompiledCell(object_code, ReportData(tuple(functions), tuple(diagnostics), notes, planned.command))
 
 
 def _is_whole(options: Options, files: object) -> bool:

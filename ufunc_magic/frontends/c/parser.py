@@ -258,6 +258,8 @@ def _read(cell: _Cell, node: Node, place: _Place) -> list[tuple[Node, _Place]]:
         return [(body, inner)] if body else []
     elif kind == "template_declaration":
         names = declarations.template_names(node)
+        if not names and b"__global__" in (node.text or b"").partition(b"{")[0]:
+            names = ("",)  # of numbers alone: the cell says which of them a kernel is launched with
         return [
             (child, replace(place, template=names, outer=node))
             for child in node.named_children

@@ -48,6 +48,7 @@ class BodyEffects:
     indexed: set[str] = field(default_factory=set)
     calls: set[str] = field(default_factory=set)
     names: set[str] = field(default_factory=set)
+    lambdas: set[str] = field(default_factory=set)
     loops: bool = False
     #: Something that no name shows: a changing static, assembly, an exception, a call of a computed address.
     impure: bool = False
@@ -263,7 +264,10 @@ def _declaration(body: BodyEffects, watched: Mapping[str, Subject], node: Node, 
     value_use: _How = "peek" if _POINTEE_CONST.match(text) else "escape"
     for child in node.named_children:
         if child.type == "init_declarator" and (value := child.child_by_field_name("value")):
-            binds = _field(child, "declarator").type == "reference_declarator" and value_use == "escape"
+            declared = _field(child, "declarator")
+            if value.type == "lambda_expression":
+                body.lambdas.add(text_of(declared))
+            binds = declared.type == "reference_declarator" and value_use == "escape"
             steps.append((value, "bind" if binds else value_use))
         elif child.type not in ("identifier", "primitive_type", "type_identifier"):
             steps.append((child, "escape"))
@@ -283,11 +287,13 @@ def _call(body: BodyEffects, watched: Mapping[str, Subject], node: Node, how: _H
         before = [(_field(function, "argument"), "escape")]
     elif not name and function != node:
         before = [(function, "escape")]
+    if name in body.lambdas or function.type == "field_expression":
+        name = _UNKNOWN
     passed: list[_Step] = []
     for position, argument in enumerate(arguments.named_children if arguments else ()):
         place = _place(argument, watched)
         if place and argument.type not in ("update_expression", "assignment_expression"):
-            steps = _use(body, place, "escape", (name or "?", position))
+            steps = _use(body, place, "escape", (name or "()", position))
             before += steps[:-1]
             passed.append(steps[-1])
         else:
@@ -353,6 +359,11 @@ def pure_call(name: str) -> bool:
 
 #: Names that reach past the arguments although no declaration in the cell says so.
 _WORLD = frozenset("errno stdin stdout stderr signgam environ cout cerr clog cin this".split())
+
+#: Stands for a callee of the cell whose body is not looked at: a method, a lambda.
+_UNKNOWN = "?"
+#: What reads and writes its first operand as memory that other threads write, too.
+_ATOMIC = re.compile(r"atomic[A-Z]\w*|__(?:nv_)?atomic_\w+|__sync_\w+")
 
 #: What library functions do to the pointers they are given: name -> argument -> (access, indexed).
 _LIBRARY: dict[str, dict[int, tuple[Access, bool]]] = {
@@ -448,6 +459,8 @@ def _effect(
         return ("update" if use.callee in ("swap", "exchange") else "read"), False
     if use.callee in _LIBRARY:
         return _LIBRARY[use.callee].get(use.position, ("read", True))
+    if use.callee == _UNKNOWN or _ATOMIC.fullmatch(use.callee):
+        return "update", use.callee != _UNKNOWN
     constant = pure_call(use.callee) or any(s and s.name == use.name and s.const for s in function.subjects)
     return ("read" if constant else "write"), False
 

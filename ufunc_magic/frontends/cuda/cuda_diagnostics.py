@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 
 from ...model import CompileError, Diagnostic
@@ -11,7 +13,6 @@ from ...toolchain import counted, missing_file, source_line, unknown_name
 from ...toolchain.nvrtc import advise
 from .. import c
 
-_GROUPS = ("cooperative groups need a GPU", "Use __syncthreads(), which the emulation has.")
 _TENSORS = ("tensor cores need a GPU", "Write the product as a loop.")
 
 #: What is looked for in the code, what it is called, and what to do instead.
@@ -22,16 +23,15 @@ _WORDS: tuple[tuple[bytes, str, str], ...] = (
         "Put it between #ifdef __CUDA_ARCH__ and #else, and C++ for the CPU after it.",
     ),
     (
-        rb"\b__(?:shfl|match|reduce)_\w+|\b__shfl\b|\b__(?:ballot|all|any)(?:_sync)?\b(?=\s*\()",
-        "{} looks at the other lanes of a warp, and the emulation has one",
-        "Exchange values through __shared__ memory and __syncthreads().",
-    ),
-    (
         rb"\b(?:tex|surf)(?:[123]D|Cubemap)\w*|\bcuda(?:Texture|Surface)Object_t\b|\b(?:texture|surface)(?=\s*<)",
         "{}: textures and surfaces need a GPU",
         "Read and write through a pointer, and interpolate in the cell.",
     ),
-    (rb"\bcooperative_groups\b", *_GROUPS),
+    (
+        rb"\bthis_cluster\b|\bcluster_group\b|\b(?:this_)?multi_grid(?:_group)?\b|\bmemcpy_async\b",
+        "{} needs a GPU",
+        "The emulation has blocks, grids, tiles and coalesced groups, and plain copies.",
+    ),
     (rb"\b(?:nvcuda|wmma)\s*::", *_TENSORS),
     (
         rb"<<<",
@@ -39,13 +39,13 @@ _WORDS: tuple[tuple[bytes, str, str], ...] = (
         "Launch it from Python: kernel[grid, block](arguments).",
     ),
 )
-_HEADERS = {"<cooperative_groups.h>": _GROUPS, "<mma.h>": _TENSORS}
 _STRING = re.compile(rb'"(?:[^"\\\n]|\\.)*"')
-_QUICK = re.compile(b"|".join([b"cooperative_groups", b"mma", *(pattern for pattern, _, _ in _WORDS)]))
+_VOLATILE = re.compile(rb"\bvolatile\b[^;(){}=]*?[*&\s](\w+)\s*(?=[,)=;\[])")
+_QUICK = re.compile(b"|".join([b"mma", b"volatile", *(pattern for pattern, _, _ in _WORDS)]))
 
 
 def refusals(source: str, *, name: str) -> tuple[Diagnostic, ...]:
-    """What the emulation refuses in a cell, by line; code that ``#if`` leaves out and comments do not count."""
+    """What the emulation refuses in a cell, in order; code that ``#if`` leaves out and comments do not count."""
     if not _QUICK.search(source.encode(errors="replace")):
         return ()
     text = c.read(source, cplus=True)
@@ -53,12 +53,39 @@ def refusals(source: str, *, name: str) -> tuple[Diagnostic, ...]:
     places: list[tuple[int, str, str]] = []
     for pattern, what, remedy in _WORDS:
         places += [(m.start(), what.format(m[0].decode(errors="replace")), remedy) for m in re.finditer(pattern, code)]
-    for header in _HEADERS.keys() & set(text.includes):
-        places.append((text.raw.find(header.encode()), *_HEADERS[header]))
+    if "<mma.h>" in text.includes:
+        places.append((text.raw.find(b"<mma.h>"), *_TENSORS))
+    places += [(at, *_LOCKSTEP) for at in _warp_synchronous(code)]
+    return tuple(_diagnostic(text.raw, at, message, remedy, name) for at, message, remedy in sorted(places))
+
+
+_LOCKSTEP = (
+    "this counts on the lanes of a warp going in step, and the emulation runs one after the other",
+    "Write __syncwarp() after each such line, as GPUs since 2017 need it too.",
+)
+
+
+def _warp_synchronous(code: bytes) -> list[int]:
+    """Where a ``volatile`` array is updated from other lanes' elements, ``s[t] += s[t + 32]``, again and no barrier
+    between: in the next such line, or in a loop around."""
+    places = []
+    for name in {m[1] for m in _VOLATILE.finditer(code)}:
+        update = rb"(?<![\w.])%b\s*\[([^\[\]]+)\]\s*[-+*|&^]?=[^;]*\b%b\s*\[\s*\1\s*[-+][^;]*;" % (name, name)
+        updates = list(re.finditer(update, code))
+        for one, after in zip_longest(updates, updates[1:]):
+            before = code[max(code.rfind(b";", 0, one.start() - 1), code.rfind(b"}", 0, one.start())) + 1 : one.start()]
+            following = code[one.end() : after.start() if after else code.find(b"}", one.end())]
+            looped = not after and re.search(rb"\b(?:for|while|do)\b", code[max(0, one.start() - 200) : one.start()])
+            if b"__sync" not in before + following and (looped or (after and b"\n}" not in following)):
+                places.append(one.start())
+    return places
+
+
+def once(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """One of each message: a cell of shuffles would say the same on every line."""
     result: dict[str, Diagnostic] = {}
-    for at, message, remedy in sorted(places):
-        # Once of each: a cell of shuffles would say the same on every line.
-        result.setdefault(message, _diagnostic(text.raw, at, message, remedy, name))
+    for diagnostic in diagnostics:
+        result.setdefault(diagnostic.message, diagnostic)
     return tuple(result.values())
 
 
@@ -75,6 +102,7 @@ def _diagnostic(raw: bytes, at: int, message: str, remedy: str, name: str) -> Di
 _TEMPLATES = str(Path(__file__).parents[2] / "templates")
 #: ``int __activemask(A ...) [with A = {}]``: the shim's declaration of what it refuses.
 _REFUSED = r"'(?:[^'(]*?\s)?(?P<name>\w+)\([^']*' is unavailable: (?P<why>.*)"
+_STD = "Namespace std has it already, which is empty for NVRTC alone: put it between #ifdef __CUDACC_RTC__ and #endif."
 _NOT_IN_STD = r"'(\w+)' is not a member of 'std'|no member named '(\w+)' in namespace 'std'"
 
 
@@ -93,6 +121,8 @@ def _improved(d: Diagnostic) -> Diagnostic:
         return replace(d, message=f"{match['name']} is unavailable: {match['why']}")
     if d.severity != "error":
         return d
+    if re.search(r"redefinition of '[^']*\bstd::", d.message):
+        return replace(d, hint=_STD)
     if header := missing_file(d.message):
         complaint = f'could not open source file "{header}"'
     elif match := re.search(_NOT_IN_STD, d.message):

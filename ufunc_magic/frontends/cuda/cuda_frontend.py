@@ -12,9 +12,9 @@ from ...runtime import device
 from ..frontend import c_key
 
 #: A cell without these words holds nothing that `refusals` would find.
-_GPU_ONLY = (
-    "asm __shfl _sync __all __any __ballot __match __reduce tex surf <<< wmma nvcuda cooperative_groups mma.h".split()
-)
+_GPU_ONLY = """
+    volatile asm tex surf <<< wmma nvcuda mma.h cluster multi_grid memcpy_async
+""".split()
 
 
 def key(source: str, *, options: Options) -> str:

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ... import codegen, toolchain
-from ...model import CompileError, Diagnostic, Function, Options, ParseError, Signature, Unit
+from ...model import TYPES, CompileError, Diagnostic, Function, Options, ParseError, Signature, Unit
 from ...python_form import CText
 from .. import c, cell_settings, operands
 from ..c import ReferenceParameter
 from ..operands import Plain
-from .kernel_prototypes import Export
+from .cuda_diagnostics import once
+from .kernel_prototypes import CellVariable, Export
 
 #: Qualifiers that the emulation's header makes nothing of, and that tell a cell's functions apart.
-_QUALIFIERS = "__device__ __global__ __host__ __forceinline__ __noinline__".split()
+_QUALIFIERS = "__device__ __global__ __host__ __forceinline__ __noinline__ __constant__ __managed__".split()
+_MEMORY = re.compile(r"\b__(?:constant|device|managed)__\b")
+_NO_VARIABLE = re.compile(
+    r"\b(?:extern|static|template|typedef|using|operator)\b|^(?:(?!__align__|=)[^(=])*(?<!__align__)\("
+)
 
 
+#: C's types as parts of names.
+_SHORT = {t.c: t.names[0] if t.names else t.char for t in TYPES.values()}
 #: Words of types that no cell gives another meaning.
 _BUILTIN = frozenset("void bool char signed unsigned short int long float double".split())
 #: Names that a result's pointer has in Numba's documentation, and in what people write after it.
@@ -51,6 +58,8 @@ class Reading:
     roles : Roles
     exports : tuple of Export
         Plain functions and kernels, in the order of the object's table.
+    variables : tuple of CellVariable
+        What stands behind them there.
     """
 
     source: str = field(repr=False)
@@ -60,6 +69,7 @@ class Reading:
     unit: Unit = field(repr=False)
     roles: Roles
     exports: tuple[Export, ...]
+    variables: tuple[CellVariable, ...] = ()
 
     @property
     def empty(self) -> bool:
@@ -75,6 +85,7 @@ def read(
     tool: toolchain.Toolchain | None,
     flags: Sequence[str] = (),
     shim: str = "",
+    unbound: Collection[str] = (),
 ) -> Reading:
     """Read a cell.
 
@@ -84,6 +95,8 @@ def read(
         A compiler whose preprocessor may help where the text as typed does not show all; None for none.
     flags, shim : sequence of str, str
         The compiler's options, and what stands before the cell.
+    unbound : collection of str
+        Templates that no function is made of.
 
     Raises
     ------
@@ -102,26 +115,50 @@ def read(
     unit, tree = c.parse_cell(source, name=name, cplus=True, preprocess=preprocess if tool else None, known=c.TYPES)
     unit = _prepared(unit)
     options = replace(options, types=options.types or cell_settings.types_in_comments(unit))
-    roles = _assign(unit, options=options)
+    roles = _assign(unit, options=options, unbound=unbound)
     _refuse(unit, source=source, name=name)
-    return Reading(source, name, tree, options, unit, roles, tuple(_exports(roles, unit, options)))
+    arguments = instantiated(source)
+    closed = [k.name for k in roles.kernels if k.template and _values(k) and k.name not in arguments]
+    if closed:
+        example = f"template __global__ void {closed[0]}<256>(float *x);"
+        note = (
+            f"{', '.join(closed)} is a template of numbers, and the cell does not say which. Write below it: {example}"
+        )
+        roles = replace(roles, notes=(*roles.notes, note))
+    exports = _exports(roles, unit, options, arguments)
+    # Cells in terms of T have variables of other names, one for each type.
+    variables = () if options.types and codegen.in_terms_of_t(unit) else _variables(tree)
+    return Reading(source, name, tree, options, unit, roles, tuple(exports), tuple(variables))
 
 
-def _exports(roles: Roles, unit: Unit, options: Options) -> list[Export]:
+def _exports(roles: Roles, unit: Unit, options: Options, arguments: Mapping[str, Sequence[str]]) -> list[Export]:
     names = [f.name for f in unit.functions]
     per_type = bool(options.types) and codegen.in_terms_of_t(unit)
     exports = []
     # Their C names exist once per type.
     for p in () if per_type else roles.plain:
         callee = "::".join([*p.function.scope, p.function.name])
-        overloaded = names.count(p.function.name) > 1
+        overloaded = names.count(p.function.name) > 1 or _of_builtin_types(p.function)
         exports.append(Export(p.name, p.function, callee, overloaded, status=p in roles.statuses))
+    kernels: dict[str, list[Export]] = {}
     for kernel in roles.kernels:
         # <math.h> and <stdlib.h> have overloads of their own: div, abs, log.
-        overloaded = names.count(kernel.name) > 1 or _of_builtin_types(kernel)
-        for suffix, callee in _instances(kernel, options, per_type=per_type):
-            exports.append(Export(f"{kernel.name}{suffix}", kernel, callee, overloaded, kernel=True))
+        overloaded = not kernel.template and (names.count(kernel.name) > 1 or _of_builtin_types(kernel))
+        for instance, callee in _instances(kernel, options, arguments.get(kernel.name, ()), per_type=per_type):
+            one = Export(kernel.name, kernel, callee, overloaded, kernel=True, instance=instance)
+            kernels.setdefault(kernel.name, []).append(one)
+    for name, ones in kernels.items():
+        if len(ones) > 1:
+            exports += [replace(one, name=f"{name}_{_short(one.instance[len(name) :])}") for one in ones]
+        else:
+            exports += ones
     return list({export.name: export for export in reversed(exports)}.values())[::-1]
+
+
+def _short(instance: str) -> str:
+    """``<float, 8>`` or ``(const float *, int)`` as part of a name: ``f4_8``, ``f4_i4``."""
+    words = re.sub(r"\bconst\b|[*&<>()]", " ", instance).split(",")
+    return "_".join(_SHORT.get(" ".join(word.split()), re.sub(r"\W+", "", word)) for word in words)
 
 
 def _refuse(unit: Unit, *, source: str, name: str) -> None:
@@ -151,30 +188,98 @@ def _of_builtin_types(kernel: Function) -> bool:
     plain = (
         kernel.text and "volatile" not in kernel.text and all(p.pointer + bool(p.shape) < 2 for p in kernel.parameters)
     )
-    return bool(plain) and words <= _BUILTIN and not kernel.template and kernel.returns == "void"
+    words |= {*kernel.returns.replace("*", " ").split()} - {"const"}
+    return bool(plain) and words <= _BUILTIN | c.VECTORS.keys() and not kernel.template
 
 
-def _instances(kernel: Function, options: Options, *, per_type: bool) -> list[tuple[str, str]]:
-    """What a kernel's names end with, and how each is called in C++: templates and cells of T have one per type."""
-    name = "::".join([*kernel.scope, kernel.name])
+def _instances(
+    kernel: Function, options: Options, arguments: Sequence[str], *, per_type: bool
+) -> list[tuple[str, str]]:
+    """What tells a kernel from others of its name, and how each is called in C++.
+
+    Of templates there is one for each that the cell asks for, else one per type, as of cells of T.
+    """
+    scope = "".join(f"{word}::" for word in kernel.scope)
     if not kernel.template and not per_type:
-        return [("", name)]
+        return [(f"{kernel.name}({', '.join(p.spelled for p in kernel.parameters)})", f"{scope}{kernel.name}")]
     kinds = codegen.types_wanted(options.types or "f4,f8")
-    instances = []
-    for kind in kinds:
-        suffix = f"_{kind.names[0] if kind.names else kind.char}" if len(kinds) > 1 else ""
-        inner = ", ".join([codegen.cplus_type(kind)] * len(kernel.template))
-        copied = "::".join([*kernel.scope, f"{codegen.prefix_of(kind)}{kernel.name}"])
-        instances.append((suffix, f"{name}<{inner}>" if kernel.template else copied))
-    return instances
+    if not kernel.template:
+        words = [(codegen.cplus_type(kind), codegen.prefix_of(kind)) for kind in kinds]
+        return [(f"{kernel.name}<{word}>", f"{scope}{prefix}{kernel.name}") for word, prefix in words]
+    if not arguments and not _values(kernel):
+        count = sum("=" not in parameter for parameter in _template_parameters(kernel)) or len(kernel.template)
+        arguments = [", ".join([codegen.cplus_type(kind)] * count) for kind in kinds]
+    return [(f"{kernel.name}<{inner}>", f"{scope}{kernel.name}<{inner}>") for inner in arguments]
 
 
-def nothing_to_bind(unit: Unit, name: str) -> ParseError:
+def _template_parameters(function: Function) -> list[str]:
+    match = re.match(r"template\s*<((?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*)>", function.text)
+    return [word.strip() for word in re.split(r",(?![^<>]*>)", match[1])] if match else []
+
+
+def _values(function: Function) -> list[str]:
+    """A template's parameters that are no types and have no default."""
+    return [p for p in _template_parameters(function) if not re.match(r"(?:class|typename)\b|.*=", p)]
+
+
+_ARGUMENTS = r"<((?:[^<>;{}()]|<[^<>;{}()]*>)+)>"
+_INSTANCES = re.compile(rf"\btemplate\s+(?!<)[^;{{}}()<]*?\b(\w+)\s*{_ARGUMENTS}\s*\(|\b(\w+)\s*{_ARGUMENTS}\s*<<<")
+
+
+def instantiated(source: str) -> dict[str, list[str]]:
+    """Templates' names -> arguments that the cell instantiates explicitly, or launches a kernel with in ``<<<...>>>``.
+
+    Of launches those that name no variable of the host's function.
+    """
+    if "<" not in source:
+        return {}
+    text = c.read(source, cplus=True)
+    code = text.code.decode(errors="replace")
+    types = {*_BUILTIN, *c.TYPES, *text.macros, *re.findall(r"\b(?:struct|class|typedef[^;{}]*|using)\s+(\w+)", code)}
+    result: dict[str, list[str]] = {}
+    for match in _INSTANCES.finditer(code):
+        inner = ", ".join(" ".join(word.split()) for word in (match[2] or match[4]).split(","))
+        if match[1] or types.issuperset(re.findall(r"[^\W\d]\w*", inner)):
+            known = result.setdefault(match[1] or match[3], [])
+            known += [inner] if inner not in known else []
+    return result
+
+
+def declared(declaration: str) -> dict[str, int]:
+    """The names in ``float a[16][16], b = 1, c[N]`` and how many dimensions each has."""
+    while declaration != (flat := re.sub(r"\{[^{}]*\}|\([^()]*\)|<[^<>]*>|\[[^\[\]]*\]", _blank, declaration)):
+        declaration = flat
+    parts = [part.partition("=")[0] for part in declaration.split(",")]
+    return {words[-1]: part.count("#") for part in parts if (words := re.findall(r"\w+", part))}
+
+
+def _blank(match: re.Match[str]) -> str:
+    return " # " if match[0][0] == "[" else " "
+
+
+def _variables(tree: CText) -> list[CellVariable]:
+    """The variables that all kernels of a cell share and that a GPU's driver knows by their names: no static ones."""
+    code = tree.code.decode(errors="replace")
+    while code != (flat := re.sub(r"=\s*\{[^{}]*\}|\{[^{};]*\}(?=[^{}]*\})", " ", code)):
+        code = flat
+    result: dict[str, int] = {}
+    depth, statement = 0, ""
+    for piece in re.split(r"([{};])", code):
+        depth += (piece == "{") - (piece == "}")
+        if piece == ";" and not depth and _MEMORY.search(statement) and not _NO_VARIABLE.search(statement):
+            result |= declared(statement)
+        statement = "" if piece in ("{", "}", ";") else piece if not depth else ""
+    return [CellVariable(name, rank) for name, rank in result.items()]
+
+
+def nothing_to_bind(reading: Reading) -> ParseError:
     """The error of a cell that has nothing for a GPU."""
-    hidden = [f.name for f in unit.functions]
-    if hidden:
+    name = reading.name
+    if any("__global__" in f.qualifiers for f in reading.unit.functions):
+        return ParseError(f"{name} has no kernel that is complete.", remedy=reading.roles.notes[-1])
+    if hidden := [f.name for f in reading.unit.functions]:
         return ParseError(
-            f"{name} has no function for the GPU that is not static: {', '.join(hidden[:5])}.",
+            f"{name} has no function for the GPU that is not static: {', '.join(hidden)}.",
             remedy="Write __device__ in front of the one to be bound, or __global__ for a kernel.",
         )
     return ParseError(
@@ -211,7 +316,7 @@ def in_numbas_form(function: Function, *, abi: str) -> bool:
     return one and 'extern "C"' in function.qualifiers and bool(_RESULT.fullmatch(first.name))
 
 
-def _assign(unit: Unit, *, options: Options) -> Roles:
+def _assign(unit: Unit, *, options: Options, unbound: Collection[str] = ()) -> Roles:
     """Decide what becomes of each function.
 
     Raises
@@ -225,15 +330,15 @@ def _assign(unit: Unit, *, options: Options) -> Roles:
     notes: list[str] = []
     statuses: set[tuple[int, str]] = set()
     packed: list[Plain] = []
+    of_cell = any(not function.file for function in unit.functions)
     for function in unit.functions:
-        hidden = function.static or function.name == "main"
+        # Headers are read where macros decide what the cell says; their functions are the cell's only if it has none.
+        hidden = function.static or function.name == "main" or function.name in unbound or (of_cell and function.file)
         if "__global__" in function.qualifiers:
-            kernels += [] if hidden else [function]
+            kernels += [] if function.name in unbound else [function]
         elif "__device__" not in function.qualifiers:
             host += [] if hidden else [function.name]
-        elif hidden:
-            on_device.append(function)
-        elif _takes_values(function):
+        elif hidden or _takes_values(function):
             on_device.append(replace(function, static=True))
         elif word := _packed(function):
             what = "returns a" if word == function.returns else "has an operand of the type"
@@ -259,6 +364,18 @@ def _assign(unit: Unit, *, options: Options) -> Roles:
         f"{p.name} is a template that cannot be a ufunc, so nothing is made of it alone: it {p.reason}"
         for p in templates
     ]
+    for signature in signatures:
+        if options.abi == "auto" and not signature.status and in_numbas_form(signature.function, abi="numba"):
+            first, name = signature.function.parameters[0].name, signature.name
+            if first in [operand.name for operand in signature.outputs]:
+                notes.append(
+                    f"{name} is read as C has it: it returns an int, and '{first}' is a second result. With --abi "
+                    f"numba the int is a status, 0 for success, and '{first}' the result"
+                )
+    if unbound:
+        notes.append(
+            f"nothing is made of {', '.join(unbound)} for float and double: say for which types, as --types i4"
+        )
     if host:
         notes.append(f"not bound, because neither __device__ nor __global__: {', '.join(host)}")
     plain = tuple(p for p in plain if p not in templates)
@@ -274,8 +391,7 @@ def _packed(function: Function) -> str:
 
 def _takes_values(function: Function) -> bool:
     """A template of more than types, which only a call in the cell can complete."""
-    match = re.match(r"template\s*<([^<>]*)>", function.text)
-    return bool(function.template and match and match[1].count(",") + 1 != len(function.template))
+    return bool(function.template) and len(_template_parameters(function)) not in (0, len(function.template))
 
 
 def device_call(callee: str, signature: Signature) -> str:
@@ -325,6 +441,54 @@ def without_host(source: str, *, unit: Unit | None = None) -> str:
         if function.name not in called and function.text and source.count(function.text) == 1:
             source = source.replace(function.text, re.sub(r"[^\n]", " ", function.text))
     return source
+
+
+def unasked(source: str, errors: Sequence[Diagnostic], *, options: Options) -> frozenset[str]:
+    """Names of templates that all ``errors`` are in, themselves or what they call, and that nobody has asked for."""
+    if options.types:
+        return frozenset()
+    known = instantiated(source)
+    templates = [f for f in c.parse(source, cplus=True).functions if f.template and f.name not in known]
+    hit = [[f.name for f in templates if f.line <= error.line <= f.end_line] for error in errors]
+    unbound = {name for names in hit for name in names} if all(hit) else set()
+    while callers := {f.name for f in templates if f.calls & unbound} - unbound:
+        unbound |= callers
+    return frozenset(unbound)
+
+
+def without_refused(source: str, diagnostics: Sequence[Diagnostic], *, name: str) -> tuple[str, dict[str, Diagnostic]]:
+    """The cell with spaces for the functions that ``diagnostics`` stand in, and for those that call them.
+
+    Raises
+    ------
+    CompileError
+        With the diagnostics, where nothing is left, or one stands outside of a function.
+    """
+    functions = [f for f in c.parse(source, cplus=True).functions if f.qualifiers & {"__device__", "__global__"}]
+    refused: dict[str, Diagnostic] = {}
+    text = source.split("\n")
+    outside = []
+    for diagnostic in diagnostics:
+        inside = [f.name for f in functions if f.line <= diagnostic.line <= f.end_line]
+        refused |= {name: diagnostic for name in inside if name not in refused}
+        if not inside and re.match(r"\s*(?:#\s*include|using\b|namespace\s+\w+\s*=)", text[diagnostic.line - 1]):
+            text[diagnostic.line - 1] = ""
+        elif not inside:
+            outside.append(diagnostic)
+    while more := {f.name: f for f in functions if f.name not in refused and f.calls & refused.keys()}:
+        for f in more.values():
+            callee = min(f.calls & refused.keys())
+            because = refused[callee]
+            refused[f.name] = replace(because, message=f"{f.name} calls {callee}: {because.message}")
+    result = "\n".join(text)
+    for f in functions:
+        if f.name in refused:
+            outside += [] if result.count(f.text) == 1 else [refused[f.name]]
+            result = result.replace(f.text, re.sub(r"[^\n]", " ", f.text))
+    if outside or refused.keys() >= {f.name for f in functions}:
+        what, remedy = f"{name} cannot be emulated on the CPU.", "Run it where there is a GPU."
+        raise CompileError(what, diagnostics=once(diagnostics), remedy=remedy)
+    return result, refused
 
 
 def _host_functions(unit: Unit) -> list[Function]:

@@ -7,13 +7,14 @@ checks it.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ... import codegen, runtime, toolchain
+from ... import codegen, guard, runtime, toolchain
 from ...model import (
     CellFunction,
     CompiledCell,
@@ -37,15 +38,39 @@ from . import kernel_prototypes
 from .cuda_diagnostics import improved, refusals
 from .cuda_reading import (
     Reading,
+    declared,
     device_call,
     nothing_to_bind,
     plain_call,
     read,
+    unasked,
     without_host,
+    without_refused,
 )
 
 _TEMPLATES = Path(__file__).parents[2] / "templates"
+#: Names that NVRTC does not have, so that a cell defines them; the host's C library has them as `long`.
+_DEFINED = re.compile(r"\btypedef\b[^;{}]*?\blong\s+long\b[^;{}]*?\b(ssize_t|u?int(?:64|ptr)_t)\s*;")
+#: Constants of the host's <math.h> that a cell defines as variables.
+_CONSTANT = re.compile(r"\b(?:float|double)\s+(M_\w+)\s*[=({]")
 _DYNAMIC = re.compile(r"(\bextern\b[^;(){}]*?\b)__shared__(\b[^;{}]*?(\w+)\s*\[\s*\])")
+_STATIC = re.compile(r"\bstatic\s+__shared__\b|\b__shared__\s+static\b")
+_SHARED = re.compile(r"[{}]|\b__shared__\b([^;{}]*);")
+_GRID = re.compile(r"\b(?:this_grid|grid_group)\b")
+#: Bytes of static shared memory that every GPU has for a block.
+_MOST_SHARED = 49152
+#: Calls in front of each access: those of templates/cuda_checked.h.
+_CHECKED = (
+    "-g",
+    "-fno-omit-frame-pointer",
+    "-fsanitize=kernel-address",
+    "--param=asan-instrumentation-with-call-threshold=0",
+    "--param=asan-stack=0",
+    "--param=asan-globals=0",
+    "-D__UFM_CUDA_CHECKED__=1",
+)
+#: What looks at the other lanes of a warp; a header may.
+_LANES = re.compile(r'\b__\w+_sync\b|\b__(?:syncwarp|activemask)\b|cooperative_groups|#\s*include\s*"')
 #: How a function in Numba's form says that it failed.
 _FAILED = """\
 static __attribute__((__unused__)) void __ufm_fail_with(const char *__ufm_name, int __ufm_status)
@@ -68,13 +93,13 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
     SignatureError, CompileError, LinkError, ToolchainError
     """
     options = replace(options, cplus=True)
+    whole, refused = source, dict[str, Diagnostic]()
     diagnostics = refusals(source, name=name)
     if diagnostics and (diagnostics := refusals(without_host(source), name=name)):
-        if options.device == "cpu" or not (device.available() and nvrtc.find()):
-            what, remedy = f"{name} cannot be emulated on the CPU.", "Run it where there is a GPU."
-            raise CompileError(what, diagnostics=diagnostics, remedy=remedy)
-        why = f"{name} has no emulation on the CPU: line {diagnostics[0].line}: {diagnostics[0].message}"
-        return compile_for_gpu(source, options=options, name=name, why=why)
+        if options.device != "cpu" and device.available() and nvrtc.find():
+            why = f"{name} has no emulation on the CPU: line {diagnostics[0].line}: {diagnostics[0].message}"
+            return compile_for_gpu(source, options=options, name=name, why=why)
+        source, refused = without_refused(source, diagnostics, name=name)
     try:
         tool = toolchain.find(cplus=True)
     except ToolchainError as fault:
@@ -82,23 +107,50 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
             raise
         why = f"{name} has no emulation on the CPU: {fault.message} {fault.remedy}"
         return compile_for_gpu(source, options=options, name=name, why=why)
-    try:
-        return _emulated(source, options=options, name=name, folder=folder, tool=tool)
-    except CompileError as fault:
-        raise improved(fault) from None
+    unbound: frozenset[str] = frozenset()
+    while True:
+        try:
+            compiled = _emulated(source, options=options, name=name, folder=folder, tool=tool, unbound=unbound)
+            break
+        except CompileError as fault:
+            better = improved(fault)
+            errors = [d for d in better.diagnostics if d.severity == "error"]
+            if more := unasked(source, errors, options=options) - unbound:
+                unbound |= more
+            elif errors and all(" is unavailable: " in d.message for d in errors):
+                source, refusals_of = without_refused(source, errors, name=name)
+                refused |= refusals_of
+            else:
+                raise better from None
+    if source != whole:
+        # What travels is the whole cell, for a GPU to see.
+        object_code = replace(compiled.object_code, source=whole)
+        compiled = replace(compiled, object_code=object_code)
+    return replace(compiled, report_data=replace(compiled.report_data, refused=refused))
 
 
 # -------------------------------------------------------------------------------------- for the CPU
 
 
-def _emulated(source: str, *, options: Options, name: str, folder: Path, tool: toolchain.Toolchain) -> CompiledCell:
+def _emulated(
+    source: str, *, options: Options, name: str, folder: Path, tool: toolchain.Toolchain, unbound: Collection[str]
+) -> CompiledCell:
     """Compile a cell with a C++ compiler; NVRTC, where it is, checks it meanwhile."""
     flags = (*compiler_flags(tool, options), f"-isystem{_TEMPLATES / 'cuda'}", "-Wno-unknown-pragmas")
-    reading = read(source, options=options, name=name, tool=tool, flags=flags, shim=_shim())
+    sanitized = options.sanitize and "__global__" in source and tool.kind == "gcc" and sys.platform == "linux"
+    sanitized = sanitized and not any("-fsanitize=" in word for word in options.compile_args)
+    flags += _CHECKED * sanitized
+    if nvrtc.includes(source):
+        flags += tuple(f"-idirafter{folder}" for folder in nvrtc.installed_headers().values())
+    reading = read(source, options=options, name=name, tool=tool, flags=flags, shim=_shim(source), unbound=unbound)
     options, unit = reading.options, reading.unit
-    cell = CellBuild(tool, source, name, options, folder, flags, linker_flags(tool, options), _shim())
+    # gcc leaves out calls of what is called conj and has C's linkage, whatever its type is.
+    flags += tuple(
+        f"-fno-builtin-{name}" for name in sorted(f.name for f in unit.functions if 'extern "C"' in f.qualifiers)
+    )
+    cell = CellBuild(tool, source, name, options, folder, flags, linker_flags(tool, options), _shim(source))
     if reading.empty:
-        raise cell.fault_alone() or nothing_to_bind(unit, name)
+        raise cell.fault_alone() or nothing_to_bind(reading)
     plan, cell = cell.planned(unit, words=c.stand_for(unit.identifiers | unit.calls), floats=True)
     translation, shim, marker = _translated(reading, plan)
     cell = replace(cell, before=shim)
@@ -118,18 +170,18 @@ def _emulated(source: str, *, options: Options, name: str, folder: Path, tool: t
             raise cell.blamed(fault) from None
         python, verdict = written.result(), checked.result()
     code = library.read_bytes()
+    prototypes, rest = kernel_prototypes.read(code, reading.exports, marker)
     functions, notes = _entries(
-        reading,
-        translation,
-        types=codegen.read_types(code, translation),
-        prototypes_=kernel_prototypes.read(code, reading.exports, marker),
-        python=python,
+        reading, translation, types=codegen.read_types(code, translation), prototypes_=prototypes, python=python
     )
-    object_code = cell.object_code(code, functions, language="cuda", device=verdict.device)
+    facts = _with_memory(verdict.device, reading, rest)
+    if sanitized:
+        facts["lines"] = guard.line_table(code, name=name)
+    object_code = cell.object_code(code, functions, language="cuda", device=facts)
     report_data = ReportData(
         functions=tuple(functions),
         diagnostics=(*diagnostics, *verdict.diagnostics),
-        notes=(*plan.notes, *notes, *verdict.notes),
+        notes=(*plan.notes, *notes, *verdict.notes, *_unchecked(reading, checked=sanitized)),
         command=cell.command,
     )
     return CompiledCell(object_code, report_data)
@@ -137,10 +189,10 @@ def _emulated(source: str, *, options: Options, name: str, folder: Path, tool: t
 
 def _translated(reading: Reading, plan: native.UnitPlan) -> tuple[codegen.Translation, str, bytes]:
     """The unit, what stands before the cell in it, and the mark of the exports' types."""
-    hosted, dynamic = _with_dynamic_memory(without_host(reading.source, unit=reading.unit))
-    shim = _shim(reading.unit, dynamic)
+    hosted, dynamic = _with_shared_memory(without_host(reading.source, unit=reading.unit))
+    shim = _shim(reading.source, reading.unit, dynamic)
     seed = "\0".join([reading.source, reading.name, repr(reading.options.key())])
-    after, pointers, marker = kernel_prototypes.exports_text(reading.exports, seed=seed)
+    after, pointers, marker = kernel_prototypes.exports_text(reading.exports, reading.variables, seed=seed)
     translation = codegen.translate(
         hosted,
         unit=reading.unit,
@@ -156,20 +208,62 @@ def _translated(reading: Reading, plan: native.UnitPlan) -> tuple[codegen.Transl
     return translation, shim, marker
 
 
-def _shim(unit: Unit | None = None, dynamic: Collection[str] = ()) -> str:
+def _unchecked(reading: Reading, *, checked: bool) -> list[str]:
+    kernels = reading.options.sanitize and reading.roles.kernels and not checked
+    return ["--sanitize looks at the accesses of kernels with gcc on Linux alone"] if kernels else []
+
+
+def _with_memory(facts: Mapping[str, Any], reading: Reading, numbers: Sequence[int]) -> dict[str, Any]:
+    """What the object code keeps for the device, with the cell's variables."""
+    rows = kernel_prototypes.memory(numbers, reading.variables, first=len(reading.exports))
+    return {**facts, **({"memory": rows} if rows else {})}
+
+
+def _shim(source: str, unit: Unit | None = None, dynamic: Collection[str] = ()) -> str:
     """The emulation's header, by its path: a folder on the search path would offer the cell more than this one."""
-    defines = "#define __UFM_CUDA_DYNAMIC_SHARED__ 1\n" if dynamic else ""
-    if unit is None or any("__global__" in f.qualifiers for f in unit.functions):
-        defines += "#define __UFM_CUDA_KERNELS__ 1\n"
-    return f"{defines}#include {codegen.c_string(str(_TEMPLATES / 'cuda.h'))}\n"
+    words = {
+        "DYNAMIC_SHARED": bool(dynamic),
+        "GROUPS": "cooperative_groups" in source,
+        "WARPS": bool(_LANES.search(source)),
+        "KERNELS": unit is None or any("__global__" in f.qualifiers for f in unit.functions),
+    }
+    defines = "".join(f"#define __UFM_CUDA_{word}__ 1\n" for word, known in words.items() if known)
+    own = "".join(f"#define {name} __ufm_own_{name}\n" for name in sorted(set(_DEFINED.findall(source))))
+    own += "".join(f"#undef {name}\n" for name in sorted(set(_CONSTANT.findall(source))))
+    return f"{defines}#include {codegen.c_string(str(_TEMPLATES / 'cuda.h'))}\n{own}"
 
 
-def _with_dynamic_memory(source: str) -> tuple[str, Sequence[str]]:
-    """The cell as the host compiles it, and its ``extern __shared__`` arrays; see ``templates/cuda_words.h``."""
+def _with_shared_memory(source: str) -> tuple[str, Sequence[str]]:
+    """The cell as the host compiles it, and its ``extern __shared__`` arrays; see ``templates/cuda_words.h``.
+
+    Behind the declaration of each other array stands, on its line, that a block has room for those in sight and, where
+    blocks may wait for the grid, that each has its own.
+    """
     if "__shared__" not in source:
         return source, ()
     names = dict.fromkeys(match[3] for match in _DYNAMIC.finditer(source))
-    return _DYNAMIC.sub(r"\1__dynshm__\2", source), tuple(names)
+    source = _STATIC.sub("__shared__", _DYNAMIC.sub(r"\1__dynshm__\2", source))
+    text = c.read(source, cplus=True)
+    code, raw = text.code.decode("latin-1"), text.raw.decode("latin-1")
+    pieces, end = list[str](), 0
+    scopes: list[list[str]] = [[]]
+    for match in _SHARED.finditer(code):
+        if match[0] == "{":
+            scopes.append([])
+        elif match[0] == "}":
+            scopes = scopes[:-1] or [[]]
+        elif len(scopes) > 1:
+            own = declared(match[1])
+            scopes[-1] += own
+            sizes = " + ".join(f"sizeof({name})" for scope in scopes for name in scope)
+            words = [
+                f'static_assert({sizes} <= {_MOST_SHARED}, "a block has {_MOST_SHARED} bytes of __shared__ memory");'
+            ]
+            if _GRID.search(code):
+                words += [f"__ufm_shared_object(&{name}, sizeof {name});" for name in own]
+            pieces += [raw[end : match.end()], *words]
+            end = match.end()
+    return "".join([*pieces, raw[end:]]).encode("latin-1").decode(), tuple(names)
 
 
 # -------------------------------------------------------------------------------------- for the GPU
@@ -189,10 +283,11 @@ def compile_for_gpu(source: str, *, options: Options, name: str, why: str) -> Co
     """
     reading = read(source, options=options, name=name, tool=None)
     if reading.empty:
-        raise nothing_to_bind(reading.unit, name)
+        raise nothing_to_bind(reading)
     instances = codegen.instances(reading.roles.signatures, reading.unit, options=reading.options)
     expressions = [codegen.type_numbers(k, instance) for k, instance in enumerate(instances)]
     pointed = [word for export in reading.exports for word in kernel_prototypes.expressions(export)]
+    pointed += [word for variable in reading.variables for word in variable.expressions]
     defined = [codegen.type_text(k, instance) for k, instance in enumerate(instances)]
     text = device_text(source, unit=reading.unit, options=reading.options, name=name)
     numbers = nvrtc.types(
@@ -222,7 +317,9 @@ def compile_for_gpu(source: str, *, options: Options, name: str, why: str) -> Co
         toolchain=str(nvrtc.find() or ""),
         source=source,
         name=name,
-        device=about(text, source, tool=nvrtc.find()),
+        device=_with_memory(
+            about(text, source, tool=nvrtc.find()), reading, numbers[kernel_prototypes.count_of(reading.exports) :]
+        ),
     )
     return CompiledCell(object_code, ReportData(tuple(functions), notes=(why, *notes)))
 
@@ -251,7 +348,8 @@ def check(source: str, *, unit: Unit, options: Options, name: str) -> Verdict:
     device_part = about(text, source, tool=tool)
     if tool is None:
         return Verdict(device_part)
-    arch = nvrtc.architecture(tool)
+    # Reductions of a warp came with 8.0.
+    arch = nvrtc.architecture(tool, (8, 0) if "__reduce_" in text else None)
     try:
         compiled = nvrtc.compile(text, name=name, cell=source, arch=arch, options=nvrtc.flags(options.changed()))
     except CompileError as fault:
@@ -327,10 +425,13 @@ def _entries(
     notes += [f"{name} is not bound: the type of an operand is none of NumPy's" for name in sorted(foreign)]
     own = _own_types(reading)
     plain = {p.name: p for p in reading.roles.plain}
+    callees = [export.callee for export in reading.exports]
     for index, (export, prototype) in enumerate(zip(reading.exports, prototypes_, strict=True)):
         p = None if export.kernel else plain[export.name]
-        # A kernel is called by its name in C++.
-        call = plain_call(export.callee, export.function, prototype, status=export.status) if p else export.callee
+        # A kernel is launched by what NVRTC takes for its name in C++.
+        call = export.callee if callees.count(export.callee) == 1 else kernel_prototypes.pointed(export)
+        if p:
+            call = plain_call(export.callee, export.function, prototype, status=export.status)
         functions.append(
             native_entry(
                 export.function,
@@ -341,6 +442,7 @@ def _entries(
                 reason=(p.reason, p.remedy) if p else ("", ""),
                 calls=(call,),
                 prototype=prototype,
+                instance=export.instance,
             )
         )
     return functions, notes

@@ -6,8 +6,11 @@ Each type is five numbers: levels of pointers, whether the element is const, Num
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -21,21 +24,27 @@ _NAMES = {np.dtype(t.char).str[1:]: t.c for t in TYPES.values()} | {"f2": "unsig
 
 #: What `expressions` need, behind the definition of ``__UFM_TYPE``.
 TEMPLATES = """\
-template <class... A> struct __ufm_list {};
-template <class R, class... A> __device__ __ufm_list<R, A...> __ufm_types_of(R (*)(A...));
-template <int N, class L> struct __ufm_nth;
-template <class A, class... B> struct __ufm_nth<0, __ufm_list<A, B...> > { typedef A type; };
-template <int N, class A, class... B>
-struct __ufm_nth<N, __ufm_list<A, B...> > : __ufm_nth<N - 1, __ufm_list<B...> > {};
-template <class X> struct __ufm_pointee;
-template <class X> struct __ufm_pointee<X *> { typedef X type; };
-template <class X> struct __ufm_word { enum { stars = 0, fixed = 0, number = __UFM_TYPE(X), size = sizeof(X) }; };
-template <> struct __ufm_word<void> { enum { stars = 0, fixed = 0, number = 254, size = 0 }; };
-template <class X> struct __ufm_word<const X> : __ufm_word<X> { enum { fixed = 1 }; };
-template <class X> struct __ufm_word<volatile X> : __ufm_word<X> {};
-template <class X> struct __ufm_word<const volatile X> : __ufm_word<const X> {};
-template <class X> struct __ufm_word<X *> : __ufm_word<X> { enum { stars = __ufm_word<X>::stars + 1 }; };
-template <class X> struct __ufm_word<X &> : __ufm_word<X *> {};
+template <class... __ufm_a> struct __ufm_list {};
+template <class __ufm_r, class... __ufm_a>
+__device__ __ufm_list<__ufm_r, __ufm_a...> __ufm_types_of(__ufm_r (*)(__ufm_a...));
+template <int __ufm_n, class __ufm_l> struct __ufm_nth;
+template <class __ufm_a, class... __ufm_b>
+struct __ufm_nth<0, __ufm_list<__ufm_a, __ufm_b...> > { typedef __ufm_a __ufm_it; };
+template <int __ufm_n, class __ufm_a, class... __ufm_b>
+struct __ufm_nth<__ufm_n, __ufm_list<__ufm_a, __ufm_b...> > : __ufm_nth<__ufm_n - 1, __ufm_list<__ufm_b...> > {};
+template <class __ufm_x> struct __ufm_pointee;
+template <class __ufm_x> struct __ufm_pointee<__ufm_x *> { typedef __ufm_x __ufm_it; };
+template <class __ufm_x>
+struct __ufm_word {
+    enum { __ufm_stars, __ufm_fixed = 0, __ufm_number = __UFM_TYPE(__ufm_x), __ufm_size = sizeof(__ufm_x) };
+};
+template <> struct __ufm_word<void> { enum { __ufm_stars, __ufm_fixed = 0, __ufm_number = 254, __ufm_size = 0 }; };
+template <class __ufm_x> struct __ufm_word<const __ufm_x> : __ufm_word<__ufm_x> { enum { __ufm_fixed = 1 }; };
+template <class __ufm_x> struct __ufm_word<volatile __ufm_x> : __ufm_word<__ufm_x> {};
+template <class __ufm_x> struct __ufm_word<const volatile __ufm_x> : __ufm_word<const __ufm_x> {};
+template <class __ufm_x>
+struct __ufm_word<__ufm_x *> : __ufm_word<__ufm_x> { enum { __ufm_stars = __ufm_word<__ufm_x>::__ufm_stars + 1 }; };
+template <class __ufm_x> struct __ufm_word<__ufm_x &> : __ufm_word<__ufm_x *> {};
 """
 
 
@@ -44,7 +53,8 @@ class Export:
     """One function to export: its Python name and the C++ expression that calls it.
 
     ``overloaded`` says that its name alone does not tell which it is; ``status`` that its result goes through its
-    first parameter, which is then none of it for whoever calls it here.
+    first parameter, which is then none of it for whoever calls it here; ``instance`` which it is of the kernels of one
+    name.
     """
 
     name: str
@@ -53,6 +63,7 @@ class Export:
     overloaded: bool = False
     kernel: bool = False
     status: bool = False
+    instance: str = ""
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -60,12 +71,53 @@ class Export:
         return self.function.parameters[1:] if self.status else self.function.parameters
 
 
+@dataclass(frozen=True)
+class CellVariable:
+    """One of the cell's ``__device__`` or ``__constant__`` variables, and how many dimensions it has."""
+
+    name: str
+    rank: int
+
+    @property
+    def expressions(self) -> list[str]:
+        """Constant expressions of its type, and of the sizes of it, of a row, ... of an element."""
+        steps = [self.name + "[0]" * n for n in range(self.rank + 1)]
+        word = f"__ufm_word<decltype({steps[-1]})>"
+        sizes = [f"(int)(sizeof({step}) >> {shift} & 255)" for step in steps for shift in (0, 8, 16, 24)]
+        return [f"{word}::__ufm_fixed", f"{word}::__ufm_number", *sizes]
+
+    def row(self, numbers: Sequence[int], index: int) -> list[Any]:
+        """Name, place in the object's table, whether it is const, type and shape, of what the compiler said."""
+        fixed, number, *parts = numbers
+        sizes = [int.from_bytes(bytes(parts[k : k + 4]), "little") for k in range(0, len(parts), 4)]
+        element = np.dtype(TYPES[number].char).str if number in TYPES else f"|V{sizes[-1]}"
+        return [self.name, index, bool(fixed), element, *(a // b for a, b in pairwise(sizes))]
+
+
+def memory(numbers: Sequence[int], variables: Sequence[CellVariable], *, first: int) -> list[list[Any]]:
+    """The `CellVariable.row` of each; ``first`` is the place of the first of them."""
+    rows = []
+    for index, variable in enumerate(variables, first):
+        count = len(variable.expressions)
+        rows.append(variable.row(numbers[:count], index))
+        numbers = numbers[count:]
+    return rows
+
+
 def pointed(export: Export) -> str:
     """An expression that is a pointer to the function."""
     if not export.overloaded:
         return f"&{export.callee}"
-    types = ", ".join(p.spelled for p in export.function.parameters)
+    head = export.function.text.partition("{")[0]
+    types = ", ".join(_declared(p, head) for p in export.function.parameters)
     return f"static_cast<{export.function.returns} (*)({types})>(&{export.callee})"
+
+
+def _declared(parameter: Parameter, head: str) -> str:
+    """A parameter's type as the function's ``head`` has it: a reference reads as a value or as a pointer."""
+    if parameter.name and re.search(rf"&\s*{parameter.name}\b", head):
+        return f"{'const ' * parameter.const}{parameter.type} &"
+    return parameter.spelled
 
 
 def expressions(export: Export) -> list[str]:
@@ -73,8 +125,8 @@ def expressions(export: Export) -> list[str]:
     words = []
     for n in range(len(export.parameters) + 1):
         word = f"__ufm_word<{_type(export, n)}>"
-        words += [f"{word}::{part}" for part in ("stars", "fixed", "number")]
-        words += [f"{word}::size & 255", f"({word}::size >> 8) & 255"]
+        words += [f"{word}::__ufm_{part}" for part in ("stars", "fixed", "number")]
+        words += [f"{word}::__ufm_size & 255", f"({word}::__ufm_size >> 8) & 255"]
     return words
 
 
@@ -82,16 +134,29 @@ def _type(export: Export, n: int) -> str:
     """The type of the result (0) or of a parameter, in C++."""
     types = f"decltype(__ufm_types_of({pointed(export)}))"
     if export.status:
-        return f"__ufm_nth<{n + 1}, {types} >::type" if n else f"__ufm_pointee<__ufm_nth<1, {types} >::type>::type"
-    return f"__ufm_nth<{n}, {types} >::type"
+        return (
+            f"__ufm_nth<{n + 1}, {types} >::__ufm_it"
+            if n
+            else f"__ufm_pointee<__ufm_nth<1, {types} >::__ufm_it>::__ufm_it"
+        )
+    return f"__ufm_nth<{n}, {types} >::__ufm_it"
 
 
 def _adapter(n: int, export: Export) -> str:
     """A C++ function around an export that C cannot call as it is, or ``""``."""
     if export.kernel:
+        head = export.function.text.partition("{")[0]
+        bounds = re.search(r"__launch_bounds__\s*\(([^(),]*(?:\([^()]*\)[^(),]*)*)", head)
+        template = re.match(r"template\s*<.*?>(?=\s*\w)", head, re.DOTALL)
+        most = bounds[1].strip() if bounds else "1024"
+        scope = ""
+        if bounds and template:
+            scope = f"{template[0]} struct __ufm_bounds_{n} {{ enum {{ __ufm_most = ({most}) }}; }};\n"
+            most = f"__ufm_bounds_{n}{export.callee[export.callee.index('<') :]}::__ufm_most"
         return (
-            f"static void __ufm_export_{n}(const unsigned *__ufm_g, const unsigned *__ufm_b, __SIZE_TYPE__ __ufm_s, "
-            f"void **__ufm_a) {{ __ufm_launch({pointed(export)}, __ufm_g, __ufm_b, __ufm_s, __ufm_a); }}"
+            f"{scope}static void __ufm_export_{n}(const unsigned *__ufm_g, const unsigned *__ufm_b, "
+            "__SIZE_TYPE__ __ufm_s, void **__ufm_a) "
+            f"{{ __ufm_launch({pointed(export)}, __ufm_g, __ufm_b, __ufm_s, __ufm_a, {most}); }}"
         )
     if not export.status:
         return ""
@@ -105,25 +170,33 @@ def _adapter(n: int, export: Export) -> str:
     )
 
 
-def exports_text(exports: Sequence[Export], *, seed: str) -> tuple[str, list[str], bytes]:
+def exports_text(
+    exports: Sequence[Export], variables: Sequence[CellVariable], *, seed: str
+) -> tuple[str, list[str], bytes]:
     """C++ for the exports of a unit: text behind the cell, pointers for its table, what marks the types' table."""
     marker = b"\x7fufm-protos:" + hashlib.sha256(seed.encode()).digest()[:16]
     numbers = [*map(str, marker), *(word for export in exports for word in expressions(export))]
+    numbers += [word for variable in variables for word in variable.expressions]
     lines = [TEMPLATES]
     pointers = []
     for n, export in enumerate(exports):
         adapter = _adapter(n, export)
         lines += [adapter] if adapter else []
         pointers.append(f"__ufm_export_{n}" if adapter else pointed(export).removeprefix("&"))
+    pointers += [f"&{variable.name}" for variable in variables]
     lines.append(f"__attribute__((__used__)) static const unsigned char __ufm_protos[] = {{{', '.join(numbers)}}};")
     return "\n".join(lines) + "\n", pointers, marker
 
 
-def read(code: bytes, exports: Sequence[Export], marker: bytes) -> list[tuple[str, ...]]:
-    """The prototypes behind ``marker`` in an object's bytes; see `read_numbers`."""
+def read(code: bytes, exports: Sequence[Export], marker: bytes) -> tuple[list[tuple[str, ...]], bytes]:
+    """The prototypes behind ``marker`` in an object's bytes, see `read_numbers`, and what follows them."""
     at = code.find(marker) + len(marker)
-    count = sum(_WORDS * (len(e.parameters) + 1) for e in exports)
-    return read_numbers(code[at : at + count], exports)
+    return read_numbers(code[at:], exports), code[at + count_of(exports) :]
+
+
+def count_of(exports: Sequence[Export]) -> int:
+    """How many numbers `expressions` are of all."""
+    return sum(_WORDS * (len(e.parameters) + 1) for e in exports)
 
 
 def read_numbers(numbers: Sequence[int], exports: Sequence[Export]) -> list[tuple[str, ...]]:

@@ -8,6 +8,7 @@ exception clauses) is read from its symbol table, not guessed from the text.
 `cython_settings`      comment lines and options to flags of the C compiler and the linker; LibTorch
 `dependencies`         .pxd, .pxi and headers that a cell draws in
 `cython_unit`          the road of ``compile``
+`python_headers`       the headers of every cell, compiled once
 `translate`            Cython's pipeline in this process, and its symbol table
 `cdef_variant`         each ``def`` of numbers once more as a ``cdef``, for its loop
 `kept_views`           functions that keep a memoryview beyond their call
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from .annotate import Annotated as Annotated
     from .cython_frontend import key as key
     from .cython_unit import compile as compile
+    from .python_headers import precompile_headers as precompile_headers
 else:
     __getattr__ = lazy_names(
         __name__,
@@ -40,5 +42,6 @@ else:
             "annotate": "Annotated",
             "cython_frontend": "key",
             "cython_unit": "compile",
+            "python_headers": "precompile_headers",
         },
     )

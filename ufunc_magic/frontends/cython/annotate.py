@@ -103,7 +103,7 @@ class Annotated:
         title = f"<strong>{html.escape(self.name)}</strong>: " if self.name else ""
         rows = [f'<div style="{_ROW};opacity:.75">{_row("line", "calls", " source")}</div>', *map(_html, self.lines)]
         if self.complete:
-            rows.append(_folded("The complete C code", "", html.escape(self.complete)))
+            rows.append(_folded("Complete cythonized code", "", html.escape(self.complete)))
         return (
             f'<div style="overflow-x:auto;{_FACE}">'
             f'<div style="padding:.2em .4em">{title}{html.escape(self.summary)} Open a line to see its C: '

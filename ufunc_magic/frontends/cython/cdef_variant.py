@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -33,6 +34,12 @@ def bare(kind: Any) -> Any:
     while kind.is_reference or getattr(kind, "is_cv_qualified", False):
         kind = kind.ref_base_type if kind.is_reference else kind.cv_base_type
     return kind
+
+
+def plain_name(entry: Any) -> str:
+    """What the cell calls a function: specialisations are called mean[double], and by Cython 3.1 and 3.2
+    __pyx_fuse_1mean."""
+    return re.sub(r"^__pyx_fuse_(?:\d+_)*\d+|\[.*", "", str(entry.name))
 
 
 def is_number(kind: Any) -> bool:
@@ -109,21 +116,16 @@ class Analysis(AnalyseExpressionsTransform):  # type: ignore[misc, unused-ignore
     def __init__(self, context: Any, variants: Variants) -> None:
         super().__init__(context)
         self._variants = variants
-        self._originals: dict[str, Any] = {}
-
-    def visit_FusedCFuncDefNode(self, node: Any) -> Any:
-        if str(getattr(node.node.entry, "name", "")).startswith(PREFIX):
-            return _forgotten(node.node, *node.nodes)  # a fused def has no types of its own
-        return self.visit_StatNode(node)
+        self._originals: dict[tuple[str, tuple[str, ...]], Any] = {}
 
     def visit_FuncDefNode(self, node: Any) -> Any:
-        name = str(node.entry.name) if isinstance(node, Nodes.CFuncDefNode) else ""
-        if not name.startswith(PREFIX):
+        name = plain_name(node.entry)
+        if not (isinstance(node, Nodes.CFuncDefNode) and name.startswith(PREFIX)):
             node = super().visit_FuncDefNode(node)
             if isinstance(node, Nodes.DefNode):
-                self._originals[str(node.name)] = node
+                self._originals[name, _chosen_types(node)] = node
             return node
-        original = self._originals.get(name.removeprefix(PREFIX))
+        original = self._originals.get((name.removeprefix(PREFIX), _chosen_types(node)))
         declared = name.removeprefix(PREFIX) in self._variants.declared
         returns = self._variants.returned(original) if original is not None and not declared else None
         if returns is None and not declared:
@@ -134,6 +136,11 @@ class Analysis(AnalyseExpressionsTransform):  # type: ignore[misc, unused-ignore
                 _keep_powers(node)
             node = super().visit_FuncDefNode(node)
         return _forgotten(node) if errors else node
+
+
+def _chosen_types(node: Any) -> tuple[str, ...]:
+    """What the fused types stand for in one specialisation of a function."""
+    return tuple(map(str, (getattr(node.local_scope, "fused_to_specific", None) or {}).values()))
 
 
 def _keep_powers(node: Any) -> None:
@@ -168,6 +175,8 @@ def _variant(node: Any) -> Any:
     """
     node = copy.deepcopy(node)
     _drop_defaults(node.args)
+    for arg in node.args:
+        arg.kw_only = 0
     return Nodes.CFuncDefNode(
         node.pos,
         modifiers=[],
@@ -234,7 +243,6 @@ def _is_numeric_def(node: Any, *, arrays: bool) -> bool:
         return False
     return all(
         not (arg.default and arrays)  # a ufunc takes all
-        and not arg.kw_only
         and isinstance(arg.declarator, Nodes.CNameDeclaratorNode)
         and isinstance(arg.base_type, kinds)
         and (arg.declarator.name or _is_annotated(arg))

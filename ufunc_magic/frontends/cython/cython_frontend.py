@@ -12,8 +12,8 @@ import sysconfig
 from dataclasses import replace
 from pathlib import Path
 
-from ... import toolchain
-from ...model import Options
+from ... import runtime, toolchain
+from ...model import OptionError, Options
 from ..frontend import cell_key
 from . import cython_settings, dependencies
 
@@ -27,6 +27,11 @@ def key(source: str, *, options: Options) -> str:
         For what no Cython cell can be compiled with.
     """
     module = options.name if options.name.isidentifier() else ""
+    if runtime.is_taken(module):
+        raise OptionError(
+            f"name={module!r} is the name of a module that this process has already, and which the cell would replace.",
+            remedy="Choose another name.",
+        )
     settings = cython_settings.read(source, options=options, module=module)
     options = replace(options, cplus=options.cplus or settings.cplus)
     tool = toolchain.find(cplus=options.cplus)

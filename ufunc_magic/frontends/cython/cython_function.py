@@ -25,6 +25,8 @@ class CythonType:
         Of a ctuple.
     shown : str
         As Cython spells it.
+    number : int
+        NumPy's type number for numbers and elements; a type of a header is what the cell says that it is.
     """
 
     kind: str
@@ -33,6 +35,7 @@ class CythonType:
     ndim: int = 0
     fields: tuple[CythonType, ...] = ()
     shown: str = ""
+    number: int = -1
 
 
 @dataclass(frozen=True)

@@ -90,14 +90,20 @@ def loops(
     parts: list[str] = []
     real: list[str] = []
     rest: dict[str, NoUfunc] = {}
+    public: list[tuple[TypedFunction, Signature | NoUfunc]] = []
     for function in functions:
         if function.name.startswith("_"):
             continue
         typed = TypedFunction(function, text, defined.get(function.cname), cplus=options.cplus)
         refused = NoUfunc(function, "has a loop that the C compiler refuses") if function.name in without else None
         signature = refused or infer(typed, options, defined)
+        public.append((typed, signature))
         if isinstance(signature, NoUfunc):
             rest.setdefault(function.name, signature)
+    for typed, signature in public:
+        function = typed.function
+        # Arrays given to a function of Python's may be meant for the specialisation that has no loop.
+        if isinstance(signature, NoUfunc) or (function.name in rest and function.kind != "cdef"):
             continue
         k = len(instances)
         clone = cloned.get(function.cname)
@@ -154,7 +160,7 @@ _C_TYPES = frozenset(
 )
 _C_WORDS = frozenset(
     "if else for while do switch case default break continue goto return sizeof static inline const void int long "
-    "short char unsigned signed float double size_t Py_ssize_t _Bool likely unlikely".split()
+    "short char unsigned signed float double size_t Py_ssize_t _Bool __auto_type likely unlikely".split()
 )
 _LOCAL = re.compile(r"__pyx_(?:v_[A-Za-z_]\w*|t_\d+|r|L\w+|skip_dispatch)")
 _LIBM = re.compile(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import re
 import shlex
 import sys
 import sysconfig
@@ -23,7 +22,6 @@ from ...model import (
     Diagnostic,
     Function,
     LinkError,
-    NumberType,
     ObjectCode,
     Operand,
     Options,
@@ -34,7 +32,7 @@ from ...model import (
 )
 from ...python_form import PythonForm, cython as python_form
 from .. import function_entries, native
-from . import annotate, cython_settings, nogil_clone, pgo
+from . import annotate, cython_settings, nogil_clone, pgo, python_headers
 from ._private import version as cython_version
 from .cython_frontend import module_name
 from .cython_function import CellText, CyFunction, CythonType
@@ -118,6 +116,8 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
                 if not looped:
                     raise  # it is the cell's own
                 # Perhaps only our loops are at fault: those of the functions that it speaks of, or else all.
+                if fault is None:
+                    _check_without(cell, looped)
                 fault = fault or error
                 blamed = looped & {text.function_of(d.line) for d in error.diagnostics}
                 without |= blamed if blamed and not without else looped
@@ -190,6 +190,8 @@ def _planned(cell: _Cell, translated: Translated, without: frozenset[str], notes
     with Comfort("the loops' freedom from the GIL", notes):
         defined = nogil_clone.definitions(translated.c, name=cell.name)
     names = [f.cname for f in translated.functions if f.cname and not f.name.startswith("_")]
+    if names and not defined and not notes:
+        notes.append(f"the loops hold the GIL, since Cython {cython_version} writes its C as no version before")
     # Clones have lost the lines that whoever debugs wants.
     names = [] if "-g" in options.compile_args else names
     cloned: dict[str, nogil_clone.Clone] = {}
@@ -222,10 +224,7 @@ def _unit(cell: _Cell, translated: Translated, planned: ModuleLoops) -> _Unit:
     flags = (*cython_settings.compiler_flags(cell.tool, cell.options, cell.settings), *plan.flags, *openmp)
     link = (*cython_settings.linker_flags(cell.tool, cell.options, cell.settings), *plan.link)
     hot = cython_settings.hot_options(flags)
-    cold = planned.apart and not planned.rest and not any(i.python for i in planned.instances)
-    c = translated.c
-    if not cold:
-        c = _hot(c, *nogil_clone.user_part(c, name=cell.name), words=hot)
+    c = _hot(translated.c, *nogil_clone.user_part(translated.c, name=cell.name), words=hot)
     translation = codegen.append(
         "" if planned.apart else c,
         planned.text,
@@ -267,26 +266,50 @@ def _compiled(cell: _Cell, unit: _Unit, library: Path, *, has_defs: bool) -> tup
     about: dict[str, Any] = {"name": cell.name, "cell": cell.source}
     whole = functools.partial(toolchain.compile_shared, tool, unit.text, output=library, link=unit.link)
 
-    def build(more: Sequence[str]) -> tuple[Diagnostic, ...]:
+    headers = () if cell.settings.sources else python_headers.flags(unit.text, tool=tool, unit=unit.flags)
+
+    def build(more: Sequence[str], headers: Sequence[str] = ()) -> tuple[Diagnostic, ...]:
         flags = [*unit.flags, *more]
+        with_headers = [*flags, *headers]
         if not unit.loops:
-            return whole(flags=flags, extra_sources=extra, places=places, **about)
+            return whole(flags=with_headers, extra_sources=extra, places=places, **about)
         # Module and loops at once, on two cores: neither needs to see the other.
         fast = ["-O3" if f == "-O1" else f for f in flags]
         parts = [cell.folder / "module.o", cell.folder / "loops.o"]
         with ThreadPoolExecutor(1, thread_name_prefix="ufunc_magic-loops") as pool, toolchain.together(cell.folder):
             beside = pool.submit(toolchain.compile_object, tool, unit.loops, output=parts[1], flags=fast, **about)
-            warnings = toolchain.compile_object(tool, unit.text, output=parts[0], flags=flags, places=places, **about)
+            module = functools.partial(toolchain.compile_object, tool, unit.text, output=parts[0], places=places)
+            warnings = module(flags=with_headers, **about)
             beside.result()
         toolchain.link_shared(tool, [*parts, *extra], output=library, flags=flags, link=unit.link, **about)
         return warnings
 
     if not options.pgo:
-        return build(())
+        try:
+            return build((), headers)
+        except CompileError as fault:
+            if not any(header in fault.output for header in headers[1:]):
+                raise
+            return build(())  # gcc finds no room for compiled headers where they were, or they are gone
     profile = cell.folder / "profile"
     build(pgo.flags("gen", folder=profile, toolchain=tool))
     _train(cell, library, profile)
     return build(pgo.flags("use", folder=profile, toolchain=tool))
+
+
+def _check_without(cell: _Cell, looped: frozenset[str]) -> None:
+    """Raise what the compiler says of the cell without any loops: that is the cell's own, whatever else is tried."""
+    translated = _translated(cell, looped)
+    unit = _unit(cell, translated, _planned(cell, translated, looped, []))
+    toolchain.compile_object(
+        cell.tool,
+        unit.text,
+        output=cell.folder / "module.o",
+        flags=[*unit.flags, *python_headers.flags(unit.text, tool=cell.tool, unit=unit.flags), "-fsyntax-only"],
+        places=toolchain.places(unit.text, module=cell.module, name=cell.name, cell=cell.source),
+        name=cell.name,
+        cell=cell.source,
+    )
 
 
 def _train(cell: _Cell, library: Path, profile: Path) -> None:
@@ -375,8 +398,8 @@ def _form_requests(planned: ModuleLoops) -> list[python_form.FormRequest]:
                 name=function.name,
                 line=function.line,
                 signature=signature,
-                inputs=_numbers(signature.inputs),
-                outputs=_numbers(signature.outputs),
+                inputs=_numbers(function, signature.inputs),
+                outputs=_numbers(function, signature.outputs),
                 fused=dict(function.fused),
             )
         )
@@ -384,32 +407,11 @@ def _form_requests(planned: ModuleLoops) -> list[python_form.FormRequest]:
     return [*requests, *(python_form.FormRequest(f.name, f.line) for f in plain)][:MOST_TIMED]
 
 
-#: C types that are spelled otherwise than in the type table, or that mean something else to NumPy.
-_SPELLINGS = {
-    "float": "f",
-    "char": "b",
-    "Py_ssize_t": "q",
-    "ptrdiff_t": "q",
-    "size_t": "Q",
-    "bool": "?",
-    "__pyx_t_float_complex": "F",
-    "__pyx_t_double_complex": "D",
-    "__pyx_t_long_double_complex": "G",
-}
-
-
-def _kind(spelled: str) -> NumberType | None:
-    """The type that a C spelling means, as far as the spelling says."""
-    spelled = re.sub(r"^__pyx_t_5numpy_(\w+)_t$|^(u?int\d+)_t$", lambda m: m[1] or m[2], spelled)
-    return number_type(_SPELLINGS.get(spelled, spelled))
-
-
-def _numbers(operands: Sequence[Operand]) -> tuple[int, ...]:
-    """NumPy's type numbers for the Python forms; a typedef that nothing is known of counts as the usual one."""
-    kinds = ((o.type, _kind(o.type)) for o in operands)
-    return tuple(
-        kind.number if kind else 12 if re.search("float|double|real", spelled) else 9 for spelled, kind in kinds
-    )
+def _numbers(function: CyFunction, operands: Sequence[Operand]) -> tuple[int, ...]:
+    """NumPy's type numbers for the Python forms."""
+    types = (*(p.type for p in function.parameters), function.returns, *function.returns.fields)
+    numbers = {kind.c: kind.number for kind in types}
+    return tuple(numbers.get(o.type, 0) for o in operands)  # C's bool is spelled otherwise than bint
 
 
 def _samples(function: CyFunction) -> tuple[str, ...]:
@@ -427,5 +429,5 @@ def _is_array(kind: CythonType) -> bool:
 def _sample(kind: CythonType) -> str:
     if kind.kind == "object" and _is_array(kind) and not kind.ndim:
         return "O1"
-    known = _kind(kind.c) if kind.c else None
+    known = number_type(kind.number)
     return f"{known.char}{kind.ndim}" if known else ""

@@ -6,21 +6,14 @@ of another module) counts as keeping it; methods are told apart by their names a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
 from ._private import ExprNodes, Nodes
-from .cdef_variant import PREFIX, walk
+from .cdef_variant import PREFIX, plain_name, walk
 
 #: Builtins that use up a generator on the spot.
 _USE_UP = frozenset("sum any all min max sorted list tuple set dict frozenset".split())
-
-
-def plain_name(entry: Any) -> str:
-    """What the cell calls a function: specialisations are called mean[double], and by Cython 3.1 and 3.2
-    __pyx_fuse_1mean."""
-    return re.sub(r"^__pyx_fuse_\d+|\[.*", "", str(entry.name))
 
 
 def keepers(tree: Any) -> frozenset[str]:

@@ -6,17 +6,18 @@ symbol table after its analysis.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ...model import Comfort, Diagnostic
+from ...model import Comfort, Diagnostic, number_type
 from . import cython_errors
 from ._private import AnalyseExpressionsTransform, EncodedString, Main, Options, Pipeline, PyrexTypes
-from .cdef_variant import PREFIX, Analysis, Variants, definitions, is_number
+from .cdef_variant import PREFIX, Analysis, Variants, definitions, is_number, plain_name
 from .cython_function import CellText, CyFunction, CyParameter, CythonType
-from .kept_views import keepers, plain_name
+from .kept_views import keepers
 from .nogil_clone import with_real_powers
 
 
@@ -166,26 +167,50 @@ def _ctype(kind: Any) -> CythonType:
     if kind.is_pyobject:
         if getattr(kind, "is_buffer", False) and kind.dtype.is_numeric:
             element = _ctype(kind.dtype)
-            return CythonType("object", element.c, ndim=kind.ndim, shown=f"numpy.ndarray of {kind.dtype}")
+            return CythonType(
+                "object", element.c, ndim=kind.ndim, shown=f"numpy.ndarray of {kind.dtype}", number=element.number
+            )
         return CythonType("object", shown="numpy.ndarray" if "ndarray" in shown else shown)
     if kind.is_memoryviewslice:
         element = _ctype(kind.dtype)
         direct = all(access == "direct" for access, _ in kind.axes)
         if element.kind != "number" or not direct:
             return CythonType("other", shown=shown)
-        return CythonType("array", element.c, element.const, len(kind.axes), shown=shown)
+        return CythonType("array", element.c, element.const, len(kind.axes), shown=shown, number=element.number)
     if kind.is_ptr and not kind.base_type.is_cfunction:
         element = _ctype(kind.base_type)
         if element.kind != "number" or kind.base_type is PyrexTypes.c_char_type:
             return CythonType("other", shown=shown)
-        return CythonType("pointer", element.c, element.const, shown=shown)
+        return CythonType("pointer", element.c, element.const, shown=shown, number=element.number)
     if getattr(kind, "is_ctuple", False):
         fields = tuple(_ctype(component) for component in kind.components)
         return CythonType("tuple" if all(f.kind == "number" for f in fields) else "other", fields=fields, shown=shown)
     if is_number(kind) and not kind.is_fused:
-        bint = kind is PyrexTypes.c_bint_type
-        return CythonType("number", "bint" if bint else kind.empty_declaration_code(), const, shown=shown)
+        c = "bint" if kind is PyrexTypes.c_bint_type else kind.empty_declaration_code()
+        return CythonType("number", c, const, shown=shown, number=_number(kind.resolve()))
     return CythonType("other", shown=shown)
+
+
+#: Types that NumPy calls otherwise than Cython does, or not at all.
+_LETTERS = {
+    "bint": "?",
+    "bool": "?",
+    "char": "b",
+    "float": "f",
+    "Py_ssize_t": "q",
+    "ptrdiff_t": "q",
+    "size_t": "Q",
+    "float complex": "F",
+    "double complex": "D",
+    "long double complex": "G",
+}
+
+
+def _number(kind: Any) -> int:
+    """NumPy's type number of a type that is no typedef."""
+    name = re.sub(r"^signed (?!char)", "", str(kind))
+    known = number_type(_LETTERS.get(name, name))
+    return known.number if known else 12 if kind.is_float else 9
 
 
 def _functions(run: _Run) -> list[CyFunction]:
@@ -196,23 +221,24 @@ def _functions(run: _Run) -> list[CyFunction]:
             continue
         if entry.type.is_cfunction and entry.func_cname and not entry.type.is_fused:
             c_functions.setdefault(entry.func_cname, _c_function(entry, run))
-    variants = {f.name.removeprefix(PREFIX): f for f in c_functions.values() if f.name.startswith(PREFIX)}
+    variants: dict[str, list[CyFunction]] = {}  # several of a fused function
+    for function in c_functions.values():
+        if function.name.startswith(PREFIX):
+            variants.setdefault(function.name.removeprefix(PREFIX), []).append(function)
     functions = [_without_defaults(f, variants) for f in c_functions.values() if not f.name.startswith(PREFIX)]
     known = {function.name for function in functions}
     for name, node in run.definitions.items():
         if name not in known and node.pos[0] is run.desc:
-            functions.append(_def_function(node, variants.get(name), doc=run.variants.docs.get(name, "")))
+            functions += _def_functions(node, variants.get(name, ()), doc=run.variants.docs.get(name, ""))
     return sorted(functions, key=lambda f: f.line)
 
 
-def _without_defaults(function: CyFunction, variants: Mapping[str, CyFunction]) -> CyFunction:
+def _without_defaults(function: CyFunction, variants: Mapping[str, Sequence[CyFunction]]) -> CyFunction:
     """A ``cpdef`` with default values as what can be called without them."""
-    variant = variants.get(function.name) if function.kind == "cpdef" else None
-    return (
-        function
-        if variant is None
-        else replace(variant, name=function.name, kind="cpdef", line=function.line, doc=function.doc)
-    )
+    for variant in variants.get(function.name, ()) if function.kind == "cpdef" else ():
+        if variant.fused == function.fused:
+            return replace(variant, name=function.name, kind="cpdef", line=function.line, doc=function.doc)
+    return function
 
 
 def _c_function(entry: Any, run: _Run) -> CyFunction:
@@ -246,7 +272,9 @@ def _specialization(general: Any, specific: Any) -> dict[str, str]:
     if kind is None or not kind.is_fused or not kind.is_cfunction or len(kind.args) != len(specific.args):
         return {}
     pairs = [(one.type, other.type) for one, other in zip(kind.args, specific.args, strict=True) if one.type.is_fused]
-    return {str(_element(one).name): str(_element(other)) for one, other in pairs}
+    named = ((_element(one), _element(other)) for one, other in pairs)
+    # A pointer to a function has no name.
+    return {str(one.name): str(other) for one, other in named if hasattr(one, "name")}
 
 
 def _element(kind: Any) -> Any:
@@ -256,8 +284,9 @@ def _element(kind: Any) -> Any:
     return kind
 
 
-def _def_function(node: Any, variant: CyFunction | None, *, doc: str) -> CyFunction:
-    fused = CythonType("other", shown="fused type, of which only cdef and cpdef make loops")
+def _def_functions(node: Any, variants: Sequence[CyFunction], *, doc: str) -> list[CyFunction]:
+    """A ``def`` with what is known by its variants, one for each type that a fused one may be of."""
+    fused = CythonType("other", shown="fused type")
     types = [fused if a.type.is_fused else _ctype(a.type) for a in node.args]
     function = CyFunction(
         name=str(node.name),
@@ -269,11 +298,23 @@ def _def_function(node: Any, variant: CyFunction | None, *, doc: str) -> CyFunct
         varargs=bool(node.star_arg or node.starstar_arg or any(a.kw_only for a in node.args)),
         doc=doc,
     )
-    if variant is None:
-        return function
-    return replace(
-        function, cname=variant.cname, parameters=variant.parameters, returns=variant.returns, keeps=variant.keeps
+    specialised = getattr(node.entry, "fused_cfunction", None)
+    # All or none: an array may be meant for a type that has no loop, an object or a memoryview.
+    if specialised is not None and len(variants) < len(specialised.nodes):
+        return [function]
+    known = (
+        replace(
+            function,
+            cname=variant.cname,
+            parameters=variant.parameters,
+            returns=variant.returns,
+            keeps=variant.keeps,
+            varargs=False,
+            fused=variant.fused,
+        )
+        for variant in variants
     )
+    return list(known) or [function]
 
 
 def _free_functions(run: _Run) -> frozenset[str]:

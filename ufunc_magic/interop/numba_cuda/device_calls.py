@@ -38,12 +38,15 @@ class Form:
         goes.
     shim : Shim
         What is called: by value, with all outputs as results.
+    updates : tuple of (int, int)
+        Inputs that are read where an output goes, both as in ``slots``: C's one pointer is two operands here.
     """
 
     arguments: tuple[ValueType, ...]
     results: tuple[ValueType, ...]
     slots: tuple[int, ...]
     shim: Shim
+    updates: tuple[tuple[int, int], ...] = ()
 
     @property
     def nin(self) -> int:
@@ -131,18 +134,20 @@ def type_of_word(word: str) -> ValueType:
 
 def _as_in_c(by_value: Form, call: str) -> list[Form]:
     """The same function with its outputs as pointers, where C has them so."""
-    if ";" in call:  # an operand that is both: C's one pointer is two operands here
-        return []
+    *before, call = call.split("; ")
     arguments = call.partition(" = ")[2] if call.startswith("{out") else call
     operands = re.findall(r"(&?)\{(in|out)(\d+)\}", arguments)
     if not any(address for address, _, _ in operands):
         return []
     nin = by_value.nin
+    updates = [
+        (int(n), int(out) + nin) for copy in before for out, n in re.findall(r"\{out(\d+)\} = \{in(\d+)\}", copy)
+    ]
     types = (*by_value.arguments, *by_value.results)
     places = [int(n) + (nin if role == "out" else 0) for _, role, n in operands]
     rest = [n for n in range(nin, len(types)) if n not in places]
     passed = tuple(ValueType(types[p].dtype, p >= nin) for p in places)
-    return [Form(passed, tuple(types[n] for n in rest), (*places, *rest), by_value.shim)]
+    return [Form(passed, tuple(types[n] for n in rest), (*places, *rest), by_value.shim, tuple(updates))]
 
 
 def _points_alike(argument: ValueType, parameter: ValueType) -> bool:

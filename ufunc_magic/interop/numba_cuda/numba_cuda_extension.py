@@ -154,6 +154,10 @@ def _lowering(offered: tuple[Form, ...], object_code: ObjectCode) -> Any:
         context.active_code_library.add_linking_file(_linked(object_code))
         operands = dict(zip(form.slots, zip(sig.args, args, strict=True), strict=False))
         outputs = [_numba_type(type_of_word(word)) for word in form.shim.outputs]
+        for n, place in form.updates:
+            kind, pointer = operands[place]
+            loaded = context.data_model_manager[kind.dtype].from_data(builder, builder.load(pointer))
+            operands[n] = kind.dtype, loaded
         results = _call(context, builder, form.shim.symbol, [operands[n] for n in range(form.nin)], outputs)
         returned = []
         for n, (kind, value) in enumerate(zip(outputs, results, strict=True), start=form.nin):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
+import re
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -25,6 +26,7 @@ from . import _private
 from .device_calls import Form, ValueType, choose, code_of, forms, mismatch, no_number, refusal
 
 _Three = ctypes.c_uint * 3
+_LANES = re.compile(r"\b__(?!syncthreads)\w+_sync\b|\b__activemask\b|\bcooperative_groups\b")
 
 
 # ----------------------------------------------------------------------- what simulated threads call
@@ -66,7 +68,8 @@ class SimulatedFunction:
         self._simulation = simulation
         self._code = code
         self._forms = forms(code, object_code)
-        self._reason = refusal(code, object_code)
+        lanes = "looks at the other lanes of a warp, which simulated threads do not have"
+        self._reason = refusal(code, object_code) or lanes * bool(_LANES.search(code.source))
         self._chosen: dict[tuple[Any, ...], Form] = {}
         emulated = function if isinstance(function, np.ufunc) else getattr(function, "emulated", None)
         self._ufunc = emulated if isinstance(emulated, np.ufunc) else None
@@ -98,9 +101,11 @@ class SimulatedFunction:
         raise TypeError(no_number(self._code.name, type(value).__name__))
 
     def _call_ufunc(self, ufunc: Any, form: Form, args: tuple[Any, ...]) -> Any:
-        operands: list[Any] = [None] * len(form.slots)
+        operands: list[Any] = [None] * (ufunc.nin + ufunc.nout)
         for slot, value, parameter in zip(form.slots, args, form.arguments, strict=False):
             operands[slot] = value if isinstance(value, Pointer) else _converted(value, parameter)
+        for n, place in form.updates:
+            operands[n] = operands[place].array.reshape(-1)[0]
         outputs = ufunc(*operands[: ufunc.nin])
         outputs = outputs if ufunc.nout > 1 else (outputs,)
         for place, output in zip(operands[ufunc.nin :], outputs, strict=True):

@@ -63,6 +63,7 @@ class CythonCell:
     names_used: set[str] = field(default_factory=set)
     imported: dict[str, str] = field(default_factory=dict)
     truncates: bool = False
+    watched: bool = True
 
     @classmethod
     def read(cls, tree: Any, source: str, directives: Mapping[str, Any]) -> CythonCell:
@@ -72,11 +73,11 @@ class CythonCell:
             cell._statement(node)
         return cell
 
-    def forget(self, fused: Mapping[str, str], *, lists: bool) -> None:
+    def forget(self, fused: Mapping[str, str], *, lists: bool, watched: bool) -> None:
         """Ready for another text."""
         self.routines, self.names_used, self.imported, self.truncates = {}, set(), {}, False
         self.types.fused = {name.rpartition(".")[2]: chosen for name, chosen in fused.items()}
-        self.lists = lists
+        self.lists, self.watched = lists, watched
 
     def trial(self) -> CythonCell:
         """The same cell, for what will not be written: nothing is needed of it."""

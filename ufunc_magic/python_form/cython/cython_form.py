@@ -155,7 +155,7 @@ def _module(cell: CythonCell, request: FormRequest, *, checked: bool = False, wr
         If something in it has no Python form.
     """
     main = cell.find(request.name, request.line)
-    cell.forget(request.fused, lists=_stacked(request))
+    cell.forget(request.fused, lists=_stacked(request), watched=bool(request.inputs))
     cell.routines[main.name] = main
     mode = {"checked": checked, "wraps": wraps or checked}
     functions = {main.line: _function(cell, main, request, **mode)}

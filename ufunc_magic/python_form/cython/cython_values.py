@@ -207,7 +207,10 @@ class Values(Arithmetic):
         t = usual(left.type, right.type)
         if both and self.cdivision:
             self.cell.truncates = self.cell.truncates or t.kind == "i"
-        if not (self.checked or (self.wraps and both)):
+        if not (self.checked or (self.wraps if both else self.cdivision and op == "%")):
+            # A function of arrays is not watched (`integer_rules`): its one text divides as C does.
+            if self.cdivision and both and not self.cell.watched and min(left.range[0], right.range[0]) < 0:
+                return Expr(python("int({} / {})" if op == "//" else "int(math.fmod({}, {}))", left, right), t)
             return self._plain(op, left, right, t)
         if both:
             left, right = self.to_integer(left, t), self.to_integer(right, t)

@@ -9,6 +9,7 @@ or a `Kernel`.  What they compute on the GPU is the cell's source, compiled for 
 ``element_loops``  shapes and strides, and which of those kernels is launched on what.
 ``cuda_function``  NumPy's rules for types, ``out``, ``where``, ``reduce``.
 ``cuda_kernel``    ``k[grid, block](...)``: arguments checked against the declaration, the GPU or the emulation.
+``cell_memory``    the cell's ``__device__`` and ``__constant__`` variables as arrays.
 ``device_timing``  how long the device takes, by its own clock.
 """
 
@@ -19,8 +20,9 @@ from typing import TYPE_CHECKING
 from ...lazy import lazy_names
 
 if TYPE_CHECKING:
+    from .cell_memory import CellMemory as CellMemory
     from .cuda_function import CudaFunction as CudaFunction
-    from .cuda_kernel import Kernel as Kernel, Launch as Launch
+    from .cuda_kernel import Kernel as Kernel, KernelFamily as KernelFamily, Launch as Launch
     from .device_timing import copy_bandwidth as copy_bandwidth, time_call as time_call, time_function as time_function
     from .driver import (
         arch as arch,
@@ -38,8 +40,9 @@ else:
     __getattr__ = lazy_names(
         __name__,
         {
+            "cell_memory": "CellMemory",
             "cuda_function": "CudaFunction",
-            "cuda_kernel": "Kernel Launch",
+            "cuda_kernel": "Kernel KernelFamily Launch",
             "device_timing": "copy_bandwidth time_call time_function",
             "driver": "arch available compile_with cupy missing name on_gpu to_device to_host wait",
         },

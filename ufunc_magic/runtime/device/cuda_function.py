@@ -12,6 +12,7 @@ import numpy as np
 from ...model import ArgumentError, FunctionCode, ObjectCode, SignatureError, ToolchainError
 from ..numpy_ufunc import letters, make_ufunc
 from . import device_arrays, driver
+from .cell_memory import CellMemory
 from .device_arrays import ArrayOperand
 from .element_loops import Choice, Loops
 
@@ -41,7 +42,9 @@ class CudaFunction:
         For arrays partly on the GPU and partly not, and for functions that cannot be called by element.
     """
 
-    def __init__(self, code: FunctionCode, object_code: ObjectCode, *, emulated: Any = None) -> None:
+    def __init__(
+        self, code: FunctionCode, object_code: ObjectCode, *, emulated: Any = None, memory: CellMemory | None = None
+    ) -> None:
         self.code = code
         self.object_code = object_code
         self.emulated = emulated
@@ -58,7 +61,7 @@ class CudaFunction:
         if isinstance(signature, Signature):
             self.__signature__ = signature
         self._refusal = _refusal(code, self.types)
-        self._loops = Loops(code, object_code)
+        self._loops = Loops(code, object_code, CellMemory(object_code) if memory is None else memory)
 
     def __repr__(self) -> str:
         return f"<CUDA function {self.__name__!r} {' '.join(self.types)}>".replace(" >", ">")

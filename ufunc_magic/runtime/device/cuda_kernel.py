@@ -7,7 +7,7 @@ import inspect
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import index
 from typing import Any
 
@@ -15,11 +15,16 @@ import numpy as np
 
 from ...model import ArgumentError, CellCrashed, FunctionCode, ObjectCode, ToolchainError
 from . import device_arrays, driver
+from .cell_memory import CellMemory
 from .device_arrays import ArrayOperand
 from .element_loops import one_device
 
 #: More than these are not run one after the other.
 MOST_THREADS = 2**22
+#: So many elements before or behind an array an index is called by its name.
+_NEAR = 2**20
+#: What waits for the whole grid.
+_GRID = re.compile(r"\b(?:this_grid|grid_group)\b")
 _Triple = tuple[int, int, int]
 #: What every device since compute capability 5.0 takes, and none takes more.
 _MOST_BLOCKS, _MOST_THREADS, _OF_BLOCK = (2**31 - 1, 65535, 65535), (1024, 1024, 64), 1024
@@ -42,14 +47,24 @@ class Kernel:
     object_code : ObjectCode
     emulated : bool
         It runs on the CPU.
+    memory : CellMemory
+        The cell's ``__device__`` and ``__constant__`` variables, by name.
     """
 
     def __init__(
-        self, code: FunctionCode, object_code: ObjectCode, *, address: int, owner: object, emulated: bool
+        self,
+        code: FunctionCode,
+        object_code: ObjectCode,
+        *,
+        address: int = 0,
+        owner: object = None,
+        emulated: bool,
+        memory: CellMemory | None = None,
     ) -> None:
         self.code = code
         self.object_code = object_code
         self.emulated = emulated
+        self.memory = CellMemory(object_code) if memory is None else memory
         self.kinds = kinds(code.prototype)
         self._address = address
         self._owner = owner
@@ -69,8 +84,29 @@ class Kernel:
     def __repr__(self) -> str:
         return f"<CUDA kernel {self.__name__}({', '.join(map(str, self.kinds))})>"
 
-    def __getitem__(self, launch: Any) -> Launch:
-        """``k[grid, block]``, ``k[grid, block, shared]`` or ``k[grid, block, shared, stream]``."""
+    @property
+    def instances(self) -> tuple[Kernel, ...]:
+        """All kernels of the name: of a template, or overloads."""
+        return (self,)
+
+    def _instance(self, words: str) -> Kernel:
+        """The one for the template's arguments, ``"float, 8"``, or for the types of the parameters."""
+        stem = self.code.instance.partition("<")[0].partition("(")[0]
+        sought = re.sub(r"\s+", "", words)
+        known = {kernel.code.instance[len(stem) + 1 : -1]: kernel for kernel in self.instances if kernel.code.instance}
+        for instance, kernel in known.items():
+            if re.sub(r"\s+", "", instance) == sought:
+                return kernel
+        raise ArgumentError(
+            f"{self.__name__}[{words!r}] is not in the cell.",
+            remedy=f"It has {' and '.join(map(repr, known)) or 'one kernel of that name'}. Of a template, write below "
+            f"it what is missing: template __global__ void {stem or self.__name__}<{words}>(...);",
+        )
+
+    def __getitem__(self, launch: Any) -> Any:
+        """``k[grid, block]``, ``k[grid, block, shared]`` or ``k[grid, block, shared, stream]``; ``k["float"]``."""
+        if isinstance(launch, str):
+            return self._instance(launch)
         entries = launch if isinstance(launch, tuple) else (launch,)
         if not 2 <= len(entries) <= 4:
             raise ArgumentError(
@@ -106,7 +142,7 @@ class Kernel:
             remedy=f"Write {self.__name__}[grid, block](...), or {self.__name__}.forall(n)(...) for n threads.",
         )
 
-    def forall(self, count: int, block: int = 256, shared: int = 0, stream: Any = None) -> Launch:
+    def forall(self, count: int, block: int = 256, shared: int = 0, stream: Any = None) -> Any:
         """A launch of at least ``count`` threads in one dimension.
 
         The kernel must take no notice of those past the last: ``if (i < n)``.
@@ -121,13 +157,7 @@ class Kernel:
         ArgumentError, OverflowError
             For arguments that it does not take.
         """
-        if len(args) != len(self.kinds):
-            raise ArgumentError(
-                f"{self.__name__} takes {len(self.kinds)} arguments, {len(args)} were given.",
-                remedy=f"Write {self.__doc__.partition(chr(10))[0] if self.__doc__ else self.__name__}.",
-            )
-        named = zip(self.kinds, args, self._names, strict=True)
-        arguments = [convert(kind, value, name=f"{self.__name__}(): {name}") for kind, value, name in named]
+        arguments = self.converted(args)
         operands = [a for a in arguments if isinstance(a, ArrayOperand)]
         side = device_arrays.place(operands, name=self.__name__)
         if self.emulated and side == "device":
@@ -142,22 +172,62 @@ class Kernel:
         with driver.on(driver.current() if device is None else device):
             self._launch(launch, arguments)
 
+    def takes(self, args: Sequence[Any], *, exactly: bool = False) -> bool:
+        """Whether the arguments fit; exactly, if numbers are of the parameters' own types."""
+        try:
+            self.converted(args)
+        except (ArgumentError, OverflowError):
+            return False
+        alike = {int: "iu", float: "f", complex: "c", bool: "b"}
+        return not exactly or all(
+            bool(kind.stars)
+            or getattr(value, "dtype", None) == kind.dtype
+            or kind.dtype.kind in alike.get(type(value), "")
+            for kind, value in zip(self.kinds, args, strict=True)
+        )
+
+    def converted(self, args: Sequence[Any]) -> list[Any]:
+        """The arguments as `convert` gives them."""
+        if len(args) != len(self.kinds):
+            raise ArgumentError(
+                f"{self.__name__} takes {len(self.kinds)} arguments, {len(args)} were given.",
+                remedy=f"Write {self.__doc__.partition(chr(10))[0] if self.__doc__ else self.__name__}.",
+            )
+        named = zip(self.kinds, args, self._names, strict=True)
+        return [convert(kind, value, name=f"{self.__name__}(): {name}") for kind, value, name in named]
+
     def _launch(self, launch: Launch, arguments: Sequence[Any]) -> None:
-        lent = [(a.array, driver.to_device(a.array)) if _on_host(a) else None for a in arguments]
-        arrays = [pair[1] if pair else getattr(a, "array", None) for a, pair in zip(arguments, lent, strict=True)]
-        values = [a if v is None else np.uint64(v.data.ptr) for a, v in zip(arguments, arrays, strict=True)]
+        lent = _lent([a.array for a in arguments if _on_host(a)])
+        values = []
+        for a in arguments:
+            if _on_host(a):
+                memory, offset = lent[a.array.ctypes.data]
+                values.append(np.uint64(memory.data.ptr + offset))
+            else:
+                values.append(np.uint64(a.array.data.ptr) if isinstance(a, ArrayOperand) else a)
         entry = self.code.calls[0] if self.code.calls else self.code.name
         device = driver.current()
         if device not in self._functions:
             self._functions[device] = driver.function(self.object_code, "", entry)
+        self.memory.follow(self._functions[device])
         driver.launch(
-            self._functions[device], launch.grid, launch.block, values, shared=launch.shared, stream=launch.stream
+            self._functions[device],
+            launch.grid,
+            launch.block,
+            values,
+            shared=launch.shared,
+            stream=launch.stream,
+            cooperative=bool(_GRID.search(self.code.source)),
         )
-        if any(lent):
+        if lent:
             driver.wait(launch.stream)
-        for kind, pair in zip(self.kinds, lent, strict=True):
-            if pair and not kind.const:
-                pair[0][...] = driver.to_host(pair[1])
+        back: dict[int, Any] = {}
+        for kind, a in zip(self.kinds, arguments, strict=True):
+            if _on_host(a) and not kind.const:
+                memory, offset = lent[a.array.ctypes.data]
+                if id(memory) not in back:
+                    back[id(memory)] = driver.to_host(memory)
+                a.array[...] = np.ndarray(a.array.shape, a.array.dtype, back[id(memory)], offset)
 
     def _emulate(self, launch: Launch, arguments: Sequence[Any]) -> None:
         if not self._address:
@@ -176,9 +246,58 @@ class Kernel:
         pointers = (ctypes.c_void_p * max(1, len(values)))(*(v.ctypes.data for v in values))
         grid, block = (np.array(sizes, np.uint32) for sizes in (launch.grid, launch.block))
         call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)(self._address)
+        lines = self.object_code.device.get("lines")
+        named = [(n, a.array) for n, a in zip(self._names, arguments, strict=True) if _on_host(a)]
+        stray = None if lines is None else _Stray.of(self._owner, named)
         call(grid.ctypes.data, block.ctypes.data, launch.shared, ctypes.addressof(pointers))
         if fault := _launch_error(self._owner):
-            raise CellCrashed(f"{self.__name__} failed on the CPU: {fault}")
+            where = stray.words(named, lines) if stray is not None and lines is not None else ""
+            raise CellCrashed(f"{self.__name__} failed on the CPU: {fault}{where}")
+
+
+class KernelFamily(Kernel):
+    """The kernels of one name, instances of a template or overloads: the arguments of a launch choose one of them.
+
+    ``k["float"]`` is the instance for that template argument, ``k["float *"]`` the overload for that parameter.
+    """
+
+    def __init__(self, instances: Sequence[Kernel]) -> None:
+        first = instances[0]
+        name = re.split(r"[<(]", first.code.instance)[0]
+        code = replace(first.code, name=name)
+        super().__init__(code, first.object_code, emulated=first.emulated, memory=first.memory)
+        self._instances = tuple(instances)
+        self.__doc__ = "\n".join(str(kernel.__doc__).partition("\n")[0] for kernel in instances)
+        self.__source__ = "\n".join(dict.fromkeys(kernel.code.source for kernel in instances))
+        del self.__signature__
+
+    def __repr__(self) -> str:
+        return f"<CUDA kernels {', '.join(kernel.code.instance for kernel in self.instances)}>"
+
+    @property
+    def instances(self) -> tuple[Kernel, ...]:
+        return self._instances
+
+    def run(self, launch: Launch, args: Sequence[Any]) -> None:
+        """Launch the one that takes the arguments.
+
+        Raises
+        ------
+        ArgumentError
+            Where none does, or several.
+        """
+        fitting = [kernel for kernel in self.instances if kernel.takes(args)]
+        exact = [kernel for kernel in fitting if kernel.takes(args, exactly=True)]
+        if len(exact or fitting) == 1:
+            (exact or fitting)[0].run(launch, args)
+            return
+        offered = [kernel.code.instance for kernel in fitting or self.instances]
+        shown = ", ".join(f"{a.dtype}[]" if getattr(a, "ndim", 0) else type(a).__name__ for a in args)
+        raise ArgumentError(
+            f"{self.__name__}({shown}) fits {'several' if fitting else 'none'} of {', '.join(offered)}.",
+            remedy=f"Choose one: {self.__name__}[{offered[0][len(self.__name__) + 1 : -1]!r}][grid, block](...), with "
+            "arrays of exactly its types.",
+        )
 
 
 @dataclass(frozen=True)
@@ -206,6 +325,35 @@ class Launch:
         self.kernel.run(self, args)
 
 
+class _Stray(ctypes.Structure):
+    """What a checked launch found: ``__ufm_stray`` of ``templates/cuda_checked.h``."""
+
+    _fields_ = tuple((name, ctypes.c_size_t) for name in ("place", "address", "size"))
+
+    @classmethod
+    def of(cls, library: Any, arrays: Sequence[tuple[str, np.ndarray[Any, Any]]]) -> _Stray:
+        """That of the next launch, on these arrays."""
+        places = (ctypes.c_size_t * 2 * 64).in_dll(library.handle, "__ufm_arrays")
+        for k, (_, array) in enumerate(arrays[:64]):
+            places[k][0], places[k][1] = array.ctypes.data, array.ctypes.data + array.nbytes
+        ctypes.c_size_t.in_dll(library.handle, "__ufm_array_count").value = len(arrays)
+        stray = cls.in_dll(library.handle, "__ufm_stray")
+        stray.size = 0
+        return stray
+
+    def words(self, arrays: Sequence[tuple[str, np.ndarray[Any, Any]]], lines: Sequence[Sequence[int]]) -> str:
+        """Where that was, behind what the launch says; ``""`` if there was none."""
+        if not self.size:
+            return ""
+        line = next((row[2] for row in lines if row[0] < self.place <= row[1]), 0)
+        at = f" on line {line}" if line else ""
+        for name, array in arrays:
+            index = (self.address - array.ctypes.data) // array.itemsize
+            if -_NEAR < index < array.size + _NEAR:
+                return f"{at}, at {name}[{index}]; {name} has {array.size:,} elements."
+        return f"{at}."
+
+
 def _launch_error(library: object) -> str:
     """Why this thread's last launch of an emulated kernel of ``library`` failed; ``""`` if it has not."""
     try:
@@ -218,6 +366,23 @@ def _launch_error(library: object) -> str:
 
 def _on_host(argument: Any) -> bool:
     return isinstance(argument, ArrayOperand) and argument.place == "host"
+
+
+def _lent(arrays: Sequence[np.ndarray[Any, Any]]) -> dict[int, tuple[Any, int]]:
+    """By the address of each array its memory on the device, and where in it the array starts.
+
+    What shares memory here shares it there.
+    """
+    spans: list[tuple[int, int]] = []
+    for low, high in sorted((a.ctypes.data, a.ctypes.data + a.nbytes) for a in arrays):
+        if spans and low < spans[-1][1]:
+            low, high = spans[-1][0], max(spans.pop()[1], high)
+        spans.append((low, high))
+    lent: dict[int, tuple[Any, int]] = {}
+    for low, high in spans:
+        memory = driver.to_device(np.ctypeslib.as_array((ctypes.c_uint8 * (high - low)).from_address(low)))
+        lent |= {a.ctypes.data: (memory, a.ctypes.data - low) for a in arrays if low <= a.ctypes.data <= high}
+    return lent
 
 
 def _triple(value: Any, name: str, most: _Triple) -> _Triple:
@@ -302,9 +467,12 @@ def _pointer(kind: Kind, value: Any, name: str) -> Any:
         )
     array = operand.array if operand.place == "device" else value
     dtype = kind.dtype
-    # float4 over rows of four floats
-    row = array.dtype.itemsize * (array.shape[-1] if array.ndim else 1)
-    is_record = dtype.kind == "V" and dtype.itemsize in (0, array.dtype.itemsize, row)
+    # float4 over rows of four floats, or over a flat array whose length they divide
+    size = array.dtype.itemsize
+    row = size * (array.shape[-1] if array.ndim else 1)
+    is_record = dtype.kind == "V" and dtype.itemsize in (0, size, row)
+    if dtype.kind == "V" and dtype.itemsize and array.ndim == 1 and array.dtype.kind != "V":
+        is_record = is_record or (dtype.itemsize % size == 0 and row % dtype.itemsize == 0)
     if kind.stars > 1 or not (array.dtype == dtype or is_record):
         raise ArgumentError(
             f"{name} is an array of {array.dtype} of shape {array.shape}, the kernel takes {kind}.",

@@ -7,7 +7,6 @@ over the host's memory with these few functions replaced.
 from __future__ import annotations
 
 import importlib
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -15,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from ...model import CellCrashed, CompileError, LinkError, ObjectCode
+from ...model import CellCrashed, CompileError, ObjectCode
 from . import kernel_source
 
-#: ``(source, *, name, cell, arch, options) -> machine code of the device``; the options are the cell's own.
-Compiler = Callable[..., bytes]
+#: ``(source, *, name, cell, arch, options, entry) -> machine code of the device, symbol of the kernel ``entry```; the
+#: options are the cell's own.
+Compiler = Callable[..., tuple[bytes, str]]
 #: CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES of the driver's interface.
 _MOST_SHARED = 8
 #: Bytes of dynamic shared memory that a launch may have without asking for more.
@@ -61,7 +61,7 @@ def on_gpu(object_code: ObjectCode) -> bool:
 
 
 def compile_with(compiler: Compiler | None) -> None:
-    """Have device code compiled by ``compiler(source, *, name, cell, arch, options) -> bytes``.
+    """Have device code compiled by a `Compiler`.
 
     Without one it is CuPy that compiles.  This package's own compiler is not known here, since what is unpickled
     must not reach it.
@@ -148,7 +148,7 @@ def function(object_code: ObjectCode, generated: str, entry: str) -> Any:
     Parameters
     ----------
     entry : str
-        Its name in C++.
+        Its name in C++, or another expression that is its address.
 
     Returns
     -------
@@ -162,25 +162,36 @@ def function(object_code: ObjectCode, generated: str, entry: str) -> Any:
     """
     unit = kernel_source.unit(kernel_source.cell(object_code), object_code.name, generated)
     name, cell, options = object_code.name, object_code.source, object_code.options
-    code = (_compiler or _compiled_by_cupy)(unit, name=name, cell=cell, arch=arch(), options=options)
+    compiler = _compiler or _compiled_by_cupy
+    code, symbol = compiler(unit, name=name, cell=cell, arch=arch(), options=options, entry=entry)
     loaded = cupy().cuda.Module()
     with _errors("loading the compiled code"):
         loaded.load(code)
-        return loaded.get_function(symbol(code, entry))
+        return loaded.get_function(symbol)
 
 
-def _compiled_by_cupy(source: str, *, name: str, cell: str, arch: str, options: Mapping[str, Any]) -> bytes:
+def variable(function: Any, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    """A CuPy array over a variable of the module that a function is in."""
+    with _errors(f"looking for {name}"):
+        return cupy().ndarray(shape, dtype, memptr=function.module.get_global_var(name))
+
+
+def _compiled_by_cupy(
+    source: str, *, name: str, cell: str, arch: str, options: Mapping[str, Any], entry: str
+) -> tuple[bytes, str]:
     # The uncached function, since the cached ones add -ftz=true, and flush what NumPy keeps.
     compiler = cupy().cuda.compiler
     words = ["-std=c++17"] + ["--use_fast_math"] * bool(options.get("fast_math"))
     words += ["--fmad=false"] * bool(options.get("strict"))
     try:
-        code, _ = compiler.compile_using_nvrtc(source, tuple(words), arch.removeprefix("sm_"), f"{name}.cu")
+        code, symbols = compiler.compile_using_nvrtc(
+            source, tuple(words), arch.removeprefix("sm_"), f"{name}.cu", (entry,)
+        )
     except compiler.CompileException as fault:
         log = str(fault)
         head = next((line for line in log.splitlines() if "error" in line), log)
         raise CompileError(f"{name} does not compile for {arch}: {head}", output=log) from fault
-    return bytes(code)
+    return bytes(code), symbols[entry]
 
 
 def launch(
@@ -191,6 +202,7 @@ def launch(
     *,
     shared: int = 0,
     stream: int | None = None,
+    cooperative: bool = False,
 ) -> None:
     """Put a kernel on a stream, the current one if none is given.
 
@@ -200,6 +212,8 @@ def launch(
         NumPy scalars, and structured arrays of no dimension for what C passes as a struct; pointers as ``uint64``.
     stream : int
         Its pointer.
+    cooperative : bool
+        All blocks run at once, so that they can wait for each other.
 
     Raises
     ------
@@ -211,7 +225,14 @@ def launch(
         with _errors(f"asking for {shared} bytes of shared memory"):
             module.cuda.driver.funcSetAttribute(function.ptr, _MOST_SHARED, shared)
     with _errors("launching"):
-        function(grid, block, tuple(arguments), shared_mem=shared, stream=_stream(stream))
+        function(
+            grid,
+            block,
+            tuple(arguments),
+            shared_mem=shared,
+            stream=_stream(stream),
+            enable_cooperative_groups=cooperative,
+        )
 
 
 def wait(stream: int | None = None) -> None:
@@ -280,29 +301,3 @@ def _errors(step: str) -> Iterator[None]:
             remedy="Use a smaller grid, block or array. If a kernel wrote or read outside of its arrays, restart this "
             "process to use the GPU again; --device cpu runs the same code where a debugger can see it.",
         ) from fault
-
-
-# --------------------------------------------------------------------------------------- symbols
-
-#: A kernel's own section of a cubin (ELF), or its entry in PTX.
-_KERNEL = re.compile(rb"\.text\.([A-Za-z_$][\w$.]*)\0|\.entry\s+([A-Za-z_$][\w$]*)")
-
-
-def symbol(code: bytes, name: str) -> str:
-    """The symbol of the kernel that C++ calls ``name``, ``"ns::k"``.
-
-    Raises
-    ------
-    LinkError
-        If the code has no such kernel.
-    """
-    symbols: set[str] = {(a or b).decode() for a, b in _KERNEL.findall(code)}
-    if name in symbols:
-        return name
-    # As the Itanium C++ ABI spells names: each behind its length, then the types.
-    scopes = name.partition("<")[0].strip(":").split("::")
-    mangled = f"_Z{'N' * (len(scopes) > 1)}{''.join(f'{len(s)}{s}' for s in scopes)}"
-    matching = sorted(s for s in symbols if s.startswith(mangled))
-    if not matching:
-        raise LinkError(f"The compiled code has no kernel {name!r}, only {', '.join(sorted(symbols)) or 'none'}.")
-    return matching[0]

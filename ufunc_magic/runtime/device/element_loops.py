@@ -15,6 +15,7 @@ import numpy as np
 
 from ...model import ArgumentError, FunctionCode, ObjectCode
 from . import driver, kernel_source
+from .cell_memory import CellMemory
 from .device_arrays import ArrayOperand
 from .kernel_source import BLOCK, ENTRY, Plan, castable
 
@@ -158,8 +159,9 @@ def _is_clear(operands: Sequence[ArrayOperand], targets: Sequence[ArrayOperand |
 class Loops:
     """The kernels of one function, written and compiled at their first use."""
 
-    def __init__(self, code: FunctionCode, object_code: ObjectCode) -> None:
+    def __init__(self, code: FunctionCode, object_code: ObjectCode, memory: CellMemory) -> None:
         self.code = code
+        self.memory = memory
         self.object_code = object_code
         self._kernels: dict[tuple[str, int], Any] = {}
         self._recipes: dict[Any, _Recipe] = {}
@@ -192,6 +194,7 @@ class Loops:
             key = None if mask is not None else (choice, order, shape, device, *map(_layout, (*operands, *targets)))
             recipe = self._recipes.get(key)
             if recipe is not None and _is_clear(operands, targets):
+                self.memory.follow(recipe.kernel)
                 return recipe.follow(operands, targets)
             # How arrays of this layout are worked on is found out once.
             fixed = [t.shape for t in targets if t is not None]
@@ -267,10 +270,11 @@ class Loops:
         return _Recipe(kernel, grid, last, choice, shape)
 
     def _kernel(self, text: str) -> Any:
-        """The kernel of a generated text for the current device."""
+        """The kernel of a generated text for the current device, which is about to run there."""
         key = text, driver.current()
         if key not in self._kernels:
             self._kernels[key] = driver.function(self.object_code, text, ENTRY)
+        self.memory.follow(self._kernels[key])
         return self._kernels[key]
 
     # --------------------------------------------------------------------------------- reductions

@@ -25,30 +25,32 @@ _PLAIN = frozenset("?bBhHiIlLqQfd")
 _RAW = {"e": 2, "F": 8, "D": 16}
 
 _BYTES = """
-template <bool, class T = void> struct __ufm_if {};
-template <class T> struct __ufm_if<true, T> { typedef T type; };
-template <int N> struct __ufm_words;
-template <> struct __ufm_words<2> { unsigned short word; };
-template <> struct __ufm_words<8> { unsigned long long word; };
-template <> struct alignas(16) __ufm_words<16> { unsigned long long word[2]; };
-template <int N> struct __ufm_bytes : __ufm_words<N> {
-    template <class T, class = typename __ufm_if<sizeof(T) == N>::type> __host__ __device__ operator T() const {
-        T value;
-        memcpy((void *)&value, (const void *)this, N);
-        return value;
+template <bool, class __ufm_t = void> struct __ufm_if {};
+template <class __ufm_t> struct __ufm_if<true, __ufm_t> { typedef __ufm_t __ufm_it; };
+template <int __ufm_n> struct __ufm_words;
+template <> struct __ufm_words<2> { unsigned short __ufm_word; };
+template <> struct __ufm_words<8> { unsigned long long __ufm_word; };
+template <> struct alignas(16) __ufm_words<16> { unsigned long long __ufm_word[2]; };
+template <int __ufm_n> struct __ufm_bytes : __ufm_words<__ufm_n> {
+    template <class __ufm_t, class = typename __ufm_if<sizeof(__ufm_t) == __ufm_n>::__ufm_it>
+    __host__ __device__ operator __ufm_t() const {
+        __ufm_t __ufm_value;
+        memcpy((void *)&__ufm_value, (const void *)this, __ufm_n);
+        return __ufm_value;
     }
-    template <class T, class = typename __ufm_if<sizeof(T) == N>::type>
-    __host__ __device__ __ufm_bytes &operator=(const T &value) {
-        memcpy((void *)this, (const void *)&value, N);
+    template <class __ufm_t, class = typename __ufm_if<sizeof(__ufm_t) == __ufm_n>::__ufm_it>
+    __host__ __device__ __ufm_bytes &operator=(const __ufm_t &__ufm_value) {
+        memcpy((void *)this, (const void *)&__ufm_value, __ufm_n);
         return *this;
     }
-    struct address {
-        __ufm_bytes *at;
-        template <class T, class = typename __ufm_if<sizeof(T) == N>::type> __host__ __device__ operator T *() const {
-            return (T *)at;
+    struct __ufm_address {
+        __ufm_bytes *__ufm_at;
+        template <class __ufm_t, class = typename __ufm_if<sizeof(__ufm_t) == __ufm_n>::__ufm_it>
+    __host__ __device__ operator __ufm_t *() const {
+            return (__ufm_t *)__ufm_at;
         }
     };
-    __host__ __device__ address operator&() { return address{this}; }
+    __host__ __device__ __ufm_address operator&() { return __ufm_address{this}; }
 };
 """
 
@@ -204,7 +206,8 @@ def _flat(plan: Plan, pack: int) -> str:
     loads = " ".join(f"__ufm_k{k} = *(const {packs[k]} *){places[k]};" for k in range(first))
     stores = " ".join(f"*({packs[k]} *){places[k]} = __ufm_k{k};" for k in range(first, len(packs)))
     return f"""
-template <class T, int N> struct alignas(sizeof(T) * N) __ufm_pack {{ T item[N]; }};
+template <class __ufm_t, int __ufm_m>
+struct alignas(sizeof(__ufm_t) * __ufm_m) __ufm_pack {{ __ufm_t __ufm_e[__ufm_m]; }};
 
 extern "C" __global__ void __launch_bounds__({BLOCK}) {ENTRY}(
     {_head(plan, "long long __ufm_n", raw=False)})
@@ -215,7 +218,7 @@ extern "C" __global__ void __launch_bounds__({BLOCK}) {ENTRY}(
         {loads}
 #pragma unroll
         for (int __ufm_j = 0; __ufm_j < {pack}; __ufm_j++)
-            {_call(plan, "__ufm_k{}.item[__ufm_j]".format)}
+            {_call(plan, "__ufm_k{}.__ufm_e[__ufm_j]".format)}
         {stores}
         return;
     }}
@@ -233,20 +236,23 @@ def _strided(plan: Plan, ndim: int, wide: bool) -> str:
     def at(k: int) -> str:
         return f"(*({'const ' * (k < first)}{_c_type(plan.pointers[k])} *)(__ufm_p{k}))"
 
-    steps = " ".join(f"__ufm_p{k} += __ufm_k * __ufm_b.stride[{k}][__ufm_d];" for k in arrays)
-    last = " ".join(f"__ufm_p{k} += (long long)__ufm_i * __ufm_b.stride[{k}][0];" for k in arrays)
+    steps = " ".join(f"__ufm_p{k} += __ufm_k * __ufm_b.__ufm_stride[{k}][__ufm_d];" for k in arrays)
+    last = " ".join(f"__ufm_p{k} += (long long)__ufm_i * __ufm_b.__ufm_stride[{k}][0];" for k in arrays)
     return f"""
-struct __ufm_box {{ long long count; long long stride[{len(arrays)}][{ndim}]; {index} size[{ndim}]; }};
+struct __ufm_box {{
+    long long __ufm_count, __ufm_stride[{len(arrays)}][{ndim}];
+    {index} __ufm_size[{ndim}];
+}};
 
 extern "C" __global__ void __launch_bounds__({BLOCK}) {ENTRY}(
     {_head(plan, "const __ufm_box __ufm_b", raw=True)})
 {{
     {index} __ufm_i = ({index})blockIdx.x * blockDim.x + threadIdx.x;
-    if (__ufm_i >= __ufm_b.count) return;
+    if (__ufm_i >= __ufm_b.__ufm_count) return;
 #pragma unroll
     for (int __ufm_d = {ndim - 1}; __ufm_d > 0; __ufm_d--) {{
-        const long long __ufm_k = __ufm_i % __ufm_b.size[__ufm_d];
-        __ufm_i /= __ufm_b.size[__ufm_d];
+        const long long __ufm_k = __ufm_i % __ufm_b.__ufm_size[__ufm_d];
+        __ufm_i /= __ufm_b.__ufm_size[__ufm_d];
         {steps}
     }}
     {last}
@@ -290,8 +296,9 @@ def reduction(call: str, types: str, stored: str, *, outer: int, inner: int, has
     whole = "__ufm_join(__ufm_start, __ufm_all)" if has_start else "__ufm_all"
     return f"""{_support(types, stored)}
 struct __ufm_box {{
-    long long outer, inner, slice;
-    long long outer_stride[{outer}], inner_stride[{inner}], outer_size[{outer}], inner_size[{inner}];
+    long long __ufm_outer, __ufm_inner, __ufm_slice;
+    long long __ufm_outer_stride[{outer}], __ufm_inner_stride[{inner}];
+    long long __ufm_outer_size[{outer}], __ufm_inner_size[{inner}];
 }};
 
 static __device__ __forceinline__ {value} __ufm_join({_c_type(types[0])} __ufm_x0, {_c_type(types[1])} __ufm_x1)
@@ -310,12 +317,12 @@ extern "C" __global__ void __launch_bounds__({BLOCK}) {ENTRY}(
     long long __ufm_rest = blockIdx.x;
 #pragma unroll
     for (int __ufm_d = {outer - 1}; __ufm_d >= 0; __ufm_d--) {{
-        __ufm_in += __ufm_rest % __ufm_b.outer_size[__ufm_d] * __ufm_b.outer_stride[__ufm_d];
-        __ufm_rest /= __ufm_b.outer_size[__ufm_d];
+        __ufm_in += __ufm_rest % __ufm_b.__ufm_outer_size[__ufm_d] * __ufm_b.__ufm_outer_stride[__ufm_d];
+        __ufm_rest /= __ufm_b.__ufm_outer_size[__ufm_d];
     }}
-    const long long __ufm_first = blockIdx.y * __ufm_b.slice;
-    long long __ufm_end = __ufm_first + __ufm_b.slice;
-    if (__ufm_end > __ufm_b.inner) __ufm_end = __ufm_b.inner;
+    const long long __ufm_first = blockIdx.y * __ufm_b.__ufm_slice;
+    long long __ufm_end = __ufm_first + __ufm_b.__ufm_slice;
+    if (__ufm_end > __ufm_b.__ufm_inner) __ufm_end = __ufm_b.__ufm_inner;
     int __ufm_live = __ufm_end - __ufm_first < {BLOCK} ? (int)(__ufm_end - __ufm_first) : {BLOCK};
     {value} __ufm_all{{}};
     for (long long __ufm_i = __ufm_first + threadIdx.x; __ufm_i < __ufm_end; __ufm_i += {BLOCK}) {{
@@ -323,8 +330,8 @@ extern "C" __global__ void __launch_bounds__({BLOCK}) {ENTRY}(
         __ufm_rest = __ufm_i;
 #pragma unroll
         for (int __ufm_d = {inner - 1}; __ufm_d >= 0; __ufm_d--) {{
-            __ufm_at += __ufm_rest % __ufm_b.inner_size[__ufm_d] * __ufm_b.inner_stride[__ufm_d];
-            __ufm_rest /= __ufm_b.inner_size[__ufm_d];
+            __ufm_at += __ufm_rest % __ufm_b.__ufm_inner_size[__ufm_d] * __ufm_b.__ufm_inner_stride[__ufm_d];
+            __ufm_rest /= __ufm_b.__ufm_inner_size[__ufm_d];
         }}
         const {element} __ufm_x = *(const {element} *)__ufm_at;
         if (__ufm_i < __ufm_first + {BLOCK}) __ufm_all = {_cast(stored, types[2])}__ufm_x;

@@ -13,6 +13,10 @@ typedef __half2 half2;
 typedef __half nv_half;
 typedef __half2 nv_half2;
 #endif
+#ifdef __UFM_CUDA_WARPS_H
+__UFM_SHUFFLES(__half)
+__UFM_SHUFFLES(__half2)
+#endif
 /* NumPy's float16 in the table of types. */
 #define __UFM_CUDA_HALF __half
 

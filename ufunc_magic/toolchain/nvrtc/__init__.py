@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from ...lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .device_headers import prelude as prelude
+    from .device_headers import includes as includes, prelude as prelude
     from .linkable_code import (
         Shim as Shim,
         carry_ltoir as carry_ltoir,
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         architecture as architecture,
         find as find,
         identity as identity,
+        installed_headers as installed_headers,
         reason as reason,
     )
     from .nvrtc_hints import advise as advise
@@ -43,9 +44,9 @@ else:
     __getattr__ = lazy_names(
         __name__,
         {
-            "device_headers": "prelude",
+            "device_headers": "includes prelude",
             "linkable_code": "Shim carry_ltoir linkable ltoir prefix shims",
-            "nvrtc_discovery": "Nvrtc architecture find identity reason",
+            "nvrtc_discovery": "Nvrtc architecture find identity installed_headers reason",
             "nvrtc_hints": "advise",
             "nvrtc_program": "compile cubin flags types",
         },

@@ -35,6 +35,7 @@ _UNASKED: tuple[tuple[str, str], ...] = (
     ("limits.h", r"\b(?:[SU]?CHAR|U?SHRT|U?INT|U?LL?ONG)_(?:MAX|MIN|BIT)\b"),
     ("float.h", r"\b(?:FLT|DBL)_[A-Z]"),
     ("stddef.h", r"\boffsetof\b|\bmax_align_t\b"),
+    ("sys/types.h", r"\bu(?:int|short|long)\b"),
 )  # fmt: skip
 
 
@@ -58,7 +59,8 @@ def provided() -> dict[str, str]:
     """Headers that NVRTC lacks, by name: those that device code has a use for, and empty ones for all else."""
     folder = files("ufunc_magic").joinpath("templates", "nvrtc", "include")
     real = {entry.name: entry.read_text(encoding="utf-8") for entry in folder.iterdir() if entry.is_file()}
-    return {**dict.fromkeys(_EMPTY, "#pragma once\n"), **real}
+    words = "".join(f"typedef unsigned {word} u{word};\n" for word in ("short", "int", "long"))
+    return {**dict.fromkeys(_EMPTY, "#pragma once\n"), "sys/types.h": f"#pragma once\n{words}", **real}
 
 
 def without_provided(source: str) -> str:

@@ -24,16 +24,18 @@ from .nvrtc_program import cached, compile, flags, line_of
 
 #: What shims need before them: the status of a call that returns one, 0 for one that returns nothing.
 SUPPORT = """struct __ufm_done {};
-template <class T> static inline __device__ int operator,(const T &, __ufm_done) { return 0; }
-static inline __device__ int operator,(int status, __ufm_done) { return status; }
-static inline __device__ int __ufm_status(int status) { return status; }
+template <class __ufm_t> static inline __device__ int operator,(const __ufm_t &, __ufm_done) { return 0; }
+static inline __device__ int operator,(int __ufm_status, __ufm_done) { return __ufm_status; }
+static inline __device__ int __ufm_status(int __ufm_status) { return __ufm_status; }
 static inline __device__ int __ufm_status(__ufm_done) { return 0; }
 template <bool> struct __ufm_only {};
-template <> struct __ufm_only<true> { typedef int type; };
-template <int N, bool S> struct __ufm_address {
-    const void *at;
-    template <class T, typename __ufm_only<sizeof(T) == N && ((T)-1 < (T)0) == S && (T)0.5f == (T)0>::type = 0>
-    __device__ operator T *() const { return (T *)at; }
+template <> struct __ufm_only<true> { typedef int __ufm_it; };
+template <int __ufm_n, bool __ufm_s> struct __ufm_address {
+    const void *__ufm_at;
+    template <class __ufm_t, typename __ufm_only<
+        sizeof(__ufm_t) == __ufm_n && ((__ufm_t)-1 < (__ufm_t)0) == __ufm_s && (__ufm_t)0.5f == (__ufm_t)0
+    >::__ufm_it = 0>
+    __device__ operator __ufm_t *() const { return (__ufm_t *)__ufm_at; }
 };
 """
 
@@ -48,10 +50,10 @@ _C = {
 }  # fmt: skip
 #: Values that Numba passes in another form: the parameters that take it, and the value they make.
 _PACKED = {
-    "b1": ("unsigned char a#", "(a# != 0)"),
-    "f2": ("unsigned short a#", "(reinterpret_cast<const __half &>(a#))"),
-    "c8": ("float a#, float b#", f"({_C['c8']}(a#, b#))"),
-    "c16": ("double a#, double b#", f"({_C['c16']}(a#, b#))"),
+    "b1": ("unsigned char __ufm_a#", "(__ufm_a# != 0)"),
+    "f2": ("unsigned short __ufm_a#", "(reinterpret_cast<const __half &>(__ufm_a#))"),
+    "c8": ("float __ufm_a#, float __ufm_b#", f"({_C['c8']}(__ufm_a#, __ufm_b#))"),
+    "c16": ("double __ufm_a#, double __ufm_b#", f"({_C['c16']}(__ufm_a#, __ufm_b#))"),
 }
 _DIRECTIVE = r"^[ \t]*#[ \t]*(?:include|define|undef|if|ifdef|ifndef|elif|else|endif)\b(?:[^\n]*\\\r?\n)*[^\n]*"
 
@@ -112,11 +114,11 @@ def _loop_shim(symbol: str, code: FunctionCode, k: int, types: Sequence[int], ca
     spelled = [_C[w] if w in _PACKED else TYPES[t].c for t, w in zip(types, words, strict=True)]
     inputs, outputs, results = words[: code.nin], words[code.nin :], spelled[code.nin :]
     if len(outputs) == 1:
-        before, result, places = "", results[0], {"out0": "(*r)"}
+        before, result, places = "", results[0], {"out0": "(*__ufm_r)"}
     else:
-        fields = " ".join(f"{kind} o{n};" for n, kind in enumerate(results))
+        fields = " ".join(f"{kind} __ufm_o{n};" for n, kind in enumerate(results))
         before, result = f"struct {symbol}_result {{ {fields} }};\n", f"{symbol}_result"
-        places = {f"out{n}": f"(r->o{n})" for n in range(len(outputs))}
+        places = {f"out{n}": f"(__ufm_r->__ufm_o{n})" for n in range(len(outputs))}
     text = before + _definition(symbol, result, inputs, spelled, call, places)
     return Shim(code.name, k, symbol, tuple(inputs), tuple(outputs), text)
 
@@ -126,7 +128,7 @@ def _plain_shim(symbol: str, code: FunctionCode) -> Shim:
     returned, *inputs = code.prototype
     places = ", ".join(f"{{in{n}}}" for n in range(len(inputs)))
     call = code.calls[0] if code.calls else f"{'{out0} = ' * (returned != 'void')}{code.name}({places})"
-    text = _definition(symbol, _pointer(returned), inputs, list(map(_pointer, inputs)), call, {"out0": "(*r)"})
+    text = _definition(symbol, _pointer(returned), inputs, list(map(_pointer, inputs)), call, {"out0": "(*__ufm_r)"})
     return Shim(code.name, -1, symbol, tuple(inputs), () if returned == "void" else (returned,), text)
 
 
@@ -134,19 +136,20 @@ def _definition(
     symbol: str, result: str, inputs: Sequence[str], spelled: Sequence[str], call: str, places: dict[str, str]
 ) -> str:
     """A shim's text: parameters as Numba passes them, the call, and the status."""
-    parameters = [f"{result} *r"]
+    parameters = [f"{result} *__ufm_r"]
     for n, (word, kind) in enumerate(zip(inputs, spelled, strict=False)):
-        passed, value = _PACKED.get(word, (f"{kind} a#", "a#"))
+        passed, value = _PACKED.get(word, (f"{kind} __ufm_a#", "__ufm_a#"))
         if word.count("*") == 1 and (twin := _TWINS.get(word.removeprefix("const ")[:-1])):
-            value = f"(__ufm_address<{twin}>{{a#}})"
+            value = f"(__ufm_address<{twin}>{{__ufm_a#}})"
         parameters.append(passed.replace("#", str(n)))
         places[f"in{n}"] = value.replace("#", str(n))
-    call = call.rstrip("; \n")
+    *copies, call = call.rstrip("; \n").split("; ")
     returns_status = not call.startswith("{out0} =")
+    call = f"return __ufm_status(({call}, __ufm_done()));" if returns_status else f"{call};\n    return 0;"
+    body = "; ".join([*copies, call])
     # Braces of C++'s own are left alone.
     for place, value in places.items():
-        call = call.replace(f"{{{place}}}", value)
-    body = f"return __ufm_status(({call}, __ufm_done()));" if returns_status else f"{call};\n    return 0;"
+        body = body.replace(f"{{{place}}}", value)
     return f'extern "C" __device__ int {symbol}({", ".join(parameters)}) {{\n    {body}\n}}\n'
 
 

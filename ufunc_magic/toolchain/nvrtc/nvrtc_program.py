@@ -30,12 +30,13 @@ _MORE_THAN_MINIMAL = r"\bcuda[A-Z]\w*|\btex|\bsurf|<<<|#[ \t]*include|\bCUDA_VER
 
 @dataclass(frozen=True)
 class Compiled:
-    """What NVRTC made: the bytes of ``output``, and its warnings on the cell's lines."""
+    """What NVRTC made: the bytes of ``output``, its warnings on the cell's lines, and the symbol of ``entry``."""
 
     code: bytes = field(repr=False)
     output: Output
     architecture: str
     diagnostics: tuple[Diagnostic, ...] = ()
+    symbol: str = ""
 
     @property
     def text(self) -> str:
@@ -76,6 +77,7 @@ def compile(
     output: Output = "ptx",
     arch: str = "compute_75",
     options: Sequence[str] = (),
+    entry: str = "",
 ) -> Compiled:
     """Compile CUDA C++; needs no driver.
 
@@ -92,6 +94,8 @@ def compile(
         ``"compute_75"``, ``"sm_90"``; see `architecture`.
     options : sequence of str
         Further options of NVRTC's, which win over those given here.
+    entry : str
+        The address of a kernel as an expression, ``"ns::scale<float>"``: a template is then instantiated.
 
     Returns
     -------
@@ -112,11 +116,11 @@ def compile(
     provided = device_headers.provided() if before or device_headers.includes(source) else {}
     if not cell or source == cell:
         before += line_of(name)
-    status, log, code = _run(before + source, words, provided, output)
+    status, log, code, symbol = _run(before + source, words, provided, output, entry)
     nvrtc_result = bindings().nvrtcResult
     diagnostics = read_log(log, name=name, cell=cell or source)
     if status == nvrtc_result.NVRTC_SUCCESS:
-        return Compiled(code, output, arch, diagnostics)
+        return Compiled(code, output, arch, diagnostics, symbol)
     if "--gpu-architecture" in log:
         known = ", ".join(f"sm_{a}" for a in nvrtc.architectures)
         raise ToolchainError(f"{arch!r} is nothing that {nvrtc} compiles for.", remedy=f"It knows {known}.")
@@ -145,7 +149,9 @@ def _options(source: str, output: Output, arch: str, options: Sequence[str], nvr
     return words + device_headers.folders(nvrtc) if device_headers.includes(source) else words
 
 
-def _run(source: str, options: Sequence[str], provided: Mapping[str, str], output: Output) -> tuple[Any, str, bytes]:
+def _run(
+    source: str, options: Sequence[str], provided: Mapping[str, str], output: Output, entry: str
+) -> tuple[Any, str, bytes, str]:
     """Create a program, compile it and read what it holds; it is destroyed whatever happens."""
     library = bindings()
     # A NUL would end the text without a word.
@@ -153,15 +159,19 @@ def _run(source: str, options: Sequence[str], provided: Mapping[str, str], outpu
     bodies, names = [v.encode() for v in provided.values()], [k.encode() for k in provided]
     status, program = library.nvrtcCreateProgram(text, GENERATED.encode(), len(names), bodies, names)
     if status:
-        return status, "", b""
+        return status, "", b"", ""
     try:
+        if entry:
+            library.nvrtcAddNameExpression(program, entry.encode())
         (status,) = library.nvrtcCompileProgram(program, len(options), [o.encode(errors="replace") for o in options])
         log = _read(program, library.nvrtcGetProgramLogSize, library.nvrtcGetProgramLog)
-        code = b""
+        code, symbol = b"", ""
         if not status:
             word = {"ptx": "PTX", "ltoir": "LTOIR", "cubin": "CUBIN"}[output]
             code = _read(program, getattr(library, f"nvrtcGet{word}Size"), getattr(library, f"nvrtcGet{word}"))
-        return status, log.rstrip(b"\0").decode(errors="replace"), code
+            if entry:
+                symbol = library.nvrtcGetLoweredName(program, entry.encode())[1].decode()
+        return status, log.rstrip(b"\0").decode(errors="replace"), code, symbol
     finally:
         library.nvrtcDestroyProgram(program)
 
@@ -199,12 +209,12 @@ def cached(kind: str, source: str, *, arch: str, options: Sequence[str], make: C
     return cache.publish(key, record=b"", code=make()).code
 
 
-def cubin(source: str, *, name: str, cell: str, arch: str, options: Mapping[str, Any]) -> bytes:
-    """A unit of kernels as machine code, which the driver then loads: ``cupy.cuda.Module().load(...)``.
+def cubin(source: str, *, name: str, cell: str, arch: str, options: Mapping[str, Any], entry: str) -> tuple[bytes, str]:
+    """A unit of kernels as machine code, which the driver then loads, and the symbol of one of them.
 
     Parameters
     ----------
-    source, name, cell
+    source, name, cell, entry
         As for `compile`.
     arch : str
         ``"sm_90"``; of a device that is newer than NVRTC it becomes PTX, which the driver translates.
@@ -223,9 +233,11 @@ def cubin(source: str, *, name: str, cell: str, arch: str, options: Mapping[str,
     output: Output = "cubin" if arch.startswith("sm_") else "ptx"
 
     def make() -> bytes:
-        return compile(source, name=name, cell=cell, output=output, arch=arch, options=words).code
+        compiled = compile(source, name=name, cell=cell, output=output, arch=arch, options=words, entry=entry)
+        return compiled.symbol.encode() + b"\0" + compiled.code
 
-    return cached("cubin 1", source, arch=arch, options=words, make=make)
+    symbol, _, code = cached(f"cubin 2 {entry}", source, arch=arch, options=words, make=make).partition(b"\0")
+    return code, symbol.decode()
 
 
 # ------------------------------------------------------------------------------------- the types

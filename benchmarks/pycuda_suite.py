@@ -1,0 +1,200 @@
+"""PyCUDA's own tests and examples on the emulation: which of their kernels run and agree with NumPy.
+
+    python benchmarks/pycuda_suite.py                    all, about five minutes
+    python benchmarks/pycuda_suite.py --only test_driver   files whose name has it
+
+The newest sdist of PyCUDA comes from PyPI when this runs and is kept in a temporary folder; what it imports (pytools,
+mako) is put beside it by pip or uv.  Its Python files run as they are on `pycuda_driver`, whose modules are cells and
+whose memory is this process's, so that PyCUDA's tests compare with NumPy.  Each file runs in a process of its own.  The
+result goes to benchmarks/results/pycuda_suite.json, and with that of `cupy_kernels` as a table to docs/cuda.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import runpy
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(os.environ.get("UFUNC_MAGIC_PYCUDA", Path(tempfile.gettempdir()) / "ufunc-magic-pycuda"))
+INDEX = "https://pypi.org/simple/pycuda/"
+NEEDS = "pytools", "mako", "markupsafe", "platformdirs", "typing_extensions", "siphash24"
+RESULTS = Path(__file__).parent / "results" / "pycuda_suite.json"
+CUPY = Path(__file__).parent / "results" / "cupy_kernels.json"
+PAGE = Path(__file__).parents[1] / "docs" / "cuda.md"
+LIMIT = {"test": 300, "examples": 30}
+
+#: What becomes of a kernel, best first, and how a fault is told from another.
+STATES = (
+    "agrees",
+    "runs",
+    "refused",
+    "needs warps",
+    "needs variables",
+    "no CUDA",
+    "not compared",
+    "wrongly refused",
+    "wrong",
+)
+_FAULTS = (
+    ("needs warps", r"lanes of a warp|cooperative groups|looks at the other lanes"),
+    ("refused", r"need a GPU|needs a GPU|for the GPU alone|NVRTC alone"),
+)
+
+
+def fetch() -> Path:
+    """The folder of the newest sdist."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    if known := sorted(FOLDER.glob("pycuda-*")):
+        return known[-1]
+    headers = {"Accept": "application/vnd.pypi.simple.v1+json"}
+    with urllib.request.urlopen(urllib.request.Request(INDEX, headers=headers), timeout=60) as page:
+        files = [f for f in json.load(page)["files"] if f["filename"].endswith(".tar.gz")]
+    newest = max(files, key=lambda f: [int(n) for n in re.findall(r"\d+", f["filename"])])
+    install = [shutil.which("uv"), "pip"] if shutil.which("uv") else [sys.executable, "-m", "pip"]
+    site = str(FOLDER / "site")
+    subprocess.run([*install, "install", "-q", "--no-deps", "--target", site, *NEEDS], check=True)  # type: ignore[list-item]
+    with urllib.request.urlopen(newest["url"], timeout=300) as data, tarfile.open(fileobj=data, mode="r|gz") as tar:
+        tar.extractall(FOLDER, filter="data")
+    return FOLDER / str(newest["filename"]).removesuffix(".tar.gz")
+
+
+def files(root: Path) -> list[Path]:
+    """Tests and examples that have to do with kernels."""
+    return [*sorted((root / "test").glob("test_*.py")), *sorted((root / "examples").rglob("*.py"))]
+
+
+def run(path: Path, root: Path) -> list[dict[str, str]]:
+    """What became of the kernels of one file, in this process."""
+    import pycuda_driver
+
+    sys.path.append(str(FOLDER / "site"))
+    pycuda_driver.install(root)
+    rows: list[dict[str, str]] = []
+
+    def note(where: str, state: str, why: str = "") -> None:
+        launched = dict(pycuda_driver.LAUNCHES)
+        pycuda_driver.LAUNCHES.clear()
+        for (text, name), result in launched.items():
+            kernel = f"{name} {hashlib.sha256(text.encode()).hexdigest()[:8]}"
+            own = state if result == "ran" else fault_state(result)
+            rows.append(
+                {"where": where, "kernel": kernel, "state": own, "why": "" if result == "ran" else result[:400]}
+            )
+        if why:
+            rows.append({"where": where, "kernel": "", "state": state, "why": why[:400]})
+
+    if path.name.startswith("test_"):
+        import pytest
+
+        class Plugin:
+            @pytest.hookimpl(hookwrapper=True)
+            def pytest_runtest_makereport(self, item: Any, call: Any) -> Any:
+                outcome = yield
+                report = outcome.get_result()
+                if report.when != "call" and not report.skipped:
+                    return
+                why = str(call.excinfo.value) if call.excinfo else ""
+                if report.passed:
+                    note(item.name, "agrees")
+                elif report.skipped:
+                    note(item.name, "skipped", why or "skipped")
+                else:
+                    note(item.name, "wrong" if call.excinfo.errisinstance(AssertionError) else fault_state(why), why)
+
+        words = ["-q", "-c", os.devnull, "-p", "no:cacheprovider", "--rootdir", str(root), "--no-header", "--tb=no"]
+        pytest.main([str(path), *words], plugins=[Plugin()])
+        return rows
+    sys.argv = [str(path)]
+    try:
+        runpy.run_path(str(path), run_name="__main__")
+    except Exception as fault:  # noqa: BLE001
+        note(path.name, fault_state(f"{type(fault).__name__}: {fault}"), f"{type(fault).__name__}: {fault}")
+    else:
+        note(path.name, "runs")
+    return rows
+
+
+def fault_state(why: str) -> str:
+    """The word for a fault."""
+    if re.search(r"ModuleNotFoundError|IndexError|ImportError", why):
+        return "not run"
+    if "the memory of variables" in why:
+        return "needs variables"
+    if re.search(r"Lacking|textures$|Linker|has no attribute 'bin_number'|Memcpy3D", why):
+        return "not run"
+    return next((word for word, pattern in _FAULTS if re.search(pattern, why)), "wrongly refused")
+
+
+def summary(rows: list[dict[str, str]]) -> dict[str, int]:
+    """Kernels by the worst that became of them, but that one test that agrees outweighs an example that only runs."""
+    states: dict[str, set[str]] = {}
+    for one in rows:
+        if one["kernel"]:
+            states.setdefault(one["kernel"], set()).add(one["state"])
+    counts: dict[str, int] = {}
+    for found in states.values():
+        worst = max(found - {"runs"} or found, key=lambda s: STATES.index(s) if s in STATES else 0)
+        counts[worst] = counts.get(worst, 0) + 1
+    return counts
+
+
+def write_table() -> None:
+    """The table in docs/cuda.md, of both results."""
+    lines = ["| kernels of | " + " | ".join(STATES) + " |", "|---|" + "---|" * len(STATES)]
+    for path in (RESULTS, CUPY):
+        if path.exists():
+            result = json.loads(path.read_text())
+            cells = [str(result["states"].get(state, 0)) for state in STATES]
+            lines.append(f"| {result['version']} | {' | '.join(cells)} |")
+    page = PAGE.read_text(encoding="utf-8")
+    begin, end = "<!-- kernels: benchmarks/pycuda_suite.py -->\n", "<!-- end -->\n"
+    at, stop = page.index(begin) + len(begin), page.index(end, page.index(begin))
+    PAGE.write_text(page[:at] + "\n".join(lines) + "\n" + page[stop:], encoding="utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--only", default="")
+    parser.add_argument("--one", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    root = fetch()
+    if options.one:
+        rows = run(options.one, root)
+        (FOLDER / "rows.json").write_text(json.dumps(rows))
+        return
+    everything: list[dict[str, str]] = []
+    for path in files(root):
+        if not re.search(options.only, path.name):
+            continue
+        (FOLDER / "rows.json").write_text("[]")
+        try:
+            command = [sys.executable, "-W", "ignore", __file__, "--one", str(path)]
+            subprocess.run(command, timeout=LIMIT.get(path.parent.name, 30), capture_output=True, cwd=FOLDER)
+        except subprocess.TimeoutExpired:
+            print(f"{path.name}: too long for the emulation")
+        everything += [row | {"file": path.name} for row in json.loads((FOLDER / "rows.json").read_text())]
+    for one in everything:
+        if one["state"] not in ("agrees", "runs", "skipped"):
+            print(one["state"], one["file"], one["where"], one["kernel"], one["why"][:200], sep=" | ")
+    states = summary(everything)
+    print(states)
+    if not options.only:
+        others = [one for one in everything if one["state"] not in ("agrees", "runs")]
+        result = {"version": root.name.replace("-", " "), "states": states, "others": others}
+        RESULTS.write_text(json.dumps(result, indent=1) + "\n")
+        write_table()
+
+
+if __name__ == "__main__":
+    main()

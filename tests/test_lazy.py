@@ -1,0 +1,44 @@
+"""Names of rooms are loaded when somebody asks for them, and whole."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from ufunc_magic.lazy import lazy_names
+
+
+def test_a_file_that_another_thread_is_importing_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    room = tmp_path / "slow_room"
+    room.mkdir()
+    (room / "__init__.py").touch()
+    (room / "slow_file.py").write_text("import slow_room\nslow_room.begun()\nname = 2\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import slow_room
+
+    names = lazy_names("slow_room", {"slow_file": "name"})
+    answers: list[object] = []
+
+    def ask() -> None:
+        try:
+            answers.append(names("name"))
+        except AttributeError as fault:
+            answers.append(fault)
+
+    other = threading.Thread(target=ask)
+
+    def begun() -> None:
+        other.start()
+        other.join(0.5)  # it cannot end before this thread has imported the file
+
+    slow_room.begun = begun
+    try:
+        assert names("name") == 2
+        other.join()
+        assert answers == [2]
+    finally:
+        for name in ("slow_room", "slow_room.slow_file"):
+            sys.modules.pop(name, None)

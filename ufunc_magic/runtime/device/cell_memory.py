@@ -1,0 +1,66 @@
+"""``__device__`` and ``__constant__`` variables of a CUDA cell as arrays, where its kernels see them.
+
+On a GPU each kernel is a module of its own there, with variables of its own: what the last one left goes to the next.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ...model import ObjectCode
+from . import driver, kernel_source
+
+
+class CellMemory(Mapping[str, Any]):
+    """Name -> array over the variable: NumPy's in the emulation, CuPy's on the current GPU."""
+
+    def __init__(self, object_code: ObjectCode, functions: tuple[int, ...] = (), *, emulated: bool = True) -> None:
+        self._object_code = object_code
+        self._variables = {row[0]: row[1:] for row in object_code.device.get("memory", ())}
+        self._functions = functions
+        self._emulated = emulated
+        #: By the device's number the function there that ran last: its module has the memory.
+        self._last: dict[int, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        index, fixed, typestr, *shape = self._variables[name]
+        dtype = np.dtype(typestr)
+        if not self._emulated:
+            return driver.variable(self._function(), name, tuple(shape), dtype)
+        size = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
+        raw = (ctypes.c_uint8 * size).from_address(self._functions[index])
+        array = np.ndarray(tuple(shape), dtype, raw)
+        array.flags.writeable = not fixed
+        return array
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._variables)
+
+    def __len__(self) -> int:
+        return len(self._variables)
+
+    def __repr__(self) -> str:
+        return f"<memory of {self._object_code.name}: {', '.join(self)}>"
+
+    def _function(self) -> Any:
+        device = driver.current()
+        if device not in self._last:
+            empty = f'extern "C" __global__ void {kernel_source.ENTRY}() {{}}\n'
+            self._last[device] = driver.function(self._object_code, empty, kernel_source.ENTRY)
+        return self._last[device]
+
+    def follow(self, function: Any) -> None:
+        """Let a function of the GPU, which is about to run there, have what the last one left."""
+        if not self._variables:
+            return
+        before = self._last.get(driver.current())
+        if before is not None and before is not function:
+            for name, (_, _, typestr, *shape) in self._variables.items():
+                there = (driver.variable(f, name, tuple(shape), np.dtype(typestr)) for f in (function, before))
+                driver.assign(*there)
+            driver.wait()  # the launch may be on another stream
+        self._last[driver.current()] = function
