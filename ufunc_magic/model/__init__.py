@@ -2,7 +2,8 @@
 
 ``options`` what the user asked for, ``signature`` what a function looks like to NumPy, ``object_code`` what is
 compiled and travels, ``report_data`` what stands beside it for the report, ``errors`` diagnostics and exceptions,
-``comfort`` makes notes of exceptions where a cell can do without the part.
+``cell_place`` how lines are counted where a source is shown, ``comfort`` makes notes of exceptions where a cell can do
+without the part.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 from ..lazy import lazy_names
 
 if TYPE_CHECKING:
+    from .cell_place import CellPlace as CellPlace, line_mark as line_mark
     from .comfort import Comfort as Comfort
     from .errors import (
         ArgumentError as ArgumentError,
@@ -73,6 +75,7 @@ else:
     __getattr__ = lazy_names(
         __name__,
         {
+            "cell_place": "CellPlace line_mark",
             "comfort": "Comfort",
             "errors": (
                 "ArgumentError CacheError CellAssertionError CellCrashed CellExited ComparisonError CompileError "

@@ -21,7 +21,7 @@ from .captured_output import Capture
 from .waiting import Waiting
 
 if TYPE_CHECKING:
-    from IPython.core.interactiveshell import ExecutionInfo, InteractiveShell
+    from IPython.core.interactiveshell import ExecutionInfo, ExecutionResult, InteractiveShell
 
     from ..pipeline import Language
     from ..render import Comparison, Progress, Report
@@ -61,6 +61,19 @@ class Remembered:
         return f"remembered options: {' '.join(words)}" if words else "no remembered options"
 
 
+def first_line_of(source: str, running: str) -> int:
+    """The number that the editor gives the first line of ``source``, which stands in the ``running`` cell.
+
+    It is 2 below a magic on the first line, and more below empty lines or other magics (``%%time``).  A source that
+    is not in the cell, as one that a function hands to ``run_cell_magic``, counts its own lines: 1.
+    """
+    # IPython takes the indentation off.
+    whole, part = ("\n".join(map(str.strip, text.split("\n"))).rstrip("\n") for text in (running, source))
+    whole = f"\n{whole}\n"
+    at = whole.rfind(f"\n{part}\n") if part else -1
+    return whole.count("\n", 0, at + 1) if at >= 0 else 1
+
+
 @magics_class
 class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
     """State of the extension in one shell: what it bound, what it remembers, the output it forwards."""
@@ -71,16 +84,23 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         self.capture = Capture(shell)
         self._remembered: Remembered | None = None
         self._cell_id: str | None = None
+        #: The text of the notebook's cell that is running, ``""`` where none is.
+        self._running = ""
         #: The last report or comparison, and the line that said how far it was.
         self._waiting: tuple[Report | Comparison | None, Progress | None] = None, None
 
     def before_cell(self, info: ExecutionInfo) -> None:
         """Note which cell of the notebook is running, where the front end says so; have Stop heard in it."""
         self._cell_id = getattr(info, "cell_id", None)
+        self._running = getattr(info, "raw_cell", None) or ""
         if "ufunc_magic.runtime.loader" in sys.modules:  # else there is no code that could not be stopped
             from ..runtime import check_handlers
 
             check_handlers()
+
+    def after_cell(self, result: ExecutionResult) -> None:
+        """No cell of the notebook is running any more."""
+        self._running = ""
 
     @line_cell_magic
     @_explained(option_line.options_of("c"))
@@ -235,7 +255,9 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
             # A line cannot be taken back, and a quiet cell leaves nothing.
             line_shown = self._progress() if options.time else pipeline.progress(None)
             with Waiting(line_shown, f"compiling {name}", how_far=toolchain.how_far):
-                built = pipeline.build(cell, language=language, options=options, name=name)
+                built = pipeline.build(
+                    cell, language=language, options=options, name=name, first_line=first_line_of(cell, self._running)
+                )
             if built.printed and options.time:
                 sys.stdout.write(built.printed)
             hidden, withheld = self.names.hidden(built), self.names.withheld(built)
@@ -427,6 +449,7 @@ def load(shell: InteractiveShell) -> None:
     magics = UfuncMagics(shell)
     shell.register_magics(magics)
     shell.events.register("pre_run_cell", magics.before_cell)
+    shell.events.register("post_run_cell", magics.after_cell)
     if shell.display_formatter is not None:
         for room, name in _SHOWN:
             shell.display_formatter.ipython_display_formatter.for_type_by_name(room, name, magics.show)
@@ -440,6 +463,7 @@ def unload(shell: InteractiveShell) -> None:
     if magics is None:
         return
     shell.events.unregister("pre_run_cell", magics.before_cell)
+    shell.events.unregister("post_run_cell", magics.after_cell)
     magics.capture.end()
     completion.remove(shell)
     del shell.magics_manager.registry[UfuncMagics.__name__]
