@@ -63,93 +63,95 @@ def build(source: str, *, language: Language, options: Options, name: str, first
         ParseError, SignatureError, CompileError, LinkError, ToolchainError, TargetError, CacheError.
     """
     place = CellPlace(name, first_line)
+    with _standing_at(place):  # no function around it: six frames are enough
+        refuse(options, language=language)
+        if language == "cuda":
+            _attach_cuda()
+        source = source.removeprefix("\ufeff")
+        if half := re.search("[\ud800-\udfff]", source):
+            line = line_mark(source.count("\n", 0, half.start()) + 1)
+            raise ParseError(
+                f"{name}:{line}: {half[0]!r} is half a character.", remedy="Write the character, or an escape."
+            )
+        front_end, cache = _front_end(language), store.default()
+        seconds: dict[str, float] = {}
+        with _timed(seconds, "key"):
+            key = front_end.key(source, options=options)
+        known = None if options.force else _builds.get(key)
+        if known is not None:
+            runtime.set_place(known.loaded.object_code, place)
+            notes, marked = known.notes, known.report_data.all_notes
+            return replace(
+                known,
+                cached=True,
+                name=name,
+                first_line=place.first_line,
+                seconds=seconds,
+                diagnostics=known.report_data.renamed(known.loaded.object_code.name, name),
+                notes=(*map(place.text, marked), *notes[len(marked) :]),
+            )
+
+        printed = ""
+        # What is made first is for CPUs like this one; the portable object stands under the key itself.
+        first = store.key([key, "this CPU", *runtime.cpu_features()])
+        with _timed(seconds, "load"):
+            entry = None if options.force else cache.get(key) or cache.get(first)
+            if entry is not None:
+                cell = CompiledCell.from_record(entry.record, entry.code, code_digest=entry.digest)
+        if entry is None:
+            from . import guard  # only who compiles needs it
+
+            del seconds["load"]  # it comes after compiling
+            guarded = options.guard and guard.available()
+            with _timed(seconds, "compile"), cache.scratch() as folder:
+                if guarded:
+                    guard.begin()
+                compile_first = partial(c.compile, this_cpu=True) if front_end is c else front_end.compile
+                cell = compile_first(source, options=options, name=name, folder=folder)
+                object_code = replace(cell.object_code, options=options.changed(), first_line=place.first_line)
+                cell = replace(cell, object_code=object_code)
+            if guarded:
+                with _timed(seconds, "guard"):
+
+                    def again(more: Sequence[str]) -> CompiledCell:
+                        with store.default().scratch() as folder:
+                            return _compiled(front_end, source, options=options, more=more, name=name, folder=folder)
+
+                    cell, printed = guard.try_out(cell, again=again, sanitize=options.sanitize, lenient=options.sandbox)
+            else:
+                cell = cell.noted(guard.untried(options))
+            address = first if frontends.is_first(cell.object_code) else key
+            record, code = cell.to_record(), cell.object_code.code
+            entry = cache.publish(address, record=record, code=code, replace=options.force)
+
+        with _timed(seconds, "load"):
+            loaded = _loaded(cell, entry.library, place=place)
+        cached = "compile" not in seconds
+        if frontends.is_first(cell.object_code):
+            loaded.loaded.complete = frontends.Portable(key, front_end, cell, options)
+        result = replace(
+            loaded,
+            cached=cached,
+            seconds=seconds,
+            printed=printed,
+            reporter=_report,
+            diagnostics=cell.report_data.renamed(cell.object_code.name, name),
+            notes=(*loaded.notes, *[_SANDBOX_NOTE] * bool(loaded.loaded.sandbox)),
+        )
+        while len(_builds) >= _MOST_BUILDS:
+            _builds.pop(next(iter(tuple(_builds)), ""), None)  # other threads make room as well
+        _builds[key] = result
+        return result
+
+
+@contextlib.contextmanager
+def _standing_at(place: CellPlace) -> Iterator[None]:
+    """Have errors count the lines of the source as its reader does."""
     try:
-        return _build(source, language=language, options=options, place=place)
+        yield
     except UfuncMagicError as fault:
         fault.place = place
         raise
-
-
-def _build(source: str, *, language: Language, options: Options, place: CellPlace) -> Build:
-    name = place.name
-    refuse(options, language=language)
-    if language == "cuda":
-        _attach_cuda()
-    source = source.removeprefix("\ufeff")
-    if half := re.search("[\ud800-\udfff]", source):
-        line = line_mark(source.count("\n", 0, half.start()) + 1)
-        raise ParseError(
-            f"{name}:{line}: {half[0]!r} is half a character.", remedy="Write the character, or an escape."
-        )
-    front_end, cache = _front_end(language), store.default()
-    seconds: dict[str, float] = {}
-    with _timed(seconds, "key"):
-        key = front_end.key(source, options=options)
-    known = None if options.force else _builds.get(key)
-    if known is not None:
-        runtime.set_place(known.loaded.object_code, place)
-        notes, marked = known.notes, known.report_data.all_notes
-        return replace(
-            known,
-            cached=True,
-            name=name,
-            first_line=place.first_line,
-            seconds=seconds,
-            diagnostics=known.report_data.renamed(known.loaded.object_code.name, name),
-            notes=(*map(place.text, marked), *notes[len(marked) :]),
-        )
-
-    printed = ""
-    # What is made first is for CPUs like this one; the portable object stands under the key itself.
-    first = store.key([key, "this CPU", *runtime.cpu_features()])
-    with _timed(seconds, "load"):
-        entry = None if options.force else cache.get(key) or cache.get(first)
-        if entry is not None:
-            cell = CompiledCell.from_record(entry.record, entry.code, code_digest=entry.digest)
-    if entry is None:
-        from . import guard  # only who compiles needs it
-
-        del seconds["load"]  # it comes after compiling
-        guarded = options.guard and guard.available()
-        with _timed(seconds, "compile"), cache.scratch() as folder:
-            if guarded:
-                guard.begin()
-            compile_first = partial(c.compile, this_cpu=True) if front_end is c else front_end.compile
-            cell = compile_first(source, options=options, name=name, folder=folder)
-            object_code = replace(cell.object_code, options=options.changed(), first_line=place.first_line)
-            cell = replace(cell, object_code=object_code)
-        if guarded:
-            with _timed(seconds, "guard"):
-
-                def again(more: Sequence[str]) -> CompiledCell:
-                    with store.default().scratch() as folder:
-                        return _compiled(front_end, source, options=options, more=more, name=name, folder=folder)
-
-                cell, printed = guard.try_out(cell, again=again, sanitize=options.sanitize, lenient=options.sandbox)
-        else:
-            cell = cell.noted(guard.untried(options))
-        address = first if frontends.is_first(cell.object_code) else key
-        record, code = cell.to_record(), cell.object_code.code
-        entry = cache.publish(address, record=record, code=code, replace=options.force)
-
-    with _timed(seconds, "load"):
-        loaded = _loaded(cell, entry.library, place=place)
-    cached = "compile" not in seconds
-    if frontends.is_first(cell.object_code):
-        loaded.loaded.complete = frontends.Portable(key, front_end, cell, options)
-    result = replace(
-        loaded,
-        cached=cached,
-        seconds=seconds,
-        printed=printed,
-        reporter=_report,
-        diagnostics=cell.report_data.renamed(cell.object_code.name, name),
-        notes=(*loaded.notes, *[_SANDBOX_NOTE] * bool(loaded.loaded.sandbox)),
-    )
-    while len(_builds) >= _MOST_BUILDS:
-        _builds.pop(next(iter(tuple(_builds)), ""), None)  # other threads make room as well
-    _builds[key] = result
-    return result
 
 
 def build_source(source: str, *, language: Language, keywords: Mapping[str, Any]) -> Build:

@@ -55,8 +55,10 @@ class FakeEngine:
     report_fails: bool = False
     asked: list[dict[str, Any]] = field(default_factory=list)
 
-    def build(self, source: str, *, language: str, options: Options, name: str) -> FakeBuild:
-        self.asked.append({"source": source, "language": language, "options": options, "name": name})
+    def build(self, source: str, *, language: str, options: Options, name: str, first_line: int) -> FakeBuild:
+        self.asked.append(
+            {"source": source, "language": language, "options": options, "name": name, "first": first_line}
+        )
         if self.fails:
             raise CompileError("the fake compiler refused.")
         return FakeBuild(self.functions)
