@@ -259,7 +259,7 @@ def test_samples_are_the_same_every_time() -> None:
     assert all((a == b).all() for a, b in zip(first, second, strict=True))
 
 
-def test_functions_of_one_cell_are_timed_on_the_same_arrays_where_their_domains_are_equal():
+def test_functions_of_one_cell_are_timed_on_the_same_arrays_where_their_domains_are_equal() -> None:
     last = LastDraw()
     (exp,) = sample_inputs("d->d", size=1000, probe=np.exp, last=last)
     (sin,) = sample_inputs("d->d", size=1000, probe=np.sin, last=last)
