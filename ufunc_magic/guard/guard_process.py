@@ -64,8 +64,8 @@ class GuardProcess:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 env={**os.environ, "OPENBLAS_NUM_THREADS": "1", **(environment or {})},
-                # An interrupt of the notebook is for the notebook.
-                start_new_session=True,
+                # An interrupt of the notebook is for the notebook.  No session: some containers refuse one.
+                process_group=0,
             )
         return cls(process, ours)
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import os
@@ -21,6 +22,7 @@ from .messages import CLEAN, REMEDY, Fault, fault_of, line_of, printed_text, ref
 from .sanitize import sanitized
 from .trial_inputs import Case, cases_of, doubtful_cases, singly
 
+_NO_HELPER = "no other process can run it first"
 _NOTHING = f"Nothing was bound. {REMEDY}."
 #: Seconds for opening the library and running what runs by itself then.
 OPENING = 10.0
@@ -53,7 +55,9 @@ def begin() -> None:
     ToolchainError
         If there is no compiler.
     """
-    guard_process.shared(str(guard_process.watch_library()))
+    watch = str(guard_process.watch_library())
+    with contextlib.suppress(OSError):  # `try_out` says what is wrong
+        guard_process.shared(watch)
 
 
 def untried(options: Options) -> str:
@@ -97,7 +101,13 @@ def try_out(
         return cell.noted(note), ""
     subjects = [_Subject(code) for code in cell.report_data.functions if _may_run(code, object_code)]
     trial = _Trial(object_code, {subject.function.name: subject for subject in subjects}, lenient)
-    trial.run()
+    try:
+        trial.run()
+    except OSError as fault:
+        for subject in subjects:
+            subject.untried = subject.untried or _NO_HELPER
+        trial.notes.append(f"the process that tries new code cannot work on this machine: {fault}.")
+        sanitize = False
     again = again and functools.cache(again)
     refused = {s.function.name: _refused(s, object_code, again) for s in subjects if s.refusal}
     cell = _with_notes(cell, trial)
@@ -131,7 +141,7 @@ class _Subject:
     usual : bool
         The values that every function is tried on were enough.
     untried : str
-        What it does that a trial must not do, a verb and its objects: nothing more is known of it.
+        Why nothing more is known of it, a sentence.
     """
 
     function: CellFunction
@@ -260,7 +270,7 @@ class _Trial:
             for subject in (
                 self.subjects.values() if fault.case < 0 else [self.subjects[cases[fault.case].function.name]]
             ):
-                subject.untried = fault.what
+                subject.untried = f"it {fault.what}, which must not happen in a trial"
             if fault.case < 0:  # by itself, when it is opened: so nothing of it can be tried
                 return None, len(cases)
         elif fault is not None and fault.case < 0:
@@ -356,7 +366,7 @@ def _with_notes(cell: CompiledCell, trial: _Trial) -> CompiledCell:
         if subject and not subject.usual:
             code = _timed_where_it_works(code, subject)
         if subject and subject.untried:
-            why = f"not tried out, nor timed: it {subject.untried}, which must not happen in a trial."
+            why = f"not tried out, nor timed: {subject.untried}."
             code = replace(code, notes=(*code.notes, why), cautious=True, timed=())
         functions.append(code)
     more = trial.notes

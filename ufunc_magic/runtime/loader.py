@@ -167,11 +167,15 @@ def memory_file(code: bytes) -> Iterator[int]:
     descriptor = -1
     try:
         if _has_memory_files():
-            with contextlib.suppress(OSError):
+            try:
                 descriptor = os.memfd_create("ufunc_magic", getattr(os, "MFD_CLOEXEC", 0))
                 view = memoryview(code)
                 while view:
                     view = view[os.write(descriptor, view) :]
+            except OSError:  # a container refuses it, or a limit cut the file, which would crash who opens it
+                if descriptor >= 0:
+                    os.close(descriptor)
+                descriptor = -1
         yield descriptor
     finally:
         if descriptor >= 0:

@@ -148,9 +148,9 @@ def _options(command: Sequence[str], folder: pathlib.Path | None) -> dict[str, A
         "stdout": subprocess.PIPE,
         "stderr": subprocess.PIPE,
         "env": _environment(command, folder),
-        # A session of its own: an interrupted notebook must not kill half of the compiler, and all of it can be ended
-        # at once.
-        "start_new_session": True,
+        # A group of its own: an interrupted notebook must not kill half of the compiler, and all of it can be ended at
+        # once.  No session: some containers refuse one.
+        "process_group": 0,
     }
 
 
@@ -285,7 +285,7 @@ def start_python(program: str) -> None:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        start_new_session=True,
+        process_group=0,
     )
     _started[process] = os.getpid()
     _lower(process)

@@ -38,6 +38,13 @@ Loop = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p
 watchers: dict[str, ctypes.CDLL] = {}
 
 
+def output_file() -> int:
+    """The descriptor of a file for what the code prints; where the system has none in memory, it is lost."""
+    with contextlib.suppress(AttributeError, OSError):
+        return os.memfd_create("output")
+    return os.open(os.devnull, os.O_RDWR)
+
+
 def wait(link: socket.socket, record: Record, output: int, watch: str) -> None:
     """Prepare all that does not depend on the code, wait for a request, run it."""
     _confine(output)
@@ -104,7 +111,7 @@ def _run(request: dict[str, Any], library: int, record: Record, rooms: Rooms, li
 
 def serve(request: dict[str, Any], library: int, memory: int, descriptor: int) -> None:
     """Answer calls whose operands lie in shared memory, until the other end of the link is closed."""
-    output = os.memfd_create("output")
+    output = output_file()
     _confine(output)
     rename_process("ufunc-sandbox")
     _expendable()
@@ -137,7 +144,8 @@ def serve(request: dict[str, Any], library: int, memory: int, descriptor: int) -
 
 def _confine(output: int) -> None:
     """Take from this process what it must not have."""
-    os.setsid()
+    with contextlib.suppress(OSError):  # a container may refuse it; it is ended by its number, too
+        os.setsid()
     with contextlib.suppress(AttributeError, OSError):
         libc.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: never outlive the helper
     os.dup2(output, 1)
