@@ -253,7 +253,9 @@ __global__ void stray(int *x)
     if (T == 3) x[1 << 30] = 1;
 }
 __global__ void first_of(int *x) { x[0] = 1; }
-__device__ int endless(volatile int *x) { volatile int here[64]; here[0] = x[0] + 1; return endless(here) + here[0]; }
+static __device__ int endless(volatile int *x) {
+    volatile int here[64]; here[0] = x[0] + 1; return endless(here) + here[0];
+}
 __global__ void overflowing(int *x) { x[0] = endless(x); }
 __global__ void spin(volatile int *x) { x[1] = 1; while (!x[0]); }
 """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import array
 import ctypes
 import os
 import platform
@@ -513,32 +512,6 @@ def test_helper_ends_with_its_process_however_that_ends(ending: str) -> None:
     deadline = time.monotonic() + 300
     while any(map(psutil.pid_exists, pids)) and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert not any(map(_is_running, pids))
-
-
-@pytest.mark.skipif(os.uname().machine != "x86_64", reason="the system call has this name on x86-64")
-def test_what_the_code_starts_is_ended(tmp_path: Path) -> None:
-    started = tmp_path / "started"
-    um.compile_c(
-        f"""
-        #include <fcntl.h>
-        #include <sys/syscall.h>
-        #include <unistd.h>
-        double forks(double x) {{  // by number: functions that are seen to fork or to write files are not tried out
-            if (x != 0.5) return x;
-            long child = syscall(SYS_fork);
-            if (child == 0) {{ setsid(); for (;;) pause(); }}
-            long file = syscall(SYS_open, "{started}", O_WRONLY | O_CREAT | O_APPEND, 0600);
-            syscall(SYS_write, file, &child, sizeof child);
-            return x;
-        }}
-        """,
-        force=True,
-    )
-    # The helper ends what a trial has started after its answer, and before it takes another request.
-    um.compile_c("double after(double x) { return x; }", force=True)
-    pids = array.array("l", started.read_bytes())
-    assert pids
     assert not any(map(_is_running, pids))
 
 
