@@ -115,6 +115,6 @@ def test_a_note_says_where_and_how_to_report() -> None:
     with Comfort("a part", notes):
         raise MemoryError
     assert notes[0].startswith("a part is missing: ValueError: invalid literal for int()")
-    assert "please report it, with the cell and what %ufunc_doctor says." in notes[0]
+    assert "Please report it with the cell and the output of %ufunc_doctor." in notes[0]
     assert len(notes[0]) < 500
     assert notes[1] == "a part is missing: MemoryError"

@@ -205,9 +205,9 @@ def test_running_a_cell_again_warns_of_nothing(loaded: InteractiveShell, engine:
         ("--strict=1", "--strict takes no value, but '1' was given.\nWrite --strict"),
         ("-l", "-l stands without its value.\nWrite -l gsl"),
         ("--ref 'np.hypot", '"--ref \'np.hypot" cannot be split into words: No closing quotation.\nClose the quote.'),
-        ("--strict --fast-math", "strict and fast_math contradict each other.\nGive one of them."),
-        ("--time soon", "time='soon' is no number of seconds up to 3600.\nGive 2s, or 500ms."),
-        ("--time=-1", "time='-1' is no number of seconds up to 3600.\nGive 2s, or 500ms."),
+        ("--strict --fast-math", "strict and fast_math contradict each other.\nUse only one of them."),
+        ("--time soon", "time='soon' is not a number of seconds up to 3600.\nWrite 2s or 500ms."),
+        ("--time=-1", "time='-1' is not a number of seconds up to 3600.\nWrite 2s or 500ms."),
         ("-N=-5", "size=-5 is negative.\nGive the number of elements, or 0 for automatic."),
     ],
 )
@@ -320,7 +320,7 @@ def test_reset_forgets_everything_and_takes_new_options(loaded: InteractiveShell
 
 
 def test_config_shows_options_as_they_are_typed(loaded: InteractiveShell) -> None:
-    assert repr(loaded.run_line_magic("ufunc_config", "")) == "no remembered options"
+    assert repr(loaded.run_line_magic("ufunc_config", "")) == "no default options"
     shown = loaded.run_line_magic("ufunc_config", "-q --parallel -I '/my files'")
     assert repr(shown) == "remembered options: --parallel --include='/my files' --no-time"
 

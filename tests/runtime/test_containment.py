@@ -58,7 +58,7 @@ double sum(double a, double b) { if (a + b > 20) abort(); return a + b; }
 
 KINDS: dict[str, tuple[type[Exception], str]] = {
     "null": (um.CellCrashed, "followed a null pointer"),
-    "wild": (um.CellCrashed, "wrote memory that is not its own, at 0x"),
+    "wild": (um.CellCrashed, "wrote out of bounds, at 0x"),
     "trap": (um.CellCrashed, "undefined behaviour"),
     "deep": (um.CellCrashed, "called itself until the stack was full"),
     "large": (um.CellCrashed, "too large an array"),

@@ -269,7 +269,7 @@ def test_dtype_of_operands(c: Build) -> None:
         um.dtype_of(c.change)
     with pytest.raises(um.ArgumentError, match="no operand or structure 'q'"):
         um.dtype_of(c.scale, "q")
-    with pytest.raises(um.ArgumentError, match="not a ufunc of a cell"):
+    with pytest.raises(um.ArgumentError, match="not a ufunc from a cell"):
         um.dtype_of(np.add)
 
 

@@ -205,7 +205,7 @@ def test_bytes_that_only_end_as_known_ones_are_verified() -> None:
 def test_known_bytes_still_need_the_key() -> None:
     data = um.dumps(built().twice)
     um.loads(data)
-    with pytest.raises(TargetError, match="is not signed, and a key is set here"):
+    with pytest.raises(TargetError, match="is not signed, but a key is set here"):
         um.loads(data, key="a key")
 
 
@@ -703,7 +703,7 @@ def test_other_versions_and_other_files_are_named() -> None:
     with pytest.raises(TargetError, match=f"format {FORMAT_VERSION + 1}; this ufunc_magic reads {FORMAT_VERSION}"):
         um.loads(data[:4] + struct.pack("<H", FORMAT_VERSION + 1) + data[6:])
     for other in (b"", b"\x7fELF" + data[4:], built().object_code.code, pickle.dumps(1)):
-        with pytest.raises(TargetError, match="are not object code of ufunc_magic"):
+        with pytest.raises(TargetError, match="are not ufunc_magic object code"):
             um.loads(other)
 
 
@@ -812,7 +812,7 @@ def test_a_signed_payload_needs_its_key() -> None:
 
 
 def test_an_unsigned_payload_is_refused_where_a_key_is_set() -> None:
-    with pytest.raises(TargetError, match="is not signed, and a key is set here"):
+    with pytest.raises(TargetError, match="is not signed, but a key is set here"):
         um.loads(um.dumps(built().twice), key="secret")
 
 
@@ -851,7 +851,7 @@ def test_key_of_the_environment_signs_pickles_and_verifies_them(monkeypatch: pyt
 
 @pytest.mark.parametrize("data", ["text", 7])
 def test_what_is_not_bytes_is_refused(data: object) -> None:
-    with pytest.raises(TypeError, match=f"the bytes that dumps\\(\\) gave, not {type(data).__name__}"):
+    with pytest.raises(TypeError, match=f"the bytes that dumps\\(\\) returned, not {type(data).__name__}"):
         um.loads(data)  # type: ignore[arg-type]
 
 
@@ -875,7 +875,7 @@ except TargetError as error:
     print(error.message)
 """
     assert elsewhere(data, script, folder=tmp_path, UFUNC_MAGIC_KEY="secret") == "2.0"
-    refusal = "This object code was signed with another key, or altered since."
+    refusal = "This object code was signed with another key, or was altered later."
     assert elsewhere(data, script, folder=tmp_path, UFUNC_MAGIC_KEY="other") == refusal
 
 

@@ -119,7 +119,7 @@ def _crash(fault: _Fault, inputs: list[Any]) -> tuple[str, bool]:
             if fault.address < 4096 and fault.access:
                 return f"followed a null pointer ({name})", True
             at = f", at {fault.address:#x}" if fault.address else ""
-            return f"{verb} memory that is not its own{at} ({name})", True
+            return f"{verb} out of bounds{at} ({name})", True
         case "SIGABRT":
             return "was ended by a library's abort() (SIGABRT), as of a heap or a stack that is overwritten", True
     return f"ran into an instruction that stands for undefined behaviour ({name})", False

@@ -475,7 +475,7 @@ __attribute__((visibility("hidden"))) int __ufm_contained(void (*code)(void *), 
         ? "it called itself until the stack was full, or has too large an array on it." : end && fault->kind == SIGFPE
         ? "it divided an integer by zero, or overflowed in the division." : "it ended in a fault of the processor.";
     if (memory)
-        snprintf(text, size, "it %s memory that is not its own, at %#zx.",
+        snprintf(text, size, "it %s out of bounds, at %#zx.",
                  fault->access == 1 ? "read" : fault->access == 2 ? "wrote" : "read or wrote", (size_t)fault->address);
     else if (end)
         snprintf(text, size, "%s", what);
