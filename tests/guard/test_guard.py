@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import ctypes
 import os
+import platform
 import re
 import signal
 import socket
@@ -51,6 +52,52 @@ def crash(source: str, **options: object) -> str:
     with pytest.raises(um.CellCrashed) as caught:
         um.compile_c(source, **options)
     return str(caught.value)
+
+
+# ------------------------------------------------------------------------------------- what a trial must not do
+
+_confined = pytest.mark.skipif(
+    sys.platform != "linux" or platform.machine() not in ("x86_64", "aarch64"),
+    reason="trials are confined by seccomp, on x86-64 and aarch64 Linux",
+)
+
+
+@_confined
+@pytest.mark.parametrize(
+    ("what", "body"),
+    [
+        ("changes files or folders", "x += truncate(FILE, 0);"),
+        ("changes files or folders", "int (*remover)(const char *) = unlink; x += remover(FILE);"),
+        ("opens a file for writing", "if (x > 1e300) x += openat(AT_FDCWD, FILE, O_WRONLY | O_TRUNC);"),
+        ("uses the network", "x += syscall(SYS_socket, 2, 1, 0);"),
+        ("sends a signal", "x += syscall(SYS_kill, (long)getppid(), 0);"),
+        ("starts a process", "x += syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);"),
+        ("asks the system for more than a trial allows", "x += syscall(SYS_mount, 0, 0, 0, 0, 0);"),
+    ],
+)
+def test_a_trial_changes_nothing_however_the_code_is_written(tmp_path: Path, what: str, body: str) -> None:
+    file = tmp_path / "precious"
+    file.write_text("data")
+    build = um.compile_c(
+        "#define _GNU_SOURCE\n#include <fcntl.h>\n#include <sched.h>\n#include <signal.h>\n#include <stdlib.h>\n"
+        f'#include <sys/syscall.h>\n#include <unistd.h>\n#define FILE "{file}"\n'
+        f"double writes(double x) {{ {body} return x; }}\ndouble calculates(double x) {{ return x + 1; }}\n"
+    )
+    assert f"writes: not tried out, nor timed: it {what}, which must not happen in a trial." in build.notes
+    assert [c.name for c in build.report().comparisons] == ["calculates"]
+    assert file.read_text() == "data"
+
+
+@_confined
+def test_a_library_that_changes_files_when_it_is_opened_is_bound_untried(tmp_path: Path) -> None:
+    build = um.compile_c(
+        "#include <unistd.h>\n__attribute__((constructor)) static void start(void)\n"
+        f'{{ if (truncate("{tmp_path}/missing", 0)) return; }}\ndouble f(double x) {{ return x; }}'
+    )
+    assert build.notes == (
+        "f: not tried out, nor timed: it changes files or folders, which must not happen in a trial.",
+    )
+    assert build.f(2.0) == 2.0
 
 
 # ------------------------------------------------------------------------------------- what ends a process

@@ -6,7 +6,7 @@ import functools
 import os
 import types
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,7 @@ from .expectation import FAULTS
 from .function_table import Request, compare_function, sampled
 from .machine import Pressure, doubt, limits
 from .rivals import CompileCython, Forms, chosen, forms, rivals
-from .samples import given_inputs, shuffled, sizes_of
+from .samples import LastDraw, given_inputs, shuffled, sizes_of
 
 #: Share of a cell's time that goes into its comparisons; the rest is for Python forms and for the page.
 COMPARING = 0.8
@@ -135,6 +135,7 @@ class _Cell:
     compile_cython: CompileCython | None = None
     progress: Progress | None = None
     sizes: Sequence[int] = ()
+    last: LastDraw = field(default_factory=LastDraw)
 
     def compared(self, codes: Sequence[CellFunction]) -> tuple[list[Comparison], list[str]]:
         """A table for each of the first functions that can be timed, and notes."""
@@ -200,6 +201,7 @@ class _Cell:
             budget=COMPARING * options.time * share,
             reserve=max(MORE, options.time) * share,
             thorough=options.time > TIME,
+            last=self.last,
         )
         if not ufunc:
             request = replace(

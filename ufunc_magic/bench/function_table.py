@@ -34,6 +34,7 @@ from .rounds import CLOCK, ROUNDS, Call, Clock, TimedCall, affordable, measure, 
 from .samples import (
     POOL,
     PROBES,
+    LastDraw,
     described_inputs,
     edge_inputs,
     rounded_down,
@@ -129,6 +130,8 @@ class Request:
         Seconds for everything, and for more rounds where they disagree.
     thorough : bool
         Rounds that agree are no reason to end before the budget is spent.
+    last : LastDraw
+        Inputs that another function of the cell was timed on.
     limit : Limits
         What the machine can move; without it no row has a share of it.
     clock : callable
@@ -159,6 +162,7 @@ class Request:
     budget: float = 0.8
     reserve: float = 0.8
     thorough: bool = False
+    last: LastDraw | None = None
     limit: Limits | None = None
     clock: Clock = CLOCK
 
@@ -344,6 +348,7 @@ def sampled(request: Request) -> Arrays:
         patience=lambda: clock() < deadline,
         probes=max(4, min(PROBES, pool // 10)),
         pool=max(64, pool),
+        last=request.last,
     )
 
 

@@ -21,6 +21,15 @@ _RAISES = {"assert": "CellAssertionError", "exit": "CellExited", "SIGABRT": "Cel
 CLEAN = frozenset((*_RAISES, "SIGFPE", "SIGILL", "SIGTRAP"))
 #: Kinds of faults of a function that a note names, and inputs of each.
 _MOST_NAMED = 3
+#: What a system call that a trial may not make is for, by ``kind_of`` of templates/watch.c.
+_SYSTEM = (
+    "makes a system call that a trial does not allow",
+    "opens a file for writing",
+    "changes files or folders",
+    "uses the network",
+    "sends a signal",
+    "starts a process",
+)
 REMEDY = "Fix it, or skip the trial with --no-guard (guard=False)"
 #: Of what the code prints while it is tried out, which it does for every value.
 _MOST_LINES = 10
@@ -37,7 +46,7 @@ class Fault:
     case : int
         Its number in the request; -1 while the library was opened.
     kind : str
-        A signal's name, "stack", "endless", "memory", "exit", "stray".
+        A signal's name, "stack", "endless", "memory", "exit", "stray", "system".
     what : str
         A verb and its objects: ``"reads or writes out of bounds"``.
     signal : int
@@ -69,6 +78,8 @@ def fault_of(answer: dict[str, Any], cases: Sequence[Case]) -> Fault | None:
         if at < 0:
             return Fault(at, "endless", "does not return")
         return Fault(at, "endless", f"was still running after {answer['limit']:g} s")
+    if number == signal.SIGSYS and answer["access"] == 4:
+        return Fault(at, "system", _SYSTEM[answer["address"]])
     if answer["overflow"]:
         return Fault(at, "stack", "overflows the stack (endless recursion, or a huge local array)", number)
     if answer["memory"] and number:

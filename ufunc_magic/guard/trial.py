@@ -102,7 +102,7 @@ def try_out(
     refused = {s.function.name: _refused(s, object_code, again) for s in subjects if s.refusal}
     cell = _with_notes(cell, trial)
     if sanitize and again is not None and len(refused) < len(subjects):
-        cases = [case for s in subjects if not s.refusal for case in cases_of(s.function)]
+        cases = [case for s in subjects if not (s.refusal or s.untried) for case in cases_of(s.function)]
         cell, more = sanitized(cell, cases, again=again, ask=_ask)
         refused |= more
     return _without(cell, refused), trial.printed
@@ -130,6 +130,8 @@ class _Subject:
         How often it did not return.
     usual : bool
         The values that every function is tried on were enough.
+    untried : str
+        What it does that a trial does not allow, a verb and its objects.
     """
 
     function: CellFunction
@@ -138,6 +140,7 @@ class _Subject:
     worked: list[Case] = field(default_factory=list)
     hung: int = 0
     usual: bool = True
+    untried: str = ""
 
     def limit(self, case: Case) -> float:
         """Time limit of a case in seconds: in all, a case that never returns costs at most one second."""
@@ -172,7 +175,8 @@ class _Trial:
                     _, case, fault, _ = more[0]
                 else:
                     self.enter(subject, alone, again)
-            self.explore(subject, case, fault)
+            if not subject.untried:
+                self.explore(subject, case, fault)
 
     def together(self, cases: Sequence[Case]) -> list[tuple[_Subject, Case, Fault, list[Case]]]:
         """Cases of all functions; those that fail on an ordinary one, with the case, the fault and the cases left."""
@@ -185,7 +189,9 @@ class _Trial:
             case = waiting[fault.case]
             del waiting[: fault.case + 1]
             subject = self.subjects[case.function.name]
-            if case.kind == "ordinary":
+            if subject.untried:
+                pass
+            elif case.kind == "ordinary":
                 doubtful.append((subject, case, fault, [c for c in waiting if c.function is case.function]))
             else:
                 known = len(subject.faults)
@@ -200,6 +206,8 @@ class _Trial:
 
     def enter(self, subject: _Subject, case: Case, fault: Fault) -> None:
         """Add a fault; one that writes what is not its own ends the matter."""
+        if subject.untried:
+            return
         if case.kind != "huge" or fault.kind != "endless":  # to count to the largest number takes its time
             subject.faults.append((fault, case))
         if fault.writes and case.kind != "empty" and not (self.lenient and case.kind != "ordinary"):
@@ -213,6 +221,8 @@ class _Trial:
         with Comfort(f"other values for {subject.function.name}", self.notes):
             palette = doubtful_cases(first, self.object_code.source)
         self.beyond(subject, palette[1:] if subject.hung > 1 else palette, deaths=_MOST_DEATHS)
+        if subject.untried:
+            return
         works = [case for case in subject.worked[before:] if case.kind == "ordinary"]
         # Who reads beside an operand does so for every value, and gets away with it at one end of a page.
         moved = [replace(case, at_end=not case.at_end) for case in works[:4]]
@@ -229,7 +239,7 @@ class _Trial:
     def beyond(self, subject: _Subject, cases: Sequence[Case], *, deaths: int) -> None:
         """Run cases of one element, one after another, beyond so many faults; beyond a third of them if some work."""
         waiting, count, before = list(cases), 0, len(subject.worked)
-        while waiting and not subject.refusal and subject.hung <= MOST_HUNG + 1:
+        while waiting and not (subject.refusal or subject.untried) and subject.hung <= MOST_HUNG + 1:
             fault, _ = self.ask(waiting)
             if fault is None:
                 break
@@ -246,7 +256,14 @@ class _Trial:
         fault = fault_of(answer, cases)
         if answer["printed"] and not self.printed and not (fault and fault.line):  # which assert() has printed
             self.printed = printed_text(answer["printed"], answer["total"])
-        if fault is not None and fault.case < 0:
+        if fault is not None and fault.kind == "system":
+            for subject in (
+                self.subjects.values() if fault.case < 0 else [self.subjects[cases[fault.case].function.name]]
+            ):
+                subject.untried = fault.what
+            if fault.case < 0:  # by itself, when it is opened: so nothing of it can be tried
+                return None, len(cases)
+        elif fault is not None and fault.case < 0:
             what = f"{self.object_code.name} {fault.what} while it loads, before any function is called."
             raise CellCrashed(what, remedy=_NOTHING)
         self.refused = answer.get("refused", self.refused)
@@ -338,11 +355,14 @@ def _with_notes(cell: CompiledCell, trial: _Trial) -> CompiledCell:
             code = replace(code, notes=notes, cautious=True)
         if subject and not subject.usual:
             code = _timed_where_it_works(code, subject)
+        if subject and subject.untried:
+            why = f"not tried out, nor timed: it {subject.untried}, which must not happen in a trial."
+            code = replace(code, notes=(*code.notes, why), cautious=True, timed=())
         functions.append(code)
     more = trial.notes
     if trial.refused:
         more.append(f"not tried first: {trial.refused}.")
-    late = [name for name, s in trial.subjects.items() if not (s.worked or s.faults or s.refusal)]
+    late = [name for name, s in trial.subjects.items() if not (s.worked or s.faults or s.refusal or s.untried)]
     if late:
         more.append(f"not tried first, because the trial's time was up: {', '.join(late[:5])}, ...")
     return replace(cell, report_data=replace(cell.report_data, functions=tuple(functions))).noted(*more)

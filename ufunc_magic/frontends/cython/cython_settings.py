@@ -178,7 +178,7 @@ def _comments(text: str) -> dict[str, tuple[str, ...]]:
             continue
         if key not in _KEYS:
             remedy = f"Valid settings: {', '.join(_LISTS)} and language."
-            raise OptionError(f"{line!r} has no setting that is known: {key!r}.", remedy=remedy)
+            raise OptionError(f"{line!r} has an unknown setting: {key!r}.", remedy=remedy)
         if key in _LISTS:
             lists[key] = _words(value)
         elif key == "language":

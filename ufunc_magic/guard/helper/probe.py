@@ -52,18 +52,21 @@ def wait(link: socket.socket, record: Record, output: int, watch: str) -> None:
     rename_process("ufunc-trial")
     _expendable()
     request, descriptors = message
-    _run(request, descriptors[0] if descriptors else -1, record, rooms)
+    _run(request, descriptors[0] if descriptors else -1, record, rooms, link)
     with contextlib.suppress(OSError):
         link.send(b"\n")
 
 
-def _run(request: dict[str, Any], library: int, record: Record, rooms: Rooms) -> None:
+def _run(request: dict[str, Any], library: int, record: Record, rooms: Rooms, link: socket.socket) -> None:
     """Open the library and run every case; what ends this process is noted in shared memory."""
     sanitized = request["sanitized"]  # that has handlers, limits and red zones of its own
     memory = 0 if sanitized else _limited()
     watch = _watcher(request["watch"])
     watch.watch(ctypes.addressof(record.state), memory, not sanitized)
     record.begin(0, [])
+    if not sanitized:  # sanitizers start programs that name functions; their build follows one that was confined
+        sys.dont_write_bytecode = True
+        watch.confine(link.fileno())
     watch.limit(request["opening"])
     path = request["path"] or f"/proc/self/fd/{library}"
     if request["module"]:

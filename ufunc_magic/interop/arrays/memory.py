@@ -132,6 +132,6 @@ def _of_cffi(value: Any) -> Memory:
         return _of_host(np.frombuffer(backend.buffer(value), np.uint8))
     if kind.kind != "pointer":
         raise ArgumentError(
-            f"A cffi value of the type {kind.cname!r} is no pointer.", remedy="Pass ffi.addressof(x), or an array."
+            f"A cffi value of type {kind.cname!r} is not a pointer.", remedy="Pass ffi.addressof(x), or an array."
         )
     return Memory(int(backend.cast(backend.new_primitive_type("uintptr_t"), value)), value)
