@@ -72,7 +72,7 @@ _confined = pytest.mark.skipif(
         ("uses the network", "x += syscall(SYS_socket, 2, 1, 0);"),
         ("sends a signal", "x += syscall(SYS_kill, (long)getppid(), 0);"),
         ("starts a process", "x += syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);"),
-        ("asks the system for more than a trial allows", "x += syscall(SYS_mount, 0, 0, 0, 0, 0);"),
+        ("makes a system call that a trial does not allow", "x += syscall(SYS_mount, 0, 0, 0, 0, 0);"),
     ],
 )
 def test_a_trial_changes_nothing_however_the_code_is_written(tmp_path: Path, what: str, body: str) -> None:
@@ -770,7 +770,7 @@ def test_all_functions_that_crash_are_named() -> None:
 def test_functions_that_there_was_no_time_for_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ufunc_magic.guard.trial.BUDGET", 0.0)
     built = um.compile_c("double t1(double x) { return x; }\ndouble t2(double x) { return x; }")
-    assert "not tried out first, for want of time: t1, t2, ..." in built.notes
+    assert "not tried first, because the trial's time was up: t1, t2, ..." in built.notes
 
 
 def test_a_function_that_only_takes_its_time_is_bound() -> None:

@@ -47,7 +47,7 @@ OF_CYTHON = [
 ]
 OF_CUDA = [
     ("", "python_form.c_form", "_module", "the Python form of"),
-    ("", "bench.cell_report", "_gpu_notices", "what is to say of a GPU is missing"),
+    ("", "bench.cell_report", "_gpu_notices", "the note about a GPU is missing"),
 ]
 FAULTS = [
     *(("c_ufunc", *fault) for fault in (*EVERYWHERE, *OF_C)),

@@ -217,9 +217,9 @@ def test_cplus_structures() -> None:
     ("name", "reason"),
     [
         ("of_union", "union"),
-        ("of_bits", "more than numbers"),
+        ("of_bits", "members other than numbers"),
         ("of_list", "pointers"),
-        ("of_tail", "more than numbers"),
+        ("of_tail", "members other than numbers"),
         ("of_array", "core dimensions"),
         ("of_many", "core dimensions"),
     ],
@@ -313,7 +313,7 @@ def test_c_calls_them_as_they_are(c: Build, tmp_path: Path) -> None:
 def test_numba_refuses_them(c: Build) -> None:
     numba = pytest.importorskip("numba")
     add = c.add
-    with pytest.raises(numba.TypingError, match="add takes or gives structures"):
+    with pytest.raises(numba.TypingError, match="add takes or returns structures"):
         numba.njit(lambda a: add(a, a))(points(c, 2))
 
 

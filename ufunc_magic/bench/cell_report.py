@@ -72,7 +72,7 @@ def report(
     comparisons: list[Comparison] = []
     busy = ""
     notes = [*build.notes]
-    with Comfort("the notes about a GPU", notes):
+    with Comfort("the note about a GPU", notes):
         notes += _gpu_notices(object_code)
     if options.time:
         chosen(options.vs)  # a slip in an option is an error before anything is timed
