@@ -670,7 +670,7 @@ def test_what_a_person_would_write_is_timed_even_where_pythons_rules_are_others(
         inputs=[np.arange(-50, 50), np.full(100, 7)],
     )  # fmt: skip
     assert found.ok
-    assert found.rows[0].note == "Python's own rules give other results for some elements"
+    assert found.rows[0].note == "Python's own rules give different results for some elements"
     assert found.rows[1].speedup == pytest.approx(100)
 
 
@@ -825,7 +825,7 @@ def test_a_reference_that_raises_on_every_sample_is_named_with_the_cause() -> No
         size=100,
         clock=FakeClock(0.01),
     )
-    assert made.notes[0].startswith("nothing to check the results against: --ref 'two' raises on every sample")
+    assert made.notes[0].startswith("no expected results to compare with: --ref 'two' raises on every sample")
 
 
 @pytest.mark.parametrize(

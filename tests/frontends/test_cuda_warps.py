@@ -421,7 +421,7 @@ def test_a_fault_ends_the_launch_and_not_the_process(cell: Any) -> None:
             cell.first_of[1, 1](page)
     finally:
         protect(ctypes.c_void_p(page.ctypes.data), mmap.PAGESIZE, mmap.PROT_READ | mmap.PROT_WRITE)
-    with pytest.raises(um.CellCrashed, match="it called itself until the stack was full"):
+    with pytest.raises(um.CellCrashed, match="it overflowed the stack"):
         cell.overflowing[1, 1](np.zeros(1, "i4"))
 
 

@@ -240,23 +240,25 @@ def given_inputs(values: Sequence[Any], kinds: Sequence[np.dtype[Any]], cores: S
         If there are more or fewer than inputs, or they do not fit.
     """
     if len(values) != len(kinds):
-        raise ComparisonError(f"there are {len(values)} arrays for {len(kinds)} inputs.", remedy="Give one for each.")
+        raise ComparisonError(
+            f"there are {len(values)} arrays for {len(kinds)} inputs.", remedy="Pass one array for each input."
+        )
     arrays = []
     for number, (value, kind) in enumerate(zip(values, kinds, strict=True)):
         array = np.asarray(value)
         if not _taken(array, kind):
-            fault = f"array {number + 1} is of {array.dtype} and does not fit the input of {kind}."
+            fault = f"array {number + 1} has dtype {array.dtype}, which does not fit the input of type {kind}."
             raise ComparisonError(fault, remedy=f"Convert it: .astype({kind.str[1:]!r}).")
         core = len(cores[number]) if number < len(cores) else 0
         if array.ndim < core:
-            fault = f"array {number + 1} has {array.ndim} dimensions, the input at least {core}."
-            raise ComparisonError(fault, remedy="Give arrays of arrays.")
+            fault = f"array {number + 1} has {array.ndim} dimensions, but the input needs at least {core}."
+            raise ComparisonError(fault, remedy="Pass an array with more dimensions.")
         array = array.astype(kind, copy=False)
         arrays.append(array.reshape(-1, *array.shape[array.ndim - core :]))
     length = max(map(len, arrays), default=0)
     if not length or any(len(array) not in (1, length) for array in arrays):
         lengths = " and ".join(str(len(array)) for array in arrays)
-        raise ComparisonError(f"the arrays have {lengths} elements.", remedy="Give arrays of one length.")
+        raise ComparisonError(f"the arrays have {lengths} elements.", remedy="Pass arrays of the same length.")
     return tuple(np.ascontiguousarray(np.broadcast_to(array, (length, *array.shape[1:]))) for array in arrays)
 
 
@@ -348,7 +350,7 @@ STEPS = (1, 2, 5)
 #: More sizes than anybody looks at: a slip, such as ``10:1e7:1e5``.
 MOST = 1000
 
-_REMEDY = "Write --sizes 10:1e7, or --sizes 1e3,1e5."
+_REMEDY = "Write a range such as --sizes 10:1e7, or a list such as --sizes 1e3,1e5."
 
 
 def sizes_of(sizes: str | int | Sequence[int]) -> tuple[int, ...]:

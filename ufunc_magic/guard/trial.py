@@ -1,6 +1,6 @@
-"""New code runs in the helper process first: what it does there becomes a note, or a function that is not bound.
+"""Runs new code in the helper process first: a crash there becomes a note, or leaves the function unbound.
 
-`try_out` stands between the compiler and the cache, so that what the cache has was tried out.
+`try_out` stands between the compiler and the cache, so that all code in the cache has passed its trial.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Again = Callable[[Sequence[str]], CompiledCell]
 
 
 def begin() -> None:
-    """Have processes made ready while the compiler is at work.
+    """Prepare processes while the compiler works.
 
     Raises
     ------
@@ -62,8 +62,8 @@ def begin() -> None:
 
 def untried(options: Options) -> str:
     """A note on code that is bound without a trial."""
-    why = "this system cannot fork a process for it" if options.guard else "--no-guard"
-    return f"not tried out first ({why}): a crash may {'end its sandbox' if options.sandbox else 'damage Python'}."
+    why = "this system cannot fork a process" if options.guard else "--no-guard"
+    return f"not tried first ({why}): a crash may {'end the sandbox' if options.sandbox else 'end or corrupt Python'}."
 
 
 def try_out(
@@ -80,24 +80,24 @@ def try_out(
     sanitize : bool
         Then run a build with sanitizers, too; takes ``again``.
     lenient : bool
-        A write to foreign memory on edge values is no more than a note: for code that runs in a sandbox anyway.
+        An out-of-bounds write on edge values is only a note: for code that always runs in a sandbox.
 
     Returns
     -------
     CompiledCell, str
-        Without the functions that work on no ordinary value or write where they must not, and with the reasons; with
-        notes on the values where others fail, and more caution.  And what the code printed meanwhile.
+        The cell without the functions that fail on all ordinary values or write out of bounds, with the reasons; with
+        notes on the values on which others fail.  The string is the output of the code.
 
     Raises
     ------
     CellCrashed
-        If no function is left, or the code crashes while it is opened.
+        If no function is left, or the code crashes while it loads.
     """
     object_code = cell.object_code
     if not object_code.code:  # a CUDA cell on a machine without a compiler for the host
         return cell, ""
     if object_code.module and not may_run_twice(object_code.source):
-        note = "not tried out first: the cell's own statements, which are needed for it, would run twice."
+        note = "not tried first: a trial would run the cell's own statements twice."
         return cell.noted(note), ""
     subjects = [_Subject(code) for code in cell.report_data.functions if _may_run(code, object_code)]
     trial = _Trial(object_code, {subject.function.name: subject for subject in subjects}, lenient)
@@ -133,15 +133,15 @@ class _Subject:
     refusal : tuple of Fault and Case, or None
         Why it must not be bound.
     faults : list
-        What it did where it failed.
+        Its faults.
     worked : list of Case
-        On which ordinary values it did not.
+        The ordinary cases on which it worked.
     hung : int
-        How often it did not end.
+        How often it did not return.
     usual : bool
         The values that every function is tried on were enough.
     untried : str
-        Why nothing more is known of it, a sentence.
+        Why it is not tried, a sentence.
     """
 
     function: CellFunction
@@ -153,7 +153,7 @@ class _Subject:
     untried: str = ""
 
     def limit(self, case: Case) -> float:
-        """Seconds for a case: in all, one that never ends costs no more than a second."""
+        """Time limit of a case in seconds: in all, a case that never returns costs at most one second."""
         if case.kind != "ordinary" or self.hung == 1:
             return case.seconds if self.hung < 2 else min(case.seconds, GLANCE)
         return min(case.seconds, GLANCE) if self.hung or not self.worked else case.seconds
@@ -274,7 +274,7 @@ class _Trial:
             if fault.case < 0:  # by itself, when it is opened: so nothing of it can be tried
                 return None, len(cases)
         elif fault is not None and fault.case < 0:
-            what = f"{self.object_code.name} {fault.what} while it is opened, before any function is called."
+            what = f"{self.object_code.name} {fault.what} while it loads, before any function is called."
             raise CellCrashed(what, remedy=_NOTHING)
         self.refused = answer.get("refused", self.refused)
         ran = fault.case if fault else answer.get("ran", len(cases))
@@ -371,10 +371,10 @@ def _with_notes(cell: CompiledCell, trial: _Trial) -> CompiledCell:
         functions.append(code)
     more = trial.notes
     if trial.refused:
-        more.append(f"not tried out first: {trial.refused}.")
+        more.append(f"not tried first: {trial.refused}.")
     late = [name for name, s in trial.subjects.items() if not (s.worked or s.faults or s.refusal or s.untried)]
     if late:
-        more.append(f"not tried out first, for want of time: {', '.join(late[:5])}, ...")
+        more.append(f"not tried first, because the trial's time was up: {', '.join(late[:5])}, ...")
     return replace(cell, report_data=replace(cell.report_data, functions=tuple(functions))).noted(*more)
 
 
