@@ -41,11 +41,11 @@ Language = Literal["c", "cython", "cuda"]
 #: Builds of this process by cache key, so that the same cell gives the same objects.
 _builds: dict[str, Build] = {}
 _MOST_BUILDS = 256
-_SANDBOX_NOTE = "--sandbox: every call goes to another process and back, and its operands are copied."
+_SANDBOX_NOTE = "--sandbox: every call runs in another process, on copies of its operands."
 
 
 def build(source: str, *, language: Language, options: Options, name: str, first_line: int = 1) -> Build:
-    """Make functions of ``source``, from this process's memory, the cache, or the compiler.
+    """Turn ``source`` into functions: from this process's memory, from the cache, or with the compiler.
 
     Parameters
     ----------
@@ -55,109 +55,101 @@ def build(source: str, *, language: Language, options: Options, name: str, first
     name : str
         What messages call the source.
     first_line : int
-        The number that they give its first line: 2 for a cell below its magic.
+        The number that messages give its first line: 2 for a cell below its magic.
 
     Raises
     ------
     UfuncMagicError
         ParseError, SignatureError, CompileError, LinkError, ToolchainError, TargetError, CacheError.
     """
-    place = CellPlace(name, first_line)
-    with _standing_at(place):  # no function around it: six frames are enough
-        refuse(options, language=language)
-        if language == "cuda":
-            _attach_cuda()
-        source = source.removeprefix("\ufeff")
-        if half := re.search("[\ud800-\udfff]", source):
-            line = line_mark(source.count("\n", 0, half.start()) + 1)
-            raise ParseError(
-                f"{name}:{line}: {half[0]!r} is half a character.", remedy="Write the character, or an escape."
-            )
-        front_end, cache = _front_end(language), store.default()
-        seconds: dict[str, float] = {}
-        with _timed(seconds, "key"):
-            key = front_end.key(source, options=options)
-        known = None if options.force else _builds.get(key)
-        if known is not None:
-            runtime.set_place(known.loaded.object_code, place)
-            notes, marked = known.notes, known.report_data.all_notes
-            return replace(
-                known,
-                cached=True,
-                name=name,
-                first_line=place.first_line,
-                seconds=seconds,
-                diagnostics=known.report_data.renamed(known.loaded.object_code.name, name),
-                notes=(*map(place.text, marked), *notes[len(marked) :]),
-            )
-
-        printed = ""
-        # What is made first is for CPUs like this one; the portable object stands under the key itself.
-        first = store.key([key, "this CPU", *runtime.cpu_features()])
-        with _timed(seconds, "load"):
-            entry = None if options.force else cache.get(key) or cache.get(first)
-            if entry is not None:
-                cell = CompiledCell.from_record(entry.record, entry.code, code_digest=entry.digest)
-        if entry is None:
-            from . import guard  # only who compiles needs it
-
-            del seconds["load"]  # it comes after compiling
-            guarded = options.guard and guard.available()
-            with _timed(seconds, "compile"), cache.scratch() as folder:
-                if guarded:
-                    guard.begin()
-                compile_first = partial(c.compile, this_cpu=True) if front_end is c else front_end.compile
-                cell = compile_first(source, options=options, name=name, folder=folder)
-                object_code = replace(cell.object_code, options=options.changed(), first_line=place.first_line)
-                cell = replace(cell, object_code=object_code)
-            if guarded:
-                with _timed(seconds, "guard"):
-
-                    def again(more: Sequence[str]) -> CompiledCell:
-                        with store.default().scratch() as folder:
-                            return _compiled(front_end, source, options=options, more=more, name=name, folder=folder)
-
-                    cell, printed = guard.try_out(cell, again=again, sanitize=options.sanitize, lenient=options.sandbox)
-            else:
-                cell = cell.noted(guard.untried(options))
-            address = first if frontends.is_first(cell.object_code) else key
-            record, code = cell.to_record(), cell.object_code.code
-            entry = cache.publish(address, record=record, code=code, replace=options.force)
-
-        with _timed(seconds, "load"):
-            loaded = _loaded(cell, entry.library, place=place)
-        cached = "compile" not in seconds
-        if frontends.is_first(cell.object_code):
-            loaded.loaded.complete = frontends.Portable(key, front_end, cell, options)
-        result = replace(
-            loaded,
-            cached=cached,
-            seconds=seconds,
-            printed=printed,
-            reporter=_report,
-            diagnostics=cell.report_data.renamed(cell.object_code.name, name),
-            notes=(*loaded.notes, *[_SANDBOX_NOTE] * bool(loaded.loaded.sandbox)),
+    refuse(options, language=language)
+    if language == "cuda":
+        _attach_cuda()
+    source = source.removeprefix("\ufeff")
+    if half := re.search("[\ud800-\udfff]", source):
+        line = line_mark(source.count("\n", 0, half.start()) + 1)
+        raise ParseError(
+            f"{name}:{line}: {half[0]!r} is half of a surrogate pair.",
+            remedy="Write the whole character, or an escape sequence.",
         )
-        while len(_builds) >= _MOST_BUILDS:
-            _builds.pop(next(iter(tuple(_builds)), ""), None)  # other threads make room as well
-        _builds[key] = result
-        return result
+    front_end, cache, place = _front_end(language), store.default(), CellPlace(name, first_line)
+    seconds: dict[str, float] = {}
+    with _timed(seconds, "key"):
+        key = front_end.key(source, options=options)
+    known = None if options.force else _builds.get(key)
+    if known is not None:
+        return _standing_at(replace(known, cached=True, seconds=seconds), place)
 
+    printed = ""
+    # What is made first is for CPUs like this one; the portable object stands under the key itself.
+    first = store.key([key, "this CPU", *runtime.cpu_features()])
+    with _timed(seconds, "load"):
+        entry = None if options.force else cache.get(key) or cache.get(first)
+        if entry is not None:
+            cell = CompiledCell.from_record(entry.record, entry.code, code_digest=entry.digest)
+    if entry is None:
+        from . import guard  # only who compiles needs it
 
-@contextlib.contextmanager
-def _standing_at(place: CellPlace) -> Iterator[None]:
-    """Have errors count the lines of the source as its reader does."""
-    try:
-        yield
-    except UfuncMagicError as fault:
-        fault.place = place
-        raise
+        del seconds["load"]  # it comes after compiling
+        guarded = options.guard and guard.available()
+        with _timed(seconds, "compile"), cache.scratch() as folder:
+            if guarded:
+                guard.begin()
+            compile_first = partial(c.compile, this_cpu=True) if front_end is c else front_end.compile
+            cell = compile_first(source, options=options, name=name, folder=folder)
+            object_code = replace(cell.object_code, options=options.changed(), first_line=first_line)
+            cell = replace(cell, object_code=object_code)
+        if guarded:
+            with _timed(seconds, "guard"):
+
+                def again(more: Sequence[str]) -> CompiledCell:
+                    with store.default().scratch() as folder:
+                        return _compiled(front_end, source, options=options, more=more, name=name, folder=folder)
+
+                cell, printed = guard.try_out(cell, again=again, sanitize=options.sanitize, lenient=options.sandbox)
+        else:
+            cell = cell.noted(guard.untried(options))
+        address = first if frontends.is_first(cell.object_code) else key
+        record, code = cell.to_record(), cell.object_code.code
+        entry = cache.publish(address, record=record, code=code, replace=options.force)
+
+    with _timed(seconds, "load"):
+        loaded = _loaded(cell, entry.library, place=place)
+    cached = "compile" not in seconds
+    if frontends.is_first(cell.object_code):
+        loaded.loaded.complete = frontends.Portable(key, front_end, cell, options)
+    result = replace(
+        loaded,
+        cached=cached,
+        seconds=seconds,
+        printed=printed,
+        reporter=_report,
+        diagnostics=cell.report_data.renamed(cell.object_code.name, name),
+        notes=(*loaded.notes, *[_SANDBOX_NOTE] * bool(loaded.loaded.sandbox)),
+    )
+    while len(_builds) >= _MOST_BUILDS:
+        _builds.pop(next(iter(tuple(_builds)), ""), None)  # other threads make room as well
+    _builds[key] = result
+    return result
 
 
 def build_source(source: str, *, language: Language, keywords: Mapping[str, Any]) -> Build:
-    """`build` of a source that is no cell, with the words of the API."""
+    """`build` for the API: a source outside a notebook, with keyword options."""
     options = make_options(keywords)
     return build(source, language=language, options=options, name=options.name or f"<{language}>")
+
+
+def _standing_at(built: Build, place: CellPlace) -> Build:
+    """The same functions for another cell, or the same one run again: with its name and its lines."""
+    runtime.set_place(built.loaded.object_code, place)
+    marked = built.report_data.all_notes
+    return replace(
+        built,
+        name=place.name,
+        first_line=place.first_line,
+        diagnostics=built.report_data.renamed(built.loaded.object_code.name, place.name),
+        notes=(*map(place.text, marked), *built.notes[len(marked) :]),
+    )
 
 
 def _report(built: Build, keywords: Mapping[str, Any]) -> Report:
@@ -194,7 +186,7 @@ def _loaded(cell: CompiledCell, library: Path, *, place: CellPlace) -> Build:
 
 
 def _attach_cuda() -> None:
-    """Let the GPU have this package's compiler, and Numba's kernels, once there are some, the functions of cells."""
+    """Hand the compiler to the GPU room, and the functions of cells to Numba's kernels once Numba is imported."""
     from .interop import numba_cuda
     from .runtime import device
     from .toolchain import nvrtc  # only cells of CUDA
@@ -236,13 +228,13 @@ def report(
     ----------
     built : Build
     options : Options
-        ``time``, ``size``, ``data``, ``ref``, ``vs``, ``sizes``, ``show`` and ``annotate`` are looked at.
+        Uses ``time``, ``size``, ``data``, ``ref``, ``vs``, ``sizes``, ``show`` and ``annotate``.
     namespace : mapping
         Where the names of ``ref`` are looked up, besides ``np`` and ``math``.
     line : Progress
-        Shows how far a longer measurement is.
+        Shows the progress of a longer measurement.
     without : collection of str
-        Functions that are left out, because the notebook does not have them.
+        Functions to leave out, because the notebook did not bind them.
 
     Returns
     -------
@@ -292,18 +284,20 @@ def report(
 
 
 def progress(display: Callable[..., Any] | None) -> Progress:
-    """What shows by ``display``, IPython's, how far something is."""
+    """A progress line that is shown with IPython's ``display``."""
     return Progress(display, time.perf_counter)
 
 
 def _views(built: Build, names: Sequence[str], *, options: Options) -> tuple[View, ...]:
-    """Other ways of looking at the cell, from one further compilation."""
+    """The views that ``--show`` asks for, from one further compilation."""
     from . import render, toolchain
 
     code = built.loaded.object_code
     if code.language == "cython":
         # With line numbers the copies that its loops call are not made: what would be shown is not what runs.
-        raise OptionError("--show is for cells of C and CUDA.", remedy="Write -a, which shows the C of each line.")
+        raise OptionError(
+            "--show works in C and CUDA cells only.", remedy="Use -a, which shows the C code of each line."
+        )
     front_end = _front_end("cuda" if code.language == "cuda" else "c")
     with store.default().scratch() as folder:
 
@@ -326,4 +320,4 @@ def _front_end(language: Language) -> Backend:
             from .frontends import cuda  # with what runs on a GPU: a third of the import time of this module
 
             return cuda
-    raise OptionError(f"language={language!r} is not known.", remedy="Use 'c', 'cython' or 'cuda'.")
+    raise OptionError(f"language={language!r} is not supported.", remedy="Use 'c', 'cython' or 'cuda'.")
