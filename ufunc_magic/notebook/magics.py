@@ -75,13 +75,12 @@ def first_line_of(source: str, running: str) -> int:
     """The number that the editor gives the first line of ``source``, which stands in the ``running`` cell.
 
     It is 2 below a magic on the first line, and more below empty lines or other magics (``%%time``).  A source that
-    is not in the cell, as one that a function hands to ``run_cell_magic``, counts its own lines: 1.
+    is not the end of the cell, such as one that a function passes to ``run_cell_magic``, counts its own lines from 1.
     """
-    # IPython takes the indentation off.
-    whole, part = ("\n".join(map(str.strip, text.split("\n"))).rstrip("\n") for text in (running, source))
-    whole = f"\n{whole}\n"
-    at = whole.rfind(f"\n{part}\n") if part else -1
-    return whole.count("\n", 0, at + 1) if at >= 0 else 1
+    # IPython removes the indentation.
+    whole, part = ([line.strip() for line in text.rstrip().split("\n")] for text in (running, source))
+    above = len(whole) - len(part)
+    return above + 1 if above > 0 and whole[above:] == part else 1
 
 
 @magics_class
