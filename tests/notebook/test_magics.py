@@ -324,7 +324,7 @@ def test_reset_forgets_everything_and_takes_new_options(loaded: InteractiveShell
 def test_config_shows_options_as_they_are_typed(loaded: InteractiveShell) -> None:
     assert repr(loaded.run_line_magic("ufunc_config", "")) == "no default options"
     shown = loaded.run_line_magic("ufunc_config", "-q --parallel -I '/my files'")
-    assert repr(shown) == "remembered options: --parallel --include='/my files' --no-time"
+    assert repr(shown) == "default options: --parallel --include='/my files' --no-time"
 
 
 @pytest.mark.parametrize("line", ["-n cell", "--force", "--ref np.exp", "--nonsense"])
