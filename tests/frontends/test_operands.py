@@ -372,6 +372,7 @@ REFUSED: dict[str, tuple[str, str]] = {
     f"// ufunc: identity=7\n{DOT}": ("has identity=7", "0, 1, -1, reorderable, none"),
     f"// ufunc: name=if\n{DOT}": ("has name=if, which Python cannot use as a name", ""),
     f"// ufunc: ->()\n{DOT}": ("has no inputs", ""),
+    f"// ufunc: (n->()\n{DOT}": ("has an unbalanced parenthesis", ""),
     f"// ufunc: (n?)->()\n{DOT}": ("has the core dimension 'n?'", ""),
     f"// ufunc: (0),(n)->()\n{DOT}": ("has the core dimension 0", ""),
     f"// ufunc: (n),(n)\n{DOT}": ("which is neither a signature nor one of", ""),
