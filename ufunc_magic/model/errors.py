@@ -16,6 +16,7 @@
     │   └── UnboundFunction  a function that was not bound for that; to `in`, get() and hasattr() it is missing
     ├── CellExited           it called exit(), abort() or the like
     ├── CellAssertionError   an assert() of it failed; an AssertionError too
+    ├── SaveError            a cell cannot become a module: its name, its folder, or files that it needs
     └── ComparisonError      functions that should be compared disagree or cannot be called
 
 A message says, in this order, the value, the fault and the remedy. In a notebook the error shows as
@@ -166,6 +167,10 @@ class TargetError(UfuncMagicError):
 
 class CacheError(UfuncMagicError):
     """The cache folder is not safe to use, or the request makes no sense."""
+
+
+class SaveError(UfuncMagicError):
+    """A cell cannot become a module of its own: the name, the folder, or what the cell is compiled with."""
 
 
 class CellCrashed(UfuncMagicError):

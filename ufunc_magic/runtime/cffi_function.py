@@ -48,7 +48,7 @@ class PlainFunction:
         self.owner = owner
         self._binding: tuple[Any, Any, Any] | None = None
         self._names = code.parameters
-        prototype = code.declaration.rpartition("\n")[2]
+        prototype = self.prototype
         self._const = _const(prototype)
         self.__name__ = self.__qualname__ = code.name
         self.__doc__ = "\n\n".join(filter(None, (prototype, code.doc, code.reason)))
@@ -72,6 +72,11 @@ class PlainFunction:
     def object_code(self) -> ObjectCode:
         """What it was made of."""
         return self.owner.object_code  # type: ignore[no-any-return]
+
+    @property
+    def prototype(self) -> str:
+        """Its type in C, ``"double (*)(const double *, int)"``."""
+        return self._code.declaration.rpartition("\n")[2]
 
     @property
     def ffi(self) -> Any:

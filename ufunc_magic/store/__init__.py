@@ -3,7 +3,7 @@
 In goes machine code under a key, with a record of what it is; out comes the `Entry`: record, bytes, and the file to
 open.  `default` is the cache of this process, `key` makes keys of everything that could change the code.  ``cache`` is
 what others call, ``atomic_file`` how files are written whole, ``paths`` which folders are
-safe.
+safe.  ``project_folder`` writes folders that the user names.
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ if TYPE_CHECKING:
         key as key,
         read_size as read_size,
     )
+    from .project_folder import replace_project as replace_project, write_project as write_project
 else:
     __getattr__ = lazy_names(
         __name__,
         {
             "cache": "Cache CacheWarning default key read_size",
+            "project_folder": "replace_project write_project",
         },
     )
