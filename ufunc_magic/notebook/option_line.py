@@ -18,7 +18,7 @@ HELP_FLAGS = ("-h", "--help")
 
 Table = tuple[Option, ...]
 
-#: Options of ``%ufunc_config``, ``%ufunc_cache`` and ``%ufunc_compare``.
+#: Options of ``%ufunc_config``, ``%ufunc_cache``, ``%ufunc_compare`` and ``%ufunc_save``.
 CONFIG: Table = (*TABLE, Option(("--reset",), "reset", "Forget what is remembered.", "--reset", action="flag"))
 CACHE: Table = (
     Option(("--clear",), "clear", "Remove everything.", "--clear", action="flag"),
@@ -30,6 +30,18 @@ COMPARE: Table = (
     Option(("--strict",), "strict", "Every bit counts.", "--strict", action="flag"),
     Option(("--budget",), "budget", "Seconds that it may take.", "--budget 5", kind=float),
     Option(("--plot",), "plot", "Draw with Matplotlib as well.", "--plot", action="flag"),
+)
+SAVE: Table = (
+    Option(
+        ("-f", "--force"), "force", "Replace the folder that an earlier %ufunc_save has written.", "-f", action="flag"
+    ),
+    Option(
+        ("--source-only",),
+        "source_only",
+        "Write no machine code: every machine compiles the source.",
+        "--source-only",
+        action="flag",
+    ),
 )
 
 

@@ -216,7 +216,8 @@ def _spelled(target: Target) -> str:
     native = target.level != "baseline"
     needs = [f"{target.libc} or newer"] * bool(target.libc) + [target.python] * bool(target.python)
     needs += ["a CPU like the one it was made on"] * native
-    return f"{target.os} {target.machine}{f' ({chr(44).join(needs)})' if needs else ''}".replace(",", ", ")
+    more = f" ({', '.join(needs)})" if needs else ""
+    return f"{target.os} {target.machine}{more}"
 
 
 def _dependencies(texts: Sequence[SourceText], carried: CarriedFiles) -> list[str]:
