@@ -314,7 +314,7 @@ def save_module(
 
     The folder has the cells' sources with their options, machine code for machines like this one, a loader, type
     stubs, ``pyproject.toml`` and a README.  Where the machine code fits, nothing is compiled; elsewhere the first
-    import compiles the source.  ``docs/save.md`` says what goes along.
+    import compiles the source.  Headers and sources of yours are copied along (``docs/object-code.md``).
 
     Parameters
     ----------
@@ -323,7 +323,7 @@ def save_module(
     path : str or path
         The folder to write; its last part is the name of the module.
     force : bool
-        Replace the folder that an earlier call has written.
+        Replace the folder that an earlier call wrote.
     source_only : bool
         Write no machine code: every machine compiles.
 
@@ -335,9 +335,9 @@ def save_module(
     Raises
     ------
     SaveError
-        If the name is none or is taken, the folder is somebody else's, or the cell needs files that cannot go along.
+        If the name is invalid or taken, another program wrote the folder, or the cell needs files that cannot be copied.
     UfuncMagicError
-        What compiling raises, where a cell has to be compiled for it: Cython cells, and those with files of yours.
+        If a cell has to be compiled again and that fails: Cython cells, and cells with files of yours.
 
     Examples
     --------

@@ -225,7 +225,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
             return None
         # Whatever goes wrong from here on, this cell's earlier functions must not stay behind.
         self.names.forget(cell, cell_id=self._cell_id)
-        before, self._last = self._last, "The last cell did not compile, so there is nothing of it to save."
+        before, self._last = self._last, "The last cell failed, so there is nothing to save."
         options = self._options(line, language)
         if options is None:
             self._last = before
@@ -341,7 +341,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         ::
 
             %ufunc_save fastmath              the last cell
-            %ufunc_save libs/fastmath f g     these functions, of whatever cells
+            %ufunc_save libs/fastmath f g     these functions, from any cells
 
         Options
         -------

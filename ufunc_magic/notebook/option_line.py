@@ -32,9 +32,7 @@ COMPARE: Table = (
     Option(("--plot",), "plot", "Also plot with Matplotlib.", "--plot", action="flag"),
 )
 SAVE: Table = (
-    Option(
-        ("-f", "--force"), "force", "Replace the folder that an earlier %ufunc_save has written.", "-f", action="flag"
-    ),
+    Option(("-f", "--force"), "force", "Replace the folder that an earlier %ufunc_save wrote.", "-f", action="flag"),
     Option(
         ("--source-only",),
         "source_only",

@@ -34,15 +34,13 @@ def saved(line: str, *, names: Mapping[str, Any], last: Build | str) -> SavedMod
     if "help" in options or not (words or options):
         return None
     if not words:
-        raise OptionError("%ufunc_save stands without a name for the module.", remedy="Write %ufunc_save fastmath")
+        raise OptionError("%ufunc_save needs a name for the module.", remedy="Write %ufunc_save fastmath")
     path, *functions = words
     if not functions and isinstance(last, str):
         raise SaveError(last, remedy=f"Name the functions to save: %ufunc_save {path} f g")
     for word in functions:
         if word not in names:
-            raise SaveError(
-                f"{word!r} is no name in this notebook.", remedy="Run the cell that defines it, and save then."
-            )
+            raise SaveError(f"{word!r} is not defined in this notebook.", remedy="Run the cell that defines it first.")
     from ..api import save_module  # what writes modules: not for who only loads the extension
 
     return save_module(

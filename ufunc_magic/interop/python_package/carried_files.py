@@ -78,8 +78,8 @@ def carried_files(cells: Sequence[SourceText]) -> CarriedFiles:
         for path in loose:
             if not path.is_relative_to(working_folder):
                 raise SaveError(
-                    f"The cell is compiled with {path}, which is in none of its folders.",
-                    remedy="Give the file's folder with -I, and include the file by its name there.",
+                    f"The cell is compiled with {path}, which is in none of the folders that it names.",
+                    remedy="Pass the file's folder with -I, and include the file by its name there.",
                 )
         # Where the compiler looks first for what stands in quotes.
         own.append((files, [*([working_folder] if loose else []), *dict.fromkeys(searched)]))
@@ -111,8 +111,8 @@ def _drawn(cell: SourceText) -> tuple[list[Path], list[Path]]:
         paths, folders = frontends.drawn_files(cell.text, options=cell.options, cplus=cplus)
     if paths is None:
         raise SaveError(
-            "The cell includes a file whose name a macro makes, so nobody knows which files belong to it.",
-            remedy="Write the file's name.",
+            "The cell includes a file whose name comes from a macro, so its files are unknown.",
+            remedy="Write the file's name in the #include.",
         )
     return list(map(Path, paths)), list(folders)
 
@@ -137,11 +137,11 @@ def _refuse(cell: SourceText) -> None:
         if files or path:
             raise SaveError(
                 f"{word} names a file or folder of this machine.",
-                remedy="Give folders of headers with -I and sources with -S: those go along.",
+                remedy="Pass folders of headers with -I and sources with -S; these are copied.",
             )
     for path in _absolute(options.src):
         if path.suffix in _BINARY and not _is_system(path):
-            raise SaveError(f"-S {path} is machine code of this machine.", remedy="Give its source.")
+            raise SaveError(f"-S {path} is machine code for this machine.", remedy="Pass its source.")
     _refuse_absolute(cell.text, "The cell")
 
 
@@ -150,14 +150,14 @@ def _refuse_absolute(text: str, whose: str) -> None:
         if os.path.isabs(name) and not _is_system(Path(name)):
             raise SaveError(
                 f"{whose} includes {name} by its path on this machine.",
-                remedy=f'Give -I {os.path.dirname(name)}, and write #include "{os.path.basename(name)}".',
+                remedy=f'Pass -I {os.path.dirname(name)}, and write #include "{os.path.basename(name)}".',
             )
     for line in _FILES_OF_COMMENTS.findall(text):
         words = re.findall(r"[\w./~+-]+", line.partition("=")[2])
         if not all(os.path.isabs(word) and _is_system(Path(word)) for word in words):
             raise SaveError(
                 f"{whose} has the line # distutils: {line.strip()}, which names files of this machine.",
-                remedy="Give folders of headers with -I and sources with -S: those go along.",
+                remedy="Pass folders of headers with -I and sources with -S; these are copied.",
             )
 
 
@@ -169,8 +169,8 @@ def _refuse_beyond(path: Path, content: bytes, places: Mapping[Path, str]) -> No
         other = Path(os.path.abspath(path.parent / name))
         if ".." in Path(name).parts and other.is_file() and _root(other, places) != _root(path, places):
             raise SaveError(
-                f"{path} includes {name}, which is outside of the folder that goes along.",
-                remedy=f"Give -I {os.path.commonpath([path.parent, other.parent])}, or copy the file.",
+                f"{path} includes {name}, which is outside the folder that is copied.",
+                remedy=f"Pass -I {os.path.commonpath([path.parent, other.parent])}, or copy the file.",
             )
 
 
@@ -183,7 +183,7 @@ def _refuse_ambiguous(files: Iterable[Path], folders: Sequence[Path]) -> None:
                 name, content = str(path.relative_to(folder)), path.read_bytes()
                 other = contents.setdefault(name, (path, content))
                 if other[1] != content:
-                    raise SaveError(f"{name} may be {other[0]} or {path}.", remedy="Rename one of them.")
+                    raise SaveError(f"{name} could mean {other[0]} or {path}.", remedy="Rename one of them.")
 
 
 # ------------------------------------------------------------------------------------ where files stand

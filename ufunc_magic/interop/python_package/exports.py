@@ -47,17 +47,20 @@ def exports(functions: Any) -> tuple[ModuleMember, ...]:
     """
     listed = list(_exports(functions))
     if not listed:
-        raise SaveError("There is no function to save.", remedy="Give a Build, or functions of cells.")
+        raise SaveError("There is nothing to save.", remedy="Pass a Build, or functions of cells.")
     names: dict[str, ModuleMember] = {}
     for member in listed:
         other = names.setdefault(member.name, member)
         if other.loaded is not member.loaded or other.own != member.own:
             raise SaveError(
-                f"Two functions are called {member.name}: one of {_cell(other)}, one of {_cell(member)}.",
+                f"Two functions have the name {member.name}: one in {_cell(other)}, one in {_cell(member)}.",
                 remedy="Rename one of them, or name the functions to save.",
             )
         if not member.name.isidentifier() or keyword.iskeyword(member.name):
-            raise SaveError(f"{member.name!r} is no name that a module can have.", remedy="Name the function itself.")
+            raise SaveError(
+                f"{member.name!r} cannot be a name in a module.",
+                remedy=f'Give it another name: save_module({{"{member.name}_": f}}, ...).',
+            )
         _check_origin(member)
     return tuple(names.values())
 
@@ -76,11 +79,11 @@ def _exports(functions: Any, name: str = "") -> Iterator[ModuleMember]:
         for value in functions:
             yield from _exports(value)
     else:
-        what = f"{name} is" if name else f"{functions!r:.80} is"
-        remedy = "Give a ufunc, a function or a class of a cell, or a Build."
+        what = name or f"{functions!r:.80}"
+        remedy = "Pass a ufunc, a function or a class of a cell, or a Build."
         if type(functions).__module__.partition(".")[0] == "numba":
             remedy = "Numba's functions are saved with its own cache; um.dumps(f) gives their machine code."
-        raise SaveError(f"{what} not of a cell.", remedy=remedy)
+        raise SaveError(f"{what} does not come from a cell.", remedy=remedy)
 
 
 def _is_own(value: Any, build: Build) -> bool:
@@ -96,15 +99,13 @@ def _check_origin(member: ModuleMember) -> None:
     code = member.loaded.object_code
     if code.language not in (*LANGUAGES, "c++"):
         raise SaveError(
-            f"{member.name} was made by {code.language}, so there is no source that a module could be compiled of.",
+            f"{member.name} comes from {code.language}, so there is no source to compile.",
             remedy="um.dumps(f) gives its machine code.",
         )
     if not code.source:
-        raise SaveError(f"{member.name} came without its source.", remedy="Save it where its cell was compiled.")
+        raise SaveError(f"{member.name} has no source.", remedy="Save it where its cell was compiled.")
     if not re.fullmatch(r"\w+", member.own):
-        raise SaveError(
-            f"{member.own} is a part of a class.", remedy=f"Save the class, {member.own.partition('.')[0]}."
-        )
+        raise SaveError(f"{member.own} belongs to a class.", remedy=f"Save the class, {member.own.partition('.')[0]}.")
 
 
 def _cell(member: ModuleMember) -> str:

@@ -48,7 +48,10 @@ def loader(cells: Sequence[ModuleCell]) -> str:
     """``__init__.py``: each cell's machine code opened or its source compiled, and the names bound."""
     names = [name for cell in cells for name in cell.names]
     with_code = any(cell.code for cell in cells)
-    variables = ["_cell"] if len(cells) == 1 else [f"_cell{n}" for n in range(1, len(cells) + 1)]
+    word = "_cell"
+    while any(name.startswith(word) for name in names):  # a function that is bound would replace its cell
+        word += "_"
+    variables = [word] if len(cells) == 1 else [f"{word}{n}" for n in range(1, len(cells) + 1)]
     return "\n".join(
         [
             f'"""{description(cells)}.',

@@ -63,7 +63,7 @@ class SavedModule:
         shown = str(self.path) if relative.startswith("..") else os.path.join(".", relative)
         lines = [f"{shown}: {', '.join(self.functions)}", f"pip install {shown}"]
         if self.files:
-            lines.append(f"With files of yours: {', '.join(self.files)}")
+            lines.append(f"Copied files of yours: {', '.join(self.files)}")
         return "\n".join([*lines, *self.notes])
 
 
@@ -130,18 +130,18 @@ def _checked_name(name: str) -> str:
     """The module's name, if pip and Python can both have it and nobody else has."""
     if not re.fullmatch(r"[A-Za-z](\w*[A-Za-z0-9])?", name, re.ASCII):
         raise SaveError(
-            f"{name!r} is no name of a module that pip can install.",
+            f"{name!r} is not a module name that pip can install.",
             remedy="Use letters, digits and underscores; begin with a letter, and end with a letter or digit.",
         )
     if keyword.iskeyword(name):
-        raise SaveError(f"{name!r} is a keyword of Python, so nobody could import it.", remedy="Choose another name.")
+        raise SaveError(f"{name!r} is a Python keyword, so it cannot be imported.", remedy="Choose another name.")
     if name in sys.stdlib_module_names:
-        raise SaveError(f"{name!r} is a module of Python itself.", remedy="Choose another name.")
+        raise SaveError(f"{name!r} is a module of Python's standard library.", remedy="Choose another name.")
     # Not importlib.util.find_spec, which believes sys.modules, where a cell of the name may be (-n).
     spec = PathFinder.find_spec(name)
     if spec is not None and spec.origin and not (Path(spec.origin).parent / _MANIFEST).is_file():
         raise SaveError(
-            f"{name!r} is a module already, {spec.origin}, which the new one would hide or replace.",
+            f"{name!r} already is a module ({spec.origin}), which the new one would hide or replace.",
             remedy="Choose another name.",
         )
     return name
@@ -267,10 +267,10 @@ def _written_before(folder: Path, name: str, *, force: bool) -> _Before | None:
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise SaveError(
             f"{folder} was not written by %ufunc_save, so it is not replaced.",
-            remedy="Choose another name, or move it away.",
+            remedy="Choose another name, or move the folder away.",
         ) from None
     if not force:
-        raise SaveError(f"{folder} is there already.", remedy="Add --force (force=True) to replace it.")
+        raise SaveError(f"{folder} already exists.", remedy="Add --force (force=True) to replace it.")
     others = {p.relative_to(folder).as_posix() for p in package.rglob("*") if p.is_file()} - digests.keys()
     others = {p for p in others if "__pycache__" not in p and not p.endswith(f"/{_MANIFEST}")}
     edited = {path for path in changed if path.startswith(f"src/{name}/")}
@@ -310,9 +310,9 @@ def _write(folder: Path, package: str, contents: Mapping[str, bytes], before: _B
             store.replace_project(folder, package, files)
     except OSError as fault:
         if isinstance(fault, FileNotFoundError) and not folder.parent.is_dir():
-            raise SaveError(f"{folder.parent} is no folder.", remedy="Make it first.") from None
+            raise SaveError(f"{folder.parent} is not a folder.", remedy="Create it first.") from None
         raise SaveError(
-            f"{folder} cannot be written ({fault.strerror or 'something is there by now'}).",
-            remedy="Choose a folder that can be written.",
+            f"{folder} cannot be written ({fault.strerror or 'something has appeared there'}).",
+            remedy="Choose a folder that you can write to.",
         ) from fault
-    return tuple(f"{path} stays as you have changed it." for path in sorted(stay))
+    return tuple(f"{path} has changes of yours and was left alone." for path in sorted(stay))

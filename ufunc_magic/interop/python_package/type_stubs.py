@@ -35,10 +35,10 @@ def _stub(name: str, value: Any) -> Iterator[str]:
     if isinstance(value, np.ufunc):
         yield from (f"{name}: numpy.ufunc", *_docstring(value.__doc__, ""))
     elif isinstance(value, DefFunction):
-        yield f"class _{name}(Protocol):"
+        yield f"class _Def_{name}(Protocol):"
         yield "    ufunc: numpy.ufunc"
         yield f"    def __call__({_parameters(value, first='self')}) -> Any: ..."
-        yield from (f"{name}: _{name}", *_docstring(value.__doc__, ""))
+        yield from (f"{name}: _Def_{name}", *_docstring(value.__doc__, ""))
     elif isinstance(value, type):
         yield f"class {name}:"
         yield from _docstring(value.__doc__, "    ")
@@ -94,7 +94,7 @@ def _parameters(value: Any, *, first: str = "") -> str:
     except (ValueError, TypeError):
         parameters = [inspect.Parameter("args", _VARIABLE), inspect.Parameter("keywords", _KEYWORDS)]
     parameters = [
-        p.replace(annotation=p.empty, default=p.default if p.default is p.empty else _Default()) for p in parameters
+        p.replace(annotation=_Any(), default=p.default if p.default is p.empty else _Default()) for p in parameters
     ]
     listed = str(inspect.Signature(parameters))[1:-1]
     return ", ".join(filter(None, (first, listed)))
@@ -106,6 +106,11 @@ _VARIABLE, _KEYWORDS = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_K
 class _Default:
     def __repr__(self) -> str:
         return "..."
+
+
+class _Any:
+    def __repr__(self) -> str:
+        return "Any"
 
 
 def _docstring(text: str | None, indent: str) -> list[str]:
