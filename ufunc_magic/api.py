@@ -335,7 +335,7 @@ def save_module(
     Raises
     ------
     SaveError
-        If the name is invalid or taken, another program wrote the folder, or the cell needs files that cannot be copied.
+        If the name is invalid or taken, another program wrote the folder, or the cell needs files that stay here.
     UfuncMagicError
         If a cell has to be compiled again and that fails: Cython cells, and cells with files of yours.
 
