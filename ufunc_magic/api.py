@@ -330,7 +330,7 @@ def save_module(
     Returns
     -------
     SavedModule
-        For functions that take a path it is the folder; printed it says what to do with it.
+        As text, and for functions that take a path, it is the folder; shown, it says how to install it.
 
     Raises
     ------

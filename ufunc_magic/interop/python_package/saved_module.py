@@ -34,7 +34,7 @@ _LEFT_OUT = frozenset({"annotate", "annotate_fullc", "sanitize"})
 
 @dataclass(frozen=True)
 class SavedModule:
-    """A module that was saved.  For functions that take a path it is its folder, which pip installs.
+    """A module that was saved.  As text, and for functions that take a path, it is its folder, which pip installs.
 
     Attributes
     ----------
@@ -53,6 +53,9 @@ class SavedModule:
     notes: tuple[str, ...] = ()
 
     def __fspath__(self) -> str:
+        return str(self.path)
+
+    def __str__(self) -> str:  # so that %pip install $module is what it looks like
         return str(self.path)
 
     def __repr__(self) -> str:
