@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         LinkError as LinkError,
         OptionError as OptionError,
         ParseError as ParseError,
+        SaveError as SaveError,
         SignatureError as SignatureError,
         TargetError as TargetError,
         ToolchainError as ToolchainError,
@@ -78,8 +79,8 @@ else:
             "comfort": "Comfort",
             "errors": (
                 "ArgumentError CacheError CellAssertionError CellCrashed CellExited ComparisonError CompileError "
-                "Diagnostic LinkError OptionError ParseError SignatureError TargetError ToolchainError UfuncMagicError "
-                "UnboundFunction"
+                "Diagnostic LinkError OptionError ParseError SaveError SignatureError TargetError ToolchainError "
+                "UfuncMagicError UnboundFunction"
             ),
             "object_code": "FunctionCode LoopCode ObjectCode Target is_signed pack required_glibc unpack",
             "options": "LANGUAGES MOST_TIMED Option Options TABLE TIME make_options refuse suited",

@@ -16,6 +16,7 @@
     │   └── UnboundFunction  a function that was not bound for that reason; `in`, get() and hasattr() miss it
     ├── CellExited           the cell's code called exit(), abort() or the like
     ├── CellAssertionError   an assert() in the cell failed; also an AssertionError
+    ├── SaveError            a cell cannot become a module: its name, its folder, or a file that it needs
     └── ComparisonError      compared functions disagree or cannot be called
 
 A message states the value, the fault and the remedy, in this order. In a notebook an error is a short block; ``%tb``
@@ -190,6 +191,10 @@ class TargetError(UfuncMagicError):
 
 class CacheError(UfuncMagicError):
     """The cache folder is not safe to use, or a request to the cache is invalid."""
+
+
+class SaveError(UfuncMagicError):
+    """A cell cannot become a module of its own: the name, the folder, or what the cell is compiled with."""
 
 
 class CellCrashed(UfuncMagicError):

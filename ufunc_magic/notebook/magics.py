@@ -33,8 +33,10 @@ from .waiting import Waiting
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import ExecutionInfo, ExecutionResult, InteractiveShell
 
+    from ..interop.python_package import SavedModule
     from ..pipeline import Language
     from ..render import Comparison, Progress, Report
+    from ..runtime import Build
     from ..store import Cache
     from ..toolchain import Diagnosis
 
@@ -95,6 +97,8 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         self._cell_id: str | None = None
         #: The text of the notebook's cell that is running, ``""`` where none is.
         self._running = ""
+        #: What ``%ufunc_save`` saves: the last cell, or why there is none.
+        self._last: Build | str = "No cell has been compiled yet."
         #: The last report or comparison, and the line that said how far it was.
         self._waiting: tuple[Report | Comparison | None, Progress | None] = None, None
 
@@ -250,8 +254,10 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
             return None
         # Whatever goes wrong from here on, this cell's earlier functions must not stay behind.
         self.names.forget(cell, cell_id=self._cell_id)
+        before, self._last = self._last, "The last cell failed, so there is nothing to save."
         options = self._options(line, language)
         if options is None:
+            self._last = before
             return None
         from .. import frontends, pipeline, toolchain
 
@@ -281,6 +287,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
                 self._waiting = report, line_shown
             # Last, so that a cell whose report fails binds nothing either.
             self.names.bind(built, cell_id=self._cell_id)
+            self._last = built
             frontends.complete_in_background(built.loaded)
             if language == "cython" and first_use.in_a_notebook(self.shell) and not built.cached:
                 frontends.do_in_background(partial(frontends.cython.precompile_headers, cell, options=options))
@@ -356,6 +363,34 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         if comparison is None:
             self._shown("%ufunc_compare")
         return comparison
+
+    @line_magic
+    @_explained(option_line.SAVE)
+    def ufunc_save(self, line: str) -> SavedModule | None:
+        """Save a cell as a module, a folder that pip installs.
+
+        It has the functions' source and machine code, type stubs and a README.  Where the machine code fits, no
+        compiler is needed.  The last part of a path is the module's name.
+
+        ::
+
+            %ufunc_save fastmath              the last cell
+            %ufunc_save libs/fastmath f g     these functions, from any cells
+
+        Options
+        -------
+        {options}
+        """
+        from .save_line import saved
+
+        assert self.shell is not None
+        try:
+            module = saved(line, names=self.shell.user_ns, last=self._last)
+        except OptionError as error:
+            raise UsageError(str(error)) from None
+        if module is None:
+            self._shown("%ufunc_save")
+        return module
 
     @line_magic
     @_explained(option_line.CONFIG)

@@ -49,8 +49,8 @@ class PlainFunction:
         self.owner = owner
         self._binding: tuple[Any, Any, Any] | None = None
         self._names = code.parameters
-        prototype = code.declaration.rpartition("\n")[2]
         reason = cell_names.current_place(owner.object_code).text(code.reason)
+        prototype = self.prototype
         self._const = _const(prototype)
         self.__name__ = self.__qualname__ = code.name
         self.__doc__ = "\n\n".join(filter(None, (prototype, code.doc, reason)))
@@ -74,6 +74,11 @@ class PlainFunction:
     def object_code(self) -> ObjectCode:
         """What it was made of."""
         return self.owner.object_code  # type: ignore[no-any-return]
+
+    @property
+    def prototype(self) -> str:
+        """Its type in C, ``"double (*)(const double *, int)"``."""
+        return self._code.declaration.rpartition("\n")[2]
 
     @property
     def ffi(self) -> Any:
