@@ -19,7 +19,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import directives
@@ -48,7 +48,7 @@ def figure(value: Any) -> str:
     """A number with three digits that matter; anything else as text."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return "" if value is None else escape(str(value))
-    if isinstance(value, int) or value == int(value) and abs(value) >= 1000:
+    if isinstance(value, int) or (value == int(value) and abs(value) >= 1000):
         return f"{int(value):,}"
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
@@ -72,7 +72,7 @@ def machine(name: str, data: Any) -> str:
         *(f"{package} {number}" for package, number in packages.items() if package != "ufunc_magic"),
     ]
     where = ", ".join(escape(str(part)) for part in parts if part) or "the file names no machine"
-    source = f'<code>{escape(script)}</code>, <code>benchmarks/results/{escape(name)}</code>'
+    source = f"<code>{escape(script)}</code>, <code>benchmarks/results/{escape(name)}</code>"
     return f'<p class="machine">{source}: {where}.</p>'
 
 
@@ -103,7 +103,7 @@ class Benchmark(SphinxDirective):
     """One table, with bars or without."""
 
     required_arguments = 1
-    option_spec = {
+    option_spec: ClassVar[Any] = {
         "at": directives.unchanged,
         "columns": directives.unchanged,
         "values": directives.flag,
