@@ -71,7 +71,7 @@ html_copy_source = False
 html_sidebars = {"index": [], "start": [], "benchmarks": [], "changelog": []}
 html_theme_options = {
     "logo": {"text": "ufunc_magic"},
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 5,
     "navigation_with_keys": False,
     "show_toc_level": 2,
     "show_prev_next": False,
