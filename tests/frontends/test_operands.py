@@ -341,7 +341,7 @@ REFUSED: dict[str, tuple[str, str]] = {
         "dot (line 2): 'ufunc: (n)->()' has 1 inputs and 1 outputs; the function seems to have inputs: x, y; "
         "outputs: the return value.",
         "Write one group for each operand, for example // ufunc: (n),(n)->(). An integer parameter receives the "
-        "dimension has its name.",
+        "size of a dimension with the same name.",
     ),
     f"// ufunc: (m),(m)->()\n{DOT}": ("has 2 inputs and 1 outputs; the function seems to have inputs: x, y, n;", "(n)"),
     f"// ufunc: (n),(n)->(n)\n{DOT}": ("gives the return value core dimensions", "()"),
@@ -363,7 +363,9 @@ REFUSED: dict[str, tuple[str, str]] = {
         "gives 'x', which is both input and output, two layouts: (n) and (3)", "same dimensions",
     ),
     f"// ufunc: inout=z\n{DOT}": ("inout=z is not a parameter", ""),
-    "// ufunc: inout=x\nvoid f(double x, double *y) { *y = x; }": ("inout=x is not a pointer", "Possible names: y."),
+    "// ufunc: inout=x\nvoid f(double x, double *y) { *y = x; }": (
+        "inout=x is not a writable pointer", "Possible names: y.",
+    ),
     "// ufunc: identity=0\ndouble f(double x) { return x; }": (
         "identity=0 needs 2 inputs and 1 output, but the function has 1 and 1", "Remove identity=",
     ),
