@@ -10,7 +10,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from ufunc_magic.model.options import TABLE, Option
 from ufunc_magic.notebook import magics
-from ufunc_magic.notebook.option_line import CACHE, COMPARE, CONFIG, HELP_FLAGS, flags_of
+from ufunc_magic.notebook.option_line import CACHE, COMPARE, CONFIG, HELP_FLAGS, SAVE, flags_of
 
 CELL_FLAGS = flags_of(TABLE)
 ROOT = Path(__file__).parents[2]
@@ -19,7 +19,7 @@ TEXT = (ROOT / "docs" / "options.md").read_text(encoding="utf-8")
 SECTIONS = {
     part.partition("\n")[0]: part.partition("\n")[2] for part in re.split(r"^## ", TEXT, flags=re.MULTILINE)[1:]
 }
-LINES = ("%ufunc_config", "%ufunc_compare", "%ufunc_cache", "%ufunc_doctor")
+LINES = ("%ufunc_config", "%ufunc_compare", "%ufunc_save", "%ufunc_cache", "%ufunc_doctor")
 
 
 def first_column(text: str) -> list[str]:
@@ -59,7 +59,13 @@ def test_the_cells_that_an_option_is_for_are_named(option: Option) -> None:
 
 
 @pytest.mark.parametrize(
-    ("magic", "table"), [("%ufunc_config", CONFIG[len(TABLE) :]), ("%ufunc_cache", CACHE), ("%ufunc_compare", COMPARE)]
+    ("magic", "table"),
+    [
+        ("%ufunc_config", CONFIG[len(TABLE) :]),
+        ("%ufunc_cache", CACHE),
+        ("%ufunc_compare", COMPARE),
+        ("%ufunc_save", SAVE),
+    ],
 )
 def test_every_option_of_a_line_magic_has_one_line_and_no_other_has(magic: str, table: tuple[Option, ...]) -> None:
     assert sorted({*flags(SECTIONS[magic])} - {*HELP_FLAGS}) == sorted(flags_of(table))
