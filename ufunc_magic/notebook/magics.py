@@ -18,6 +18,7 @@ from ..model import LANGUAGES, TABLE, OptionError, Options, make_options, refuse
 from . import completion, first_use, option_line
 from .bound_names import Names
 from .captured_output import Capture
+from .editor_marks import EditorMarks
 from .waiting import Waiting
 
 if TYPE_CHECKING:
@@ -71,12 +72,13 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         self.capture = Capture(shell)
         self._remembered: Remembered | None = None
         self._cell_id: str | None = None
+        self._cell_text = ""
         #: The last report or comparison, and the line that said how far it was.
         self._waiting: tuple[Report | Comparison | None, Progress | None] = None, None
 
     def before_cell(self, info: ExecutionInfo) -> None:
         """Note which cell of the notebook is running, where the front end says so; have Stop heard in it."""
-        self._cell_id = getattr(info, "cell_id", None)
+        self._cell_id, self._cell_text = getattr(info, "cell_id", None), info.raw_cell
         if "ufunc_magic.runtime.loader" in sys.modules:  # else there is no code that could not be stopped
             from ..runtime import check_handlers
 
@@ -222,15 +224,18 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
             return None
         # Whatever goes wrong from here on, this cell's earlier functions must not stay behind.
         self.names.forget(cell, cell_id=self._cell_id)
-        options = self._options(line, language)
+        assert self.shell is not None
+        # Not execution_count: IPython 9 counts it up before the cell runs, IPython 8 after.
+        name = f"In[{self.shell.displayhook.prompt_count}]"
+        with EditorMarks(self._cell_text, name, visible=bool(self._cell_id)).failure():
+            options = self._options(line, language)
         if options is None:
             return None
         from .. import frontends, pipeline, toolchain
 
-        assert self.shell is not None
-        with first_use.standing_by(self.shell):
-            # Not execution_count: IPython 9 counts it up before the cell runs, IPython 8 after.
-            name = options.name or f"In[{self.shell.displayhook.prompt_count}]"
+        name = options.name or name
+        marks = EditorMarks(self._cell_text, name, visible=bool(self._cell_id))
+        with first_use.standing_by(self.shell), marks.failure():
             self.capture.begin()
             # A line cannot be taken back, and a quiet cell leaves nothing.
             line_shown = self._progress() if options.time else pipeline.progress(None)
@@ -246,6 +251,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
                 )
                 report = replace(report, notes=(*report.notes, *hidden))
                 self._waiting = report, line_shown
+                marks.show(built.diagnostics)
             # Last, so that a cell whose report fails binds nothing either.
             self.names.bind(built, cell_id=self._cell_id)
             frontends.complete_in_background(built.loaded)
