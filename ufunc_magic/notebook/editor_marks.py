@@ -1,8 +1,8 @@
-"""What an editor needs to mark the lines of a cell: compilers' messages as data, in an output that shows nothing.
+"""Hands compilers' messages to the editor of a cell, as data that shows nothing.
 
-The output has no data, so that no front end draws anything, and metadata that the JupyterLab extension reads
-(``packaging/labextension``; the format is in ``docs/jupyterlab.md``).  Lines count the source below the magic, as
-everywhere in the library; the extension adds the magic's own.
+The messages are the metadata of an output without data, which front ends do not draw.  The JupyterLab extension
+(``packaging/labextension``) reads it; ``docs/jupyterlab.md`` has the format.  Line 1 is the line below the magic, as
+everywhere in the library; the extension adds the magic's line.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from IPython.core.error import UsageError
-from IPython.display import display
 
 from ..model import CompileError, Diagnostic
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
 
 #: The key of an output's metadata.
 KEY = "ufunc_magic"
@@ -28,41 +30,44 @@ class EditorMarks:
 
     Attributes
     ----------
+    shell : InteractiveShell
+        Publishes the marks.
     text : str
         The whole cell, as it stands in the editor.
     name : str
-        What diagnostics call it, ``"In[3]"``.
+        What diagnostics call the cell, ``"In[3]"``.
     visible : bool
-        Whether a front end has an editor for it: then it says which cell it runs.
+        Whether an editor shows the cell.  Front ends with editors name the cell that they run.
     """
 
+    shell: InteractiveShell
     text: str
     name: str
     visible: bool
 
     @contextmanager
     def failure(self) -> Iterator[None]:
-        """Show what an error that ends the cell says of its lines."""
+        """Mark the lines that an exception names, and raise it again."""
         try:
             yield
         except CompileError as error:
             self.show(error.diagnostics)
             raise
-        except UsageError as error:  # of the magic's own line
+        except UsageError as error:  # the magic's line is wrong
             message, _, hint = str(error).partition("\n")
             self.show((Diagnostic("error", message, hint=hint),))
             raise
 
     def show(self, diagnostics: Iterable[Diagnostic]) -> None:
-        """Hand messages to the editor; where there are none, nothing."""
+        """Send the errors and warnings among ``diagnostics`` to the editor; without any, send nothing."""
         marks = _marks(diagnostics, self.name)
         if self.visible and marks:
             checksum = zlib.crc32(self.text.encode(errors="replace"))
-            display({}, raw=True, metadata={KEY: {"crc32": checksum, "diagnostics": marks}})
+            self.shell.display_pub.publish({}, metadata={KEY: {"crc32": checksum, "diagnostics": marks}})
 
 
 def _marks(diagnostics: Iterable[Diagnostic], name: str) -> list[dict[str, Any]]:
-    """One entry for each error and warning, with its notes; line 0, the magic's, for what has no place in the cell."""
+    """One entry for each error and warning, with its notes; what has no place in the cell is on line 0, the magic's."""
     groups: list[list[Diagnostic]] = []
     for diagnostic in diagnostics:
         if diagnostic.severity != "note":

@@ -78,7 +78,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
 
     def before_cell(self, info: ExecutionInfo) -> None:
         """Record which cell of the notebook is running, if the front end says so, and let Stop interrupt its C code."""
-        self._cell_id, self._cell_text = getattr(info, "cell_id", None), info.raw_cell
+        self._cell_id, self._cell_text = getattr(info, "cell_id", None), info.raw_cell or ""
         if "ufunc_magic.runtime.loader" in sys.modules:  # else there is no code that could not be stopped
             from ..runtime import check_handlers
 
@@ -226,14 +226,15 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         assert self.shell is not None
         # Not execution_count: IPython 9 counts it up before the cell runs, IPython 8 after.
         name = f"In[{self.shell.displayhook.prompt_count}]"
-        with EditorMarks(self._cell_text, name, visible=bool(self._cell_id)).failure():
+        marks = EditorMarks(self.shell, self._cell_text, name, visible=bool(self._cell_id))
+        with marks.failure():
             options = self._options(line, language)
         if options is None:
             return None
         from .. import frontends, pipeline, toolchain
 
         name = options.name or name
-        marks = EditorMarks(self._cell_text, name, visible=bool(self._cell_id))
+        marks = replace(marks, name=name)
         with first_use.standing_by(self.shell), marks.failure():
             self.capture.begin()
             # A line cannot be taken back, and a quiet cell leaves nothing.

@@ -1,4 +1,4 @@
-// What the compiler said of a cell, at its lines: from the metadata of the cell's outputs, until the next edit or run.
+// The compiler's messages on the lines of a cell: from the metadata of the cell's outputs, until the next edit or run.
 
 import { StateEffect, StateField } from '@codemirror/state';
 import { Decoration, EditorView, hoverTooltip, ViewPlugin } from '@codemirror/view';
@@ -52,10 +52,15 @@ function marksIn(outputs, doc) {
       // The package counts the lines below the magic; 0 is the magic's own.
       const number = magic.line.number + diagnostic.line;
       if (!(number >= magic.line.number && number <= doc.lines)) continue;
-      places.set(number, [...(places.get(number) ?? []), diagnostic]);
+      const notes = (diagnostic.notes ?? []).map(note => noteText(note, magic));
+      places.set(number, [...(places.get(number) ?? []), { ...diagnostic, notes }]);
     }
   }
   return places.size ? { lines: places, decorations: decorationsOf(places, doc, magic) } : NOTHING;
+}
+
+function noteText({ message, line }, magic) {
+  return line ? `note on line ${magic.line.number + line}: ${message}` : `note: ${message}`;
 }
 
 function decorationsOf(places, doc, magic) {
@@ -101,7 +106,7 @@ function shown(diagnostics) {
     const item = dom.appendChild(element('div', 'ufm-message'));
     item.append(element('span', `ufm-severity-${severity === 'error' ? 'error' : 'warning'}`, severity), `: ${message}`);
     if (option) item.append(' ', element('span', 'ufm-aside', `[${option}]`));
-    for (const note of notes ?? []) item.append(element('div', 'ufm-aside', `note: ${note}`));
+    for (const note of notes) item.append(element('div', 'ufm-aside', note));
     if (hint) item.append(element('div', 'ufm-hint', `hint: ${hint}`));
   }
   return dom;
