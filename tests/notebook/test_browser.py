@@ -83,7 +83,7 @@ CELLS = {
     "python": "%load_ext ufunc_magic\n# a and b in c\ndef f(): return 'text'",
     "c": "%%c_ufunc -q\n// a and b in c\ndouble twice(double x) { return 2 * x; }",
     "c++": "%%c_ufunc -q -+\n// a and b in c\ntemplate <class A> A thrice(A x) { return 3 * x; }",
-    "cuda": "%%cuda_device -q\n// a and b in c\n__device__ float half(float x) { return x / 2; }",
+    "cuda": "%%cuda_device -q\n// a and b in c\n__device__ float halve(float x) { return x / 2; }",
     "cython": "%%cython_ufunc -q\n# a and b in c\ncdef double one(double x) noexcept nogil: return x",
     "wrong": "%%c_ufunc -q\ndouble area(double radius) {\n    /* \u03c0 */ return 3.14 * raduis * radius;\n}",
     "new": "",
@@ -210,7 +210,7 @@ def opened(browser: Any, server: Server, notebook: str, *, run: bool = True) -> 
             # The editor colours its text a moment after it shows it.
             page.wait_for_function(
                 """() => [...document.querySelectorAll('.jp-CodeCell .cm-content')].every(
-                    editor => [...editor.children].every(line => !line.textContent.trim() || line.querySelector('span'))
+                    editor => !editor.textContent.trim() || editor.children[1]?.querySelector('span')
                 )"""
             )
             yield page

@@ -51,7 +51,9 @@ class EditorMarks:
         try:
             yield
         except CompileError as error:
-            self.show(error.diagnostics)
+            marks = _marks(error.diagnostics, self.name)
+            # A compiler that met an error warns of what is not so.
+            self._publish([mark for mark in marks if mark["severity"] == "error"] or marks)
             raise
         except UsageError as error:  # the magic's line is wrong
             message, _, hint = str(error).partition("\n")
@@ -60,7 +62,9 @@ class EditorMarks:
 
     def show(self, diagnostics: Iterable[Diagnostic]) -> None:
         """Send the errors and warnings among ``diagnostics`` to the editor; without any, send nothing."""
-        marks = _marks(diagnostics, self.name)
+        self._publish(_marks(diagnostics, self.name))
+
+    def _publish(self, marks: list[dict[str, Any]]) -> None:
         if self.visible and marks:
             checksum = zlib.crc32(self.text.encode(errors="replace"))
             self.shell.display_pub.publish({}, metadata={KEY: {"crc32": checksum, "diagnostics": marks}})

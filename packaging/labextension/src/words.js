@@ -46,8 +46,8 @@ export function words(language) {
       this.marks = decorator.createDeco(view);
     }
   }
-  // Inside of what JupyterLab colours, to win.
-  return [Prec.lowest(plugin), syntaxHighlighting(TYPES_COLOURED), theme];
+  // The higher, the further inside: these win over what JupyterLab colours.
+  return [Prec.highest(plugin), syntaxHighlighting(TYPES_COLOURED), theme];
 }
 
 const TYPES_COLOURED = HighlightStyle.define([{ tag: tags.typeName, color: TYPE_COLOUR }]);
