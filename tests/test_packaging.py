@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -21,6 +22,14 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 def test_version_is_the_installed_one() -> None:
     assert um.__version__ == version("ufunc_magic") == PROJECT["version"]
+
+
+def test_jupyterlab_extension_is_complete_and_has_the_version_of_the_package() -> None:
+    folder = ROOT / "ufunc_magic" / "notebook" / "labextension"
+    package = json.loads((folder / "package.json").read_text(encoding="utf-8"))
+    sources = json.loads((ROOT / "packaging" / "labextension" / "package.json").read_text(encoding="utf-8"))
+    assert package["version"] == sources["version"] == PROJECT["version"]
+    assert (folder / package["jupyterlab"]["_build"]["load"]).is_file()
 
 
 def test_metadata_asks_for_python_3_11_and_numpy_2_2() -> None:
@@ -65,7 +74,12 @@ def test_wheel_holds_the_package_and_nothing_else(tmp_path: Path) -> None:
         for p in (ROOT / "ufunc_magic").rglob("*")
         if p.is_file() and "__pycache__" not in p.parts
     }
-    assert {name for name in names if ".dist-info/" not in name} == files
+    assert {name for name in names if ".dist-info/" not in name and ".data/" not in name} == files
+    # JupyterLab finds the extension where the wheel installs it.
+    place = f"ufunc_magic-{version('ufunc_magic')}.data/data/share/jupyter/labextensions/ufunc-magic/"
+    extension = ROOT / "ufunc_magic" / "notebook" / "labextension"
+    copies = {place + str(p.relative_to(extension)) for p in extension.rglob("*") if p.is_file()}
+    assert {name for name in names if ".data/" in name} == copies | {f"{place}install.json"}
     assert "ufunc_magic/py.typed" in names
     assert any(name.endswith("licenses/LICENSE") for name in names)
 

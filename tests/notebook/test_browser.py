@@ -1,4 +1,4 @@
-"""The example notebooks in a real browser: JupyterLab and Notebook 7, light and dark, looked at by Chromium.
+"""Example notebooks and the editor's cells in a real browser: JupyterLab and Notebook 7, light and dark, in Chromium.
 
 Screenshots are kept in the folder that ``UFUNC_MAGIC_ARTEFACTS`` names, or with pytest's temporary files.  What is
 needed besides the tests' own packages: ``pip install playwright jupyterlab notebook``, and Chromium
@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -67,6 +68,27 @@ DONE = """() => {
     return prompts.length > 0 && prompts.every(p => /\\[\\d+\\]/.test(p));
 }"""
 
+#: The colour in which the editor shows the first ``word`` on a line.
+COLOUR = """([line, word]) => {
+    const texts = document.createTreeWalker(line, NodeFilter.SHOW_TEXT);
+    let rest = line.textContent.indexOf(word);
+    if (rest < 0) throw Error(`no ${word} in ${line.textContent}`);
+    for (let node; (node = texts.nextNode()); rest -= node.length)
+        if (rest < node.length) return getComputedStyle(node.parentElement).color;
+}"""
+
+METADATA = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+#: What the editor shows in cells of each language.
+CELLS = {
+    "python": "%load_ext ufunc_magic\n# a and b in c\ndef f(): return 'text'",
+    "c": "%%c_ufunc -q\n// a and b in c\ndouble twice(double x) { return 2 * x; }",
+    "c++": "%%c_ufunc -q -+\n// a and b in c\ntemplate <class A> A thrice(A x) { return 3 * x; }",
+    "cuda": "%%cuda_device -q\n// a and b in c\n__device__ float halve(float x) { return x / 2; }",
+    "cython": "%%cython_ufunc -q\n# a and b in c\ncdef double one(double x) noexcept nogil: return x",
+    "wrong": "%%c_ufunc -q\ndouble area(double radius) {\n    /* \u03c0 */ return 3.14 * raduis * radius;\n}",
+    "new": "",
+}
+
 
 @dataclass(frozen=True)
 class Server:
@@ -96,6 +118,8 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     folder = tmp_path_factory.mktemp(request.param)
     for path in (ROOT / "examples").glob("*.ipynb"):
         shutil.copy(path, folder)
+    cells = [nbformat.v4.new_code_cell(text) for text in CELLS.values()]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=METADATA), folder / "cells.ipynb")
     settings = folder / "settings" / "@jupyterlab"
     # All cells are in the page, also those that are not in view; and no window covers them.
     for place, text in {
@@ -165,8 +189,8 @@ def browser() -> Iterator[Any]:
 
 
 @contextmanager
-def opened(browser: Any, server: Server, notebook: str) -> Iterator[Any]:
-    """The page of a notebook in which every cell has run."""
+def opened(browser: Any, server: Server, notebook: str, *, run: bool = True) -> Iterator[Any]:
+    """The page of a notebook, in which every cell has run unless ``run`` is false."""
     context = browser.new_context(viewport={"width": 1200, "height": 1000}, device_scale_factor=1.5)
     page = context.new_page()
     page.set_default_timeout(PATIENCE * 1000)
@@ -180,9 +204,18 @@ def opened(browser: Any, server: Server, notebook: str) -> Iterator[Any]:
                 const panel = window.jupyterapp.shell.currentWidget;
                 await panel.context.ready;
                 await panel.sessionContext.ready;
-                await window.jupyterapp.commands.execute('notebook:run-all-cells');
             }"""
         )
+        if not run:
+            # The editor colours its text a moment after it shows it.
+            page.wait_for_function(
+                """() => [...document.querySelectorAll('.jp-CodeCell .cm-content')].every(
+                    editor => !editor.textContent.trim() || editor.children[1]?.querySelector('span')
+                )"""
+            )
+            yield page
+            return
+        page.evaluate("() => window.jupyterapp.commands.execute('notebook:run-all-cells')")
         # The command ends when the cells have run; after an error that no tag expects, those below it have not.
         if not page.evaluate(DONE):
             page.wait_for_timeout(2_000)
@@ -258,3 +291,169 @@ def test_the_comparison_is_drawn_and_readable_in_both_themes(browser: Any, serve
             set_theme(page, theme)
             assert min(text.evaluate(CONTRAST) for text in picture.locator("text").all()) >= 4.5
             kept(cell, artefacts / f"{front_end(server)}-{theme}-plot.png")
+
+
+def editor(page: Any, cell: str) -> Any:
+    return page.locator(".jp-CodeCell .cm-content").nth(list(CELLS).index(cell))
+
+
+def colour(editor: Any, line: int, word: str) -> str:
+    """The colour of a word on a line of the editor, which counts from 1."""
+    return editor.evaluate(
+        f"(content, [line, word]) => ({COLOUR})([content.querySelectorAll('.cm-line')[line - 1], word])", [line, word]
+    )
+
+
+def enter(page: Any, editor: Any, text: str) -> None:
+    """Replace the text of an editor, key by key."""
+    editor.click()
+    page.keyboard.press("Control+A")
+    page.keyboard.type(text)
+
+
+def run_cell(page: Any, cell: str) -> None:
+    """Run a cell and wait for its end."""
+    page.evaluate(
+        """async index => {
+            window.jupyterapp.shell.currentWidget.content.activeCellIndex = index;
+            await window.jupyterapp.commands.execute('notebook:run-cell');
+        }""",
+        list(CELLS).index(cell),
+    )
+
+
+def test_cells_have_the_colours_of_their_language(browser: Any, server: Server, artefacts: Path) -> None:
+    with opened(browser, server, "cells.ipynb", run=False) as page:
+        for theme in THEMES:
+            set_theme(page, theme)
+            python = editor(page, "python")
+            keyword, comment = colour(python, 3, "def"), colour(python, 2, "and")
+            plain = colour(python, 3, "()")
+            assert len({keyword, comment, plain}) == 3
+            for cell, (word, type_name) in {
+                "c": ("return", "double"),
+                "c++": ("template", "A thrice"),
+                "cuda": ("__device__", "float"),
+                "cython": ("cdef", "double"),
+            }.items():
+                text = editor(page, cell)
+                text.evaluate("content => content.scrollIntoView()")
+                assert colour(text, 3, word) == keyword, cell
+                # As Python, a comment of C has keywords in it.
+                assert {colour(text, 2, part) for part in ("a ", "and", "in")} == {comment}, cell
+                assert colour(text, 3, type_name) not in (plain, comment, keyword), cell
+            assert colour(editor(page, "c"), 1, "c_ufunc") == colour(python, 1, "load_ext")
+            page.screenshot(path=artefacts / f"{front_end(server)}-{theme}-cells.png")
+
+
+def test_the_language_of_a_typed_cell_follows_its_first_line(browser: Any, server: Server) -> None:
+    with opened(browser, server, "cells.ipynb", run=False) as page:
+        text, python = editor(page, "new"), editor(page, "python")
+        comment = colour(python, 2, "and")
+        enter(page, text, "%%c_ufunc -q\n// this and that")
+        text.locator(".cm-line").nth(1).wait_for()
+        page.wait_for_timeout(300)
+        assert colour(text, 2, "and") == comment
+        page.keyboard.press("Control+Home")
+        page.keyboard.press("Delete")
+        page.wait_for_timeout(300)
+        assert colour(text, 2, "and") == colour(python, 3, "def")
+        page.keyboard.type("%")
+        page.wait_for_timeout(300)
+        assert colour(text, 2, "and") == comment
+
+
+def test_lines_are_commented_in_their_language(browser: Any, server: Server) -> None:
+    with opened(browser, server, "cells.ipynb", run=False) as page:
+        text = editor(page, "new")
+        for first, line, commented in (
+            ("%%c_ufunc", "int a;", "// int a;"),
+            ("%%c_ufunc --cplus", "int a;", "// int a;"),
+            ("%%cuda_device", "int a;", "// int a;"),
+            ("%%cython_ufunc", "a = 1", "# a = 1"),
+            ("%%time", "a = 1", "# a = 1"),
+        ):
+            enter(page, text, f"{first}\n{line}")
+            page.keyboard.press("Control+/")
+            assert text.locator(".cm-line").all_inner_texts() == [first, commented]
+            page.keyboard.press("Control+/")
+            assert text.locator(".cm-line").all_inner_texts() == [first, line]
+
+
+def test_c_is_indented_and_its_brackets_are_matched(browser: Any, server: Server) -> None:
+    with opened(browser, server, "cells.ipynb", run=False) as page:
+        text = editor(page, "new")
+        enter(page, text, "%%c_ufunc\nint f(int a) {\nif (a) {\nreturn 1;\n}\nreturn 2;\n}")
+        lines = text.locator(".cm-line").all_inner_texts()
+        assert lines == [
+            "%%c_ufunc",
+            "int f(int a) {",
+            "    if (a) {",
+            "        return 1;",
+            "    }",
+            "    return 2;",
+            "}",
+        ]
+        brackets = text.locator(".cm-matchingBracket")
+        assert brackets.all_inner_texts() == ["{", "}"]
+
+
+def test_errors_are_marked_on_their_line_until_the_next_edit_or_run(
+    browser: Any, server: Server, artefacts: Path
+) -> None:
+    with opened(browser, server, "cells.ipynb", run=False) as page:
+        run_cell(page, "python")
+        run_cell(page, "wrong")
+        text = editor(page, "wrong")
+        word = text.locator(".ufm-error")
+        word.wait_for()
+        assert word.all_inner_texts() == ["raduis"]
+        assert "wavy" in word.evaluate(
+            "word => getComputedStyle(word).textDecorationLine + ' ' + getComputedStyle(word).textDecorationStyle"
+        )
+        line_classes = [line.get_attribute("class") for line in text.locator(".cm-line").all()]
+        assert [number for number, names in enumerate(line_classes, 1) if "ufm-line-error" in names] == [3]
+        # The marks come in an output that shows nothing.
+        assert page.locator(".ufm-error").count() == 1
+
+        word.hover()
+        tooltip = page.locator(".cm-tooltip .ufm-messages")
+        tooltip.wait_for()
+        assert tooltip.inner_text().startswith("error: ")
+        assert "raduis" in tooltip.inner_text()
+        for theme in THEMES:
+            set_theme(page, theme)
+            word.hover()
+            tooltip.wait_for()
+            assert tooltip.evaluate(CONTRAST) >= 4.5
+            page.screenshot(path=artefacts / f"{front_end(server)}-{theme}-marks.png")
+
+        run_cell(page, "wrong")  # the same again: marked again, once
+        word.wait_for()
+        assert word.count() == 1
+        text.click()
+        page.keyboard.press("Control+End")
+        page.keyboard.type(" ")
+        word.wait_for(state="detached")
+        run_cell(page, "wrong")
+        word.wait_for()
+        source = CELLS["wrong"].replace("raduis", "radius")
+        page.evaluate(
+            "([index, source]) => window.jupyterapp.shell.currentWidget.content.widgets[index]"
+            ".model.sharedModel.setSource(source)",
+            [list(CELLS).index("wrong"), source],
+        )
+        word.wait_for(state="detached")
+        run_cell(page, "wrong")
+        assert page.locator(".ufm-error, .ufm-line-error").count() == 0
+
+
+def test_a_wrong_option_is_marked_on_the_line_of_the_magic(browser: Any, server: Server) -> None:
+    with opened(browser, server, "cells.ipynb", run=False) as page:
+        run_cell(page, "python")
+        text = editor(page, "new")
+        enter(page, text, "%%c_ufunc --fast-maths\nint f(int a) { return a; }")
+        run_cell(page, "new")
+        text.locator(".ufm-error").first.wait_for()
+        assert "ufm-line-error" in text.locator(".cm-line").first.get_attribute("class")
+        assert text.locator(".ufm-line-error").count() == 1

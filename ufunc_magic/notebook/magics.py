@@ -28,6 +28,7 @@ from ..model import (
 from . import completion, first_use, option_line
 from .bound_names import Names
 from .captured_output import Capture
+from .editor_marks import EditorMarks
 from .waiting import Waiting
 
 if TYPE_CHECKING:
@@ -255,16 +256,20 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         # Whatever goes wrong from here on, this cell's earlier functions must not stay behind.
         self.names.forget(cell, cell_id=self._cell_id)
         before, self._last = self._last, "The last cell failed, so there is nothing to save."
-        options = self._options(line, language)
+        assert self.shell is not None
+        # Not execution_count: IPython 9 counts it up before the cell runs, IPython 8 after.
+        name = f"In[{self.shell.displayhook.prompt_count}]"
+        marks = EditorMarks(self.shell, self._running, name, visible=bool(self._cell_id))
+        with marks.failure():
+            options = self._options(line, language)
         if options is None:
             self._last = before
             return None
         from .. import frontends, pipeline, toolchain
 
-        assert self.shell is not None
-        with first_use.standing_by(self.shell):
-            # Not execution_count: IPython 9 counts it up before the cell runs, IPython 8 after.
-            name = options.name or f"In[{self.shell.displayhook.prompt_count}]"
+        name = options.name or name
+        marks = replace(marks, name=name)
+        with first_use.standing_by(self.shell), marks.failure():
             self.capture.begin()
             # A line cannot be taken back, and a quiet cell leaves nothing.
             line_shown = self._progress() if options.time else pipeline.progress(None)
@@ -285,6 +290,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
                 )
                 report = replace(report, notes=(*report.notes, *hidden))
                 self._waiting = report, line_shown
+                marks.show(built.diagnostics)
             # Last, so that a cell whose report fails binds nothing either.
             self.names.bind(built, cell_id=self._cell_id)
             self._last = built
