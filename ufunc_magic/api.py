@@ -94,7 +94,7 @@ def compile_cuda(source: str, **options: Any) -> Build:
     OptionError
         For an unknown option or a bad value.
     ToolchainError
-        For ``device="gpu"`` where there is none.
+        For ``device="gpu"`` where there is neither a GPU nor NVRTC to compile for one.
     UfuncMagicError
         As `build`.
     """

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import re
+import shlex
+import signal
+import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -15,6 +18,7 @@ import numpy as np
 from . import frontends, runtime, store
 from .frontends import Backend, c, cython
 from .model import (
+    CellCrashed,
     Comfort,
     CompiledCell,
     LinkError,
@@ -39,6 +43,8 @@ Language = Literal["c", "cython", "cuda"]
 #: Builds of this process by cache key, so that the same cell gives the same objects.
 _builds: dict[str, Build] = {}
 _MOST_BUILDS = 256
+#: Of a program that was pasted.
+_MAIN = re.compile(r"^\s*(?:int|void|auto)\s+main\s*\(", re.MULTILINE)
 _SANDBOX_NOTE = "--sandbox: every call goes to another process and back, and its operands are copied."
 
 
@@ -123,7 +129,47 @@ def build(source: str, *, language: Language, options: Options, name: str) -> Bu
 def build_source(source: str, *, language: Language, keywords: Mapping[str, Any]) -> Build:
     """`build` of a source that is no cell, with the words of the API."""
     options = make_options(keywords)
-    return build(source, language=language, options=options, name=options.name or f"<{language}>")
+    name = options.name or f"<{language}>"
+    result = build(source, language=language, options=options, name=name)
+    if options.run_main:
+        run_main(source, options=options, name=name, show=sys.stdout.write)
+    return result
+
+
+def run_main(source: str, *, options: Options, name: str, show: Callable[[str], object]) -> int:
+    """Run the program that a CUDA cell is, in a process of its own, and return what its ``main()`` does.
+
+    Parameters
+    ----------
+    options : Options
+        ``run_main`` has the program's arguments.
+    show : callable
+        Gets what it prints, as it comes.
+
+    Raises
+    ------
+    CellCrashed
+        If a signal ended it.
+    OptionError, CompileError, LinkError, ToolchainError
+        If it has no ``main()``, or cannot be emulated.
+    """
+    from .frontends import cuda
+
+    cache = store.default()
+    key = store.key([cuda.key(source, options=options), "main"])
+    entry = None if options.force else cache.get(key)
+    if entry is None:
+        with cache.scratch() as folder:
+            library = cuda.compile_program(source, options=options, name=name, folder=folder)
+            entry = cache.publish(key, record=b"", code=library.read_bytes(), replace=options.force)
+    status = cuda.run_program(entry.library, shlex.split(options.run_main), show=show)
+    if status < 0:
+        raise CellCrashed(
+            f"main() of {name} was ended by {signal.Signals(-status).name}.",
+            remedy="What it printed says how far it came. --sanitize finds wrong addresses of kernels that are launched "
+            "from Python.",
+        )
+    return status
 
 
 def _report(built: Build, keywords: Mapping[str, Any]) -> Report:
@@ -235,6 +281,8 @@ def report(
             progress=shown,
             without=without,
         )
+    if not options.run_main and built.loaded.object_code.language == "cuda" and _MAIN.search(built.loaded.object_code.source):
+        notes.append("main() is not run, nor what it launches: --run-main runs the program in the emulation")
     object_code, annotation = built.loaded.object_code, built.report_data.annotated
     names = list(filter(None, options.show.split(",")))
     views: tuple[Any, ...] = ()

@@ -25,34 +25,37 @@ def key(source: str, *, options: Options) -> str:
     ToolchainError
         For ``--device gpu`` where there is none.
     """
-    needs_gpu(options)
+    compile_only = needs_gpu(options)
     try:
         tool = toolchain.find(cplus=True)
     except ToolchainError:
         tool = None  # the GPU's own compiler alone, which may be enough
     nvrtc_identity = ""
-    if tool is None:
+    if tool is None or compile_only:
         from ...toolchain import nvrtc  # what it is matters only here, and asking takes a millisecond
 
         nvrtc_identity = nvrtc.identity()
     # What cannot be emulated is compiled for the GPU alone where there is one, and refused elsewhere.
-    gpu = device.available() if any(word in source for word in _GPU_ONLY) else None
+    gpu = device.available() if compile_only or any(word in source for word in _GPU_ONLY) else None
     return c_key("cuda", source, options=options, tool=tool, more=(repr(gpu), nvrtc_identity))
 
 
 def needs_gpu(options: Options) -> bool:
-    """Whether the user asked for the GPU and nothing else.
+    """Whether the user asked for the GPU and nothing else, and there is none: the cell is then only compiled.
 
     Raises
     ------
     ToolchainError
-        If they did, and there is none.
+        If there is nothing to compile it with either.
     """
-    if options.device != "gpu":
+    if options.device != "gpu" or device.available():
         return False
-    if not device.available():
+    from ...toolchain import nvrtc
+
+    if not nvrtc.find():
         raise ToolchainError(
-            f"--device gpu: no GPU can be used here: {device.missing()}",
+            f"--device gpu: no GPU can be used here ({device.missing()}), and the cell cannot be compiled for one: "
+            f"{nvrtc.reason()}",
             remedy="Leave it out, and the cell runs on the CPU where there is no GPU.",
         )
     return True
