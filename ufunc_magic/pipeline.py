@@ -138,21 +138,21 @@ def build_source(source: str, *, language: Language, keywords: Mapping[str, Any]
 
 
 def run_main(source: str, *, options: Options, name: str, show: Callable[[str], object]) -> int:
-    """Run the program that a CUDA cell is, in a process of its own, and return what its ``main()`` does.
+    """Run the ``main()`` of a CUDA cell in another process, and return its exit status.
 
     Parameters
     ----------
     options : Options
-        ``run_main`` has the program's arguments.
+        ``run_main`` holds the arguments of the program.
     show : callable
-        Gets what it prints, as it comes.
+        Gets the output while the program runs.
 
     Raises
     ------
     CellCrashed
-        If a signal ended it.
+        If a signal ended the program.
     OptionError, CompileError, LinkError, ToolchainError
-        If it has no ``main()``, or cannot be emulated.
+        If the cell has no ``main()``, or cannot be emulated.
     """
     from .frontends import cuda
 
@@ -167,8 +167,7 @@ def run_main(source: str, *, options: Options, name: str, show: Callable[[str], 
     if status < 0:
         raise CellCrashed(
             f"main() of {name} was ended by {signal.Signals(-status).name}.",
-            remedy="What it printed says how far it came. --sanitize finds wrong addresses of kernels that are launched "
-            "from Python.",
+            remedy="Launch its kernels from Python with --sanitize, which finds out-of-bounds accesses.",
         )
     return status
 
@@ -282,9 +281,9 @@ def report(
             progress=shown,
             without=without,
         )
-    if not options.run_main and built.loaded.object_code.language == "cuda" and _MAIN.search(built.loaded.object_code.source):
-        notes.append("main() is not run, nor what it launches: --run-main runs the program in the emulation")
     object_code, annotation = built.loaded.object_code, built.report_data.annotated
+    if object_code.language == "cuda" and not options.run_main and _MAIN.search(object_code.source):
+        notes.append("main() does not run: --run-main runs it in the emulation")
     names = list(filter(None, options.show.split(",")))
     views: tuple[Any, ...] = ()
     if options.annotate and object_code.language != "cython":

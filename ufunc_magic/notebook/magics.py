@@ -255,7 +255,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
             return report
 
     def _run_main(self, cell: str, *, options: Options, name: str) -> None:
-        """Run the program that the cell is; however it ends, the cell's functions are there."""
+        """Run the cell's main(); its functions are bound however it ends."""
         from ..model import CellCrashed
         from ..pipeline import run_main
 

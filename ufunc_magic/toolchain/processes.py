@@ -280,7 +280,7 @@ def run_python(program: str) -> tuple[int, str]:
 
 
 def run_shown(program: str, words: Sequence[str], *, show: Callable[[str], object]) -> int:
-    """Run a program in another process of this Python: its exit status; ``show`` gets what it prints, as it comes."""
+    """Run a program in another Python process, pass its output to ``show`` as it comes, and return its exit status."""
     command = [sys.executable, "-c", program, *words]
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     with _uninterrupted():

@@ -23,7 +23,7 @@ def key(source: str, *, options: Options) -> str:
     Raises
     ------
     ToolchainError
-        For ``--device gpu`` where there is none.
+        For ``--device gpu`` without a GPU and without NVRTC.
     """
     compile_only = needs_gpu(options)
     try:
@@ -41,12 +41,12 @@ def key(source: str, *, options: Options) -> str:
 
 
 def needs_gpu(options: Options) -> bool:
-    """Whether the user asked for the GPU and nothing else, and there is none: the cell is then only compiled.
+    """Whether the cell is only compiled: the user asked for the GPU, and there is none.
 
     Raises
     ------
     ToolchainError
-        If there is nothing to compile it with either.
+        If NVRTC is not installed either.
     """
     if options.device != "gpu" or device.available():
         return False

@@ -1,6 +1,6 @@
-"""A pasted program with a ``main()``, compiled whole: the host's part runs beside the emulation of the device's.
+"""A program with a ``main()``, compiled whole: its host code runs natively, its kernels in the emulation.
 
-``templates/cuda_host.h`` is CUDA's runtime for it; ``<<<...>>>`` becomes a call of the emulated launch, on its line.
+``templates/cuda_host.h`` emulates CUDA's runtime; ``<<<...>>>`` becomes a call of the emulated launch, on its line.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ _NO_CODE = re.compile(
     r'R"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)"|//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"' r"|'(?:\\.|[^'\\\n])*'", re.DOTALL
 )
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
-#: Where a launch's kernel may be spelled: a name with scopes, and what a template is given.
+#: The name of the kernel before ``<<<``, with its scopes.
 _NAME = re.compile(r"(?:[A-Za-z_]\w*\s*::\s*)*[A-Za-z_]\w*\s*$")
-#: Arguments that are computed once, since computing them may do something.
+#: Arguments that may have side effects: they are computed once per launch, not once per thread.
 _DOES = re.compile(r"\+\+|--|\w\s*\(|[^=!<>]=[^=]")
 
 
 def compile_program(source: str, *, options: Options, name: str, folder: Path) -> Path:
-    """A library with the program's ``main``.
+    """Compile the program to a library that exports ``main``, and return its path.
 
     Raises
     ------
     OptionError
-        If there is none.
+        If there is no ``main``.
     CompileError, LinkError, ToolchainError
     """
     if not re.search(r"\bmain\s*\(", c.read(source, cplus=True).code.decode(errors="replace")):
@@ -51,7 +51,7 @@ def compile_program(source: str, *, options: Options, name: str, folder: Path) -
     behind = "".join(f"__UFM_DYNAMIC_SHARED({word})\n" for word in dynamic)
     text = f"{before}#line 1 {codegen.c_string(name)}\n{hosted}\n{behind}"
     flags = (*compiler_flags(tool, options), f"-isystem{TEMPLATES / 'cuda'}", "-Wno-unknown-pragmas")
-    # Its main() must be seen, and none of its names be another's of the process that runs it.
+    # main() must be exported, and the program's names must win over those of the process that loads it.
     flags += ("-fvisibility=default", "-Wno-unused-result")
     link = linker_flags(tool, options)
     output = folder / "program.so"
@@ -72,7 +72,7 @@ def compile_program(source: str, *, options: Options, name: str, folder: Path) -
 
 
 def run_program(library: Path, words: Sequence[str], *, show: Callable[[str], object]) -> int:
-    """Run ``main`` in a process of its own, showing what it prints as it comes; its exit status, negative for a signal."""
+    """Run ``main`` in its own process, show what it prints, and return its exit status: negative for a signal."""
     program = (
         "import ctypes, sys\n"
         "words = [word.encode() for word in sys.argv[2:]]\n"
@@ -83,7 +83,7 @@ def run_program(library: Path, words: Sequence[str], *, show: Callable[[str], ob
 
 
 def with_launches(source: str) -> str:
-    """The cell with ``k<<<grid, block>>>(x)`` as ``__ufm_start("k", {grid, block}, [&] { k(x); })``, lines as they were."""
+    """Turn ``k<<<grid, block>>>(x)`` into ``__ufm_start("k", {grid, block}, [&] { k(x); })``, on the same lines."""
     while launch := _first_launch(_NO_CODE.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), source), source):
         start, end, call = launch
         breaks = "".join(re.findall(r"\\?\n", source[start:end]))
@@ -92,7 +92,7 @@ def with_launches(source: str) -> str:
 
 
 def _first_launch(code: str, raw: str) -> tuple[int, int, str] | None:
-    """Where the first launch of the host's stands, and what stands for it; None where there is none that is complete."""
+    """Return the first complete launch of the host code: its start, its end and the call that replaces it."""
     at = code.find("<<<")
     while at >= 0:
         start = _kernel_start(code, at)
@@ -114,7 +114,7 @@ def _first_launch(code: str, raw: str) -> tuple[int, int, str] | None:
 
 
 def _kernel_start(code: str, end: int) -> int:
-    """Where the expression before ``<<<`` begins, -1 where none is understood."""
+    """Return where the expression before ``<<<`` begins, or -1."""
     stop = len(code[:end].rstrip("\\ \t\n"))
     if code[stop - 1 : stop] == ">":
         depth, stop = 1, stop - 1
@@ -133,16 +133,15 @@ def _kernel_start(code: str, end: int) -> int:
 
 
 def _closing(code: str, at: int, word: str) -> int:
-    """Where ``word`` closes what is open at ``at``; -1 where it does not."""
+    """Return where ``word`` closes the brackets that are open at ``at``, or -1."""
     stack: list[str] = []
     while at < len(code):
         if not stack and code.startswith(word, at):
             return at
         if code[at] in _PAIRS:
             stack.append(_PAIRS[code[at]])
-        elif code[at] in _PAIRS.values():
-            if not stack or stack.pop() != code[at]:
-                return -1
+        elif code[at] in _PAIRS.values() and (not stack or stack.pop() != code[at]):
+            return -1
         at += 1
     return -1
 
@@ -152,7 +151,7 @@ def _flat(text: str) -> str:
 
 
 def _split(arguments: str) -> list[str]:
-    """At the commas of the call itself; those of ``a < b, c > d`` are read as a template's."""
+    """Split at the commas of the call itself; ``a < b, c > d`` is read as a template."""
     parts, depth, angle = [""], 0, 0
     for k, char in enumerate(arguments):
         depth += (char in "([{") - (char in ")]}")

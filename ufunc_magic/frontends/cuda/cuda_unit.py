@@ -16,7 +16,6 @@ from typing import Any
 
 from ... import codegen, guard, runtime, toolchain
 from ...model import (
-    TYPES,
     CellFunction,
     CompiledCell,
     CompileError,
@@ -274,9 +273,7 @@ def with_shared_memory(source: str) -> tuple[str, Sequence[str]]:
 # -------------------------------------------------------------------------------------- for the GPU
 
 
-def compile_for_gpu(
-    source: str, *, options: Options, name: str, why: str, measured: bool = False
-) -> CompiledCell:
+def compile_for_gpu(source: str, *, options: Options, name: str, why: str, measured: bool = False) -> CompiledCell:
     """The object code of a cell, without code for the CPU.
 
     Parameters
@@ -284,7 +281,7 @@ def compile_for_gpu(
     why : str
         Why there is none, for the report.
     measured : bool
-        Machine code is made as well, and the notes say what each kernel takes of a GPU.
+        Compile to machine code as well, and report the resources of each kernel in the notes.
 
     Raises
     ------
@@ -320,7 +317,7 @@ def compile_for_gpu(
     )
     taken = _resources(functions, text, source=source, name=name, options=reading.options) if measured else {}
     if taken:
-        notes += [f"compiled for {next(iter(taken.values())).architecture}, and nothing runs here: {device.missing()}"]
+        notes += [f"compiled for {next(iter(taken.values())).architecture} but not run: {device.missing()}"]
         notes += [f"{kernel}: {numbers}" for kernel, numbers in taken.items()]
     object_code = ObjectCode(
         code=b"",
@@ -340,18 +337,18 @@ def compile_for_gpu(
 def _resources(
     functions: Sequence[CellFunction], text: str, *, source: str, name: str, options: Options
 ) -> dict[str, nvrtc.Resources]:
-    """By its name what each kernel takes of a GPU: the cell's own, and those that call a function for each element."""
+    """Return the resources of the cell's kernels, and of those that call a function for each element, by name."""
     kernels = {f.name: f.function_code.calls[0] for f in functions if f.kind == "kernel"}
     generated = []
     for f in functions:
-        more, entries = device.usual(f.function_code)
-        generated.append(more)
-        many = len(entries) > 1
-        letters = ["".join(TYPES[t].char for t in loop.types[: f.function_code.nin]) for loop in f.loops]
-        kernels |= {f"{f.name}({types})" if many else f.name: e for types, e in zip(letters, entries, strict=False)}
+        usual, instances = device.usual(f.function_code)
+        generated.append(usual)
+        many = len(instances) > 1
+        kernels |= {f"{f.name}({types})" if many else f.name: entry for types, entry in instances.items()}
     unit = device.unit(text, name, "".join(generated))
-    taken = nvrtc.resources(unit, tuple(kernels.values()), name=name, cell=source, options=options.changed())
-    return dict(zip(kernels, taken, strict=True))
+    entries = tuple(dict.fromkeys(kernels.values()))
+    taken = nvrtc.resources(unit, entries, name=name, cell=source, options=options.changed())
+    return {kernel: taken[entry] for kernel, entry in kernels.items() if entry in taken}
 
 
 @dataclass(frozen=True)

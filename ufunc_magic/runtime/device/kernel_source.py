@@ -268,9 +268,9 @@ def elements_box(*, arrays: int, ndim: int, wide: bool) -> np.dtype[np.void]:
     return np.dtype([("count", "i8"), ("stride", "i8", (arrays, ndim)), ("size", size, (ndim,))], align=True)
 
 
-def usual(code: FunctionCode) -> tuple[str, tuple[str, ...]]:
-    """The kernels that calls on contiguous arrays of a function's own types launch, one for each loop; their names."""
-    texts, names = [], []
+def usual(code: FunctionCode) -> tuple[str, dict[str, str]]:
+    """Return the kernels that calls on contiguous arrays launch, one per loop, and their names by the input types."""
+    texts, names = [], {}
     for k, (loop, call) in enumerate(zip(code.loops, code.calls, strict=False)):
         chars = "".join(TYPES[number].char for number in loop.types)
         if code.kind != "ufunc" or code.core or not set(chars) <= _PLAIN | _RAW.keys():
@@ -279,8 +279,8 @@ def usual(code: FunctionCode) -> tuple[str, tuple[str, ...]]:
         plan = Plan(call, inputs, outputs, inputs, outputs, (False,) * code.nin)
         name = f"{ENTRY}_{code.name}_{k}"
         texts.append(f"namespace {name}_it {{\n{elements(plan, ndim=0).replace(ENTRY, name)}\n}}\n")
-        names.append(f"{name}_it::{name}")
-    return "".join(texts), tuple(names)
+        names[inputs] = f"{name}_it::{name}"
+    return "".join(texts), names
 
 
 def reduction(call: str, types: str, stored: str, *, outer: int, inner: int, has_start: bool) -> str:

@@ -1,6 +1,6 @@
-"""What a kernel takes of a GPU: registers, shared memory, stack and spills, as the assembler for that GPU says.
+"""The registers, shared memory, stack and spills of kernels, as the assembler for a GPU reports them.
 
-NVRTC assembles without a driver, and nothing is left open: a function that the unit lacks is an error here.
+NVRTC assembles without a driver. The unit is linked: a function that it lacks is an error.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from .nvrtc_discovery import architecture, find
 from .nvrtc_program import ARCHITECTURE, compile, flags
 
-#: What people know best, where nobody says for which GPU.
+#: The GPU that code is compiled for, unless the cell names one.
 _CAPABILITY = (9, 0)
 _KERNEL = re.compile(r"Compiling entry function '(?P<symbol>\w+)'.*?Used (?P<used>[^\n]*)", re.DOTALL)
 _NUMBER = {
@@ -27,18 +27,18 @@ _NUMBER = {
 
 @dataclass(frozen=True)
 class Resources:
-    """Of one kernel.
+    """What one kernel takes of a GPU.
 
     Attributes
     ----------
     architecture : str
         ``"sm_90"``.
     registers : int
-        Of each thread.
+        Per thread.
     shared, stack : int
-        Bytes: of static shared memory of a block, of a thread's stack.
+        Bytes of static shared memory per block, and of stack per thread.
     stored, loaded : int
-        Bytes of instructions that move registers to the stack and back, because there are too few.
+        Bytes of spills: instructions that store registers on the stack, and load them, because there are too few.
     """
 
     architecture: str
@@ -56,34 +56,35 @@ class Resources:
 
 def resources(
     source: str, entries: Sequence[str], *, name: str, cell: str, options: Mapping[str, Any]
-) -> tuple[Resources, ...]:
-    """Compile a unit of kernels to machine code, and say what each takes.
+) -> dict[str, Resources]:
+    """Compile a unit of kernels to machine code and return the resources of each, by entry.
 
     Parameters
     ----------
     source, entries, name, cell
         As for `compile`.
     options : mapping
-        The cell's; ``compile_args`` may name the GPU: ``-arch=sm_86``.
+        The options of the cell; ``compile_args`` may name the GPU: ``-arch=sm_86``.
 
     Raises
     ------
     CompileError, ToolchainError
         As `compile`.
+
+    Returns
+    -------
+    dict
+        Without the entries that the assembler does not report.
     """
     nvrtc = find()
-    asked = [match[1] for word in options.get("compile_args", ()) if (match := re.fullmatch(ARCHITECTURE, word))]
-    arch = f"sm_{asked[-1]}" if asked else "sm_90"
-    if nvrtc is not None and not asked and not architecture(nvrtc, _CAPABILITY).startswith("sm_"):
+    chosen = [match[1] for word in options.get("compile_args", ()) if (match := re.fullmatch(ARCHITECTURE, word))]
+    arch = f"sm_{chosen[-1]}" if chosen else "sm_90"
+    if nvrtc is not None and not chosen and not architecture(nvrtc, _CAPABILITY).startswith("sm_"):
         arch = f"sm_{nvrtc.architectures[-1]}"
     words = ("-rdc=false", "--ptxas-options=-v", *flags(options))
-    compiled = compile(
-        source, name=name, cell=cell, output="cubin", arch=arch, options=words, entries=tuple(dict.fromkeys(entries))
-    )
-    symbols = dict(zip(dict.fromkeys(entries), compiled.symbols, strict=True))
-    known = {}
+    compiled = compile(source, name=name, cell=cell, output="cubin", arch=arch, options=words, entries=tuple(entries))
+    by_symbol = {}
     for match in _KERNEL.finditer(compiled.log):
         numbers = {key: re.search(pattern, match[0]) for key, pattern in _NUMBER.items()}
-        known[match["symbol"]] = Resources(arch, **{key: int(n[1]) if n else 0 for key, n in numbers.items()})
-    nothing = Resources(arch, 0, 0, 0, 0, 0)
-    return tuple(known.get(symbols[entry], nothing) for entry in entries)
+        by_symbol[match["symbol"]] = Resources(arch, **{key: int(n[1]) if n else 0 for key, n in numbers.items()})
+    return {e: by_symbol[s] for e, s in zip(entries, compiled.symbols, strict=True) if s in by_symbol}

@@ -47,7 +47,11 @@ template <class __ufm_p> struct __ufm_pair {
     template <class __ufm_t, typename __ufm_only<
         __is_class(__ufm_t) && sizeof(__ufm_t) == 2 * sizeof(__ufm_p)
     >::__ufm_it = 0>
-    __device__ operator __ufm_t() const { __ufm_t __ufm_v; memcpy((void *)&__ufm_v, this, sizeof *this); return __ufm_v; }
+    __device__ operator __ufm_t() const {
+        __ufm_t __ufm_v;
+        memcpy((void *)&__ufm_v, this, sizeof *this);
+        return __ufm_v;
+    }
     template <class __ufm_t> __device__ void operator=(const __ufm_t &__ufm_v) {
         static_assert(sizeof(__ufm_t) == sizeof *this, "");
         memcpy(this, (const void *)&__ufm_v, sizeof *this);

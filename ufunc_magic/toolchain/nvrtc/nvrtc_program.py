@@ -22,7 +22,7 @@ Output = Literal["ptx", "ltoir", "cubin"]
 
 #: ``__UFM_TYPE(T)`` in an expression: NumPy's type number of T, 255 where it has none.
 TYPE_MACRO = "__UFM_TYPE"
-#: Options that no other compiler knows, and what names a GPU, which others would take for their own.
+#: Options of NVRTC that other compilers do not know; an architecture would mean something else to them.
 _ITS_OWN = r"--(?:use_fast_math|fmad|ftz|prec-|maxrregcount|extra-device-vec|diag-|device-as)"
 ARCHITECTURE = r"-{1,2}(?:arch|gpu-architecture)=(?:sm|compute)_(\d+)"
 _TABLE = r"\.global \.align \d+ \.b8 __ufm_types\[(?P<size>\d+)\](?: = \{(?P<bytes>[^}]*)\})?;"
@@ -68,7 +68,7 @@ def flags(options: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def is_host(word: str) -> bool:
-    """Whether an argument for the compiler is meant for the host's: not NVRTC's alone, nor a GPU's name."""
+    """Whether a compiler argument goes to the host's compiler: it is none of NVRTC's own, and names no GPU."""
     return not re.match(rf"{_ITS_OWN}|{ARCHITECTURE}", word)
 
 
