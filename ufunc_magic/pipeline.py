@@ -133,7 +133,8 @@ def build_source(source: str, *, language: Language, keywords: Mapping[str, Any]
     name = options.name or f"<{language}>"
     result = build(source, language=language, options=options, name=name)
     if options.run_main:
-        run_main(source, options=options, name=name, show=sys.stdout.write)
+        status = run_main(source, options=options, name=name, show=sys.stdout.write)
+        sys.stderr.write(f"main() returned {status}.\n" if status else "")
     return result
 
 
@@ -167,7 +168,9 @@ def run_main(source: str, *, options: Options, name: str, show: Callable[[str], 
     if status < 0:
         raise CellCrashed(
             f"main() of {name} was ended by {signal.Signals(-status).name}.",
-            remedy="Launch its kernels from Python with --sanitize, which finds out-of-bounds accesses.",
+            remedy="Launch its kernels from Python with --sanitize, which finds out-of-bounds accesses."
+            if -status in (signal.SIGSEGV, signal.SIGBUS)
+            else "",
         )
     return status
 

@@ -1046,3 +1046,27 @@ def test_a_kernel_with_the_name_of_a_function_that_the_compiler_knows_does_its_w
     y = np.zeros(1, "c8")
     um.compile_cuda(cell, device="cpu")["conj"][1, 1](np.array([1 + 2j], "c8"), y)
     assert y[0] == 1 - 2j
+
+
+@pytest.mark.slow
+def test_complex_numbers_of_cuda_are_numpys() -> None:
+    b = um.compile_cuda(
+        """\
+#include <cuComplex.h>
+__device__ cuFloatComplex times(cuFloatComplex a, cuFloatComplex b) { return cuCmulf(a, b); }
+__device__ cuDoubleComplex turned(cuDoubleComplex a) { return cuConj(a); }
+__global__ void conj(cuFloatComplex *x) { x[threadIdx.x] = cuConjf(x[threadIdx.x]); }
+""",
+        device="cpu",
+    )
+    x = np.array([1 + 2j, 3 - 1j], "c8")
+    assert (b.times.types, b.turned.types) == (["FF->F"], ["D->D"])
+    np.testing.assert_array_equal(b.times(x, x), x * x)
+    np.testing.assert_array_equal(b.turned(x), x.conj())
+    flat = x.view("f4").copy()
+    b.conj[1, 2](flat)
+    np.testing.assert_array_equal(flat, x.conj().view("f4"))
+    b.conj[1, 2](x)
+    np.testing.assert_array_equal(x.view("f4"), flat)
+    with pytest.raises(um.ArgumentError, match="dtype"):
+        b.conj[1, 2](flat.astype("f8"))

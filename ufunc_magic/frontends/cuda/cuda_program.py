@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -39,7 +40,7 @@ def compile_program(source: str, *, options: Options, name: str, folder: Path) -
     CompileError, LinkError, ToolchainError
     """
     if not re.search(r"\bmain\s*\(", c.read(source, cplus=True).code.decode(errors="replace")):
-        raise OptionError(f"--run-main: {name} has no main().", remedy="Leave it out.")
+        raise OptionError(f"--run-main: {name} has no main().", remedy="Remove --run-main.")
     tool = toolchain.find(cplus=True)
     if diagnostics := refusals(with_launches(source), name=name):
         raise CompileError(f"main() of {name} cannot run in the emulation.", diagnostics=once(diagnostics))
@@ -61,7 +62,7 @@ def compile_program(source: str, *, options: Options, name: str, folder: Path) -
             text,
             output=output,
             flags=flags,
-            link=(*link, "-Wl,-Bsymbolic"),
+            link=(*link, *(["-Wl,-Bsymbolic"] * (sys.platform == "linux"))),
             extra_sources=options.src,
             name=name,
             cell=source,
