@@ -588,7 +588,7 @@ template __global__ void k<double, 32>(double *);
     assert re.fullmatch(r"k: \d+ registers, 256 bytes of shared memory, no spills", taken["k"])
     assert re.fullmatch(r"half_of: \d+ registers, 0 bytes of shared memory, no spills", taken["half_of"])
     for call in (lambda: b.half_of(1.0), lambda: b.k[1, 32](np.zeros(32))):
-        with pytest.raises(um.ToolchainError, match="cannot run here: there is no driver"):
+        with pytest.raises(um.ToolchainError, match="cannot run here: there is no"):
             call()
     with pytest.raises(um.CompileError, match="Unresolved extern function"):
         um.compile_cuda("__device__ float g(float);\n__device__ float f(float x) { return g(x); }", device="gpu")
@@ -1068,5 +1068,5 @@ __global__ void conj(cuFloatComplex *x) { x[threadIdx.x] = cuConjf(x[threadIdx.x
     np.testing.assert_array_equal(flat, x.conj().view("f4"))
     b.conj[1, 2](x)
     np.testing.assert_array_equal(x.view("f4"), flat)
-    with pytest.raises(um.ArgumentError, match="dtype"):
+    with pytest.raises(um.ArgumentError, match="takes complex64"):
         b.conj[1, 2](flat.astype("f8"))
