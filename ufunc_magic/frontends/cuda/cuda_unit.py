@@ -154,7 +154,8 @@ def _emulated(
     flags += tuple(
         f"-fno-builtin-{name}" for name in sorted(f.name for f in unit.functions if 'extern "C"' in f.qualifiers)
     )
-    cell = CellBuild(tool, source, name, options, folder, flags, linker_flags(tool, options), shim(source))
+    host = replace(options, compile_args=host.compile_args)
+    cell = CellBuild(tool, source, name, host, folder, flags, linker_flags(tool, host), shim(source))
     if reading.empty:
         raise cell.fault_alone() or nothing_to_bind(reading)
     plan, cell = cell.planned(unit, words=c.stand_for(unit.identifiers | unit.calls), floats=True)
