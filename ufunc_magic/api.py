@@ -95,7 +95,7 @@ def compile_cuda(source: str, **options: Any) -> Build:
     OptionError
         For an unknown option or a bad value.
     ToolchainError
-        For ``device="gpu"`` on a machine without a GPU.
+        For ``device="gpu"`` on a machine that has neither a GPU nor NVRTC.
     UfuncMagicError
         As `build`.
     """

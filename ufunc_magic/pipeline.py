@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import re
+import shlex
+import signal
+import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -15,6 +18,7 @@ import numpy as np
 from . import frontends, runtime, store
 from .frontends import Backend, c, cython
 from .model import (
+    CellCrashed,
     CellPlace,
     Comfort,
     CompiledCell,
@@ -41,6 +45,8 @@ Language = Literal["c", "cython", "cuda"]
 #: Builds of this process by cache key, so that the same cell gives the same objects.
 _builds: dict[str, Build] = {}
 _MOST_BUILDS = 256
+#: A program has one.
+_MAIN = re.compile(r"^\s*(?:int|void|auto)\s+main\s*\(", re.MULTILINE)
 _SANDBOX_NOTE = "--sandbox: every call runs in another process, on copies of its operands."
 
 
@@ -136,7 +142,49 @@ def build(source: str, *, language: Language, options: Options, name: str, first
 def build_source(source: str, *, language: Language, keywords: Mapping[str, Any]) -> Build:
     """`build` for the API: a source outside a notebook, with keyword options."""
     options = make_options(keywords)
-    return build(source, language=language, options=options, name=options.name or f"<{language}>")
+    name = options.name or f"<{language}>"
+    result = build(source, language=language, options=options, name=name)
+    if options.run_main:
+        status = run_main(source, options=options, name=name, show=sys.stdout.write)
+        sys.stderr.write(f"main() returned {status}.\n" if status else "")
+    return result
+
+
+def run_main(source: str, *, options: Options, name: str, show: Callable[[str], object]) -> int:
+    """Run the ``main()`` of a CUDA cell in another process, and return its exit status.
+
+    Parameters
+    ----------
+    options : Options
+        ``run_main`` holds the arguments of the program.
+    show : callable
+        Gets the output while the program runs.
+
+    Raises
+    ------
+    CellCrashed
+        If a signal ended the program.
+    OptionError, CompileError, LinkError, ToolchainError
+        If the cell has no ``main()``, or cannot be emulated.
+    """
+    from .frontends import cuda
+
+    cache = store.default()
+    key = store.key([cuda.key(source, options=options), "main"])
+    entry = None if options.force else cache.get(key)
+    if entry is None:
+        with cache.scratch() as folder:
+            library = cuda.compile_program(source, options=options, name=name, folder=folder)
+            entry = cache.publish(key, record=b"", code=library.read_bytes(), replace=options.force)
+    status = cuda.run_program(entry.library, shlex.split(options.run_main), show=show)
+    if status < 0:
+        raise CellCrashed(
+            f"main() of {name} was ended by {signal.Signals(-status).name}.",
+            remedy="Launch its kernels from Python with --sanitize, which finds out-of-bounds accesses."
+            if -status in (signal.SIGSEGV, signal.SIGBUS)
+            else "",
+        )
+    return status
 
 
 def _standing_at(built: Build, place: CellPlace) -> Build:
@@ -268,6 +316,8 @@ def report(
             without=without,
         )
     object_code, annotation = built.loaded.object_code, built.report_data.annotated
+    if object_code.language == "cuda" and not options.run_main and _MAIN.search(object_code.source):
+        notes.append("main() does not run: --run-main runs it in the emulation")
     names = list(filter(None, options.show.split(",")))
     views: tuple[Any, ...] = ()
     if options.annotate and object_code.language != "cython":

@@ -150,7 +150,9 @@ template <class V> __device__ V twice(V v) {{ return v + v; }}
     texts = [kernel_source.elements(plan, ndim=ndim) for ndim in (0, 2)]
     texts.append(kernel_source.reduction(plan.call, "fff", "f", outer=1, inner=1, has_start=True))
     for text in texts:
-        nvrtc.compile(kernel_source.unit(source, "In[1]", text), name="In[1]", cell=source, entry=kernel_source.ENTRY)
+        nvrtc.compile(
+            kernel_source.unit(source, "In[1]", text), name="In[1]", cell=source, entries=[kernel_source.ENTRY]
+        )
 
 
 @pytest.mark.slow
@@ -555,11 +557,46 @@ def test_what_is_not_compiled_is_not_refused(text: str) -> None:
     assert refusals(text, name="In[3]") == ()
 
 
-def test_asking_for_a_gpu_where_there_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_asking_for_a_gpu_where_there_is_none_nor_a_compiler_for_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device, "available", lambda: False)
-    monkeypatch.setattr(device, "missing", lambda: "there is no driver.")
-    with pytest.raises(um.ToolchainError, match="--device gpu: no GPU can be used here: there is no driver"):
+    monkeypatch.setattr(device, "missing", lambda: "there is no driver")
+    monkeypatch.setattr(nvrtc, "find", lambda: None)
+    with pytest.raises(um.ToolchainError, match=r"--device gpu: no GPU can be used here \(there is no driver\)"):
         um.compile_cuda(CELL, device="gpu")
+
+
+@pytest.mark.nvrtc
+@pytest.mark.skipif(nvrtc.find() is None, reason="NVRTC is not installed (extra: cuda)")
+def test_a_cell_for_a_gpu_is_compiled_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "available", lambda: False)
+    monkeypatch.setattr(device, "missing", lambda: "there is no driver")
+    cell = """\
+__device__ float half_of(float x) { return x / 2; }
+template <class T, int N> __global__ void k(T *x)
+{
+    __shared__ T s[N];
+    s[threadIdx.x] = x[threadIdx.x];
+    asm volatile("bar.sync 0;");
+    x[threadIdx.x] = s[N - 1 - threadIdx.x];
+}
+template __global__ void k<double, 32>(double *);
+"""
+    b = um.compile_cuda(cell, device="gpu", compile_args=["-arch=sm_80"])
+    assert sorted(b) == ["half_of", "k"]
+    assert "compiled for sm_80 but not run: there is no driver" in b.notes
+    taken = {n.partition(":")[0]: n for n in b.notes if "registers" in n}
+    assert re.fullmatch(r"k: \d+ registers, 256 bytes of shared memory, no spills", taken["k"])
+    assert re.fullmatch(r"half_of: \d+ registers, 0 bytes of shared memory, no spills", taken["half_of"])
+    for call in (lambda: b.half_of(1.0), lambda: b.k[1, 32](np.zeros(32))):
+        with pytest.raises(um.ToolchainError, match="cannot run here: there is no"):
+            call()
+    with pytest.raises(um.CompileError, match="Unresolved extern function"):
+        um.compile_cuda("__device__ float g(float);\n__device__ float f(float x) { return g(x); }", device="gpu")
+
+
+def test_arguments_for_nvidias_compiler_alone_are_not_the_hosts() -> None:
+    b = um.compile_cuda(CELL, device="cpu", compile_args=["--maxrregcount=32", "-arch=sm_90", "-DN=3"])
+    assert "mul" in b
 
 
 @pytest.mark.parametrize(
@@ -1009,3 +1046,27 @@ def test_a_kernel_with_the_name_of_a_function_that_the_compiler_knows_does_its_w
     y = np.zeros(1, "c8")
     um.compile_cuda(cell, device="cpu")["conj"][1, 1](np.array([1 + 2j], "c8"), y)
     assert y[0] == 1 - 2j
+
+
+@pytest.mark.slow
+def test_complex_numbers_of_cuda_are_numpys() -> None:
+    b = um.compile_cuda(
+        """\
+#include <cuComplex.h>
+__device__ cuFloatComplex times(cuFloatComplex a, cuFloatComplex b) { return cuCmulf(a, b); }
+__device__ cuDoubleComplex turned(cuDoubleComplex a) { return cuConj(a); }
+__global__ void conj(cuFloatComplex *x) { x[threadIdx.x] = cuConjf(x[threadIdx.x]); }
+""",
+        device="cpu",
+    )
+    x = np.array([1 + 2j, 3 - 1j], "c8")
+    assert (b.times.types, b.turned.types) == (["FF->F"], ["D->D"])
+    np.testing.assert_array_equal(b.times(x, x), x * x)
+    np.testing.assert_array_equal(b.turned(x), x.conj())
+    flat = x.view("f4").copy()
+    b.conj[1, 2](flat)
+    np.testing.assert_array_equal(flat, x.conj().view("f4"))
+    b.conj[1, 2](x)
+    np.testing.assert_array_equal(x.view("f4"), flat)
+    with pytest.raises(um.ArgumentError, match="takes complex64"):
+        b.conj[1, 2](flat.astype("f8"))

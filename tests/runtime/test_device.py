@@ -1050,7 +1050,7 @@ def for_hopper() -> Any:
         output=output,
         arch="sm_90" if output == "cubin" else "compute_90",
         options=("-rdc=false",),
-        entry=source.ENTRY if source.ENTRY in text else "",
+        entries=[source.ENTRY] * (source.ENTRY in text),
     )
 
 
@@ -1069,13 +1069,13 @@ def test_generated_kernels_inline_the_function_and_load_16_bytes(for_hopper: Any
 @pytest.mark.parametrize("stored", ["ff", "dl", "?e"])
 def test_every_form_of_kernel_compiles_for_the_device(for_hopper: Any, form: Any, stored: str) -> None:
     plan = replace(PLAN, stored_inputs=stored.replace("e", "b"), masked=form["ndim"] == 4)
-    assert for_hopper(source.unit(MUL, "In[3]", source.elements(plan, **form)), "cubin").symbol == source.ENTRY
+    assert for_hopper(source.unit(MUL, "In[3]", source.elements(plan, **form)), "cubin").symbols == (source.ENTRY,)
 
 
 @pytest.mark.nvrtc
 def test_reductions_and_raw_types_compile_for_the_device(for_hopper: Any) -> None:
     text = source.reduction("{out0} = add({in0}, {in1})", "fff", "i", outer=2, inner=1, has_start=True)
-    assert for_hopper(source.unit(ADD, "In[3]", text), "cubin").symbol == source.ENTRY
+    assert for_hopper(source.unit(ADD, "In[3]", text), "cubin").symbols == (source.ENTRY,)
     cell = """#include <cuda_fp16.h>
     #include <cuComplex.h>
     __device__ void both(__half x, cuDoubleComplex y, __half *a, cuDoubleComplex *b)

@@ -63,6 +63,7 @@ class Options:
     sanitize: bool = False
     sandbox: bool = False
 
+    run_main: str = field(default="", metadata={"key": False})
     force: bool = field(default=False, metadata={"key": False})
     name: str = field(default="", metadata={"key": False})
     verbose: bool = field(default=False, metadata={"key": False})
@@ -202,6 +203,14 @@ TABLE: tuple[Option, ...] = (
         "--abi numba",
         choices="auto c numba",
         languages="cuda",
+    ),
+    _row(
+        "--run-main",
+        "Run the main() of the cell in the emulation, with these arguments, and show what it prints.",
+        "--run-main '8 128'",
+        languages="cuda",
+        action="optional",
+        const=" ",
     ),
     _row("--guard", "Try new code in another process first, where a crash does no harm (the default)."),
     _row("--no-guard", "Skip the trial: bind the functions without running them first.", dest="guard", const=False),
@@ -376,6 +385,8 @@ def _checked(name: str, value: Any, kind: type) -> Any:
         return (value,) if isinstance(value, str) else tuple(map(str, value or ()))
     if name == "parallel" and isinstance(value, bool):
         return -1 if value else 0
+    if name == "run_main" and isinstance(value, bool):
+        return " " * value
     if name == "time":
         return _seconds(value)
     if name in ("types", "signature", "identity") and value is None:

@@ -282,6 +282,8 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
                     raise
             if built.printed and options.time:
                 sys.stdout.write(built.printed)
+            if options.run_main:
+                self._run_main(cell, options=options, name=name)
             hidden, withheld = self.names.hidden(built), self.names.withheld(built)
             report: Report | None = None
             if options.time or hidden or built.diagnostics or built.notes or options.annotate or options.show:
@@ -298,6 +300,22 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
             if language == "cython" and first_use.in_a_notebook(self.shell) and not built.cached:
                 frontends.do_in_background(partial(frontends.cython.precompile_headers, cell, options=options))
             return report
+
+    def _run_main(self, cell: str, *, options: Options, name: str) -> None:
+        """Run the cell's main(); its functions are bound however it ends."""
+        from ..model import CellCrashed
+        from ..pipeline import run_main
+
+        def show(text: str) -> None:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+
+        try:
+            status = run_main(cell, options=options, name=name, show=show)
+        except CellCrashed as fault:
+            sys.stderr.write(f"{fault}\n")
+        else:
+            sys.stderr.write(f"main() returned {status}.\n" if status else "")
 
     def _options(self, line: str, language: Language) -> Options | None:
         """The default options, overridden by the line; None if the line asks for help, which is then shown."""

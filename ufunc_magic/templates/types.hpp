@@ -15,6 +15,9 @@ __UFM_IS(_Float16, 23)
 #ifdef __UFM_CUDA_HALF
 __UFM_IS(__UFM_CUDA_HALF, 23)
 #endif
+#ifdef __UFM_CUCOMPLEX_H
+__UFM_IS(float2, 14) __UFM_IS(double2, 15)
+#endif
 #define __UFM_TYPE(T) (__ufm_type<T>::__ufm_number)
 #define __UFM_ZERO_RECORD(T) ({ T __ufm_z; __builtin_memset(&__ufm_z, 0, sizeof __ufm_z); __ufm_z; })
 #define __UFM_ZERO(T) (T())

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         in_background as in_background,
         printed as printed,
         run_python as run_python,
+        run_shown as run_shown,
         start_python as start_python,
         together as together,
     )
@@ -76,7 +77,7 @@ else:
             "includes": "header_digests search_folders working_folder",
             "line_map": "places",
             "precompiled": "including precompile",
-            "processes": "end_background how_far in_background printed run_python start_python together",
+            "processes": "end_background how_far in_background printed run_python run_shown start_python together",
             "standing_by": "stand_by started_ahead",
             "toolchain": "compile_object compile_parts compile_shared link_shared preprocess",
         },

@@ -6,6 +6,7 @@ The only module that starts programs; the one other process is the guard's helpe
 from __future__ import annotations
 
 import atexit
+import codecs
 import contextlib
 import os
 import pathlib
@@ -276,6 +277,28 @@ def run_python(program: str) -> tuple[int, str]:
     """Run a program in another process of this Python: its exit status and what it wrote on standard error."""
     done = finished([sys.executable, "-c", program], "")
     return done.status, done.messages
+
+
+def run_shown(program: str, words: Sequence[str], *, show: Callable[[str], object]) -> int:
+    """Run a program in another Python process, pass its output to ``show`` as it comes, and return its exit status."""
+    command = [sys.executable, "-c", program, *words]
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    with _uninterrupted():
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        assert process.stdout
+        while data := os.read(process.stdout.fileno(), 1 << 16):
+            show(decoder.decode(data))
+        return process.wait()
+    finally:
+        with _uninterrupted():
+            end(process)
 
 
 def start_python(program: str) -> None:

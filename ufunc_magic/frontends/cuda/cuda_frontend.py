@@ -23,36 +23,39 @@ def key(source: str, *, options: Options) -> str:
     Raises
     ------
     ToolchainError
-        For ``--device gpu`` where there is none.
+        For ``--device gpu`` without a GPU and without NVRTC.
     """
-    needs_gpu(options)
+    compile_only = needs_gpu(options)
     try:
         tool = toolchain.find(cplus=True)
     except ToolchainError:
         tool = None  # the GPU's own compiler alone, which may be enough
     nvrtc_identity = ""
-    if tool is None:
+    if tool is None or compile_only:
         from ...toolchain import nvrtc  # what it is matters only here, and asking takes a millisecond
 
         nvrtc_identity = nvrtc.identity()
     # What cannot be emulated is compiled for the GPU alone where there is one, and refused elsewhere.
-    gpu = device.available() if any(word in source for word in _GPU_ONLY) else None
+    gpu = device.available() if compile_only or any(word in source for word in _GPU_ONLY) else None
     return c_key("cuda", source, options=options, tool=tool, more=(repr(gpu), nvrtc_identity))
 
 
 def needs_gpu(options: Options) -> bool:
-    """Whether the user asked for the GPU and nothing else.
+    """Whether the cell is only compiled: the user asked for the GPU, and there is none.
 
     Raises
     ------
     ToolchainError
-        If they did, and there is none.
+        If NVRTC is not installed either.
     """
-    if options.device != "gpu":
+    if options.device != "gpu" or device.available():
         return False
-    if not device.available():
+    from ...toolchain import nvrtc
+
+    if not nvrtc.find():
         raise ToolchainError(
-            f"--device gpu: no GPU can be used here: {device.missing()}",
+            f"--device gpu: no GPU can be used here ({device.missing()}), and the cell cannot be compiled for one: "
+            f"{nvrtc.reason()}",
             remedy="Leave it out, and the cell runs on the CPU where there is no GPU.",
         )
     return True

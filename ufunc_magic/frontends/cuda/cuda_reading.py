@@ -435,10 +435,13 @@ def without_host(source: str, *, unit: Unit | None = None) -> str:
 
     Those that device code calls stay, for the compiler to speak of.  Lines and columns stay as they are.
     """
-    unit = unit or c.parse(source, cplus=True)
-    called = _called_host(unit)
-    for function in _host_functions(unit):
-        if function.name not in called and function.text and source.count(function.text) == 1:
+    # As it is typed: where macros are expanded, functions have another text.
+    typed = c.parse(source, cplus=True)
+    called = _called_host(unit or typed)
+    on_device = {f.name for f in (unit or typed).functions if f.qualifiers & {"__device__", "__global__"}}
+    for function in _host_functions(typed):
+        spared = function.name in called or (unit is not None and function.name in on_device)
+        if not spared and function.text and source.count(function.text) == 1:
             source = source.replace(function.text, re.sub(r"[^\n]", " ", function.text))
     return source
 

@@ -37,6 +37,7 @@ from ..frontend import compiler_flags, linker_flags
 from ..function_entries import Form, c_ufunc_entries, loops_by_name, native_entry, python_forms, representatives
 from . import kernel_prototypes
 from .cuda_diagnostics import improved, refusals
+from .cuda_frontend import needs_gpu
 from .cuda_reading import (
     Reading,
     declared,
@@ -49,7 +50,7 @@ from .cuda_reading import (
     without_refused,
 )
 
-_TEMPLATES = Path(__file__).parents[2] / "templates"
+TEMPLATES = Path(__file__).parents[2] / "templates"
 #: Names that NVRTC does not have, so that a cell defines them; the host's C library has them as `long`.
 _DEFINED = re.compile(r"\btypedef\b[^;{}]*?\blong\s+long\b[^;{}]*?\b(ssize_t|u?int(?:64|ptr)_t)\s*;")
 #: Constants of the host's <math.h> that a cell defines as variables.
@@ -94,6 +95,8 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
     SignatureError, CompileError, LinkError, ToolchainError
     """
     options = replace(options, cplus=True)
+    if needs_gpu(options):
+        return compile_for_gpu(source, options=options, name=name, why="", measured=True)
     whole, refused = source, dict[str, Diagnostic]()
     diagnostics = refusals(source, name=name)
     if diagnostics and (diagnostics := refusals(without_host(source), name=name)):
@@ -138,24 +141,26 @@ def _emulated(
     source: str, *, options: Options, name: str, folder: Path, tool: toolchain.Toolchain, unbound: Collection[str]
 ) -> CompiledCell:
     """Compile a cell with a C++ compiler; NVRTC, where it is, checks it meanwhile."""
-    flags = (*compiler_flags(tool, options), f"-isystem{_TEMPLATES / 'cuda'}", "-Wno-unknown-pragmas")
+    host = replace(options, compile_args=tuple(filter(nvrtc.is_host, options.compile_args)))
+    flags = (*compiler_flags(tool, host), f"-isystem{TEMPLATES / 'cuda'}", "-Wno-unknown-pragmas")
     sanitized = options.sanitize and "__global__" in source and tool.kind == "gcc" and sys.platform == "linux"
     sanitized = sanitized and not any("-fsanitize=" in word for word in options.compile_args)
     flags += _CHECKED * sanitized
     if nvrtc.includes(source):
         flags += tuple(f"-idirafter{folder}" for folder in nvrtc.installed_headers().values())
-    reading = read(source, options=options, name=name, tool=tool, flags=flags, shim=_shim(source), unbound=unbound)
+    reading = read(source, options=options, name=name, tool=tool, flags=flags, shim=shim(source), unbound=unbound)
     options, unit = reading.options, reading.unit
     # gcc leaves out calls of what is called conj and has C's linkage, whatever its type is.
     flags += tuple(
         f"-fno-builtin-{name}" for name in sorted(f.name for f in unit.functions if 'extern "C"' in f.qualifiers)
     )
-    cell = CellBuild(tool, source, name, options, folder, flags, linker_flags(tool, options), _shim(source))
+    host = replace(options, compile_args=host.compile_args)
+    cell = CellBuild(tool, source, name, host, folder, flags, linker_flags(tool, host), shim(source))
     if reading.empty:
         raise cell.fault_alone() or nothing_to_bind(reading)
     plan, cell = cell.planned(unit, words=c.stand_for(unit.identifiers | unit.calls), floats=True)
-    translation, shim, marker = _translated(reading, plan)
-    cell = replace(cell, before=shim)
+    translation, before, marker = _translated(reading, plan)
+    cell = replace(cell, before=before)
     with ThreadPoolExecutor(2, thread_name_prefix="ufunc_magic-cuda") as pool:
         # The compiler is a process of its own, so the Python forms and NVRTC cost nothing meanwhile.
         shown = representatives(reading.roles.signatures)
@@ -191,8 +196,8 @@ def _emulated(
 
 def _translated(reading: Reading, plan: native.UnitPlan) -> tuple[codegen.Translation, str, bytes]:
     """The unit, what stands before the cell in it, and the mark of the exports' types."""
-    hosted, dynamic = _with_shared_memory(without_host(reading.source, unit=reading.unit))
-    shim = _shim(reading.source, reading.unit, dynamic)
+    hosted, dynamic = with_shared_memory(without_host(reading.source, unit=reading.unit))
+    before = shim(reading.source, reading.unit, dynamic)
     seed = "\0".join([reading.source, reading.name, repr(reading.options.key())])
     after, pointers, marker = kernel_prototypes.exports_text(reading.exports, reading.variables, seed=seed)
     translation = codegen.translate(
@@ -204,10 +209,10 @@ def _translated(reading: Reading, plan: native.UnitPlan) -> tuple[codegen.Transl
         name=reading.name,
         simd=plan.simd,
         judge=plan.judge,
-        before=shim,
+        before=before,
         after="".join([*(f"__UFM_DYNAMIC_SHARED({word})\n" for word in dynamic), _FAILED, after]),
     )
-    return translation, shim, marker
+    return translation, before, marker
 
 
 def _unchecked(reading: Reading, *, checked: bool) -> list[str]:
@@ -221,7 +226,7 @@ def _with_memory(facts: Mapping[str, Any], reading: Reading, numbers: Sequence[i
     return {**facts, **({"memory": rows} if rows else {})}
 
 
-def _shim(source: str, unit: Unit | None = None, dynamic: Collection[str] = ()) -> str:
+def shim(source: str, unit: Unit | None = None, dynamic: Collection[str] = ()) -> str:
     """The emulation's header, by its path: a folder on the search path would offer the cell more than this one."""
     words = {
         "DYNAMIC_SHARED": bool(dynamic),
@@ -232,10 +237,10 @@ def _shim(source: str, unit: Unit | None = None, dynamic: Collection[str] = ()) 
     defines = "".join(f"#define __UFM_CUDA_{word}__ 1\n" for word, known in words.items() if known)
     own = "".join(f"#define {name} __ufm_own_{name}\n" for name in sorted(set(_DEFINED.findall(source))))
     own += "".join(f"#undef {name}\n" for name in sorted(set(_CONSTANT.findall(source))))
-    return f"{defines}#include {codegen.c_string(str(_TEMPLATES / 'cuda.h'))}\n{own}"
+    return f"{defines}#include {codegen.c_string(str(TEMPLATES / 'cuda.h'))}\n{own}"
 
 
-def _with_shared_memory(source: str) -> tuple[str, Sequence[str]]:
+def with_shared_memory(source: str) -> tuple[str, Sequence[str]]:
     """The cell as the host compiles it, and its ``extern __shared__`` arrays; see ``templates/cuda_words.h``.
 
     Behind the declaration of each other array stands, on its line, that a block has room for those in sight and, where
@@ -271,13 +276,15 @@ def _with_shared_memory(source: str) -> tuple[str, Sequence[str]]:
 # -------------------------------------------------------------------------------------- for the GPU
 
 
-def compile_for_gpu(source: str, *, options: Options, name: str, why: str) -> CompiledCell:
+def compile_for_gpu(source: str, *, options: Options, name: str, why: str, measured: bool = False) -> CompiledCell:
     """The object code of a cell, without code for the CPU.
 
     Parameters
     ----------
     why : str
         Why there is none, for the report.
+    measured : bool
+        Compile to machine code as well, and report the resources of each kernel in the notes.
 
     Raises
     ------
@@ -311,6 +318,10 @@ def compile_for_gpu(source: str, *, options: Options, name: str, why: str) -> Co
         prototypes_=kernel_prototypes.read_numbers(numbers, reading.exports),
         python=python_forms(reading.tree, representatives(reading.roles.signatures), reading.unit, reading.options),
     )
+    taken = _resources(functions, text, source=source, name=name, options=reading.options) if measured else {}
+    if taken:
+        notes += [f"compiled for {next(iter(taken.values())).architecture} but not run: {device.missing()}"]
+        notes += [f"{kernel}: {numbers}" for kernel, numbers in taken.items()]
     object_code = ObjectCode(
         code=b"",
         target=runtime.here(),
@@ -323,7 +334,24 @@ def compile_for_gpu(source: str, *, options: Options, name: str, why: str) -> Co
             about(text, source, tool=nvrtc.find()), reading, numbers[kernel_prototypes.count_of(reading.exports) :]
         ),
     )
-    return CompiledCell(object_code, ReportData(tuple(functions), notes=(why, *notes)))
+    return CompiledCell(object_code, ReportData(tuple(functions), notes=(*filter(None, [why]), *notes)))
+
+
+def _resources(
+    functions: Sequence[CellFunction], text: str, *, source: str, name: str, options: Options
+) -> dict[str, nvrtc.Resources]:
+    """Return the resources of the cell's kernels, and of those that call a function for each element, by name."""
+    kernels = {f.name: f.function_code.calls[0] for f in functions if f.kind == "kernel"}
+    generated = []
+    for f in functions:
+        usual, instances = device.usual(f.function_code)
+        generated.append(usual)
+        many = len(instances) > 1
+        kernels |= {f"{f.name}({types})" if many else f.name: entry for types, entry in instances.items()}
+    unit = device.unit(text, name, "".join(generated))
+    entries = tuple(dict.fromkeys(kernels.values()))
+    taken = nvrtc.resources(unit, entries, name=name, cell=source, options=options.changed())
+    return {kernel: taken[entry] for kernel, entry in kernels.items() if entry in taken}
 
 
 @dataclass(frozen=True)

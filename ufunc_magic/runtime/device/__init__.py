@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         to_host as to_host,
         wait as wait,
     )
+    from .kernel_source import unit as unit, usual as usual
 else:
     __getattr__ = lazy_names(
         __name__,
@@ -45,5 +46,6 @@ else:
             "cuda_kernel": "Kernel KernelFamily Launch",
             "device_timing": "copy_bandwidth time_call time_function",
             "driver": "arch available compile_with cupy missing name on_gpu to_device to_host wait",
+            "kernel_source": "unit usual",
         },
     )

@@ -175,10 +175,11 @@ class CudaFunction:
     def _needs_gpu(self) -> None:
         if why := driver.missing():
             instead = "pip install ziglang, or install gcc or clang, and run the cell again: it is then emulated."
-            raise ToolchainError(
-                f"{self.__name__} cannot run here: {why}.",
-                remedy=instead if self.emulated is None else f"{self.__name__}.emulated is the same for the CPU.",
-            )
+            if self.object_code.options.get("device") == "gpu":
+                instead = "um.dumps takes it to a machine with a GPU. Without --device gpu it is emulated here."
+            elif self.emulated is not None:
+                instead = f"{self.__name__}.emulated is the same for the CPU."
+            raise ToolchainError(f"{self.__name__} cannot run here: {why}.", remedy=instead)
 
     def _split(self, args: tuple[Any, ...], out: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """Inputs and outputs, which may come by position or by name."""

@@ -115,7 +115,8 @@ class Kernel:
                 remedy=f"Write {self.__name__}[grid, block] or {self.__name__}[grid, block, shared, stream].",
             )
         if not self.emulated and (why := driver.missing()):
-            raise ToolchainError(f"{self.__name__} cannot run here: {why}.", remedy="With device='cpu' it is emulated.")
+            instead = "um.dumps takes it to a machine with a GPU. Without --device gpu it is emulated here."
+            raise ToolchainError(f"{self.__name__} cannot run here: {why}.", remedy=instead)
         shared, stream = entries[2] if len(entries) > 2 else 0, entries[3] if len(entries) > 3 else None
         if not hasattr(shared, "__index__"):  # Numba's order: stream before shared memory
             shared, stream = stream or 0, shared
@@ -472,11 +473,12 @@ def _pointer(kind: Kind, value: Any, name: str) -> Any:
         )
     array = operand.array if operand.place == "device" else value
     dtype = kind.dtype
-    # float4 over rows of four floats, or over a flat array whose length they divide
+    # float4 over rows of four floats, or over a flat array whose length they divide; complex numbers over their parts
     size = array.dtype.itemsize
     row = size * (array.shape[-1] if array.ndim else 1)
-    is_record = dtype.kind == "V" and dtype.itemsize in (0, size, row)
-    if dtype.kind == "V" and dtype.itemsize and array.ndim == 1 and array.dtype.kind != "V":
+    several = dtype.kind == "V" or (dtype.kind == "c" and array.dtype == np.dtype(f"f{dtype.itemsize // 2}"))
+    is_record = several and dtype.itemsize in (0, size, row)
+    if several and dtype.itemsize and array.ndim == 1 and array.dtype.kind != "V":
         is_record = is_record or (dtype.itemsize % size == 0 and row % dtype.itemsize == 0)
     if kind.stars > 1 or not (array.dtype == dtype or is_record):
         raise ArgumentError(

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...model import TYPES, ObjectCode, SignatureError
+from ...model import TYPES, FunctionCode, ObjectCode, SignatureError
 
 #: The symbol of the generated kernel.
 ENTRY = "__ufm_kernel"
@@ -266,6 +266,21 @@ def elements_box(*, arrays: int, ndim: int, wide: bool) -> np.dtype[np.void]:
     """NumPy's form of the ``__ufm_box`` that a kernel of ``ndim`` axes takes."""
     size = np.uint64 if wide else np.uint32
     return np.dtype([("count", "i8"), ("stride", "i8", (arrays, ndim)), ("size", size, (ndim,))], align=True)
+
+
+def usual(code: FunctionCode) -> tuple[str, dict[str, str]]:
+    """Return the kernels that calls on contiguous arrays launch, one per loop, and their names by the input types."""
+    texts, names = [], {}
+    for k, (loop, call) in enumerate(zip(code.loops, code.calls, strict=False)):
+        chars = "".join(TYPES[number].char for number in loop.types)
+        if code.kind != "ufunc" or code.core or not set(chars) <= _PLAIN | _RAW.keys():
+            continue
+        inputs, outputs = chars[: code.nin], chars[code.nin :]
+        plan = Plan(call, inputs, outputs, inputs, outputs, (False,) * code.nin)
+        name = f"{ENTRY}_{code.name}_{k}"
+        texts.append(f"namespace {name}_it {{\n{elements(plan, ndim=0).replace(ENTRY, name)}\n}}\n")
+        names[inputs] = f"{name}_it::{name}"
+    return "".join(texts), names
 
 
 def reduction(call: str, types: str, stored: str, *, outer: int, inner: int, has_start: bool) -> str:

@@ -12,6 +12,9 @@ __UFM_IS(__half, 23)
 #ifdef _CUDA_STD_COMPLEX
 __UFM_IS(cuda::std::complex<float>, 14) __UFM_IS(cuda::std::complex<double>, 15)
 #endif
+#ifdef CU_COMPLEX_H_
+__UFM_IS(float2, 14) __UFM_IS(double2, 15)
+#endif
 #undef __UFM_IS
 template <class __ufm_T> struct __ufm_type<const __ufm_T> : __ufm_type<__ufm_T> {};
 template <class __ufm_T> struct __ufm_type<volatile __ufm_T> : __ufm_type<__ufm_T> {};

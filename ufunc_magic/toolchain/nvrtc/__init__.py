@@ -6,6 +6,7 @@ The room takes a text with the cell's ``#line`` and returns code, and diagnostic
 ``device_headers``   the headers that a cell may include: CUDA's, and replacements for those that NVRTC lacks.
 ``nvrtc_program``    runs one compilation, caches its result, and reads the types of the cell.
 ``nvrtc_log``        parses the log into diagnostics; ``nvrtc_hints`` adds remedies.
+``kernel_resources`` the registers, shared memory and spills of the cell's kernels.
 ``linkable_code``    a cell as LTO-IR or PTX for other kernels, with shims in Numba's calling convention.
 """
 
@@ -17,6 +18,7 @@ from ...lazy import lazy_names
 
 if TYPE_CHECKING:
     from .device_headers import includes as includes, prelude as prelude
+    from .kernel_resources import Resources as Resources, resources as resources
     from .linkable_code import (
         Shim as Shim,
         carry_ltoir as carry_ltoir,
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
         compile as compile,
         cubin as cubin,
         flags as flags,
+        is_host as is_host,
         types as types,
     )
 else:
@@ -45,9 +48,10 @@ else:
         __name__,
         {
             "device_headers": "includes prelude",
+            "kernel_resources": "Resources resources",
             "linkable_code": "Shim carry_ltoir linkable ltoir prefix shims",
             "nvrtc_discovery": "Nvrtc architecture find identity installed_headers reason",
             "nvrtc_hints": "advise",
-            "nvrtc_program": "compile cubin flags types",
+            "nvrtc_program": "compile cubin flags is_host types",
         },
     )

@@ -37,6 +37,27 @@ template <int __ufm_n, bool __ufm_s> struct __ufm_address {
     >::__ufm_it = 0>
     __device__ operator __ufm_t *() const { return (__ufm_t *)__ufm_at; }
 };
+template <int __ufm_n> struct __ufm_pairs {
+    const void *__ufm_at;
+    template <class __ufm_t, typename __ufm_only<__is_class(__ufm_t) && sizeof(__ufm_t) == __ufm_n>::__ufm_it = 0>
+    __device__ operator __ufm_t *() const { return (__ufm_t *)__ufm_at; }
+};
+template <class __ufm_p> struct __ufm_pair {
+    __ufm_p __ufm_re, __ufm_im;
+    template <class __ufm_t, typename __ufm_only<
+        __is_class(__ufm_t) && sizeof(__ufm_t) == 2 * sizeof(__ufm_p)
+    >::__ufm_it = 0>
+    __device__ operator __ufm_t() const {
+        __ufm_t __ufm_v;
+        memcpy((void *)&__ufm_v, this, sizeof *this);
+        return __ufm_v;
+    }
+    template <class __ufm_t> __device__ void operator=(const __ufm_t &__ufm_v) {
+        static_assert(sizeof(__ufm_t) == sizeof *this, "");
+        memcpy(this, (const void *)&__ufm_v, sizeof *this);
+    }
+    __device__ __ufm_pairs<2 * sizeof(__ufm_p)> operator&() const { return {this}; }
+};
 """
 
 #: Types that C++ has two of (long and long long, char and signed char): pointers to them are the parameter's own.
@@ -46,14 +67,14 @@ _HOST_ONLY = frozenset({13, 16})
 _C = {
     "void": "void", "b1": "bool", "f2": "__half", "f4": "float", "f8": "double", "i1": "signed char", "i2": "short",
     "i4": "int", "i8": "long long", "u1": "unsigned char", "u2": "unsigned short", "u4": "unsigned int",
-    "u8": "unsigned long long", "c8": "::cuda::std::complex<float>", "c16": "::cuda::std::complex<double>",
+    "u8": "unsigned long long", "c8": "__ufm_pair<float>", "c16": "__ufm_pair<double>",
 }  # fmt: skip
 #: Values that Numba passes in another form: the parameters that take it, and the value they make.
 _PACKED = {
     "b1": ("unsigned char __ufm_a#", "(__ufm_a# != 0)"),
     "f2": ("unsigned short __ufm_a#", "(reinterpret_cast<const __half &>(__ufm_a#))"),
-    "c8": ("float __ufm_a#, float __ufm_b#", f"({_C['c8']}(__ufm_a#, __ufm_b#))"),
-    "c16": ("double __ufm_a#, double __ufm_b#", f"({_C['c16']}(__ufm_a#, __ufm_b#))"),
+    "c8": ("float __ufm_a#, float __ufm_b#", f"({_C['c8']}{{__ufm_a#, __ufm_b#}})"),
+    "c16": ("double __ufm_a#, double __ufm_b#", f"({_C['c16']}{{__ufm_a#, __ufm_b#}})"),
 }
 _DIRECTIVE = r"^[ \t]*#[ \t]*(?:include|define|undef|if|ifdef|ifndef|elif|else|endif)\b(?:[^\n]*\\\r?\n)*[^\n]*"
 
@@ -141,6 +162,8 @@ def _definition(
         passed, value = _PACKED.get(word, (f"{kind} __ufm_a#", "__ufm_a#"))
         if word.count("*") == 1 and (twin := _TWINS.get(word.removeprefix("const ")[:-1])):
             value = f"(__ufm_address<{twin}>{{__ufm_a#}})"
+        elif word.count("*") == 1 and word.removeprefix("const ") in ("c8*", "c16*"):
+            value = f"(__ufm_pairs<{word.removeprefix('const ')[1:-1]}>{{__ufm_a#}})"
         parameters.append(passed.replace("#", str(n)))
         places[f"in{n}"] = value.replace("#", str(n))
     *copies, call = call.rstrip("; \n").split("; ")

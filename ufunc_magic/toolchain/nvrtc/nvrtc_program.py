@@ -22,6 +22,9 @@ Output = Literal["ptx", "ltoir", "cubin"]
 
 #: ``__UFM_TYPE(T)`` in an expression: NumPy's type number of T, 255 where it has none.
 TYPE_MACRO = "__UFM_TYPE"
+#: Options of NVRTC that other compilers do not know; an architecture would mean something else to them.
+_ITS_OWN = r"--(?:use_fast_math|fmad|ftz|prec-|maxrregcount|extra-device-vec|diag-|device-as)"
+ARCHITECTURE = r"-{1,2}(?:arch|gpu-architecture)=(?:sm|compute)_(\d+)"
 _TABLE = r"\.global \.align \d+ \.b8 __ufm_types\[(?P<size>\d+)\](?: = \{(?P<bytes>[^}]*)\})?;"
 
 #: What ``-minimal`` leaves out; a third of a small cell's time goes into declaring it.
@@ -30,13 +33,14 @@ _MORE_THAN_MINIMAL = r"\bcuda[A-Z]\w*|\btex|\bsurf|<<<|#[ \t]*include|\bCUDA_VER
 
 @dataclass(frozen=True)
 class Compiled:
-    """What NVRTC made: the bytes of ``output``, its warnings on the cell's lines, and the symbol of ``entry``."""
+    """What NVRTC made: the bytes of ``output``, its warnings on the cell's lines, and the symbols of ``entries``."""
 
     code: bytes = field(repr=False)
     output: Output
     architecture: str
     diagnostics: tuple[Diagnostic, ...] = ()
-    symbol: str = ""
+    symbols: tuple[str, ...] = ()
+    log: str = field(default="", repr=False)
 
     @property
     def text(self) -> str:
@@ -59,8 +63,13 @@ def flags(options: Mapping[str, Any]) -> tuple[str, ...]:
     """
     words = ["--use_fast_math"] * bool(options.get("fast_math")) + ["--fmad=false"] * bool(options.get("strict"))
     words += [f"-I{folder}" for folder in options.get("include", ())]
-    known = r"-[DUI]\S|-std=c\+\+|--(?:use_fast_math|fmad|ftz|prec-|maxrregcount|extra-device-vec|diag-|device-as)"
+    known = rf"-[DUI]\S|-std=c\+\+|{_ITS_OWN}"
     return (*words, *(word for word in options.get("compile_args", ()) if re.match(known, word)))
+
+
+def is_host(word: str) -> bool:
+    """Whether a compiler argument goes to the host's compiler: it is none of NVRTC's own, and names no GPU."""
+    return not re.match(rf"{_ITS_OWN}|{ARCHITECTURE}", word)
 
 
 def line_of(name: str) -> str:
@@ -77,7 +86,7 @@ def compile(
     output: Output = "ptx",
     arch: str = "compute_75",
     options: Sequence[str] = (),
-    entry: str = "",
+    entries: Sequence[str] = (),
 ) -> Compiled:
     """Compile CUDA C++; needs no driver.
 
@@ -94,8 +103,8 @@ def compile(
         ``"compute_75"``, ``"sm_90"``; see `architecture`.
     options : sequence of str
         Further options of NVRTC's, which win over those given here.
-    entry : str
-        The address of a kernel as an expression, ``"ns::scale<float>"``: a template is then instantiated.
+    entries : sequence of str
+        Addresses of kernels as expressions, ``"ns::scale<float>"``: a template is then instantiated.
 
     Returns
     -------
@@ -116,11 +125,11 @@ def compile(
     provided = device_headers.provided() if before or device_headers.includes(source) else {}
     if not cell or source == cell:
         before += line_of(name)
-    status, log, code, symbol = _run(before + source, words, provided, output, entry)
+    status, log, code, symbols = _run(before + source, words, provided, output, entries)
     nvrtc_result = bindings().nvrtcResult
     diagnostics = read_log(log, name=name, cell=cell or source)
     if status == nvrtc_result.NVRTC_SUCCESS:
-        return Compiled(code, output, arch, diagnostics, symbol)
+        return Compiled(code, output, arch, diagnostics, symbols, log)
     if "--gpu-architecture" in log:
         known = ", ".join(f"sm_{a}" for a in nvrtc.architectures)
         raise ToolchainError(f"{nvrtc} cannot compile for {arch!r}.", remedy=f"It supports {known}.")
@@ -150,8 +159,8 @@ def _options(source: str, output: Output, arch: str, options: Sequence[str], nvr
 
 
 def _run(
-    source: str, options: Sequence[str], provided: Mapping[str, str], output: Output, entry: str
-) -> tuple[Any, str, bytes, str]:
+    source: str, options: Sequence[str], provided: Mapping[str, str], output: Output, entries: Sequence[str]
+) -> tuple[Any, str, bytes, tuple[str, ...]]:
     """Create a program, compile it and read what it holds; it is destroyed whatever happens."""
     library = bindings()
     # A NUL would end the text without a word.
@@ -159,19 +168,18 @@ def _run(
     bodies, names = [v.encode() for v in provided.values()], [k.encode() for k in provided]
     status, program = library.nvrtcCreateProgram(text, GENERATED.encode(), len(names), bodies, names)
     if status:
-        return status, "", b"", ""
+        return status, "", b"", ()
     try:
-        if entry:
+        for entry in entries:
             library.nvrtcAddNameExpression(program, entry.encode())
         (status,) = library.nvrtcCompileProgram(program, len(options), [o.encode(errors="replace") for o in options])
         log = _read(program, library.nvrtcGetProgramLogSize, library.nvrtcGetProgramLog)
-        code, symbol = b"", ""
+        code, symbols = b"", ()
         if not status:
             word = {"ptx": "PTX", "ltoir": "LTOIR", "cubin": "CUBIN"}[output]
             code = _read(program, getattr(library, f"nvrtcGet{word}Size"), getattr(library, f"nvrtcGet{word}"))
-            if entry:
-                symbol = library.nvrtcGetLoweredName(program, entry.encode())[1].decode()
-        return status, log.rstrip(b"\0").decode(errors="replace"), code, symbol
+            symbols = tuple(library.nvrtcGetLoweredName(program, entry.encode())[1].decode() for entry in entries)
+        return status, log.rstrip(b"\0").decode(errors="replace"), code, symbols
     finally:
         library.nvrtcDestroyProgram(program)
 
@@ -215,7 +223,7 @@ def cubin(source: str, *, name: str, cell: str, arch: str, options: Mapping[str,
     Parameters
     ----------
     source, name, cell, entry
-        As for `compile`.
+        As for `compile`; ``entry`` is one of its ``entries``.
     arch : str
         ``"sm_90"``; of a device that is newer than NVRTC it becomes PTX, which the driver translates.
     options : mapping
@@ -233,8 +241,8 @@ def cubin(source: str, *, name: str, cell: str, arch: str, options: Mapping[str,
     output: Output = "cubin" if arch.startswith("sm_") else "ptx"
 
     def make() -> bytes:
-        compiled = compile(source, name=name, cell=cell, output=output, arch=arch, options=words, entry=entry)
-        return compiled.symbol.encode() + b"\0" + compiled.code
+        compiled = compile(source, name=name, cell=cell, output=output, arch=arch, options=words, entries=(entry,))
+        return compiled.symbols[0].encode() + b"\0" + compiled.code
 
     symbol, _, code = cached(f"cubin 2 {entry}", source, arch=arch, options=words, make=make).partition(b"\0")
     return code, symbol.decode()

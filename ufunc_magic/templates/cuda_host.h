@@ -1,0 +1,501 @@
+/* The host's part of a program in the emulation: memory, copies, launches, streams, events of CUDA's runtime.
+ *
+ * There is one device, the CPU, whose memory is this process's, and everything is done when a call returns.  Errors are
+ * those of CUDA: what is wrong with a launch is what cudaGetLastError() gives, and what a kernel did wrong stays.
+ */
+#ifndef __UFM_CUDA_HOST_H
+#define __UFM_CUDA_HOST_H
+#pragma GCC system_header
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define __UFM_ERRORS(X)                                                                                                \
+    X(cudaSuccess, 0, "no error")                                                                                      \
+    X(cudaErrorInvalidValue, 1, "invalid argument")                                                                    \
+    X(cudaErrorMemoryAllocation, 2, "out of memory")                                                                   \
+    X(cudaErrorInitializationError, 3, "initialization error")                                                         \
+    X(cudaErrorInvalidConfiguration, 9, "invalid configuration argument")                                              \
+    X(cudaErrorInvalidSymbol, 13, "invalid device symbol")                                                             \
+    X(cudaErrorInvalidDevicePointer, 17, "invalid device pointer")                                                     \
+    X(cudaErrorInvalidMemcpyDirection, 21, "invalid copy direction for memcpy")                                        \
+    X(cudaErrorInvalidDeviceFunction, 98, "invalid device function")                                                   \
+    X(cudaErrorNoDevice, 100, "no CUDA-capable device is detected")                                                    \
+    X(cudaErrorInvalidDevice, 101, "invalid device ordinal")                                                           \
+    X(cudaErrorInvalidResourceHandle, 400, "invalid resource handle")                                                  \
+    X(cudaErrorNotReady, 600, "device not ready")                                                                      \
+    X(cudaErrorIllegalAddress, 700, "an illegal memory access was encountered")                                        \
+    X(cudaErrorLaunchOutOfResources, 701, "too many resources requested for launch")                                   \
+    X(cudaErrorLaunchTimeout, 702, "the launch timed out and was terminated")                                          \
+    X(cudaErrorAssert, 710, "device-side assert triggered")                                                            \
+    X(cudaErrorLaunchFailure, 719, "unspecified launch failure")                                                       \
+    X(cudaErrorNotSupported, 801, "operation not supported")                                                           \
+    X(cudaErrorUnknown, 999, "unknown error")
+#define __UFM_NUMBER(name, number, text) name = number,
+enum cudaError { __UFM_ERRORS(__UFM_NUMBER) };
+#undef __UFM_NUMBER
+typedef enum cudaError cudaError_t;
+#define cudaErrorLaunchFailed cudaErrorLaunchFailure
+
+enum cudaMemcpyKind {
+    cudaMemcpyHostToHost,
+    cudaMemcpyHostToDevice,
+    cudaMemcpyDeviceToHost,
+    cudaMemcpyDeviceToDevice,
+    cudaMemcpyDefault
+};
+typedef struct CUstream_st *cudaStream_t;
+typedef struct CUevent_st *cudaEvent_t;
+typedef void (*cudaHostFn_t)(void *);
+typedef void (*cudaStreamCallback_t)(cudaStream_t, cudaError_t, void *);
+struct CUstream_st { int priority; };
+struct CUevent_st { struct timespec at; bool recorded; };
+
+enum {
+    cudaEventDefault = 0, cudaEventBlockingSync = 1, cudaEventDisableTiming = 2, cudaEventInterprocess = 4,
+    cudaStreamDefault = 0, cudaStreamNonBlocking = 1,
+    cudaHostAllocDefault = 0, cudaHostAllocPortable = 1, cudaHostAllocMapped = 2, cudaHostAllocWriteCombined = 4,
+    cudaHostRegisterDefault = 0, cudaMemAttachGlobal = 1, cudaMemAttachHost = 2, cudaCpuDeviceId = -1,
+    cudaDeviceScheduleAuto = 0, cudaDeviceScheduleSpin = 1, cudaDeviceMapHost = 8
+};
+#define cudaStreamLegacy ((cudaStream_t)1)
+#define cudaStreamPerThread ((cudaStream_t)2)
+enum cudaFuncCache { cudaFuncCachePreferNone, cudaFuncCachePreferShared, cudaFuncCachePreferL1, cudaFuncCachePreferEqual };
+enum cudaSharedMemConfig {
+    cudaSharedMemBankSizeDefault, cudaSharedMemBankSizeFourByte, cudaSharedMemBankSizeEightByte
+};
+enum cudaFuncAttribute {
+    cudaFuncAttributeMaxDynamicSharedMemorySize = 8, cudaFuncAttributePreferredSharedMemoryCarveout = 9
+};
+enum cudaLimit { cudaLimitStackSize, cudaLimitPrintfFifoSize, cudaLimitMallocHeapSize };
+enum cudaMemoryAdvise {
+    cudaMemAdviseSetReadMostly = 1, cudaMemAdviseUnsetReadMostly, cudaMemAdviseSetPreferredLocation,
+    cudaMemAdviseUnsetPreferredLocation, cudaMemAdviseSetAccessedBy, cudaMemAdviseUnsetAccessedBy
+};
+enum cudaDeviceAttr {
+    cudaDevAttrMaxThreadsPerBlock = 1, cudaDevAttrMaxSharedMemoryPerBlock = 8, cudaDevAttrWarpSize = 10,
+    cudaDevAttrMultiProcessorCount = 16, cudaDevAttrMaxThreadsPerMultiProcessor = 39,
+    cudaDevAttrComputeCapabilityMajor = 75, cudaDevAttrComputeCapabilityMinor = 76,
+    cudaDevAttrConcurrentManagedAccess = 89, cudaDevAttrCooperativeLaunch = 95
+};
+struct cudaDeviceProp {
+    char name[256];
+    size_t totalGlobalMem, sharedMemPerBlock, sharedMemPerBlockOptin, sharedMemPerMultiprocessor, memPitch, totalConstMem,
+        textureAlignment;
+    int regsPerBlock, warpSize, maxThreadsPerBlock, maxThreadsDim[3], maxGridSize[3], major, minor, multiProcessorCount,
+        maxThreadsPerMultiProcessor, maxBlocksPerMultiProcessor, regsPerMultiprocessor, l2CacheSize, memoryBusWidth,
+        integrated, canMapHostMemory, concurrentKernels, ECCEnabled, pciBusID, pciDeviceID, pciDomainID, tccDriver,
+        asyncEngineCount, unifiedAddressing, managedMemory, concurrentManagedAccess, cooperativeLaunch, isMultiGpuBoard,
+        pageableMemoryAccess, clockRate, memoryClockRate, kernelExecTimeoutEnabled, computeMode, deviceOverlap;
+};
+struct cudaFuncAttributes {
+    size_t sharedSizeBytes, constSizeBytes, localSizeBytes;
+    int maxThreadsPerBlock, numRegs, ptxVersion, binaryVersion, maxDynamicSharedSizeBytes;
+};
+
+static cudaError_t __ufm_last, __ufm_broken; /* the last error; that of a kernel, which stays */
+static cudaError_t __ufm_result(cudaError_t error)
+{
+    if (!error)
+        error = __ufm_broken;
+    if (error)
+        __ufm_last = error;
+    return error;
+}
+#define __UFM_HOST static inline __attribute__((__unused__)) cudaError_t
+
+__UFM_HOST cudaGetLastError()
+{
+    cudaError_t error = __ufm_last;
+    __ufm_last = __ufm_broken;
+    return error;
+}
+__UFM_HOST cudaPeekAtLastError() { return __ufm_last; }
+#define __UFM_TEXT_OF(name, number, text) case number: return text;
+#define __UFM_NAME_OF(name, number, text) case number: return #name;
+static inline const char *cudaGetErrorString(cudaError_t error)
+{
+    switch ((int)error) { __UFM_ERRORS(__UFM_TEXT_OF) }
+    return "unrecognized error code";
+}
+static inline const char *cudaGetErrorName(cudaError_t error)
+{
+    switch ((int)error) { __UFM_ERRORS(__UFM_NAME_OF) }
+    return "unrecognized error code";
+}
+#undef __UFM_TEXT_OF
+#undef __UFM_NAME_OF
+
+/* -------------------------------------------------------------------------------------------------------- memory */
+
+/* What cudaMalloc gave: a copy beyond its end is refused, as it is on a GPU. */
+struct __ufm_memory { char *at; size_t size; __ufm_memory *next; };
+static __ufm_memory *__ufm_allocated;
+static __ufm_memory **__ufm_memory_of(const void *at)
+{
+    __ufm_memory **one = &__ufm_allocated;
+    while (*one && !((*one)->at <= (const char *)at && (const char *)at < (*one)->at + (*one)->size))
+        one = &(*one)->next;
+    return one;
+}
+static bool __ufm_outside(const void *at, size_t size)
+{
+    const __ufm_memory *one = *__ufm_memory_of(at);
+    return !at || (one && (size_t)(one->at + one->size - (const char *)at) < size);
+}
+__UFM_HOST __ufm_allocate(void **at, size_t size)
+{
+    __ufm_memory *one = (__ufm_memory *)malloc(sizeof *one);
+    void *memory = 0;
+    if (!at)
+        return __ufm_result(cudaErrorInvalidValue);
+    if (!one || posix_memalign(&memory, 256, size ? size : 1)) {
+        free(one);
+        return __ufm_result(cudaErrorMemoryAllocation);
+    }
+    *one = {(char *)memory, size ? size : 1, __ufm_allocated};
+    __ufm_allocated = one;
+    *at = memory;
+    return __ufm_result(cudaSuccess);
+}
+__UFM_HOST cudaFree(void *at)
+{
+    if (!at)
+        return __ufm_result(cudaSuccess);
+    __ufm_memory **place = __ufm_memory_of(at), *one = *place;
+    if (!one || one->at != at)
+        return __ufm_result(cudaErrorInvalidValue);
+    *place = one->next;
+    free(one->at), free(one);
+    return __ufm_result(cudaSuccess);
+}
+template <class T> __UFM_HOST cudaMalloc(T **at, size_t size) { return __ufm_allocate((void **)at, size); }
+template <class T> __UFM_HOST cudaMallocHost(T **at, size_t size, unsigned = 0) { return __ufm_allocate((void **)at, size); }
+template <class T> __UFM_HOST cudaHostAlloc(T **at, size_t size, unsigned = 0) { return __ufm_allocate((void **)at, size); }
+template <class T> __UFM_HOST cudaMallocManaged(T **at, size_t size, unsigned = 1)
+{
+    return __ufm_allocate((void **)at, size);
+}
+template <class T> __UFM_HOST cudaMallocAsync(T **at, size_t size, cudaStream_t)
+{
+    return __ufm_allocate((void **)at, size);
+}
+template <class T> __UFM_HOST cudaMallocPitch(T **at, size_t *pitch, size_t width, size_t height)
+{
+    *pitch = (width + 511) / 512 * 512;
+    return __ufm_allocate((void **)at, *pitch * height);
+}
+template <class T> __UFM_HOST cudaHostGetDevicePointer(T **device, void *host, unsigned = 0)
+{
+    *device = (T *)host;
+    return __ufm_result(cudaSuccess);
+}
+__UFM_HOST cudaFreeHost(void *at) { return cudaFree(at); }
+__UFM_HOST cudaFreeAsync(void *at, cudaStream_t) { return cudaFree(at); }
+__UFM_HOST cudaHostRegister(void *, size_t, unsigned = 0) { return __ufm_result(cudaSuccess); }
+__UFM_HOST cudaHostUnregister(void *) { return __ufm_result(cudaSuccess); }
+
+__UFM_HOST cudaMemcpy(void *to, const void *from, size_t size, cudaMemcpyKind kind)
+{
+    if ((unsigned)kind > cudaMemcpyDefault)
+        return __ufm_result(cudaErrorInvalidMemcpyDirection);
+    if (size && (__ufm_outside(to, size) || __ufm_outside(from, size)))
+        return __ufm_result(cudaErrorInvalidValue);
+    if (!__ufm_broken && size)
+        memmove(to, from, size);
+    return __ufm_result(cudaSuccess);
+}
+__UFM_HOST cudaMemcpyAsync(void *to, const void *from, size_t size, cudaMemcpyKind kind, cudaStream_t = 0)
+{
+    return cudaMemcpy(to, from, size, kind);
+}
+__UFM_HOST cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
+                        cudaMemcpyKind kind)
+{
+    if (width > to_pitch || width > from_pitch)
+        return __ufm_result(cudaErrorInvalidValue);
+    cudaError_t error = cudaSuccess;
+    for (size_t row = 0; row < height && !error; row++)
+        error = cudaMemcpy((char *)to + row * to_pitch, (const char *)from + row * from_pitch, width, kind);
+    return error;
+}
+__UFM_HOST cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
+                             cudaMemcpyKind kind, cudaStream_t = 0)
+{
+    return cudaMemcpy2D(to, to_pitch, from, from_pitch, width, height, kind);
+}
+__UFM_HOST cudaMemset(void *at, int value, size_t size)
+{
+    if (size && __ufm_outside(at, size))
+        return __ufm_result(cudaErrorInvalidValue);
+    if (size)
+        memset(at, value, size);
+    return __ufm_result(cudaSuccess);
+}
+__UFM_HOST cudaMemsetAsync(void *at, int value, size_t size, cudaStream_t = 0) { return cudaMemset(at, value, size); }
+__UFM_HOST cudaMemset2D(void *at, size_t pitch, int value, size_t width, size_t height)
+{
+    cudaError_t error = cudaSuccess;
+    for (size_t row = 0; row < height && !error; row++)
+        error = cudaMemset((char *)at + row * pitch, value, width);
+    return error;
+}
+template <class T>
+__UFM_HOST cudaMemcpyToSymbol(T &symbol, const void *from, size_t size, size_t offset = 0,
+                              cudaMemcpyKind = cudaMemcpyHostToDevice)
+{
+    if (offset + size > sizeof symbol)
+        return __ufm_result(cudaErrorInvalidValue);
+    memcpy((char *)&symbol + offset, from, size);
+    return __ufm_result(cudaSuccess);
+}
+template <class T>
+__UFM_HOST cudaMemcpyFromSymbol(void *to, T &symbol, size_t size, size_t offset = 0,
+                                cudaMemcpyKind = cudaMemcpyDeviceToHost)
+{
+    if (offset + size > sizeof symbol)
+        return __ufm_result(cudaErrorInvalidValue);
+    memcpy(to, (char *)&symbol + offset, size);
+    return __ufm_result(cudaSuccess);
+}
+template <class T>
+__UFM_HOST cudaMemcpyToSymbolAsync(T &symbol, const void *from, size_t size, size_t offset = 0,
+                                   cudaMemcpyKind kind = cudaMemcpyHostToDevice, cudaStream_t = 0)
+{
+    return cudaMemcpyToSymbol(symbol, from, size, offset, kind);
+}
+template <class T>
+__UFM_HOST cudaMemcpyFromSymbolAsync(void *to, T &symbol, size_t size, size_t offset = 0,
+                                     cudaMemcpyKind kind = cudaMemcpyDeviceToHost, cudaStream_t = 0)
+{
+    return cudaMemcpyFromSymbol(to, symbol, size, offset, kind);
+}
+template <class P, class T> __UFM_HOST cudaGetSymbolAddress(P **at, T &symbol)
+{
+    *at = (P *)(void *)&symbol;
+    return __ufm_result(cudaSuccess);
+}
+template <class T> __UFM_HOST cudaGetSymbolSize(size_t *size, T &symbol)
+{
+    *size = sizeof symbol;
+    return __ufm_result(cudaSuccess);
+}
+__UFM_HOST cudaMemPrefetchAsync(const void *, size_t, int, cudaStream_t = 0) { return __ufm_result(cudaSuccess); }
+__UFM_HOST cudaMemAdvise(const void *, size_t, cudaMemoryAdvise, int) { return __ufm_result(cudaSuccess); }
+__UFM_HOST cudaMemGetInfo(size_t *available, size_t *total)
+{
+    *total = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
+    *available = *total / 2;
+    return __ufm_result(cudaSuccess);
+}
+
+/* -------------------------------------------------------------------------------------------------------- device */
+
+__UFM_HOST cudaDeviceSynchronize() { return __ufm_result(cudaSuccess); }
+__UFM_HOST cudaThreadSynchronize() { return __ufm_result(cudaSuccess); }
+__UFM_HOST cudaDeviceReset() { return __ufm_last = __ufm_broken = cudaSuccess; }
+__UFM_HOST cudaGetDeviceCount(int *count) { return *count = 1, __ufm_result(cudaSuccess); }
+__UFM_HOST cudaGetDevice(int *device) { return *device = 0, __ufm_result(cudaSuccess); }
+__UFM_HOST cudaSetDevice(int device) { return __ufm_result(device ? cudaErrorInvalidDevice : cudaSuccess); }
+__UFM_HOST cudaSetDeviceFlags(unsigned) { return __ufm_result(cudaSuccess); }
+__UFM_HOST cudaDriverGetVersion(int *version) { return *version = CUDART_VERSION, __ufm_result(cudaSuccess); }
+__UFM_HOST cudaRuntimeGetVersion(int *version) { return *version = CUDART_VERSION, __ufm_result(cudaSuccess); }
+__UFM_HOST cudaDeviceSetCacheConfig(cudaFuncCache) { return __ufm_result(cudaSuccess); }
+__UFM_HOST cudaDeviceSetSharedMemConfig(cudaSharedMemConfig) { return __ufm_result(cudaSuccess); }
+__UFM_HOST cudaDeviceSetLimit(cudaLimit, size_t) { return __ufm_result(cudaSuccess); }
+__UFM_HOST cudaDeviceGetLimit(size_t *value, cudaLimit) { return *value = __UFM_STACK, __ufm_result(cudaSuccess); }
+__UFM_HOST cudaDeviceCanAccessPeer(int *can, int, int) { return *can = 0, __ufm_result(cudaSuccess); }
+__UFM_HOST cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
+{
+    return *least = *greatest = 0, __ufm_result(cudaSuccess);
+}
+__UFM_HOST cudaProfilerStart() { return cudaSuccess; }
+__UFM_HOST cudaProfilerStop() { return cudaSuccess; }
+__UFM_HOST cudaGetDeviceProperties(cudaDeviceProp *all, int device)
+{
+    if (device)
+        return __ufm_result(cudaErrorInvalidDevice);
+    memset((void *)all, 0, sizeof *all);
+    strcpy(all->name, "CPU emulation");
+    all->totalGlobalMem = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
+    all->sharedMemPerBlock = all->sharedMemPerBlockOptin = all->sharedMemPerMultiprocessor = 49152;
+    all->memPitch = 0x7fffffff, all->totalConstMem = 65536, all->textureAlignment = 512;
+    all->regsPerBlock = all->regsPerMultiprocessor = 65536, all->warpSize = 32;
+    all->maxThreadsPerBlock = all->maxThreadsDim[0] = all->maxThreadsDim[1] = 1024, all->maxThreadsDim[2] = 64;
+    all->maxGridSize[0] = 0x7fffffff, all->maxGridSize[1] = all->maxGridSize[2] = 65535;
+    all->major = 9, all->multiProcessorCount = 1, all->maxThreadsPerMultiProcessor = 2048;
+    all->maxBlocksPerMultiProcessor = 32, all->l2CacheSize = 1 << 20, all->memoryBusWidth = 64;
+    all->clockRate = all->memoryClockRate = 1000000;
+    all->integrated = all->canMapHostMemory = all->unifiedAddressing = all->managedMemory = 1;
+    all->concurrentManagedAccess = all->cooperativeLaunch = all->pageableMemoryAccess = 1;
+    return __ufm_result(cudaSuccess);
+}
+__UFM_HOST cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int device)
+{
+    cudaDeviceProp all;
+    if (cudaError_t error = cudaGetDeviceProperties(&all, device))
+        return error;
+    switch ((int)attribute) {
+    case cudaDevAttrMaxThreadsPerBlock: *value = all.maxThreadsPerBlock; break;
+    case cudaDevAttrMaxSharedMemoryPerBlock: *value = (int)all.sharedMemPerBlock; break;
+    case cudaDevAttrWarpSize: *value = 32; break;
+    case cudaDevAttrMultiProcessorCount: *value = all.multiProcessorCount; break;
+    case cudaDevAttrMaxThreadsPerMultiProcessor: *value = all.maxThreadsPerMultiProcessor; break;
+    case cudaDevAttrComputeCapabilityMajor: *value = all.major; break;
+    case cudaDevAttrComputeCapabilityMinor: *value = all.minor; break;
+    case cudaDevAttrConcurrentManagedAccess: case cudaDevAttrCooperativeLaunch: *value = 1; break;
+    default: *value = 0; return __ufm_result(cudaErrorInvalidValue);
+    }
+    return cudaSuccess;
+}
+
+/* ---------------------------------------------------------------------------------------------- streams, events */
+
+__UFM_HOST cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned, int priority)
+{
+    return *stream = new CUstream_st{priority}, __ufm_result(cudaSuccess);
+}
+__UFM_HOST cudaStreamCreate(cudaStream_t *stream) { return cudaStreamCreateWithPriority(stream, 0, 0); }
+__UFM_HOST cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned) { return cudaStreamCreate(stream); }
+__UFM_HOST cudaStreamDestroy(cudaStream_t stream)
+{
+    if (stream > cudaStreamPerThread)
+        delete stream;
+    return __ufm_result(cudaSuccess);
+}
+__UFM_HOST cudaStreamSynchronize(cudaStream_t) { return __ufm_result(cudaSuccess); }
+__UFM_HOST cudaStreamQuery(cudaStream_t) { return __ufm_result(cudaSuccess); }
+__UFM_HOST cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned = 0) { return __ufm_result(cudaSuccess); }
+__UFM_HOST cudaLaunchHostFunc(cudaStream_t, cudaHostFn_t call, void *data) { return call(data), __ufm_result(cudaSuccess); }
+__UFM_HOST cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t call, void *data, unsigned)
+{
+    return call(stream, __ufm_broken, data), __ufm_result(cudaSuccess);
+}
+__UFM_HOST cudaEventCreateWithFlags(cudaEvent_t *event, unsigned)
+{
+    return *event = new CUevent_st(), __ufm_result(cudaSuccess);
+}
+__UFM_HOST cudaEventCreate(cudaEvent_t *event, unsigned = 0) { return cudaEventCreateWithFlags(event, 0); }
+__UFM_HOST cudaEventDestroy(cudaEvent_t event) { return delete event, __ufm_result(cudaSuccess); }
+__UFM_HOST cudaEventRecord(cudaEvent_t event, cudaStream_t = 0)
+{
+    if (!event)
+        return __ufm_result(cudaErrorInvalidResourceHandle);
+    clock_gettime(CLOCK_MONOTONIC, &event->at);
+    event->recorded = true;
+    return __ufm_result(cudaSuccess);
+}
+__UFM_HOST cudaEventSynchronize(cudaEvent_t) { return __ufm_result(cudaSuccess); }
+__UFM_HOST cudaEventQuery(cudaEvent_t) { return __ufm_result(cudaSuccess); }
+__UFM_HOST cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t stop)
+{
+    if (!start || !stop || !start->recorded || !stop->recorded)
+        return __ufm_result(cudaErrorInvalidResourceHandle);
+    *milliseconds = (float)((double)(stop->at.tv_sec - start->at.tv_sec) * 1e3 +
+                            (double)(stop->at.tv_nsec - start->at.tv_nsec) * 1e-6);
+    return __ufm_result(cudaSuccess);
+}
+
+/* ------------------------------------------------------------------------------------------------------ launches */
+
+struct __ufm_configuration {
+    dim3 grid, block;
+    size_t shared;
+    __ufm_configuration(dim3 blocks, dim3 threads, size_t bytes = 0, cudaStream_t = 0)
+        : grid(blocks), block(threads), shared(bytes)
+    {
+    }
+};
+
+static void __ufm_launch_of(void (*call)(const void *, void **), const void *kernel, const __ufm_configuration &how,
+                            void **arguments, const char *name)
+{
+    if (__ufm_broken)
+        return;
+    const unsigned grid[3] = {how.grid.x, how.grid.y, how.grid.z}, block[3] = {how.block.x, how.block.y, how.block.z};
+    __ufm_launch_text[0] = 0;
+    bool fits = __ufm_launchable(grid, block, how.shared, 1024);
+    if (fits)
+        __ufm_launch_any(call, kernel, grid, block, how.shared, arguments, 1024);
+    if (!__ufm_launch_text[0])
+        return;
+    fflush(stdout);
+    fprintf(stderr, "%s: %s\n", name, __ufm_launch_text);
+    if (fits)
+        __ufm_broken = strstr(__ufm_launch_text, "assertion") ? cudaErrorAssert : cudaErrorLaunchFailure;
+    __ufm_last = fits ? __ufm_broken : cudaErrorInvalidConfiguration;
+}
+template <class F> static inline void __ufm_start(const char *name, const __ufm_configuration &how, F call)
+{
+    __ufm_launch_of([](const void *kernel, void **) { (*(const F *)kernel)(); }, &call, how, 0, name);
+}
+template <class... A>
+__UFM_HOST cudaLaunchKernel(void (*kernel)(A...), dim3 grid, dim3 block, void **arguments, size_t shared = 0,
+                            cudaStream_t = 0)
+{
+    __ufm_launch_of(__ufm_kernel_call<A...>::of, (const void *)kernel, {grid, block, shared}, arguments, "cudaLaunchKernel");
+    return __ufm_last;
+}
+template <class... A>
+__UFM_HOST cudaLaunchCooperativeKernel(void (*kernel)(A...), dim3 grid, dim3 block, void **arguments, size_t shared = 0,
+                                       cudaStream_t = 0)
+{
+    return cudaLaunchKernel(kernel, grid, block, arguments, shared);
+}
+#define __UFM_UNTYPED(name)                                                                                            \
+    cudaError_t name(const void *, dim3, dim3, void **, size_t = 0, cudaStream_t = 0)                                  \
+        __attribute__((__unavailable__("the emulation needs the kernel itself, and not a void * to it")))
+__UFM_UNTYPED(cudaLaunchKernel);
+__UFM_UNTYPED(cudaLaunchCooperativeKernel);
+template <class K> __UFM_HOST cudaFuncSetAttribute(K, cudaFuncAttribute attribute, int value)
+{
+    return __ufm_result(attribute == 8 && value > 49152 ? cudaErrorInvalidValue : cudaSuccess);
+}
+template <class K> __UFM_HOST cudaFuncSetCacheConfig(K, cudaFuncCache) { return __ufm_result(cudaSuccess); }
+template <class K> __UFM_HOST cudaFuncGetAttributes(cudaFuncAttributes *all, K)
+{
+    *all = {0, 0, 0, 1024, 0, 0, 0, 49152};
+    return __ufm_result(cudaSuccess);
+}
+template <class K>
+__UFM_HOST cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, K, int size, size_t, unsigned = 0)
+{
+    return *blocks = size > 0 ? 2048 / size : 0, __ufm_result(cudaSuccess);
+}
+template <class K>
+__UFM_HOST cudaOccupancyMaxPotentialBlockSize(int *grid, int *block, K, size_t = 0, int limit = 0)
+{
+    return *block = limit > 0 && limit < 1024 ? limit : 1024, *grid = 2, __ufm_result(cudaSuccess);
+}
+
+/* ------------------------------------------------------------------------------------------------- how it begins */
+
+/* A fault of a kernel ends the program, as its own would; this says which thread it was. */
+static void __ufm_died(int number)
+{
+    char text[200];
+    const uint3 t = threadIdx, b = blockIdx;
+    int length = snprintf(text, sizeof text, "Thread (%u, %u, %u) of block (%u, %u, %u) of a kernel: %s.\n", t.x, t.y, t.z,
+                          b.x, b.y, b.z, number == SIGFPE ? "an integer was divided by 0" : "a wrong address");
+    if (__ufm_running_block && length > 0 && write(2, text, (size_t)length) < 0)
+        length = 0;
+    signal(number, SIG_DFL);
+    raise(number);
+}
+__attribute__((__constructor__)) static void __ufm_begin_program()
+{
+    static char stack[1 << 16];
+    stack_t other = {};
+    other.ss_sp = stack, other.ss_size = sizeof stack;
+    sigaltstack(&other, 0);
+    struct sigaction action = {};
+    action.sa_handler = __ufm_died, action.sa_flags = SA_ONSTACK | SA_NODEFER;
+    sigaction(SIGSEGV, &action, 0), sigaction(SIGBUS, &action, 0), sigaction(SIGFPE, &action, 0);
+    setvbuf(stdout, 0, _IOLBF, 1 << 12);
+}
+
+#endif
