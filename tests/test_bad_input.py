@@ -30,12 +30,12 @@ def test_a_variable_that_names_no_compiler(
 
 
 def test_an_option_that_makes_no_library() -> None:
-    with pytest.raises(um.OptionError, match="compile_args: -fsyntax-only has the compiler make no library"):
+    with pytest.raises(um.OptionError, match="compile_args: -fsyntax-only stops the compiler"):
         um.compile_c(CELL.format(2), compile_args=["-fsyntax-only"])
 
 
 def test_half_a_character() -> None:
-    with pytest.raises(um.ParseError, match=r"<c>:2: '\\udc80' is half a character"):
+    with pytest.raises(um.ParseError, match=r"<c>:2: '\\udc80' is half of a surrogate pair"):
         um.compile_c(CELL.format(3) + "\n// \udc80")
 
 

@@ -68,7 +68,7 @@ def test_loops_of_overloads_are_chosen_as_numpy_casts() -> None:
 
 def test_only_functions_that_refuse_float64_have_a_note(c: Build) -> None:
     assert c.notes == (
-        "narrow takes float32, and refuses arrays of float64, which would lose digits: "
+        "narrow takes float32and rejects float64 arrays, which would lose digits: "
         "give it x.astype('f4'), or --types.",
     )
 
@@ -77,7 +77,7 @@ def test_note_says_whose_it_is() -> None:
     made = um.compile_c(
         "double f(double x) { return x; }\nvoid g(double v[3]) { for (int i = 0; i < 3; i++) v[i] *= 2; }"
     )
-    assert made.notes == ("g: 'v' is read before it is written, so it is an input and an output.",)
+    assert made.notes == ("g: 'v' is read before it is written, so it is both an input and an output.",)
 
 
 def test_functions_of_local_headers_and_c_files_are_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,7 +173,7 @@ def test_a_report_is_made_of_given_data(data: Build) -> None:
     np.testing.assert_array_equal(m, np.linspace(0, 1, 500))
     assert (v == 2).all()
     assert "500 elements; m from 0 to 1; v from 2 to 2; results are identical" in str(report)
-    assert "note: total was not timed: there are 2 arrays for 1 inputs. Give one for each." in str(report)
+    assert "note: total was not timed: there are 2 arrays for 1 inputs. Pass one array for each input." in str(report)
     report = data.report(data="np.arange(12.0).reshape(3, 4)")
     assert report.inputs["total"][0].shape == (3, 4)
 
@@ -181,8 +181,8 @@ def test_a_report_is_made_of_given_data(data: Build) -> None:
 @pytest.mark.parametrize(
     ("text", "note"),
     [
-        ("np.ones(3), np.ones(4)", "the arrays have 3 and 4 elements. Give arrays of one length."),
-        ("np.ones(3), np.ones(3, complex)", "array 2 is of complex128 and does not fit the input of float64."),
+        ("np.ones(3), np.ones(4)", "the arrays have 3 and 4 elements. Pass arrays of the same length."),
+        ("np.ones(3), np.ones(3, complex)", "array 2 has dtype complex128 , which does not fit the input of type float64."),
         ("np.ones(0), np.ones(0)", "the arrays have 0 and 0 elements."),
     ],
 )

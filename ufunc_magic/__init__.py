@@ -1,8 +1,7 @@
-"""C cells that become real NumPy ufuncs; this module is the list of public names, loaded when used.
+"""Write C in a cell and get real NumPy ufuncs.  This module lists the public names and loads them on first use.
 
-``%load_ext ufunc_magic`` gives the magics, ``ufunc_magic.compile_c(source)`` the same without a
-notebook.  Importing the package loads none of its modules: they come with the first name that is
-asked for.
+``%load_ext ufunc_magic`` loads the magics; ``ufunc_magic.compile_c(source)`` does the same without a notebook.
+Importing the package loads none of its modules: each loads when one of its names is first used.
 """
 
 from __future__ import annotations
@@ -65,14 +64,14 @@ __all__ = ["cache", "interop", "load_ipython_extension", "unload_ipython_extensi
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
-    """Register the magics: what ``%load_ext ufunc_magic`` calls."""
+    """Register the magics; ``%load_ext ufunc_magic`` calls this."""
     from .notebook import load
 
     load(shell)
 
 
 def unload_ipython_extension(shell: InteractiveShell) -> None:
-    """Take the magics away again: what ``%unload_ext ufunc_magic`` calls."""
+    """Remove the magics; ``%unload_ext ufunc_magic`` calls this."""
     from .notebook import unload
 
     unload(shell)

@@ -1,4 +1,4 @@
-"""The same from a shell: ``python -m ufunc_magic demo | doctor | cache | inspect``."""
+"""The command line: ``python -m ufunc_magic demo | doctor | cache | inspect``."""
 
 from __future__ import annotations
 
@@ -64,12 +64,14 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("demo", help="compile two C functions, check them against Python, print their table")
     commands.add_parser("doctor", help="show compilers, CPU, OpenMP, SIMD math, caches and packages")
-    inspect = commands.add_parser("inspect", help="show what a file of object code holds; nothing of it is run")
-    inspect.add_argument("file", help="a file with the bytes of dumps()")
+    inspect = commands.add_parser("inspect", help="show what an object code file contains, without running any of it")
+    inspect.add_argument("file", help="a file that contains the bytes from dumps()")
     cache = commands.add_parser("cache", help="show the cache of compiled code")
     what = cache.add_mutually_exclusive_group()
     what.add_argument("--clear", action="store_true", help="remove everything")
-    what.add_argument("--prune", metavar="SIZE", help="remove the least recently used beyond SIZE: bytes, 500M, 2G")
+    what.add_argument(
+        "--prune", metavar="SIZE", help="remove the least recently used code until SIZE is left: bytes, 500M, 2G"
+    )
     return parser
 
 
@@ -81,7 +83,7 @@ def _inspect(file: str) -> None:
         data = Path(file).read_bytes()
     except OSError as error:
         fault = f"{file} cannot be read: {error.strerror}."
-        raise TargetError(fault, remedy="Give a file with what dumps() returned.") from None
+        raise TargetError(fault, remedy="Name a file that contains the bytes from dumps().") from None
     object_code, entry = unpack(data)
     print(contents(object_code, entry=entry, size=len(data), signed=is_signed(data)))
 

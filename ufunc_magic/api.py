@@ -1,4 +1,4 @@
-"""The library: the same as the magics, without a notebook."""
+"""The library: what the magics do, as Python functions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def compile_c(source: str, **options: Any) -> Build:
     ----------
     source : str
     **options
-        The words of ``%%c_ufunc?``: ``types="f4,f8"``, ``parallel=2``, ``strict=True``, ...
+        The options that ``%%c_ufunc?`` lists: ``types="f4,f8"``, ``parallel=2``, ``strict=True``, ...
 
     Returns
     -------
@@ -47,14 +47,14 @@ def compile_c(source: str, **options: Any) -> Build:
 def compile_cython(source: str, **options: Any) -> Build:
     """Compile Cython and return its functions, classes and constants.
 
-    Functions whose parameters and results are numbers, or arrays with a ``# ufunc:`` comment above, are ufuncs; the
-    others are what ``%%cython`` makes of them.
+    Functions of numbers become ufuncs, and so do functions of arrays that have a ``# ufunc:`` comment above them.
+    Everything else is bound as ``%%cython`` binds it.
 
     Parameters
     ----------
     source : str
     **options
-        The words of ``%%cython_ufunc?``: ``cplus=True``, ``annotate=True``, ``compile_args=["-O2"]``, ...
+        The options that ``%%cython_ufunc?`` lists: ``cplus=True``, ``annotate=True``, ``compile_args=["-O2"]``, ...
 
     Returns
     -------
@@ -67,7 +67,7 @@ def compile_cython(source: str, **options: Any) -> Build:
     UfuncMagicError
         As `build`.
     Exception
-        Whatever the statements of the source raise.
+        Any exception that the statements of the source raise.
     """
     from .pipeline import build_source  # compilers: only who asks for them
 
@@ -80,21 +80,21 @@ def compile_cuda(source: str, **options: Any) -> Build:
     Parameters
     ----------
     source : str
-        ``__device__`` functions, ``__global__`` kernels, and what they need.
+        ``__device__`` functions, ``__global__`` kernels, and the code that they use.
     **options
-        The words of ``%%cuda_device?``: ``device="cpu"``, ``types="f4,f8"``, ...
+        The options that ``%%cuda_device?`` lists: ``device="cpu"``, ``types="f4,f8"``, ...
 
     Returns
     -------
     Build
-        On a machine without a GPU the device functions are ufuncs of their emulation on the CPU.
+        On a machine without a GPU, the device functions are ufuncs that emulate them on the CPU.
 
     Raises
     ------
     OptionError
         For an unknown option or a bad value.
     ToolchainError
-        For ``device="gpu"`` where there is none.
+        For ``device="gpu"`` on a machine without a GPU.
     UfuncMagicError
         As `build`.
     """
@@ -113,7 +113,7 @@ def c_ufunc(source: str, **options: Any) -> np.ufunc:
     SignatureError
         If the source defines several functions, or one that cannot be a ufunc.
     CellCrashed
-        If one crashed where it was tried out.
+        If the function crashed in its trial.
     """
     build = compile_c(source, **options)
     for name in build.report_data.refused:
@@ -122,10 +122,13 @@ def c_ufunc(source: str, **options: Any) -> np.ufunc:
     if len(ufuncs) != 1 or len(build) != 1:
         plain = next((f for f in build.loaded.object_code.functions if f.kind == "plain"), None)
         if plain and len(build) <= 1:
-            raise SignatureError(f"{plain.name} cannot be a ufunc: {plain.reason}.", remedy="Or use compile_c().")
+            raise SignatureError(
+                f"{plain.name} cannot be a ufunc: {plain.reason}.",
+                remedy="Use compile_c(), which binds it as a plain function.",
+            )
         raise SignatureError(
-            f"The source defines {len(build)} functions ({', '.join(build)}), c_ufunc() wants one.",
-            remedy="Use compile_c(), or make the others static.",
+            f"The source defines {len(build)} functions ({', '.join(build)}), but c_ufunc() needs exactly one.",
+            remedy="Use compile_c(), or declare the others `static`.",
         )
     return ufuncs[0]
 
@@ -133,25 +136,27 @@ def c_ufunc(source: str, **options: Any) -> np.ufunc:
 def wrap_header(
     header: str, *, functions: str | Sequence[str] = "*", libraries: str | Sequence[str] = (), **options: Any
 ) -> Build:
-    """The functions that a C header declares, as ufuncs of a library.
+    """Bind the functions that a C header declares as ufuncs.
 
     Parameters
     ----------
     header : str
-        As between the brackets of ``#include <...>``; a path to a file of your own works, too.
+        The name between the brackets of ``#include <...>``, or a path to a file of your own.
     functions : str or sequence of str
-        Patterns (`fnmatch`) of the names to bind, in the header and in those that it includes.
+        Patterns (`fnmatch`) for the names to bind, in the header and in the headers that it includes.
     libraries : str or sequence of str
-        As after ``-l``: ``["gsl", "gslcblas"]``.  libm is always there.
+        Names as after ``-l``: ``["gsl", "gslcblas"]``.  libm is always linked.
     **options
-        The words of ``%%c_ufunc?``: ``include=[...]``, ``library_dirs=[...]``, ``compile_args=["-DNAME"]``, ...
+        The options that ``%%c_ufunc?`` lists: ``include=[...]``, ``library_dirs=[...]``, ``compile_args=["-DNAME"]``,
+        ...
 
     Returns
     -------
     Build
-        Numbers are inputs, and what a function returns or writes through a pointer is an output.  A structure of
-        numbers that it writes to is an output for each member, and an ``int`` that it returns beside other outputs is
-        the last output, ``status``.  ``build.notes`` say which functions are not bound, and why.
+        Numbers are inputs. Outputs are the return value and everything that the function writes through a pointer. A
+        structure of numbers that the function writes gives one output for each member. An ``int`` that the function
+        returns beside other outputs is the last output, ``status``. ``build.notes`` lists the functions that are not
+        bound, with the reasons.
 
     Raises
     ------
@@ -171,31 +176,31 @@ def wrap_header(
 
 
 def doctor() -> Diagnosis:
-    """What this machine has for compiling cells, and what one command would add; printable."""
+    """Show the compilers and libraries of this machine, and the commands that install what is missing; printable."""
     from .toolchain import diagnose
 
     return diagnose()
 
 
 def dtype_of(function: Any, operand: str | int | None = None) -> np.dtype[Any]:
-    """The dtype of an operand of a compiled ufunc, such as a C structure's.
+    """Return the dtype of an operand of a compiled ufunc, for example of a C structure.
 
     Parameters
     ----------
     function : numpy.ufunc
     operand : str or int
-        An input's or output's name, its place, or the name of a structure in C; the only structure of the function if
-        omitted.
+        The name or position of an input or output, or the C name of a structure. If omitted, the function's only
+        structure.
 
     Returns
     -------
     numpy.dtype
-        Of a structure: its members by name, where the C compiler has put them.
+        For a structure: its members by name, with the offsets that the C compiler uses.
 
     Raises
     ------
     ArgumentError
-        If it is no ufunc of this package, or has no such operand.
+        If ``function`` is not a ufunc of this package, or has no such operand.
 
     Examples
     --------
@@ -209,32 +214,34 @@ def dtype_of(function: Any, operand: str | int | None = None) -> np.dtype[Any]:
         else None
     )
     if code is None:
-        raise ArgumentError(f"{function!r} is not a ufunc of a cell.", remedy="Give what compile_c() or a cell made.")
+        raise ArgumentError(
+            f"{function!r} is not a ufunc from a cell.", remedy="Pass a function from compile_c() or from a cell."
+        )
     return runtime.dtype_of(code, operand)
 
 
 def dumps(function: Any, *, source: bool = True, key: bytes | str | None = None) -> bytes:
-    """A compiled function as bytes that `loads` makes a function of, in any process with NumPy and this package.
+    """Return a compiled function as bytes; `loads` turns them back into a function, in any process.
 
     Parameters
     ----------
     function : numpy.ufunc, function, Build, or Numba function
-        What this package has made; a Numba function goes through `from_numba` first.
+        A function or Build of this package. A Numba function goes through `from_numba` first.
     source : bool
-        Send the source along, so that a machine of another kind can compile it again.
+        Include the source, so that a different kind of machine can compile it again.
     key : bytes or str
-        Sign with it (HMAC-SHA256); ``UFUNC_MAGIC_KEY`` if omitted, and not at all if that is not set.
+        The key to sign with (HMAC-SHA256). If omitted, ``UFUNC_MAGIC_KEY``; without either, the bytes are not signed.
 
     Returns
     -------
     bytes
-        Some 40 kB for a one-line function; ``docs/object-code.md`` says what each byte is.  With functions of CUDA
-        cells goes what kernels of Numba's are linked with, where NVRTC is installed to make it.
+        About 40 kB for a one-line function; ``docs/object-code.md`` describes the format. If NVRTC is installed,
+        functions of CUDA cells include the code that Numba links into its kernels.
 
     Raises
     ------
     SignatureError
-        If the function is not one of these, or Numba's cannot travel; the message says why.
+        If the function is none of these, or a Numba function cannot be sent; the message says why.
 
     Examples
     --------
@@ -253,32 +260,32 @@ def dumps(function: Any, *, source: bool = True, key: bytes | str | None = None)
 
 
 def loads(data: bytes, *, key: bytes | str | None = None, rebuild: Literal["never", "missing"] = "never") -> Any:
-    """What `dumps` was given; the same object where this process has it already.
+    """Return the function that `dumps` turned into bytes, or the same object if this process already has it.
 
-    **Loading runs native code.**  Take it only from whom you would take a program, or set a key.
+    **Loading runs native code.**  Load bytes only from sources whose programs you would run, or set a key.
 
     Parameters
     ----------
     data : bytes
     key : bytes or str
-        Accept only what was signed with it; ``UFUNC_MAGIC_KEY`` if omitted.
+        Accept only bytes that are signed with this key. If omitted, ``UFUNC_MAGIC_KEY``.
     rebuild : {"never", "missing"}
-        What to do with code for another machine: raise, or compile the source that came along.
+        What to do with code for another machine: raise an error, or compile the source that it includes.
 
     Raises
     ------
     TypeError
-        If it is not bytes.
+        If ``data`` is not bytes.
     TargetError
-        If the code cannot run here, was altered, or is not signed as it should be.
+        If the code cannot run here, was altered, or lacks a valid signature.
     UfuncMagicError
-        With ``rebuild="missing"``, whatever compiling raises.
+        With ``rebuild="missing"``, any error that compiling raises.
     """
     if rebuild not in ("never", "missing"):
-        raise OptionError(f"rebuild={rebuild!r} is not known.", remedy="Use 'never' or 'missing'.")
+        raise OptionError(f"rebuild={rebuild!r} is not a valid choice.", remedy="Use 'never' or 'missing'.")
     payload: object = data
     if isinstance(payload, str | int):  # bytes() would make something of the one, and zeros of the other
-        raise TypeError(f"loads() takes the bytes that dumps() gave, not {type(payload).__name__}")
+        raise TypeError(f"loads() takes the bytes that dumps() returned, not {type(payload).__name__}")
     if rebuild == "never":
         return serialize.loads(data, key=key)
     object_code, entry = unpack(bytes(data), key=runtime.secret(key))
@@ -287,7 +294,7 @@ def loads(data: bytes, *, key: bytes | str | None = None, rebuild: Literal["neve
     except TargetError as fault:
         language = _LANGUAGES.get(object_code.language)
         if not object_code.source or not language:
-            origin = f"was made by {object_code.language}" if object_code.source else "came without its source"
+            origin = f"comes from {object_code.language}" if object_code.source else "does not include its source"
             raise TargetError(
                 f"{fault.message} It {origin}, so it cannot be compiled here.",
                 remedy="Compile it on a machine like this one.",
@@ -300,22 +307,22 @@ def loads(data: bytes, *, key: bytes | str | None = None, rebuild: Literal["neve
 
 
 def from_numba(function: Any) -> np.ufunc:
-    """A real ufunc made of the object code of a Numba function.
+    """Make a ufunc from the object code of a Numba function.
 
     Parameters
     ----------
     function : numba dispatcher or DUFunc
-        ``@njit`` with explicit or already compiled signatures, or ``@vectorize``; of numbers only.
+        An ``@njit`` function with explicit or already compiled signatures, or an ``@vectorize`` function; numbers only.
 
     Returns
     -------
     numpy.ufunc
-        It needs no Numba to be called, pickled or loaded.  Its exceptions are the function's own.
+        Calling, pickling and loading it does not need Numba.  It raises the exceptions of the Numba function.
 
     Raises
     ------
     SignatureError
-        If it takes arrays, lists or other objects, or nothing has been compiled yet.
+        If the function takes arrays, lists or other objects, or has no compiled signature yet.
     ToolchainError
         If Numba is not installed.
     """

@@ -1,4 +1,4 @@
-"""Names of a room that load the file which defines them when somebody first asks, not when the room is imported."""
+"""Lazy names of a room: the file that defines a name is loaded on first use, not when the room is imported."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def lazy_names(room: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
 
     Notes
     -----
-    A found name is not bound in the room, so that a test which replaces it in its own file replaces it everywhere.
+    The name is not bound in the room, so that a test that replaces it in its own file replaces it everywhere.
     """
     files = {name: file for file, names in homes.items() for name in names.split()}
 

@@ -39,11 +39,11 @@ Language = Literal["c", "cython", "cuda"]
 #: Builds of this process by cache key, so that the same cell gives the same objects.
 _builds: dict[str, Build] = {}
 _MOST_BUILDS = 256
-_SANDBOX_NOTE = "--sandbox: every call goes to another process and back, and its operands are copied."
+_SANDBOX_NOTE = "--sandbox: every call runs in another process, on copies of its operands."
 
 
 def build(source: str, *, language: Language, options: Options, name: str) -> Build:
-    """Make functions of ``source``, from this process's memory, the cache, or the compiler.
+    """Turn ``source`` into functions: from this process's memory, from the cache, or with the compiler.
 
     Raises
     ------
@@ -57,7 +57,8 @@ def build(source: str, *, language: Language, options: Options, name: str) -> Bu
     if half := re.search("[\ud800-\udfff]", source):
         line = source.count("\n", 0, half.start()) + 1
         raise ParseError(
-            f"{name}:{line}: {half[0]!r} is half a character.", remedy="Write the character, or an escape."
+            f"{name}:{line}: {half[0]!r} is half of a surrogate pair.",
+            remedy="Write the whole character, or an escape sequence.",
         )
     front_end, cache = _front_end(language), store.default()
     seconds: dict[str, float] = {}
@@ -121,7 +122,7 @@ def build(source: str, *, language: Language, options: Options, name: str) -> Bu
 
 
 def build_source(source: str, *, language: Language, keywords: Mapping[str, Any]) -> Build:
-    """`build` of a source that is no cell, with the words of the API."""
+    """`build` for the API: a source outside a notebook, with keyword options."""
     options = make_options(keywords)
     return build(source, language=language, options=options, name=options.name or f"<{language}>")
 
@@ -160,7 +161,7 @@ def _loaded(cell: CompiledCell, library: Path, *, name: str) -> Build:
 
 
 def _attach_cuda() -> None:
-    """Let the GPU have this package's compiler, and Numba's kernels, once there are some, the functions of cells."""
+    """Hand the compiler to the GPU room, and the functions of cells to Numba's kernels once Numba is imported."""
     from .interop import numba_cuda
     from .runtime import device
     from .toolchain import nvrtc  # only cells of CUDA
@@ -202,13 +203,13 @@ def report(
     ----------
     built : Build
     options : Options
-        ``time``, ``size``, ``data``, ``ref``, ``vs``, ``sizes``, ``show`` and ``annotate`` are looked at.
+        Uses ``time``, ``size``, ``data``, ``ref``, ``vs``, ``sizes``, ``show`` and ``annotate``.
     namespace : mapping
         Where the names of ``ref`` are looked up, besides ``np`` and ``math``.
     line : Progress
-        Shows how far a longer measurement is.
+        Shows the progress of a longer measurement.
     without : collection of str
-        Functions that are left out, because the notebook does not have them.
+        Functions to leave out, because the notebook did not bind them.
 
     Returns
     -------
@@ -252,18 +253,20 @@ def report(
 
 
 def progress(display: Callable[..., Any] | None) -> Progress:
-    """What shows by ``display``, IPython's, how far something is."""
+    """A progress line that is shown with IPython's ``display``."""
     return Progress(display, time.perf_counter)
 
 
 def _views(built: Build, names: Sequence[str], *, options: Options) -> tuple[View, ...]:
-    """Other ways of looking at the cell, from one further compilation."""
+    """The views that ``--show`` asks for, from one further compilation."""
     from . import render, toolchain
 
     code = built.loaded.object_code
     if code.language == "cython":
         # With line numbers the copies that its loops call are not made: what would be shown is not what runs.
-        raise OptionError("--show is for cells of C and CUDA.", remedy="Write -a, which shows the C of each line.")
+        raise OptionError(
+            "--show works in C and CUDA cells only.", remedy="Use -a, which shows the C code of each line."
+        )
     front_end = _front_end("cuda" if code.language == "cuda" else "c")
     with store.default().scratch() as folder:
 
@@ -286,4 +289,4 @@ def _front_end(language: Language) -> Backend:
             from .frontends import cuda  # with what runs on a GPU: a third of the import time of this module
 
             return cuda
-    raise OptionError(f"language={language!r} is not known.", remedy="Use 'c', 'cython' or 'cuda'.")
+    raise OptionError(f"language={language!r} is not supported.", remedy="Use 'c', 'cython' or 'cuda'.")

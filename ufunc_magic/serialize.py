@@ -1,4 +1,4 @@
-"""What pickles and object code of every release import by name, which never moves; loading with what code asks for."""
+"""The functions that pickles of every release import by name, so this module never moves."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def _sandbox(object_code: ObjectCode, loop: int) -> Sandbox:
-    """The process for the loops of an object with ``--sandbox``, which no room below the guard can make."""
+    """The sandbox process for an object compiled with ``--sandbox``; rooms below the guard cannot make one."""
     from .guard import Sandbox  # only code that asks for it
 
     return Sandbox(object_code, loop)

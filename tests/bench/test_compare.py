@@ -21,7 +21,7 @@ from ufunc_magic.bench.expectation import columns, survivors
 from ufunc_magic.bench.function_table import Request, compare_function
 from ufunc_magic.bench.machine import Limits
 from ufunc_magic.bench.rounds import Call, Timing, affordable, measure
-from ufunc_magic.bench.samples import rounded_down, sample_inputs
+from ufunc_magic.bench.samples import LastDraw, rounded_down, sample_inputs
 from ufunc_magic.model.errors import ComparisonError, OptionError
 from ufunc_magic.python_form import Watched
 from ufunc_magic.render import Comparison
@@ -257,6 +257,17 @@ def test_an_interval_on_which_nothing_happens_is_left() -> None:
 def test_samples_are_the_same_every_time() -> None:
     first, second = (sample_inputs("dl->d", size=100, probe=np.add) for _ in range(2))
     assert all((a == b).all() for a, b in zip(first, second, strict=True))
+
+
+def test_functions_of_one_cell_are_timed_on_the_same_arrays_where_their_domains_are_equal() -> None:
+    last = LastDraw()
+    (exp,) = sample_inputs("d->d", size=1000, probe=np.exp, last=last)
+    (sin,) = sample_inputs("d->d", size=1000, probe=np.sin, last=last)
+    (log,) = sample_inputs("d->d", size=1000, probe=np.log, last=last)
+    (alone,) = sample_inputs("d->d", size=1000, probe=np.log)
+    assert sin is exp
+    assert log is not exp
+    np.testing.assert_array_equal(log, alone)
 
 
 def _screen(function: Callable[..., Any]) -> Callable[..., NDArray[np.bool_]]:
@@ -659,7 +670,7 @@ def test_what_a_person_would_write_is_timed_even_where_pythons_rules_are_others(
         inputs=[np.arange(-50, 50), np.full(100, 7)],
     )  # fmt: skip
     assert found.ok
-    assert found.rows[0].note == "Python's own rules give other results for some elements"
+    assert found.rows[0].note == "Python's own rules give different results for some elements"
     assert found.rows[1].speedup == pytest.approx(100)
 
 
@@ -814,7 +825,7 @@ def test_a_reference_that_raises_on_every_sample_is_named_with_the_cause() -> No
         size=100,
         clock=FakeClock(0.01),
     )
-    assert made.notes[0].startswith("nothing to check the results against: --ref 'two' raises on every sample")
+    assert made.notes[0].startswith("no expected results to compare with: --ref 'two' raises on every sample")
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,7 @@ def test_sizes_beyond_the_memory_are_refused_by_value(given: str) -> None:
 
 @pytest.mark.parametrize("given", [np.sqrt, "np.sqrt", 3])
 def test_what_is_no_list_of_callables_is_refused(given: Any) -> None:
-    with pytest.raises(ComparisonError, match="is no list of callables"):
+    with pytest.raises(ComparisonError, match="is not a list of callables"):
         compare(given, X, limit=LIMIT, clock=FakeClock())
 
 
@@ -181,7 +181,7 @@ def test_numbers_are_drawn_where_none_are_given() -> None:
     found = compare([np.log, "lambda x: np.log2(x) / np.log2(np.e)"], sizes=[100], clock=clock)
     assert found.ok
     assert [row.elements for row in found.rows] == [100, 100]
-    with pytest.raises(ComparisonError, match="Give arrays"):
+    with pytest.raises(ComparisonError, match="Pass arrays"):
         compare({"f": lambda *args: args}, clock=clock)
 
 
@@ -304,7 +304,7 @@ def _raising(x: Any) -> Any:
 
 @pytest.mark.parametrize(
     ("function", "said"),
-    [(_of_one, "np.vectorize"), (_raising, "RuntimeError: no\nGive arguments that")],
+    [(_of_one, "np.vectorize"), (_raising, "RuntimeError: no\nPass arguments that")],
 )
 @pytest.mark.parametrize("args", [(X,), ()])
 def test_what_cannot_be_called_is_named_with_what_helps(function: Any, said: str, args: tuple[Any, ...]) -> None:
@@ -447,7 +447,7 @@ def test_an_interrupt_keeps_the_rows_that_there_are() -> None:
 
     found = compare({"a": np.sqrt, "f": interrupted}, X, sizes=[10, 100, 1000], budget=1e3, clock=clock)
     assert found.interrupted
-    assert found.notes[-1] == "interrupted: these rows are what there was"
+    assert found.notes[-1] == "interrupted: the table shows the rows measured so far"
     assert {row.elements for row in found.rows} == {10, 100}
     with pytest.raises(KeyboardInterrupt):
         compare({"f": interrupted}, X, clock=clock)
@@ -493,7 +493,7 @@ def test_what_is_no_comparison_is_refused(made: Comparison, tmp_path: Path) -> N
     wrong = tmp_path / "wrong.json"
     for text in ("{}", "[]", "nothing", '{"format": 1, "rows": [3], "name": "x"}'):
         wrong.write_text(text)
-        with pytest.raises(ComparisonError, match=r"holds no comparison"):
+        with pytest.raises(ComparisonError, match=r"is not a saved comparison"):
             Comparison.load(wrong)
     wrong.write_text(made.to_json().replace('"format": 1', '"format": 9'))
     with pytest.raises(ComparisonError, match="has format 9, this version reads 1"):
@@ -550,8 +550,8 @@ def test_a_line_without_functions_and_one_that_asks_for_help_compare_nothing(lin
     [
         ("f 'x", "Close the quote"),
         ("f --size 10", "Did you mean --sizes"),
-        ("f --sizes", "--sizes stands without its value"),
-        ("f --sizes -- x", "--sizes stands without its value"),
+        ("f --sizes", "--sizes needs a value"),
+        ("f --sizes -- x", "--sizes needs a value"),
         ("f --plot=3", "--plot takes no value"),
         ("f --budget soon", "--budget 'soon' is not a number"),
     ],

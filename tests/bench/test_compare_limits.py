@@ -120,7 +120,7 @@ def test_the_speed_up_of_rounds_that_disagree_is_a_range() -> None:
     text = str(Comparison("f", (base, steady, unsteady)))
     assert "  4-6x" in text
     assert "  4-12x" in text
-    assert Pressure().words([steady]) == "busy machine: speed-ups that this makes doubtful are ranges"
+    assert Pressure().words([steady]) == "busy machine: uncertain speed-ups are shown as ranges"
 
 
 def test_speed_ups_of_a_crowded_machine_are_ranges() -> None:
@@ -141,7 +141,7 @@ def test_the_speed_up_of_rounds_that_agree_is_one_number() -> None:
     [(np.ones(3), "f"), (np.array([1, 2**40]), "i"), (np.array([-1]), "I"), (np.ones(3), "i"), (np.ones(3, "D"), "d")],
 )
 def test_data_that_a_call_would_not_take_is_refused(value: Any, kind: str) -> None:
-    with pytest.raises(ComparisonError, match=r"array 1 is of .* and does not fit the input of"):
+    with pytest.raises(ComparisonError, match=r"array 1 has dtype .*, which does not fit the input of type"):
         given_inputs((value,), [np.dtype(kind)], [])
 
 
@@ -230,7 +230,7 @@ def test_rows_say_how_far_they_are_from_the_limit() -> None:
 
 def test_rivals_are_chosen_by_name() -> None:
     assert chosen("numpy, numba,numpy") == ("numpy", "numba")
-    with pytest.raises(ComparisonError, match=r"'fortran' is nothing to compare with.\nGive some of numpy,numba"):
+    with pytest.raises(ComparisonError, match=r"'fortran' is not a valid choice for --vs.\nGive some of numpy,numba"):
         chosen("numpy,fortran")
 
 
@@ -250,17 +250,17 @@ def test_rivals_that_are_not_installed_are_named(monkeypatch: pytest.MonkeyPatch
     found, notes = rivals(CODE, "numba,numexpr,cython")
     assert found == ()
     assert notes == (
-        "numba left out: Numba is not installed (pip install numba)",
-        "numexpr left out: numexpr is not installed (pip install numexpr)",
-        "cython left out: Cython is not installed (pip install cython)",
+        "numba skipped: Numba is not installed (pip install numba)",
+        "numexpr skipped: numexpr is not installed (pip install numexpr)",
+        "cython skipped: Cython is not installed (pip install cython)",
     )
 
 
 def test_functions_without_a_python_form_have_no_rivals() -> None:
     code = CellFunction("f", "ufunc", nin=1, nout=1)
-    assert rivals(code, "numpy") == ((), ("numpy left out: the function has no Python form",))
+    assert rivals(code, "numpy") == ((), ("numpy skipped: the function has no Python form",))
     core = CellFunction("f", "ufunc", nin=1, nout=1, python=PYTHON, core="(n)->()")
-    assert rivals(core, "numpy") == ((), ("numpy left out: the function works on arrays",))
+    assert rivals(core, "numpy") == ((), ("numpy skipped: the function works on arrays",))
 
 
 @pytest.mark.numba

@@ -171,14 +171,14 @@ def test_a_function_that_refuses_everything_is_a_sentence() -> None:
     def refuses(*args: Any) -> None:
         raise OwnError("not today")
 
-    assert _refusal(refuses, ("O1",), python=_total) == "its sample arguments were refused (OwnError: not today)"
-    assert _refusal(refuses, ("i0",)) == "its sample arguments were refused (OwnError: not today)"
+    assert _refusal(refuses, ("O1",), python=_total) == "the sample arguments were rejected (OwnError: not today)"
+    assert _refusal(refuses, ("i0",)) == "the sample arguments were rejected (OwnError: not today)"
 
 
 def test_what_raises_in_python_is_never_called_compiled() -> None:
     calls: list[Any] = []
     refusal = _refusal(calls.append, ("d1",), python=lambda v: v[len(v)])
-    assert refusal.startswith("its sample arguments were refused by its Python form (IndexError: ")
+    assert refusal.startswith("the sample arguments were rejected by its Python form (IndexError: ")
     assert calls == []
 
 
@@ -339,7 +339,7 @@ def test_what_a_function_does_to_its_arguments_is_compared() -> None:
     assert made.ok
     assert made.rows[1].agreement is not None
     assert made.rows[1].agreement.compared == made.rows[1].elements
-    assert made.notes == ("it changes its arguments; every call had fresh ones",)
+    assert made.notes == ("it changes its arguments, so every call gets new ones",)
     assert not _timed(lambda v, a: None, ("d1", "d0"), python=_halve).ok
 
 
@@ -386,7 +386,7 @@ def test_a_reference_is_the_expectation_and_a_row() -> None:
 def test_a_reference_for_another_function_is_a_note() -> None:
     made = _timed(np.sum, python=_total, reference=math.hypot, reference_label="math.hypot")
     assert made.ok
-    assert made.notes[0].startswith("math.hypot refused these arguments (TypeError: ")
+    assert made.notes[0].startswith("math.hypot failed on these arguments (TypeError: ")
 
 
 # -- the report of a build ----------------------------------------------------------------------
@@ -410,8 +410,8 @@ def test_functions_classes_and_constants_of_a_cell_are_all_listed() -> None:
     codes = _code("one"), _code("two", parameters=("a", "b")), _code("three", reason="returns a list")
     made = report(_build(*codes, Integrator=int, TABLE=[1], helper=len, np=np), options=Options(), names={})
     assert str(made) == (
-        "one(array), two(a, b): Python functions, as each takes an array\n"
-        "three(array): a Python function, as it returns a list\n"
+        "one(array), two(a, b): Python functions, because each takes an array\n"
+        "three(array): a Python function, because it returns a list\n"
         "also bound: Integrator (class), TABLE, helper()\n"
         "In[3]: compiled in 0 ns"
     )
@@ -456,7 +456,7 @@ def test_a_slip_in_an_option_of_the_report_is_an_error_before_anything_is_timed(
 
 def test_a_refusal_is_a_note_of_the_report() -> None:
     made = report(_build(_code("f", samples=("d2",), python=SUM), f=math.sqrt), options=Options(), names={})
-    assert made.notes[0].startswith("f was not timed: its sample arguments were refused (TypeError: ")
+    assert made.notes[0].startswith("f was not timed: the sample arguments were rejected (TypeError: ")
 
 
 def test_python_functions_share_the_limit_with_ufuncs() -> None:
@@ -464,7 +464,7 @@ def test_python_functions_share_the_limit_with_ufuncs() -> None:
     made = report(_build(*codes), options=Options(size=10), names={})
     assert len(made.comparisons) == MOST_TIMED
     assert made.notes == (
-        f"the first {MOST_TIMED} of {MOST_TIMED + 2} functions were timed; um.compare() times any other",
+        f"the report times the first {MOST_TIMED} of {MOST_TIMED + 2} functions; use um.compare() for the others",
     )
 
 

@@ -641,7 +641,7 @@ def test_report_says_emulation_and_has_no_row_of_a_gpu(monkeypatch: pytest.Monke
     assert reports[0].ok
     assert str(reports[0]).rstrip().endswith("; CPU emulation")
     assert "CPU emulation" in json.loads(reports[0].to_json())["device"]
-    notices = ["there is no GPU here" in str(report) for report in reports]
+    notices = ["this machine has no GPU" in str(report) for report in reports]
     assert notices == [True, False]
 
 
@@ -733,7 +733,7 @@ def test_cudas_functions_have_python_forms_with_the_same_values() -> None:
 
 
 def test_function_that_may_fail_has_no_python_form(cell: build.Build) -> None:
-    assert codes(cell)["mul_f32_f32"].python_reason == "may return another status than 0"
+    assert codes(cell)["mul_f32_f32"].python_reason == "may return a status other than 0"
     assert "return result" in codes(cell)["halved"].python
 
 
@@ -876,7 +876,7 @@ def test_a_function_of_the_host_cannot_be_called_by_device_code() -> None:
 @pytest.mark.parametrize(
     ("cell", "said"),
     [
-        ("__device__ float f(float x) { cudaMalloc(0, 4); return x; }", "the magic launches and copies by itself"),
+        ("__device__ float f(float x) { cudaMalloc(0, 4); return x; }", "The magic launches kernels and copies arrays"),
         ("#include <curand_kernel.h>\n__device__ float f(float x) { return x; }", "from a counter and a hash"),
         ("__device__ __half f(__half x) { return x; }", "Add #include <cuda_fp16.h>"),
         ("__device__ float f(float x) { std::vector<int> v; return x; }", "Device code has no containers"),

@@ -309,7 +309,7 @@ def test_name_of_the_notebook_is_unknown_to_the_cell_and_the_error_says_so() -> 
         um.compile_cython("def f(double x):\n    return x * alpha\n")
     assert [(d.line, d.column) for d in caught.value.diagnostics if d.severity == "error"] == [(2, 16)]
     assert "alpha" in str(caught.value)
-    assert "a cell does not see the notebook's names" in str(caught.value)
+    assert "a cell cannot use the notebook's names" in str(caught.value)
 
 
 def test_error_of_the_c_compiler_is_an_error_at_the_line_of_the_cell() -> None:

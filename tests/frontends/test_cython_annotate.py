@@ -125,7 +125,7 @@ def test_page_is_read_into_lines_and_pieces() -> None:
 def test_page_of_another_shape_is_refused(page: str) -> None:
     with pytest.raises(ToolchainError, match="cannot be read") as caught:
         annotate.read(page)
-    assert "Leave -a out" in caught.value.remedy
+    assert "Remove -a" in caught.value.remedy
 
 
 def test_text_form_counts_the_calls_of_each_line() -> None:

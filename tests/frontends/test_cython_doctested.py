@@ -118,7 +118,7 @@ def test_types_that_c_knows_otherwise_cost_the_ufunc_and_not_the_cell(loaded: In
     assert_holds(loaded, C_KNOWS_BETTER, name="cell")
     report = loaded.run_cell(f"%%cython_ufunc --no-time\n{C_KNOWS_BETTER}").result
     text = " ".join(str(report).split())
-    assert "inner (it has an operand or a result of a type that is not a number of NumPy's)" in text
+    assert "inner (it has an operand or a result of a type that is not a NumPy number type)" in text
 
 
 KINDS = """# ufunc: (n)->()
@@ -162,4 +162,4 @@ def test_loop_that_the_c_compiler_refuses_costs_the_ufunc_and_not_the_cell(
     assert_holds(loaded, cell, name="cell")
     report = loaded.run_cell(f"%%cython_ufunc --no-time\n{cell}").result
     text = " ".join(str(report).split())
-    assert "third cannot be a ufunc here: the C compiler says of its loop: 'no_such_name' undeclared" in text
+    assert "third cannot be a ufunc here, because the C compiler rejects its loop: 'no_such_name' undeclared" in text

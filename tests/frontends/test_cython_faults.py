@@ -281,7 +281,7 @@ def test_what_was_meant(cell: str, place: tuple[int, int], message: str, hint: s
         (F + "    return np.interp(x, [1], [2])\n", "import numpy as np"),
         ("cdef np.int32_t f(int x):\n    return x\n", "cimport numpy as np"),
         ("cdef double half(double x): return x/2\n" + F + "    return hafl(x)\n", "Did you mean half?"),
-        (F + "    return weird(x)\n", "does not see the notebook's names"),
+        (F + "    return weird(x)\n", "cannot use the notebook's names"),
         ("from libc.maths cimport sqrt\n", "from libc.math"),
         ("from math cimport sqrt\n", "libc.math"),
         (F + "    cdef int i = x\n", "<int>x"),
@@ -537,7 +537,7 @@ def test_hints_are_for_cython(message: str, hint: str) -> None:
 def test_a_symbol_that_cannot_be_opened_is_placed_at_its_use(symbol: str, shown: str) -> None:
     cell = "cdef extern from *:\n    double foo(double) nogil\ncdef double f(double x):\n    return foo(x)\n"
     (found,) = read_linker(f"/tmp/cell.so: undefined symbol: {symbol}", name=NAME, cell=cell)
-    assert found.message == f"{shown!r} is used but defined nowhere"
+    assert found.message == f"{shown!r} is used but not defined"
     assert found.line == (0 if symbol == "_Zzz" else 4)
 
 

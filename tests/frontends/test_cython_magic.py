@@ -341,9 +341,9 @@ def test_cdef_functions_leave_builtins_and_the_users_names_alone(loaded: Interac
     assert "min(" not in text
     assert "rate(" not in text
     assert "least(a, b)" in text
-    assert "min is not bound: it is a cdef function, and the name is that of Python's builtin." in text
-    assert "Write # ufunc: name=min_ above it" in text
-    assert "rate is not bound: it is a cdef function, and the name is that of your own variable." in text
+    assert "min is not bound: it is a cdef function, and Python's builtin has the same name." in text
+    assert "write # ufunc: name=min_ above it" in text
+    assert "rate is not bound: it is a cdef function, and your own variable has the same name." in text
 
 
 def test_function_with_keyword_only_parameters_is_timed(loaded: InteractiveShell) -> None:

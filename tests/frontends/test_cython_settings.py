@@ -72,7 +72,7 @@ def test_misspelled_option_is_corrected() -> None:
     ("given", "language", "message"),
     [
         ({"language_level": 2}, "c", "-2 is for Cython cells"),
-        ({"pgo": True}, "c", "--pgo is for Cython cells, and this one is C.\nLeave it out, or use %%cython_ufunc."),
+        ({"pgo": True}, "c", "--pgo is for Cython cells, and this one is C.\nRemove it, or use %%cython_ufunc."),
         (
             {"types": "f4,f8"},
             "cython",
@@ -175,8 +175,8 @@ def test_cython_comment_may_hold_a_key_of_distutils() -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("# distutils: librarys = m", "has no setting that is known: 'librarys'.\nThere are sources"),
-        ("# distutils: language = fortran", "names no language that Cython writes.\nWrite c or c++."),
+        ("# distutils: librarys = m", "has an unknown setting: 'librarys'.\nValid settings: sources"),
+        ("# distutils: language = fortran", "names a language that Cython does not support.\nWrite c or c++."),
     ],
 )
 def test_setting_that_cannot_be_had_is_refused(line: str, message: str) -> None:

@@ -110,9 +110,9 @@ def test_what_is_not_bound_has_a_reason(lib: Any) -> None:
     notes = "\n".join(lib.notes)
     for words in (
         "because a pointer is used as an array: lib_array, lib_open",
-        "because a parameter may be read or written, and no body tells: lib_matrix",
+        "because a parameter may be an input or an output, and there is no body to tell: lib_matrix",
         "because a parameter is a string: lib_name",
-        "because it is declared, but in none of the libraries (-l NAME links with one): lib_missing",
+        "because no library defines it (link with a library with -l NAME): lib_missing",
     ):
         assert words in notes
 

@@ -170,7 +170,7 @@ def test_uncertain_lengths_are_not_inferred(body: str) -> None:
         f"double f(const double *x, int m, int n) {{ double s = 0; {body} return s; }}"
     )
     signatures, plains = planned(text)
-    assert (signatures, plains[0].reason) == ((), "pointer 'x' is to const, an array of unknown length")
+    assert (signatures, plains[0].reason) == ((), "pointer 'x' to const is an array of unknown length")
 
 
 CPLUS: dict[str, str] = {
@@ -200,22 +200,22 @@ PLAIN: dict[str, str] = {
     "typedef double (*fn)(double); double f(fn g, double x) { return g(x); }": "'g' is a pointer to a function",
     "int f(char *s) { return *s; }": "'s' is a string",
     "int f(const char *) { return 1; }": "parameter 1 is a string",
-    "double f(void *p) { return 1; }": "'p' is of type void, and NumPy has no such numbers",
+    "double f(void *p) { return 1; }": "'p' has type void, which NumPy does not support",
     "double f(double **p) { return **p; }": "'p' is a pointer to pointers",
     "double f(double *p[3]) { return *p[0]; }": "'p' is a pointer to pointers",
     "double *f(double x) { return 0; }": "returns a pointer",
     "typedef double *dp; dp f(double x) { return 0; }": "returns a pointer",
-    "void f(double x) {}": "gives nothing back: it returns void and has no pointer to write to",
-    "double f(const double *x) { return *x; }": "pointer 'x' is to const, an array of unknown length",
+    "void f(double x) {}": "has no output: it returns void and has no pointer to write to",
+    "double f(const double *x) { return *x; }": "pointer 'x' to const is an array of unknown length",
     "void f(double *x) { x[1] = 2; }": "pointer 'x' is used as an array",
     "void f(double x, double (*y)[3]) { y[0][0] = x; }": "pointer 'y' is used as an array",
     "double f(double x[n]) { return x[0]; }": "'x[n]' has a size that no integer parameter gives",
     "double f(double n, double x[n]) { return x[0]; }": "'x[n]' has a size that no integer parameter gives",
     "double f(int n, double x[2*n]) { return x[0]; }": "'x[2*n]' has a size that no integer parameter gives",
-    "void f(int n, double o[n], double y) { o[0] = y; }": "the size n of 'o' is fixed by no input",
-    "__int128 f(int x) { return x; }": "its result is of type __int128, and NumPy has no such numbers",
-    "double f(_Decimal64 x) { return 1; }": "'x' is of type _Decimal64, and NumPy has no such numbers",
-    "double f(FILE *x) { return 1; }": "'x' is of type FILE, and NumPy has no such numbers",
+    "void f(int n, double o[n], double y) { o[0] = y; }": "no input determines the size n of 'o'",
+    "__int128 f(int x) { return x; }": "its result has type __int128, which NumPy does not support",
+    "double f(_Decimal64 x) { return 1; }": "'x' has type _Decimal64, which NumPy does not support",
+    "double f(FILE *x) { return 1; }": "'x' has type FILE, which NumPy does not support",
 }
 
 
@@ -237,7 +237,7 @@ def test_cplus_classes_stay_plain() -> None:
         "'p' is a struct",
         "'v' is a std::vector<double>, which is not a number",
         "'s' is a std::string, which is not a number",
-        "'x' is of a type that only a call decides",
+        "'x' has a type that is known only at a call",
     ]
 
 
@@ -280,8 +280,8 @@ def test_gsw_style_optional_outputs_are_outputs() -> None:
 def test_read_before_written_is_told_in_a_note() -> None:
     (signature,), _ = planned("void f(double *x, double s[2]) { *x += 1; s[0] = s[1]; }")
     assert signature.notes == (
-        "'x' is read before it is written, so it is an input and an output.",
-        "'s' is read before it is written, so it is an input and an output.",
+        "'x' is read before it is written, so it is both an input and an output.",
+        "'s' is read before it is written, so it is both an input and an output.",
     )
     assert (signature.nin, signature.nout) == (2, 2)
 
@@ -328,7 +328,7 @@ def test_signature_option_is_the_comment_of_the_only_function() -> None:
 
 
 def test_signature_option_with_several_functions_is_refused() -> None:
-    with pytest.raises(SignatureError, match=r"for one function, and the cell has several: f, g\."):
+    with pytest.raises(SignatureError, match=r"applies to one function, but the cell has several: f, g\."):
         planned("int f(int a) { return a; } int g(int a) { return a; }", signature="(n)->()")
 
 
@@ -339,17 +339,17 @@ REFUSED: dict[str, tuple[str, str]] = {
     f"// ufunc: (n)->()\n{DOT}": (
         "dot (line 2): 'ufunc: (n)->()' has 1 inputs and 1 outputs; the function seems to have inputs: x, y; "
         "outputs: the return value.",
-        "Write one group per operand, e.g. // ufunc: (n),(n)->(). An integer parameter receives a size when a "
+        "Write one group for each operand, for example // ufunc: (n),(n)->(). An integer parameter receives the "
         "dimension has its name.",
     ),
     f"// ufunc: (m),(m)->()\n{DOT}": ("has 2 inputs and 1 outputs; the function seems to have inputs: x, y, n;", "(n)"),
     f"// ufunc: (n),(n)->(n)\n{DOT}": ("gives the return value core dimensions", "()"),
     f"// ufunc: (n),(n)->(),(n)\n{DOT}": ("has 2 inputs and 2 outputs", ""),
     "// ufunc: (n)->(k)\nvoid f(double *x, int n, double *o) { o[1] = x[1]; }": (
-        "gives the outputs a size k that no input has", "Use a fixed size there.",
+        "gives the outputs a size k that no input has", "Use a fixed size instead.",
     ),
     "// ufunc: (n),(n)->()\ndouble f(double *x, double a) { return x[1]; }": (
-        "gives 'a' the dimensions (n), but it is one value", "Give it (), or make it a pointer.",
+        "gives 'a' the dimensions (n), but it is a single value", "Write () for it, or declare it as a pointer.",
     ),
     "// ufunc: (n)->()\ndouble f(const double x[3]) { return 1; }": ("gives 'x[3]' the dimensions (n)", "Write (3)"),
     "// ufunc: (4)->()\ndouble f(const double x[3]) { return 1; }": ("gives 'x[3]' the dimensions (4)", "Write (3)"),
@@ -359,12 +359,12 @@ REFUSED: dict[str, tuple[str, str]] = {
     ),
     "// ufunc: (n)->(m)\nvoid f(double *x, int n) { x[1] += 1; }": ("gives the outputs a size m", ""),
     "// ufunc: (n)->(3)\nvoid f(double *x, int n) { x[1] += 1; }": (
-        "gives 'x', which is read and written, two layouts: (n) and (3)", "same dimensions",
+        "gives 'x', which is both input and output, two layouts: (n) and (3)", "same dimensions",
     ),
-    f"// ufunc: inout=z\n{DOT}": ("inout=z is no parameter", ""),
-    "// ufunc: inout=x\nvoid f(double x, double *y) { *y = x; }": ("inout=x is not a pointer", "It can name: y."),
+    f"// ufunc: inout=z\n{DOT}": ("inout=z is not a parameter", ""),
+    "// ufunc: inout=x\nvoid f(double x, double *y) { *y = x; }": ("inout=x is not a pointer", "Possible names: y."),
     "// ufunc: identity=0\ndouble f(double x) { return x; }": (
-        "identity=0 is for functions of 2 inputs and 1 output; this one has 1 and 1", "Take identity= out",
+        "identity=0 needs 2 inputs and 1 output, but the function has 1 and 1", "Remove identity=",
     ),
     "// ufunc: (n)->()\ndouble f(struct s *x, int n) { return 1; }": ("f (line 2): 'x' is a struct.", ""),
     f"// ufunc: identiy=0\n{DOT}": ("has 'identiy=0', which is neither a signature nor one of identity=", ""),
@@ -393,7 +393,7 @@ def test_more_operands_than_numpy_allows_stay_plain() -> None:
     (signature,), _ = planned(fits)
     assert signature.nin + signature.nout == MAX_OPERANDS
     text = fits.replace("(double a0", "(double more, double a0")
-    assert planned(text)[1][0].reason == f"has {MAX_OPERANDS + 1} operands, and NumPy's limit is {MAX_OPERANDS}"
+    assert planned(text)[1][0].reason == f"has {MAX_OPERANDS + 1} operands, but NumPy's limit is {MAX_OPERANDS}"
     with pytest.raises(SignatureError, match="NumPy's limit is 64"):
         planned(f"// ufunc: {','.join(['()'] * MAX_OPERANDS)}->()\n{text}")
 
@@ -405,8 +405,8 @@ def test_overloads_are_loops_of_one_name() -> None:
     text = "double f(double x) { return x; } float f(float x) { return x; } double f(double x, double y) { return x; }"
     signatures, (plain,) = planned(text, cplus=True)
     assert [shown(s) for s in signatures] == ["f(x: double) -> result: double", "f(x: float) -> result: float"]
-    assert plain.reason == "has other inputs, outputs or core dimensions than the f of line 1"
-    assert plain.remedy == "Give it a name of its own: // ufunc: name=f2."
+    assert plain.reason == "has other inputs, outputs or core dimensions than f on line 1"
+    assert plain.remedy == "Give it a different name: // ufunc: name=f2."
 
 
 def test_c_functions_become_loops_of_the_name_they_share() -> None:
@@ -418,7 +418,7 @@ def test_a_second_function_of_the_same_types_and_name_stays_plain() -> None:
     text = "namespace a { double f(double x) { return x; } } namespace b { double f(double x) { return -x; } }"
     (signature,), (plain,) = planned(text, cplus=True)
     assert signature.function.scope == ("a",)
-    assert plain.reason == "has the same parameters as the f of line 1"
+    assert plain.reason == "has the same parameters as f on line 1"
 
 
 # -- the annotation's own grammar

@@ -155,7 +155,7 @@ def test_crash_of_a_call_is_an_exception_and_the_next_call_works(made: Any, call
 
 
 def test_report_says_what_a_call_costs(made: Any) -> None:
-    assert any(n.startswith("--sandbox: every call goes to another process and back") for n in made.notes)
+    assert any(n.startswith("--sandbox: every call runs in another process") for n in made.notes)
 
 
 def test_sandboxed_cell_from_the_cache_starts_no_process_before_a_call() -> None:

@@ -414,7 +414,7 @@ def test_what_cannot_run_alone_is_refused(tmp_path: Path, func: Any, reason: str
 def test_addresses_of_this_process_are_refused(tmp_path: Path) -> None:
     cosine = ctypes.CDLL(None).cos
     cosine.restype, cosine.argtypes = ctypes.c_double, [ctypes.c_double]
-    with pytest.raises(SignatureError, match="address of this very process"):
+    with pytest.raises(SignatureError, match="address in this process"):
         numbacode.object_code(numba.njit("f8(f8)")(lambda a: cosine(a)), folder=tmp_path)
 
 
@@ -488,8 +488,8 @@ def test_a_numba_that_cannot_be_read_is_named(monkeypatch: pytest.MonkeyPatch, t
     with pytest.raises(ToolchainError) as caught:
         numbacode.object_code(reciprocal, folder=tmp_path)
     assert str(caught.value) == (
-        f"numba {numba.__version__} has no JITCodeLibrary._get_module_for_linking, which this needs.\n"
-        "Install a version that this ufunc_magic knows: pip install 'ufunc_magic[numba]'."
+        f"numba {numba.__version__} has no JITCodeLibrary._get_module_for_linking, which ufunc_magic needs.\n"
+        "Install a supported version: pip install 'ufunc_magic[numba]'."
     )
 
 

@@ -263,7 +263,7 @@ def test_types_that_numba_lacks_are_refused(cell: Any) -> None:
 
 def test_out_by_name_is_refused_with_a_way_out(cell: Any) -> None:
     f = cell.hyp
-    with pytest.raises(TypingError, match="Give out by position"):
+    with pytest.raises(TypingError, match="Pass out by position"):
         numba.njit(lambda a: f(a, a, out=a))(np.ones(2))
 
 
@@ -345,7 +345,7 @@ def test_a_compiled_function_that_calls_a_cells_does_not_travel_alone(cached: No
     if llvm.llvm_version_info < (17,):
         pytest.skip("Numba's LLVM is too old for from_numba")
     poly = um.compile_c(LEAVES)["poly"]
-    with pytest.raises(um.SignatureError, match=r"calls poly of a cell.*\nWrite it in that cell too"):
+    with pytest.raises(um.SignatureError, match=r"calls poly from a cell.*\nWrite it in that cell, too"):
         um.from_numba(numba.njit("f8(f8)")(lambda a: poly(a) + 1))
 
 
@@ -446,8 +446,8 @@ def test_a_numba_that_lacks_a_private_name_is_a_warning(shared_cache_folder: Pat
     )
     warning, values = in_python(code, tmp_path).splitlines()
     assert warning == (
-        f"Functions of Numba's cannot call ufuncs of cells: numba {numba.__version__} lacks what that needs "
+        f"Numba functions cannot call ufuncs from cells: numba {numba.__version__} lacks what that needs "
         "(module 'numba.np.npyimpl' has no attribute '_build_array'). "
-        "Install a version that this ufunc_magic knows: pip install 'ufunc_magic[numba]'."
+        "Install a supported version: pip install 'ufunc_magic[numba]'."
     )
     assert values == "3.0 4.0"

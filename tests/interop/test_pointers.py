@@ -314,8 +314,8 @@ def test_a_capsule_serves_once(x: np.ndarray[Any, Any], device: Any) -> None:
     library = Library(x, device={"cpu": 1, "cuda": 2}[device])
     seen = asarray(library.capsule, device=device)
     assert message(lambda: asarray(library.capsule, device=device)) == (
-        "The capsule 'used_dltensor' was taken already: its tensor belongs to another array now.\n"
-        "Ask its library for a new capsule; each serves once."
+        "The capsule 'used_dltensor' was already used: its tensor now belongs to another array.\n"
+        "Request a new capsule from its library; each can be used once."
     )
     del seen
     gc.collect()
@@ -334,7 +334,7 @@ def test_a_refused_tensor_stays_in_its_capsule(x: np.ndarray[Any, Any], device: 
 def test_types_that_numpy_has_not_are_refused(x: np.ndarray[Any, Any], code: int, lanes: int) -> None:
     library = Library(x, code=code, lanes=lanes)
     told = message(lambda: asarray(library.capsule))
-    assert told.startswith(f"The tensor is of DLPack's type {code} with 64 bits and {lanes} lanes")
+    assert told.startswith(f"The tensor has DLPack type {code} with 64 bits and {lanes} lanes")
     assert _name(library.capsule) == b"dltensor"
 
 
@@ -350,101 +350,101 @@ def test_what_dlpack_has_no_type_for_goes_as_a_pointer() -> None:
 def test_errors_say_what_is_wrong_and_what_to_do(x: np.ndarray[Any, Any]) -> None:
     at = address_of(x)
     cases: list[tuple[Callable[[], object], str]] = [
-        (lambda: asarray(0, 3, "f8"), "The pointer is null.\nGive the address of the first element."),
+        (lambda: asarray(0, 3, "f8"), "The pointer is null.\nPass the address of the first element."),
         (
             lambda: asarray(ctypes.c_void_p(None), 3, "f8"),
-            "The pointer is null.\nGive the address of the first element.",
+            "The pointer is null.\nPass the address of the first element.",
         ),
         (
             lambda: asarray(at + 4, 3, "f8"),
             f"The address {at + 4:#x} is not aligned for float64, which needs a multiple of 8.\n"
-            "Give the address of an element, or a dtype of packed records.",
+            "Pass the address of an element, or use a packed record dtype.",
         ),
         (
             lambda: asarray(at, 3, "f8", strides=(12,)),
-            "The strides (12,) are not multiples of 8, as float64 needs them.\n"
+            "The strides (12,) are not multiples of 8, as float64 needs.\n"
             "Strides count bytes: multiply steps in elements by the item size.",
         ),
         (
             lambda: asarray(memoryview(x), 25),
-            "shape=(25,) of float64 takes 200 bytes; the memory has 192.\nGive the shape that it has.",
+            "shape=(25,) of float64 takes 200 bytes; the memory has 192.\nPass the shape of the memory.",
         ),
         (
             lambda: asarray(memoryview(x), 23),
-            "shape=(23,) of float64 takes 184 bytes; the memory has 192.\nGive the shape that it has.",
+            "shape=(23,) of float64 takes 184 bytes; the memory has 192.\nPass the shape of the memory.",
         ),
         (
             lambda: asarray(memoryview(x), 24, strides=(-8,)),
             "shape=(24,) of float64 with strides=(-8,) takes 192 bytes, from -184 on; the memory has 192.\n"
-            "Give the shape that it has.",
+            "Pass the shape of the memory.",
         ),
         (
             lambda: asarray(memoryview(x), 24, "i8"),
-            "The memory holds float64, not int64.\nLeave dtype out, and write .view('int64') after it.",
+            "The memory contains float64, not int64.\nOmit dtype, and call .view('int64') on the result.",
         ),
-        (lambda: asarray(at), "An address alone says nothing of its shape and dtype.\nGive shape and dtype."),
-        (lambda: asarray(at, dtype="f8"), "An address alone says nothing of its shape.\nGive shape and dtype."),
+        (lambda: asarray(at), "An address does not include the shape and dtype.\nPass shape and dtype."),
+        (lambda: asarray(at, dtype="f8"), "An address does not include the shape.\nPass shape and dtype."),
         (
             lambda: asarray(at, (2, -1), "f8"),
-            "shape=(2, -1) has a negative size.\nGive the number of elements.",
+            "shape=(2, -1) has a negative size.\nPass the number of elements.",
         ),
         (
             lambda: asarray(at, 3, object),
-            "dtype object holds Python objects, which foreign memory has not.\nGive a type of numbers.",
+            "dtype object contains Python objects, which foreign memory cannot have.\nUse a number type.",
         ),
         (
             lambda: asarray(at, (2, 2), "f8", strides=(8,)),
-            "strides=(8,) has 1 of the 2 steps that an array of this shape takes.\nGive one for each axis, in bytes.",
+            "strides=(8,) has 1 of the 2 strides that an array of this shape needs.\nPass one stride for each axis, in bytes.",
         ),
         (
             lambda: asarray(-8, 3, "f8"),
-            "24 bytes at -0x8 are no range of memory.\nLook at the address and the shape.",
+            "24 bytes at -0x8 are not a valid range of memory.\nCheck the address and the shape.",
         ),
-        (lambda: asarray(at, 3, "f8", device="gpu"), "device='gpu' is no place for an array.\nWrite 'cpu' or 'cuda'."),  # type: ignore[arg-type]
+        (lambda: asarray(at, 3, "f8", device="gpu"), "device='gpu' is not a valid device.\nWrite 'cpu' or 'cuda'."),  # type: ignore[arg-type]
         (
             lambda: ascapsule([1.0, 2.0]),
-            "list is no array whose address could be asked for.\nGive an array of NumPy, CuPy or torch.",
+            "list is not an array with an address.\nPass an array of NumPy, CuPy or torch.",
         ),
         (
             lambda: asarray(x, device="cuda"),
-            "The ndarray holds memory of the CPU, not of a GPU.\nWrite device='cpu'.",
+            "The ndarray refers to memory of the CPU, not of a GPU.\nWrite device='cpu'.",
         ),
         (
             lambda: asarray(Library(x, device=2).capsule),
-            "The PyCapsule holds memory of a GPU, not of the CPU.\nWrite device='cuda'.",
+            "The PyCapsule refers to memory of a GPU, not of the CPU.\nWrite device='cuda'.",
         ),
         (
             lambda: asarray(Library(x, device=8).capsule),
-            "The PyCapsule holds memory of DLPack device 8, not of the CPU.\nCopy it to the CPU first.",
+            "The PyCapsule refers to memory of DLPack device 8, not of the CPU.\nCopy it to the CPU first.",
         ),
         (
             lambda: asarray(_new(at, b"arrow_array", None), 3, "f8"),
-            "The capsule 'arrow_array' holds a structure or a C interface, no array.\n"
-            "Give a capsule whose pointer is the first element, or one of DLPack ('dltensor').",
+            "The capsule 'arrow_array' contains a structure or a C interface, not an array.\n"
+            "Pass a capsule whose pointer is the first element, or a DLPack capsule ('dltensor').",
         ),
         (
             lambda: asarray(_new(at, b"sys.api", None), 3, "f8"),
-            "The capsule 'sys.api' holds a structure or a C interface, no array.\n"
-            "Give a capsule whose pointer is the first element, or one of DLPack ('dltensor').",
+            "The capsule 'sys.api' contains a structure or a C interface, not an array.\n"
+            "Pass a capsule whose pointer is the first element, or a DLPack capsule ('dltensor').",
         ),
         (
             lambda: asarray([1.0, 2.0]),
-            "list [1.0, 2.0] stands for no memory: memoryview: a bytes-like object is required, not 'list'.\n"
-            "Give an address, a PyCapsule, a ctypes or cffi pointer, a buffer, or an array of any library.",
+            "list [1.0, 2.0] does not refer to memory: memoryview: a bytes-like object is required, not 'list'.\n"
+            "Pass an address, a PyCapsule, a ctypes or cffi pointer, a buffer, or an array of any library.",
         ),
         (
             lambda: asarray(x[::2], 6),
-            "The memory has the shape (12,) and the strides (16,): no other can be laid over it.\n"
-            "Leave shape, dtype and strides out, and reshape what comes back.",
+            "The memory has the shape (12,) and the strides (16,), which cannot be changed here.\n"
+            "Omit shape, dtype and strides, and reshape the result.",
         ),
-        (lambda: ascapsule(x, kind="x"), "kind='x' is no kind of capsule.\nWrite 'dlpack' or 'pointer'."),  # type: ignore[arg-type]
+        (lambda: ascapsule(x, kind="x"), "kind='x' is not a kind of capsule.\nWrite 'dlpack' or 'pointer'."),  # type: ignore[arg-type]
         (
             lambda: ascapsule(x[:0], kind="pointer"),
             "An empty array has no first element to point to.\nUse kind='dlpack'.",
         ),
         (
             lambda: pointer([1]),
-            "list is no array whose address could be asked for.\nGive an array of NumPy, CuPy or torch.",
+            "list is not an array with an address.\nPass an array of NumPy, CuPy or torch.",
         ),
     ]
     assert [message(call) for call, _ in cases] == [expected for _, expected in cases]
@@ -463,7 +463,7 @@ def test_a_gpu_array_without_cupy_names_what_is_missing(monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("wrong", [2.5, "3", (2.5,), (None,)])
 def test_a_shape_that_is_none_is_refused(x: np.ndarray[Any, Any], wrong: Any) -> None:
-    assert "Give whole numbers and a dtype" in message(lambda: asarray(address_of(x), wrong, "f8"))
+    assert "Pass integers and a dtype" in message(lambda: asarray(address_of(x), wrong, "f8"))
 
 
 def test_an_unaligned_record_can_be_asked_for() -> None:
@@ -531,13 +531,13 @@ class TestCuPy:
         assert pointer(own) == address_of(x)
         assert message(lambda: asarray(own, (25,), "f8", device="cuda")).startswith("shape=(25,) of float64 takes")
         assert message(lambda: asarray(own)) == (
-            "The OnGpu holds memory of a GPU, not of the CPU.\nWrite device='cuda'."
+            "The OnGpu refers to memory of a GPU, not of the CPU.\nWrite device='cuda'."
         )
 
     def test_read_only_memory_is_refused(self, x: np.ndarray[Any, Any]) -> None:
         own = OnGpu((24,), address_of(x), readonly=True)
         assert message(lambda: asarray(own, (24,), "f8", device="cuda")) == (
-            "The memory on the GPU is read-only, and CuPy has no read-only arrays.\nCopy it on its own side."
+            "The memory on the GPU is read-only, but CuPy has no read-only arrays.\nCopy it in the library that owns it."
         )
 
     def test_wrong_addresses_are_refused_as_on_the_cpu(self, x: np.ndarray[Any, Any]) -> None:
@@ -546,7 +546,7 @@ class TestCuPy:
 
     def test_an_array_of_cupy_is_none_of_the_cpu(self, x: np.ndarray[Any, Any]) -> None:
         seen = asarray(address_of(x), 24, "f8", device="cuda")
-        assert "holds memory of a GPU, not of the CPU" in message(lambda: asarray(seen))
+        assert "refers to memory of a GPU, not of the CPU" in message(lambda: asarray(seen))
         assert asarray(seen, device="cuda") is seen
 
     def test_an_array_of_cupy_takes_an_owner_and_another_shape(self, x: np.ndarray[Any, Any]) -> None:

@@ -253,8 +253,8 @@ def test_renamed_symbols_are_found_by_readers_of_elf(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "error", "message"),
     [
-        ("my-shapes.h", um.SignatureError, "'my-shapes' is no C name."),
-        ("3d.h", um.SignatureError, "'3d' is no C name."),
+        ("my-shapes.h", um.SignatureError, "'my-shapes' is not a C identifier."),
+        ("3d.h", um.SignatureError, "'3d' is not a C identifier."),
     ],
 )
 def test_name_that_c_does_not_take_is_refused(name: str, error: type[Exception], message: str, tmp_path: Path) -> None:

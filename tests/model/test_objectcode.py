@@ -28,7 +28,7 @@ SAMPLE = ObjectCode(
             loops=(LoopCode(0, (12, 12, 12)),),
         ),
         FunctionCode("dot", "ufunc", 2, 1, core="(n),(n)->()", identity="reorderable", loops=(LoopCode(1, (11,) * 3),)),
-        FunctionCode("fill", "plain", index=0, declaration="void (*)(double *, int)", reason="gives nothing back"),
+        FunctionCode("fill", "plain", index=0, declaration="void (*)(double *, int)", reason="has no output"),
     ),
     toolchain="gcc 12.2.0",
     source="double hypot(double x, double y) { return x; } // ünïcödé",

@@ -47,7 +47,7 @@ OF_CYTHON = [
 ]
 OF_CUDA = [
     ("", "python_form.c_form", "_module", "the Python form of"),
-    ("", "bench.cell_report", "_gpu_notices", "what is to say of a GPU is missing"),
+    ("", "bench.cell_report", "_gpu_notices", "the note about a GPU is missing"),
 ]
 FAULTS = [
     *(("c_ufunc", *fault) for fault in (*EVERYWHERE, *OF_C)),
@@ -115,6 +115,6 @@ def test_a_note_says_where_and_how_to_report() -> None:
     with Comfort("a part", notes):
         raise MemoryError
     assert notes[0].startswith("a part is missing: ValueError: invalid literal for int()")
-    assert "please report it, with the cell and what %ufunc_doctor says." in notes[0]
+    assert "Please report it with the cell and the output of %ufunc_doctor." in notes[0]
     assert len(notes[0]) < 500
     assert notes[1] == "a part is missing: MemoryError"

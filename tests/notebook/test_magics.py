@@ -179,12 +179,12 @@ def test_failed_cell_leaves_what_the_user_bound_since(loaded: InteractiveShell, 
 
 def test_hiding_a_variable_of_the_user_is_said_in_the_report(loaded: InteractiveShell, engine: FakeEngine) -> None:
     loaded.user_ns["f"] = 3
-    assert run(loaded).notes == ("f replaces your own variable of that name (int).",)
+    assert run(loaded).notes == ("f replaces your variable of the same name (int).",)
 
 
 def test_hiding_a_builtin_is_said_even_by_a_quiet_cell(loaded: InteractiveShell, engine: FakeEngine) -> None:
     engine.functions = {"round": np.frompyfunc(abs, 1, 1)}
-    expected = ("round hides Python's builtin of that name; builtins.round still reaches it.",)
+    expected = ("round hides Python's builtin of the same name, which is still available as builtins.round.",)
     assert run(loaded, "-q").notes == expected
 
 
@@ -198,17 +198,17 @@ def test_running_a_cell_again_warns_of_nothing(loaded: InteractiveShell, engine:
     [
         ("--paralel", "--paralel is not an option.\nDid you mean --parallel?"),
         ("--fastmath", "--fastmath is not an option.\nDid you mean --fast-math?"),
-        ("-O3", "-O3 is not an option.\nWhat is meant for the compiler goes behind -c: -c=-O3"),
-        ("foo.c", "'foo.c' is not an option.\nThe code belongs in the lines below the first."),
+        ("-O3", "-O3 is not an option.\nTo pass it to the compiler, write -c=-O3"),
+        ("foo.c", "'foo.c' is not an option.\nWrite the code below the first line."),
         ("--arch=nativ", "--arch nativ is not one of portable, native.\nDid you mean native?"),
         ("--parallel=two", "--parallel 'two' is not a whole number.\nWrite --parallel=2"),
-        ("--strict=1", "--strict takes no value, but '1' was given.\nWrite --strict"),
-        ("-l", "-l stands without its value.\nWrite -l gsl"),
+        ("--strict=1", "--strict takes no value, but the line says '1'.\nWrite --strict"),
+        ("-l", "-l needs a value.\nWrite -l gsl"),
         ("--ref 'np.hypot", '"--ref \'np.hypot" cannot be split into words: No closing quotation.\nClose the quote.'),
-        ("--strict --fast-math", "strict and fast_math contradict each other.\nGive one of them."),
-        ("--time soon", "time='soon' is no number of seconds up to 3600.\nGive 2s, or 500ms."),
-        ("--time=-1", "time='-1' is no number of seconds up to 3600.\nGive 2s, or 500ms."),
-        ("-N=-5", "size=-5 is negative.\nGive the number of elements, or 0 for automatic."),
+        ("--strict --fast-math", "strict and fast_math contradict each other.\nUse only one of them."),
+        ("--time soon", "time='soon' is not a number of seconds up to 3600.\nWrite 2s or 500ms."),
+        ("--time=-1", "time='-1' is not a number of seconds up to 3600.\nWrite 2s or 500ms."),
+        ("-N=-5", "size=-5 is negative.\nUse a number of elements, or 0 for automatic."),
     ],
 )
 def test_bad_options_are_usage_errors_with_the_right_spelling(
@@ -320,7 +320,7 @@ def test_reset_forgets_everything_and_takes_new_options(loaded: InteractiveShell
 
 
 def test_config_shows_options_as_they_are_typed(loaded: InteractiveShell) -> None:
-    assert repr(loaded.run_line_magic("ufunc_config", "")) == "no remembered options"
+    assert repr(loaded.run_line_magic("ufunc_config", "")) == "no default options"
     shown = loaded.run_line_magic("ufunc_config", "-q --parallel -I '/my files'")
     assert repr(shown) == "remembered options: --parallel --include='/my files' --no-time"
 

@@ -286,7 +286,7 @@ def test_a_flood_of_c_output_is_cut(kernel: Kernel) -> None:
     kernel.run(NOISY)
     lines = [f"line {n}" for n in range(10_000)]
     assert kernel.stdout("_ = flood(10_000)").splitlines() == lines
-    cut = "[C's stdout is cut after 1,000,000 bytes; %env UFUNC_MAGIC_OUTPUT=100000000 shows more]"
+    cut = "[stdout of C is cut after 1,000,000 bytes; %env UFUNC_MAGIC_OUTPUT=100000000 shows more]"
     # 5 MB of one call, which holds the GIL all the while, and of many; more than there is room for.
     for call in ("wide(25_000)", "wide(np.full(5000, 5))", "wide(2**24 // 200 + 6_000)"):
         assert kernel.stdout(f"_ = {call}") == f"{'x' * 1_000_000}\n{cut}\n"

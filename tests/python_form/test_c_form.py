@@ -579,7 +579,7 @@ def test_function_named_like_a_keyword_or_a_builtin_gets_an_underscore() -> None
     [
         ("d -> d", "\n  return j0(x);", "calls `j0`, which Python does not have", 2),
         ("d -> d", "\n\n  if (x < 0) goto end; end: return x;", "uses `goto`", 3),
-        ("d -> d", "static double last; last += x;\n return last;", "keeps `last` from call to call", 1),
+        ("d -> d", "static double last; last += x;\n return last;", "keeps `last` between calls", 1),
         ("d -> d", "switch ((int)x) {\ncase 1: x = 2;\ncase 2: x = 3; }\nreturn x;", "falls through from one case to the next", 2),
         ("d -> d", "double t[2], *p = t;\n p++;\n return *p;", "moves the pointer `p`", 1),
         ("d -> d", "return *(double *)(char *)&x;", "casts a pointer: `(double *)(char *)&x`", 1),
@@ -655,8 +655,8 @@ def test_shift_that_c_leaves_undefined_has_no_expected_result() -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ("if (!ready) ready = 1;", "keeps `ready` from call to call"),
-        ("", "uses the variable `ready`, which the cell gives no value"),
+        ("if (!ready) ready = 1;", "keeps `ready` between calls"),
+        ("", "uses the variable `ready`, which has no value in the cell"),
     ],
 )
 def test_variable_without_a_value_is_known(change: str, reason: str) -> None:

@@ -295,8 +295,8 @@ def test_functions_of_a_module_are_listed_by_why_they_are_no_ufuncs() -> None:
     )
     assert str(Report("In[3]", functions=plain, others=("Shape (class)", "TABLE"), cached=True)) == (
         "area: a plain function, not a ufunc: takes a struct\n"
-        "f(v), h(v, w): Python functions, as each takes an array\n"
-        "g(n): a Python function, as it returns a list\n"
+        "f(v), h(v, w): Python functions, because each takes an array\n"
+        "g(n): a Python function, because it returns a list\n"
         "also bound: Shape (class), TABLE\n"
         "In[3]: from cache in 0 ns"
     )

@@ -120,7 +120,7 @@ f  d->d: 4 instructions, 512-bit vectors, x86-64-v4
   line 2    return exp(x) <b>;
       call        _ZGVeN8v_exp@PLT    ; exp, 8 at a time
       | vaddpd      %zmm0, %zmm0, %zmm0
-  loop      reading, writing, counting
+  loop      loads, stores and loop counter
       vmovupd     (%rbx), %zmm0
       jne         .L3"""
     assert str(assembly_of("In[3]", LINES, (LOOP,), "gcc 12.2.0")) == expected
@@ -268,7 +268,7 @@ def test_everything_is_shown_from_one_further_compilation(tmp_path: Path) -> Non
     assert 15 in lines["total"]
     assert max(p.inner for p in loops[1].placed) == 1  # Newton's loop inside of the one over elements
     assert "twice  d->d: vectorized" in vec.to_text()
-    assert re.search(r"root  d->d: not vectorized: line 7 is a loop", vec.to_text())
+    assert re.search(r"root  d->d: not vectorized: the loop on line 7", vec.to_text())
     assert "    for (int i = 0; i < 50" in vec.to_text()
     # gcc calls a sum in its order vectorized, clang does not
     assert "total  d->d: not vectorized" in vec.to_text()
@@ -307,7 +307,7 @@ def test_sums_under_fast_math_become_vectors(tmp_path: Path) -> None:
 def test_zig_is_refused_with_a_word_on_what_would_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tool = compilers.Toolchain("zig", ("zig", "cc"), False, "/zig", 1, 1, "CC")
     monkeypatch.setattr("ufunc_magic.toolchain.compiler_texts.find", lambda **_: tool)
-    with pytest.raises(ToolchainError, match="zig keeps no assembly to show"):
+    with pytest.raises(ToolchainError, match="zig does not provide an assembly listing"):
         texts_of(tmp_path, cplus=False, compile_again=lambda more: pytest.fail("compiled"))
 
 
@@ -320,7 +320,7 @@ def _report(language: str, monkeypatch: pytest.MonkeyPatch, **options: object) -
 
 
 def test_a_cython_cell_is_told_of_its_own_view(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(OptionError, match="Write -a"):
+    with pytest.raises(OptionError, match="Use -a"):
         _report("cython", monkeypatch, show="asm")
 
 

@@ -71,7 +71,7 @@ def test_native_code_is_refused_on_a_lesser_cpu(made: ObjectCode) -> None:
 
 
 def test_missing_file_is_a_target_error(made: ObjectCode, tmp_path: Path) -> None:
-    with pytest.raises(TargetError, match="cannot be opened"):
+    with pytest.raises(TargetError, match="cannot be loaded"):
         loader.open_library(made, tmp_path / "absent.so")
 
 
@@ -79,7 +79,7 @@ def test_file_that_is_no_library_is_a_target_error(made: ObjectCode, tmp_path: P
     path = tmp_path / "text.so"
     for content in (b"", b"not machine code", made.code[:100]):
         path.write_bytes(content)
-        with pytest.raises(TargetError, match="cannot be opened"):
+        with pytest.raises(TargetError, match="cannot be loaded"):
             loader.open_library(made, path)
 
 

@@ -217,9 +217,9 @@ def test_cplus_structures() -> None:
     ("name", "reason"),
     [
         ("of_union", "union"),
-        ("of_bits", "more than numbers"),
+        ("of_bits", "members other than numbers"),
         ("of_list", "pointers"),
-        ("of_tail", "more than numbers"),
+        ("of_tail", "members other than numbers"),
         ("of_array", "core dimensions"),
         ("of_many", "core dimensions"),
     ],
@@ -269,7 +269,7 @@ def test_dtype_of_operands(c: Build) -> None:
         um.dtype_of(c.change)
     with pytest.raises(um.ArgumentError, match="no operand or structure 'q'"):
         um.dtype_of(c.scale, "q")
-    with pytest.raises(um.ArgumentError, match="not a ufunc of a cell"):
+    with pytest.raises(um.ArgumentError, match="not a ufunc from a cell"):
         um.dtype_of(np.add)
 
 
@@ -313,7 +313,7 @@ def test_c_calls_them_as_they_are(c: Build, tmp_path: Path) -> None:
 def test_numba_refuses_them(c: Build) -> None:
     numba = pytest.importorskip("numba")
     add = c.add
-    with pytest.raises(numba.TypingError, match="add takes or gives structures"):
+    with pytest.raises(numba.TypingError, match="add takes or returns structures"):
         numba.njit(lambda a: add(a, a))(points(c, 2))
 
 

@@ -205,7 +205,7 @@ def test_bytes_that_only_end_as_known_ones_are_verified() -> None:
 def test_known_bytes_still_need_the_key() -> None:
     data = um.dumps(built().twice)
     um.loads(data)
-    with pytest.raises(TargetError, match="is not signed, and a key is set here"):
+    with pytest.raises(TargetError, match="is not signed, but a key is set here"):
         um.loads(data, key="a key")
 
 
@@ -257,7 +257,7 @@ def test_pickles_call_a_path_that_never_moves() -> None:
 
 def test_what_is_not_ours_cannot_be_dumped() -> None:
     for other in (np.sin, len, np.frompyfunc(abs, 1, 1), lambda x: x, 3):
-        with pytest.raises(SignatureError, match="was not made by ufunc_magic"):
+        with pytest.raises(SignatureError, match="was not compiled by ufunc_magic"):
             um.dumps(other)
 
 
@@ -703,7 +703,7 @@ def test_other_versions_and_other_files_are_named() -> None:
     with pytest.raises(TargetError, match=f"format {FORMAT_VERSION + 1}; this ufunc_magic reads {FORMAT_VERSION}"):
         um.loads(data[:4] + struct.pack("<H", FORMAT_VERSION + 1) + data[6:])
     for other in (b"", b"\x7fELF" + data[4:], built().object_code.code, pickle.dumps(1)):
-        with pytest.raises(TargetError, match="are not object code of ufunc_magic"):
+        with pytest.raises(TargetError, match="are not ufunc_magic object code"):
             um.loads(other)
 
 
@@ -812,7 +812,7 @@ def test_a_signed_payload_needs_its_key() -> None:
 
 
 def test_an_unsigned_payload_is_refused_where_a_key_is_set() -> None:
-    with pytest.raises(TargetError, match="is not signed, and a key is set here"):
+    with pytest.raises(TargetError, match="is not signed, but a key is set here"):
         um.loads(um.dumps(built().twice), key="secret")
 
 
@@ -851,7 +851,7 @@ def test_key_of_the_environment_signs_pickles_and_verifies_them(monkeypatch: pyt
 
 @pytest.mark.parametrize("data", ["text", 7])
 def test_what_is_not_bytes_is_refused(data: object) -> None:
-    with pytest.raises(TypeError, match=f"the bytes that dumps\\(\\) gave, not {type(data).__name__}"):
+    with pytest.raises(TypeError, match=f"the bytes that dumps\\(\\) returned, not {type(data).__name__}"):
         um.loads(data)  # type: ignore[arg-type]
 
 
@@ -875,7 +875,7 @@ except TargetError as error:
     print(error.message)
 """
     assert elsewhere(data, script, folder=tmp_path, UFUNC_MAGIC_KEY="secret") == "2.0"
-    refusal = "This object code was signed with another key, or altered since."
+    refusal = "This object code was signed with another key, or was altered later."
     assert elsewhere(data, script, folder=tmp_path, UFUNC_MAGIC_KEY="other") == refusal
 
 
@@ -903,7 +903,7 @@ def test_code_for_another_machine_is_refused_naming_both(change: dict[str, str],
 
 def test_code_for_a_cpu_with_more_instructions_is_refused_and_never_run() -> None:
     data = foreign(altered(built().object_code, 3), level="native: avx9000 sse2")
-    with pytest.raises(TargetError, match="CPU with avx9000, which this one lacks"):
+    with pytest.raises(TargetError, match="CPU with avx9000, which this CPU lacks"):
         um.loads(data)
 
 
@@ -949,7 +949,7 @@ def test_code_that_runs_here_is_not_compiled_again(monkeypatch: pytest.MonkeyPat
 def test_without_its_source_it_cannot_be_compiled_elsewhere() -> None:
     bare = unpack(um.dumps(built().twice, source=False))[0]
     assert SOURCE.encode() not in bare.header
-    with pytest.raises(TargetError, match=r"plan9.*It came without its source"):
+    with pytest.raises(TargetError, match=r"plan9.*It does not include its source"):
         um.loads(foreign(altered(bare, 7), os="plan9"), rebuild="missing")
 
 
@@ -986,7 +986,7 @@ def test_inspect_shows_what_a_file_holds(tmp_path: Path, capsys: pytest.CaptureF
     shown = capsys.readouterr().out
     here = loader.here()
     size = f"{path.stat().st_size:,}"
-    assert shown.startswith(f"object code of ufunc_magic, {size} bytes, signed (not verified here)\n")
+    assert shown.startswith(f"ufunc_magic object code, {size} bytes, signed (not verified here)\n")
     for line in (
         "  meant is      twice\n",
         f"  target        {here.os} {here.machine}",
@@ -1014,15 +1014,15 @@ def test_contents_tell_a_module_its_python_and_what_goes_without_source() -> Non
     code = replace(SMALL, module="_ufm_1", preload=("numpy",), source="", threads=True, options={"fast_math": True})
     assert (
         contents(code)
-        == f"""object code of ufunc_magic
-  meant is      the whole object
+        == f"""ufunc_magic object code
+  function      all
   target        {code.target}
   CPU level     baseline
-  made by       gcc 12, from c
+  compiled by   gcc 12, from c
   module        _ufm_1
   imports first numpy
   options       fast_math=True
-  threads       its loops may run on several
+  threads       supports several
   code          9 bytes, SHA-256 {code.code_digest}
   source        none
 functions"""

@@ -510,9 +510,9 @@ def test_a_write_that_fails_half_way_leaves_nothing(store, monkeypatch):
 def untrusted(tmp_path: Path, fault: str, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "store"
     Cache(folder).publish(K, record=b"r", code=CODE)
-    if fault == "can be written by everybody":
+    if fault == "is writable by everybody":
         folder.chmod(0o777)
-    elif fault == "can be written by its group":
+    elif fault == "is writable by its group":
         folder.chmod(0o770)
     elif fault == "is a symbolic link":
         folder.rename(tmp_path / "elsewhere")
@@ -531,8 +531,8 @@ def untrusted(tmp_path: Path, fault: str, monkeypatch: pytest.MonkeyPatch) -> Pa
 @pytest.mark.parametrize(
     "fault",
     [
-        "can be written by everybody",
-        "can be written by its group",
+        "is writable by everybody",
+        "is writable by its group",
         "is a symbolic link",
         "belongs to another user",
         "is not a folder",

@@ -174,7 +174,7 @@ def test_more_than_ten_are_counted():
         ("nothere.h: No such file or directory", "-I FOLDER"),
         ("'nothere.h' file not found", "-I FOLDER"),
         ("vector: No such file or directory", "-+"),
-        ("expected ';' before '}' token", "; is missing"),
+        ("expected ';' before '}' token", "the missing ;"),
         ("invalid operands to binary ^ (have 'double' and 'double')", "pow(x, y)"),
         ("implicit declaration of function 'gsl_sf_bessel_J0'", "-l gsl -l gslcblas"),
         ("implicit declaration of function 'omp_get_thread_num'", "--parallel"),
@@ -191,7 +191,7 @@ def test_unknown_messages_get_no_hint():
 
 def test_some_advice_depends_on_the_line():
     message = "invalid type argument of unary '*' (have 'double')"
-    assert (advise(message, line="x**2"), advise(message, line="*x")) == ("C has no ** operator: write pow(x, y).", "")
+    assert (advise(message, line="x**2"), advise(message, line="*x")) == ("C has no ** operator. Write pow(x, y).", "")
 
 
 def test_names_lead_to_headers_and_libraries():
@@ -245,7 +245,7 @@ def test_an_undefined_symbol_is_not_placed_in_a_comment_or_a_string(cell):
 )
 def test_a_missing_library_is_named(output):
     (found,) = link(output)
-    assert found.message == "library 'foo' was not found"
+    assert found.message == "library 'foo' not found"
     assert "-L FOLDER" in found.hint
 
 

@@ -94,7 +94,7 @@ def test_an_unsafe_cache_is_a_fault(only_path, cache_folder):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(doctor, "_compilers", lambda cplus: ())
         found = of(diagnose(), "Cache", "folder")
-    assert "can be written by everybody" in found.value
+    assert "is writable by everybody" in found.value
     assert found.ok is False
 
 

@@ -105,12 +105,12 @@ def test_a_missing_compiler_is_none_with_a_reason(monkeypatch: pytest.MonkeyPatc
 
 def test_a_library_that_does_not_open_is_none_with_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing() -> Any:
-        raise RuntimeError("libnvrtc.so.13 was not found\nsearched everywhere")
+        raise RuntimeError("libnvrtc.so.13 not found\nsearched everywhere")
 
     found._probe.cache_clear()
     monkeypatch.setattr(found, "bindings", missing)
     assert nvrtc.find() is None
-    assert "(libnvrtc.so.13 was not found)" in nvrtc.reason()
+    assert "(libnvrtc.so.13 not found)" in nvrtc.reason()
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_the_end_of_the_source_is_the_cells_last_line() -> None:
         "  __device__ float f() {\n                       ^\n"
     )
     assert shown(text, cell.rstrip()) == (
-        'In[3]:2: error: expected a "}"\n    return 1;\n  hint: A { is not closed by a }.\n'
+        'In[3]:2: error: expected a "}"\n    return 1;\n  hint: A { has no matching }.\n'
         'In[3]:1:22: note: to match this "{"\n  __device__ float f() {\n                       ^'
     )
 
@@ -203,7 +203,7 @@ def test_generated_text_is_named_only_where_the_cell_is_right() -> None:
     ours = "<ufunc_magic>(7): error: no suitable conversion\n  x = 3;\n  ^\n\n"
     ours += "<ufunc_magic>(8): warning #1-D: odd\n  y;\n  ^\n"
     (only,) = log.read_log(ours, name="In[3]", cell=MUL)
-    assert (only.line, only.hint.split(":")[0]) == (0, "This is in the text that is written around the cell")
+    assert (only.line, only.hint.split(":")[0]) == (0, "The error is in the code that ufunc_magic generates around the cell")
     both = ours + 'In[3](1): error: expected a ";"\n  ' + MUL + "\n                    ^\n"
     assert [d.file for d in log.read_log(both, name="In[3]", cell=MUL)] == ["In[3]"]
 
@@ -225,12 +225,12 @@ def test_reading_a_log_never_fails(text: str, cell: str) -> None:
 @pytest.mark.parametrize(
     ("message", "line", "word"),
     [
-        ('expected a ";"', "", "; is missing"),
+        ('expected a ";"', "", "the missing ;"),
         ('identifier "half" is undefined', "", "<cuda_fp16.h>"),
         ('identifier "__float2half" is undefined', "", "<cuda_fp16.h>"),
         ('identifier "cuFloatComplex" is undefined', "", "<cuComplex.h>"),
         ('identifier "exit" is undefined', "", "__trap()"),
-        ('identifier "cudaMalloc" is undefined', "", "host's CUDA functions"),
+        ('identifier "cudaMalloc" is undefined', "", "CUDA host functions"),
         ('identifier "T" is undefined', "", "--types f4,f8"),
         ('namespace "std" has no member "cout"', "", "printf"),
         ('namespace "std" has no member "sin"', "", "<cmath>"),
@@ -282,7 +282,7 @@ BAD = [
 In[3]:3:1: error: expected a ";"
   }
   ^
-  hint: A ; is missing at the end of this statement or of the line above.""",
+  hint: Add the missing ; at the end of this statement or of the line above.""",
     ),
     (
         "float sq(float x) { return x * x; }\n__device__ float f(float x) { return sq(x); }",
@@ -315,7 +315,7 @@ In[3]:3:10: error: identifier "half" is undefined
 In[3]:1:26: error: unrecognized token
   __device__ float f(float é) { return 1; }
                            ^
-  hint: A character that C++ does not have (a typographic quote, a no-break space, an accent): retype it.
+  hint: Retype this character: C++ does not allow it (for example a typographic quote or a no-break space).
 In[3]:1:26: error: expected a ")"
   __device__ float f(float é) { return 1; }
                            ^""",
@@ -345,7 +345,7 @@ def test_warnings_of_a_cell_that_compiles_are_kept() -> None:
 @pytest.mark.nvrtc
 def test_an_unknown_architecture_says_which_there_are() -> None:
     with pytest.raises(
-        ToolchainError, match=r"'sm_50' is nothing that NVRTC .* compiles for.\nIt knows sm_75, .*sm_90"
+        ToolchainError, match=r"'sm_50' cannot compile for NVRTC .* .\nIt supports sm_75, .*sm_90"
     ):
         nvrtc.compile(MUL, name="In[3]", arch="sm_50")
 

@@ -1,13 +1,13 @@
-"""Candidates are verified against each other, timed in turns, then judged against the machine.
+"""Checks candidates against each other, times them in turns, and compares them with the limits of the machine.
 
-In come callables, or a build with its Python forms; out comes a `Comparison` (or `Report`) of ``render``.
+The room takes callables, or a build with its Python forms, and returns a `Comparison` or a `Report` of ``render``.
 
-``candidates``   what is compared, made callable; what its first call shows
+``candidates``   makes candidates callable and calls them once
 ``rivals``       a cell's function for Python, NumPy, Numba, numexpr, Cython
 ``samples``      arguments in a function's domain, sizes
-``expectation``  what results should be; ``agreement`` says how far others are from it
+``expectation``  expected results; ``agreement`` measures how far others differ
 ``rounds``       the clock: calls in turns
-``machine``      what the machine can move; rows with their speed-ups and how far they are from that
+``machine``      the bandwidth of the machine; rows with speed-ups and their share of it
 ``function_table`` one function of a cell: its request, its table
 ``comparing``    `compare`: any callables, at one size or over many
 ``cell_report``  `report`: the functions of a build; rows of a GPU

@@ -1,4 +1,4 @@
-"""What a user gives to compare, made ready: text evaluated, arrays put where the function wants them, called once."""
+"""Prepares what the user wants to compare: evaluates text, puts arrays where a function needs them, calls it once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .rounds import Call, Clock, once
 #: What marks a text as an expression for numexpr.
 NUMEXPR = "numexpr:"
 
-_REMEDY = f"Give a function's name, 'lambda x: ...', or '{NUMEXPR} 4*a + exp(-a)'."
+_REMEDY = f"Write the name of a function, 'lambda x: ...', or '{NUMEXPR} 4*a + exp(-a)'."
 
 #: Letters of an error's text that are shown: Numba's are pages.
 SHOWN = 300
@@ -89,10 +89,10 @@ def candidates(
         If there is nothing, or something that cannot be called.
     """
     if isinstance(callables, str) or not isinstance(callables, Iterable):
-        raise ComparisonError(f"{callables!r} is no list of callables.", remedy='Give [f, g], or {"name": f}.')
+        raise ComparisonError(f"{callables!r} is not a list of callables.", remedy='Pass [f, g], or {"name": f}.')
     pairs = list(callables.items() if isinstance(callables, Mapping) else _labelled(callables))
     if not pairs:
-        raise ComparisonError("There is nothing to compare.", remedy='Give at least one callable: {"name": f}.')
+        raise ComparisonError("There is nothing to compare.", remedy='Pass at least one callable: {"name": f}.')
     return tuple(_candidate(str(label), value, names) for label, value in pairs)
 
 
@@ -113,7 +113,7 @@ def _candidate(label: str, value: Any, names: Mapping[str, Any]) -> Candidate:
     function = evaluated(value, names) if isinstance(value, str) else value
     if not callable(function):
         fault = f"{label!r} is {type(function).__name__}, not a function."
-        remedy = f"Write 'lambda x: ...', or '{NUMEXPR} ...' for an expression of numexpr's."
+        remedy = f"Write 'lambda x: ...', or '{NUMEXPR} ...' for a numexpr expression."
         raise ComparisonError(fault, remedy=remedy)
     library = (type(function).__module__ or "").partition(".")[0]
     if library == "cupy" or str(getattr(function, "__module__", "")).startswith("cupy"):
@@ -214,7 +214,7 @@ def first_call(name: str, call: Call, *, clock: Clock, fetch: Callable[[Any], An
     for part in outputs(result):
         if not numeric(part):
             fault = f"{name} returns {described(part)}, not numbers."
-            raise ComparisonError(fault, remedy="Let it return an array of numbers, or a tuple of such arrays.")
+            raise ComparisonError(fault, remedy="Return an array of numbers, or a tuple of such arrays.")
     if ufunc_of(call.function) is not None:
         return seconds, result
     parts = tuple(part.copy() if isinstance(part, np.ndarray) else part for part in outputs(result))
@@ -227,7 +227,8 @@ def _refused(name: str, error: Exception) -> ComparisonError:
     text = text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
     return ComparisonError(
         f"{name} cannot be called on these arguments: {type(error).__name__}{text and f': {text}'}",
-        remedy="Give arguments that every callable takes.  np.vectorize(f) calls a function of numbers on arrays.",
+        remedy="Pass arguments that every callable accepts. To call a function of single numbers on arrays, use "
+        "np.vectorize(f).",
     )
 
 

@@ -6,7 +6,7 @@ import functools
 import os
 import types
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,7 @@ from .expectation import FAULTS
 from .function_table import Request, compare_function, sampled
 from .machine import Pressure, doubt, limits
 from .rivals import CompileCython, Forms, chosen, forms, rivals
-from .samples import given_inputs, shuffled, sizes_of
+from .samples import LastDraw, given_inputs, shuffled, sizes_of
 
 #: Share of a cell's time that goes into its comparisons; the rest is for Python forms and for the page.
 COMPARING = 0.8
@@ -72,7 +72,7 @@ def report(
     comparisons: list[Comparison] = []
     busy = ""
     notes = [*build.notes]
-    with Comfort("what is to say of a GPU", notes):
+    with Comfort("the note about a GPU", notes):
         notes += _gpu_notices(object_code)
     if options.time:
         chosen(options.vs)  # a slip in an option is an error before anything is timed
@@ -135,6 +135,7 @@ class _Cell:
     compile_cython: CompileCython | None = None
     progress: Progress | None = None
     sizes: Sequence[int] = ()
+    last: LastDraw = field(default_factory=LastDraw)
 
     def compared(self, codes: Sequence[CellFunction]) -> tuple[list[Comparison], list[str]]:
         """A table for each of the first functions that can be timed, and notes."""
@@ -148,7 +149,9 @@ class _Cell:
         ]
         notes = []
         if len(known) > MOST_TIMED:
-            notes.append(f"the first {MOST_TIMED} of {len(known)} functions were timed; um.compare() times any other")
+            notes.append(
+                f"the report times the first {MOST_TIMED} of {len(known)} functions; use um.compare() for the others"
+            )
         comparisons = []
         for code in timed:
             step = "timed"
@@ -181,7 +184,7 @@ class _Cell:
         with Comfort(f"the Python form of {code.name}", missing):
             python = forms(code)
         if code.python_reason and reference is None:
-            hint = "; --ref gives one to check against" if ufunc else ""
+            hint = "; to check the results, name a function with --ref" if ufunc else ""
             missing.append(f"no Python form: it {code.python_reason}{hint}")
         request = Request(
             self.build[code.name],
@@ -198,6 +201,7 @@ class _Cell:
             budget=COMPARING * options.time * share,
             reserve=max(MORE, options.time) * share,
             thorough=options.time > TIME,
+            last=self.last,
         )
         if not ufunc:
             request = replace(
@@ -287,7 +291,7 @@ def _reference(expression: str, names: Mapping[str, Any]) -> Callable[..., Any]:
     try:
         value = evaluated(expression, names)
     except ComparisonError as fault:
-        remedy = "Give a function: --ref np.hypot, --ref my_f."
+        remedy = "Name a function: --ref np.hypot, --ref my_f."
         raise OptionError(f"--ref {fault.message}", remedy=remedy) from fault
     if not callable(value):
         raise OptionError(
@@ -301,7 +305,7 @@ def _data(expression: str, names: Mapping[str, Any]) -> tuple[Any, ...]:
     try:
         value = evaluated(expression, names)
     except ComparisonError as fault:
-        remedy = "Give arrays: --data x,y, --data 'np.linspace(0, 1, 1000)'."
+        remedy = "Name arrays: --data x,y, --data 'np.linspace(0, 1, 1000)'."
         raise OptionError(f"--data {fault.message}", remedy=remedy) from fault
     return value if isinstance(value, tuple) else (value,)
 
@@ -330,10 +334,11 @@ def _gpu_notices(object_code: ObjectCode) -> list[str]:
         return []
     notices = []
     if object_code.options.get("device", "auto") == "auto":
-        notices.append("there is no GPU here: functions of CUDA cells run in an emulation on the CPU")
+        notices.append("this machine has no GPU: functions of CUDA cells are emulated on the CPU")
     if not nvrtc.identity():
         notices.append(
-            'NVIDIA\'s own compiler, which would check CUDA cells, is not installed: pip install "ufunc_magic[cuda]"'
+            "NVIDIA's compiler is not installed, so CUDA cells are not checked with it: pip install "
+            '"ufunc_magic[cuda]"'
         )
     new = [notice for notice in notices if notice not in _announced]
     _announced.update(new)

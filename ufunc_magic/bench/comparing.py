@@ -107,7 +107,7 @@ def compare(
     compared = candidates(callables, names=names or {})
     labels = [one.label for one in compared]
     if reference is not None and reference not in labels and not callable(reference):
-        remedy = f"Give a function whose results are the expected ones, or a label: {', '.join(labels)}."
+        remedy = f"Pass a function that returns the expected results, or a label: {', '.join(labels)}."
         raise ComparisonError(f"The reference is {reference!r}, not a function.", remedy=remedy)
     numbers = () if sizes is None else sizes_of(sizes)
     try:
@@ -115,13 +115,15 @@ def compare(
         largest = at_size(whole, numbers[-1]) if numbers else whole
         groups = [at_size(largest, size) for size in numbers] or [tuple(whole)]
     except (MemoryError, OverflowError) as error:
-        raise ComparisonError(f"sizes={sizes!r} needs more memory than there is.", remedy="Give less.") from error
+        raise ComparisonError(
+            f"sizes={sizes!r} needs more memory than this machine has.", remedy="Use smaller sizes."
+        ) from error
     if not all(map(work_size, groups)):
-        raise ComparisonError("The arguments have no elements.", remedy="Give arrays that hold numbers.")
+        raise ComparisonError("The arguments have no elements.", remedy="Pass arrays with at least one element.")
     if len(groups) > 1 and len({work_size(group) for group in groups}) == 1:
         kinds = ", ".join(dict.fromkeys(type(arg).__name__ for arg in whole))
-        fault = f"sizes={sizes!r} needs an array to take that many elements of, and the arguments are {kinds}."
-        raise ComparisonError(fault, remedy="Give NumPy arrays, or leave the arguments out.")
+        fault = f"sizes={sizes!r} needs array arguments to take elements from, but the arguments are {kinds}."
+        raise ComparisonError(fault, remedy="Pass NumPy arrays, or omit the arguments.")
     run = _Run(
         candidates=compared,
         groups=groups,
@@ -137,7 +139,7 @@ def compare(
     if busy := run.pressure.words(run.rows):
         run.notes.append(busy)
     if interrupted:
-        run.notes.append("interrupted: these rows are what there was")
+        run.notes.append("interrupted: the table shows the rows measured so far")
     return Comparison(
         " / ".join(labels),
         tuple(run.rows),
@@ -159,8 +161,8 @@ def _sampled(compared: Sequence[Candidate], *, size: int) -> Arguments:
     else:
         types = "d" * _parameters(first)
     if not types:
-        fault = f"There are no arguments, and {compared[0].label!r} does not tell how many it takes."
-        raise ComparisonError(fault, remedy="Give arrays: compare({...}, x), or -- x on the line.")
+        fault = f"There are no arguments, and {compared[0].label!r} does not reveal how many it needs."
+        raise ComparisonError(fault, remedy="Pass arrays: compare({...}, x), or -- x on the line.")
 
     def probe(*args: Any) -> Any:
         try:
@@ -331,8 +333,11 @@ class _Run:
         for position in spoilt:
             np.copyto(call.arguments[position], originals[position])
         if spoilt:
-            fault = f"{one.label!r} changes its argument {spoilt[0] + 1} in place: the next call would get another one."
-            raise ComparisonError(fault, remedy="Give it a copy: 'lambda x: f(x.copy())'.")
+            fault = (
+                f"{one.label!r} changes its argument {spoilt[0] + 1} in place, so the next call would get "
+                "different values."
+            )
+            raise ComparisonError(fault, remedy="Pass it a copy: 'lambda x: f(x.copy())'.")
         if before is not None and (variants(one.function) or 0) > before:
             again, _ = once(call, clock=self.clock)
             self.compiled[one.label] = max(0.0, seconds - again)

@@ -34,6 +34,7 @@ from .rounds import CLOCK, ROUNDS, Call, Clock, TimedCall, affordable, measure, 
 from .samples import (
     POOL,
     PROBES,
+    LastDraw,
     described_inputs,
     edge_inputs,
     rounded_down,
@@ -73,7 +74,7 @@ STAND_IN = "Python loop calling the compiled function"
 _C_RULES = "with C's rules checked at every step"
 
 #: A note on the form that a person would write, where its results are others.
-_PYTHON_RULES = "Python's own rules give other results for some elements"
+_PYTHON_RULES = "Python's own rules give different results for some elements"
 
 Arrays = tuple[NDArray[Any], ...]
 
@@ -129,6 +130,8 @@ class Request:
         Seconds for everything, and for more rounds where they disagree.
     thorough : bool
         Rounds that agree are no reason to end before the budget is spent.
+    last : LastDraw
+        Inputs that another function of the cell was timed on.
     limit : Limits
         What the machine can move; without it no row has a share of it.
     clock : callable
@@ -159,6 +162,7 @@ class Request:
     budget: float = 0.8
     reserve: float = 0.8
     thorough: bool = False
+    last: LastDraw | None = None
     limit: Limits | None = None
     clock: Clock = CLOCK
 
@@ -344,6 +348,7 @@ def sampled(request: Request) -> Arrays:
         patience=lambda: clock() < deadline,
         probes=max(4, min(PROBES, pool // 10)),
         pool=max(64, pool),
+        last=request.last,
     )
 
 
@@ -374,7 +379,7 @@ def _check_reference(request: Request, reference: Callable[..., Any], arrays: Ar
     for result in expectation.survivors(reference, columns(_cut(arrays, 1)))[0]:
         if len(outputs(result)) != nout or not all(map(numeric, outputs(result))):
             fault = f"returns {described(result)}, not {count(nout, 'number')}"
-            remedy = "Give a function whose results are the expected ones."
+            remedy = "Name a function that returns the expected results."
             raise OptionError(f"--ref {request.reference_label!r} {fault}.", remedy=remedy)
 
 
@@ -461,9 +466,9 @@ def _baseline(
 
 
 def _why_unchecked(request: Request) -> str:
-    nothing = "nothing to check the results against"
+    nothing = "no expected results to compare with"
     if request.reference is None:
-        return f"{nothing}; --ref gives an expectation"
+        return f"{nothing}; name a function with --ref"
     return f"{nothing}: --ref {request.reference_label!r} raises on every sample"
 
 
@@ -513,7 +518,7 @@ def _prepared_function(request: Request, deadline: float) -> _Prepared:
             truth = _Form(request.reference, arguments, expectation.outcome(request.reference, arguments))
             add(request.reference_label, "other", Call(truth.function, arguments), note="expected results")
         except FAULTS as fault:
-            notes.append(f"{request.reference_label} refused these arguments ({type(fault).__name__}: {fault})")
+            notes.append(f"{request.reference_label} failed on these arguments ({type(fault).__name__}: {fault})")
     verdict = None
     if truth is not None:
         for rival in request.rivals:
@@ -527,7 +532,7 @@ def _prepared_function(request: Request, deadline: float) -> _Prepared:
         verdict = _verdict(request, deadline, truth, arguments, accepted.outcome)
     add("compiled function", "compiled", Call(request.function, arguments), verdict)
     if spoils:
-        notes.append("it changes its arguments; every call had fresh ones")
+        notes.append("it changes its arguments, so every call gets new ones")
     words = map(_argument_word, itertools.chain(request.parameters, itertools.repeat("")), arguments)
     return _Prepared(entries, notes, arguments, elements, ", ".join(words))
 
@@ -652,7 +657,7 @@ def _compiled_outcome(request: Request, arguments: tuple[Any, ...]) -> Outcome:
 
 
 def _refused(fault: Exception, by: str = "") -> ComparisonError:
-    return ComparisonError(f"its sample arguments were refused{by} ({type(fault).__name__}: {fault})")
+    return ComparisonError(f"the sample arguments were rejected{by} ({type(fault).__name__}: {fault})")
 
 
 def _forms(request: Request, arguments: tuple[Any, ...]) -> Iterator[tuple[Callable[..., Any], tuple[Any, ...], str]]:

@@ -235,9 +235,9 @@ class Pressure:
         share = self.share
         words = []
         if share > BUSY:
-            words.append(f"other programs had the processor for {percent(share)} of the time, which is not counted")
+            words.append(f"other programs used the processor for {percent(share)} of the time, which is not counted")
         if any(row.speedup_range for row in rows):
-            words.append("speed-ups that this makes doubtful are ranges")
+            words.append("uncertain speed-ups are shown as ranges")
         return f"busy machine: {'; '.join(words)}" if words else ""
 
 

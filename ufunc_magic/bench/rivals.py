@@ -74,7 +74,9 @@ def chosen(words: str) -> tuple[str, ...]:
     names = tuple(word.strip() for word in words.split(",") if word.strip())
     for name in names:
         if name not in RIVALS:
-            raise ComparisonError(f"{name!r} is nothing to compare with.", remedy=f"Give some of {','.join(RIVALS)}.")
+            raise ComparisonError(
+                f"{name!r} is not a valid choice for --vs.", remedy=f"Choose from {','.join(RIVALS)}."
+            )
     return tuple(dict.fromkeys(names))
 
 
@@ -108,7 +110,7 @@ def rivals(
                 exact = replace(code, python=agreeing_text(code.marks)) if code.marks else code
                 candidates.append(_rival(name, exact, compile_cython))
         except _Missing as reason:
-            notes.append(f"{name} left out: {reason}")
+            notes.append(f"{name} skipped: {reason}")
     return tuple(candidates), tuple(notes)
 
 
@@ -116,7 +118,7 @@ def _rival(name: str, code: CellFunction, compile_cython: CompileCython | None) 
     match name:
         case "numpy":
             if not code.vector:
-                raise _Missing("the function cannot be said as a NumPy expression")
+                raise _Missing("the function cannot be written as a NumPy expression")
             return Candidate("NumPy expression", _run(code, code.vector, "vector"), "numpy")
         case "vectorize":
             python = _run(code, code.python, "timing")
@@ -138,11 +140,11 @@ def _numba(code: CellFunction) -> Candidate:
     if numba is None:
         raise _Missing("Numba is not installed (pip install numba)")
     if code.nout != 1:
-        raise _Missing("numba.vectorize makes functions of one output")
+        raise _Missing("numba.vectorize supports one output only")
     spelled = [str(np.dtype(letter)) for letter in _letters(code)]
     kinds = [getattr(numba, word) for word in spelled if hasattr(numba, word)]
     if len(kinds) < len(spelled):
-        raise _Missing("Numba does not know its types")
+        raise _Missing("Numba does not support its types")
     names: dict[str, Any] = namespace("timing")
     known = set(names)
     exec(compile(code.python, f"<{code.name} for Numba>", "exec"), names)
@@ -163,7 +165,7 @@ def _numexpr(code: CellFunction) -> Candidate:
         raise _Missing("numexpr is not installed (pip install numexpr)")
     text = numexpr_text(ast.parse(code.vector), name=code.python_name) if code.vector and code.nout == 1 else None
     if text is None:
-        raise _Missing("the function cannot be said as an expression of numexpr's")
+        raise _Missing("the function cannot be written as a numexpr expression")
     expression, order = text
     function = numexpr_function(expression, order=order)
     few = [np.ones(2, letter) for letter in _letters(code)[: code.nin]]

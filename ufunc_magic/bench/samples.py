@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -69,6 +70,21 @@ def _kinds(types: str) -> list[np.dtype[Any]]:
     return [np.dtype(char) for char in types.partition("->")[0]]
 
 
+@dataclass
+class LastDraw:
+    """The inputs that were drawn last: functions of one cell often take the same, and a million elements take time."""
+
+    key: tuple[Any, ...] = ()
+    arrays: Arrays = ()
+
+    def again(self, key: tuple[Any, ...], draw: Callable[[], Arrays]) -> Arrays:
+        """The same arrays for the same key."""
+        if key != self.key:
+            self.arrays = ()  # before others take their place in memory
+            self.key, self.arrays = key, draw()
+        return self.arrays
+
+
 def sample_inputs(
     types: str,
     *,
@@ -81,6 +97,7 @@ def sample_inputs(
     probes: int = PROBES,
     pool: int = POOL,
     seed: int = 20240229,
+    last: LastDraw | None = None,
 ) -> Arrays:
     """Random inputs on which the function is defined.
 
@@ -107,6 +124,8 @@ def sample_inputs(
         Elements to choose from where every one is screened: integer inputs, and ``cautious``.
     seed : int
         The same seed gives the same inputs.
+    last : LastDraw
+        Gives the arrays of the call before where they would be the same.  Nobody may write to them.
 
     Returns
     -------
@@ -131,7 +150,8 @@ def sample_inputs(
         chosen = _search(candidates, score, patience or (lambda: True))
     distinct = min(size, max(POOL, DISTINCT // max([1, *map(math.prod, shapes)])))
     if screen is None or not (cautious or any(kind.kind in "iu" for kind in kinds)):
-        return repeated(draw(chosen, distinct), size)
+        key = (types, shapes, chosen, distinct, size, seed)
+        return (last or LastDraw()).again(key, lambda: repeated(draw(chosen, distinct), size))
     inputs = draw(chosen, min(size, pool))
     passed = screen(*inputs)
     if not passed.any():
@@ -220,23 +240,25 @@ def given_inputs(values: Sequence[Any], kinds: Sequence[np.dtype[Any]], cores: S
         If there are more or fewer than inputs, or they do not fit.
     """
     if len(values) != len(kinds):
-        raise ComparisonError(f"there are {len(values)} arrays for {len(kinds)} inputs.", remedy="Give one for each.")
+        raise ComparisonError(
+            f"there are {len(values)} arrays for {len(kinds)} inputs.", remedy="Pass one array for each input."
+        )
     arrays = []
     for number, (value, kind) in enumerate(zip(values, kinds, strict=True)):
         array = np.asarray(value)
         if not _taken(array, kind):
-            fault = f"array {number + 1} is of {array.dtype} and does not fit the input of {kind}."
+            fault = f"array {number + 1} has dtype {array.dtype}, which does not fit the input of type {kind}."
             raise ComparisonError(fault, remedy=f"Convert it: .astype({kind.str[1:]!r}).")
         core = len(cores[number]) if number < len(cores) else 0
         if array.ndim < core:
-            fault = f"array {number + 1} has {array.ndim} dimensions, the input at least {core}."
-            raise ComparisonError(fault, remedy="Give arrays of arrays.")
+            fault = f"array {number + 1} has {array.ndim} dimensions, but the input needs at least {core}."
+            raise ComparisonError(fault, remedy="Pass an array with more dimensions.")
         array = array.astype(kind, copy=False)
         arrays.append(array.reshape(-1, *array.shape[array.ndim - core :]))
     length = max(map(len, arrays), default=0)
     if not length or any(len(array) not in (1, length) for array in arrays):
         lengths = " and ".join(str(len(array)) for array in arrays)
-        raise ComparisonError(f"the arrays have {lengths} elements.", remedy="Give arrays of one length.")
+        raise ComparisonError(f"the arrays have {lengths} elements.", remedy="Pass arrays of the same length.")
     return tuple(np.ascontiguousarray(np.broadcast_to(array, (length, *array.shape[1:]))) for array in arrays)
 
 
@@ -328,7 +350,7 @@ STEPS = (1, 2, 5)
 #: More sizes than anybody looks at: a slip, such as ``10:1e7:1e5``.
 MOST = 1000
 
-_REMEDY = "Write --sizes 10:1e7, or --sizes 1e3,1e5."
+_REMEDY = "Write a range such as --sizes 10:1e7, or a list such as --sizes 1e3,1e5."
 
 
 def sizes_of(sizes: str | int | Sequence[int]) -> tuple[int, ...]:

@@ -73,7 +73,7 @@ def _clone_words(instance: Instance) -> dict[str, str]:
 
 _CATCH = (
     "} catch (const std::exception &__ufm_e) { __ufm_fail(__ufm_e.what()); }"
-    ' catch (...) { __ufm_fail("the C++ function threw something that is not a std::exception"); } return 1;'
+    ' catch (...) { __ufm_fail("the C++ function threw an object that is not a std::exception"); } return 1;'
 )
 
 

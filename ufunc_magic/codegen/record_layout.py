@@ -64,7 +64,7 @@ def _described(words: Iterator[int], members: Sequence[Member]) -> dict[str, Any
         offsets.append(next(words))
         if not member.members and (number := next(words)) not in TYPES:
             raise SignatureError(
-                f"{member.type!r}, the type of the member {member.name}, is not a number type of NumPy's.",
+                f"{member.type!r}, the type of the member {member.name}, is not a NumPy number type.",
                 remedy="Make the function static, or take the member out.",
             )
         item = _described(words, member.members) if member.members else TYPES[number].char

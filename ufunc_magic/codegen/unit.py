@@ -62,7 +62,10 @@ def types_wanted(words: str) -> tuple[NumberType, ...]:
     for word in filter(None, re.split(r"[,\s]+", words)):
         kind = number_type(word)
         if kind is None:
-            raise SignatureError(f"--types: {word!r} is not a number type.", remedy="Write them as in f4,f8,i4,c16.")
+            raise SignatureError(
+                f"--types: {word!r} is not a number type.",
+                remedy="Use NumPy's short names, for example --types f4,f8,i4,c16.",
+            )
         types[kind.number] = kind
     return tuple(sorted(types.values(), key=lambda t: t.rank))
 
@@ -268,7 +271,7 @@ def _tables(code: bytes, translation: Translation) -> list[tuple[tuple[int, ...]
     """
     at = code.find(translation.marker)
     if at < 0:
-        raise SignatureError("The object holds no table of types.", remedy="Do not strip its data section.")
+        raise SignatureError("The object code has no table of types.", remedy="Do not strip its data section.")
     at += len(translation.marker)
     loops = []
     for instance in translation.instances:

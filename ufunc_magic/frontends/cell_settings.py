@@ -147,11 +147,11 @@ class CellBuild:
         if hidden:
             return ParseError(
                 f"{self.name}: every function is static or main ({', '.join(hidden[:5])}).",
-                remedy="Take the static away from the one to be bound, or give main another name.",
+                remedy="Remove `static` from functions you want as ufuncs, or rename main.",
             )
         return ParseError(
-            f"{self.name} defines no C function that could be read.",
-            remedy="Write one with its types, such as: double f(double x) { return 2*x; }",
+            f"{self.name} defines no readable C function.",
+            remedy="Write a function with its types, for example: double f(double x) { return 2*x; }",
         )
 
     def object_code(

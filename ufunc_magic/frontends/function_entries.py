@@ -60,7 +60,7 @@ def loops_by_name(
         if 255 in numbers:
             operand = (*signature.inputs, *signature.outputs)[numbers.index(255)]
             raise SignatureError(
-                f"{signature.name}, line {signature.function.line}: {operand.type!r} is not a number type of NumPy's.",
+                f"{signature.name}, line {signature.function.line}: {operand.type!r} is not a NumPy number type.",
                 remedy=remedy,
             )
         loops.setdefault(signature.name, {}).setdefault(numbers[: signature.nin], LoopCode(index, numbers))
@@ -160,7 +160,7 @@ def _form_notes(form: Form) -> tuple[str, ...]:
 
 def _texts(form: Form) -> dict[str, Any]:
     if form is None:
-        return {"python_reason": f"comes after {MOST_TIMED} others of its cell"}
+        return {"python_reason": f"comes after {MOST_TIMED} other functions in its cell"}
     if isinstance(form, python_form.NotPython):
         return {"python_reason": form.reason}
     texts = {"python": form.source, "checked": form.checked, "vector": form.vector, "marks": form.marks}
@@ -206,7 +206,7 @@ def c_ufunc_entries(
     SignatureError
         If the compiler found a type that NumPy has not.
     """
-    number = "Use an integer, floating-point or complex type of C, or make the function static."
+    number = "Use an integer, floating-point or complex C type, or declare the function `static`."
     loops = loops_by_name(translation.instances, types, without=without, remedy=number)
     numbers = {id(i.signature): n for i, n in zip(translation.instances, types, strict=True)}
     entries = []
@@ -220,7 +220,7 @@ def c_ufunc_entries(
         if remedy is not None and signature.inputs and not signature.has_records:
             notes += narrow(name, loops[name], remedy=remedy)
         if effects:
-            notes.append(f"{name} calls {effects[0]}, so it was not called to be timed.")
+            notes.append(f"{name} calls {effects[0]}, so the report does not call or time it.")
         # On just any value it may take for ever, or read past a table.
         table = "[" in function.text.partition("{")[2] and not signature.core
         entries.append(

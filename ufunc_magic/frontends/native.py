@@ -60,7 +60,9 @@ def plan(
     flags = list(_sound_copies(description)) if options.arch == "native" else []
     if words & _ENVIRONMENT or fenv:
         flags += ["-frounding-math"] if fenv else []
-        note = "errno or the FP environment is used: no SIMD math, every FP flag is reported"
+        note = (
+            "the cell uses errno or the floating-point environment: no SIMD math; all floating-point flags are reported"
+        )
         return UnitPlan(tuple(flags), (), (), 2, (note,))
     judge = 0 if options.fast_math else 1
     if options.strict:
@@ -228,5 +230,5 @@ def narrow(name: str, loops: Sequence[LoopCode], *, remedy: str = "") -> tuple[s
     if kinds & set("dgDGlLqQ") or not kinds & set("fe"):
         return ()
     dtype = np.dtype("f" if "f" in kinds else "e")
-    text = f"{name} takes {dtype}, and refuses arrays of float64, which would lose digits"
-    return (f"{text}: give it x.astype({dtype.str[1:]!r}){remedy}.",)
+    text = f"{name} takes {dtype} and rejects float64 arrays, which would lose digits"
+    return (f"{text}: pass x.astype({dtype.str[1:]!r}){remedy}.",)

@@ -65,8 +65,8 @@ def plan(
     if options.signature and len({function.name for function in offered}) > 1:
         names = ", ".join(dict.fromkeys(function.name for function in offered))
         raise SignatureError(
-            f"The option signature={options.signature!r} is for one function, and the cell has several: {names}.",
-            remedy="Put // ufunc: with its signature just above each function.",
+            f"The option signature={options.signature!r} applies to one function, but the cell has several: {names}.",
+            remedy="Write a // ufunc: comment with the signature above each function.",
         )
     signatures: list[Signature] = []
     named: dict[str, list[Signature]] = {}
@@ -86,7 +86,7 @@ def plan(
             continue
         same = named.setdefault(name, [])
         if reason := _disagreement(signature, same):
-            plains.append(Plain(name, function, reason, f"Give it a name of its own: // ufunc: name={name}2."))
+            plains.append(Plain(name, function, reason, f"Give it a different name: // ufunc: name={name}2."))
         else:
             signatures.append(signature)
             same.append(signature)
@@ -96,12 +96,12 @@ def plan(
 def _disagreement(signature: Signature, same: Sequence[Signature]) -> str:
     """Why ``signature`` is no further loop of the ufunc that those of its name, ``same``, are, or ``""``."""
     if same and any(s.has_records for s in (signature, *same)):
-        return f"is overloaded (line {same[0].function.line}), and structures choose no loop"
+        return f"is overloaded (line {same[0].function.line}), and NumPy cannot choose a loop by structure"
     if same and any(getattr(signature, what) != getattr(same[0], what) for what in ("nin", "nout", "core")):
-        return f"has other inputs, outputs or core dimensions than the {same[0].name} of line {same[0].function.line}"
+        return f"has other inputs, outputs or core dimensions than {same[0].name} on line {same[0].function.line}"
     for other in same:
         if not signature.function.template and _types(signature.function) == _types(other.function):
-            return f"has the same parameters as the {other.name} of line {other.function.line}"
+            return f"has the same parameters as {other.name} on line {other.function.line}"
     return ""
 
 
@@ -122,25 +122,25 @@ def _signature(
     inputs, outputs = _operands(function, layout, members)
     if members and any(o.core for o in (*inputs, *outputs)):
         raise NotUfuncError(
-            "has structures beside core dimensions, or arrays of them",
-            "Take one structure, and call it on an array of them.",
+            "has structures together with core dimensions, or arrays of structures",
+            "Take a single structure, and call the function on an array of structures.",
         )
     if not outputs:
         raise NotUfuncError(
-            "gives nothing back: it returns void and has no pointer to write to",
+            "has no output: it returns void and has no pointer to write to",
             "Return the result, or write it through a pointer parameter.",
         )
     if len(inputs) + len(outputs) > MAX_OPERANDS:
         raise NotUfuncError(
-            f"has {len(inputs) + len(outputs)} operands, and NumPy's limit is {MAX_OPERANDS}",
-            "Pass several of them as one array, or split the function.",
+            f"has {len(inputs) + len(outputs)} operands, but NumPy's limit is {MAX_OPERANDS}",
+            "Combine several of them in one array, or split the function.",
         )
     binary = (len(inputs), len(outputs)) == (2, 1)
     if note.identity and not binary:
         raise SignatureError(
-            f"{place_of(function)}: identity={note.identity} is for functions of 2 inputs and 1 output; this one has "
+            f"{place_of(function)}: identity={note.identity} needs 2 inputs and 1 output, but the function has "
             f"{len(inputs)} and {len(outputs)}.",
-            remedy="Take identity= out of the comment.",
+            remedy="Remove identity= from the comment.",
         )
     core = ufunc_comment.core_text(tuple(o.core for o in inputs), tuple(o.core for o in outputs))
     notes = layout.notes
@@ -148,7 +148,8 @@ def _signature(
         names = " and ".join(f"{p.name}[i]" for p in inferred)
         ends = " and ".join(dict.fromkeys(f"i < {p.length}" for p in inferred))
         notes = (
-            f"{core} was inferred: it uses {names} with {ends} only. A // ufunc: comment above it decides.",
+            f"{core} was inferred: it uses {names} with {ends} only. To choose another layout, write a // "
+            "ufunc: comment above it.",
             *notes,
         )
     return Signature(
@@ -192,20 +193,20 @@ def _operands(
 
 # -- what cannot be an operand
 
-_ELEMENTS = "Take a pointer to its elements."
+_ELEMENTS = "Use a pointer to its elements."
 _STD = r"(?:(?:::)?(?:cuda::)?std::)?complex\s*<"
 #: Pattern of a type, two stars behind it for a pointer to pointers -> what keeps it from being a number's, and what
 #: to do; the pattern's first group stands for {}.
 _NO_NUMBER: tuple[tuple[str, str, str], ...] = (
-    (r"(.*(?:\(&|&&).*)", "is a reference of type {}", "Take a pointer or a value."),
-    (r".*\(", "is a pointer to a function", "Call the function by its name inside the cell."),
+    (r"(.*(?:\(&|&&).*)", "is a reference of type {}", "Use a pointer or a value."),
+    (r".*\(", "is a pointer to a function", "Inside the cell, call the function by its name."),
     (r".*\*", "is a pointer to pointers", "Pass the elements as one array: T *x, or T x[3][3]."),
-    (r"(struct|union|class)\b", "is a {}", "Pass its members as parameters of their own."),
+    (r"(struct|union|class)\b", "is a {}", "Pass its members as separate parameters."),
     (rf"((?!{_STD}).*<.*)", "is a {}, which is not a number", _ELEMENTS),
     (r"(std::(?!.*(?:_t|>)$).*)", "is a {}, which is not a number", _ELEMENTS),
-    (r"auto$", "is of a type that only a call decides", "Write template <typename T> and T."),
+    (r"auto$", "has a type that is known only at a call", "Use template <typename T> and T."),
     (r"(void|FILE|va_list|_Decimal\d+|(?:unsigned )?__int128|__u?int128_t|_?_[Ff]loat128)$",
-     "is of type {}, and NumPy has no such numbers", "Take numbers that NumPy has, of 64 bits or long double at most."),
+     "has type {}, which NumPy does not support", "Use a NumPy number type: up to 64 bits, or long double."),
 )  # fmt: skip
 
 
@@ -213,7 +214,7 @@ def _check_types(
     function: Function, typedefs: Mapping[str, str], *, strings: bool, without: Collection[int] = ()
 ) -> None:
     if function.variadic:
-        raise NotUfuncError("takes a variable number of arguments", "Write out the parameters that it needs.")
+        raise NotUfuncError("takes a variable number of arguments", "Declare the parameters that it needs.")
     for index, parameter in enumerate(function.parameters):
         if index in without and parameter.pointer < 2:
             continue

@@ -81,12 +81,12 @@ def guessed(function: Function, note: Annotation, typedefs: Mapping[str, str]) -
             if function.external and parameter.shape and not parameter.const:
                 shape = "".join(f"[{dim}]" for dim in parameter.shape)
                 raise NotUfuncError(
-                    f"'{parameter.name}{shape}' may be read or written, and no body tells",
-                    "Declare it in the cell with a comment that says so, such as // ufunc: (3),(3)->(3).",
+                    f"'{parameter.name}{shape}' may be an input or an output, and there is no body to tell",
+                    "Declare the function in the cell with a comment such as // ufunc: (3),(3)->(3).",
                 )
         role = roles[index] = "inout" if index in forced else _role(parameter)
         if role == "inout" and index not in forced:
-            notes.append(f"'{parameter.name}' is read before it is written, so it is an input and an output.")
+            notes.append(f"'{parameter.name}' is read before it is written, so it is both an input and an output.")
         elif role == "input" and parameter.pointer and not parameter.length:
             notes.append(f"'{parameter.name}' is only read, so it is an input.")
     cores: dict[int, Core] = {index: shapes[function.parameters[index].name] for index in roles}
@@ -95,7 +95,7 @@ def guessed(function: Function, note: Annotation, typedefs: Mapping[str, str]) -
         for dim in core:
             if isinstance(dim, str) and dim not in known:
                 raise NotUfuncError(
-                    f"the size {dim} of '{function.parameters[index].name}' is fixed by no input",
+                    f"no input determines the size {dim} of '{function.parameters[index].name}'",
                     "Give the output a fixed size, or add an input of that size.",
                 )
     return Layout(roles, cores, sizes, tuple(notes))
@@ -112,14 +112,14 @@ def _role(parameter: Parameter) -> _Role:
 
 def _check_layout(function: Function, parameter: Parameter, sizes: set[str]) -> None:
     """Whether the declaration alone tells how many elements a pointer leads to."""
-    remedy = f"Say its layout in a comment just above the function, e.g. // ufunc: {_example(function)}."
+    remedy = f"Write its layout in a comment above the function, for example // ufunc: {_example(function)}."
     if any(isinstance(dim, str) and dim not in sizes for dim in parameter.shape):
         shape = "".join(f"[{dim}]" for dim in parameter.shape)
         raise NotUfuncError(f"'{parameter.name}{shape}' has a size that no integer parameter gives", remedy)
     if not parameter.pointer:
         return
     if parameter.const:
-        raise NotUfuncError(f"pointer '{parameter.name}' is to const, an array of unknown length", remedy)
+        raise NotUfuncError(f"pointer '{parameter.name}' to const is an array of unknown length", remedy)
     if parameter.indexed or parameter.shape:
         raise NotUfuncError(f"pointer '{parameter.name}' is used as an array", remedy)
 
@@ -160,11 +160,11 @@ def _forced(function: Function, note: Annotation) -> set[int]:
     for name in note.inout:
         parameter = function.parameters[positions[name]] if name in positions else None
         if parameter is None or parameter.const or not (parameter.pointer or parameter.shape):
-            fault = "is no parameter" if parameter is None else "is not a pointer that can be written to"
+            fault = "is not a parameter" if parameter is None else "is not a writable pointer"
             can = ", ".join(p.name for p in function.parameters if (p.pointer or p.shape) and not p.const)
             raise SignatureError(
                 f"{place_of(function)}: inout={name} {fault}.",
-                remedy=f"It can name: {can}." if can else "Leave it out.",
+                remedy=f"Possible names: {can}." if can else "Remove it.",
             )
     return {positions[name] for name in note.inout}
 
@@ -179,10 +179,10 @@ def annotated(function: Function, note: Annotation, typedefs: Mapping[str, str])
     }
     returns = function.returns != "void"
     if unfixed := [d for core in outputs for d in core if str(d).isidentifier() and not any(d in c for c in inputs)]:
-        _refuse(function, note, f"gives the outputs a size {unfixed[0]} that no input has", "Use a fixed size there.")
+        _refuse(function, note, f"gives the outputs a size {unfixed[0]} that no input has", "Use a fixed size instead.")
     roles = _roles(function, note, sizes, counts=(len(inputs), len(outputs) - returns))
     if returns and outputs.pop(0):
-        _refuse(function, note, "gives the return value core dimensions", "Its place is the first output, ().")
+        _refuse(function, note, "gives the return value core dimensions", "Write () for it, as the first output.")
     cores: dict[int, Core] = {}
     for index, role in roles.items():
         name = function.parameters[index].name
@@ -191,8 +191,8 @@ def annotated(function: Function, note: Annotation, typedefs: Mapping[str, str])
             _refuse(
                 function,
                 note,
-                f"gives '{name}', which is read and written, two layouts: {_shown(core)} and {_shown(other)}",
-                "An inout operand stands in the inputs and in the outputs with the same dimensions.",
+                f"gives '{name}', which is both input and output, two layouts: {_shown(core)} and {_shown(other)}",
+                "Write the same dimensions for it in the inputs and in the outputs.",
             )
         _check_core(function, note, function.parameters[index], core)
         cores[index] = core
@@ -243,8 +243,8 @@ def _miscounted(function: Function, note: Annotation, free: list[int], forced: s
         f"has {len(note.inputs or ())} inputs and {len(note.outputs or ())} outputs; the function seems to have "
         f"inputs: {', '.join(ins) or 'none'}; outputs: {', '.join(outs) or 'none'}"
     )
-    sizes = "An integer parameter receives a size when a dimension has its name."
-    return fault, f"Write one group per operand, e.g. // ufunc: {_example(function)}. {sizes}"
+    sizes = "An integer parameter receives the size of a dimension with the same name."
+    return fault, f"Write one group for each operand, for example // ufunc: {_example(function)}. {sizes}"
 
 
 def _check_core(function: Function, note: Annotation, parameter: Parameter, core: Core) -> None:
@@ -252,8 +252,8 @@ def _check_core(function: Function, note: Annotation, parameter: Parameter, core
     declared: Core = parameter.shape
     if not (parameter.pointer or declared) or isinstance(parameter, ReferenceParameter):
         if core:
-            fault = f"gives '{parameter.name}' the dimensions {_shown(core)}, but it is one value"
-            _refuse(function, note, fault, "Give it (), or make it a pointer.")
+            fault = f"gives '{parameter.name}' the dimensions {_shown(core)}, but it is a single value"
+            _refuse(function, note, fault, "Write () for it, or declare it as a pointer.")
         return
     fixed = [dim for dim in (*declared, *core) if isinstance(dim, int)]
     if not parameter.pointer and len(fixed) == len(declared) + len(core):

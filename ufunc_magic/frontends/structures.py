@@ -15,7 +15,7 @@ _NUMBER = re.compile(
     r"(?:(?:un)?signed|char|short|int|long|float|double|_Bool|bool|_Complex|complex|\s)+|_Float16|(?:float|double)_t"
     r"|u?int(?:_least|_fast)?(?:8|16|32|64)_t|u?int(?:ptr|max)_t|s?size_t|ptrdiff_t"
 )
-_REMEDY = "Pass its members as parameters of their own."
+_REMEDY = "Pass its members as separate parameters."
 
 
 def of_function(function: Function, unit: Unit, *, options: Options) -> dict[int, tuple[Member, ...]]:
@@ -89,6 +89,6 @@ def _member(member: Member, unit: Unit, *, of: str, cplus: bool) -> Member:
         return replace(member, members=inner)
     if not _NUMBER.fullmatch(kind):
         raise NotUfuncError(
-            f"{of} is a struct whose member {member.name} is no number but {kind or 'unknown'}", _REMEDY
+            f"{of} is a struct whose member {member.name} is not a number but {kind or 'unknown'}", _REMEDY
         )
     return member

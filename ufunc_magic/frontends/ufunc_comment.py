@@ -17,7 +17,7 @@ IDENTITIES: dict[str, int | str | None] = {"0": 0, "1": 1, "-1": -1, "reorderabl
 _GROUP = r"\([^()]*\)"
 _GROUPS = rf"{_GROUP}(?:\s*,\s*{_GROUP})*"
 _SIGNATURE = re.compile(rf"({_GROUPS})?\s*->\s*({_GROUPS})?")
-_EXAMPLE = "Write for example // ufunc: (n),(n)->() identity=0 name=dot inout=x."
+_EXAMPLE = "Example: // ufunc: (n),(n)->() identity=0 name=dot inout=x."
 _WORDS = ("identity", "inout", "name", "types")
 
 
@@ -64,7 +64,7 @@ def read(text: str, *, of: str) -> Annotation:
     Raises
     ------
     SignatureError
-        If it has a word, dimension or value that means nothing.
+        If it has an unknown word or a bad dimension or value.
     """
 
     def refuse(fault: str, remedy: str = _EXAMPLE) -> NoReturn:
@@ -84,8 +84,8 @@ def read(text: str, *, of: str) -> Annotation:
                 ):
                     refuse(
                         f"has the core dimension {dim!r}",
-                        "A core dimension is a name or a positive size, (n), (3), (m,n), or for outputs computed of "
-                        "names with + - * //: (n+m-1).",
+                        "A core dimension is a name or a positive size: (n), (3), (m,n). For outputs, it can be "
+                        "computed from names with + - * //: (n+m-1).",
                     )
     values: dict[str, str] = {}
     for word in re.sub(r"\s*([,=])\s*", r"\1", rest).split():
@@ -95,9 +95,9 @@ def read(text: str, *, of: str) -> Annotation:
         values[key] = value
     identity, name = values.get("identity", ""), values.get("name", "")
     if identity and identity not in IDENTITIES:
-        refuse(f"has identity={identity}", f"An identity is one of {', '.join(IDENTITIES)}.")
+        refuse(f"has identity={identity}", f"Use one of {', '.join(IDENTITIES)}.")
     if name and (not name.isidentifier() or keyword.iskeyword(name)):
-        refuse(f"has name={name}, which Python cannot use as a name", "Choose letters, digits and _.")
+        refuse(f"has name={name}, which Python cannot use as a name", "Use letters, digits and _.")
     inout = tuple(filter(None, values.get("inout", "").split(",")))
     return Annotation(text, inputs, outputs, identity, name, inout, values.get("types", ""))
 

@@ -1,13 +1,12 @@
-"""New code runs in another process first (trial); code that is not trusted always does (sandbox).
+"""New code runs in another process first (trial); with ``--sandbox``, every call does.
 
-In comes a `CompiledCell`, just compiled; out comes the same with notes and without the functions that must not be
-bound, or a `CellCrashed`.
+`try_out` takes a newly compiled `CompiledCell` and returns it with notes and without the functions that failed, or
+raises `CellCrashed`.
 
-``trial`` has every loop run in the helper process and decides which functions are bound; ``trial_inputs`` says on which
-values, ``palette`` which of them a function's text suggests; ``messages`` puts what happened into words; ``sanitize``
-does it again in a build with sanitizers.
-``sandbox`` calls a process for every call of a function, and says what that costs.  ``guard_process`` starts the helper
-and talks to it; ``helper/`` is the helper, a program of its own.
+``trial`` runs every loop in the helper process and decides which functions are bound; ``trial_inputs`` chooses the
+values, ``palette`` takes values from a function's text; ``messages`` describes a crash; ``sanitize`` repeats the trial
+in a build with sanitizers. ``sandbox`` sends every call of a function to another process.  ``guard_process`` starts the
+helper process and talks to it; ``helper/`` is the helper's program.
 """
 
 from __future__ import annotations

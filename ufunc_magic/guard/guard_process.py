@@ -1,4 +1,4 @@
-"""The helper process, seen from the notebook: started once, restarted when it died, ended with this process."""
+"""The helper process, seen from the notebook: started once, restarted after a crash, ended with this process."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PACKAGE = Path(__file__).parent
 
 
 def available() -> bool:
-    """Whether new code can be tried out here: that takes fork() and an interpreter to start."""
+    """Whether this system can run trials: they need fork() and a Python interpreter."""
     return os.name == "posix" and bool(sys.executable) and hasattr(socket, "send_fds")
 
 
@@ -51,7 +51,7 @@ class GuardProcess:
 
     @classmethod
     def begin(cls, *, watch: str = "", environment: dict[str, str] | None = None) -> GuardProcess:
-        """Start one; it is ready some 30 ms later, and needs not be waited for.
+        """Start a helper without waiting for it; it is ready after about 30 ms.
 
         With ``watch``, the library that trials need, it prepares processes for them right away.
         """
@@ -64,8 +64,8 @@ class GuardProcess:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 env={**os.environ, "OPENBLAS_NUM_THREADS": "1", **(environment or {})},
-                # An interrupt of the notebook is for the notebook.
-                start_new_session=True,
+                # An interrupt of the notebook is for the notebook.  No session: some containers refuse one.
+                process_group=0,
             )
         return cls(process, ours)
 
@@ -84,7 +84,7 @@ class GuardProcess:
         return message[0]
 
     def end(self) -> None:
-        """End it with all it has started; also in the middle of a request."""
+        """End the helper and its processes, even in the middle of a request."""
         self.link.close()
         if self.owner != os.getpid():
             return
@@ -111,9 +111,9 @@ def shared(watch: str = "") -> GuardProcess:
 
 
 def ask(request: dict[str, Any], descriptors: Sequence[int]) -> dict[str, Any]:
-    """Ask this process's helper; one that died is replaced and asked again.
+    """Send a request to this process's helper; a helper that died is replaced first.
 
-    An interrupt ends the helper, and with it the code that is being tried out.
+    An interrupt ends the helper and the code that it is running.
     """
     with _lock:
         try:
@@ -157,7 +157,7 @@ _watch: Path | None = None
 
 
 def watch_library() -> Path:
-    """The file of the library that notes signals in a probe; compiled if no compiler has made it yet.
+    """The file of the library that records signals in a probe; compiled on first use.
 
     Raises
     ------

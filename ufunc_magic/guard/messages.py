@@ -1,4 +1,4 @@
-"""A crash in words: what a trial met as one sentence, for the error or for the note, and the line of the cell."""
+"""Describes a crash in a trial: one sentence for the error or the note, and the line in the cell."""
 
 from __future__ import annotations
 
@@ -21,7 +21,16 @@ _RAISES = {"assert": "CellAssertionError", "exit": "CellExited", "SIGABRT": "Cel
 CLEAN = frozenset((*_RAISES, "SIGFPE", "SIGILL", "SIGTRAP"))
 #: Kinds of faults of a function that a note names, and inputs of each.
 _MOST_NAMED = 3
-REMEDY = "Mend it, or bind it untried with --no-guard (guard=False)"
+#: What a system call that a trial may not make is for, by ``kind_of`` of templates/watch.c.
+_SYSTEM = (
+    "makes a system call that a trial does not allow",
+    "opens a file for writing",
+    "changes files or folders",
+    "uses the network",
+    "sends a signal",
+    "starts a process",
+)
+REMEDY = "Fix it, or skip the trial with --no-guard (guard=False)"
 #: Of what the code prints while it is tried out, which it does for every value.
 _MOST_LINES = 10
 #: Bytes from an operand within which a stray access is told from there.
@@ -37,9 +46,9 @@ class Fault:
     case : int
         Its number in the request; -1 while the library was opened.
     kind : str
-        A signal's name, "stack", "endless", "memory", "exit", "stray".
+        A signal's name, "stack", "endless", "memory", "exit", "stray", "system".
     what : str
-        A verb and its objects: ``"reads or writes memory that is not its own"``.
+        A verb and its objects: ``"reads or writes out of bounds"``.
     signal : int
     writes : bool
         It wrote where it must not, or tried to.
@@ -56,21 +65,23 @@ class Fault:
 
 
 def fault_of(answer: dict[str, Any], cases: Sequence[Case]) -> Fault | None:
-    """What ended the probe, or what it wrote outside of its operands; None if all went well."""
+    """What ended the probe, or where it wrote outside its operands; None if it succeeded."""
     at = answer["number"] - 1
     if touched := answer.get("touched"):
         operand, side = touched
-        where = f"{'behind' if side > 0 else 'before'} {_operand(cases[at], operand)}"
+        where = f"{'past the end' if side > 0 else 'before the start'} of {_operand(cases[at], operand)}"
         return Fault(at, "stray", f"writes {where}", writes=True)
     if answer["done"]:
         return None
     number = answer["signal"] or (os.WTERMSIG(answer["status"]) if os.WIFSIGNALED(answer["status"]) else 0)
     if answer["hung"]:
         if at < 0:
-            return Fault(at, "endless", "does not end")
-        return Fault(at, "endless", f"was still running at its time limit of {answer['limit']:g} s")
+            return Fault(at, "endless", "does not return")
+        return Fault(at, "endless", f"was still running after {answer['limit']:g} s")
+    if number == signal.SIGSYS and answer["access"] == 4:
+        return Fault(at, "system", _SYSTEM[answer["address"]])
     if answer["overflow"]:
-        return Fault(at, "stack", "makes a stack overflow (endless recursion, or a huge local array)", number)
+        return Fault(at, "stack", "overflows the stack (endless recursion, or a huge local array)", number)
     if answer["memory"] and number:
         return Fault(at, "memory", "reaches the memory limit of 1 GiB", number)
     last = answer["printed"].decode(errors="replace").strip().rpartition("\n")[2]
@@ -90,35 +101,35 @@ def _died(number: int, answer: dict[str, Any], case: Case | None, last: str) -> 
         case "SIGSEGV" | "SIGBUS":
             return f"{_place(answer, case)} ({name})"
         case "SIGFPE":
-            return f"divides an integer by zero, or the smallest one by -1 ({name})"
+            return f"divides an integer by zero, or the smallest integer by -1 ({name})"
         case "SIGILL" | "SIGTRAP":
-            return f"runs into an instruction that stands for undefined behaviour ({name})"
+            return f"reaches an instruction that marks undefined behaviour ({name})"
         case "SIGABRT":
             return f"calls abort() ({name}){f': {last}' if last else ''}"
     return f"is ended by {name}"
 
 
 def _place(answer: dict[str, Any], case: Case | None) -> str:
-    """Which memory it was that the code must not touch."""
+    """Which memory the code accessed out of bounds."""
     address = answer["address"]
     verb = {1: "reads", 2: "writes"}.get(answer["access"], "reads or writes")
     near: list[tuple[int, str]] = []
     for operand, (start, place, size, end) in enumerate(answer["spots"] if case else ()):
         if place + size <= address < end + _NEAR:
-            behind = address - place - size
-            near.append((behind, f"{_behind(behind)} the end of {_operand(case, operand)}"))
+            distance = address - place - size
+            near.append((distance, f"{_past(distance)} the end of {_operand(case, operand)}"))
         elif start - _NEAR <= address < place:
             near.append((place - address, f"before the start of {_operand(case, operand)}"))
     if near:
         return f"{verb} {min(near)[1]}"
     if address < 4096:
         allocates = case and "alloc" in case.function.source
-        return "follows a null pointer" + (" (here malloc() gives none beyond 1 GiB)" if allocates else "")
-    return f"{verb} memory that is not its own"
+        return "follows a null pointer" + (" (malloc() returns NULL beyond 1 GiB in the trial)" if allocates else "")
+    return f"{verb} out of bounds"
 
 
-def _behind(count: int) -> str:
-    return f"{count} byte{'s' * (count != 1)} behind" if count else "right behind"
+def _past(count: int) -> str:
+    return f"{count} byte{'s' * (count != 1)} past" if count else "just past"
 
 
 def _operand(case: Case | None, number: int) -> str:
@@ -129,7 +140,8 @@ def _operand(case: Case | None, number: int) -> str:
 
 
 def refusal(what: str, code: CellFunction, object_code: ObjectCode, *, line: int = 0) -> Diagnostic:
-    """Why a function is not bound; ``line`` is where it fails, 0 where that is not known: then the function's own."""
+    """Why a function is not bound; ``line`` is the failing line, or 0 if unknown, which means the function's own
+    line."""
     lines = ["", *object_code.source.split("\n")]
     line = line if 0 < line < len(lines) else min(code.line, len(lines) - 1)
     return Diagnostic(
@@ -154,19 +166,19 @@ def warning_text(faults: Sequence[tuple[Fault, Case]], *, sandbox: bool = False)
         f"{', '.join(calls[:_MOST_NAMED])}{', ...' * (len(calls) > _MOST_NAMED)}: {what}." for what, calls in shown
     )
     if sandbox:
-        return f"{text} Such a call is an exception here, in the sandbox."
+        return f"{text} In the sandbox, such a call raises an exception."
     names = dict.fromkeys(_RAISES.get(fault.kind, "CellCrashed") for fault, _ in faults if fault.kind != "endless")
-    return f"{text} Such a call {'raises ' if names else 'goes on until Stop'}{' or '.join(names)}."
+    return f"{text} Such a call {'raises ' if names else 'runs until you press Stop'}{' or '.join(names)}."
 
 
 def printed_text(data: bytes, total: int) -> str:
-    """What the code printed while it was tried out, cut to a few lines; ``""`` if it printed nothing."""
+    """The code's output during the trial, cut to a few lines; ``""`` if it printed nothing."""
     lines = data.decode(errors="replace").rstrip("\n").split("\n")
     shown = "\n".join(line[:200] for line in lines[:_MOST_LINES])
     if not shown.strip():
         return ""
     more = f"\n... ({total:,} bytes in all)" if len(lines) > _MOST_LINES or total > len(data) else ""
-    return f"While it was tried out in the helper process, the cell printed:\n{shown}{more}\n"
+    return f"The cell printed this during its trial:\n{shown}{more}\n"
 
 
 # -- the line of the cell, by the debug information of a second build

@@ -1,4 +1,5 @@
-"""Values that a function's own text suggests: what it compares a parameter with, what lies between, sizes of tables."""
+"""Trial values from a function's own text: numbers that it compares a parameter with, numbers between, sizes of
+tables."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ _MOST_CONSTANTS = 6
 
 
 def suggestions(text: str, parameter: str, kind: str) -> list[int | float]:
-    """Numbers to try for ``parameter``, the likeliest first; none for what is no real number.
+    """Numbers to try for ``parameter``, the likeliest first; none for a parameter that is not a real number.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@
 
 The ufunc is a real one.  Its loops are ``__ufm_remote_loop`` of ``templates/driver.c``, which calls back to Python;
 from there operands go into memory that a forked child of the helper shares, and results come back.  A crash ends that
-child and is an exception here; the next call has a new one.
+child and raises an exception here; the next call starts a new child.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class Sandbox:
         if message is None:
             how = self.end()
             raise CellCrashed(
-                f"{code.name} {how} in its sandbox.\nNothing else is lost: the next call starts a new one."
+                f"{code.name} {how} in its sandbox.\nYour session is not affected: the next call starts a new sandbox."
             )
         answer, _ = message
         if answer["printed"]:
@@ -170,7 +170,7 @@ class Sandbox:
 
     def _begin(self, size: int) -> _Server:
         if not hasattr(os, "memfd_create"):
-            raise OSError("--sandbox needs files in memory, which this system has not")
+            raise OSError("--sandbox needs files in memory (memfd_create), which this system does not have")
         descriptor = os.memfd_create("ufunc_magic")
         ours, theirs = socket.socketpair()
         with theirs:
@@ -185,7 +185,7 @@ class Sandbox:
         return _Server(ours, memory, address, answer["process"])
 
     def end(self) -> str:
-        """Let the process go, and tell how it ended."""
+        """End the process; return how it ended."""
         server, self._server = self._server, None
         if server is None:
             return ""
@@ -198,7 +198,7 @@ class Sandbox:
                 ended = signal.Signals(os.WTERMSIG(status))
                 return f"was ended by {ended.name}"
             return f"ended the process: exit({os.WEXITSTATUS(status)})"
-        return "was lost with the helper process"
+        return "ended with the helper process"
 
 
 # ----------------------------------------------------------------------------------------- the operands

@@ -57,7 +57,7 @@ def preload() -> str:
         if os.path.isabs(path) and os.path.exists(path):
             return os.path.realpath(path)
     raise ToolchainError(
-        f"{tool} has no run time of AddressSanitizer here.",
+        f"{tool} has no AddressSanitizer run-time library here.",
         remedy="Install gcc with its libasan (apt install gcc; dnf install libasan), or clang's compiler-rt.",
     )
 

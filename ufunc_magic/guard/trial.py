@@ -1,10 +1,11 @@
-"""New code runs in the helper process first: what it does there becomes a note, or a function that is not bound.
+"""Runs new code in the helper process first: a crash there becomes a note, or leaves the function unbound.
 
-`try_out` stands between the compiler and the cache, so that what the cache has was tried out.
+`try_out` stands between the compiler and the cache, so that all code in the cache has passed its trial.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import os
@@ -21,6 +22,7 @@ from .messages import CLEAN, REMEDY, Fault, fault_of, line_of, printed_text, ref
 from .sanitize import sanitized
 from .trial_inputs import Case, cases_of, doubtful_cases, singly
 
+_NO_HELPER = "no other process can run it first"
 _NOTHING = f"Nothing was bound. {REMEDY}."
 #: Seconds for opening the library and running what runs by itself then.
 OPENING = 10.0
@@ -46,20 +48,22 @@ Again = Callable[[Sequence[str]], CompiledCell]
 
 
 def begin() -> None:
-    """Have processes made ready while the compiler is at work.
+    """Prepare processes while the compiler works.
 
     Raises
     ------
     ToolchainError
         If there is no compiler.
     """
-    guard_process.shared(str(guard_process.watch_library()))
+    watch = str(guard_process.watch_library())
+    with contextlib.suppress(OSError):  # `try_out` says what is wrong
+        guard_process.shared(watch)
 
 
 def untried(options: Options) -> str:
     """A note on code that is bound without a trial."""
-    why = "this system cannot fork a process for it" if options.guard else "--no-guard"
-    return f"not tried out first ({why}): a crash may {'end its sandbox' if options.sandbox else 'damage Python'}."
+    why = "this system cannot fork a process" if options.guard else "--no-guard"
+    return f"not tried first ({why}): a crash may {'end the sandbox' if options.sandbox else 'end or corrupt Python'}."
 
 
 def try_out(
@@ -76,33 +80,39 @@ def try_out(
     sanitize : bool
         Then run a build with sanitizers, too; takes ``again``.
     lenient : bool
-        A write to foreign memory on edge values is no more than a note: for code that runs in a sandbox anyway.
+        An out-of-bounds write on edge values is only a note: for code that always runs in a sandbox.
 
     Returns
     -------
     CompiledCell, str
-        Without the functions that work on no ordinary value or write where they must not, and with the reasons; with
-        notes on the values where others fail, and more caution.  And what the code printed meanwhile.
+        The cell without the functions that fail on all ordinary values or write out of bounds, with the reasons; with
+        notes on the values on which others fail.  The string is the output of the code.
 
     Raises
     ------
     CellCrashed
-        If no function is left, or the code crashes while it is opened.
+        If no function is left, or the code crashes while it loads.
     """
     object_code = cell.object_code
     if not object_code.code:  # a CUDA cell on a machine without a compiler for the host
         return cell, ""
     if object_code.module and not may_run_twice(object_code.source):
-        note = "not tried out first: the cell's own statements, which are needed for it, would run twice."
+        note = "not tried first: a trial would run the cell's own statements twice."
         return cell.noted(note), ""
     subjects = [_Subject(code) for code in cell.report_data.functions if _may_run(code, object_code)]
     trial = _Trial(object_code, {subject.function.name: subject for subject in subjects}, lenient)
-    trial.run()
+    try:
+        trial.run()
+    except OSError as fault:
+        for subject in subjects:
+            subject.untried = subject.untried or _NO_HELPER
+        trial.notes.append(f"the process that tries new code cannot work on this machine: {fault}.")
+        sanitize = False
     again = again and functools.cache(again)
     refused = {s.function.name: _refused(s, object_code, again) for s in subjects if s.refusal}
     cell = _with_notes(cell, trial)
     if sanitize and again is not None and len(refused) < len(subjects):
-        cases = [case for s in subjects if not s.refusal for case in cases_of(s.function)]
+        cases = [case for s in subjects if not (s.refusal or s.untried) for case in cases_of(s.function)]
         cell, more = sanitized(cell, cases, again=again, ask=_ask)
         refused |= more
     return _without(cell, refused), trial.printed
@@ -123,13 +133,15 @@ class _Subject:
     refusal : tuple of Fault and Case, or None
         Why it must not be bound.
     faults : list
-        What it did where it failed.
+        Its faults.
     worked : list of Case
-        On which ordinary values it did not.
+        The ordinary cases on which it worked.
     hung : int
-        How often it did not end.
+        How often it did not return.
     usual : bool
         The values that every function is tried on were enough.
+    untried : str
+        Why it is not tried, a sentence.
     """
 
     function: CellFunction
@@ -138,9 +150,10 @@ class _Subject:
     worked: list[Case] = field(default_factory=list)
     hung: int = 0
     usual: bool = True
+    untried: str = ""
 
     def limit(self, case: Case) -> float:
-        """Seconds for a case: in all, one that never ends costs no more than a second."""
+        """Time limit of a case in seconds: in all, a case that never returns costs at most one second."""
         if case.kind != "ordinary" or self.hung == 1:
             return case.seconds if self.hung < 2 else min(case.seconds, GLANCE)
         return min(case.seconds, GLANCE) if self.hung or not self.worked else case.seconds
@@ -172,7 +185,8 @@ class _Trial:
                     _, case, fault, _ = more[0]
                 else:
                     self.enter(subject, alone, again)
-            self.explore(subject, case, fault)
+            if not subject.untried:
+                self.explore(subject, case, fault)
 
     def together(self, cases: Sequence[Case]) -> list[tuple[_Subject, Case, Fault, list[Case]]]:
         """Cases of all functions; those that fail on an ordinary one, with the case, the fault and the cases left."""
@@ -185,7 +199,9 @@ class _Trial:
             case = waiting[fault.case]
             del waiting[: fault.case + 1]
             subject = self.subjects[case.function.name]
-            if case.kind == "ordinary":
+            if subject.untried:
+                pass
+            elif case.kind == "ordinary":
                 doubtful.append((subject, case, fault, [c for c in waiting if c.function is case.function]))
             else:
                 known = len(subject.faults)
@@ -200,6 +216,8 @@ class _Trial:
 
     def enter(self, subject: _Subject, case: Case, fault: Fault) -> None:
         """Add a fault; one that writes what is not its own ends the matter."""
+        if subject.untried:
+            return
         if case.kind != "huge" or fault.kind != "endless":  # to count to the largest number takes its time
             subject.faults.append((fault, case))
         if fault.writes and case.kind != "empty" and not (self.lenient and case.kind != "ordinary"):
@@ -213,6 +231,8 @@ class _Trial:
         with Comfort(f"other values for {subject.function.name}", self.notes):
             palette = doubtful_cases(first, self.object_code.source)
         self.beyond(subject, palette[1:] if subject.hung > 1 else palette, deaths=_MOST_DEATHS)
+        if subject.untried:
+            return
         works = [case for case in subject.worked[before:] if case.kind == "ordinary"]
         # Who reads beside an operand does so for every value, and gets away with it at one end of a page.
         moved = [replace(case, at_end=not case.at_end) for case in works[:4]]
@@ -229,7 +249,7 @@ class _Trial:
     def beyond(self, subject: _Subject, cases: Sequence[Case], *, deaths: int) -> None:
         """Run cases of one element, one after another, beyond so many faults; beyond a third of them if some work."""
         waiting, count, before = list(cases), 0, len(subject.worked)
-        while waiting and not subject.refusal and subject.hung <= MOST_HUNG + 1:
+        while waiting and not (subject.refusal or subject.untried) and subject.hung <= MOST_HUNG + 1:
             fault, _ = self.ask(waiting)
             if fault is None:
                 break
@@ -246,8 +266,15 @@ class _Trial:
         fault = fault_of(answer, cases)
         if answer["printed"] and not self.printed and not (fault and fault.line):  # which assert() has printed
             self.printed = printed_text(answer["printed"], answer["total"])
-        if fault is not None and fault.case < 0:
-            what = f"{self.object_code.name} {fault.what} while it is opened, before any function is called."
+        if fault is not None and fault.kind == "system":
+            for subject in (
+                self.subjects.values() if fault.case < 0 else [self.subjects[cases[fault.case].function.name]]
+            ):
+                subject.untried = f"it {fault.what}, which must not happen in a trial"
+            if fault.case < 0:  # by itself, when it is opened: so nothing of it can be tried
+                return None, len(cases)
+        elif fault is not None and fault.case < 0:
+            what = f"{self.object_code.name} {fault.what} while it loads, before any function is called."
             raise CellCrashed(what, remedy=_NOTHING)
         self.refused = answer.get("refused", self.refused)
         ran = fault.case if fault else answer.get("ran", len(cases))
@@ -338,13 +365,16 @@ def _with_notes(cell: CompiledCell, trial: _Trial) -> CompiledCell:
             code = replace(code, notes=notes, cautious=True)
         if subject and not subject.usual:
             code = _timed_where_it_works(code, subject)
+        if subject and subject.untried:
+            why = f"not tried out, nor timed: {subject.untried}."
+            code = replace(code, notes=(*code.notes, why), cautious=True, timed=())
         functions.append(code)
     more = trial.notes
     if trial.refused:
-        more.append(f"not tried out first: {trial.refused}.")
-    late = [name for name, s in trial.subjects.items() if not (s.worked or s.faults or s.refusal)]
+        more.append(f"not tried first: {trial.refused}.")
+    late = [name for name, s in trial.subjects.items() if not (s.worked or s.faults or s.refusal or s.untried)]
     if late:
-        more.append(f"not tried out first, for want of time: {', '.join(late[:5])}, ...")
+        more.append(f"not tried first, because the trial's time was up: {', '.join(late[:5])}, ...")
     return replace(cell, report_data=replace(cell.report_data, functions=tuple(functions))).noted(*more)
 
 

@@ -1,4 +1,4 @@
-"""What new loops are tried out on: ordinary values, edge values, and empty and smallest cores.  Values only."""
+"""The inputs of a trial: ordinary values, edge values, and empty and smallest cores.  Values only."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Case:
         return _PATIENCE[self.kind]
 
     def message(self, *, seconds: float) -> dict[str, Any]:
-        """What the helper is sent; it may take so many ``seconds``."""
+        """The request to the helper, with the time limit ``seconds``."""
         sizes = dict(self.sizes)
         cores = self.function.cores
         nin = self.function.nin
@@ -110,7 +110,7 @@ def singly(case: Case) -> list[Case]:
 
 
 def doubtful_cases(case: Case, text: str) -> list[Case]:
-    """Where ``case``, an ordinary one, has failed: others that may work, one element each, the likeliest first.
+    """After ``case``, an ordinary one, failed: other cases that may work, one element each, the likeliest first.
 
     ``text`` is the whole cell's, for functions in which no number stands.
     """

@@ -1,8 +1,8 @@
-"""The values that all rooms speak of; frozen, of text and numbers.  Imports no room.
+"""The values that all rooms share: frozen, made of text and numbers.  Imports no other room.
 
-``options`` what the user asked for, ``signature`` what a function looks like to NumPy, ``object_code`` what is
-compiled and travels, ``report_data`` what stands beside it for the report, ``errors`` diagnostics and exceptions,
-``comfort`` makes notes of exceptions where a cell can do without the part.
+``options`` has the options of a cell, ``signature`` describes a function as NumPy sees it, ``object_code`` is compiled
+code that can be sent, ``report_data`` is what only the report needs, ``errors`` has diagnostics and exceptions, and
+``comfort`` turns exceptions of optional parts into notes.
 """
 
 from __future__ import annotations

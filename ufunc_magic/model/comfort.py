@@ -1,4 +1,4 @@
-"""The one place where whatever goes wrong in a part that only adds comfort becomes a note: it can never fail a cell."""
+"""Turns any exception of an optional part into a note, so that such a part never fails a cell."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from .errors import OptionError, UfuncMagicError
 
 
 class Comfort:
-    """``with Comfort("the Python form of f", notes):`` goes on behind the block, whatever is raised in it.
+    """``with Comfort("the Python form of f", notes):`` continues after the block when the block raises.
 
-    Not stopped are interrupts, and what is ``passing``: errors in the user's own options.  Where there was no memory
-    for it, the cell is no worse off without.
+    Interrupts and exceptions of class ``passing`` (errors in the user's own options) still propagate.  A
+    `MemoryError` becomes a note, too: the cell works without the part.
 
     Parameters
     ----------
     what : str
-        What is missing then: a noun.
+        The part, as a noun: what is missing after an exception.
     notes : list of str
-        Gets the note, with the cause and, where it is a mistake of this package, how to report it.
+        Receives the note, with the cause and, if the cause is a bug of this package, how to report it.
     passing : exception class
     """
 
@@ -53,6 +53,6 @@ def _cause(fault: Exception) -> str:
             place = f" ({file.rpartition('/')[2]}, line {trace.tb_lineno})"
         trace = trace.tb_next
     return (
-        f"{cause}{place}. That is a mistake of ufunc_magic, which the functions do not suffer from: please report it, "
-        "with the cell and what %ufunc_doctor says."
+        f"{cause}{place}. This is a bug in ufunc_magic. Your functions are not affected. Please report it with "
+        "the cell and the output of %ufunc_doctor."
     )

@@ -1,25 +1,25 @@
-"""Every exception a user of ufunc_magic can meet, in one tree.
+"""Every exception that ufunc_magic raises, in one tree.
 
 ::
 
     UfuncMagicError
     ├── OptionError          an option of a magic or of compile_*() is unknown or has a bad value
     ├── ParseError           the cell's text has no function to bind, or cannot be read
-    ├── SignatureError       a function's parameters cannot be the operands of a ufunc as asked
-    │   └── ArgumentError    an argument of a CUDA function or of interop is of the wrong kind; a TypeError too
-    ├── CompileError         the compiler refused the cell; carries its diagnostics
-    │   └── LinkError        it compiled, but a symbol or a library is missing
-    ├── ToolchainError       no compiler, or one that cannot do what was asked
-    ├── TargetError          object code made for another machine, or altered on the way
-    ├── CacheError           the cache folder cannot be trusted or was asked something impossible
-    ├── CellCrashed          the cell's code died, or never ended where it was tried out
-    │   └── UnboundFunction  a function that was not bound for that; to `in`, get() and hasattr() it is missing
-    ├── CellExited           it called exit(), abort() or the like
-    ├── CellAssertionError   an assert() of it failed; an AssertionError too
-    └── ComparisonError      functions that should be compared disagree or cannot be called
+    ├── SignatureError       a function's parameters cannot become the operands of a ufunc
+    │   └── ArgumentError    an argument of a CUDA function or of interop has the wrong kind; also a TypeError
+    ├── CompileError         the compiler rejected the cell; carries its diagnostics
+    │   └── LinkError        the cell compiled, but a symbol or a library is missing
+    ├── ToolchainError       there is no compiler, or it lacks a needed feature
+    ├── TargetError          object code is for another machine, or was altered
+    ├── CacheError           the cache folder is not safe, or a request to the cache is invalid
+    ├── CellCrashed          the cell's code crashed, or did not return in its trial
+    │   └── UnboundFunction  a function that was not bound for that reason; `in`, get() and hasattr() miss it
+    ├── CellExited           the cell's code called exit(), abort() or the like
+    ├── CellAssertionError   an assert() in the cell failed; also an AssertionError
+    └── ComparisonError      compared functions disagree or cannot be called
 
-A message says, in this order, the value, the fault and the remedy. In a notebook the error shows as
-a short block; ``%tb`` after it gives the whole traceback.
+A message states the value, the fault and the remedy, in this order. In a notebook an error is a short block; ``%tb``
+shows the whole traceback.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ class Diagnostic:
         ``file`` is the name of the cell (``"In[3]"``) or of a header; lines and columns count from
         1, 0 where the compiler gave none.
     option : str
-        The warning option that made it, ``"-Wunused-variable"``, or ``""``.
+        The warning option behind it, ``"-Wunused-variable"``, or ``""``.
     text : str
-        The source line, or ``""`` where it is not known.
+        The source line, or ``""`` if unknown.
     hint : str
-        What to do about it, or ``""``.
+        How to fix it, or ``""``.
     """
 
     severity: Literal["error", "warning", "note"]
@@ -118,26 +118,26 @@ class OptionError(UfuncMagicError):
 
 
 class ParseError(UfuncMagicError):
-    """The cell holds nothing that could be bound, or is not text of its language."""
+    """The cell contains nothing that can be bound, or is not code in its language."""
 
 
 class SignatureError(UfuncMagicError):
-    """A function's parameters cannot be the operands that its comment or its type asks for."""
+    """A function's parameters do not match the operands that its comment or its type declares."""
 
 
 class ArgumentError(SignatureError, TypeError):
-    """An argument of a CUDA function, or of `ufunc_magic.interop`, is of the wrong kind, type or place."""
+    """An argument of a CUDA function or of `ufunc_magic.interop` has the wrong kind, type or memory."""
 
 
 class CompileError(UfuncMagicError):
-    """The compiler refused the source.
+    """The compiler rejected the source.
 
     Attributes
     ----------
     diagnostics : tuple of Diagnostic
         Every message, in the compiler's order.
     output : str
-        What the compiler wrote, untouched.
+        The compiler's output, unchanged.
     """
 
     def __init__(
@@ -157,28 +157,28 @@ class LinkError(CompileError):
 
 
 class ToolchainError(UfuncMagicError):
-    """No usable compiler was found, or the one found lacks what was asked for."""
+    """There is no usable compiler, or it lacks a needed feature."""
 
 
 class TargetError(UfuncMagicError):
-    """Object code cannot run here, or is not what its digest says."""
+    """Object code cannot run here, or does not match its digest."""
 
 
 class CacheError(UfuncMagicError):
-    """The cache folder is not safe to use, or the request makes no sense."""
+    """The cache folder is not safe to use, or a request to the cache is invalid."""
 
 
 class CellCrashed(UfuncMagicError):
-    """The cell's code crashed, or exited or never returned while it was being tried out."""
+    """The cell's code crashed, or it exited or did not return in its trial."""
 
 
 class CellExited(UfuncMagicError):
-    """The cell's code would have ended the process: ``exit()``, ``abort()``, a signal that it raised.
+    """The cell's code tried to end the process: with ``exit()``, ``abort()`` or a signal that it raised.
 
     Attributes
     ----------
     status : int or None
-        What it called ``exit()`` with.
+        The argument of ``exit()``.
     """
 
     def __init__(self, message: str, *, remedy: str = "", status: int | None = None) -> None:
@@ -191,7 +191,7 @@ class CellAssertionError(UfuncMagicError, AssertionError):
 
 
 class UnboundFunction(CellCrashed, KeyError, AttributeError):
-    """A function of a Build that was not bound, because it crashed where it was tried out.
+    """A function of a Build that was not bound, because it crashed in its trial.
 
     Also a KeyError and an AttributeError: ``name in build`` is false, ``build.get(name)`` None.
     """

@@ -1,4 +1,4 @@
-"""ObjectCode: machine code as a value, with everything needed to make functions of it elsewhere.
+"""ObjectCode: machine code as a value, with everything that another process needs to turn it into functions.
 
 Wire form, version 1 (little-endian)::
 
@@ -12,7 +12,7 @@ Wire form, version 1 (little-endian)::
     32 bytes  seal: SHA-256 of all before the code, followed by the SHA-256 of the code
     32 bytes  HMAC-SHA256 of the seal, only if signed
 
-Nothing here opens or runs what it holds.
+Nothing here opens or runs the code.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True)
 class Target:
-    """What a machine must be to run the code.
+    """The kind of machine that can run the code.
 
     Attributes
     ----------
@@ -48,12 +48,11 @@ class Target:
     os, machine : str
         ``sys.platform`` and ``platform.machine()`` in lower case.
     libc : str
-        ``"glibc 2.35"``: the oldest C library that has every symbol the code binds; ``""`` if it
-        does not say.
+        ``"glibc 2.35"``: the oldest C library that has every symbol that the code uses; ``""`` if unknown.
     level : str
-        ``"baseline"`` for code that runs on every CPU of ``machine``, else what it was made for.
+        ``"baseline"`` for code that runs on every CPU of ``machine``, else the CPU level that it needs.
     python : str
-        ABI tag of the Python that an extension module is for (``"cpython-311-x86_64-linux-gnu"``); ``""`` for code
+        ABI tag of the Python that an extension module needs (``"cpython-311-x86_64-linux-gnu"``); ``""`` for code
         that needs none.
     """
 
@@ -147,7 +146,7 @@ class FunctionCode:
 
 @dataclass(frozen=True)
 class ObjectCode:
-    """Machine code and what must travel with it.  Frozen, comparable by digest, serialisable.
+    """Machine code and its metadata.  Frozen, comparable by digest, serialisable.
 
     ``module`` is the name of the extension module that the code is, ``""`` if it is none; ``preload`` are modules
     to import before it is opened; ``options`` are those that differ from the defaults, for who compiles the source
@@ -155,7 +154,7 @@ class ObjectCode:
     ``"nvrtc"`` (its version) and ``"ltoir"`` (LTO-IR in base64).
 
     ``header`` is everything but the code, as canonical JSON, and ``code_digest`` the SHA-256 of the code, in
-    hexadecimal: made with the object, since a lock around what is computed later would not survive a fork.
+    hexadecimal: computed at once, because a lock around a later computation would not survive a fork.
     """
 
     code: bytes = field(repr=False)
@@ -204,7 +203,7 @@ class ObjectCode:
 
     @classmethod
     def from_parts(cls, header: bytes, code: bytes, *, code_digest: str = "") -> ObjectCode:
-        """Join a header and machine code, whose digest need not be computed where it is known.
+        """Join a header and machine code; a known digest is not computed again.
 
         Raises
         ------
@@ -221,9 +220,9 @@ def pack(object_code: ObjectCode, *, entry: str = "", key: bytes = b"") -> bytes
     ----------
     object_code : ObjectCode
     entry : str
-        The function that is meant; ``""`` for the whole object.
+        The function to load; ``""`` for the whole object.
     key : bytes
-        Sign with it; not at all if empty.
+        The key to sign with; without a key, the bytes are not signed.
     """
     header = object_code.header
     if entry:
@@ -236,54 +235,54 @@ def pack(object_code: ObjectCode, *, entry: str = "", key: bytes = b"") -> bytes
 
 
 def is_signed(data: bytes) -> bool:
-    """Whether a wire form says that it is signed."""
+    """Whether a wire form has a signature."""
     return len(data) >= _HEAD.size and bool(_HEAD.unpack_from(data)[2] & _SIGNED)
 
 
 def unpack(data: bytes, *, key: bytes = b"") -> tuple[ObjectCode, str]:
-    """Read a wire form: the object and the name of the function that is meant, or ``""``.
+    """Read a wire form: the object and the name of the function to load, or ``""``.
 
     Parameters
     ----------
     data : bytes
     key : bytes
-        With one, only what was signed with it is accepted.
+        Accept only bytes that are signed with this key; any bytes without a key.
 
     Raises
     ------
     TargetError
-        If it is none, of a newer version, cut short or altered, or not signed with ``key``.
+        If the bytes are not object code, have a newer format, are truncated or altered, or are not signed with ``key``.
     """
     if len(data) < _HEAD.size or data[:4] != _MAGIC:
         raise TargetError(
-            f"These {len(data)} bytes are not object code of ufunc_magic.", remedy="Give what dumps() returned."
+            f"These {len(data)} bytes are not ufunc_magic object code.", remedy="Pass the bytes that dumps() returned."
         )
     _, version, flags, header_length, code_length = _HEAD.unpack_from(data)
     if version != FORMAT_VERSION:
         raise TargetError(
             f"This object code has format {version}; this ufunc_magic reads {FORMAT_VERSION}.",
-            remedy="Use the same ufunc_magic on both sides.",
+            remedy="Use the same version of ufunc_magic on both sides.",
         )
     signed = bool(flags & _SIGNED)
     middle = _HEAD.size + header_length
     end = middle + code_length
     if len(data) != end + 32 + 32 * signed:
-        raise TargetError("The object code is cut short, or something was added to it.", remedy="Send it again.")
+        raise TargetError("The object code is truncated, or has extra bytes at the end.", remedy="Send it again.")
     view = memoryview(data)
     code = bytes(view[middle:end])
     code_digest = hashlib.sha256(code)
     seal = hashlib.sha256(b"".join((view[:middle], code_digest.digest()))).digest()
     if key and not signed:
         raise TargetError(
-            "This object code is not signed, and a key is set here.",
-            remedy="Sign it where it is made: UFUNC_MAGIC_KEY, or dumps(..., key=...).",
+            "This object code is not signed, but a key is set here.",
+            remedy="Sign it when you create it: set UFUNC_MAGIC_KEY, or call dumps(..., key=...).",
         )
     if not hmac.compare_digest(seal, view[end : end + 32]):
-        raise TargetError("The object code was altered on the way.", remedy="Send it again.")
+        raise TargetError("The object code was altered.", remedy="Send it again.")
     if key and not hmac.compare_digest(hmac.digest(key, seal, "sha256"), view[end + 32 :]):
         raise TargetError(
-            "This object code was signed with another key, or altered since.",
-            remedy="Use the same key on both sides; do not load it if you do.",
+            "This object code was signed with another key, or was altered later.",
+            remedy="Use the same key on both sides. If you already do, do not load this object code.",
         )
     header = bytes(view[_HEAD.size : middle])
     return _joined(header, code, code_digest.hexdigest())
@@ -329,7 +328,7 @@ def _joined(header: bytes, code: bytes, code_digest: str) -> tuple[ObjectCode, s
         _expect(dict, (h["options"], h["device"]))
         _expect(bool, (h["threads"],))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as fault:
-        raise TargetError(f"The object code's header cannot be read: {fault!r}.", remedy="Make it again.") from fault
+        raise TargetError(f"The object code's header cannot be read: {fault!r}.", remedy="Create it again.") from fault
     # The header's own bytes are what the digest is taken of, as far as they are the object's.
     opening = b'{"entry":%b,' % json.dumps(entry, ensure_ascii=False).encode()
     header = b"{" + header.removeprefix(opening) if header.startswith(opening) else header

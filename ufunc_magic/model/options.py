@@ -1,7 +1,7 @@
-"""The options of the three magics as one frozen value and one table.
+"""The options of the three cell magics: one frozen value and one table.
 
 The magics' parsers, their ``?`` help, tab completion, ``%ufunc_config`` and the keyword arguments of
-``compile_c`` and its siblings are all made from ``TABLE``.
+``compile_c`` and its siblings all come from ``TABLE``.
 """
 
 from __future__ import annotations
@@ -32,10 +32,9 @@ LANGUAGES: dict[str, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class Options:
-    """What the user asked for.  Every field is a keyword of ``compile_c`` and an option of the magic.
+    """The options of a cell.  Every field is a keyword of ``compile_c`` and an option of the magic.
 
-    The first group changes the machine code and is part of the cache key; the second only changes
-    what is shown or where.
+    The first group changes the machine code and is part of the cache key. The second changes only what is shown.
     """
 
     compile_args: tuple[str, ...] = ()
@@ -131,119 +130,125 @@ def _row(
 
 #: In the order of the help text.
 TABLE: tuple[Option, ...] = (
-    _row("--types", "Instantiate a cell written in terms of T for these types.", "--types f4,f8", languages="c cuda"),
+    _row(
+        "--types",
+        "Compile code that is written in terms of T once for each of these types.",
+        "--types f4,f8",
+        languages="c cuda",
+    ),
     _row(
         "--signature",
-        "Core signature of the cell's one function, as after '// ufunc:'.",
+        "Core signature of the cell's only function, as after '// ufunc:'.",
         "--signature '(n),(n)->()'",
         languages="c",
     ),
     _row(
         "--identity",
-        "Identity of binary functions, for reduce over empty or several axes.",
+        "Identity of functions of two inputs, for reduce over empty or several axes.",
         "--identity 0",
         choices="0 1 -1 reorderable none",
     ),
     _row("-+ --cplus", "Compile as C++; overloads and templates become loops."),
     _row("-3", "Python 3 syntax (the default).", dest="language_level", const=3, languages="cython"),
     _row("-2", "Python 2 syntax.", dest="language_level", const=2, languages="cython"),
-    _row("--strict", "Scalar libm only: results identical to the same C in a plain loop."),
-    _row("--fast-math", "Compile (never link) with -ffast-math: NaN, infinity and rounding rules are off."),
+    _row("--strict", "Use scalar math functions only: results equal those of the same C code in a plain loop."),
+    _row("--fast-math", "Compile (but not link) with -ffast-math: the rules for NaN, infinity and rounding are off."),
     _row(
         "--parallel",
-        "Run large calls on N threads; without N, on all cores.",
+        "Run large calls on N threads, or on all cores without N.",
         "--parallel=2",
         action="optional",
         const=-1,
     ),
     _row(
         "--arch",
-        "portable: one object that picks AVX2/AVX-512 when loaded; native: this CPU only.",
+        "portable: one object that uses AVX2 or AVX-512 where available; native: for this CPU only.",
         "--arch native",
         choices="portable native",
     ),
-    _row("-c --compile-args", "Extra arguments for the compiler.", "-c=-DNDEBUG"),
-    _row("--link-args", "Extra arguments for the linker.", "--link-args=-Wl,-s"),
+    _row("-c --compile-args", "Pass this argument to the compiler.", "-c=-DNDEBUG"),
+    _row("--link-args", "Pass this argument to the linker.", "--link-args=-Wl,-s"),
     _row("-l --lib", "Link with this library.", "-l gsl"),
-    _row("-L --library-dirs", "Look for libraries here too.", "-L ~/lib"),
-    _row("-I --include", "Look for headers here too.", "-I ~/include"),
-    _row("-S --src", "Compile this source file along with the cell.", "-S helper.c"),
+    _row("-L --library-dirs", "Also look for libraries in this folder.", "-L ~/lib"),
+    _row("-I --include", "Also look for headers in this folder.", "-I ~/include"),
+    _row("-S --src", "Compile this source file together with the cell.", "-S helper.c"),
     _row(
         "--wrap",
-        "Make ufuncs of the functions with such names that the included headers declare.",
+        "Make ufuncs of the functions that the included headers declare and whose names match.",
         "--wrap 'gsl_sf_*'",
         languages="c",
     ),
     _row(
         "--pgo",
-        "Compile twice and run the cell in between, so that the compiler knows which branches are taken.",
+        "Profile-guided optimization: compile, run the cell, and compile again with the branch counts.",
         languages="cython",
     ),
-    _row("--torch", "Compile (as C++) and link with the LibTorch of the installed torch package.", languages="cython"),
+    _row("--torch", "Compile as C++ and link with LibTorch from the installed torch package.", languages="cython"),
     _row(
         "-a --annotate",
-        "Show which lines call Python and the C behind each; in C, each line's share of the loop's instructions.",
+        "Show which lines call Python, with their C code; in C, each line's share of the loop's instructions.",
     ),
-    _row("--annotate-fullc", "The same, and the whole generated C below it.", languages="cython"),
+    _row("--annotate-fullc", "Like -a, with the whole generated C code below.", languages="cython"),
     _row(
         "--device",
-        "Where the functions run: auto is the GPU where there is one, else its emulation on the CPU.",
+        "Where the functions run: auto uses the GPU if there is one, otherwise an emulation on the CPU.",
         "--device cpu",
         choices="auto cpu gpu",
         languages="cuda",
     ),
     _row(
         "--abi",
-        "How functions give back their result: c by value, numba through the first pointer; auto looks at each.",
+        "How functions return their result: c by value, numba through the first pointer; auto checks each function.",
         "--abi numba",
         choices="auto c numba",
         languages="cuda",
     ),
-    _row("--guard", "Run new code in another process first, where a crash costs nothing (the default)."),
-    _row("--no-guard", "Bind the functions without having tried them out.", dest="guard", const=False),
+    _row("--guard", "Try new code in another process first, where a crash does no harm (the default)."),
+    _row("--no-guard", "Skip the trial: bind the functions without running them first.", dest="guard", const=False),
     _row(
         "--sanitize",
-        "Try the code out in a build that reports undefined behaviour and stray memory accesses by line. Launches of "
-        "emulated CUDA kernels are checked each time.",
+        "Also try the code in a build that reports undefined behaviour and out-of-bounds accesses by line. "
+        "Every launch of an emulated CUDA kernel is checked.",
         languages="c cuda",
     ),
     _row(
         "--sandbox",
-        "Run every call of the functions in another process, so that a later crash is an exception too. Slower.",
+        "Run every call in another process, so that a crash in any call raises an exception. Slower.",
         languages="c",
     ),
-    _row("-f --force", "Compile again even if the cache has it."),
-    _row("-n --name", "Name of the cell in messages and of the module.", "-n filters"),
-    _row("-v --verbose", "Show the compiler's command and the steps' times."),
+    _row("-f --force", "Compile again, even if the code is in the cache."),
+    _row("-n --name", "Name of the cell in messages, and of the module.", "-n filters"),
+    _row("-v --verbose", "Show the compiler command and the time of each step."),
     _row(
         "--time",
-        "Verify and time the functions after compiling (the default), for so long.",
+        "Verify and time the functions after compiling (the default), for this long.",
         "--time 2s",
         action="optional",
         const=TIME,
     ),
-    _row("--no-time -q", "Bind the functions and show nothing else.", "-q", dest="time", const=0.0),
-    _row("--size -N", "Elements to time with; 0 lets the report choose.", "-N 100000"),
+    _row("--no-time -q", "Bind the functions only: no verification and no table.", "-q", dest="time", const=0.0),
+    _row("--size -N", "Number of elements to time with; 0 chooses automatically.", "-N 100000"),
     _row(
         "--data",
-        "Verify and time on these arrays, one for each input: names of the notebook, or expressions.",
+        "Verify and time on these arrays, one for each input: names from the notebook, or expressions.",
         "--data x,y",
     ),
     _row(
         "--ref",
-        "Compare with this Python expression or function instead of the one made from the cell.",
+        "Compare with this Python function or expression instead of the Python form of the cell.",
         "--ref 'np.hypot'",
     ),
     _row(
         "--vs",
-        "Compare with the same function made by these: numpy, numba, numexpr, cython, vectorize.",
+        "Also time the same function as written for these: numpy, numba, numexpr, cython, vectorize.",
         "--vs numpy,numba",
     ),
-    _row("--sizes", "Time per element over these numbers of elements.", "--sizes 10:1e7"),
-    _row("--plot", "Draw the time over the sizes (10:1e7 where none are given)."),
+    _row("--sizes", "Measure the time per element for these numbers of elements.", "--sizes 10:1e7"),
+    _row("--plot", "Plot the time per element over --sizes (10:1e7 by default)."),
     _row(
         "--show",
-        "Show the hot loop's assembly (asm), what was vectorized and why not (vec), the generated C (c).",
+        "Show the assembly of the hot loop (asm), which loops are vectorized and why others are not (vec), or "
+        "the generated C (c).",
         "--show asm,vec",
         languages="c cuda",
     ),
@@ -262,7 +267,7 @@ def make_options(keywords: Mapping[str, Any] | None = None, *, base: Options | N
     keywords : mapping
         Field name -> value.  Lists may be given for repeated options, and ``True`` for ``parallel``.
     base : Options
-        Values for what is not given; the defaults if omitted.
+        Values of the other options; the defaults if omitted.
 
     Raises
     ------
@@ -274,22 +279,34 @@ def make_options(keywords: Mapping[str, Any] | None = None, *, base: Options | N
     values: dict[str, Any] = {}
     for name, value in (keywords or {}).items():
         if name not in known:
-            raise OptionError(f"{name!r} is not an option.", remedy=f"Options are: {', '.join(sorted(known))}.")
+            raise OptionError(f"{name!r} is not an option.", remedy=f"Valid options: {', '.join(sorted(known))}.")
         values[name] = _checked(name, value, type(known[name]))
     options = replace(base or Options(), **values)
     level, shown = options.language_level, {*filter(None, options.show.split(","))}
     for wrong, message, remedy in (
-        (options.strict and options.fast_math, "strict and fast_math contradict each other.", "Give one of them."),
-        (options.sanitize and not options.guard, "sanitize and no_guard contradict each other.", "Give one of them."),
-        (not shown <= {"asm", "vec", "c"}, f"show={options.show!r} cannot be shown.", "Give some of asm, vec, c."),
+        (options.strict and options.fast_math, "strict and fast_math contradict each other.", "Use only one of them."),
+        (
+            options.sanitize and not options.guard,
+            "sanitize and no_guard contradict each other.",
+            "Use only one of them.",
+        ),
+        (
+            not shown <= {"asm", "vec", "c"},
+            f"show={options.show!r} is not a valid choice.",
+            "Use asm, vec, c, or several of them.",
+        ),
         (level not in (0, 2, 3), f"language_level={level} is not one of 2, 3.", "Give 2 or 3."),
-        (options.parallel < -1, f"parallel={options.parallel} is negative.", "Give 0, 1, 2, ... or True."),
+        (
+            options.parallel < -1,
+            f"parallel={options.parallel} is negative.",
+            "Use True, or a number of threads such as 2.",
+        ),
         (
             idle := " ".join(word for word in options.compile_args if word in _MAKE_NO_LIBRARY),
-            f"compile_args: {idle} has the compiler make no library.",
-            "Leave it out; --show=asm and --show=c show what it makes.",
+            f"compile_args: {idle} stops the compiler before it makes a library.",
+            "Remove it. --show=asm and --show=c show the intermediate code.",
         ),
-        (options.size < 0, f"size={options.size} is negative.", "Give the number of elements, or 0 for automatic."),
+        (options.size < 0, f"size={options.size} is negative.", "Use a number of elements, or 0 for automatic."),
     ):
         if wrong:
             raise OptionError(message, remedy=remedy)
@@ -310,11 +327,11 @@ def _seconds(value: Any) -> float:
         seconds = float(text.removesuffix(unit)) * (1e-3 if unit == "ms" else 1.0)
         if 0 <= seconds <= MOST_SECONDS:
             return seconds
-    raise OptionError(f"time={value!r} is no number of seconds up to {MOST_SECONDS}.", remedy="Give 2s, or 500ms.")
+    raise OptionError(f"time={value!r} is not a number of seconds up to {MOST_SECONDS}.", remedy="Write 2s or 500ms.")
 
 
 def refuse(options: Options, *, language: str) -> None:
-    """Refuse options that mean nothing for a cell of ``language``.
+    """Reject options that do not apply to cells of ``language``.
 
     Raises
     ------
@@ -328,14 +345,14 @@ def refuse(options: Options, *, language: str) -> None:
         homes = " or ".join(LANGUAGES[known][1] for known in option.languages)
         raise OptionError(
             f"{typed} is for {kinds} cells, and this one is {LANGUAGES[language][0]}.",
-            remedy=f"Leave it out, or use {homes}.",
+            remedy=f"Remove it, or use {homes}.",
         )
 
 
 def suited(options: Options, *, language: str) -> Options:
-    """``options`` with those that mean nothing for ``language`` at their defaults.
+    """``options`` with those that do not apply to ``language`` reset to their defaults.
 
-    For remembered options, which were not said of this cell.
+    For remembered options, which the user did not write for this cell.
     """
     return replace(options, **{o.dest: getattr(_DEFAULT, o.dest) for o, _ in _foreign(options, language)})
 
@@ -370,7 +387,9 @@ def _checked(name: str, value: Any, kind: type) -> Any:
     row = next(option for option in TABLE if option.dest == name)
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         message = f"{name}={value!r} is {type(value).__name__}, not {kind.__name__}."
-        raise OptionError(message, remedy=f"See {row.example!r}.")
+        raise OptionError(message, remedy=f"Example: {row.example!r}.")
     if row.choices and value and value not in row.choices:
-        raise OptionError(f"{name}={value!r} is not one of {', '.join(row.choices)}.", remedy=f"See {row.example!r}.")
+        raise OptionError(
+            f"{name}={value!r} is not one of {', '.join(row.choices)}.", remedy=f"Example: {row.example!r}."
+        )
     return value

@@ -1,4 +1,4 @@
-"""What only the report of a cell shows, beside its object code: never needed to run it, and never sent."""
+"""Data that only the report of a cell needs, beside its object code: not needed to run it, and never sent."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .object_code import FunctionCode, ObjectCode
 
 @dataclass(frozen=True)
 class CellFunction(FunctionCode):
-    """A function as the front end knows it: what must travel, and what its report shows.
+    """A function as the front end describes it: the part that is sent with the code, and the part for the report.
 
     Attributes
     ----------
     notes : tuple of str
     python, checked, vector : str
-        The function ``python_name`` as plain Python, as Python with C's answers where Python raises, and as
-        a NumPy expression; ``""`` where it cannot be said so.
+        The function ``python_name`` as plain Python, as Python with C's results where Python raises, and as a NumPy
+        expression; ``""`` where there is no such form.
     python_reason : str
         Why not.
     marks : str
@@ -29,16 +29,16 @@ class CellFunction(FunctionCode):
     timed : tuple of int
         Types of the loop that the Python form stands for; empty for a function that must not be called to be timed.
     cautious : bool
-        It may loop long, recurse, or index a table: not to be called on just any value.
+        It may loop long, recurse, or index a table: call it only on harmless values.
     samples : tuple of str
         For "python" functions that may be called to be timed: what each parameter takes, NumPy's type letter and
         the number of dimensions (``"d1"``, ``"l0"``; ``"O1"`` for an array of any type); else empty.
     effects : tuple of str
-        What it calls that does more than calculate (``"printf"``, ``"fopen"``).
+        Functions with side effects that it calls (``"printf"``, ``"fopen"``).
     inputs : tuple of tuple
-        Where it fails on ordinary values: rows of inputs on which it does not; else empty.
+        For a function that fails on ordinary values: rows of inputs on which it works; else empty.
     internal : bool
-        A cdef function that no comment asks to be bound: where its name is taken, it is not.
+        A cdef function without a ``ufunc:`` comment: it is not bound if its name is already in use.
     """
 
     notes: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ class CellFunction(FunctionCode):
 
     @property
     def function_code(self) -> FunctionCode:
-        """What of it must travel."""
+        """The part that is sent with the code."""
         return FunctionCode(**{f.name: getattr(self, f.name) for f in fields(FunctionCode)})
 
 
@@ -66,11 +66,10 @@ _REPORTED = tuple(f.name for f in fields(CellFunction))[len(fields(FunctionCode)
 
 @dataclass(frozen=True)
 class ReportData:
-    """What a report shows of a cell, and the object code need not hold.
+    """What a report shows of a cell and the object code does not contain.
 
-    ``functions`` are those of the object code, in its order; ``refused`` says of others, by name, why they are not
-    bound; ``command`` is the compiler's; ``annotated`` the view of
-    ``--annotate``, as JSON.
+    ``functions`` are those of the object code, in its order; ``refused`` gives, by name, the reasons why others are not
+    bound; ``command`` is the compiler's; ``annotated`` the view of ``--annotate``, as JSON.
     """
 
     functions: tuple[CellFunction, ...] = ()
@@ -119,7 +118,7 @@ def _tuples(values: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class CompiledCell:
-    """What a front end makes of a cell: its object code and, beside it, what its report shows."""
+    """The result of a front end: a cell's object code and the data for its report."""
 
     object_code: ObjectCode
     report_data: ReportData = field(repr=False)

@@ -130,7 +130,7 @@ def _computed(
                 pass
             case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _OPERATIONS:
                 return joined(type(sign), value(left), value(right))
-        raise ValueError(f"{dimension!r} is not made of {', '.join(sizes) or 'numbers'} with + - * //")
+        raise ValueError(f"{dimension!r} can use only {', '.join(sizes) or 'numbers'} with + - * //")
 
     try:
         return value(ast.parse(dimension, mode="eval").body)
@@ -227,7 +227,7 @@ class Function:
     loops : bool
         The body holds a loop or goto.
     pure : bool
-        As far as text can tell, the function depends on its arguments only and does nothing else:
+        Judging from its text, the function depends on its arguments only and has no side effects:
         no statics, no globals written, no calls but to libm and to pure functions of the cell.
     size : int
         Syntax nodes of the body, functions of the cell it calls included: a measure for inlining.
@@ -260,7 +260,7 @@ class Function:
 
 @dataclass(frozen=True)
 class Unit:
-    """What was read from a cell's text.
+    """The declarations that the parser read from a cell's text.
 
     Attributes
     ----------
@@ -345,7 +345,7 @@ class Signature:
         Core signature ``"(n),(n)->()"``, or ``""`` for an element-wise function.
     identity : {None, 0, 1, -1, "reorderable"}
     notes : tuple of str
-        What the report should tell the user about how the function was understood.
+        Notes for the report on how the function was understood.
     status : bool
         The function returns no result but 0 for success, as Numba's device functions do.
     """

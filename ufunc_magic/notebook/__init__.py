@@ -1,9 +1,9 @@
-"""The notebook: option lines and cells in, bound names and a report out.  The only room that knows IPython.
+"""The notebook: takes option lines and cells, binds names and shows a report.  The only room that imports IPython.
 
-``magics`` are the magics, their help and what ``%ufunc_config`` remembers; ``option_line`` reads, explains and
-completes their options, ``compare_line`` carries out ``%ufunc_compare``; ``completion`` is Tab.  ``bound_names`` knows
-which cell bound which name; ``captured_output`` shows in a cell what C prints, in order;
-``waiting`` that a cell is being compiled.
+``magics`` has the magics, their help and the options that ``%ufunc_config`` remembers; ``option_line`` parses, explains
+and completes options; ``compare_line`` runs ``%ufunc_compare``; ``completion`` answers Tab.  ``bound_names`` records
+which cell bound which name; ``captured_output`` shows C's output in the cell, in order; ``waiting`` shows that a cell
+is compiling; ``first_use`` compiles in the background what the first cell needs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The names that cells have bound in one shell: who bound what, and what a failed cell leaves behind."""
+"""The names that cells bound in one shell: which cell bound which name, and which to remove when a cell fails."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CYTHON = re.compile(r"^(?:def|class|cp?def\b[^(=:\n]*?(?:class)?)\s+\**(\w+)\s*
 
 
 def defined_in(cell: str) -> set[str]:
-    """Names that ``cell`` looks like defining, found cheaply even where it is broken."""
+    """Names that ``cell`` seems to define; a quick search that works for broken cells, too."""
     plain = _PREFIX.sub(" ", cell)
     words = {*_DEFINITION.findall(plain), *_ANNOTATED.findall(cell), *_CYTHON.findall(cell)}
     return words | {f"{word}_" for word in words}
@@ -30,8 +30,8 @@ def defined_in(cell: str) -> set[str]:
 class Names:
     """Names of one shell's namespace that are ours, by the cell that bound them.
 
-    A front end that gives its cells an identity (JupyterLab, VS Code) lets us know a cell again
-    after its functions were renamed; elsewhere the failing cell's own text has to do.
+    A front end that gives its cells an identity (JupyterLab, VS Code) lets us recognize a cell after its functions were
+    renamed; otherwise only the failing cell's own text is known.
     """
 
     def __init__(self, shell: Any) -> None:
@@ -40,21 +40,23 @@ class Names:
         self._cells: dict[str, tuple[str, ...]] = {}
 
     def forget(self, cell: str, *, cell_id: str | None = None) -> None:
-        """Remove what an earlier run of ``cell`` bound and the user has not bound anew since."""
+        """Remove the names that an earlier run of ``cell`` bound, unless the user has rebound them."""
         names = {*self._cells.pop(cell_id or "", ()), *defined_in(cell)}
         self._shell.drop_by_id({name: self._bound.pop(name) for name in names & self._bound.keys()})
 
     def hidden(self, build: Build) -> tuple[str, ...]:
-        """One sentence for each name that is a builtin or the user's own variable until now, or stays that."""
+        """One sentence for each name that replaces a builtin or a variable of the user, or is not bound because of
+        it."""
         withheld = map(self._why_withheld, sorted(self.withheld(build)))
         return tuple(filter(None, (*map(self._hides, self._new(build)), *withheld)))
 
     def withheld(self, build: Build) -> set[str]:
-        """The cdef functions that are not bound, because a builtin or the user has their name."""
+        """The cdef functions that are not bound, because a builtin or a variable of the user has their name."""
         return {name for name in _internal(build) - self._new(build).keys() if self._is_taken(name)}
 
     def _new(self, build: Build) -> dict[str, Any]:
-        """Without what the user has under that name already: a module that a Cython cell imports, too."""
+        """Functions without those that the user already has under the same name, such as a module that a Cython cell
+        imports."""
         namespace, internal = self._shell.user_ns, _internal(build)
         return {
             name: value
@@ -79,16 +81,16 @@ class Names:
     def _why_withheld(self, name: str) -> str:
         whose = "your own variable" if name in self._shell.user_ns else "Python's builtin"
         return (
-            f"{name} is not bound: it is a cdef function, and the name is that of {whose}. "
-            f"Write # ufunc: name={name}_ above it to have it under that name."
+            f"{name} is not bound: it is a cdef function, and {whose} has the same name. To bind it under "
+            f"another name, write # ufunc: name={name}_ above it."
         )
 
     def _hides(self, name: str) -> str:
         namespace = self._shell.user_ns
         if name in namespace and namespace[name] is not self._bound.get(name):
-            return f"{name} replaces your own variable of that name ({type(namespace[name]).__name__})."
+            return f"{name} replaces your variable of the same name ({type(namespace[name]).__name__})."
         if hasattr(builtins, name):
-            return f"{name} hides Python's builtin of that name; builtins.{name} still reaches it."
+            return f"{name} hides Python's builtin of the same name, which is still available as builtins.{name}."
         return ""
 
 

@@ -1,4 +1,4 @@
-"""What C code prints shows up in the cell that called it, between what Python printed before and after.
+"""Shows the output of C code in the cell that called it, in order with Python's output.
 
 A kernel reads its own standard output through a pipe and another thread, so that C output may come
 after the cell is done, when front ends no longer listen; and C keeps its own buffer besides.  From
@@ -51,7 +51,7 @@ class _Stream:
         os.dup2(self._file, descriptor)
 
     def take(self, *, last: bool = False) -> str:
-        """What was printed since the last look, as far as it is shown."""
+        """The output since the last call, up to the limit."""
         # Writers share the file's offset: it is how far they have come.
         end = os.lseek(self._file, 0, os.SEEK_CUR)
         data = os.pread(self._file, min(end, self._limit) - self._read, self._read)
@@ -64,18 +64,18 @@ class _Stream:
         note = ""
         if cut and last:
             more = f"%env UFUNC_MAGIC_OUTPUT={100 * SHOWN} shows more"
-            note = f"\n[C's {self._name} is cut after {self._limit:,} bytes; {more}]\n"
+            note = f"\n[{self._name} of C is cut after {self._limit:,} bytes; {more}]\n"
         return self._decoder.decode(data, last) + note
 
     def restore(self) -> None:
-        """Let C print where it printed before."""
+        """Restore C's original output."""
         os.dup2(self._saved, self._descriptor)
         os.close(self._saved)
         os.close(self._file)
 
 
 class _Forwarding:
-    """Both streams of one cell, read by whoever comes by: Python's prints, a thread, the end of the cell."""
+    """Both streams of one cell; Python's prints, a thread and the end of the cell read them."""
 
     def __init__(self) -> None:
         self._process = os.getpid()

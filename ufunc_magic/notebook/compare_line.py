@@ -1,4 +1,4 @@
-"""The line of ``%ufunc_compare``: read, and carried out in the user's names."""
+"""Parses the line of ``%ufunc_compare`` and runs it with the user's names."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from ..bench import compare, evaluated
 from ..render import Comparison, needed
 from .option_line import COMPARE, parse, split
 
-_ARGUMENT = "Give an expression for each argument: -- x 'np.linspace(0, 1, 1000)'"
+_ARGUMENT = "Write one expression for each argument: -- x 'np.linspace(0, 1, 1000)'"
 
 
 def compared(
     line: str, *, names: Mapping[str, Any], progress: Callable[[float, str], object] | None = None
 ) -> Comparison | None:
-    """What a line asks for; None where that is help.
+    """The comparison that a line describes; None if the line asks for help.
 
     Parameters
     ----------

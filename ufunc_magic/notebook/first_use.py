@@ -1,4 +1,4 @@
-"""What the next cell of a notebook would wait for, made before it."""
+"""Prepares in the background what the next cell of a notebook needs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _MODULES = (
 
 
 def prepare(shell: InteractiveShell) -> None:
-    """In a notebook, compile a first cell in the background: the user's need not wait for what is made once.
+    """In a notebook, compile a first cell in the background, so that the user's first cell does not wait.
 
     Another process does it, at low priority; it ends with this one.  What was prepared by this version for this
     compiler is not prepared again.

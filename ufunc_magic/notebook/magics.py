@@ -1,4 +1,4 @@
-"""The magics: an option line and a cell in, names in the notebook and a report out."""
+"""The magics: they take an option line and a cell, bind names in the notebook and show a report."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _explained(table: option_line.Table) -> Callable[[Magic], Magic]:
 
 @dataclass(frozen=True)
 class Remembered:
-    """The options of ``%ufunc_config``; shown the way they would be typed."""
+    """The options of ``%ufunc_config``, shown as you would type them."""
 
     options: Options
 
@@ -58,7 +58,7 @@ class Remembered:
 
     def __repr__(self) -> str:
         words = option_line.spelled(self.changed())
-        return f"remembered options: {' '.join(words)}" if words else "no remembered options"
+        return f"default options: {' '.join(words)}" if words else "no default options"
 
 
 @magics_class
@@ -75,7 +75,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         self._waiting: tuple[Report | Comparison | None, Progress | None] = None, None
 
     def before_cell(self, info: ExecutionInfo) -> None:
-        """Note which cell of the notebook is running, where the front end says so; have Stop heard in it."""
+        """Record which cell of the notebook is running, if the front end says so, and let Stop interrupt its C code."""
         self._cell_id = getattr(info, "cell_id", None)
         if "ufunc_magic.runtime.loader" in sys.modules:  # else there is no code that could not be stopped
             from ..runtime import check_handlers
@@ -85,11 +85,11 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
     @line_cell_magic
     @_explained(option_line.options_of("c"))
     def c_ufunc(self, line: str, cell: str | None = None) -> Report | None:
-        """Compile a cell of C and bind its functions as NumPy ufuncs.
+        """Compile C code and bind its functions as NumPy ufuncs.
 
-        Every function of the cell that is not static becomes a ufunc of the same name.  Scalar parameters
-        are inputs; the return value and pointers to non-const scalars are outputs.  The cell's value is a
-        report: each function checked against the same code in Python, then timed.
+        Each function in the cell that is not static becomes a ufunc with the same name.  Scalar parameters are inputs;
+        the return value and pointers to non-const scalars are outputs.  The value of the cell is a report, which checks
+        each function against the same code in Python and times both.
 
         Options
         -------
@@ -97,13 +97,13 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
 
         Examples
         --------
-        One function, called on arrays afterwards::
+        A function, ready to be called on arrays::
 
             %%c_ufunc
             #include <math.h>
             double logit(double p) { return log(p / (1 - p)); }
 
-        Two outputs, on all cores, nothing shown::
+        A function with two outputs, which runs on all cores, without a report::
 
             %%c_ufunc --parallel -q
             #include <math.h>
@@ -127,14 +127,14 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
     @line_cell_magic
     @_explained(option_line.options_of("cython"))
     def cython_ufunc(self, line: str, cell: str | None = None) -> Report | None:
-        """Compile a cell of Cython and bind its functions, those of numbers for arrays, too.
+        """Compile Cython code and bind its functions; functions of numbers work on arrays, too.
 
-        Every cdef function at the left margin whose parameters and result are C numbers becomes a ufunc of its
-        name.  A cpdef or def of numbers is Cython's own function for numbers, and computes arrays: its ufunc is
-        f.ufunc.  A typed memoryview makes a generalized ufunc of its function, with a comment that
-        says the layout: # ufunc: (n),(n)->().  Everything else (functions of objects, classes, constants) is
-        bound as %%cython does.  Names that start with an underscore stay in the cell.  An exception that a
-        function raises for one element reaches the caller of the ufunc.
+        Each cdef function at the left margin whose parameters and result are C numbers becomes a ufunc with the same
+        name.  A cpdef or def function of numbers is Cython's own function for single numbers and a ufunc for arrays:
+        the ufunc is f.ufunc.  A function with typed memoryviews becomes a generalized ufunc if a comment above it gives
+        the layout: # ufunc: (n),(n)->().  Everything else (functions of objects, classes, constants) is bound as by
+        %%cython.  Names that start with an underscore stay private to the cell.  If a function raises an exception for
+        one element, the ufunc raises it.
 
         Options
         -------
@@ -175,13 +175,12 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
     @line_cell_magic
     @_explained(option_line.options_of("cuda"))
     def cuda_device(self, line: str, cell: str | None = None) -> Report | None:
-        """Compile a cell of CUDA C++ and bind its device functions and kernels.
+        """Compile CUDA C++ code and bind its device functions and kernels.
 
-        A __device__ function of numbers can be called in kernels of numba.cuda, and from Python on arrays, element by
-        element: CuPy arrays and whatever else lives on the GPU give arrays of their kind, NumPy arrays give NumPy
-        arrays.
-        Where there is no GPU the same source is compiled for the CPU, and the report says so: "CPU emulation".
-        A __global__ kernel is launched as k[grid, block](arguments).
+        You can call a __device__ function of numbers in numba.cuda kernels, and from Python on arrays, element by
+        element.  The result is an array of the same kind as the arguments: on the GPU for CuPy and other GPU arrays, in
+        NumPy for NumPy arrays. Without a GPU, the same source is compiled for the CPU, and the report says "CPU
+        emulation". You launch a __global__ kernel as k[grid, block](arguments).
 
         Options
         -------
@@ -217,7 +216,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
             called, magic = LANGUAGES[language]
             if line.strip() and not set(line.split()) & set(option_line.HELP_FLAGS):
                 remedy = f"Write {magic} on the first line and {called} below it."
-                raise UsageError(f"{magic[1:]} compiles nothing.\n{remedy}")
+                raise UsageError(f"{magic[1:]} without a cell compiles nothing.\n{remedy}")
             self._shown(magic)
             return None
         # Whatever goes wrong from here on, this cell's earlier functions must not stay behind.
@@ -254,7 +253,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
             return report
 
     def _options(self, line: str, language: Language) -> Options | None:
-        """The line over what is remembered; None when help was asked for and shown."""
+        """The default options, overridden by the line; None if the line asks for help, which is then shown."""
         values = self._parsed(line, TABLE, LANGUAGES[language][1])
         if values is None:
             return None
@@ -266,7 +265,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
             raise UsageError(str(error)) from None
 
     def _parsed(self, line: str, table: option_line.Table, magic: str) -> dict[str, Any] | None:
-        """What stands on the line; None when help was asked for and shown."""
+        """The options on the line; None if the line asks for help, which is then shown."""
         try:
             values = option_line.parse(line, table)
         except OptionError as error:
@@ -296,10 +295,10 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
     @line_magic
     @_explained(option_line.COMPARE)
     def ufunc_compare(self, line: str) -> Comparison | None:
-        """Verify that functions agree on the same arguments, then time them in turns.
+        """Check that functions agree on the same arguments, then time them in turns.
 
-        Functions are names, expressions in quotes, or "numexpr: 4*a + exp(-a)".  Behind -- stand the arguments, as
-        expressions; without them numbers are drawn.
+        Functions are names, expressions in quotes, or "numexpr: 4*a + exp(-a)".  Write the arguments after --, as
+        expressions; without them, random numbers are used.
 
         ::
 
@@ -327,19 +326,18 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
     @line_magic
     @_explained(option_line.CONFIG)
     def ufunc_config(self, line: str) -> Remembered | None:
-        """Show or set the options that every %%c_ufunc, %%cython_ufunc and %%cuda_device starts from.
+        """Show or set the default options of %%c_ufunc, %%cython_ufunc and %%cuda_device.
 
-        They are kept in IPython's database, so they outlive the session.  An option on a cell's own line
-        wins.
+        IPython's database stores them, so they outlive the session.  An option on a cell's own line overrides them.
 
         ::
 
-            %ufunc_config                         show what is remembered
-            %ufunc_config --no-time --parallel=2  remember these too
-            %ufunc_config --reset                 forget everything; may stand before other options
+            %ufunc_config                         show the default options
+            %ufunc_config --no-time --parallel=2  add these
+            %ufunc_config --reset                 remove all; other options may follow
 
-        Not remembered, because they belong to one cell: -n, --signature, -f, --ref, -S, --pgo, --annotate-fullc,
-        --show.
+        These options belong to one cell and cannot be defaults: -n, --signature, -f, --ref, -S, --pgo,
+        --annotate-fullc, --show.
 
         Options
         -------
@@ -351,7 +349,10 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         try:
             refused = [name for name in _ONE_CELL if name in values]
             if refused:
-                raise OptionError(f"--{refused[0]} belongs to one cell.", remedy="Write it on the cell's own line.")
+                raise OptionError(
+                    f"--{refused[0]} belongs to one cell and cannot be a default.",
+                    remedy="Write it on the cell's own line.",
+                )
             base = Options() if values.pop("reset", False) else self.remembered().options
             self._remembered = Remembered(make_options(values, base=base))
         except OptionError as error:
@@ -361,7 +362,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         return self._remembered
 
     def remembered(self) -> Remembered:
-        """What ``%ufunc_config`` set, in this session or an earlier one."""
+        """The options that ``%ufunc_config`` set, in this session or an earlier one."""
         if self._remembered is None:
             try:
                 self._remembered = Remembered(make_options(_stored(self.shell)))
@@ -393,7 +394,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
 
     @line_magic
     def ufunc_doctor(self, line: str) -> Diagnosis | None:
-        """Show compilers, CPU, OpenMP, SIMD math, caches and packages as this extension sees them."""
+        """Show the compilers, CPU, OpenMP, SIMD math, caches and packages that this extension finds."""
         from ..toolchain import diagnose
 
         return None if self._parsed(line, (), "%ufunc_doctor") is None else diagnose()
@@ -435,7 +436,7 @@ def load(shell: InteractiveShell) -> None:
 
 
 def unload(shell: InteractiveShell) -> None:
-    """Take the magics out of ``shell``; the functions that were bound stay."""
+    """Remove the magics from ``shell``; bound functions stay."""
     magics = _registered(shell)
     if magics is None:
         return

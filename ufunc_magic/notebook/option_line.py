@@ -1,4 +1,4 @@
-"""The option line of a magic: read, explained, completed and spelled from a table of `ufunc_magic.model.Option`.  Pure.
+"""The option line of a magic: parsed, explained, completed and spelled from a table of `ufunc_magic.model.Option`.
 
 ``argparse`` does not fit: it refuses ``-c -O3`` and ``--signature '(n)->()'`` after a bare
 ``--parallel``, its messages name no nearest spelling, and its help changes with Python's version.
@@ -19,17 +19,17 @@ HELP_FLAGS = ("-h", "--help")
 Table = tuple[Option, ...]
 
 #: Options of ``%ufunc_config``, ``%ufunc_cache`` and ``%ufunc_compare``.
-CONFIG: Table = (*TABLE, Option(("--reset",), "reset", "Forget what is remembered.", "--reset", action="flag"))
+CONFIG: Table = (*TABLE, Option(("--reset",), "reset", "Remove all default options.", "--reset", action="flag"))
 CACHE: Table = (
     Option(("--clear",), "clear", "Remove everything.", "--clear", action="flag"),
-    Option(("--prune",), "prune", "Remove the least recently used beyond SIZE.", "--prune 500M"),
+    Option(("--prune",), "prune", "Remove the least recently used code until SIZE is left.", "--prune 500M"),
 )
 COMPARE: Table = (
-    Option(("--sizes",), "sizes", "Time per element over these numbers of elements.", "--sizes 10:1e7"),
-    Option(("--ref",), "ref", "Whose results are the expected ones; the first function's if omitted.", "--ref f"),
-    Option(("--strict",), "strict", "Every bit counts.", "--strict", action="flag"),
-    Option(("--budget",), "budget", "Seconds that it may take.", "--budget 5", kind=float),
-    Option(("--plot",), "plot", "Draw with Matplotlib as well.", "--plot", action="flag"),
+    Option(("--sizes",), "sizes", "Measure the time per element for these numbers of elements.", "--sizes 10:1e7"),
+    Option(("--ref",), "ref", "The function with the expected results; the first one by default.", "--ref f"),
+    Option(("--strict",), "strict", "Require bitwise equal results.", "--strict", action="flag"),
+    Option(("--budget",), "budget", "Time limit in seconds.", "--budget 5", kind=float),
+    Option(("--plot",), "plot", "Also plot with Matplotlib.", "--plot", action="flag"),
 )
 
 
@@ -40,7 +40,7 @@ def options_of(language: str) -> Table:
 
 @functools.cache
 def flags_of(table: Table) -> dict[str, tuple[Option, Any]]:
-    """Flag as typed -> its row, and the value that it stands for when it has none of its own."""
+    """Flag as typed -> its row, and the value of a flag without a value of its own."""
     flags = {flag: (option, option.const) for option in table for flag in option.flags}
     # A remembered option must be possible to turn off for one cell.
     return flags | {
@@ -54,7 +54,7 @@ def flags_of(table: Table) -> dict[str, tuple[Option, Any]]:
 
 
 def parse(line: str | Sequence[str], table: Table = TABLE, *, others: list[str] | None = None) -> dict[str, Any]:
-    """Destination of an option -> value, for what stands on ``line``.
+    """Parse ``line`` into a mapping from an option's destination to its value.
 
     A value may stand after ``=``, after a space, or (one-letter options) right behind the letter.
     One-letter options without a value may stand together: ``-fa``.  The key ``"help"`` is in the
@@ -82,7 +82,7 @@ def parse(line: str | Sequence[str], table: Table = TABLE, *, others: list[str] 
             option, value = flags[flag]
             may = option.action == "optional" and not flag.startswith("--no-")
             if not equals and _takes_value(option) and not words:
-                raise OptionError(f"{flag} stands without its value.", remedy=f"Write {option.example}")
+                raise OptionError(f"{flag} needs a value.", remedy=f"Write {option.example}")
             if not equals and (_takes_value(option) or (may and words and not words[0].startswith("-"))):
                 equals, text = "=", words.pop(0)
             if equals:
@@ -115,19 +115,19 @@ def _takes_value(option: Option) -> bool:
 
 def _unknown(flag: str, table: Table) -> OptionError:
     if not flag.startswith("-"):
-        remedy = "The code belongs in the lines below the first." if table is TABLE else "-h lists the options."
+        remedy = "Write the code below the first line." if table is TABLE else "-h lists all options."
         return OptionError(f"{flag!r} is not an option.", remedy=remedy)
     if not flag.startswith("--") and "-c" in flags_of(table):
-        remedy = f"What is meant for the compiler goes behind -c: -c={flag}"
+        remedy = f"To pass it to the compiler, write -c={flag}"
     else:
         near = difflib.get_close_matches(flag, flags_of(table), n=1, cutoff=0.6)
-        remedy = f"Did you mean {near[0]}?" if near else "-h lists the options."
+        remedy = f"Did you mean {near[0]}?" if near else "-h lists all options."
     return OptionError(f"{flag} is not an option.", remedy=remedy)
 
 
 def _value(flag: str, option: Option, text: str) -> Any:
     if option.action == "flag" or flag.startswith("--no-"):
-        raise OptionError(f"{flag} takes no value, but {text!r} was given.", remedy=f"Write {flag}")
+        raise OptionError(f"{flag} takes no value, but the line says {text!r}.", remedy=f"Write {flag}")
     if option.choices and text not in option.choices:
         near = difflib.get_close_matches(text, option.choices, n=1)
         message = f"{flag} {text} is not one of {', '.join(option.choices)}."
@@ -146,12 +146,12 @@ def explain(table: Table) -> str:
         flags = " ".join([", ".join(option.flags), "|".join(option.choices)]).rstrip()
         lines += [f"  {flags}", f"      {option.help}", f"      Example: {option.example}"]
     if table[0] in TABLE:
-        lines += ["  --no-<flag>", "      Turn a remembered flag off for this cell.", "      Example: --no-strict"]
-    return "\n".join([*lines, "  -h, --help", "      Show this text."])
+        lines += ["  --no-<flag>", "      Turn off a default option for this cell.", "      Example: --no-strict"]
+    return "\n".join([*lines, "  -h, --help", "      Show this help."])
 
 
 def complete(text: str, table: Table = TABLE) -> tuple[str, list[str]]:
-    """What could stand next on an option line.
+    """Completions for an option line.
 
     Parameters
     ----------

@@ -172,7 +172,7 @@ class Arithmetic:
 
     def sizeof(self, t: CType, node: Any) -> Expr:
         if t.size is None:
-            raise self.stop(f"asks for `{self.brief(node)}`, which has no meaning in Python", node)
+            raise self.stop(f"uses `{self.brief(node)}`, which has no meaning in Python", node)
         return constant(t.size, SIZE)
 
     # -- operators --------------------------------------------------------------------------------
@@ -181,7 +181,12 @@ class Arithmetic:
         for e in (left, right):
             if not e.type.arithmetic:
                 pointer = e.type.kind == "a"
-                raise self.stop("does pointer arithmetic" if pointer else f"cannot say `{self.brief(node)}`", node)
+                raise self.stop(
+                    "does pointer arithmetic"
+                    if pointer
+                    else f"contains `{self.brief(node)}`, which has no Python form",
+                    node,
+                )
         if op in COMPARISONS:
             return self.compare(op, left, right)
         if left.type.integral and right.type.integral:
@@ -280,7 +285,7 @@ class Arithmetic:
     def unary(self, op: str, e: Expr, node: Any) -> Expr:
         """``-e``, ``+e`` and ``~e``."""
         if not e.type.arithmetic or (op == "~" and not e.type.integral):
-            raise self.stop(f"cannot say `{self.brief(node)}`", node)
+            raise self.stop(f"contains `{self.brief(node)}`, which has no Python form", node)
         e = e if self.wraps else self.settle(e)
         match op:
             case "+":
@@ -310,7 +315,7 @@ class Arithmetic:
         if left == right:
             return left
         if not (left.arithmetic and right.arithmetic):
-            raise self.stop(f"cannot say `{self.brief(node)}`", node)
+            raise self.stop(f"contains `{self.brief(node)}`, which has no Python form", node)
         return usual(left, right)
 
     def chosen(self, test: Expr, left: Expr, right: Expr, node: Any) -> Expr:

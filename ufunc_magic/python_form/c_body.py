@@ -318,7 +318,7 @@ class CBody(Expressions):
 
     def _static(self, name: str, declaration: Node, declarator: Node) -> None:
         if declarator.child_by_field_name("value") is None:
-            raise stop(f"keeps `{name}` from call to call", declaration)
+            raise stop(f"keeps `{name}` between calls", declaration)
         known = name in self.cell.constants or name in self.cell.variables
         e = self.table(name, declaration, declarator, key=self.cell.fresh(f"{name}_") if known else name)
         self.scopes[-1][name] = Variable(e.name, e.type, e.low, e.high)
@@ -369,7 +369,7 @@ class CBody(Expressions):
         if not any(sizes):
             return zero(t)
         if t.of is None:
-            raise stop("declares an array of nothing")
+            raise stop("declares an array of size 0")
         inner = self._empty(t.of, sizes[1:])
         size = self.settled(sizes[0]).node if sizes[0] is not None else number(t.length or 0)
         return array(inner, [size], copied=t.of.kind == "a")

@@ -114,7 +114,7 @@ def _find(cell: CCell, signature: Signature, lines: Sequence[int]) -> CRoutine:
     operands = {o.index: o for o in (*signature.inputs, *signature.outputs)}
     declarations = parameters_of(node)
     if any(index >= len(declarations) for index in (*operands, *signature.sizes)):
-        raise stop("has other parameters than its signature", node)
+        raise stop("has parameters that do not match its signature", node)
     parameters: list[CParameter] = []
     for position, declaration in enumerate(declarations):
         declared = cell.declared(child(declaration, "declarator"), cell.type_named(child(declaration, "type")))
@@ -194,7 +194,7 @@ def _function(
 def _main(cell: CCell, main: CRoutine, signature: Signature, *, checked: bool) -> ast.FunctionDef:
     """The function with the ufunc's inputs as parameters and its outputs as results."""
     if not signature.outputs:
-        raise stop("gives nothing back", main.node)
+        raise stop("has no output", main.node)
     operands = {o.index: o for o in (*signature.inputs, *signature.outputs) if o.index >= 0}
     variables: dict[int, Variable] = {}
 
@@ -202,7 +202,7 @@ def _main(cell: CCell, main: CRoutine, signature: Signature, *, checked: bool) -
         nodes = {o.index: lists.closing(o) for o in signature.outputs if o.index >= 0}
         if value is not None:
             if signature.status and value.text != "0":
-                raise stop("may return another status than 0", main.node)
+                raise stop("may return a status other than 0", main.node)
             nodes[-1] = value.node
         if any(o.index not in nodes for o in signature.outputs):
             raise stop("does not always return a value", main.node)
@@ -215,7 +215,7 @@ def _main(cell: CCell, main: CRoutine, signature: Signature, *, checked: bool) -
         elif position in operands:
             variables[position] = body.declare(p.name, p.type, cell=p.cell and p.type.kind != "a")
         elif p.cell or p.type.kind == "a" or p.name in re.findall(r"\w+", text_of(body.body)):
-            raise stop(f"takes `{p.name}`, which is no operand", main.node)
+            raise stop(f"takes `{p.name}`, which is not an operand", main.node)
     names = {position: variable.name for position, variable in variables.items()}
     lists = OperandLists(signature, names, {position: p.type for position, p in enumerate(main.parameters)})
     head = lists.sizes()

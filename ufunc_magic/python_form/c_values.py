@@ -157,9 +157,9 @@ class Expressions(Arithmetic):
         """A file-scope or static variable as a constant; refused where something changes it."""
         source = declarator.child_by_field_name("value")
         if name in self.cell.assigned and "const" not in text_of(declaration).split("=")[0].split():
-            raise stop(f"keeps `{name}` from call to call", declarator)
+            raise stop(f"keeps `{name}` between calls", declarator)
         if source is None:
-            raise stop(f"uses the variable `{name}`, which the cell gives no value", declarator)
+            raise stop(f"uses the variable `{name}`, which has no value in the cell", declarator)
         declared = self.cell.declared(child(declarator, "declarator"), self.cell.type_named(child(declaration, "type")))
         if declared.pointer:
             raise stop(f"uses the pointer `{name}`", declarator)
@@ -256,11 +256,11 @@ class Expressions(Arithmetic):
         subscript = node.child_by_field_name("index") or children(child(node, "indices"))[0]
         if (one := self._pointed(base)) is not None:
             if text_of(subscript) != "0":
-                raise stop(f"uses `{brief(node)}`, but `{text_of(base)}` is one number", node)
+                raise stop(f"uses `{brief(node)}`, but `{text_of(base)}` is a single number", node)
             return one
         e = self.value(base)
         if e.type.kind != "a" or e.type.of is None:
-            raise stop(f"subscripts `{brief(base)}`, which is no array", node)
+            raise stop(f"subscripts `{brief(base)}`, which is not an array", node)
         index = self.value(subscript)
         if not index.type.integral:
             raise stop(f"uses `{brief(subscript)}` as a subscript", node)
@@ -303,7 +303,7 @@ class Expressions(Arithmetic):
         op, update = text_of(child(node, "operator")), node.type == "update_expression"
         target = self.place(child(node, "argument" if update else "left"))
         if op != "=" and any(isinstance(n, ast.NamedExpr) for n in walk_python(target.node)):
-            raise stop(f"counts in the place that `{brief(node)}` changes", node)  # it would be written twice
+            raise stop(f"changes a subscript with a side effect: `{brief(node)}`", node)  # it would be written twice
         if update:
             value = self.binary(op[0], target, constant(1, target.type if target.type.integral else INT), node)
             if target.low is not None and not value.loose:  # a counter keeps its range
@@ -392,7 +392,7 @@ class Expressions(Arithmetic):
         entry, t = entry_and_type
         values = [self.settled(a) for a in arguments]
         if any(not v.type.arithmetic for v in values) or not values:
-            raise stop(f"cannot say `{brief(node)}`", node)
+            raise stop(f"contains `{brief(node)}`, which has no Python form", node)
         if cplus and t == DOUBLE and values[0].type.kind in "fc":  # overloads of <cmath>
             t = next((v.type for v in values if v.type.kind == "c"), values[0].type)
         elif not cplus and entry.call.startswith("math."):  # C has none: of a complex number the real part is taken
@@ -446,7 +446,7 @@ class Expressions(Arithmetic):
             raise stop(f"initializes an array with `{text_of(source)}`", source)
         items = children(source)
         if len(items) > LARGEST or source.end_byte - source.start_byte > 16 * LARGEST:
-            raise stop("looks into a large table", source)
+            raise stop("reads a large table", source)
         if of.kind == "a" and items and items[0].type != "initializer_list":
             raise stop("initializes a nested array without inner braces", source)
         parts = [self.initial(item, of, frozen=frozen) for item in items]

@@ -80,4 +80,4 @@ class OperandLists:
             return False
         if depth == 1 and len(operand.core) == 2:
             return True
-        raise Stop(f"lays out `{operand.name}` in a way that was not understood")
+        raise Stop(f"uses an unknown layout for `{operand.name}`")

@@ -1,13 +1,13 @@
 """Reports, comparisons and other views of a cell as text, HTML, SVG and JSON.
 
-In come values that were measured or compiled elsewhere, out come texts; nothing here measures or prints.
+The room turns measured and compiled values into text; it measures and prints nothing.
 
 ``tables``       rows of a comparison, numbers in words, tables
 ``figure``       time over sizes, drawn as SVG
 ``comparison``   `Comparison`: the table, its file, what changed since another one
-``report``       `Report`: what a cell shows when it has run; what object code holds
+``report``       `Report`: what a cell shows after it ran; the description of object code
 ``source_views`` assembly, vectorization remarks, generated C, by the lines of the cell; reads ``assembly``
-``progress``     the line in a notebook that says how far a longer measurement is
+``progress``     the progress line of a longer measurement
 """
 
 from __future__ import annotations

@@ -203,9 +203,9 @@ class Comparison:
         except OSError as fault:
             raise ComparisonError(f"{path} cannot be read ({fault.strerror}).", remedy="Check the path.") from fault
         except (ValueError, KeyError, TypeError, AttributeError) as fault:
-            remedy = "Give a file that comparison.save(path) wrote."
+            remedy = "Name a file that comparison.save(path) wrote."
             raise ComparisonError(
-                f"{path} holds no comparison ({type(fault).__name__}: {fault}).", remedy=remedy
+                f"{path} is not a saved comparison ({type(fault).__name__}: {fault}).", remedy=remedy
             ) from None
 
     def diff(self, other: Comparison) -> Difference:
@@ -222,7 +222,7 @@ class Comparison:
             if labels:
                 notes.append(f"measured only {when}: {', '.join(labels)}")
         if len({one.machine for one in (other, self) if one.machine}) > 1:
-            notes.append("the two were measured on different machines")
+            notes.append("the comparisons come from different machines")
         return Difference(self.name, tuple(changes), tuple(notes))
 
     def plot(self, ax: Any = None) -> Any:

@@ -1,4 +1,4 @@
-"""A line in a notebook that says how far something is, where that takes long; then what came of it, in its place."""
+"""A line in a notebook that shows the progress of a longer step, and then its result in the same place."""
 
 from __future__ import annotations
 

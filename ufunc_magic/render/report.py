@@ -1,4 +1,4 @@
-"""What a cell shows when it has run: what it bound, its tables, what the compiler said; what object code holds.
+"""What a cell shows after it ran: its functions, tables and compiler messages; also the description of object code.
 
 Pure values: text, HTML and JSON are made from the same fields.
 """
@@ -155,7 +155,7 @@ class Report:
         return f"{self.name}: compiled in {duration(self.seconds.get('compile', total))}{by}{on}"
 
     def _items(self) -> tuple[str, ...]:
-        """What stands below the tables, a paragraph each."""
+        """The items below the tables, a paragraph each."""
         timed = {comparison.name for comparison in self.comparisons}
         of_kind = {
             kind: [f for f in self.functions if f.kind == kind] for kind in ("ufunc", "plain", "kernel", "python")
@@ -178,7 +178,7 @@ def _python_functions(functions: Sequence[Bound]) -> list[str]:
     """A line for each reason, for a cell may have many functions with the same one."""
     reasons = dict.fromkeys(f.reason for f in functions)
     calls = {reason: [f.call or f.name for f in functions if f.reason == reason] for reason in reasons}
-    words = {True: "a Python function, as it", False: "Python functions, as each"}
+    words = {True: "a Python function, because it", False: "Python functions, because each"}
     return [f"{', '.join(names)}: {words[len(names) == 1]} {reason}" for reason, names in calls.items()]
 
 
@@ -197,22 +197,22 @@ def contents(object_code: ObjectCode, *, entry: str = "", size: int = 0, signed:
     ----------
     object_code : ObjectCode
     entry : str
-        The function that is meant, or ``""``.
+        The function to load, or ``""`` for all.
     size : int
         Bytes of the whole payload, 0 if there is none.
     signed : bool
     """
     signature = "signed (not verified here)" if signed else "not signed"
-    lines = [f"object code of ufunc_magic, {size:,} bytes, {signature}" if size else "object code of ufunc_magic"]
+    lines = [f"ufunc_magic object code, {size:,} bytes, {signature}" if size else "ufunc_magic object code"]
     rows = {
-        "meant is": entry or "the whole object",
+        "function": entry or "all",
         "target": str(object_code.target),
         "CPU level": object_code.target.level,
-        "made by": f"{object_code.toolchain or '?'}, from {object_code.language}",
+        "compiled by": f"{object_code.toolchain or '?'}, from {object_code.language}",
         "module": object_code.module,
         "imports first": ", ".join(object_code.preload),
         "options": " ".join(f"{name}={value!r}" for name, value in object_code.options.items()),
-        "threads": "its loops may run on several" if object_code.threads else "",
+        "threads": "supports several" if object_code.threads else "",
         "code": f"{len(object_code.code):,} bytes, SHA-256 {object_code.code_digest}",
         "for the GPU": _device(object_code),
         "source": f"{len(object_code.source.splitlines())} lines, {object_code.name}" if object_code.source else "none",
@@ -226,7 +226,7 @@ def contents(object_code: ObjectCode, *, entry: str = "", size: int = 0, signed:
 
 
 def _device(object_code: ObjectCode) -> str:
-    """What a CUDA cell brings along beside the code for the CPU."""
+    """The GPU code of a CUDA cell."""
     if object_code.language != "cuda":
         return ""
     device = object_code.device

@@ -1,4 +1,4 @@
-"""What became of a cell: its hot loops' assembly, the compiler's vectorization remarks, the C around it, by its lines.
+"""Views of a compiled cell by its lines: assembly of hot loops, vectorization remarks, the generated C code.
 
 Pure: reads the texts that ``toolchain.compiler_texts`` has the compiler leave.
 
@@ -119,7 +119,7 @@ def assembly_of(name: str, lines: Sequence[str], loops: Sequence[HotLoop], toolc
     for loop in loops:
         rows = []
         for line, group in _grouped(loop):
-            source = _source(lines, line) if line else "reading, writing, counting"
+            source = _source(lines, line) if line else "loads, stores and loop counter"
             rows.append(f"  {f'line {line}' if line else 'loop':9} {source}")
             rows += [f"      {'| ' * placed.inner}{_shown(placed)}" for placed in group]
         parts.append((f"{loop.name}  {loop.types}: {loop.words}", "\n".join(rows)))
@@ -156,7 +156,7 @@ def annotated(name: str, lines: Sequence[str], loops: Sequence[HotLoop]) -> View
         placed = [p for loop in loops for p in loop.placed if p.line == n]
         code = "\n".join(f"{'| ' * p.inner}{p.text}{_callee(p, p.text)}" for p in placed)
         parts.append((f"{n:>{width}} {f'{share:.0%}' if share else '':>5}  {source}", code))
-    return View(name, words or "no function of the cell has a loop", tuple(parts), opened=False)
+    return View(name, words or "no function in the cell has a loop", tuple(parts), opened=False)
 
 
 # -- c: the generated unit
@@ -271,11 +271,11 @@ def vectorization(object_code: ObjectCode, listing: Listing, text: str, loops: S
             bound = [loop for loop in loops if line in _span(object_code, loop.name)]
             # gcc calls a sum that keeps its order vectorized.
             scalar = bound and not any(loop.vectors for loop in bound)
-            words = "reads vectors and computes one element at a time" if scalar else "is vectorized"
+            words = "loads vectors but computes one element at a time" if scalar else "is vectorized"
         else:
             words = f"is not vectorized: {about[0].words}"
         parts.append((f"line {line}: this loop {words}", f"    {_source(lines, line)}"))
-    return View(name, f"what {object_code.toolchain or 'the compiler'} vectorized", tuple(parts))
+    return View(name, f"loops that {object_code.toolchain or 'the compiler'} vectorized", tuple(parts))
 
 
 def _in_a_loop(object_code: ObjectCode, line: int) -> bool:
@@ -290,7 +290,7 @@ def _why(remarks: Sequence[Remark], generated: frozenset[int], span: range, name
     """Why the loop over elements has no vectors: a loop of the function's own, or what the compiler says of ours."""
     inside = next((r.line for r in remarks if r.file.endswith(name) and r.line in span and not r.vectorized), 0)
     if inside:
-        return f"line {inside} is a loop that cannot run for several elements at once"
+        return f"the loop on line {inside} cannot process several elements at once"
     ours = [r for r in remarks if r.file == GENERATED and r.line in generated and not r.vectorized]
     return ours[0].words if ours else ""
 

@@ -22,25 +22,25 @@ HEADS = ("time", "spread", "per element", "speed-up")
 
 #: What words mean, where a pointer rests on them and below the table; docs/table.md says more.
 MEANINGS = {
-    "time": "of one call: the least of at least five rounds, in which the rows take turns",
-    "spread": "how much longer the middle round took",
+    "time": "time of one call: the minimum of at least five rounds, in which the rows take turns",
+    "spread": "how much longer the median round took",
     "per element": "time / elements",
-    "speed-up": "how many times faster than the Python loop, or than the first row where there is none",
-    "Python loop": "over lists, with the function as a person would write it in Python; the result is a list",
-    "NumPy expression": "the same as one expression of NumPy on arrays, as a person would write it",
-    "ufunc": "what the cell made, called on arrays",
-    "identical": "equal in every bit",
+    "speed-up": "how many times faster than the Python loop, or than the first row if there is no Python loop",
+    "Python loop": "calls the function, written in plain Python, on each element of lists; the result is a list",
+    "NumPy expression": "the same computation as one NumPy expression on arrays",
+    "ufunc": "the compiled function, called on arrays",
+    "identical": "bitwise equal",
     "ulp": "units in the last place of the expected value",
-    "up to rounding": "a change of the inputs' last bits would make as large a difference",
+    "up to rounding": "a change in the last bits of the inputs causes a difference of the same size",
     "checked": "compared with the same function in Python, with C's rules for numbers",
-    "as C does": "some of the timed elements need C's rules for integers, so they stand in the loop's text",
-    "timed on": "its time on the first elements, multiplied",
-    "memory-bound": "it moves its inputs and results about as fast as the machine can",
-    "memory bandwidth": "what an addition of NumPy moves on arrays of this size, measured on this machine",
-    "compute-bound": "memory could deliver more: what it computes takes the time",
-    "mostly the cost of a call": "there are too few elements to say more",
-    "not vectorized": "the compiler cannot compute several elements at once, because of this loop",
-    "busy machine": "other programs slow rows down unequally: a range says what the speed-up may be",
+    "as C does": "some of the timed elements need C's rules for integers, so the loop includes them",
+    "timed on": "measured on the first elements, then scaled up",
+    "memory-bound": "it reads its inputs and writes its results about as fast as the machine can",
+    "memory bandwidth": "the throughput of a NumPy addition on arrays of this size, measured on this machine",
+    "compute-bound": "the computation takes the time; memory could deliver more",
+    "mostly the cost of a call": "there are too few elements for other conclusions",
+    "not vectorized": "because of this loop, the compiler cannot process several elements at once",
+    "busy machine": "other programs slow down the rows unequally, so the speed-up is shown as a range",
 }
 _WORDS = re.compile(
     f"({'|'.join(re.escape(word) for word in sorted(list(MEANINGS)[len(HEADS) :], key=len, reverse=True))})"
@@ -326,7 +326,7 @@ def _bar(row: Cells) -> str:
 
 
 def verdict(rows: Sequence[Row], inputs: str = "") -> str:
-    """How many elements, what the inputs hold, and whether the results agree."""
+    """The number of elements, the inputs, and whether the results agree."""
     sizes = sorted({row.elements for row in rows})
     elements = count(sizes[0], "element") if len(sizes) == 1 else f"{count(sizes[0])} to {count(sizes[-1], 'element')}"
     return "; ".join(filter(None, (elements if sizes[-1] else "", inputs, _results(rows))))
@@ -367,7 +367,7 @@ def cells_of(rows: Sequence[Row]) -> list[Cells]:
 
 
 def remark(row: Row) -> str:
-    """What a row says besides its figures."""
+    """The remark beside a row's figures."""
     scaled = f"timed on {count(row.measured, 'element')}" if row.measured < row.elements else ""
     compiled = "" if row.compile_seconds is None else f"compiled in {duration(row.compile_seconds)}"
     return "; ".join(filter(None, (scaled, row.note, compiled)))

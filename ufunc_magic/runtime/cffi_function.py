@@ -102,8 +102,8 @@ class PlainFunction:
             item = item.item
         if item.kind == "primitive" and item.cname not in _C_NAMES.get((value.dtype.kind, value.dtype.itemsize), ()):
             raise TypeError(
-                f"{self.__name__}(): {name} is an array of {value.dtype}, C wants {item.cname}; "
-                "convert it with .astype()"
+                f"{self.__name__}(): {name} is an array of {value.dtype}, but C needs {item.cname}; convert it "
+                "with .astype()"
             )
         if not value.dtype.isnative:
             raise TypeError(f"{self.__name__}(): {name} is not in this machine's byte order; convert it with .astype()")
@@ -111,7 +111,7 @@ class PlainFunction:
             raise ValueError(f"{self.__name__}(): {name} is not contiguous; pass np.ascontiguousarray(...)")
         # cffi has no const in its types.
         if not value.flags.writeable and n not in self._const:
-            raise ValueError(f"{self.__name__}(): {name} is read-only, and C may write to it; pass a copy")
+            raise ValueError(f"{self.__name__}(): {name} is read-only, but C may write to it; pass a copy")
         return self.ffi.cast(kind, value.ctypes.data)
 
     def __repr__(self) -> str:
@@ -149,7 +149,7 @@ def _bind(code: FunctionCode, address: int) -> tuple[Any, Any, Any]:
     except (CDefError, FFIError, NotImplementedError, TypeError, AssertionError) as fault:
         raise SignatureError(
             f"{code.name} can be neither a ufunc ({code.reason}) nor a plain function: {str(fault).splitlines()[0]}.",
-            remedy="Give it a wrapper with numbers and pointers to numbers only, or make it static.",
+            remedy="Write a wrapper with numbers and pointers to numbers only, or declare it `static`.",
         ) from fault
 
 

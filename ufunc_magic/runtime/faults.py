@@ -91,21 +91,21 @@ def _exception(report: _Report, fault: _Fault) -> UfuncMagicError:
     if fault.kind == _ABORTED:
         return CellExited(f"{call} called abort(){where}.")
     if fault.kind == _RAISED:
-        return CellExited(f"{call} raised {_signal_name(fault.code)}{where}, which would end the process.")
+        return CellExited(f"{call} raised {_signal_name(fault.code)}{where}, which normally ends the process.")
     what, damaged = _crash(fault, [] if inputs is None else inputs)
     return CellCrashed(f"{call} {what}{where}.", remedy=_DAMAGED if damaged else "")
 
 
 _DAMAGED = (
-    "This process may be damaged: save what you need and restart the kernel. --sanitize shows the line, and with "
-    "--sandbox calls run in a process of their own."
+    "Memory of this process may be damaged: save your work and restart the kernel. --sanitize shows the line; "
+    "--sandbox runs every call in another process."
 )
 
 
 def _crash(fault: _Fault, inputs: list[Any]) -> tuple[str, bool]:
     """What it did, and whether memory may be damaged."""
     if fault.kind == _STACK_FULL:
-        return "called itself until the stack was full, or has too large an array on it", False
+        return "overflowed the stack (endless recursion, or a huge local array)", False
     if fault.kind == _JUMPED:
         return "called longjmp() to a function that had returned, or out of the call", False
     name = _signal_name(fault.kind)
@@ -119,20 +119,20 @@ def _crash(fault: _Fault, inputs: list[Any]) -> tuple[str, bool]:
             if fault.address < 4096 and fault.access:
                 return f"followed a null pointer ({name})", True
             at = f", at {fault.address:#x}" if fault.address else ""
-            return f"{verb} memory that is not its own{at} ({name})", True
+            return f"{verb} out of bounds{at} ({name})", True
         case "SIGABRT":
-            return "was ended by a library's abort() (SIGABRT), as of a heap or a stack that is overwritten", True
-    return f"ran into an instruction that stands for undefined behaviour ({name})", False
+            return "made a library call abort() (SIGABRT), usually because the heap or the stack was overwritten", True
+    return f"reached an instruction that marks undefined behaviour ({name})", False
 
 
 #: si_code of SIGFPE.
 _FLOATING = {
     2: "had an integer overflow",
-    3: "divided by zero, which it had made a fault",
-    4: "had an overflow, which it had made a fault",
-    5: "had an underflow, which it had made a fault",
-    6: "had an inexact result, which it had made a fault",
-    7: "had an invalid operation, which it had made a fault",
+    3: "divided by zero, with that floating-point exception enabled",
+    4: "overflowed, with that floating-point exception enabled",
+    5: "underflowed, with that floating-point exception enabled",
+    6: "had an inexact result, with that floating-point exception enabled",
+    7: "had an invalid operation, with that floating-point exception enabled",
 }
 
 
@@ -146,7 +146,7 @@ def _arithmetic(code: int, inputs: list[Any]) -> str:
     smallest = any(isinstance(value, np.signedinteger) and value == np.iinfo(value).min for value in numbers)
     if smallest and any(value == -1 for value in numbers):
         return "divided the smallest integer by -1"
-    return "divided an integer by zero, or the smallest one by -1"
+    return "divided an integer by zero, or the smallest integer by -1"
 
 
 def _signal_name(number: int) -> str:
@@ -158,7 +158,7 @@ def _signal_name(number: int) -> str:
 
 def _where(report: _Report) -> str:
     if not report.values:
-        return f", in one of {report.total:,} elements, and not again when they were computed one by one"
+        return f", in one of {report.total:,} elements, but not again when each was computed alone"
     if report.total <= 1:
         return ""
     return f", {'item' if report.cores else 'element'} {report.element} of {report.total}"

@@ -167,11 +167,15 @@ def memory_file(code: bytes) -> Iterator[int]:
     descriptor = -1
     try:
         if _has_memory_files():
-            with contextlib.suppress(OSError):
+            try:
                 descriptor = os.memfd_create("ufunc_magic", getattr(os, "MFD_CLOEXEC", 0))
                 view = memoryview(code)
                 while view:
                     view = view[os.write(descriptor, view) :]
+            except OSError:  # a container refuses it, or a limit cut the file, which would crash who opens it
+                if descriptor >= 0:
+                    os.close(descriptor)
+                descriptor = -1
         yield descriptor
     finally:
         if descriptor >= 0:
@@ -222,8 +226,8 @@ def check_target(target: Target) -> None:
     native = target.level.partition("native: ")[2].split()
     if native and (lacking := set(native) - set(cpu_features())):
         raise TargetError(
-            f"This object code was made for a CPU with {', '.join(sorted(lacking))}, which this one lacks.",
-            remedy="Compile it here, or there with arch='portable'.",
+            f"This object code needs a CPU with {', '.join(sorted(lacking))}, which this CPU lacks.",
+            remedy="Compile it here, or compile it there with arch='portable'.",
         )
 
 
@@ -245,8 +249,8 @@ def open_library(object_code: ObjectCode, path: str | os.PathLike[str]) -> Libra
             handle = _private.open_library(os.fspath(path), mode)
     except OSError as fault:
         raise TargetError(
-            f"The compiled object cannot be opened: {fault}.",
-            remedy="Is a library it links with missing (LD_LIBRARY_PATH)?",
+            f"The compiled library cannot be loaded: {fault}.",
+            remedy="Check that all libraries it links with can be found (LD_LIBRARY_PATH).",
         ) from fault
     _Host.in_dll(handle, "__ufm_host").__init__(*_host_values())  # type: ignore[misc]
     with contextlib.suppress(ValueError):  # objects of older versions cannot be interrupted
@@ -309,8 +313,8 @@ def open_module(object_code: ObjectCode, path: str) -> ModuleType:
     except ImportError as fault:
         reason = str(fault).replace(f"{path}: ", "")
         raise LinkError(
-            f"{object_code.name} compiled, but cannot be opened: {reason}.",
-            remedy="Is a library it links with missing (LD_LIBRARY_PATH)?",
+            f"{object_code.name} compiled, but cannot be loaded: {reason}.",
+            remedy="Check that all libraries it links with can be found (LD_LIBRARY_PATH).",
             output=str(fault),
         ) from fault
     sys.modules[name] = module

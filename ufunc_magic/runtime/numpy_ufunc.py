@@ -176,8 +176,8 @@ def _compute_sizes(ufunc: np.ufunc, code: FunctionCode, owner: Any) -> None:
     handle = getattr(getattr(owner, "library", None), "handle", None)
     if fields is None or handle is None:
         raise SignatureError(
-            f"{code.name}: a core size that is computed, {computed}, is not possible here (NumPy {np.__version__}).",
-            remedy="Give the size as an input.",
+            f"{code.name}: NumPy {np.__version__} does not support the computed core size {computed}.",
+            remedy="Pass the size as an input.",
         )
     promotion.lend_errors(handle)
     index = code.loops[0].index

@@ -53,8 +53,8 @@ def dumps(function: Any, *, source: bool = True, key: bytes | str | None = None)
     origin = origin_of(function)
     if origin is None:
         raise SignatureError(
-            f"{function!r} was not made by ufunc_magic.",
-            remedy="Give a ufunc of a cell, of compile_c(), or of from_numba().",
+            f"{function!r} was not compiled by ufunc_magic.",
+            remedy="Pass a ufunc from a cell, from compile_c(), or from from_numba().",
         )
     return pack(origin.loaded.sent(source=source), entry=origin.name, key=secret(key))
 

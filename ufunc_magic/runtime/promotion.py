@@ -264,8 +264,8 @@ class Promoter:
         name = f"{self.code.name}({self.code.parameters[k]})" if k < len(self.code.parameters) else self.code.name
         name, dtype = name.replace("%", "%%"), np.dtype(TYPES[number].char)
         if dtype.kind in "fc":
-            text = f"{name} takes {dtype}, and an array of {np.dtype(TYPES[_FLOATS[number][0]].char)} would lose digits"
-            return f"{text}: give it x.astype({dtype.name!r})".encode()
+            text = f"{name} takes {dtype}, but an array of {np.dtype(TYPES[_FLOATS[number][0]].char)} would lose digits"
+            return f"{text}: pass x.astype({dtype.name!r})".encode()
         limits = np.iinfo(dtype)
         value = {_INT64[1]: "%lld", _OBJECTS[1]: "%S"}.get(kind, "%llu")
         return f"{name}: {value}%s does not fit {dtype}, {limits.min} to {limits.max}".encode()

@@ -85,7 +85,7 @@ def dtype_of(code: FunctionCode, operand: str | int | None) -> np.dtype[Any]:
             if operand in spelled:
                 return dtypes[spelled.index(operand)]
         fault, known = f"has no operand or structure {operand!r}", (*names, *dict.fromkeys(filter(None, types)))
-    raise ArgumentError(f"{code.name} {fault}.", remedy=f"Name one: {', '.join(known)}.")
+    raise ArgumentError(f"{code.name} {fault}.", remedy=f"Choose from: {', '.join(known)}.")
 
 
 def texts(code: FunctionCode) -> list[str]:
@@ -114,7 +114,9 @@ def add_loop(ufunc: np.ufunc, code: FunctionCode, owner: Any) -> tuple[object, .
     except (ValueError, TypeError):
         loop = None
     if not loop:
-        raise SignatureError(f"{code.name}: the object has no loop for its structures.", remedy="Make it again.")
+        raise SignatureError(
+            f"{code.name}: the object code has no loop for its structures.", remedy="Compile it again."
+        )
     types = code.loops[0].types
     resolve, buffers = resolver(code, types)
     dtypes = (ctypes.c_void_p * len(types))(*(id(promotion.DTYPES[t]) for t in types))

@@ -170,7 +170,7 @@ class Build(Mapping[str, Any]):
         """
         if self.reporter is None:
             remedy = "Compile it here, or compare with um.compare()."
-            raise UfuncMagicError("This Build was loaded, not compiled, and has no Python form.", remedy=remedy)
+            raise UfuncMagicError("This Build was loaded, not compiled, so it has no Python form.", remedy=remedy)
         return self.reporter(self, options)
 
     def _repr_html_(self) -> str | None:
@@ -311,7 +311,7 @@ def load(
             if code.kind == "ufunc" and library is not None:
                 if code.records and opened.sandbox:
                     raise SignatureError(
-                        f"{code.name} has structures, so it cannot run in a sandbox.", remedy="Leave --sandbox out."
+                        f"{code.name} has structures, so it cannot run in a sandbox.", remedy="Remove --sandbox."
                     )
                 loops, data = opened.sandbox.loops(code) if opened.sandbox else (library.loops, None)
                 function = make_ufunc(code, loops, module="__main__", owner=opened, data=data)
@@ -320,7 +320,7 @@ def load(
             elif code.kind == "plain" and native is not None:
                 if opened.sandbox:
                     raise SignatureError(
-                        f"{code.name} is no ufunc, so it cannot run in a sandbox.", remedy="Leave --sandbox out."
+                        f"{code.name} is not a ufunc, so it cannot run in a sandbox.", remedy="Remove --sandbox."
                     )
                 checked = path is not None
                 function = PlainFunction(code, native.functions[code.index], owner=opened, checked=checked)
@@ -365,7 +365,7 @@ def _opened_file(object_code: ObjectCode, path: str) -> LoadedObject:
     sandbox = None
     if object_code.options.get("sandbox"):
         if _sandbox is None:
-            raise TargetError(f"{object_code.name} runs in a sandbox, and this process has none.")
+            raise TargetError(f"{object_code.name} runs in a sandbox, but this process has none.")
         sandbox = _sandbox(object_code, library.symbol("__ufm_remote_loop"))
     return LoadedObject(object_code, library, module, sandbox=sandbox)
 

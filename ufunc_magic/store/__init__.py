@@ -1,9 +1,9 @@
-"""The cache of compiled code: whole files or none, found by key.
+"""The cache of compiled code: complete files, found by key.
 
-In goes machine code under a key, with a record of what it is; out comes the `Entry`: record, bytes, and the file to
-open.  `default` is the cache of this process, `key` makes keys of everything that could change the code.  ``cache`` is
-what others call, ``atomic_file`` how files are written whole, ``paths`` which folders are
-safe.
+The store takes machine code under a key, with a record that describes it, and returns an `Entry`: the record, the bytes
+and the file to open.  `default` is the cache of this process; `key` computes a key from everything that can change the
+code.  ``cache`` has the public class, ``atomic_file`` writes and reads complete files, ``paths`` checks which folders
+are safe.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Files that are whole or absent: written beside their place, sealed with a digest, told from torn and foreign ones.
+"""Files that are complete or absent: written beside their place, sealed with a digest, checked when they are read.
 
 No lock is ever taken and nothing is ever written to in place, so that a process may be killed at any instruction.
 What it leaves behind has a name with a dot in front and goes with the next `sweep`.
@@ -33,7 +33,7 @@ _NFS = ".nfs"
 
 
 def place(path: Path, content: bytes, *, fresh: bool = False) -> bool:
-    """Make ``path`` hold ``content``, at once and whole; False if it is there already and ``fresh`` leaves it alone.
+    """Write ``content`` to ``path`` atomically; False if the file exists and ``fresh`` leaves it alone.
 
     A library that another machine has mapped over the network loses its pages when another file takes its name, so
     code is placed ``fresh``.
@@ -82,7 +82,7 @@ def _link(beside: str, path: Path) -> bool:
 
 
 def read(path: Path) -> tuple[bytes, os.stat_result] | None:
-    """What a file holds, and what it was when it was read; None where it cannot be read."""
+    """The content of a file and its status when it was read; None if it cannot be read."""
     try:
         with open(path, "rb") as file:
             return file.read(), os.fstat(file.fileno())
@@ -91,19 +91,19 @@ def read(path: Path) -> tuple[bytes, os.stat_result] | None:
 
 
 def discard(path: Path, status: os.stat_result) -> None:
-    """Remove a broken file, unless another process has put a whole one there since it was read."""
+    """Remove a broken file, unless another process has replaced it since it was read."""
     with contextlib.suppress(OSError):
         if os.path.samestat(os.stat(path), status):
             os.unlink(path)
 
 
 def seal(name: str, digest: str, value: bytes) -> bytes:
-    """``value`` behind a line that says whose it is, which code it belongs to, and what is whole."""
+    """``value`` after a line with the file's name, the digest of its code, and the seal of the value."""
     return f"{_MAGIC} {name} {digest} {_sealing(name, digest, value)}\n".encode() + value
 
 
 def _sealing(name: str, digest: str, value: bytes) -> str:
-    """What tells a whole file from a torn one and, with ``UFUNC_MAGIC_KEY``, ours from anybody's."""
+    """The seal of a value: a digest, or an HMAC if ``UFUNC_MAGIC_KEY`` is set."""
     key = os.environ.get("UFUNC_MAGIC_KEY", "")
     if not key:
         return hashlib.sha256(value).hexdigest()
@@ -115,7 +115,7 @@ def _sealing(name: str, digest: str, value: bytes) -> str:
 
 
 def unseal(path: Path, name: str) -> tuple[str, bytes] | None:
-    """Digest and value of a sealed file; None where it is absent, or is not whole or not ``name``'s."""
+    """Digest and value of a sealed file; None if it is absent or incomplete, or has another name."""
     if (file := read(path)) is None:
         return None
     content, status = file
@@ -142,7 +142,7 @@ def files(root: Path) -> Iterator[tuple[int, str, int]]:
 
 
 def sweep(root: Path, now: int) -> None:
-    """Remove what killed processes have left, and what a clock that was wrong then has put into the future."""
+    """Remove files that killed processes left behind, and files whose time lies in the future."""
     with contextlib.suppress(OSError), os.scandir(root / "scratch") as listing:
         for item in listing:
             if _is_beyond(item, now, _STALE):

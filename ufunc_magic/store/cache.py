@@ -40,14 +40,14 @@ _LOOK_EVERY = 32 << 20
 #: Nanoseconds for which a file is safe from eviction: somebody may be about to open it.
 _GRACE = 60 * 10**9
 _REMEDIES = {
-    "can be written by everybody": "Run chmod 700 on it, or set UFUNC_MAGIC_CACHE to a folder of your own.",
-    "cannot be written (No space left on device)": "Free some disk space, or set UFUNC_MAGIC_CACHE to another disk.",
+    "is writable by everybody": "Run chmod 700 on it, or set UFUNC_MAGIC_CACHE to a folder of your own.",
+    "is not writable (No space left on device)": "Free some disk space, or set UFUNC_MAGIC_CACHE to another disk.",
 }
 _REMEDY = "Set UFUNC_MAGIC_CACHE to a folder of your own."
 
 
 class CacheWarning(UserWarning):
-    """The cache folder cannot be used; compiled cells last only as long as this process."""
+    """The cache folder cannot be used; compiled cells are lost when this process ends."""
 
 
 @dataclass(frozen=True)
@@ -65,14 +65,14 @@ class Entry:
     code: bytes = field(repr=False)
 
     def copy_to(self, path: Path) -> Path:
-        """Write the code to a file of its own, for a linker that goes by file names."""
+        """Write the code to a file of its own, for a linker that needs a file name."""
         with _writing(path):
             path.write_bytes(self.code)
         return path
 
 
 def _read_entry(root: Path, key: str) -> Entry | None:
-    """The object under ``key``, None where its files are not whole; what is broken is removed."""
+    """The object under ``key``, or None if its files are broken; broken files are removed."""
     name = root / "keys" / key
     if not (opened := atomic_file.unseal(name, key)):
         return None
@@ -120,7 +120,7 @@ def _writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise CacheError(
-            f"{path} cannot be written ({error.strerror or error}).",
+            f"{path} is not writable ({error.strerror or error}).",
             remedy="Free some disk space, or set UFUNC_MAGIC_CACHE to a folder of your own; then run the cell again.",
         ) from error
 
@@ -142,23 +142,23 @@ class Cache:
     Parameters
     ----------
     path : path
-        The folder; made, for this user only, when something is first written.
+        The folder; created for this user only, on the first write.
     limit : int
-        Bytes; the least recently used objects go when there are more.
+        Size limit in bytes; beyond it, the least recently used objects are removed.
 
     Notes
     -----
-    A folder that is a symbolic link, belongs to somebody else or can be written by everybody is not
-    used at all: whoever can write there could have this process open a library.  Nor is one from which
-    the system opens no libraries.  One that cannot be written is read.  In all these cases new objects go
-    to a private folder that ends with the process.
+    A folder that is a symbolic link, belongs to another user or is writable by everybody is not used: anyone who can
+    write there could make this process load a library.  A folder from which the system loads no libraries is not used,
+    either.  A folder that is not writable is only read.  In all these cases, new objects go to a private folder that is
+    removed when the process ends.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, limit: int = _LIMIT) -> None:
         try:
             self.path = Path(os.path.abspath(os.path.expanduser(path)))
         except FileNotFoundError:
-            fault = f"The cache folder {os.fspath(path)!r} is relative to a working folder that has been deleted."
+            fault = f"The cache folder {os.fspath(path)!r} is relative to a working folder that no longer exists."
             raise CacheError(fault, remedy=_REMEDY) from None
         self.limit = limit
         self._private: Path | None = None
@@ -174,9 +174,9 @@ class Cache:
     # ------------------------------------------------------------------------------------ objects
 
     def get(self, key: str) -> Entry | None:
-        """The object stored under ``key``, or None where there is none that is whole.
+        """The object stored under ``key``, or None if there is none or it is broken.
 
-        Digests of the code and of the record are checked; what fails is removed.
+        Checks the digests of the code and the record, and removes a broken object.
         """
         for root in self._readable():
             if entry := _read_entry(root, key):
@@ -194,8 +194,7 @@ class Cache:
         code : bytes
             Machine code.
         replace : bool
-            Let ``key`` stand for this object even if it has a whole one already.  The file of the
-            former object stays as it is.
+            Store this object even if ``key`` has an intact one.  The file of the former object stays as it is.
 
         Returns
         -------
@@ -206,7 +205,7 @@ class Cache:
         Raises
         ------
         CacheError
-            If not even the private folder can be written.
+            If even the private folder is not writable.
         """
         if not replace and (entry := self.get(key)):
             return entry
@@ -218,13 +217,13 @@ class Cache:
         return entry
 
     def remember(self, name: str, value: str) -> None:
-        """Keep a small named fact, such as what a compiler said of itself."""
+        """Store a small named fact, such as a compiler's version."""
         data = value.encode()
         head = key([name])
         self._write(lambda root: atomic_file.place(root / "facts" / head, atomic_file.seal(head, "-", data)))
 
     def recall(self, name: str) -> str | None:
-        """The fact remembered under ``name``."""
+        """The fact stored under ``name``."""
         head = key([name])
         for root in self._readable():
             if opened := atomic_file.unseal(root / "facts" / head, head):
@@ -235,7 +234,7 @@ class Cache:
 
     @contextlib.contextmanager
     def scratch(self) -> Iterator[Path]:
-        """A private folder inside the cache, removed with all it holds on leaving."""
+        """A private folder inside the cache; removed with its contents at the end of the block."""
         folder = self._write(self._make_scratch)
         try:
             yield folder
@@ -250,7 +249,7 @@ class Cache:
         return path
 
     def storage(self, name: str) -> Path:
-        """A folder that stays, for what a compiler keeps for itself; not counted in the limit."""
+        """A permanent folder for a compiler's own files; it does not count towards the limit."""
         return self._write(lambda root: paths.make_folder(root / "storage" / name))
 
     def move_to_storage(self, name: str, files: Iterable[Path], *, most: int) -> list[Path]:
@@ -265,19 +264,19 @@ class Cache:
         return tuple((Path(path), size) for _, path, size in sorted(files) if path.endswith(".so"))
 
     def size(self) -> int:
-        """Bytes of all that counts towards the limit."""
+        """Size in bytes of everything that counts towards the limit."""
         return sum(size for root in self._readable() for _, _, size in atomic_file.files(root))
 
     def prune(self, max_bytes: int) -> int:
         """Remove the least recently used objects until at most ``max_bytes`` are left; return bytes removed."""
         if max_bytes < 0:
-            raise CacheError(f"max_bytes={max_bytes} is negative.", remedy="Give a number of bytes, or use clear().")
+            raise CacheError(f"max_bytes={max_bytes} is negative.", remedy="Pass a number of bytes, or use clear().")
         return self._evict(max_bytes)
 
     def clear(self) -> int:
         """Remove every object, fact and storage folder; return bytes of objects removed.
 
-        Libraries that are open stay usable.
+        Open libraries stay usable.
         """
         removed = self._evict(0)
         for root in self._readable():
@@ -320,13 +319,13 @@ class Cache:
             try:
                 return paths.persist(action, self.path)
             except OSError as error:
-                self._give_up(self.distrust() or f"cannot be written ({error.strerror or error})")
+                self._give_up(self.distrust() or f"is not writable ({error.strerror or error})")
         try:
             return paths.persist(action, self._own())
         except OSError as error:
             raise CacheError(
-                f"{self._private} cannot be written ({error.strerror or error}), nor can {self.path}.",
-                remedy="Free some disk space, or set UFUNC_MAGIC_CACHE or TMPDIR to a folder that can be written.",
+                f"{self._private} is not writable ({error.strerror or error}), nor can {self.path}.",
+                remedy="Free some disk space, or set UFUNC_MAGIC_CACHE or TMPDIR to a writable folder.",
             ) from error
 
     def _give_up(self, fault: str) -> None:
@@ -335,7 +334,7 @@ class Cache:
         if not self._warned:
             self._warned = True
             warnings.warn(
-                f"The cache folder {self.path} {fault}: compiled cells last only as long as this process. "
+                f"The cache folder {self.path} {fault}: compiled cells are lost when this process ends. "
                 f"{_REMEDIES.get(fault, _REMEDY)}",
                 CacheWarning,
                 stacklevel=5,
@@ -390,5 +389,7 @@ def read_size(text: str, *, name: str) -> int:
     """
     match = re.fullmatch(r"\s*(\d[\d_]*(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", text, re.I)
     if not match:
-        raise CacheError(f"{name} {text!r} is not a size.", remedy="Give bytes, or 500M, or 2G.")
+        raise CacheError(
+            f"{name} {text!r} is not a size.", remedy="Write a number of bytes, or a size such as 500M or 2G."
+        )
     return int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "))

@@ -1,4 +1,4 @@
-"""Folders that libraries may be opened from: made, looked at, and replaced by private ones."""
+"""Folders that are safe to load libraries from: created, checked, and replaced by private ones."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def make_folder(path: Path) -> Path:
 
 
 def fault(folder: Path) -> str:
-    """Why no library may be opened from ``folder``, or ``""``; a folder that is not there has no fault."""
+    """Why ``folder`` is not safe to load libraries from, or ``""``; a missing folder has no fault."""
     try:
         status = os.lstat(folder)
         if stat.S_ISLNK(status.st_mode):
@@ -69,15 +69,15 @@ def fault(folder: Path) -> str:
         if status.st_uid != os.geteuid():
             return "belongs to another user"
         if status.st_mode & stat.S_IWOTH:
-            return "can be written by everybody"
+            return "is writable by everybody"
         if status.st_mode & stat.S_IWGRP:
-            return "can be written by its group"
+            return "is writable by its group"
         if not runs_programs(folder):
-            return "is on a file system that opens no libraries (noexec)"
+            return "is on a file system that loads no libraries (noexec)"
     except FileNotFoundError:
         return ""
     except OSError as error:
-        return f"cannot be looked at ({error.strerror or error})"
+        return f"cannot be inspected ({error.strerror or error})"
     return ""
 
 
@@ -99,14 +99,14 @@ def has_room(folder: Path) -> bool:
 
 
 def remove(folder: str | os.PathLike[str]) -> None:
-    """Remove a folder with all it holds, as far as that can be done."""
+    """Remove a folder with its contents, as far as possible."""
     # Of some calls rmtree passes the errors on whatever it was told.
     with contextlib.suppress(OSError):
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def time_of(root: Path) -> int:
-    """The file system's own time (ns), 0 where it cannot be asked; clocks of machines that share it differ."""
+    """The file system's own time (ns), 0 if unknown; clocks of machines that share it differ."""
     with contextlib.suppress(OSError):
         os.utime(root)
         return os.stat(root).st_mtime_ns
@@ -114,7 +114,7 @@ def time_of(root: Path) -> int:
 
 
 def private_folder() -> Path:
-    """A new folder that ends with this process.
+    """A new folder that is removed when this process ends.
 
     Raises
     ------
@@ -125,7 +125,7 @@ def private_folder() -> Path:
         folder = Path(tempfile.mkdtemp(prefix="ufunc_magic-", dir=_roomy()))
     except OSError as error:
         raise CacheError(
-            f"No folder for compiled cells can be made: {error}.", remedy="Set TMPDIR to a folder that can be written."
+            f"No folder for compiled cells can be created: {error}.", remedy="Set TMPDIR to a writable folder."
         ) from error
     owner = os.getpid()
     # A forked child that ends in the ordinary way must not take its parent's folder along.

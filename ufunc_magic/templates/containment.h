@@ -266,7 +266,7 @@ RARE static void settle(Inside *in)
 RARE static void lost(siginfo_t *info, void *context)
 {
     static const char text[] =
-        "ufunc_magic: a cell's code has broken the heap, so this process cannot go on.\n";
+        "ufunc_magic: a cell's code has corrupted the heap, so this process cannot continue.\n";
     const ssize_t written = write(2, text, sizeof text - 1);
     (void)written;
     info->si_code = SI_TKILL;

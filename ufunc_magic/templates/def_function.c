@@ -241,8 +241,8 @@ static void dealloc(PyObject *object)
 static PyMemberDef members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(Def, call), READONLY, NULL},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(Def, weak), READONLY, NULL},
-    {"__wrapped__", T_OBJECT_EX, offsetof(Def, function), READONLY, "The function as Cython has made it."},
-    {"ufunc", T_OBJECT_EX, offsetof(Def, ufunc), READONLY, "What computes arrays: a numpy.ufunc."},
+    {"__wrapped__", T_OBJECT_EX, offsetof(Def, function), READONLY, "The function that Cython compiled."},
+    {"ufunc", T_OBJECT_EX, offsetof(Def, ufunc), READONLY, "The numpy.ufunc that computes arrays."},
     {NULL, 0, 0, 0, NULL},
 };
 static PyType_Slot slots[] = {

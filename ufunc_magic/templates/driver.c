@@ -461,7 +461,8 @@ ONCE static int enclosed(void (*code)(void *), void *with, int python)
    since plain calls of such functions are. */
 EXPORT int __ufm_enclosed_1(void (*code)(void *), void *with) { return enclosed(code, with, 1); }
 
-/* A launch of a CUDA kernel's emulation, contained: the same, and in words.  `bottom` returns where the running thread's
+/* A launch of a CUDA kernel's emulation, contained: the same, and in words.  `bottom` returns where the '
+                            'running thread's
    own stack begins, or NULL; the handler knows only the stack of the caller. */
 __attribute__((visibility("hidden"))) int __ufm_contained(void (*code)(void *), void *with, char *text, size_t size,
                                                           const char *(*bottom)(void))
@@ -472,10 +473,10 @@ __attribute__((visibility("hidden"))) int __ufm_contained(void (*code)(void *), 
     const int full = end && fault->kind == STACK_FULL && (!bottom() || fault->address < (uintptr_t)bottom());
     const int memory = end && !full && (fault->kind == SIGSEGV || fault->kind == SIGBUS || fault->kind == STACK_FULL);
     const char *what = end == 2 ? "it was interrupted." : full
-        ? "it called itself until the stack was full, or has too large an array on it." : end && fault->kind == SIGFPE
-        ? "it divided an integer by zero, or overflowed in the division." : "it ended in a fault of the processor.";
+        ? "it overflowed the stack (endless recursion, or a huge local array)." : end && fault->kind == SIGFPE
+        ? "it divided an integer by zero, or overflowed in the division." : "it ended in a processor fault.";
     if (memory)
-        snprintf(text, size, "it %s memory that is not its own, at %#zx.",
+        snprintf(text, size, "it %s out of bounds, at %#zx.",
                  fault->access == 1 ? "read" : fault->access == 2 ? "wrote" : "read or wrote", (size_t)fault->address);
     else if (end)
         snprintf(text, size, "%s", what);

@@ -1,14 +1,15 @@
-"""Compilers: found, described, run, and their messages on the lines of the cell.
+"""Finds, describes and runs compilers, and maps their messages to the lines of the cell.
 
-In comes a translation unit with options; out comes a library, or a `CompileError` with diagnostics of the cell.
+The room takes a translation unit with options, and returns a library or raises a `CompileError` with diagnostics of the
+cell.
 
-``discovery`` finds compilers and says which options they need; ``description`` asks one what it is and can;
-``toolchain`` compiles and links, through ``processes``, where programs are started; ``steps`` are a driver's programs
-without the driver, ``standing_by`` starts one before it is needed, ``stand_ins`` is what their linker reads in place
-of the C library. ``diagnostics`` reads what compilers and linkers say, ``hints`` knows what to do about it,
-``line_map`` puts messages about C of Cython's back on the lines of its cell; ``compiler_texts`` are the assembly and
-the remarks for ``--show``. ``includes`` says which headers a text may read, for the cache's key; ``doctor`` shows all
-of it; ``nvrtc`` is the room of NVIDIA's compiler.
+``discovery`` finds compilers and the options that they need; ``description`` asks a compiler for its version and
+features; ``toolchain`` compiles and links, through ``processes``, which starts all programs; ``steps`` runs a driver's
+programs without the driver, ``standing_by`` starts a compiler before it is needed, ``stand_ins`` makes small libraries
+that the linker reads in place of the C library.  ``diagnostics`` parses the messages of compilers and linkers,
+``hints`` adds remedies, ``line_map`` maps messages about Cython's C code to the lines of the cell; ``compiler_texts``
+has the assembly and the remarks for ``--show``.  ``includes`` lists the headers that a text may read, for the cache
+key; ``doctor`` shows the state of this machine; ``nvrtc`` is the room of NVIDIA's compiler.
 """
 
 from __future__ import annotations

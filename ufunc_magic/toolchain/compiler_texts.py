@@ -1,4 +1,4 @@
-"""What a compiler leaves of a cell on request: its assembly, its vectorization remarks, its preprocessed unit.
+"""Further outputs of a compiler for one cell: assembly, vectorization remarks, the preprocessed unit.
 
 A build keeps machine code only, so the cell is compiled once more, with line numbers; nothing is disassembled and no
 further tool is needed.
@@ -24,7 +24,7 @@ class CompilerTexts:
 
 
 def texts_of(folder: Path, *, cplus: bool, compile_again: Callable[[Sequence[str]], object]) -> CompilerTexts:
-    """Compile once more and read what the compiler leaves.
+    """Compile once more and read the compiler's further outputs.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def _options(tool: Toolchain, remarks: Path) -> tuple[str, ...]:
                 f"-foptimization-record-file={remarks}",
             )
     raise ToolchainError(
-        f"{tool.kind} keeps no assembly to show.", remedy="Install gcc or clang, or set CC to one of them."
+        f"{tool.kind} does not provide an assembly listing.", remedy="Install gcc or clang, or set CC to one of them."
     )
 
 
@@ -76,4 +76,4 @@ def _text_left(folder: Path, tool: Toolchain, what: str, *patterns: str) -> str:
         text = path.read_text(encoding="utf-8", errors="replace")
         if "__ufm_loops" in text:
             return text
-    raise ToolchainError(f"{tool} left no {what} of the cell.", remedy="Leave --show and --annotate out.")
+    raise ToolchainError(f"{tool} did not write the {what} of the cell.", remedy="Remove --show and --annotate.")

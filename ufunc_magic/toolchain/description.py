@@ -1,4 +1,4 @@
-"""What a compiler says about itself and its C library: asked once, then remembered in the cache."""
+"""What a compiler reports about itself and its C library: queried once, then stored in the cache."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def examine(toolchain: Toolchain) -> Description:
         last = done.messages.strip().rpartition("\n")[2]
         raise ToolchainError(
             f"{toolchain} does not work: {last}",
-            remedy='Set CC to a compiler that does, or pip install "ufunc_magic[zig]"',
+            remedy='Set CC to a working compiler, or run: pip install "ufunc_magic[zig]"',
         )
     return read_description(done.output, done.messages, kind=toolchain.kind)
 

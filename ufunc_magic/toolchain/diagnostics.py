@@ -1,4 +1,4 @@
-"""What compilers and linkers say, as diagnostics on the lines of the cell.  Pure: text in, values out.
+"""Parses messages of compilers and linkers into diagnostics on the lines of the cell.  Pure: text in, values out.
 
 gcc, clang and zig print ``file:line:column: severity: message [-Woption]``; columns count bytes
 (gcc counts display columns only in files it can open, and a cell is none).  Linkers differ: GNU ld and
@@ -153,7 +153,7 @@ def _diagnostic(text: str, name: str, lines: Sequence[str]) -> Diagnostic | None
     message = match["message"]
     hint = _advice(message, line=shown) if severity != "note" else ""
     if match["severity"] == "internal compiler error":
-        message, hint = f"the compiler itself failed: {message}", "Try another compiler with the CC variable."
+        message, hint = f"the compiler itself failed: {message}", "Set CC to another compiler."
     return Diagnostic(severity, message, file, line, column, option, shown, hint)
 
 
@@ -234,8 +234,8 @@ def _flatten(entries: Iterable[_Entry], name: str, lines: Sequence[str]) -> tupl
 
 #: What to do about an error in generated text.
 OURS = (
-    "This is in the text that is written around the cell: a type or a macro of the cell does not fit there. "
-    "If the cell looks right to you, please report it."
+    "The error is in the code that ufunc_magic generates around the cell: a type or a macro of the cell "
+    "conflicts with it. If your code looks correct, please report this."
 )
 
 
@@ -282,8 +282,8 @@ def read_linker(output: str, *, name: str, cell: str) -> tuple[Diagnostic, ...]:
                 f"l{library}",
                 Diagnostic(
                     "error",
-                    f"library {library!r} was not found",
-                    hint=f"Install the development package of {library}, or say where it is with -L FOLDER",
+                    f"library {library!r} not found",
+                    hint=f"Install the development package of {library}, or name its folder with -L FOLDER",
                 ),
             )
         elif match := re.search(_UNDEFINED, text) or re.match(_APPLE, text):
@@ -291,7 +291,7 @@ def read_linker(output: str, *, name: str, cell: str) -> tuple[Diagnostic, ...]:
             diagnostic.setdefault(f"u{symbol}", _missing(symbol, name, cell, code))
         elif match := re.search(_DUPLICATE, text):
             symbol = next(g for g in match.groups() if g)
-            hint = f"Rename one, or make the cell's {symbol} static."
+            hint = f"Rename one of them, or declare the cell's {symbol} `static`."
             diagnostic.setdefault(
                 f"d{symbol}", _placed(symbol, f"{symbol!r} is defined twice", hint, name, cell, code, 0)
             )
@@ -314,8 +314,8 @@ def _missing(symbol: str, name: str, cell: str, code: str) -> Diagnostic:
     if libraries := libraries_of(base):
         hint = f"Link with {libraries}"
     else:
-        hint = f"Link with the library that defines it (-l NAME), or compile its source along (-S {base}.c)."
-    return _placed(symbol, f"{symbol!r} is used but defined nowhere", hint, name, cell, code, -1)
+        hint = f"Link with the library that defines it (-l NAME), or add its source file (-S {base}.c)."
+    return _placed(symbol, f"{symbol!r} is used but not defined", hint, name, cell, code, -1)
 
 
 def _code_of(cell: str) -> str:

@@ -1,4 +1,4 @@
-"""Which C and C++ compilers there are, and the options they need.  Reads files, starts nothing."""
+"""Finds C and C++ compilers and the options that they need.  Reads files, starts no program."""
 
 from __future__ import annotations
 
@@ -121,8 +121,8 @@ def _from_variables(environ: Mapping[str, str], cplus: bool) -> Toolchain | None
             return compiler
         if not (cplus and variable == "CC"):
             raise ToolchainError(
-                f"{variable}={environ[variable]!r} names no program that can be run.",
-                remedy=f"Correct {variable}, or unset it to have a compiler chosen.",
+                f"{variable}={environ[variable]!r} is not an executable program.",
+                remedy=f"Correct {variable}, or unset it to choose a compiler automatically.",
             )
     return None
 

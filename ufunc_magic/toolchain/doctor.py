@@ -1,4 +1,4 @@
-"""What this machine has for compiling cells, and what one command would add."""
+"""Shows the compilers and libraries of this machine, and the commands that install what is missing."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _PACKAGES = {
     **dict.fromkeys(
         "numpy ipython cffi tree-sitter tree-sitter-c tree-sitter-cuda platformdirs dask xarray".split(), ""
     ),
-    "ziglang": "a C compiler where the system has none",
+    "ziglang": "a C compiler if the system has none",
     "cython": "for %%cython_ufunc",
-    "numba": "a rival in timings, and um.from_numba",
-    "cupy": "arrays on an NVIDIA GPU",
+    "numba": "for comparisons, and for um.from_numba",
+    "cupy": "for arrays on an NVIDIA GPU",
 }
 
 
@@ -92,10 +92,10 @@ def _compilers(*, cplus: bool) -> Iterator[Finding]:
         yield Finding(group, name, f"{described.version} for {described.machine}: {compiler}", True if used else None)
         if used and not cplus:
             openmp, functions = described.openmp, described.libmvec
-            pragmas = "yes" if openmp else "no: the pragmas of a cell have no effect (--parallel needs none)"
+            pragmas = "yes" if openmp else "no: OpenMP pragmas in cells have no effect (--parallel works without it)"
             simd = f"{len(functions)} vector functions, glibc {described.glibc}"
             yield Finding(group, "OpenMP", pragmas, openmp or None)
-            yield Finding(group, "libmvec", simd if functions else "none: exp, log, sin run one element at a time")
+            yield Finding(group, "libmvec", simd if functions else "none: exp, log, sin process one element at a time")
 
 
 def _machine() -> Iterator[Finding]:
@@ -129,7 +129,7 @@ def _cache() -> Iterator[Finding]:
         yield Finding(group, "limit", error.message, False, error.remedy)
         return
     fault = cache.distrust()
-    folder = f"{cache.path} {fault}, so it is not used" if fault else str(cache.path)
+    folder = f"{cache.path} {fault} and is not used" if fault else str(cache.path)
     remedy = "export UFUNC_MAGIC_CACHE=~/ufunc_magic_cache" if fault else ""
     yield Finding(group, "folder", folder, not fault, remedy)
     used, limit = cache.size() / 1e6, cache.limit / 1e6

@@ -1,4 +1,4 @@
-"""What to do about a compiler's or a linker's complaint, in one sentence.  Pure tables and patterns.
+"""One-sentence remedies for messages of compilers and linkers.  Pure tables and patterns.
 
 Headers are those that compilers do not name themselves in a note, and of ``<math.h>`` all that its users call.
 """
@@ -48,20 +48,20 @@ _ONLY_CPLUS = frozenset(
 )
 #: Words of Python and of NumPy -> what they are in C.
 _WORDS = {
-    "T": "Give the types that T stands for: --types f4,f8",
-    "and": "C writes 'and' as &&.",
-    "or": "C writes 'or' as ||.",
-    "not": "C writes 'not' as !.",
-    "True": "C writes True as 1 (or true, with #include <stdbool.h>).",
-    "False": "C writes False as 0 (or false, with #include <stdbool.h>).",
-    "None": "C has no None; a floating-point function can return NAN.",
-    "def": "This is Python; a C function starts with the type it returns: double f(double x) { ... }",
-    "np": "A cell calls C's own functions: exp(x), not np.exp(x), with #include <math.h>.",
-    "float64": "C writes float64 as double.",
-    "float32": "C writes float32 as float.",
-    "int64": "C writes int64 as int64_t.",
-    "int32": "C writes int32 as int32_t.",
-    "$": "A prompt is no part of the code: take it out.",
+    "T": "Name the types that T stands for: --types f4,f8",
+    "and": "In C, write && for 'and'.",
+    "or": "In C, write || for 'or'.",
+    "not": "In C, write ! for 'not'.",
+    "True": "In C, write 1 for True (or true, with #include <stdbool.h>).",
+    "False": "In C, write 0 for False (or false, with #include <stdbool.h>).",
+    "None": "C has no None. A floating-point function can return NAN.",
+    "def": "This is Python. A C function starts with its return type: double f(double x) { ... }",
+    "np": "Call the C function: exp(x) instead of np.exp(x), with #include <math.h>.",
+    "float64": "In C, write double for float64.",
+    "float32": "In C, write float for float32.",
+    "int64": "In C, write int64_t for int64.",
+    "int32": "In C, write int32_t for int32.",
+    "$": "Remove the prompt: it is not part of the code.",
 }
 _KEYWORDS = "return while for switch double float break continue const unsigned struct default static else".split()
 
@@ -105,10 +105,10 @@ def _unknown(name: str, message: str) -> str:
     if near := difflib.get_close_matches(name, _KEYWORDS, n=1, cutoff=0.8):
         return f"Did you mean {near[0]}?"
     if header := header_of(name):
-        parallel = " Its functions also need --parallel." if header == "omp.h" else ""
+        parallel = " To use its functions, also add --parallel." if header == "omp.h" else ""
         return f"Add #include <{header}> at the top of the cell.{parallel}"
     if name in _ONLY_CPLUS and "c++" not in message and "not declared in this scope" not in message:
-        return "This is C++; compile the cell with -+"
+        return "This is C++. Compile the cell with -+"
     if libraries := libraries_of(name):
         return f"Include the header that declares {name}, and link with {libraries}"
     if "did you mean" in message:
@@ -120,39 +120,39 @@ def _unknown(name: str, message: str) -> str:
 
 def _no_header(name: str) -> str:
     if name in _ONLY_CPLUS:
-        return "This is a C++ header; compile the cell with -+"
-    return f"Say where {name} is with -I FOLDER, or install the development package that holds it."
+        return "This is a C++ header. Compile the cell with -+"
+    return f"Name the folder of {name} with -I FOLDER, or install the development package that contains it."
 
 
-_POWER = "C has no ** operator: write pow(x, y)."
-_TWICE = "rename one, or make them C++ overloads with -+"
+_POWER = "C has no ** operator. Write pow(x, y)."
+_TWICE = "rename one of them, or compile them as C++ overloads with -+"
 #: Pattern of a message, text in its line -> advice, with the groups of the pattern in braces; the first that matches.
 #: What a message itself says plainly ("missing terminating quote") has none.
 _ADVICE: tuple[tuple[str, str, str], ...] = (
-    (r"before '%' token", "%", "A line that begins with % is for IPython, not for C: take it out of the cell."),
-    (r"before ':' token", "):", "A colon is Python's. A function's body stands in { }."),
+    (r"before '%' token", "%", "A line that starts with % is an IPython command. Remove it from the cell."),
+    (r"before ':' token", "):", "The colon is Python syntax. In C, enclose the body of a function in { }."),
     (r"expected '=', ',', ';'", "complex", "Add #include <complex.h> at the top of the cell."),
     (r"expected .* before ':' token|expected .*after .*'std'", "::", "If this is C++, compile the cell with -+"),
     (r"conflicting types for (?:built-in function )?'(\w+)'", "",
      f"{{0}} is declared twice with different types: {_TWICE}"),
     (r"redefinition of '(?:[^']*\b)?(\w+)(?:\([^']*\))?'", "", f"{{0}} is defined twice: {_TWICE}"),
     (r"expected declaration specifiers before '(?:return|if|for|while)'|expected '\{' at end of input", "",
-     "A function's body stands in { }."),
-    (r"expected identifier or '\(' before '}'", "", "There is a } too many, here or above."),
-    (r"expected '\(' before", "", "What follows if, while, for and switch stands in ( )."),
+     "Enclose the body of the function in { }."),
+    (r"expected identifier or '\(' before '}'", "", "There is an extra } here or above."),
+    (r"expected '\(' before", "", "Enclose the condition after if, while, for or switch in ( )."),
     (r"expected ';'|expected .*'?;'? before", "",
-     "A ; is missing at the end of this statement or of the line above."),
-    (r"expected declaration or statement at end of input|expected '}'", "", "A { is not closed by a }."),
+     "Add the missing ; at the end of this statement or of the line above."),
+    (r"expected declaration or statement at end of input|expected '}'", "", "A { has no matching }."),
     (r"stray '(?:\\\d+|[`@$\u2018\u2019\u201c\u201d])' in program|unexpected character <U\+", "",
-     "A character that C does not have (a typographic quote, a no-break space): retype it."),
+     "Retype this character: C does not allow it (for example a typographic quote or a no-break space)."),
     (r"invalid type argument of unary '\*'|indirection requires pointer operand", "**", _POWER),
     (r"invalid operands to binary (?:expression )?\^|to binary 'operator\^'", "",
-     "^ is exclusive or in C: write pow(x, y)."),
+     "In C, ^ is bitwise exclusive or. Write pow(x, y)."),
     (r"invalid operands to binary (?:expression )?%|to binary 'operator%'", "",
-     "% is for integers in C: write fmod(x, y)."),
+     "In C, % works on integers only. Write fmod(x, y)."),
     (r"target specific option mismatch|needs target feature", "",
-     'Use --arch native, or mark the function with __attribute__((target("avx2"))).'),
-    (r"subscripted value is neither", "", "This is one number: an array is declared as const double *x."),
+     'Use --arch native, or add __attribute__((target("avx2"))) to the function.'),
+    (r"subscripted value is neither", "", "This is a single number. Declare an array as const double *x."),
 )  # fmt: skip
 
 
@@ -179,23 +179,23 @@ _CYTHON_ADVICE: tuple[tuple[str, str, str], ...] = (
     (r"too (?:few|many) arguments|no matching function|incompatible type for argument|from incompatible pointer type|"
      r"cannot convert|invalid conversion|makes (?:integer|pointer) from|incompatible (?:pointer|types|integer)|"
      r"no member named '\w+'", "",
-     "Compare the cdef extern declaration with its header."),
+     "Compare the cdef extern declaration with the header."),
     (r"conflicting types for|redefinition of|redeclared as different|ambiguates old declaration", "",
-     "C has another of this name: rename the cell's, or name it apart: cdef double f \"my_f\" (double x)"),
+     "C already has this name. Rename the function, or give it another C name: cdef double f \"my_f\" (double x)"),
 )  # fmt: skip
 
 
 def advise_in_cython(message: str) -> str:
     """What to do in a Cython cell about a C compiler's ``message``."""
     if header := missing_file(message):
-        return _no_header(header) if "." in header else "This is a C++ header: compile the cell with -+"
+        return _no_header(header) if "." in header else "This is a C++ header. Compile the cell with -+"
     if word := unknown_name(message):
         if known := header_of(word):
-            return f'Name its header: cdef extern from "{known}":'
+            return f'Name the header: cdef extern from "{known}":'
         libraries = libraries_of(word)
         link = f", and link with {libraries}" if libraries else ""
         return (
-            f'No header of the cell declares {word}: name the one that does (cdef extern from "mine.h":), '
-            f"or write its C under 'cdef extern from *:' between three quotes{link}."
+            f'No header of the cell declares {word}. Name the header that does (cdef extern from "mine.h":), or write '
+            f"its C code under 'cdef extern from *:' between triple quotes{link}."
         )
     return first_advice(_CYTHON_ADVICE, message, "")

@@ -1,4 +1,4 @@
-"""Processes of compilers, each run to its end or ended with all it has started.
+"""Runs compilers as processes: each to its end, or ended together with all processes that it started.
 
 The only module that starts programs; the one other process is the guard's helper, of ``guard/guard_process.py``.
 """
@@ -108,7 +108,7 @@ def finished(
                 output, _ = last.communicate(timeout=PATIENCE)
         except subprocess.TimeoutExpired:
             raise ToolchainError(
-                f"{pair[0][0]!r} did not end within {PATIENCE:g} seconds.",
+                f"{pair[0][0]!r} did not finish within {PATIENCE:g} seconds.",
                 remedy="Simplify the cell, or try another compiler.",
             ) from None
         except KeyboardInterrupt:
@@ -148,15 +148,15 @@ def _options(command: Sequence[str], folder: pathlib.Path | None) -> dict[str, A
         "stdout": subprocess.PIPE,
         "stderr": subprocess.PIPE,
         "env": _environment(command, folder),
-        # A session of its own: an interrupted notebook must not kill half of the compiler, and all of it can be ended
-        # at once.
-        "start_new_session": True,
+        # A group of its own: an interrupted notebook must not kill half of the compiler, and all of it can be ended at
+        # once.  No session: some containers refuse one.
+        "process_group": 0,
     }
 
 
 def _not_started(command: Sequence[str], error: OSError) -> ToolchainError:
     return ToolchainError(
-        f"{command[0]!r} cannot be started: {error.strerror}.", remedy="Set CC to a compiler that can, or unset it."
+        f"{command[0]!r} cannot be started: {error.strerror}.", remedy="Set CC to an executable compiler, or unset it."
     )
 
 
@@ -285,7 +285,7 @@ def start_python(program: str) -> None:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        start_new_session=True,
+        process_group=0,
     )
     _started[process] = os.getpid()
     _lower(process)

@@ -1,4 +1,4 @@
-"""Small libraries in place of large ones: what a linker reads of the C library, and nothing else.
+"""Small libraries in place of large ones: only the part of the C library that a linker reads.
 
 A linker takes from a shared library the names that an object asks for, with their versions; that it reads thousands to
 find five is most of the time it takes.  A stand-in has the large library's own name and the names, with versions, that

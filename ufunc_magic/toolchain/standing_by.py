@@ -1,4 +1,4 @@
-"""Compilers that wait for a cell: they have started, and read the headers that it begins with.
+"""Compilers that wait for the next cell: started in advance, with the first headers already read.
 
 Of the time that gcc takes for a formula a third goes by before its first line: the program starts, and <math.h> is
 read.  In a notebook nobody waits for that between two cells, in a program it goes by while the cell is read.  A

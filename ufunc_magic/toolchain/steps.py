@@ -1,4 +1,4 @@
-"""The programs behind one command of a compiler's driver, to be run without it.
+"""The programs that one command of a compiler driver starts, run without the driver.
 
 ``gcc`` and ``clang`` compile nothing themselves: they start a compiler, an assembler and a linker, gcc the last one by
 way of another program, and with a plugin that only link-time optimisation needs.  ``-###`` prints what they would

@@ -268,10 +268,10 @@ def _check(done: Done, name: str, cell: str, places: Sequence[int] | None = None
         raise LinkError(
             f"{name} compiles, but does not link.", diagnostics=(*shorten(missing), *diagnostics), output=done.messages
         )
-    fault = f"was ended by signal {-done.status}" if done.status < 0 else f"failed with status {done.status}"
+    fault = f"was killed by signal {-done.status}" if done.status < 0 else f"failed with status {done.status}"
     last = "\n".join(done.messages.strip().splitlines()[-5:])
     raise CompileError(
         f"{name} does not compile: {shlex.join(done.command[:1])} {fault}.\n{last}".rstrip(),
-        remedy="Show the whole command with -v, or try another compiler with the CC variable.",
+        remedy="Use -v to show the whole command, or set CC to another compiler.",
         output=done.messages,
     )

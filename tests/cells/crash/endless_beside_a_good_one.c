@@ -1,5 +1,5 @@
 // bound: twice
-// refused: never was still running at its time limit of 0.5 s, line 6
+// refused: never was still running after 0.5 s, line 6
 // value: twice(2.0) == 4
 double never(double x) {
     volatile int on = 1;

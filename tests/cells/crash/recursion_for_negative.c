@@ -1,4 +1,4 @@
 // bound: depth
-// note: makes a stack overflow
+// note: overflows the stack
 // value: depth(7) == 7
 int depth(int n) { volatile char room[4096]; room[0] = 1; return n == 0 ? 0 : depth(n - 1) + room[0]; }

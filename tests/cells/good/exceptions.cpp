@@ -1,7 +1,7 @@
 // types: root d->d, strange i->i, caught d->d
 // expect: root([4.0, 9.0]) == [2, 3] exactly
 // expect: raises(RuntimeError, lambda: root([4.0, -1.0])) == "root of a negative number" exactly
-// expect: raises(RuntimeError, lambda: strange(1)) == "the C++ function threw something that is not a std::exception" exactly
+// expect: raises(RuntimeError, lambda: strange(1)) == "the C++ function threw an object that is not a std::exception" exactly
 // expect: caught(-1.0) == 0 exactly
 
 #include <cmath>

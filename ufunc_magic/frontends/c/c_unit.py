@@ -154,7 +154,7 @@ def compile(source: str, *, options: Options, name: str, folder: Path, this_cpu:
         notes = (*plan.notes, *library_functions.notes(options))
         serial = [s.name for s in signatures if s.has_records] if options.parallel else []
         if serial:
-            notes += (f"--parallel: {', '.join(serial)} runs on one thread, as all functions of structures do.",)
+            notes += (f"--parallel: {', '.join(serial)} runs on one thread, like all functions with structures.",)
         object_code = planned.object_code(code, functions, language="c++" if options.cplus else "c")
         return CompiledCell(object_code, ReportData(tuple(functions), tuple(diagnostics), notes, planned.command))
 

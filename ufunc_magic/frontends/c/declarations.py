@@ -31,7 +31,7 @@ STANDARD = frozenset(
 )
 
 #: Why a structure is no operand.
-_MORE = "has more than numbers, arrays of fixed size and structures of both"
+_MORE = "has members other than numbers, arrays of fixed size and structures of both"
 TAGGED = frozenset(("struct_specifier", "union_specifier", "class_specifier", "enum_specifier"))
 
 
@@ -285,7 +285,7 @@ class DeclaredTypes:
                     continue
                 plain = self._without_typedefs(declared)
                 if any(mark.kind != "[" for mark in plain.marks):
-                    return "has pointers in it"
+                    return "contains pointers"
                 sizes = [self._size(mark.text) for mark in plain.marks]
                 shape = tuple(size for size in sizes if isinstance(size, int))
                 if len(shape) < len(sizes):

@@ -23,9 +23,9 @@ _QUIET = {"gsl": "gsl_set_error_handler_off"}
 
 
 #: Instead of a Python form.
-ONLY_DECLARED = NotPython("is only declared: a library has its body", 0)
+ONLY_DECLARED = NotPython("is only declared; its body is in a library", 0)
 
-_NOWHERE = "it is declared, but in none of the libraries (-l NAME links with one)"
+_NOWHERE = "no library defines it (link with a library with -l NAME)"
 
 
 @dataclass(frozen=True)
@@ -192,6 +192,6 @@ def nothing_declared(reasons: dict[str, str], name: str) -> SignatureError:
     """The error of a cell whose declarations cannot be ufuncs."""
     some = "; ".join(f"{function}: {reason}" for function, reason in [*reasons.items()][:5])
     return SignatureError(
-        f"{name} declares {len(reasons)} functions, and none can be a ufunc: {some}.",
-        remedy="Write a function that calls it, or declare it with a // ufunc: comment.",
+        f"{name} declares {len(reasons)} functions, but none can be a ufunc: {some}.",
+        remedy="Write a function that calls it, or declare it again with a // ufunc: comment.",
     )

@@ -106,7 +106,7 @@ class Annotated:
             rows.append(_folded("Complete cythonized code", "", html.escape(self.complete)))
         return (
             f'<div style="overflow-x:auto;{_FACE}">'
-            f'<div style="padding:.2em .4em">{title}{html.escape(self.summary)} Open a line to see its C: '
+            f'<div style="padding:.2em .4em">{title}{html.escape(self.summary)} Click a line to see its C code: '
             f'<span style="{_OF_PYTHON}">Python</span>, '
             f'<span style="{_OF_CYTHON}">Cython\'s calls around Python</span>.</div>'
             f'<div style="min-width:max-content">{"".join(rows)}</div></div>'
@@ -189,8 +189,8 @@ def read(page: str, *, name: str = "", complete: str = "") -> Annotated:
             lines.append(AnnotatedLine(int(text[1]), text[2], int(score)))
     if not lines:
         raise ToolchainError(
-            "Cython's annotated page cannot be read: it holds no line of the cell.",
-            remedy="Leave -a out, or install another version: pip install 'cython>=3.1'",
+            "Cython's annotated page cannot be read: it contains no line of the cell.",
+            remedy="Remove -a, or install another version: pip install 'cython>=3.1'",
         )
     return Annotated(tuple(lines), name, complete)
 

@@ -124,7 +124,7 @@ def compile_error(errors: Iterable[Diagnostic], *, name: str, cell: str) -> Comp
     complaints = list(errors)
     causes = _causes(complaints)
     diagnostics = list(dict.fromkeys(_diagnostic(cause, name, cell) for cause in causes))
-    what = "Cython itself fails on it" if all(c.option for c in causes) else counted(diagnostics)
+    what = "Cython itself crashes on it" if all(c.option for c in causes) else counted(diagnostics)
     output = "\n".join(f"{c.file or name}:{c.line}:{c.column}: {c.message}" for c in complaints)
     return CompileError(f"{name} does not compile: {what}.", diagnostics=shorten(diagnostics), output=output)
 
@@ -191,10 +191,10 @@ def _causes(complaints: Sequence[Diagnostic]) -> list[Diagnostic]:
 def _diagnostic(complaint: Diagnostic, name: str, cell: str) -> Diagnostic:
     if complaint.option:
         hint = (
-            f"This is a fault of Cython {watermark}, set off by something at or near this line: look for a "
-            "missing name or a wrong type there, or write it in another way."
+            f"This is a bug in Cython {watermark}, triggered at or near this line. Look for a missing name or a "
+            "wrong type there, or rewrite the code."
         )
-        message = f"Cython itself fails here ({complaint.message})"
+        message = f"Cython itself crashes here ({complaint.message})"
         shown = replace(complaint, message=message, option="", hint=hint)
     else:
         shown = read(complaint, cell=cell)

@@ -29,7 +29,7 @@ def key(source: str, *, options: Options) -> str:
     module = options.name if options.name.isidentifier() else ""
     if runtime.is_taken(module):
         raise OptionError(
-            f"name={module!r} is the name of a module that this process has already, and which the cell would replace.",
+            f"name={module!r} is the name of an imported module, which the cell would replace.",
             remedy="Choose another name.",
         )
     settings = cython_settings.read(source, options=options, module=module)

@@ -42,30 +42,30 @@ def read(complaint: Diagnostic, *, cell: str) -> Diagnostic:
 
 #: Pattern of a message -> advice, with the groups of the pattern in braces; the first that matches.
 _ADVICE: tuple[tuple[str, str], ...] = (
-    (r"'np' is not a cimported module", "Types come by cimport; add: cimport numpy as np"),
+    (r"'np' is not a cimported module", "To use its types, add: cimport numpy as np"),
     (r"Calling gil-requiring function",
-     "Declare the function that is called nogil, or put the line under 'with gil:'; C's printf needs no GIL."),
+     "Declare the called function nogil, or put the line under 'with gil:'. C's printf does not need the GIL."),
     (r"(?i)without (?:the )?gil$",
-     "This line works with Python objects: give it C types, put it under 'with gil:', or take nogil away."),
+     "This line uses Python objects. Use C types, put it under 'with gil:', or remove nogil."),
     (r"Cannot assign type '[^']*\[:[^']*' to '[^']*\*'",
-     "A memoryview is not a pointer: take the address of its first element, &a[0] (declare it double[::1])."),
+     "A memoryview is not a pointer. Use the address of its first element, &a[0], and declare it double[::1]."),
     (r"Cannot assign type '(?:float|double|long double)' to '([\w ]*(?:int|long|short|char|size_t))'",
-     "Say that the fraction is to be cut off: <{0}>x; integers are divided with //"),
-    (r"Cannot assign type 'void \*' to '([^']*\*)'", "Say what it points at: <{0}>malloc(...)"),
+     "To cut off the fraction, write <{0}>x. To divide integers, use //"),
+    (r"Cannot assign type 'void \*' to '([^']*\*)'", "Cast it to the pointer type: <{0}>malloc(...)"),
     (r"Cannot convert Python object(?: argument)? to (?:type )?'[^']*\(\*\)",
-     "A C function pointer takes a cdef function only, not a lambda or a def."),
+     "Pass a cdef function: a C function pointer does not accept a lambda or a def function."),
     (r"Cannot convert Python object(?: argument)? to (?:type )?'[^']*\*'|Python objects cannot be cast to pointers",
-     "Python has no pointers to pass: take a memoryview, double[::1] x, and its address &x[0]."),
+     "Python cannot pass pointers. Use a memoryview, double[::1] x, and its address &x[0]."),
     (r"cdef statement not allowed here",
-     "Move the cdef to the start of the function, above the block. In a class, only a 'cdef class' has C fields."),
+     "Move the cdef to the start of the function, above the block. In a class, C fields need a 'cdef class'."),
     (r"Buffer types only allowed as function local variables",
-     "Use a memoryview, double[:], in its place: it is allowed everywhere."),
+     "Use a memoryview such as double[:] instead; it is allowed everywhere."),
     (r"Not allowed in a constant expression",
-     "The size of a C array must be a number: use a memoryview of np.empty(n), or malloc."),
+     "The size of a C array must be a constant. Use a memoryview of np.empty(n), or malloc."),
     (r"Cdef functions cannot take arbitrary decorators",
-     "Add 'cimport cython' at the top of the cell: cdef functions take the decorators of that module only."),
+     "Add 'cimport cython' at the top of the cell: cdef functions accept only decorators of that module."),
     (r"only allowed in c\+\+|C\+\+ .*not (?:allowed|supported)|not in c\+\+ mode", "Compile the cell as C++ with -+"),
-    (r"Invalid operand types for '\^'", "^ is exclusive or of integers: write x**2."),
+    (r"Invalid operand types for '\^'", "^ is bitwise exclusive or of integers. Write x**2."),
 )  # fmt: skip
 
 
@@ -79,7 +79,7 @@ _UNKNOWN = (
 _WORDS = {
     "np": "Add 'import numpy as np' to the cell for its functions, 'cimport numpy as np' for its types; for numbers: "
           "from libc.math cimport exp",
-    "math": "C's own functions are fast: from libc.math cimport exp",
+    "math": "Use C's fast functions: from libc.math cimport exp",
     "cython": "Add 'cimport cython' at the top of the cell.",
     "prange": "Add 'from cython.parallel cimport prange' at the top of the cell.",
     "true": "Write True.",
@@ -103,7 +103,7 @@ def _unknown(name: str, cell: str) -> str:
     near = get_close_matches(name, sorted({*re.findall(r"\w+", cell), *_TYPES, *DIRECTIVES} - {name}), 1, 0.66)
     if near and len(name) > 2:
         return f"Did you mean {near[0]}?"
-    return f"Define {name} in the cell, or pass it as a parameter: a cell does not see the notebook's names."
+    return f"Define {name} in the cell, or pass it as a parameter: a cell cannot use the notebook's names."
 
 
 def _no_module(shown: Diagnostic, module: str, text: str) -> Diagnostic:
@@ -112,8 +112,8 @@ def _no_module(shown: Diagnostic, module: str, text: str) -> Diagnostic:
     if (cimport := re.search(r"from\s+([\w.]+)\s+cimport\s+", text)) and cimport[1] == parent:
         return replace(shown, message=f"'{parent}' has no '{name}'", column=text.find(name, cimport.end()) + 1)
     file = shown.message.split("'")[1]
-    here = "cimport reads C declarations, C's own from libc.math and its kind"
-    return replace(shown, hint=f"{here}: say where {file} is with -I FOLDER. For Python modules write import.")
+    here = "cimport reads C declarations, for example from libc.math"
+    return replace(shown, hint=f"{here}. Name the folder of {file} with -I FOLDER. For Python modules, use import.")
 
 
 # --------------------------------------------------------------------------------------------- syntax
@@ -122,16 +122,16 @@ _SYNTAX = r"^Syntax error|^Expected |indentation|^Unrecognized character|^Unexpe
 _C_TYPE = r"(?:(?:unsigned|const|static|inline|long)\s+)*(?:double|float|int|long|short|char|void|size_t|unsigned)"
 #: Pattern in the line that Cython points at -> what to write instead.
 _SLIPS: tuple[tuple[str, str], ...] = (
-    (r"^\s*%%?\w+", "A magic stands in the first line of its cell: take this line away, or make it the first."),
+    (r"^\s*%%?\w+", "A magic must be the first line of its cell. Remove this line, or move it to the top."),
     (r"^\s*\w[\w\s*]*\([^()]*\)\s*\{",
-     "This is C: use %%c_ufunc for it. In Cython the line ends with a colon and the body is indented."),
+     "This is C. Use %%c_ufunc for it. In Cython, the line ends with a colon and the body is indented."),
     (rf"^\s*{_C_TYPE}[\s*]+\w+\s*\(.*\).*:\s*$", "A C function starts with cdef or cpdef: cdef double f(double x):"),
     (rf"^\s*{_C_TYPE}[\s*]+\w+\s*(?:=.*|,.*|\[.*)?;?\s*$", "A C variable is declared with cdef: cdef double y = 0"),
     (r"^\s*print\s+[^(=]", "print is a function: print(x)"),
     (r"&&|\|\|", "Write 'and' for &&, 'or' for ||."),
-    (rf"\(\s*{_C_TYPE}\s*\**\s*\)\s*[\w(]", "A cast has angle brackets: <double>x"),
+    (rf"\(\s*{_C_TYPE}\s*\**\s*\)\s*[\w(]", "Write a cast with angle brackets: <double>x"),
     (r"\+\+|--", "Write i += 1 for i++, i -= 1 for i--."),
-    (r"^\s*(?:if|elif|while)\b[^=]*[^=!<>]=[^=]", "Compare with ==; = assigns."),
+    (r"^\s*(?:if|elif|while)\b[^=]*[^=!<>]=[^=]", "Use == to compare; = assigns."),
 )  # fmt: skip
 #: The head of a block.
 _HEAD = r"\s*(?:def|if|elif|else|for|while|with|try|class|cdef\s+(?:class|struct|extern)|(?:cdef|cpdef)\b[^=]*\()"
@@ -162,7 +162,7 @@ def _syntax(shown: Diagnostic, text: str, lines: list[str]) -> Diagnostic:
 
 
 def _no_colon(shown: Diagnostic, line: int, code: str) -> Diagnostic:
-    message, hint = "Expected ':' at the end of the line", "A line that opens a block ends with a colon."
+    message, hint = "Expected ':' at the end of the line", "End a line that opens a block with a colon."
     return replace(shown, message=message, line=line, column=len(code.rstrip()) + 1, hint=hint)
 
 

@@ -95,7 +95,7 @@ def loops(
         if function.name.startswith("_"):
             continue
         typed = TypedFunction(function, text, defined.get(function.cname), cplus=options.cplus)
-        refused = NoUfunc(function, "has a loop that the C compiler refuses") if function.name in without else None
+        refused = NoUfunc(function, "has a loop that the C compiler rejects") if function.name in without else None
         signature = refused or infer(typed, options, defined)
         public.append((typed, signature))
         if isinstance(signature, NoUfunc):

@@ -177,13 +177,13 @@ def _comments(text: str) -> dict[str, tuple[str, ...]]:
         if match[1] == "cython" and key not in _KEYS:
             continue
         if key not in _KEYS:
-            remedy = f"There are {', '.join(_LISTS)} and language."
-            raise OptionError(f"{line!r} has no setting that is known: {key!r}.", remedy=remedy)
+            remedy = f"Valid settings: {', '.join(_LISTS)} and language."
+            raise OptionError(f"{line!r} has an unknown setting: {key!r}.", remedy=remedy)
         if key in _LISTS:
             lists[key] = _words(value)
         elif key == "language":
             if (word := value.strip("'\"").lower()) not in _LANGUAGES:
-                raise OptionError(f"{line!r} names no language that Cython writes.", remedy="Write c or c++.")
+                raise OptionError(f"{line!r} names a language that Cython does not support.", remedy="Write c or c++.")
             lists[key] = (_LANGUAGES[word],)
     return lists
 

@@ -88,7 +88,7 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
     if not Path(headers := sysconfig.get_path("include"), "Python.h").exists():
         raise ToolchainError(
             f"Python ({sys.executable}) has no Python.h in {headers}: a Cython cell cannot be compiled.",
-            remedy="Install python3-dev (Debian, Ubuntu), python3-devel (Fedora), or a Python that has its headers.",
+            remedy="Install python3-dev (Debian, Ubuntu), python3-devel (Fedora), or a Python with headers.",
         )
 
     library = folder / "cell.so"
@@ -125,7 +125,7 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
     if fault is not None:
         names = ", ".join(sorted(without - {f.name for f in planned.functions}))
         cause = fault.diagnostics[0].message if fault.diagnostics else fault.message
-        notes.append(f"{names} cannot be a ufunc here: the C compiler says of its loop: {cause}.")
+        notes.append(f"{names} cannot be a ufunc here, because the C compiler rejects its loop: {cause}.")
     code = library.read_bytes()
     page = ""
     if translated.annotated:
@@ -135,13 +135,15 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
             page = annotate.read(annotated, name=name, complete=complete).to_json()
     types = codegen.read_types(code, unit.translation)
     strange = tuple(
-        NoUfunc(f, "has an operand or a result of a type that is not a number of NumPy's")
+        NoUfunc(f, "has an operand or a result of a type that is not a NumPy number type")
         for f, numbers in zip(planned.functions, types, strict=True)
         if 255 in numbers and not text.annotation(f.line)
     )
     planned = replace(planned, rest=(*planned.rest, *strange))
     hidden = [f"{r.function.name} (it {r.reason})" for r in planned.rest if r.function.kind == "cdef"]
-    notes += [f"only the cell itself can call {', '.join(hidden)}; cpdef makes a Python function"] if hidden else []
+    notes += (
+        [f"only code in the cell can call {', '.join(hidden)}; to call it from Python, write cpdef"] if hidden else []
+    )
     functions = tuple(_entries(planned, types, forms, text, without={n.function.name for n in strange}))
     object_code = ObjectCode(
         code=code,
@@ -191,7 +193,9 @@ def _planned(cell: _Cell, translated: Translated, without: frozenset[str], notes
         defined = nogil_clone.definitions(translated.c, name=cell.name)
     names = [f.cname for f in translated.functions if f.cname and not f.name.startswith("_")]
     if names and not defined and not notes:
-        notes.append(f"the loops hold the GIL, since Cython {cython_version} writes its C as no version before")
+        notes.append(
+            f"the loops hold the GIL, because ufunc_magic does not recognize the C code of Cython {cython_version}"
+        )
     # Clones have lost the lines that whoever debugs wants.
     names = [] if "-g" in options.compile_args else names
     cloned: dict[str, nogil_clone.Clone] = {}
@@ -318,8 +322,8 @@ def _train(cell: _Cell, library: Path, profile: Path) -> None:
     status, printed = toolchain.run_python(program)
     if status or not pgo.is_written(profile):
         raise ToolchainError(
-            f"--pgo: the run that makes the profile failed ({status}): {printed.strip().rpartition(chr(10))[2]}.",
-            remedy="The cell's own statements are what runs: they must end without an error.",
+            f"--pgo: the profiling run failed ({status}): {printed.strip().rpartition(chr(10))[2]}.",
+            remedy="The profiling run executes the cell's statements: they must finish without an error.",
         )
 
 
@@ -335,7 +339,7 @@ def _entries(
     without: Collection[str],
 ) -> list[CellFunction]:
     """One entry for each name, in the order of the cell."""
-    number = "Use an integer, floating-point or complex type of C."
+    number = "Use an integer, floating-point or complex C type."
     by_name = function_entries.loops_by_name(planned.instances, types, without=without, remedy=number)
     entries = []
     for k in _representatives(planned):
@@ -348,7 +352,7 @@ def _entries(
         harmless = written.pure if written else called.pure
         notes = [*native.narrow(name, by_name[name])]
         if not harmless:
-            notes.append(f"{function.name} may do more than calculate, so it was not called to be timed.")
+            notes.append(f"{function.name} may have side effects, so the report does not call it.")
         entry = function_entries.ufunc_entry(
             signature,
             by_name[name],

@@ -35,7 +35,7 @@ def flags(step: Literal["gen", "use"], *, folder: Path, toolchain: Toolchain) ->
         For a compiler that is not gcc.
     """
     if toolchain.kind != "gcc":
-        raise ToolchainError(f"--pgo needs gcc, not {toolchain}.", remedy="Leave --pgo out, or set CC=gcc.")
+        raise ToolchainError(f"--pgo needs gcc, not {toolchain}.", remedy="Remove --pgo, or set CC=gcc.")
     if step == "gen":
         # Atomic where the machine can: a prange loop counts on several threads.  One target: what picks a loop for the
         # CPU runs before the library's addresses are known, and would crash at its counters.

@@ -55,7 +55,7 @@ def infer(typed: TypedFunction, options: Options, defined: Mapping[str, Definiti
         if annotation:
             raise SignatureError(
                 f"{typed.place}: '# ufunc: {annotation}' asks for a ufunc, but the function {reason}.",
-                remedy="Give it typed parameters and a typed result, or take the comment away.",
+                remedy="Declare the types of its parameters and its result, or remove the comment.",
             )
         return NoUfunc(function, reason)
     described = Function(
@@ -82,7 +82,9 @@ def infer(typed: TypedFunction, options: Options, defined: Mapping[str, Definiti
         return NoUfunc(function, f"uses the array '{arrays[0]}' as a Python object")
     if arrays and not (annotation or _evident(function)):
         return NoUfunc(
-            function, f"takes the array '{arrays[0]}', and no # ufunc: (n)->() above it says its core dimensions"
+            function,
+            f"takes the array '{arrays[0]}', but no comment such as # ufunc: (n)->() above it gives "
+            "the core dimensions",
         )
     try:
         signatures, plains = operands.plan(
@@ -204,7 +206,7 @@ def _check_ranks(signature: Signature, typed: TypedFunction) -> None:
         if kind.kind == "array" and len(operand.core) != kind.ndim:
             annotation = typed.text.annotation(typed.function.line)
             raise SignatureError(
-                f"{typed.place}: '# ufunc: {annotation}' gives '{operand.name}' "
-                f"{len(operand.core)} dimensions, and {kind.shown} has {kind.ndim}.",
+                f"{typed.place}: '# ufunc: {annotation}' gives '{operand.name}' {len(operand.core)} dimensions, "
+                f"but {kind.shown} has {kind.ndim}.",
                 remedy=f"Write ({','.join('klmn'[-kind.ndim :])}) for it.",
             )

@@ -118,7 +118,7 @@ class Helper:
     def fork(self) -> Ready:
         """A process that prepares itself and waits."""
         record, (ours, theirs) = Record(), socket.socketpair()
-        output = os.memfd_create("output") if hasattr(os, "memfd_create") else os.open(os.devnull, os.O_RDWR)
+        output = probe.output_file()
         process = os.fork()
         if not process:
             try:

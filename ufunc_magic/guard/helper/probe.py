@@ -38,6 +38,13 @@ Loop = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p
 watchers: dict[str, ctypes.CDLL] = {}
 
 
+def output_file() -> int:
+    """The descriptor of a file for what the code prints; where the system has none in memory, it is lost."""
+    with contextlib.suppress(AttributeError, OSError):
+        return os.memfd_create("output")
+    return os.open(os.devnull, os.O_RDWR)
+
+
 def wait(link: socket.socket, record: Record, output: int, watch: str) -> None:
     """Prepare all that does not depend on the code, wait for a request, run it."""
     _confine(output)
@@ -52,18 +59,21 @@ def wait(link: socket.socket, record: Record, output: int, watch: str) -> None:
     rename_process("ufunc-trial")
     _expendable()
     request, descriptors = message
-    _run(request, descriptors[0] if descriptors else -1, record, rooms)
+    _run(request, descriptors[0] if descriptors else -1, record, rooms, link)
     with contextlib.suppress(OSError):
         link.send(b"\n")
 
 
-def _run(request: dict[str, Any], library: int, record: Record, rooms: Rooms) -> None:
+def _run(request: dict[str, Any], library: int, record: Record, rooms: Rooms, link: socket.socket) -> None:
     """Open the library and run every case; what ends this process is noted in shared memory."""
     sanitized = request["sanitized"]  # that has handlers, limits and red zones of its own
     memory = 0 if sanitized else _limited()
     watch = _watcher(request["watch"])
     watch.watch(ctypes.addressof(record.state), memory, not sanitized)
     record.begin(0, [])
+    if not sanitized:  # sanitizers start programs that name functions; their build follows one that was confined
+        sys.dont_write_bytecode = True
+        watch.confine(link.fileno())
     watch.limit(request["opening"])
     path = request["path"] or f"/proc/self/fd/{library}"
     if request["module"]:
@@ -101,7 +111,7 @@ def _run(request: dict[str, Any], library: int, record: Record, rooms: Rooms) ->
 
 def serve(request: dict[str, Any], library: int, memory: int, descriptor: int) -> None:
     """Answer calls whose operands lie in shared memory, until the other end of the link is closed."""
-    output = os.memfd_create("output")
+    output = output_file()
     _confine(output)
     rename_process("ufunc-sandbox")
     _expendable()
@@ -134,7 +144,8 @@ def serve(request: dict[str, Any], library: int, memory: int, descriptor: int) -
 
 def _confine(output: int) -> None:
     """Take from this process what it must not have."""
-    os.setsid()
+    with contextlib.suppress(OSError):  # a container may refuse it; it is ended by its number, too
+        os.setsid()
     with contextlib.suppress(AttributeError, OSError):
         libc.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: never outlive the helper
     os.dup2(output, 1)

@@ -57,14 +57,14 @@ def name_of(capsule: object) -> str:
     name = raw.decode(errors="replace")
     if name.startswith("used_"):
         raise ArgumentError(
-            f"The capsule {name!r} was taken already: its tensor belongs to another array now.",
-            remedy="Ask its library for a new capsule; each serves once.",
+            f"The capsule {name!r} was already used: its tensor now belongs to another array.",
+            remedy="Request a new capsule from its library; each can be used once.",
         )
     # A C interface is named for the attribute that holds it: https://docs.python.org/3/c-api/capsule.html
     if name.startswith("arrow_") or ("." in name and name.rpartition(".")[0] in sys.modules):
         raise ArgumentError(
-            f"The capsule {name!r} holds a structure or a C interface, no array.",
-            remedy="Give a capsule whose pointer is the first element, or one of DLPack ('dltensor').",
+            f"The capsule {name!r} contains a structure or a C interface, not an array.",
+            remedy="Pass a capsule whose pointer is the first element, or a DLPack capsule ('dltensor').",
         )
     return name
 
@@ -161,15 +161,17 @@ class Tensor:
         managed = (_Managed if name == "dltensor" else _Versioned).from_address(self._at)
         if isinstance(managed, _Versioned) and managed.major != 1:
             raise ArgumentError(
-                f"The capsule holds a tensor of DLPack {managed.major}.{managed.minor}; version 1 is read here.",
-                remedy="Ask its library with max_version=(1, 0).",
+                f"The capsule contains a tensor of DLPack {managed.major}.{managed.minor}, but only version 1 "
+                "is supported.",
+                remedy="Call __dlpack__ with max_version=(1, 0).",
             )
         self._deleter = managed.deleter
         t = managed.tensor
         letter = _CODES.get(t.code)
         if letter is None or t.lanes != 1 or t.bits % 8:
             raise ArgumentError(
-                f"The tensor is of DLPack's type {t.code} with {t.bits} bits and {t.lanes} lanes, which NumPy has not.",
+                f"The tensor has DLPack type {t.code} with {t.bits} bits and {t.lanes} lanes, which NumPy does "
+                "not support.",
                 remedy="Convert it with its own library first.",
             )
         self.dtype = np.dtype(f"{letter}{t.bits // 8}")

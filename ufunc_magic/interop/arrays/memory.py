@@ -96,8 +96,8 @@ def _host_array(value: Any) -> np.ndarray[Any, Any]:
         return np.asarray(memoryview(value))
     except (TypeError, BufferError, ValueError, NotImplementedError) as fault:
         raise ArgumentError(
-            f"{type(value).__name__} {value!r:.60} stands for no memory: {fault}.",
-            remedy="Give an address, a PyCapsule, a ctypes or cffi pointer, a buffer, or an array of any library.",
+            f"{type(value).__name__} {value!r:.60} does not refer to memory: {fault}.",
+            remedy="Pass an address, a PyCapsule, a ctypes or cffi pointer, a buffer, or an array of any library.",
         ) from fault
 
 
@@ -111,7 +111,7 @@ def _dlpack_capsule(value: Any) -> Any:
     except (BufferError, RuntimeError, TypeError, ValueError) as fault:
         remedy = "Give x.detach()." if getattr(value, "requires_grad", False) else "Convert it with its library first."
         raise ArgumentError(
-            f"{type(value).__name__} cannot be lent through DLPack: {str(fault).rstrip('.')}.", remedy=remedy
+            f"{type(value).__name__} cannot be exported through DLPack: {str(fault).rstrip('.')}.", remedy=remedy
         ) from fault
 
 
@@ -132,6 +132,6 @@ def _of_cffi(value: Any) -> Memory:
         return _of_host(np.frombuffer(backend.buffer(value), np.uint8))
     if kind.kind != "pointer":
         raise ArgumentError(
-            f"A cffi value of the type {kind.cname!r} is no pointer.", remedy="Give ffi.addressof(x), or an array."
+            f"A cffi value of type {kind.cname!r} is not a pointer.", remedy="Pass ffi.addressof(x), or an array."
         )
     return Memory(int(backend.cast(backend.new_primitive_type("uintptr_t"), value)), value)

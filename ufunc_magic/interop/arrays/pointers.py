@@ -91,12 +91,12 @@ def asarray(
                 owner = obj if owner is None else (obj, owner)
             return _on_cpu(address, sizes, kind, steps, readonly=False, owner=owner)
     if device not in _PLACES:
-        raise ArgumentError(f"device={device!r} is no place for an array.", remedy="Write 'cpu' or 'cuda'.")
+        raise ArgumentError(f"device={device!r} is not a valid device.", remedy="Write 'cpu' or 'cuda'.")
     memory = describe(obj)
     if memory.device not in ("", device):
         known = memory.device in _PLACES
         raise ArgumentError(
-            f"The {type(obj).__name__} holds memory of {_PLACES.get(memory.device, memory.device)}, "
+            f"The {type(obj).__name__} refers to memory of {_PLACES.get(memory.device, memory.device)}, "
             f"not of {_PLACES[device]}.",
             remedy=f"Write device={memory.device!r}." if known else "Copy it to the CPU first.",
         )
@@ -129,15 +129,15 @@ def ascapsule(array: Any, *, kind: Literal["dlpack", "pointer"] = "dlpack") -> A
             raise ArgumentError("An empty array has no first element to point to.", remedy="Use kind='dlpack'.")
         return capsules.pointer_capsule(address, owner=array)
     if kind != "dlpack":
-        raise ArgumentError(f"kind={kind!r} is no kind of capsule.", remedy="Write 'dlpack' or 'pointer'.")
+        raise ArgumentError(f"kind={kind!r} is not a kind of capsule.", remedy="Write 'dlpack' or 'pointer'.")
     try:
         locked = isinstance(array, np.ndarray) and not array.flags.writeable
         return array.__dlpack__(max_version=(1, 0)) if locked else array.__dlpack__()
     except (AttributeError, BufferError) as fault:
         pointer(array)  # refuses what is no array at all
         raise ArgumentError(
-            f"The {type(array).__name__} cannot be lent through DLPack: {str(fault).rstrip('.')}.",
-            remedy="Use kind='pointer', and say shape and dtype on the other side.",
+            f"The {type(array).__name__} cannot be exported through DLPack: {str(fault).rstrip('.')}.",
+            remedy="Use kind='pointer', and pass shape and dtype on the other side.",
         ) from fault
 
 
@@ -161,8 +161,8 @@ def pointer(array: Any) -> int:
     interface = getattr(array, "__cuda_array_interface__", None) or getattr(array, "__array_interface__", None)
     if interface is None:
         raise ArgumentError(
-            f"{type(array).__name__} is no array whose address could be asked for.",
-            remedy="Give an array of NumPy, CuPy or torch.",
+            f"{type(array).__name__} is not an array with an address.",
+            remedy="Pass an array of NumPy, CuPy or torch.",
         )
     return int(interface["data"][0])
 
@@ -194,10 +194,11 @@ def _on_gpu(obj: Any, memory: Memory, shape: Any, dtype: Any, strides: Any, owne
     except ImportError as fault:
         # What can be done about it is in the reason.
         what, _, remedy = gpu.missing().partition(": ")
-        raise ToolchainError(f"An array on a GPU is CuPy's: {what}.", remedy=f"{remedy or 'Repair CuPy'}.") from fault
+        raise ToolchainError(f"Arrays on a GPU need CuPy: {what}.", remedy=f"{remedy or 'Repair CuPy'}.") from fault
     if memory.readonly:
         raise ArgumentError(
-            "The memory on the GPU is read-only, and CuPy has no read-only arrays.", remedy="Copy it on its own side."
+            "The memory on the GPU is read-only, but CuPy has no read-only arrays.",
+            remedy="Copy it in the library that owns it.",
         )
     if memory.device and not capsules.is_capsule(obj) and all(word is None for word in (shape, dtype, strides, owner)):
         if isinstance(obj, cupy.ndarray):
@@ -223,7 +224,7 @@ def _dtype(spelled: Any) -> np.dtype[Any]:
     dtype: np.dtype[Any] = np.dtype(spelled)
     if dtype.hasobject:
         raise ArgumentError(
-            f"dtype {dtype} holds Python objects, which foreign memory has not.", remedy="Give a type of numbers."
+            f"dtype {dtype} contains Python objects, which foreign memory cannot have.", remedy="Use a number type."
         )
     return dtype
 
@@ -241,7 +242,7 @@ def _layout(shape: Any, dtype: Any, strides: Any) -> _Layout:
     """
     if shape is None or dtype is None:
         lacking = "shape and dtype" if shape is None and dtype is None else "shape" if shape is None else "dtype"
-        raise ArgumentError(f"An address alone says nothing of its {lacking}.", remedy="Give shape and dtype.")
+        raise ArgumentError(f"An address does not include the {lacking}.", remedy="Pass shape and dtype.")
     try:
         # Records may be spelled as lists.
         kind = _dtype(dtype if dtype.__hash__ else np.dtype(dtype))
@@ -250,18 +251,18 @@ def _layout(shape: Any, dtype: Any, strides: Any) -> _Layout:
             if type(size) is not int:  # NumPy's are as good
                 sizes = tuple(map(index, sizes))
             if size < 0:
-                raise ArgumentError(f"shape={shape!r} has a negative size.", remedy="Give the number of elements.")
+                raise ArgumentError(f"shape={shape!r} has a negative size.", remedy="Pass the number of elements.")
         steps = None if strides is None else tuple(map(index, strides))
     except ArgumentError:
         raise
     except TypeError as fault:
         raise ArgumentError(
-            f"shape={shape!r}, dtype={dtype!r}, strides={strides!r}: {fault}.", remedy="Give whole numbers and a dtype."
+            f"shape={shape!r}, dtype={dtype!r}, strides={strides!r}: {fault}.", remedy="Pass integers and a dtype."
         ) from fault
     if steps is not None and len(steps) != len(sizes):
         raise ArgumentError(
-            f"strides={strides!r} has {len(steps)} of the {len(sizes)} steps that an array of this shape takes.",
-            remedy="Give one for each axis, in bytes.",
+            f"strides={strides!r} has {len(steps)} of the {len(sizes)} strides that an array of this shape needs.",
+            remedy="Pass one stride for each axis, in bytes.",
         )
     return sizes, kind, steps
 
@@ -278,8 +279,8 @@ def _layout_over(memory: Memory, shape: Any, dtype: Any, strides: Any) -> _Layou
     sizes, kind, steps = _layout(memory.shape if shape is None else shape, own if dtype is None else dtype, strides)
     if own is not None and kind != own and not (own.itemsize == 1 and own.kind in "iuSV"):
         raise ArgumentError(
-            f"The memory holds {own}, not {kind}.",
-            remedy=f"Leave dtype out, and write .view({str(kind)!r}) after it.",
+            f"The memory contains {own}, not {kind}.",
+            remedy=f"Omit dtype, and call .view({str(kind)!r}) on the result.",
         )
     if memory.shape is None:
         return sizes, kind, steps
@@ -291,8 +292,8 @@ def _layout_over(memory: Memory, shape: Any, dtype: Any, strides: Any) -> _Layou
         size > 1 and step != other for size, step, other in zip(memory.shape, memory.strides, packed, strict=True)
     ):
         raise ArgumentError(
-            f"The memory has the shape {memory.shape} and the strides {memory.strides}: no other can be laid over it.",
-            remedy="Leave shape, dtype and strides out, and reshape what comes back.",
+            f"The memory has the shape {memory.shape} and the strides {memory.strides}, which cannot be changed here.",
+            remedy="Omit shape, dtype and strides, and reshape the result.",
         )
     total = math.prod(memory.shape) * own.itemsize
     first, last = _reach(sizes, kind.itemsize, steps)
@@ -300,7 +301,7 @@ def _layout_over(memory: Memory, shape: Any, dtype: Any, strides: Any) -> _Layou
         raise ArgumentError(
             f"shape={sizes} of {kind}{'' if steps is None else f' with strides={steps}'} takes"
             f" {last - first} bytes{f', from {first} on' if first < 0 else ''}; the memory has {total}.",
-            remedy="Give the shape that it has.",
+            remedy="Pass the shape of the memory.",
         )
     return sizes, kind, steps
 
@@ -320,19 +321,20 @@ def _extent(
     first, last = _reach(shape, kind.itemsize, strides)
     unit = kind.alignment
     if not address and first != last:
-        raise ArgumentError("The pointer is null.", remedy="Give the address of the first element.")
+        raise ArgumentError("The pointer is null.", remedy="Pass the address of the first element.")
     if address + first < 0 or address + last > _TOP:
         raise ArgumentError(
-            f"{last - first} bytes at {address:#x} are no range of memory.", remedy="Look at the address and the shape."
+            f"{last - first} bytes at {address:#x} are not a valid range of memory.",
+            remedy="Check the address and the shape.",
         )
     if address % unit:
         raise ArgumentError(
             f"The address {address:#x} is not aligned for {kind}, which needs a multiple of {unit}.",
-            remedy="Give the address of an element, or a dtype of packed records.",
+            remedy="Pass the address of an element, or use a packed record dtype.",
         )
     if strides is not None and any(stride % unit for stride in strides):
         raise ArgumentError(
-            f"The strides {strides} are not multiples of {unit}, as {kind} needs them.",
+            f"The strides {strides} are not multiples of {unit}, which {kind} needs.",
             remedy="Strides count bytes: multiply steps in elements by the item size.",
         )
     return first, last

@@ -49,14 +49,14 @@ def address(function: Any, signature: str = "") -> int:
         return library.functions[code.index]
     if origin.object_code.language != "c" and _COMPLEX_LONG_DOUBLE in loop.types:
         raise SignatureError(
-            f"{code.name} has operands of std::complex<long double>, which C++ passes in another way than C.",
-            remedy="Write it in a cell of C.",
+            f"{code.name} has operands of std::complex<long double>, which C++ passes differently than C.",
+            remedy="Write it in a C cell.",
         )
     entry = _table_entry(library, "__ufm_scalars", loop.index)
     if not entry:
         raise SignatureError(
             f"{code.name} needs Python, or may raise a Python exception, so C cannot call it alone.",
-            remedy="In Cython write noexcept nogil, and cdivision=True where it divides.",
+            remedy="In Cython, declare it noexcept nogil, and set cdivision=True if it divides.",
         )
     return entry
 
@@ -139,7 +139,7 @@ def lowlevel(function: Any, signature: str = "", *, user_data: Any = None) -> An
     scipy: Any = importlib.import_module("scipy")
     origin, _, loop = _resolved(function, signature)
     if origin.function_code and origin.function_code.records:
-        raise SignatureError(f"{origin.name} takes or gives structures, which SciPy does not.")
+        raise SignatureError(f"{origin.name} takes or returns structures, which SciPy does not support.")
     if loop is not None:
         return scipy.LowLevelCallable(ctypes_function(function, signature), user_data)
     form = prototype(function, signature)
@@ -161,21 +161,21 @@ def _resolved(function: Any, signature: str) -> tuple[Origin, FunctionCode, Loop
     code = None if origin is None else origin.function_code
     if origin is None or code is None or code.kind not in ("ufunc", "plain"):
         raise SignatureError(
-            f"{function!r:.80} is no C function of ufunc_magic's.",
-            remedy="Give a ufunc or a plain C function of a cell, of compile_c() or c_ufunc().",
+            f"{function!r:.80} is not a C function of ufunc_magic.",
+            remedy="Pass a ufunc or a plain C function from a cell, compile_c() or c_ufunc().",
         )
     if code.records:
         return origin, code, None  # the cell's own function
     if code.core:
         raise SignatureError(
             f"{code.name} works on arrays, {code.core}, so it has no scalar form.",
-            remedy="Give it a last parameter void *data: then it stays a plain C function, which has an address.",
+            remedy="Add a last parameter void *data: it is then a plain C function, which has an address.",
         )
     if code.kind != "plain":
         return origin, code, _loop(code, signature)
     if signature:
         raise SignatureError(
-            f"{code.name} is a plain C function and has no loop {signature!r}.", remedy="Leave the signature out."
+            f"{code.name} is a plain C function and has no loop {signature!r}.", remedy="Omit the signature."
         )
     return origin, code, None
 
@@ -188,14 +188,14 @@ def _loop(code: FunctionCode, signature: str) -> LoopCode:
         if len(code.loops) == 1:
             return code.loops[0]
         raise SignatureError(
-            f"{code.name} has the loops {shown}.", remedy=f"Say which: address(f, {shown.split(',')[0]!r})."
+            f"{code.name} has the loops {shown}.", remedy=f"Choose one: address(f, {shown.split(',')[0]!r})."
         )
     inputs, arrow, outputs = signature.replace(" ", "").partition("->")
     if arrow and (len(inputs), len(outputs)) == (code.nin, code.nout):
         for letters, loop in zip(spelled, code.loops, strict=True):
             if _same_dtypes(letters, inputs + outputs):
                 return loop
-    raise SignatureError(f"{code.name} has no loop {signature!r}; it has {shown}.", remedy="Give one of these.")
+    raise SignatureError(f"{code.name} has no loop {signature!r}; it has {shown}.", remedy="Use one of these.")
 
 
 def _same_dtypes(letters: str, others: str) -> bool:
@@ -215,12 +215,12 @@ def _library(origin: Origin, code: FunctionCode) -> Library:
     """
     if origin.object_code.options.get("sandbox"):
         raise SignatureError(
-            f"{code.name} runs in a sandbox: it has no address in this process.", remedy="Leave --sandbox out."
+            f"{code.name} runs in a sandbox: it has no address in this process.", remedy="Remove --sandbox."
         )
     if origin.object_code.language == "numba":
         raise SignatureError(
-            f"{code.name} is a function of Numba's, of which only the loops were kept.",
-            remedy="Numba's own cfunc gives an address.",
+            f"{code.name} is a Numba function, and only its loops are available here.",
+            remedy="Use Numba's cfunc to get an address.",
         )
     if not isinstance(origin.loaded.library, Library):
         raise SignatureError(

@@ -72,17 +72,18 @@ def write_header(build: Build, path: str | pathlib.Path, *, prefix: str = "") ->
 def _check(object_code: ObjectCode, stem: str, prefix: str) -> None:
     if object_code.module:
         raise TargetError(
-            f"{object_code.name} is an extension module of Python, so a program without Python cannot link with it.",
+            f"{object_code.name} is a Python extension module, so a program without Python cannot link with it.",
             remedy="Write the functions in C, or embed Python with ufunc_magic/embed.hpp.",
         )
     if not object_code.code or object_code.preload or object_code.target.format != "elf":
         raise TargetError(
-            f"{object_code.name} has no ELF library to write: it is for {object_code.target}.",
-            remedy="Compile the source with the program, on Linux, or open the library by its documented tables.",
+            f"{object_code.name} has no ELF library to write: its target is {object_code.target}.",
+            remedy="Compile the source together with the program, on Linux, or load the library through its "
+            "documented tables.",
         )
     for word in (stem, f"{prefix}x"):
         if not re.fullmatch(r"[A-Za-z_]\w*", word, re.ASCII):
-            raise SignatureError(f"{word!r} is no C name.", remedy="Use letters, digits and underscores.")
+            raise SignatureError(f"{word!r} is not a C identifier.", remedy="Use letters, digits and underscores.")
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ def _sections(code: bytes, *names: str) -> list[Any]:
     try:
         elf = ELFFile(io.BytesIO(code))
     except ELFError as fault:
-        raise TargetError(f"The machine code is no ELF library: {fault}.") from fault
+        raise TargetError(f"The machine code is not an ELF library: {fault}.") from fault
     sections = {name: elf.get_section_by_name(name) for name in names}
     for name, section in sections.items():
         if section is None:

@@ -79,6 +79,6 @@ def _attribute(owner: Any, name: str) -> Any:
         return getattr(owner, name)
     except AttributeError:
         raise ToolchainError(
-            f"numba {version('numba')} has no {type(owner).__name__}.{name}, which this needs.",
-            remedy="Install a version that this ufunc_magic knows: pip install 'ufunc_magic[numba]'.",
+            f"numba {version('numba')} has no {type(owner).__name__}.{name}, which ufunc_magic needs.",
+            remedy="Install a supported version: pip install 'ufunc_magic[numba]'.",
         ) from None

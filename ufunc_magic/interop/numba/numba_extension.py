@@ -19,8 +19,8 @@ def install() -> None:
         _install()
     except (ImportError, AttributeError) as fault:
         warnings.warn(
-            f"Functions of Numba's cannot call ufuncs of cells: numba {version('numba')} lacks what that needs "
-            f"({fault}). Install a version that this ufunc_magic knows: pip install 'ufunc_magic[numba]'.",
+            f"Numba functions cannot call ufuncs from cells: numba {version('numba')} lacks a needed feature "
+            f"({fault}). Install a supported version: pip install 'ufunc_magic[numba]'.",
             stacklevel=2,
         )
 

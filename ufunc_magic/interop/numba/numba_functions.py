@@ -78,14 +78,14 @@ def read(func: Any, *, signatures: Sequence[str] | None = None, name: str = "") 
     if not overloads:
         raise SignatureError(
             f"{name} has no compiled signature of numbers{f': {refusals[0]}' if refusals else ''}.",
-            remedy='Call it once, or say which: signatures=["f8(f8)"].',
+            remedy='Call it once, or pass signatures=["f8(f8)"].',
         )
     if signatures is not None and refusals:
-        raise SignatureError(f"{name}: {refusals[0]}.", remedy="Give signatures of numbers.")
+        raise SignatureError(f"{name}: {refusals[0]}.", remedy="Use signatures of numbers.")
     if len({(len(o.inputs), len(o.outputs)) for o in overloads}) > 1:
         raise SignatureError(
             f"{name} is compiled for different numbers of arguments or results.",
-            remedy='Say which to take: signatures=["f8(f8)"].',
+            remedy='Choose one: signatures=["f8(f8)"].',
         )
     try:
         source = inspect.getsource(function)
@@ -119,8 +119,8 @@ def _dispatcher(func: Any) -> tuple[Any, int | str | None]:
     if isinstance(func, CPUDispatcher):
         return func, None
     raise SignatureError(
-        f"{func!r} is no function of Numba's that works on numbers.",
-        remedy='Give one decorated with @njit, or with @vectorize without target="parallel".',
+        f"{func!r} is not a Numba function of numbers.",
+        remedy='Pass a function decorated with @njit, or with @vectorize without target="parallel".',
     )
 
 
@@ -140,7 +140,7 @@ def _compile_results(func: Any, dispatcher: Any, signatures: Sequence[str] | Non
                 known = ", ".join(str(r.signature) for r in results.values())
                 raise SignatureError(
                     f"{name} does not compile for {signature}: {fault}",
-                    remedy=f"It is compiled for {known or 'nothing'}: add it to the decorator.",
+                    remedy=f"Add the signature to the decorator; it is compiled for {known or 'nothing'}.",
                 ) from fault
     by_arguments = {tuple(r.signature.args): r for r in results.values()}
     return [by_arguments[_numba_signature(signature)[0]] for signature in signatures]
@@ -155,7 +155,7 @@ def _numba_signature(signature: str) -> tuple[tuple[Any, ...], Any]:
         return tuple(inputs), outputs[0] if len(outputs) == 1 else None
     except (TypeError, NameError, SyntaxError, AttributeError, NotImplementedError) as fault:
         raise SignatureError(
-            f"{signature!r} is no signature: {fault}.", remedy='Write "f8(f8, i8)" or "dl->d".'
+            f"{signature!r} is not a signature: {fault}.", remedy='Write "f8(f8, i8)" or "dl->d".'
         ) from fault
 
 

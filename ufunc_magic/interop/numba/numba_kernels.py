@@ -155,10 +155,10 @@ def _fails(function: Any) -> bool:
 _ADDRESS = re.compile(r"inttoptr \(i64 -?\d{4,} to")
 #: What Numba's symbols are for, by how they begin.
 _RUNTIME = {
-    "NRT_": "arrays, lists or strings made in the function",
-    "numba_get_": "random numbers, which Numba draws from a state of its own",
+    "NRT_": "arrays, lists or strings created in the function",
+    "numba_get_": "random numbers, which Numba draws from its own state",
     "numba_gil_": "calls of Python, such as print",
-    "numba_": "a function of Numba's own library",
+    "numba_": "a function of Numba's library",
     "svml": "Intel's SVML, which Numba has loaded",
     "Py": "Python objects",
 }
@@ -170,14 +170,14 @@ def _checked(module: Any, name: str) -> frozenset[str]:
     undefined = frozenset(s.name for s in symbols if s.is_declaration and not s.name.startswith("llvm."))
     if _ADDRESS.search(str(module)):
         raise SignatureError(
-            f"{name} uses an address of this very process: a function called through ctypes or cffi, or a large array.",
-            remedy="Keep to numbers in what is to run without Numba.",
+            f"{name} uses an address in this process: a function called through ctypes or cffi, or a large array.",
+            remedy="Use only numbers in functions that run without Numba.",
         )
     ufuncs = sorted({symbol.split(".")[2] for symbol in undefined if symbol.startswith("ufunc_magic.")})
     if ufuncs:
         raise SignatureError(
-            f"{name} calls {', '.join(ufuncs)} of a cell, whose machine code is another object.",
-            remedy="Write it in that cell too, or send both and call them from Python.",
+            f"{name} calls {', '.join(ufuncs)} from a cell, whose machine code is in another object.",
+            remedy="Write it in that cell, too, or send both and call them from Python.",
         )
     provided = frozenset(re.findall(r"__UFM_WANT_(\w+)", codegen.template("numba.c")))
     for prefix, reason in _RUNTIME.items():
@@ -185,7 +185,7 @@ def _checked(module: Any, name: str) -> frozenset[str]:
         if needed:
             raise SignatureError(
                 f"{name} needs Numba's runtime ({needed[0]}): {reason}.",
-                remedy="Keep to numbers in what is to run without Numba.",
+                remedy="Use only numbers in functions that run without Numba.",
             )
     return undefined
 

@@ -67,7 +67,7 @@ def link_of(ufunc: np.ufunc) -> Link:
     """
     origin = origin_of(ufunc)
     if origin is None:
-        raise SignatureError(f"{ufunc!r} was not made by ufunc_magic.", remedy="Give a ufunc of a cell.")
+        raise SignatureError(f"{ufunc!r} was not compiled by ufunc_magic.", remedy="Pass a ufunc from a cell.")
     return restored_link(ufunc, f"ufunc_magic.{origin.loaded.portable_code.digest[:40]}.{origin.name}")
 
 
@@ -170,10 +170,12 @@ class _Rules(Numpy_rules_ufunc):  # type: ignore[misc]
     def generic(self, args: Sequence[Any], kws: Any) -> Any:
         code, ufunc = self.link.code, self.link.ufunc
         if kws:
-            raise NumbaTypeError(f"{code.name}: compiled code takes no {', '.join(kws)}=. Give out by position.")
+            raise NumbaTypeError(
+                f"{code.name}: compiled code does not support {', '.join(kws)}=. Pass out by position."
+            )
         plain = [types.unliteral(a.type if isinstance(a, types.Optional) else a) for a in args]
         if code.records:
-            raise NumbaTypeError(f"{code.name} takes or gives structures, so compiled code cannot call it.")
+            raise NumbaTypeError(f"{code.name} takes or returns structures, so compiled code cannot call it.")
         if code.core:
             raise NumbaTypeError(
                 f"{code.name} works on whole arrays, {code.core}, so compiled code cannot call it. "

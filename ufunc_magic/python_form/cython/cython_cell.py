@@ -204,7 +204,7 @@ def _routine(node: Any) -> CythonRoutine:
     declarator: Any = node.declarator if c_function else node
     refused = ""
     while c_function and kind(declarator) != "CFuncDeclaratorNode":
-        refused = "gives a pointer back"
+        refused = "returns a pointer"
         declarator = declarator.base
     if not c_function and (node.star_arg or node.starstar_arg or any(a.kw_only for a in node.args)):
         refused = "takes any number of arguments, or keywords"

@@ -27,7 +27,7 @@ def parse(source: str, *, cplus: bool, directives: Mapping[str, Any]) -> Any:
         except Errors.CompileError as fault:
             raise Stop("could not be read by Cython's parser") from fault
         except RuntimeError as fault:  # of a text without a file Cython reads no other files
-            raise Stop("stands in a cell that includes other files") from fault
+            raise Stop("is in a cell that includes other files") from fault
         if faults:
             raise Stop("could not be read by Cython's parser")
     return tree

@@ -96,7 +96,7 @@ class Values(Arithmetic):
 
     def convert(self, e: Expr, t: CType, *, node: Any = None, final: bool = False) -> Expr:
         if t.kind == "v" or e.type.kind == "v":
-            raise stop("uses the value of a function that has none", node)
+            raise stop("uses the value of a function that returns none", node)
         if "p" in (t.kind, e.type.kind):
             raise stop("uses a pointer", node)
         if t.kind == "o":
@@ -168,7 +168,7 @@ class Values(Arithmetic):
             case "@":
                 raise stop("multiplies numbers as matrices", node)
         if op not in ("+", "-", "*") and not both:
-            raise stop(f"applies `{op}` to a number that is no integer", node)
+            raise stop(f"applies `{op}` to a number that is not an integer", node)
         if both:
             return self.integer(op, left, right) if self.wraps else self._unchecked(op, left, right)
         return self.rounded(self._plain(op, left, right, _float_type(left, right)))
@@ -401,7 +401,7 @@ class Values(Arithmetic):
             return Expr(ast.Name(name), OBJECT)
         if hasattr(builtins, name):
             return Expr(ast.Name(name), OBJECT)
-        raise stop(f"uses `{name}`, which is no function or variable of the cell", node)
+        raise stop(f"uses `{name}`, which is not a function or variable of the cell", node)
 
     def _imported(self, name: str) -> str:
         """The Python spelling of an imported name, and its import asked for.
@@ -515,7 +515,7 @@ class Values(Arithmetic):
             rows = base.node if _everything(parts[0]) else ast.Subscript(base.node, parts[0])
             return Expr(python("[row[{}] for row in {}]", parts[1], rows), of)
         if any(not one for one in plain[: len(parts) - 1]):
-            raise stop(f"takes a part of an array that lists do not have: `{self.brief(node)}`", node)
+            raise stop(f"takes a slice that lists do not support: `{self.brief(node)}`", node)
         e = base.node
         for part in parts:
             e = ast.Subscript(e, part)

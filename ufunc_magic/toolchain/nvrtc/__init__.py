@@ -1,11 +1,11 @@
 """NVIDIA's run-time compiler: CUDA C++ to PTX, LTO-IR or machine code, with no driver and no GPU.
 
-In comes a text with a ``#line`` of the cell; out goes code, and diagnostics on the cell's lines.
+The room takes a text with the cell's ``#line`` and returns code, and diagnostics on the cell's lines.
 
-``nvrtc_discovery``  where the compiler and its headers are, and what it makes code for.
-``device_headers``   what a cell may include: CUDA's headers, and those written here that NVRTC lacks.
-``nvrtc_program``    one compilation, its result in the cache, and the types that the compiler knows.
-``nvrtc_log``        its log as diagnostics; ``nvrtc_hints`` has the advice.
+``nvrtc_discovery``  finds the compiler and its headers, and the architectures that it supports.
+``device_headers``   the headers that a cell may include: CUDA's, and replacements for those that NVRTC lacks.
+``nvrtc_program``    runs one compilation, caches its result, and reads the types of the cell.
+``nvrtc_log``        parses the log into diagnostics; ``nvrtc_hints`` adds remedies.
 ``linkable_code``    a cell as LTO-IR or PTX for other kernels, with shims in Numba's calling convention.
 """
 

@@ -1,4 +1,4 @@
-"""What to do about a complaint of NVRTC's, in one sentence.  Pure tables and patterns."""
+"""One-sentence remedies for messages of NVRTC.  Pure tables and patterns."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _HEADERS: tuple[tuple[str, str], ...] = (
 _STANDARD = frozenset("math.h stdint.h limits.h float.h stddef.h assert.h stdbool.h".split())
 
 _PRINT = 'Device code prints with printf("%f\\n", x), which needs no header.'
-_CONTAINERS = "Device code has no containers: use arrays of fixed size, or cuda/std/array."
-_RANDOM = "Make random numbers from a counter and a hash: example 03 has one."
+_CONTAINERS = "Device code has no containers. Use arrays of fixed size, or cuda/std/array."
+_RANDOM = "Compute random numbers from a counter and a hash, as in example 03."
 #: Names, and headers, of the host's -> what device code has.
 _INSTEAD: dict[str, str] = {
     **dict.fromkeys("cout cerr endl fprintf print iostream".split(), _PRINT),
     **dict.fromkeys("vector string map set".split(), _CONTAINERS),
     **dict.fromkeys("rand mt19937 random curand_init curand_uniform curandState".split(), _RANDOM),
-    **dict.fromkeys("exit abort".split(), "Device code ends itself with __trap()."),
-    "np": "A cell calls CUDA's own functions: expf(x) or exp(x), not np.exp(x).",
-    "cuda": "Add the include that it needs at the top of the cell, such as <cuda/std/cmath>.",
-    "T": "Give the types that T stands for: --types f4,f8",
+    **dict.fromkeys("exit abort".split(), "To stop device code, call __trap()."),
+    "np": "Call the CUDA function: expf(x) or exp(x) instead of np.exp(x).",
+    "cuda": "Add the needed header at the top of the cell, for example #include <cuda/std/cmath>.",
+    "T": "Name the types that T stands for: --types f4,f8",
 }
 
 
@@ -46,7 +46,7 @@ def unknown(name: str) -> str:
     if standard in _STANDARD:
         return _include(standard)
     if re.match(r"cuda[A-Z]", name):
-        return "The host's CUDA functions are not for device code: the magic launches and copies by itself."
+        return "Device code cannot call CUDA host functions. The magic launches kernels and copies arrays for you."
     return f"Define {name} above its first use, or include the header that declares it."
 
 
@@ -55,7 +55,7 @@ def unknown_in_std(name: str) -> str:
     standard = header_of(name)
     if standard in _STANDARD:
         return _include(f"c{standard.removesuffix('.h')}")
-    return f"Device code has CCCL's library: #include <cuda/std/...> and cuda::std::{name}, where it is there."
+    return f"In device code, use CCCL: #include <cuda/std/...> and cuda::std::{name}, if it has that name."
 
 
 def no_header(name: str) -> str:
@@ -63,8 +63,8 @@ def no_header(name: str) -> str:
     if name.startswith("curand"):
         return _RANDOM
     if re.match(r"(?:cuda|cub|thrust|nv|crt)/|cuda_|cooperative_groups|cuComplex|math_constants", name):
-        return f"CUDA's headers are in wheels of their own: {REMEDY}"
-    return f"Say where {name} is with -I FOLDER."
+        return f"CUDA's headers come in separate wheels: {REMEDY}"
+    return f"Name the folder of {name} with -I FOLDER."
 
 
 #: What a message speaks of -> what to say of it, unless the name stands in `_INSTEAD`.
@@ -78,17 +78,17 @@ _ADVICE: tuple[tuple[str, str, str], ...] = (
     (r"calling a __host__ function|without execution space annotations", "", "Write __device__ before it."),
     (r"without memory space annotations", "",
      "Write __device__ before it, or constexpr (__constant__ for a table) if it never changes."),
-    (r'expected a ";"', "", "A ; is missing at the end of this statement or of the line above."),
-    (r'expected a "}"', "", "A { is not closed by a }."),
+    (r'expected a ";"', "", "Add the missing ; at the end of this statement or of the line above."),
+    (r'expected a "}"', "", "A { has no matching }."),
     (r"unrecognized token", "",
-     "A character that C++ does not have (a typographic quote, a no-break space, an accent): retype it."),
-    (r'operand of "\*" must be a pointer', "**", "C++ has no ** operator: write pow(x, y)."),
-    (r"must have (?:arithmetic, )?(?:integral|integer)", "^", "^ is exclusive or in C++: write pow(x, y)."),
-    (r"must have (?:arithmetic, )?(?:integral|integer)", "%", "% is for integers in C++: write fmod(x, y)."),
+     "Retype this character: C++ does not allow it (for example a typographic quote or a no-break space)."),
+    (r'operand of "\*" must be a pointer', "**", "C++ has no ** operator. Write pow(x, y)."),
+    (r"must have (?:arithmetic, )?(?:integral|integer)", "^", "In C++, ^ is bitwise exclusive or. Write pow(x, y)."),
+    (r"must have (?:arithmetic, )?(?:integral|integer)", "%", "In C++, % works on integers only. Write fmod(x, y)."),
     (r"more than one instance of overloaded function", "",
-     "Make its arguments the same type (2.0f beside a float, 2.0 beside a double), or #include <cmath>."),
+     "Use arguments of the same type (2.0f with a float, 2.0 with a double), or add #include <cmath>."),
     (r"__global__ function must have a void return", "",
-     "A kernel writes its results through pointers, and returns void."),
+     "A kernel returns void. Write its results through pointers."),
 )  # fmt: skip
 
 

@@ -123,7 +123,7 @@ def compile(
         return Compiled(code, output, arch, diagnostics, symbol)
     if "--gpu-architecture" in log:
         known = ", ".join(f"sm_{a}" for a in nvrtc.architectures)
-        raise ToolchainError(f"{arch!r} is nothing that {nvrtc} compiles for.", remedy=f"It knows {known}.")
+        raise ToolchainError(f"{nvrtc} cannot compile for {arch!r}.", remedy=f"It supports {known}.")
     if status in (nvrtc_result.NVRTC_ERROR_COMPILATION, nvrtc_result.NVRTC_ERROR_INVALID_OPTION):
         if not any(d.severity == "error" for d in diagnostics):
             diagnostics = (*diagnostics, Diagnostic("error", log.strip() or status.name))
@@ -281,6 +281,6 @@ def types(
     ptx = compile(unit, name=name, cell=cell or source, arch=arch, options=words).text
     match = re.search(_TABLE, ptx)
     if not match or int(match["size"]) != 4 * len(expressions) + 4:
-        raise SignatureError("The PTX holds no table of types.", remedy="Report it, with the cell.")
+        raise SignatureError("The PTX contains no table of types.", remedy="Please report this with the cell.")
     data = bytes(int(word) for word in (match["bytes"] or "").split(",") if word.strip())
     return tuple(int.from_bytes(data[4 * n : 4 * n + 4], "little") for n in range(len(expressions)))
