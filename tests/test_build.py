@@ -68,8 +68,7 @@ def test_loops_of_overloads_are_chosen_as_numpy_casts() -> None:
 
 def test_only_functions_that_refuse_float64_have_a_note(c: Build) -> None:
     assert c.notes == (
-        "narrow takes float32and rejects float64 arrays, which would lose digits: "
-        "give it x.astype('f4'), or --types.",
+        "narrow takes float32and rejects float64 arrays, which would lose digits: give it x.astype('f4'), or --types.",
     )
 
 
@@ -182,7 +181,7 @@ def test_a_report_is_made_of_given_data(data: Build) -> None:
     ("text", "note"),
     [
         ("np.ones(3), np.ones(4)", "the arrays have 3 and 4 elements. Pass arrays of the same length."),
-        ("np.ones(3), np.ones(3, complex)", "array 2 has dtype complex128 , which does not fit the input of type float64."),
+        ("np.ones(3), np.ones(3, complex)", "array 2 has dtype complex128, which does not fit the input"),
         ("np.ones(0), np.ones(0)", "the arrays have 0 and 0 elements."),
     ],
 )

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         dumps as dumps,
         from_numba as from_numba,
         loads as loads,
+        save_module as save_module,
         wrap_header as wrap_header,
     )
     from .bench import compare as compare
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
         LinkError as LinkError,
         OptionError as OptionError,
         ParseError as ParseError,
+        SaveError as SaveError,
         SignatureError as SignatureError,
         TargetError as TargetError,
         ToolchainError as ToolchainError,
@@ -49,12 +51,14 @@ if TYPE_CHECKING:
 
 #: Room -> the public names that it defines.
 _ROOMS = {
-    "api": "c_ufunc compile_c compile_cuda compile_cython doctor dtype_of dumps from_numba loads wrap_header",
+    "api": (
+        "c_ufunc compile_c compile_cuda compile_cython doctor dtype_of dumps from_numba loads save_module wrap_header"
+    ),
     "bench": "compare",
     "interop.hosts": "address get_include write_header",
     "model": (
         "ArgumentError CacheError CellAssertionError CellCrashed CellExited ComparisonError CompileError Diagnostic "
-        "LinkError OptionError ParseError "
+        "LinkError OptionError ParseError SaveError "
         "SignatureError TargetError ToolchainError UfuncMagicError"
     ),
 }

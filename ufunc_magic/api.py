@@ -12,6 +12,7 @@ from . import runtime, serialize
 from .model import ArgumentError, OptionError, SignatureError, TargetError, make_options, unpack
 
 if TYPE_CHECKING:
+    from .interop.python_package import SavedModule
     from .runtime import Build
     from .toolchain import Diagnosis
 
@@ -304,6 +305,51 @@ def loads(data: bytes, *, key: bytes | str | None = None, rebuild: Literal["neve
         options = make_options({k: v for k, v in object_code.options.items() if k != "arch"})
         result = build(object_code.source, language=language, options=options, name=object_code.name)
     return result[entry] if entry else result
+
+
+def save_module(
+    functions: Any, path: str | os.PathLike[str], *, force: bool = False, source_only: bool = False
+) -> SavedModule:
+    """Write functions of cells as a module that ``pip install`` takes, for other programs, machines and people.
+
+    The folder has the cells' sources with their options, machine code for machines like this one, a loader, type
+    stubs, ``pyproject.toml`` and a README.  Where the machine code fits, nothing is compiled; elsewhere the first
+    import compiles the source.  Headers and sources of yours are copied along (``docs/object-code.md``).
+
+    Parameters
+    ----------
+    functions : Build, function, sequence or mapping
+        All of a Build, or functions and classes of one or several cells; a mapping gives them other names.
+    path : str or path
+        The folder to write; its last part is the name of the module.
+    force : bool
+        Replace the folder that an earlier call wrote.
+    source_only : bool
+        Write no machine code: every machine compiles.
+
+    Returns
+    -------
+    SavedModule
+        As text, and for functions that take a path, it is the folder; shown, it says how to install it.
+
+    Raises
+    ------
+    SaveError
+        If the name is invalid or taken, another program wrote the folder, or the cell needs files that stay here.
+    UfuncMagicError
+        If a cell has to be compiled again and that fails: Cython cells, and cells with files of yours.
+
+    Examples
+    --------
+    >>> b = um.compile_c("double twice(double x) { return 2*x; }")
+    >>> um.save_module(b, "fastmath")
+    ./fastmath: twice
+    pip install ./fastmath
+    """
+    from .interop.python_package import save
+    from .pipeline import build  # compilers: only who needs one
+
+    return save(functions, path, force=force, source_only=source_only, compile_again=build)
 
 
 def from_numba(function: Any) -> np.ufunc:

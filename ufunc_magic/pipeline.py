@@ -15,6 +15,7 @@ import numpy as np
 from . import frontends, runtime, store
 from .frontends import Backend, c, cython
 from .model import (
+    CellPlace,
     Comfort,
     CompiledCell,
     LinkError,
@@ -22,6 +23,7 @@ from .model import (
     Options,
     ParseError,
     UfuncMagicError,
+    line_mark,
     make_options,
     refuse,
 )
@@ -42,8 +44,18 @@ _MOST_BUILDS = 256
 _SANDBOX_NOTE = "--sandbox: every call runs in another process, on copies of its operands."
 
 
-def build(source: str, *, language: Language, options: Options, name: str) -> Build:
+def build(source: str, *, language: Language, options: Options, name: str, first_line: int = 1) -> Build:
     """Turn ``source`` into functions: from this process's memory, from the cache, or with the compiler.
+
+    Parameters
+    ----------
+    source : str
+    language : {"c", "cython", "cuda"}
+    options : Options
+    name : str
+        What messages call the source.
+    first_line : int
+        The number that messages give its first line: 2 for a cell below its magic.
 
     Raises
     ------
@@ -55,19 +67,18 @@ def build(source: str, *, language: Language, options: Options, name: str) -> Bu
         _attach_cuda()
     source = source.removeprefix("\ufeff")
     if half := re.search("[\ud800-\udfff]", source):
-        line = source.count("\n", 0, half.start()) + 1
+        line = line_mark(source.count("\n", 0, half.start()) + 1)
         raise ParseError(
             f"{name}:{line}: {half[0]!r} is half of a surrogate pair.",
             remedy="Write the whole character, or an escape sequence.",
         )
-    front_end, cache = _front_end(language), store.default()
+    front_end, cache, place = _front_end(language), store.default(), CellPlace(name, first_line)
     seconds: dict[str, float] = {}
     with _timed(seconds, "key"):
         key = front_end.key(source, options=options)
     known = None if options.force else _builds.get(key)
     if known is not None:
-        diagnostics = known.report_data.renamed(known.loaded.object_code.name, name)
-        return replace(known, cached=True, name=name, seconds=seconds, diagnostics=diagnostics)
+        return _standing_at(replace(known, cached=True, seconds=seconds), place)
 
     printed = ""
     # What is made first is for CPUs like this one; the portable object stands under the key itself.
@@ -86,7 +97,8 @@ def build(source: str, *, language: Language, options: Options, name: str) -> Bu
                 guard.begin()
             compile_first = partial(c.compile, this_cpu=True) if front_end is c else front_end.compile
             cell = compile_first(source, options=options, name=name, folder=folder)
-            cell = replace(cell, object_code=replace(cell.object_code, options=options.changed()))
+            object_code = replace(cell.object_code, options=options.changed(), first_line=first_line)
+            cell = replace(cell, object_code=object_code)
         if guarded:
             with _timed(seconds, "guard"):
 
@@ -97,12 +109,12 @@ def build(source: str, *, language: Language, options: Options, name: str) -> Bu
                 cell, printed = guard.try_out(cell, again=again, sanitize=options.sanitize, lenient=options.sandbox)
         else:
             cell = cell.noted(guard.untried(options))
-        place = first if frontends.is_first(cell.object_code) else key
+        address = first if frontends.is_first(cell.object_code) else key
         record, code = cell.to_record(), cell.object_code.code
-        entry = cache.publish(place, record=record, code=code, replace=options.force)
+        entry = cache.publish(address, record=record, code=code, replace=options.force)
 
     with _timed(seconds, "load"):
-        loaded = _loaded(cell, entry.library, name=name)
+        loaded = _loaded(cell, entry.library, place=place)
     cached = "compile" not in seconds
     if frontends.is_first(cell.object_code):
         loaded.loaded.complete = frontends.Portable(key, front_end, cell, options)
@@ -127,6 +139,19 @@ def build_source(source: str, *, language: Language, keywords: Mapping[str, Any]
     return build(source, language=language, options=options, name=options.name or f"<{language}>")
 
 
+def _standing_at(built: Build, place: CellPlace) -> Build:
+    """The same functions for another cell, or the same one run again: with its name and its lines."""
+    runtime.set_place(built.loaded.object_code, place)
+    marked = built.report_data.all_notes
+    return replace(
+        built,
+        name=place.name,
+        first_line=place.first_line,
+        diagnostics=built.report_data.renamed(built.loaded.object_code.name, place.name),
+        notes=(*map(place.text, marked), *built.notes[len(marked) :]),
+    )
+
+
 def _report(built: Build, keywords: Mapping[str, Any]) -> Report:
     return report(built, options=make_options(keywords))
 
@@ -147,13 +172,13 @@ def _compiled(
     return front_end.compile(source, options=arguments, name=name, folder=folder)
 
 
-def _loaded(cell: CompiledCell, library: Path, *, name: str) -> Build:
+def _loaded(cell: CompiledCell, library: Path, *, place: CellPlace) -> Build:
     try:
-        result = load(cell.object_code, library, name=name, report_data=cell.report_data)
+        result = load(cell.object_code, library, place=place, report_data=cell.report_data)
     except LinkError as fault:
         from .toolchain import read_linker  # only a cell that fails needs it
 
-        fault.diagnostics = read_linker(fault.output, name=cell.object_code.name, cell=cell.object_code.source)
+        fault.diagnostics = read_linker(fault.output, name=place.name, cell=cell.object_code.source)
         fault.remedy = "" if fault.diagnostics else fault.remedy
         raise
     runtime.adopt(result)
@@ -223,7 +248,13 @@ def report(
     from . import bench, render  # the clock, sample inputs and tables: not for who only compiles
 
     notes: list[str] = []
-    result = render.Report(built.name, others=tuple(built), diagnostics=built.diagnostics, notes=built.notes)
+    result = render.Report(
+        built.name,
+        others=tuple(built),
+        diagnostics=built.diagnostics,
+        notes=built.notes,
+        first_line=built.first_line,
+    )
     with (
         Comfort("the rest of the report", notes, passing=UfuncMagicError),
         line or progress(None) as shown,
@@ -245,7 +276,7 @@ def report(
         from .frontends.cython import Annotated
 
         with Comfort("the annotated source", notes):
-            views = (Annotated.from_json(annotation),)
+            views = (Annotated.from_json(annotation).standing(built.place),)
     if names:
         with Comfort(f"what --show={','.join(names)} shows", notes, passing=UfuncMagicError):
             views += _views(built, names, options=options)
@@ -275,8 +306,8 @@ def _views(built: Build, names: Sequence[str], *, options: Options) -> tuple[Vie
             return _compiled(front_end, code.source, options=options, more=more, name=code.name, folder=folder)
 
         texts = toolchain.texts_of(folder, cplus=code.language == "c++", compile_again=again)
-    views = render.views(CompiledCell(code, built.report_data), names, texts)  # type: ignore[arg-type]
-    return tuple(replace(view, name=built.name) for view in views)
+    cell = CompiledCell(code, built.report_data)
+    return render.views(cell, names, texts, place=built.place)  # type: ignore[arg-type]
 
 
 def _front_end(language: Language) -> Backend:

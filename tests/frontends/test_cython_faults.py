@@ -245,7 +245,7 @@ F = "cdef double f(double x):\n"
         ),
         ("cdef long f(long x) except -1\n    cdef long y\n", (1, 30), "Expected ':'", "ends with a colon"),
         (F + "    if x > 1\n        return 1\n", (2, 13), "Expected ':' at the end of the line", "ends with a colon"),
-        (F + "    y = x\n      z = x\n", (3, 7), "Unexpected indentation", "Line 2 opens no block"),
+        (F + "    y = x\n      z = x\n", (3, 7), "Unexpected indentation", "The line above opens no block"),
         (F + "    return (x\n", (2, 12), "( is never closed", ""),
         (F + "    return [x)\n", (2, 14), "Expected ']'", ""),
         (F + "    return x)\n", (2, 13), ") closes nothing", ""),

@@ -11,6 +11,7 @@ from hypothesis import given, settings, strategies as st
 from ufunc_magic.frontends import ufunc_comment as annotation
 from ufunc_magic.frontends.c.parser import parse
 from ufunc_magic.frontends.operands import Plain, plan
+from ufunc_magic.model.cell_place import CellPlace
 from ufunc_magic.model.errors import SignatureError
 from ufunc_magic.model.options import make_options
 from ufunc_magic.model.signature import MAX_OPERANDS, Operand, Signature
@@ -371,6 +372,7 @@ REFUSED: dict[str, tuple[str, str]] = {
     f"// ufunc: identity=7\n{DOT}": ("has identity=7", "0, 1, -1, reorderable, none"),
     f"// ufunc: name=if\n{DOT}": ("has name=if, which Python cannot use as a name", ""),
     f"// ufunc: ->()\n{DOT}": ("has no inputs", ""),
+    f"// ufunc: (n->()\n{DOT}": ("has an unbalanced parenthesis", ""),
     f"// ufunc: (n?)->()\n{DOT}": ("has the core dimension 'n?'", ""),
     f"// ufunc: (0),(n)->()\n{DOT}": ("has the core dimension 0", ""),
     f"// ufunc: (n),(n)\n{DOT}": ("which is neither a signature nor one of", ""),
@@ -405,7 +407,7 @@ def test_overloads_are_loops_of_one_name() -> None:
     text = "double f(double x) { return x; } float f(float x) { return x; } double f(double x, double y) { return x; }"
     signatures, (plain,) = planned(text, cplus=True)
     assert [shown(s) for s in signatures] == ["f(x: double) -> result: double", "f(x: float) -> result: float"]
-    assert plain.reason == "has other inputs, outputs or core dimensions than f on line 1"
+    assert CellPlace().text(plain.reason) == "has other inputs, outputs or core dimensions than f on line 1"
     assert plain.remedy == "Give it a different name: // ufunc: name=f2."
 
 
@@ -418,7 +420,7 @@ def test_a_second_function_of_the_same_types_and_name_stays_plain() -> None:
     text = "namespace a { double f(double x) { return x; } } namespace b { double f(double x) { return -x; } }"
     (signature,), (plain,) = planned(text, cplus=True)
     assert signature.function.scope == ("a",)
-    assert plain.reason == "has the same parameters as f on line 1"
+    assert CellPlace().text(plain.reason) == "has the same parameters as f on line 1"
 
 
 # -- the annotation's own grammar

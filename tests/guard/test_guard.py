@@ -189,9 +189,7 @@ def test_division_by_zero_is_a_note_that_names_the_input() -> None:
 
 def test_unchecked_table_is_a_note_that_names_the_input() -> None:
     made = um.compile_c("static double t[4] = {1, 2, 3, 4};\ndouble look(int i) {\n  return t[i];\n}")
-    assert re.match(
-        r"look\(-?\d+\).*: reads out of bounds.* Such a call raises CellCrashed", made.notes[0]
-    )
+    assert re.match(r"look\(-?\d+\).*: reads out of bounds.* Such a call raises CellCrashed", made.notes[0])
     assert made.look(2) == 3.0
 
 

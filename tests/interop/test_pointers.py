@@ -394,7 +394,8 @@ def test_errors_say_what_is_wrong_and_what_to_do(x: np.ndarray[Any, Any]) -> Non
         ),
         (
             lambda: asarray(at, (2, 2), "f8", strides=(8,)),
-            "strides=(8,) has 1 of the 2 strides that an array of this shape needs.\nPass one stride for each axis, in bytes.",
+            "strides=(8,) has 1 of the 2 strides that an array of this shape needs.\n"
+            "Pass one stride for each axis, in bytes.",
         ),
         (
             lambda: asarray(-8, 3, "f8"),
@@ -537,7 +538,8 @@ class TestCuPy:
     def test_read_only_memory_is_refused(self, x: np.ndarray[Any, Any]) -> None:
         own = OnGpu((24,), address_of(x), readonly=True)
         assert message(lambda: asarray(own, (24,), "f8", device="cuda")) == (
-            "The memory on the GPU is read-only, but CuPy has no read-only arrays.\nCopy it in the library that owns it."
+            "The memory on the GPU is read-only, but CuPy has no read-only arrays.\n"
+            "Copy it in the library that owns it."
         )
 
     def test_wrong_addresses_are_refused_as_on_the_cpu(self, x: np.ndarray[Any, Any]) -> None:

@@ -1,4 +1,4 @@
-"""docs/options.md against the parsers: every option has its line, and no line is of an option that is not there."""
+"""docs/options.md against the parsers, links between pages, and what the README has its readers paste."""
 
 from __future__ import annotations
 
@@ -88,10 +88,24 @@ def test_every_environment_variable_of_ours_has_a_line() -> None:
     assert sorted(said) == sorted(found)
 
 
-@pytest.mark.parametrize(
-    "page", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))], ids=lambda path: path.name
-)
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "howto").glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
     prose = re.sub(r"```.*?```|`[^`\n]+`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     links = re.findall(r"\]\(([^)#:]+)\)", prose)
     assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.slow
+@pytest.mark.cython
+def test_cells_of_the_readme_run_when_pasted_in_order(shell: InteractiveShell) -> None:
+    pytest.importorskip("Cython", reason="Cython is not installed (extra: cython)")
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    # Every second fence closes a block.
+    cells = [block.partition("\n")[2] for block in text.split("```")[1::2] if block.startswith("\n")]
+    assert len(cells) == 7
+    for cell in cells:
+        shell.run_cell(cell, store_history=True).raise_error()
+    assert shell.user_ns["_"].shape == (7,)

@@ -55,8 +55,10 @@ class FakeEngine:
     report_fails: bool = False
     asked: list[dict[str, Any]] = field(default_factory=list)
 
-    def build(self, source: str, *, language: str, options: Options, name: str) -> FakeBuild:
-        self.asked.append({"source": source, "language": language, "options": options, "name": name})
+    def build(self, source: str, *, language: str, options: Options, name: str, first_line: int) -> FakeBuild:
+        self.asked.append(
+            {"source": source, "language": language, "options": options, "name": name, "first": first_line}
+        )
         if self.fails:
             raise CompileError("the fake compiler refused.")
         return FakeBuild(self.functions)
@@ -322,7 +324,7 @@ def test_reset_forgets_everything_and_takes_new_options(loaded: InteractiveShell
 def test_config_shows_options_as_they_are_typed(loaded: InteractiveShell) -> None:
     assert repr(loaded.run_line_magic("ufunc_config", "")) == "no default options"
     shown = loaded.run_line_magic("ufunc_config", "-q --parallel -I '/my files'")
-    assert repr(shown) == "remembered options: --parallel --include='/my files' --no-time"
+    assert repr(shown) == "default options: --parallel --include='/my files' --no-time"
 
 
 @pytest.mark.parametrize("line", ["-n cell", "--force", "--ref np.exp", "--nonsense"])

@@ -12,7 +12,7 @@ import pytest
 
 from ufunc_magic import pipeline
 from ufunc_magic.frontends import c
-from ufunc_magic.model import CompiledCell, ObjectCode, Target
+from ufunc_magic.model import CellPlace, CompiledCell, ObjectCode, Target
 from ufunc_magic.model.errors import CompileError, OptionError, ToolchainError
 from ufunc_magic.model.options import make_options
 from ufunc_magic.render import Report, assembly, source_views as show
@@ -123,7 +123,7 @@ f  d->d: 4 instructions, 512-bit vectors, x86-64-v4
   loop      loads, stores and loop counter
       vmovupd     (%rbx), %zmm0
       jne         .L3"""
-    assert str(assembly_of("In[3]", LINES, (LOOP,), "gcc 12.2.0")) == expected
+    assert str(assembly_of(CellPlace("In[3]"), LINES, (LOOP,), "gcc 12.2.0")) == expected
 
 
 def test_annotated_lines_carry_their_share_in_figures() -> None:
@@ -133,7 +133,7 @@ line share  source
    1        double f(double x) {
    2   50%      return exp(x) <b>;
    3        }"""
-    assert str(annotated("In[3]", LINES, (LOOP,))) == expected
+    assert str(annotated(CellPlace("In[3]"), LINES, (LOOP,))) == expected
 
 
 class _Reader(HTMLParser):
@@ -151,7 +151,9 @@ class _Reader(HTMLParser):
         assert self.open.pop() == tag
 
 
-@pytest.mark.parametrize("view", [assembly_of("In[3]", LINES, (LOOP,)), annotated("In[3]", LINES, (LOOP,))])
+@pytest.mark.parametrize(
+    "view", [assembly_of(CellPlace("In[3]"), LINES, (LOOP,)), annotated(CellPlace("In[3]"), LINES, (LOOP,))]
+)
 def test_views_are_html_with_inline_styles_only(view: show.View) -> None:
     reader = _Reader()
     reader.feed(view.to_html())
@@ -239,7 +241,7 @@ def _loops(tmp_path: Path, cell: str = CELL, **options: object) -> tuple[HotLoop
 
 def _views(tmp_path: Path, *wanted: show.ViewName, cell: str = CELL, **options: object) -> tuple[show.View, ...]:
     compiled, texts = _compiled(tmp_path, cell, options)
-    return show.views(compiled, wanted, texts)
+    return show.views(compiled, wanted, texts, place=compiled.object_code.place)
 
 
 def _compiled(tmp_path: Path, cell: str, options: dict[str, object]) -> tuple[CompiledCell, CompilerTexts]:

@@ -203,7 +203,10 @@ def test_generated_text_is_named_only_where_the_cell_is_right() -> None:
     ours = "<ufunc_magic>(7): error: no suitable conversion\n  x = 3;\n  ^\n\n"
     ours += "<ufunc_magic>(8): warning #1-D: odd\n  y;\n  ^\n"
     (only,) = log.read_log(ours, name="In[3]", cell=MUL)
-    assert (only.line, only.hint.split(":")[0]) == (0, "The error is in the code that ufunc_magic generates around the cell")
+    assert (only.line, only.hint.split(":")[0]) == (
+        0,
+        "The error is in the code that ufunc_magic generates around the cell",
+    )
     both = ours + 'In[3](1): error: expected a ";"\n  ' + MUL + "\n                    ^\n"
     assert [d.file for d in log.read_log(both, name="In[3]", cell=MUL)] == ["In[3]"]
 
@@ -344,9 +347,7 @@ def test_warnings_of_a_cell_that_compiles_are_kept() -> None:
 
 @pytest.mark.nvrtc
 def test_an_unknown_architecture_says_which_there_are() -> None:
-    with pytest.raises(
-        ToolchainError, match=r"'sm_50' cannot compile for NVRTC .* .\nIt supports sm_75, .*sm_90"
-    ):
+    with pytest.raises(ToolchainError, match=r"'sm_50' cannot compile for NVRTC .* .\nIt supports sm_75, .*sm_90"):
         nvrtc.compile(MUL, name="In[3]", arch="sm_50")
 
 

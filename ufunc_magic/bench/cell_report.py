@@ -17,6 +17,7 @@ from ..model import (
     TIME,
     TYPES,
     CellFunction,
+    CellPlace,
     Comfort,
     ComparisonError,
     ObjectCode,
@@ -91,7 +92,7 @@ def report(
     others = [name for name in build if name not in known and not isinstance(build[name], types.ModuleType)]
     return Report(
         name=build.name,
-        functions=tuple(map(_bound, codes)),
+        functions=tuple(_bound(code, build.place) for code in codes),
         comparisons=tuple(comparisons),
         diagnostics=build.diagnostics,
         notes=tuple(notes),
@@ -101,20 +102,21 @@ def report(
         others=tuple(_word(name, build[name]) for name in others),
         device=_place(object_code),
         pressure=busy,
+        first_line=build.first_line,
     )
 
 
 # -- what was bound, in words
 
 
-def _bound(code: CellFunction) -> Bound:
+def _bound(code: CellFunction, place: CellPlace) -> Bound:
     call = f"{code.name}({', '.join(code.parameters)})"
     if code.kind == "ufunc":
         types = tuple(letters(loop.types, code.nin) for loop in code.loops)
         return Bound(code.name, call=call, types=types, core=code.core, doc=code.doc.partition("\n")[0])
     if code.kind == "kernel":
         call = f"{code.name}[grid, block]({', '.join(code.parameters)})"
-    return Bound(code.name, code.kind, call, code.reason)
+    return Bound(code.name, code.kind, call, place.text(code.reason))
 
 
 def _word(name: str, value: Any) -> str:

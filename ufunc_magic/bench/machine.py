@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 
 from .. import store
-from ..model import CellFunction
+from ..model import CellFunction, CellPlace
 from ..render import Level, Row, agrees, percent
-from ..runtime import origin_of, ufunc_of
+from ..runtime import current_place, origin_of, ufunc_of
 from .rounds import CLOCK, Call, Clock, TimedCall, Timing, measure, unsteady, waited
 
 #: Bytes of all arrays together at which the rate of an addition is measured; the last are past the second-level cache
@@ -171,7 +171,7 @@ def judged(
         share, words = None, ""
         if limit and entry.nbytes and timing.seconds and (entry.agreement is None or entry.agreement.ok):
             share = entry.nbytes / timing.seconds / limit.bytes_per_second(entry.nbytes)
-            words = verdict(share, timing.seconds, _cell_function(entry.call.function))
+            words = verdict(share, timing.seconds, *_cell_function(entry.call.function))
         rows.append(
             Row(
                 label=entry.label,
@@ -241,13 +241,17 @@ class Pressure:
         return f"busy machine: {'; '.join(words)}" if words else ""
 
 
-def _cell_function(function: object) -> CellFunction | None:
-    """What one of our ufuncs was made of."""
+def _cell_function(function: object) -> tuple[CellFunction | None, CellPlace]:
+    """What one of our ufuncs was made of, and where its cell stands."""
     origin = origin_of(function) if ufunc_of(function) is not None else None
-    return origin.cell_function if origin else None
+    return (origin.cell_function, current_place(origin.object_code)) if origin else (None, CellPlace())
 
 
-def verdict(share: float, seconds: float, code: CellFunction | None = None) -> str:
+#: Where a source stands by itself.
+_NOWHERE = CellPlace()
+
+
+def verdict(share: float, seconds: float, code: CellFunction | None = None, place: CellPlace = _NOWHERE) -> str:
     """One phrase for a call that moved a ``share`` of what the machine can move; ``""`` where nothing can be said.
 
     Parameters
@@ -257,6 +261,8 @@ def verdict(share: float, seconds: float, code: CellFunction | None = None) -> s
         Of the call.
     code : CellFunction
         The function, if it is one of ours; others may move more than their arguments and results.
+    place : CellPlace
+        How its lines are counted.
     """
     if share > IMPOSSIBLE:
         return ""
@@ -268,7 +274,7 @@ def verdict(share: float, seconds: float, code: CellFunction | None = None) -> s
         return f"{percent(share)} of memory bandwidth"
     line = loop_line(code.source, line=code.line)
     if line:
-        return f"not vectorized: line {line}, data-dependent loop"
+        return f"not vectorized: line {place.line(line)}, data-dependent loop"
     calls = {name.removeprefix("c_") for name in re.findall(r"(\w+)\(", code.python)}
     dearest = next((f" in {name}" for name in _DEAR if name in calls), "")
     return f"compute-bound{dearest}"

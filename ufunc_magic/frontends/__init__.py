@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 from ..lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .frontend import Backend as Backend
+    from .frontend import Backend as Backend, drawn_files as drawn_files
     from .native import driver as driver, narrow as narrow, vector_math as vector_math
     from .portable import (
         Portable as Portable,
@@ -37,7 +37,7 @@ else:
     __getattr__ = lazy_names(
         __name__,
         {
-            "frontend": "Backend",
+            "frontend": "Backend drawn_files",
             "native": "driver narrow vector_math",
             "portable": "Portable complete_in_background do_in_background is_first",
         },

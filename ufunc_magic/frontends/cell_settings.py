@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import codegen, toolchain
-from ..model import CellFunction, CompileError, ObjectCode, Options, ParseError, Unit
+from ..model import CellFunction, CompileError, ObjectCode, Options, ParseError, Unit, line_mark
 from ..toolchain import GENERATED
 from . import native, ufunc_comment
 
@@ -27,7 +27,9 @@ def preprocessed(tool: toolchain.Toolchain, source: str, *, name: str, flags: Se
 def types_in_comments(unit: Unit) -> str:
     """``types=f4,f8`` in a function's comment; it speaks for the cell, which is compiled as one."""
     comments = (
-        ufunc_comment.read(f.annotation, of=f"{f.name} (line {f.line})") for f in unit.functions if f.annotation
+        ufunc_comment.read(f.annotation, of=f"{f.name} (line {line_mark(f.line)})")
+        for f in unit.functions
+        if f.annotation
     )
     return next((comment.types for comment in comments if comment.types), "")
 

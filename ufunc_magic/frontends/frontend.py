@@ -9,8 +9,8 @@ from functools import cache as remember
 from pathlib import Path
 from typing import Protocol
 
-from .. import runtime, store
-from ..model import CompiledCell, Options
+from .. import runtime, store, toolchain
+from ..model import CompiledCell, Options, ToolchainError
 from ..toolchain import (
     Toolchain,
     base_flags,
@@ -94,6 +94,23 @@ def users_files(
     folders, forced = search_folders([*flags, *(tool.command if tool else ())])
     sources = [Path(file).expanduser() for file in options.src]
     return header_digests(source, folders=folders, cwd=working_folder(), files=(*forced, *sources))
+
+
+def drawn_files(source: str, *, options: Options, cplus: bool) -> tuple[tuple[str, ...] | None, tuple[Path, ...]]:
+    """Files of the user's that a cell of C, C++ or CUDA may be compiled with, and the folders where headers are.
+
+    Of the files, which may be more than the compiler reads, None where their names are computed by macros.
+    """
+    try:
+        tool = toolchain.find(cplus=cplus)
+    except ToolchainError:  # a Build that came from elsewhere
+        tool = None
+    folders = [f"-I{Path(f).expanduser()}" for f in options.include]
+    flags = compiler_flags(tool, options) if tool else (*folders, *options.compile_args)
+    files = users_files(source, options=options, tool=tool, flags=flags)
+    return None if files is None else tuple(path for path, _ in files), search_folders(
+        [*flags, *(tool.command if tool else ())]
+    )[0]
 
 
 def _library_files(names: Sequence[str], folders: Sequence[str]) -> list[tuple[str, int, int]]:

@@ -8,7 +8,18 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from .. import codegen, python_form
-from ..model import MOST_TIMED, CellFunction, Function, LoopCode, Options, Signature, SignatureError, Unit, loop_order
+from ..model import (
+    MOST_TIMED,
+    CellFunction,
+    Function,
+    LoopCode,
+    Options,
+    Signature,
+    SignatureError,
+    Unit,
+    line_mark,
+    loop_order,
+)
 from .native import narrow
 
 #: A function's Python form, the reason why there is none, or None: it comes after too many others.
@@ -59,8 +70,9 @@ def loops_by_name(
             continue
         if 255 in numbers:
             operand = (*signature.inputs, *signature.outputs)[numbers.index(255)]
+            line = line_mark(signature.function.line)
             raise SignatureError(
-                f"{signature.name}, line {signature.function.line}: {operand.type!r} is not a NumPy number type.",
+                f"{signature.name}, line {line}: {operand.type!r} is not a NumPy number type.",
                 remedy=remedy,
             )
         loops.setdefault(signature.name, {}).setdefault(numbers[: signature.nin], LoopCode(index, numbers))

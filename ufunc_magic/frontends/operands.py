@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from ..model import MAX_OPERANDS, Function, Member, Operand, Options, Parameter, Signature, SignatureError, Unit
 from . import structures as record_types, ufunc_comment
 from .c import ReferenceParameter
-from .parameter_roles import Layout, NotUfuncError, annotated, guessed, place_of, resolved
+from .parameter_roles import Layout, NotUfuncError, annotated, guessed, line_of, place_of, resolved
 from .ufunc_comment import Annotation
 
 
@@ -96,12 +96,12 @@ def plan(
 def _disagreement(signature: Signature, same: Sequence[Signature]) -> str:
     """Why ``signature`` is no further loop of the ufunc that those of its name, ``same``, are, or ``""``."""
     if same and any(s.has_records for s in (signature, *same)):
-        return f"is overloaded (line {same[0].function.line}), and NumPy cannot choose a loop by structure"
+        return f"is overloaded (line {line_of(same[0].function)}), and NumPy cannot choose a loop by structure"
     if same and any(getattr(signature, what) != getattr(same[0], what) for what in ("nin", "nout", "core")):
-        return f"has other inputs, outputs or core dimensions than {same[0].name} on line {same[0].function.line}"
+        return f"has other inputs, outputs or core dimensions than {same[0].name} on line {line_of(same[0].function)}"
     for other in same:
         if not signature.function.template and _types(signature.function) == _types(other.function):
-            return f"has the same parameters as {other.name} on line {other.function.line}"
+            return f"has the same parameters as {other.name} on line {line_of(other.function)}"
     return ""
 
 

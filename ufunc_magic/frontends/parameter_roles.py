@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Literal, NamedTuple, NoReturn
 
-from ..model import Function, Parameter, SignatureError
+from ..model import Function, Parameter, SignatureError, line_mark
 from .c import ReferenceParameter
 from .ufunc_comment import Annotation, Core
 
@@ -39,7 +39,12 @@ class Layout(NamedTuple):
 def place_of(function: Function) -> str:
     """The function and its line, for messages."""
     place = f"{function.file} line" if function.file else "line"
-    return f"{function.name} ({place} {function.line})"
+    return f"{function.name} ({place} {line_of(function)})"
+
+
+def line_of(function: Function) -> str:
+    """Its line, in marks where it is one of the cell and not of a header."""
+    return str(function.line) if function.file else line_mark(function.line)
 
 
 def resolved(spelled: str, typedefs: Mapping[str, str]) -> str:

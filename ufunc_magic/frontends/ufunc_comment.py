@@ -74,6 +74,8 @@ def read(text: str, *, of: str) -> Annotation:
     if match := _SIGNATURE.search(text):
         inputs, outputs = (_cores(side or "") for side in match.groups())
         rest = f"{text[: match.start()]} {text[match.end() :]}"
+        if text.count("(") != text.count(")"):
+            refuse("has an unbalanced parenthesis")
         if not inputs or not outputs:
             refuse(f"has no {'outputs' if inputs else 'inputs'}")
         names = {dim: 1 for core in inputs for dim in core if isinstance(dim, str)}

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..model import CellFunction, Diagnostic, ObjectCode
+from ..model import CellFunction, Diagnostic, ObjectCode, line_mark
 from .trial_inputs import Case
 
 #: What glibc's assert() prints, with the line.
@@ -152,14 +152,14 @@ def refusal(what: str, code: CellFunction, object_code: ObjectCode, *, line: int
 def sentence(refused: Diagnostic) -> str:
     """The same in the error of a cell of which nothing is bound."""
     what = refused.message.partition(" is not bound: ")[2]
-    return f"{what} on line {refused.line} of {refused.file}:\n    {refused.text.strip()}"
+    return f"{what} on line {line_mark(refused.line)} of {refused.file}:\n    {refused.text.strip()}"
 
 
 def warning_text(faults: Sequence[tuple[Fault, Case]], *, sandbox: bool = False) -> str:
     """One note for all bad inputs of a function."""
     groups: dict[str, list[str]] = {}
     for fault, case in faults:
-        what = f"{fault.what} on line {fault.line}" if fault.line else fault.what
+        what = f"{fault.what} on line {line_mark(fault.line)}" if fault.line else fault.what
         groups.setdefault(what, []).append(case.call())
     shown = [(what, list(dict.fromkeys(calls))) for what, calls in list(groups.items())[:_MOST_NAMED]]
     text = " ".join(

@@ -1,8 +1,8 @@
 """The values that all rooms share: frozen, made of text and numbers.  Imports no other room.
 
 ``options`` has the options of a cell, ``signature`` describes a function as NumPy sees it, ``object_code`` is compiled
-code that can be sent, ``report_data`` is what only the report needs, ``errors`` has diagnostics and exceptions, and
-``comfort`` turns exceptions of optional parts into notes.
+code that can be sent, ``report_data`` is what only the report needs, ``errors`` has diagnostics and exceptions,
+``cell_place`` counts lines where a source is shown, and ``comfort`` turns exceptions of optional parts into notes.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from ..lazy import lazy_names
 
 if TYPE_CHECKING:
+    from .cell_place import CellPlace as CellPlace, line_mark as line_mark
     from .comfort import Comfort as Comfort
     from .errors import (
         ArgumentError as ArgumentError,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
         LinkError as LinkError,
         OptionError as OptionError,
         ParseError as ParseError,
+        SaveError as SaveError,
         SignatureError as SignatureError,
         TargetError as TargetError,
         ToolchainError as ToolchainError,
@@ -73,11 +75,12 @@ else:
     __getattr__ = lazy_names(
         __name__,
         {
+            "cell_place": "CellPlace line_mark",
             "comfort": "Comfort",
             "errors": (
                 "ArgumentError CacheError CellAssertionError CellCrashed CellExited ComparisonError CompileError "
-                "Diagnostic LinkError OptionError ParseError SignatureError TargetError ToolchainError UfuncMagicError "
-                "UnboundFunction"
+                "Diagnostic LinkError OptionError ParseError SaveError SignatureError TargetError ToolchainError "
+                "UfuncMagicError UnboundFunction"
             ),
             "object_code": "FunctionCode LoopCode ObjectCode Target is_signed pack required_glibc unpack",
             "options": "LANGUAGES MOST_TIMED Option Options TABLE TIME make_options refuse suited",

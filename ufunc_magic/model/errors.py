@@ -16,6 +16,7 @@
     │   └── UnboundFunction  a function that was not bound for that reason; `in`, get() and hasattr() miss it
     ├── CellExited           the cell's code called exit(), abort() or the like
     ├── CellAssertionError   an assert() in the cell failed; also an AssertionError
+    ├── SaveError            a cell cannot become a module: its name, its folder, or a file that it needs
     └── ComparisonError      compared functions disagree or cannot be called
 
 A message states the value, the fault and the remedy, in this order. In a notebook an error is a short block; ``%tb``
@@ -25,8 +26,10 @@ shows the whole traceback.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
+
+from .cell_place import CellPlace
 
 #: No red: JupyterLab writes errors on pink or on dark red, where its bold red has a contrast of 2.1 (4.5 is readable).
 BOLD, DIM, OFF = "\x1b[1m", "\x1b[2m", "\x1b[0m"
@@ -43,7 +46,8 @@ class Diagnostic:
         The compiler's words, without its option suffix.
     file, line, column : str, int, int
         ``file`` is the name of the cell (``"In[3]"``) or of a header; lines and columns count from
-        1, 0 where the compiler gave none.
+        1, 0 where the compiler gave none.  A cell's lines are those of its source, without the magic's;
+        `counted` gives those of the editor.
     option : str
         The warning option behind it, ``"-Wunused-variable"``, or ``""``.
     text : str
@@ -60,6 +64,10 @@ class Diagnostic:
     option: str = ""
     text: str = ""
     hint: str = ""
+
+    def counted(self, place: CellPlace) -> Diagnostic:
+        """The same with the line as it is counted there, if it is one of that source."""
+        return replace(self, line=place.line(self.line)) if self.file == place.name else self
 
     def __str__(self) -> str:
         place = ":".join(str(part) for part in (self.file, self.line, self.column) if part)
@@ -85,13 +93,29 @@ class UfuncMagicError(Exception):
         The offending value and what is wrong with it.
     remedy : str
         What the user can do, as an imperative sentence; may be empty.
+
+    Attributes
+    ----------
+    place : CellPlace
+        Where the source stands that it is about, and so how its message counts lines.
     """
 
     def __init__(self, message: str, *, remedy: str = "") -> None:
-        super().__init__(message)
-        self.message = message
+        super().__init__(CellPlace().text(message))
+        self.place = CellPlace()
         self.remedy = remedy
+        self._message = message
         self._shown = False
+
+    @property
+    def message(self) -> str:
+        """The offending value and what is wrong with it."""
+        return self.place.text(self._message)
+
+    @property
+    def marked(self) -> str:
+        """The message for another text, which is shown with it: lines of the source are in marks."""
+        return self._message
 
     def __str__(self) -> str:
         return f"{self.message}\n{self.remedy}" if self.remedy else self.message
@@ -135,7 +159,7 @@ class CompileError(UfuncMagicError):
     Attributes
     ----------
     diagnostics : tuple of Diagnostic
-        Every message, in the compiler's order.
+        Every message, in the compiler's order, with the source's own lines.
     output : str
         The compiler's output, unchanged.
     """
@@ -149,6 +173,7 @@ class CompileError(UfuncMagicError):
 
     def __str__(self) -> str:
         shown = [d for d in self.diagnostics if d.severity != "warning"] or list(self.diagnostics)
+        shown = [d.counted(self.place) for d in shown]
         return "\n".join([self.message, *map(str, shown), *([self.remedy] if self.remedy else [])])
 
 
@@ -166,6 +191,10 @@ class TargetError(UfuncMagicError):
 
 class CacheError(UfuncMagicError):
     """The cache folder is not safe to use, or a request to the cache is invalid."""
+
+
+class SaveError(UfuncMagicError):
+    """A cell cannot become a module of its own: the name, the folder, or what the cell is compiled with."""
 
 
 class CellCrashed(UfuncMagicError):

@@ -28,6 +28,7 @@ from itertools import chain
 from operator import attrgetter, itemgetter
 from typing import Any, Literal, TypeVar
 
+from .cell_place import CellPlace
 from .errors import TargetError
 from .signature import MAX_OPERANDS, RECORD, TYPES
 
@@ -151,7 +152,8 @@ class ObjectCode:
     ``module`` is the name of the extension module that the code is, ``""`` if it is none; ``preload`` are modules
     to import before it is opened; ``options`` are those that differ from the defaults, for who compiles the source
     again; ``device`` is what CUDA cells have beside the code for the host: ``"mode"`` (cpu or gpu), ``"arch"``,
-    ``"nvrtc"`` (its version) and ``"ltoir"`` (LTO-IR in base64).
+    ``"nvrtc"`` (its version) and ``"ltoir"`` (LTO-IR in base64).  ``first_line`` is the number of the source's first
+    line where it was compiled (`CellPlace`).
 
     ``header`` is everything but the code, as canonical JSON, and ``code_digest`` the SHA-256 of the code, in
     hexadecimal: computed at once, because a lock around a later computation would not survive a fork.
@@ -169,13 +171,21 @@ class ObjectCode:
     preload: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     device: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    first_line: int = 1
     header: bytes = field(init=False, repr=False)
     code_digest: str = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         values = {name: getattr(self, name) for name in _HEADER_FIELDS}
+        if self.first_line != 1:  # readers of earlier releases look for no such field
+            values["first_line"] = self.first_line
         object.__setattr__(self, "header", _canonical(values | _REPORTED).encode())
         object.__setattr__(self, "code_digest", hashlib.sha256(self.code).hexdigest())
+
+    @property
+    def place(self) -> CellPlace:
+        """Where its source stood when it was compiled."""
+        return CellPlace(self.name, self.first_line)
 
     @property
     def digest(self) -> str:
@@ -327,6 +337,8 @@ def _joined(header: bytes, code: bytes, code_digest: str) -> tuple[ObjectCode, s
         _expect(str, _texts_of(h), vars(target).values(), values["preload"], (entry,))
         _expect(dict, (h["options"], h["device"]))
         _expect(bool, (h["threads"],))
+        values["first_line"] = h.get("first_line", 1)
+        _expect(int, (values["first_line"],))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as fault:
         raise TargetError(f"The object code's header cannot be read: {fault!r}.", remedy="Create it again.") from fault
     # The header's own bytes are what the digest is taken of, as far as they are the object's.

@@ -8,7 +8,7 @@ from typing import Any
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult
 
 from ..model import LANGUAGES
-from .option_line import CACHE, COMPARE, CONFIG, complete, options_of
+from .option_line import CACHE, COMPARE, CONFIG, SAVE, complete, options_of
 
 _LINE = re.compile(r"\s*%%?(?P<magic>\w+)(?P<rest>\s.*)$", re.DOTALL)
 _TABLES = {
@@ -16,6 +16,7 @@ _TABLES = {
     "ufunc_config": CONFIG,
     "ufunc_cache": CACHE,
     "ufunc_compare": COMPARE,
+    "ufunc_save": SAVE,
 }
 
 

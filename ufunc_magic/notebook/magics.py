@@ -14,17 +14,29 @@ from IPython.core.error import UsageError
 from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class
 from IPython.display import display
 
-from ..model import LANGUAGES, TABLE, OptionError, Options, make_options, refuse, suited
+from ..model import (
+    LANGUAGES,
+    TABLE,
+    CellPlace,
+    OptionError,
+    Options,
+    UfuncMagicError,
+    make_options,
+    refuse,
+    suited,
+)
 from . import completion, first_use, option_line
 from .bound_names import Names
 from .captured_output import Capture
 from .waiting import Waiting
 
 if TYPE_CHECKING:
-    from IPython.core.interactiveshell import ExecutionInfo, InteractiveShell
+    from IPython.core.interactiveshell import ExecutionInfo, ExecutionResult, InteractiveShell
 
+    from ..interop.python_package import SavedModule
     from ..pipeline import Language
     from ..render import Comparison, Progress, Report
+    from ..runtime import Build
     from ..store import Cache
     from ..toolchain import Diagnosis
 
@@ -61,6 +73,18 @@ class Remembered:
         return f"default options: {' '.join(words)}" if words else "no default options"
 
 
+def first_line_of(source: str, running: str) -> int:
+    """The number that the editor gives the first line of ``source``, which stands in the ``running`` cell.
+
+    It is 2 below a magic on the first line, and more below empty lines or other magics (``%%time``).  A source that
+    is not the end of the cell, such as one that a function passes to ``run_cell_magic``, counts its own lines from 1.
+    """
+    # IPython removes the indentation.
+    whole, part = ([line.strip() for line in text.rstrip().split("\n")] for text in (running, source))
+    above = len(whole) - len(part)
+    return above + 1 if above > 0 and whole[above:] == part else 1
+
+
 @magics_class
 class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
     """State of the extension in one shell: what it bound, what it remembers, the output it forwards."""
@@ -71,16 +95,25 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         self.capture = Capture(shell)
         self._remembered: Remembered | None = None
         self._cell_id: str | None = None
+        #: The text of the notebook's cell that is running, ``""`` where none is.
+        self._running = ""
+        #: What ``%ufunc_save`` saves: the last cell, or why there is none.
+        self._last: Build | str = "No cell has been compiled yet."
         #: The last report or comparison, and the line that said how far it was.
         self._waiting: tuple[Report | Comparison | None, Progress | None] = None, None
 
     def before_cell(self, info: ExecutionInfo) -> None:
         """Record which cell of the notebook is running, if the front end says so, and let Stop interrupt its C code."""
         self._cell_id = getattr(info, "cell_id", None)
+        self._running = getattr(info, "raw_cell", None) or ""
         if "ufunc_magic.runtime.loader" in sys.modules:  # else there is no code that could not be stopped
             from ..runtime import check_handlers
 
             check_handlers()
+
+    def after_cell(self, result: ExecutionResult) -> None:
+        """No cell of the notebook is running any more."""
+        self._running = ""
 
     @line_cell_magic
     @_explained(option_line.options_of("c"))
@@ -221,8 +254,10 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
             return None
         # Whatever goes wrong from here on, this cell's earlier functions must not stay behind.
         self.names.forget(cell, cell_id=self._cell_id)
+        before, self._last = self._last, "The last cell failed, so there is nothing to save."
         options = self._options(line, language)
         if options is None:
+            self._last = before
             return None
         from .. import frontends, pipeline, toolchain
 
@@ -233,8 +268,13 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
             self.capture.begin()
             # A line cannot be taken back, and a quiet cell leaves nothing.
             line_shown = self._progress() if options.time else pipeline.progress(None)
+            first_line = first_line_of(cell, self._running)
             with Waiting(line_shown, f"compiling {name}", how_far=toolchain.how_far):
-                built = pipeline.build(cell, language=language, options=options, name=name)
+                try:
+                    built = pipeline.build(cell, language=language, options=options, name=name, first_line=first_line)
+                except UfuncMagicError as error:
+                    error.place = CellPlace(name, first_line)
+                    raise
             if built.printed and options.time:
                 sys.stdout.write(built.printed)
             hidden, withheld = self.names.hidden(built), self.names.withheld(built)
@@ -247,6 +287,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
                 self._waiting = report, line_shown
             # Last, so that a cell whose report fails binds nothing either.
             self.names.bind(built, cell_id=self._cell_id)
+            self._last = built
             frontends.complete_in_background(built.loaded)
             if language == "cython" and first_use.in_a_notebook(self.shell) and not built.cached:
                 frontends.do_in_background(partial(frontends.cython.precompile_headers, cell, options=options))
@@ -322,6 +363,34 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         if comparison is None:
             self._shown("%ufunc_compare")
         return comparison
+
+    @line_magic
+    @_explained(option_line.SAVE)
+    def ufunc_save(self, line: str) -> SavedModule | None:
+        """Save a cell as a module, a folder that pip installs.
+
+        It has the functions' source and machine code, type stubs and a README.  Where the machine code fits, no
+        compiler is needed.  The last part of a path is the module's name.
+
+        ::
+
+            %ufunc_save fastmath              the last cell
+            %ufunc_save libs/fastmath f g     these functions, from any cells
+
+        Options
+        -------
+        {options}
+        """
+        from .save_line import saved
+
+        assert self.shell is not None
+        try:
+            module = saved(line, names=self.shell.user_ns, last=self._last)
+        except OptionError as error:
+            raise UsageError(str(error)) from None
+        if module is None:
+            self._shown("%ufunc_save")
+        return module
 
     @line_magic
     @_explained(option_line.CONFIG)
@@ -428,6 +497,7 @@ def load(shell: InteractiveShell) -> None:
     magics = UfuncMagics(shell)
     shell.register_magics(magics)
     shell.events.register("pre_run_cell", magics.before_cell)
+    shell.events.register("post_run_cell", magics.after_cell)
     if shell.display_formatter is not None:
         for room, name in _SHOWN:
             shell.display_formatter.ipython_display_formatter.for_type_by_name(room, name, magics.show)
@@ -441,6 +511,7 @@ def unload(shell: InteractiveShell) -> None:
     if magics is None:
         return
     shell.events.unregister("pre_run_cell", magics.before_cell)
+    shell.events.unregister("post_run_cell", magics.after_cell)
     magics.capture.end()
     completion.remove(shell)
     del shell.magics_manager.registry[UfuncMagics.__name__]

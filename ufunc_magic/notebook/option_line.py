@@ -18,7 +18,7 @@ HELP_FLAGS = ("-h", "--help")
 
 Table = tuple[Option, ...]
 
-#: Options of ``%ufunc_config``, ``%ufunc_cache`` and ``%ufunc_compare``.
+#: Options of ``%ufunc_config``, ``%ufunc_cache``, ``%ufunc_compare`` and ``%ufunc_save``.
 CONFIG: Table = (*TABLE, Option(("--reset",), "reset", "Remove all default options.", "--reset", action="flag"))
 CACHE: Table = (
     Option(("--clear",), "clear", "Remove everything.", "--clear", action="flag"),
@@ -30,6 +30,16 @@ COMPARE: Table = (
     Option(("--strict",), "strict", "Require bitwise equal results.", "--strict", action="flag"),
     Option(("--budget",), "budget", "Time limit in seconds.", "--budget 5", kind=float),
     Option(("--plot",), "plot", "Also plot with Matplotlib.", "--plot", action="flag"),
+)
+SAVE: Table = (
+    Option(("-f", "--force"), "force", "Replace the folder that an earlier %ufunc_save wrote.", "-f", action="flag"),
+    Option(
+        ("--source-only",),
+        "source_only",
+        "Write no machine code: every machine compiles the source.",
+        "--source-only",
+        action="flag",
+    ),
 )
 
 

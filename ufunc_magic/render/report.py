@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..model import Comfort, Diagnostic, FunctionCode, ObjectCode
+from ..model import CellPlace, Comfort, Diagnostic, FunctionCode, ObjectCode
 from ..runtime import letters
 from .comparison import FORMAT, Comparison, Title, bundle, drawing, html_page, json_value, text_block
 from .tables import Row, duration, wrapped
@@ -73,6 +73,9 @@ class Report:
         Where functions of a CUDA cell ran: ``"CPU emulation"``, or the GPU's name.
     pressure : str
         What other programs took of the machine meanwhile; ``""`` where it was quiet.
+    first_line : int
+        The number of the source's first line where it stands: 2 below a magic.  Notes and the text and HTML of the
+        report count from there; diagnostics, and they alone in the JSON, have the source's own lines.
     views : tuple of object
         Views of the source, shown below everything else: annotated, assembly, remarks of the compiler.  Each has
         ``to_text()`` and ``to_html()``.
@@ -89,6 +92,7 @@ class Report:
     others: tuple[str, ...] = ()
     device: str = ""
     pressure: str = ""
+    first_line: int = 1
     views: tuple[Any, ...] = ()
 
     @property
@@ -165,7 +169,8 @@ class Report:
         items += [f"{f.call}: a kernel{f.reason and f', {f.reason}'}" for f in of_kind["kernel"]]
         items += _python_functions(of_kind["python"])
         items += [f"also bound: {', '.join(self.others)}"] if self.others else []
-        items += [str(diagnostic) for diagnostic in self.diagnostics]
+        place = CellPlace(self.name, self.first_line)
+        items += [str(diagnostic.counted(place)) for diagnostic in self.diagnostics]
         return (*items, *(f"note: {note}" for note in filter(None, (*self.notes, self.pressure))))
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import itemgetter
 from typing import Literal
 
-from ..model import CompiledCell, ObjectCode
+from ..model import CellPlace, CompiledCell, ObjectCode
 from ..runtime import cpu_features
 from ..toolchain import GENERATED, CompilerTexts
 from .assembly import HotLoop, Listing, Placed, hot_loops, read
@@ -65,7 +65,7 @@ class View:
         return self.to_html()
 
 
-def views(cell: CompiledCell, names: Sequence[ViewName], texts: CompilerTexts) -> tuple[View, ...]:
+def views(cell: CompiledCell, names: Sequence[ViewName], texts: CompilerTexts, *, place: CellPlace) -> tuple[View, ...]:
     """The views of these names, in that order.
 
     Parameters
@@ -75,6 +75,8 @@ def views(cell: CompiledCell, names: Sequence[ViewName], texts: CompilerTexts) -
     names : sequence of {"asm", "vec", "c", "annotate"}
     texts : CompilerTexts
         What the compiler left of the same cell.
+    place : CellPlace
+        Where the cell stands now.
 
     Returns
     -------
@@ -87,13 +89,13 @@ def views(cell: CompiledCell, names: Sequence[ViewName], texts: CompilerTexts) -
     def view(name: ViewName) -> View:
         match name:
             case "asm":
-                return assembly_of(object_code.name, _lines(object_code), loops, object_code.toolchain)
+                return assembly_of(place, _lines(object_code), loops, object_code.toolchain)
             case "vec":
-                return vectorization(object_code, listing, texts.remarks, loops)
+                return vectorization(object_code, listing, texts.remarks, loops, place=place)
             case "c":
-                return generated(texts.unit, name=object_code.name)
+                return replace(generated(texts.unit, name=object_code.name), name=place.name)
             case "annotate":
-                return annotated(object_code.name, _lines(object_code), loops)
+                return annotated(place, _lines(object_code), loops)
 
     return tuple(map(view, dict.fromkeys(names)))
 
@@ -110,7 +112,7 @@ def _source(lines: Sequence[str], line: int) -> str:
 # -- asm: the hot loops
 
 
-def assembly_of(name: str, lines: Sequence[str], loops: Sequence[HotLoop], toolchain: str = "") -> View:
+def assembly_of(place: CellPlace, lines: Sequence[str], loops: Sequence[HotLoop], toolchain: str = "") -> View:
     """The hot loops of a cell, their instructions under the lines of the cell that they come from.
 
     An instruction of an inner loop has a bar for each loop it is in.
@@ -120,11 +122,11 @@ def assembly_of(name: str, lines: Sequence[str], loops: Sequence[HotLoop], toolc
         rows = []
         for line, group in _grouped(loop):
             source = _source(lines, line) if line else "loads, stores and loop counter"
-            rows.append(f"  {f'line {line}' if line else 'loop':9} {source}")
+            rows.append(f"  {f'line {place.line(line)}' if line else 'loop':9} {source}")
             rows += [f"      {'| ' * placed.inner}{_shown(placed)}" for placed in group]
         parts.append((f"{loop.name}  {loop.types}: {loop.words}", "\n".join(rows)))
     by = f" ({toolchain})" if toolchain else ""
-    return View(name, f"the hot loop of each function, by line{by}", tuple(parts))
+    return View(place.name, f"the hot loop of each function, by line{by}", tuple(parts))
 
 
 def _grouped(loop: HotLoop) -> list[tuple[int, list[Placed]]]:
@@ -146,17 +148,17 @@ def _callee(placed: Placed, operands: str) -> str:
 # -- annotate: each line with its share of the hot loop
 
 
-def annotated(name: str, lines: Sequence[str], loops: Sequence[HotLoop]) -> View:
+def annotated(place: CellPlace, lines: Sequence[str], loops: Sequence[HotLoop]) -> View:
     """A cell's lines with the largest share that each has of any function's hot loop; assembly is folded under it."""
     words = "; ".join(f"{loop.name} {loop.types}: {loop.words}" for loop in loops)
-    width = max(4, len(str(len(lines))))
+    width = max(4, len(str(place.line(len(lines)))))
     parts = [(f"{'line':>{width}} {'share':>5}  source", "")]
     for n, source in enumerate(lines, 1):
         share = max((loop.shares.get(n, 0.0) for loop in loops), default=0.0)
         placed = [p for loop in loops for p in loop.placed if p.line == n]
         code = "\n".join(f"{'| ' * p.inner}{p.text}{_callee(p, p.text)}" for p in placed)
-        parts.append((f"{n:>{width}} {f'{share:.0%}' if share else '':>5}  {source}", code))
-    return View(name, words or "no function in the cell has a loop", tuple(parts), opened=False)
+        parts.append((f"{place.line(n):>{width}} {f'{share:.0%}' if share else '':>5}  {source}", code))
+    return View(place.name, words or "no function in the cell has a loop", tuple(parts), opened=False)
 
 
 # -- c: the generated unit
@@ -235,7 +237,9 @@ def _yaml_remark(record: tuple[str, str]) -> Remark | None:
     return Remark(place[1], int(place[2]), kind == "Passed", words if kind == "Passed" else reason)
 
 
-def vectorization(object_code: ObjectCode, listing: Listing, text: str, loops: Sequence[HotLoop]) -> View:
+def vectorization(
+    object_code: ObjectCode, listing: Listing, text: str, loops: Sequence[HotLoop], *, place: CellPlace
+) -> View:
     """For each function of a cell, whether its loop is vectorized; for each loop in the cell, the same.
 
     Parameters
@@ -259,7 +263,7 @@ def vectorization(object_code: ObjectCode, listing: Listing, text: str, loops: S
         why = ""
         if not loop.vectors:
             indices = [entry.index for entry in code.loops]
-            why = _why(remarks, _generated_lines(listing, indices), _span(object_code, code.name), name)
+            why = _why(remarks, _generated_lines(listing, indices), _span(object_code, code.name), name, place)
         parts.append((f"{loop.name}  {loop.types}: {width}{f': {why}' if why else ''}{called}", ""))
     own: dict[int, list[Remark]] = {}
     for remark in remarks:
@@ -274,8 +278,8 @@ def vectorization(object_code: ObjectCode, listing: Listing, text: str, loops: S
             words = "loads vectors but computes one element at a time" if scalar else "is vectorized"
         else:
             words = f"is not vectorized: {about[0].words}"
-        parts.append((f"line {line}: this loop {words}", f"    {_source(lines, line)}"))
-    return View(name, f"loops that {object_code.toolchain or 'the compiler'} vectorized", tuple(parts))
+        parts.append((f"line {place.line(line)}: this loop {words}", f"    {_source(lines, line)}"))
+    return View(place.name, f"loops that {object_code.toolchain or 'the compiler'} vectorized", tuple(parts))
 
 
 def _in_a_loop(object_code: ObjectCode, line: int) -> bool:
@@ -286,11 +290,11 @@ def _in_a_loop(object_code: ObjectCode, line: int) -> bool:
     return any(_LOOP.search(text) for text in around)
 
 
-def _why(remarks: Sequence[Remark], generated: frozenset[int], span: range, name: str) -> str:
+def _why(remarks: Sequence[Remark], generated: frozenset[int], span: range, name: str, place: CellPlace) -> str:
     """Why the loop over elements has no vectors: a loop of the function's own, or what the compiler says of ours."""
     inside = next((r.line for r in remarks if r.file.endswith(name) and r.line in span and not r.vectorized), 0)
     if inside:
-        return f"the loop on line {inside} cannot process several elements at once"
+        return f"the loop on line {place.line(inside)} cannot process several elements at once"
     ours = [r for r in remarks if r.file == GENERATED and r.line in generated and not r.vectorized]
     return ours[0].words if ours else ""
 

@@ -3,7 +3,8 @@
 In goes ObjectCode, or its bytes; out come NumPy ufuncs and functions, as a `Build`. ``registry`` opens object code
 once (`load`, `loaded`), with ``loader`` for libraries and modules; ``numpy_ufunc``, ``promotion`` (no number is
 narrowed silently), ``def_function`` (a def that stays one), ``records`` (structures) and ``cffi_function`` are for the
-functions, ``device`` for those of the GPU; ``pickling`` is pickles, `dumps` and `loads`; ``exception_codec`` and
+functions, ``device`` for those of the GPU; ``pickling`` is pickles, `dumps` and `loads`; ``cell_names`` is what
+messages of running code call their cells; ``exception_codec`` and
 ``c_library`` are for code that runs. A ufunc carries its `UfuncLoops` (`loops_of`), which keep the `LoadedObject`;
 `origin_of` says where any function of ours comes from.
 """
@@ -16,6 +17,7 @@ from ..lazy import lazy_names
 
 if TYPE_CHECKING:
     from .c_library import flush_stdio as flush_stdio
+    from .cell_names import current_place as current_place, set_place as set_place
     from .cffi_function import PlainFunction as PlainFunction
     from .def_function import DefFunction as DefFunction, ufunc_of as ufunc_of
     from .exception_codec import exception as exception
@@ -54,6 +56,7 @@ else:
         __name__,
         {
             "c_library": "flush_stdio",
+            "cell_names": "current_place set_place",
             "cffi_function": "PlainFunction",
             "def_function": "DefFunction ufunc_of",
             "exception_codec": "exception",

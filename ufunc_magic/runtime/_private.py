@@ -104,6 +104,22 @@ def open_library(path: str, mode: int) -> ctypes.CDLL:
     return library
 
 
+class _LibraryInfo(ctypes.Structure):
+    """``Dl_info`` of ``dladdr``."""
+
+    _fields_ = tuple((name, ctypes.c_void_p) for name in ("file", "base", "symbol", "address"))
+
+
+def library_base(address: int) -> int:
+    """Where the library was mapped that holds ``address``; 0 where that cannot be found out."""
+    try:
+        find = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(("dladdr", ctypes.pythonapi))
+    except AttributeError:  # Windows
+        return 0
+    info = _LibraryInfo()
+    return (info.base or 0) if address and find(address, ctypes.addressof(info)) else 0
+
+
 def prepare() -> None:
     """Ask now for what is asked once."""
     _any_library()

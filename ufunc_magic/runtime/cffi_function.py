@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..model import FunctionCode, ObjectCode, SignatureError
+from . import cell_names
 
 
 class PlainFunction:
@@ -48,12 +49,13 @@ class PlainFunction:
         self.owner = owner
         self._binding: tuple[Any, Any, Any] | None = None
         self._names = code.parameters
-        prototype = code.declaration.rpartition("\n")[2]
+        reason = cell_names.current_place(owner.object_code).text(code.reason)
+        prototype = self.prototype
         self._const = _const(prototype)
         self.__name__ = self.__qualname__ = code.name
-        self.__doc__ = "\n\n".join(filter(None, (prototype, code.doc, code.reason)))
+        self.__doc__ = "\n\n".join(filter(None, (prototype, code.doc, reason)))
         self.__source__ = code.source
-        self.reason = code.reason
+        self.reason = reason
         kind = inspect.Parameter
         names = [n if n.isidentifier() else f"x{i}" for i, n in enumerate(code.parameters, start=1)]
         if len(set(names)) == len(names) and "..." not in prototype:
@@ -72,6 +74,11 @@ class PlainFunction:
     def object_code(self) -> ObjectCode:
         """What it was made of."""
         return self.owner.object_code  # type: ignore[no-any-return]
+
+    @property
+    def prototype(self) -> str:
+        """Its type in C, ``"double (*)(const double *, int)"``."""
+        return self._code.declaration.rpartition("\n")[2]
 
     @property
     def ffi(self) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..model import RECORD, TYPES, CellAssertionError, CellCrashed, CellExited, UfuncMagicError
+from . import cell_names
 
 # How calls end, beside signals: the numbers of templates/containment.h.
 _ASSERTED, _EXITED, _ABORTED, _JUMPED, _RAISED, _STACK_FULL = range(-1, -7, -1)
@@ -51,7 +52,7 @@ class _Report(ctypes.Structure):
     """``Report`` of ``templates/driver.c``."""
 
     _fields_ = (
-        ("name", ctypes.c_char_p),
+        ("name", ctypes.c_void_p),
         ("types", ctypes.POINTER(ctypes.c_ubyte)),
         ("fault", ctypes.POINTER(_Fault)),
         ("values", ctypes.POINTER(ctypes.c_void_p)),
@@ -78,14 +79,18 @@ def tell(address: int) -> None:
 
 def _exception(report: _Report, fault: _Fault) -> UfuncMagicError:
     inputs = _inputs(report)
-    name = (report.name or b"").decode(errors="replace")
+    name = ctypes.string_at(report.name).decode(errors="replace") if report.name else ""
     call = name if inputs is None else f"{name}({', '.join(map(_shown, inputs))})"
     where = _where(report)
     if fault.kind == _ASSERTED:
         text, function = ((t or b"").decode(errors="replace") for t in (fault.text, fault.function))
-        file = (fault.file or b"").decode(errors="replace")
+        file, line = (fault.file or b"").decode(errors="replace"), fault.line
+        object_code = cell_names.at(report.name)
+        if object_code is not None and file == object_code.name:  # else it is a header's
+            place = cell_names.current_place(object_code)
+            file, line = place.name, place.line(line)
         inner = f" in {function}" if function and function.partition("(")[0].rpartition(" ")[2] != name else ""
-        return CellAssertionError(f"Assertion `{text}' failed: {call}{where}, on line {fault.line} of {file}{inner}.")
+        return CellAssertionError(f"Assertion `{text}' failed: {call}{where}, on line {line} of {file}{inner}.")
     if fault.kind == _EXITED:
         return CellExited(f"{call} called exit({fault.code}){where}.", status=fault.code)
     if fault.kind == _ABORTED:

@@ -8,7 +8,6 @@ import importlib
 import importlib.machinery
 import importlib.util
 import itertools
-import linecache
 import os
 import platform
 import sys
@@ -20,7 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from ..model import LinkError, ObjectCode, Target, TargetError
-from . import _private, exception_codec
+from . import _private, cell_names, exception_codec
 from .c_library import same_arithmetic
 
 _FORMATS = {"darwin": "mach-o", "win32": "pe", "cygwin": "pe"}
@@ -256,6 +255,8 @@ def open_library(object_code: ObjectCode, path: str | os.PathLike[str]) -> Libra
     with contextlib.suppress(ValueError):  # objects of older versions cannot be interrupted
         ctypes.c_void_p.in_dll(handle, "__ufm_check_signals").value = _check_signals()
     _contain(handle)
+    if hasattr(handle, "__ufm_loops"):
+        cell_names.opened(object_code, ctypes.addressof(ctypes.c_void_p.in_dll(handle, "__ufm_loops")))
     if object_code.language == "numba" and hasattr(handle, "__ufm_python_names"):
         _lend(handle)
     # By the highest index, not by number: a loop that repeats another's types has a place in the table, too.
@@ -318,9 +319,7 @@ def open_module(object_code: ObjectCode, path: str) -> ModuleType:
             output=str(fault),
         ) from fault
     sys.modules[name] = module
-    # The file name that Cython gave to its tracebacks: now they show the cell's lines.
-    lines = object_code.source.splitlines(keepends=True)
-    linecache.cache[object_code.name] = (len(object_code.source), None, lines, object_code.name)
+    cell_names.attach(object_code, _private.open_library(path, getattr(os, "RTLD_NOW", 0)))
     try:
         with same_arithmetic():
             loading.exec_module(module)

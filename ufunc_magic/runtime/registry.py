@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from .. import store
 from ..model import (
+    CellPlace,
     Diagnostic,
     FunctionCode,
     LinkError,
@@ -25,7 +26,7 @@ from ..model import (
     UfuncMagicError,
     UnboundFunction,
 )
-from . import def_function, loader
+from . import cell_names, def_function, loader
 from .cffi_function import PlainFunction
 from .numpy_ufunc import letters, make_ufunc
 
@@ -144,6 +145,9 @@ class Build(Mapping[str, Any]):
     loaded : LoadedObject
     report_data : ReportData
         What its report is made of; empty for a Build that came from elsewhere.
+    first_line : int
+        The number of the source's first line where it stands, by which notes and errors count: 2 for a cell below its
+        magic.
     """
 
     loaded: LoadedObject = field(repr=False)
@@ -154,6 +158,7 @@ class Build(Mapping[str, Any]):
     notes: tuple[str, ...] = ()
     printed: str = ""
     reporter: Callable[[Build, Mapping[str, Any]], Any] | None = field(default=None, repr=False)
+    first_line: int = field(default=1, repr=False)
 
     def report(self, **options: Any) -> Any:
         """Verify and time the functions: what a cell shows, as a value.
@@ -182,13 +187,18 @@ class Build(Mapping[str, Any]):
         return self.loaded.portable_code
 
     @property
+    def place(self) -> CellPlace:
+        """What messages call the source, and how they count its lines."""
+        return CellPlace(self.name, self.first_line)
+
+    @property
     def report_data(self) -> ReportData:
         return self.loaded.report_data
 
     def __getitem__(self, name: str) -> Any:
         if name in self.report_data.refused and name not in self.loaded.functions:
             refused = self.report_data.refused[name]
-            place = f" on line {refused.line} of {self.name}:\n    {refused.text.strip()}"
+            place = f" on line {self.place.line(refused.line)} of {self.name}:\n    {refused.text.strip()}"
             raise UnboundFunction(f"{refused.message}{place}", remedy=refused.hint)
         return self.loaded.functions[name]
 
@@ -277,7 +287,11 @@ def sandbox_with(make: Callable[[ObjectCode, int], RemoteLoops]) -> None:
 
 
 def load(
-    object_code: ObjectCode, path: Path | None = None, *, name: str = "", report_data: ReportData | None = None
+    object_code: ObjectCode,
+    path: Path | None = None,
+    *,
+    place: CellPlace | None = None,
+    report_data: ReportData | None = None,
 ) -> Build:
     """Open object code, make its functions, and enter both into the registry.
 
@@ -286,8 +300,8 @@ def load(
     object_code : ObjectCode
     path : Path
         The file that holds it; None where it is only in memory.
-    name : str
-        What messages call the source; the object code's own if omitted.
+    place : CellPlace
+        What messages call the source, and how they count its lines; as the object code has it if omitted.
     report_data : ReportData
         What reports show of it.
 
@@ -298,11 +312,14 @@ def load(
     Exception
         Whatever the statements of an extension module raise.
     """
+    if place is None:
+        place = object_code.place
+    cell_names.set_place(object_code, place)
     opened = _opened(object_code, path)
     opened.report_data = report_data or opened.report_data
     library, functions = opened.library, opened.functions
     native = library if isinstance(library, loader.Library) else None
-    notes = list(opened.report_data.all_notes)
+    notes = list(map(place.text, opened.report_data.all_notes))
     if object_code.language == "cuda":
         opened.memory = _memory(object_code, native)
     for code in object_code.functions:
@@ -335,7 +352,7 @@ def load(
     if opened.module is not None:
         public = _public(opened.module, functions)
         opened.functions = {n: f for n, f in public.items() if n not in opened.report_data.refused}
-    build = Build(opened, name or object_code.name, notes=tuple(notes))
+    build = Build(opened, place.name, notes=tuple(notes), first_line=place.first_line)
     _loaded[_identity(object_code)] = build
     return build
 

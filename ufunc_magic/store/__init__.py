@@ -3,7 +3,7 @@
 The store takes machine code under a key, with a record that describes it, and returns an `Entry`: the record, the bytes
 and the file to open.  `default` is the cache of this process; `key` computes a key from everything that can change the
 code.  ``cache`` has the public class, ``atomic_file`` writes and reads complete files, ``paths`` checks which folders
-are safe.
+are safe, ``project_folder`` writes folders that the user names.
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ if TYPE_CHECKING:
         key as key,
         read_size as read_size,
     )
+    from .project_folder import replace_project as replace_project, write_project as write_project
 else:
     __getattr__ = lazy_names(
         __name__,
         {
             "cache": "Cache CacheWarning default key read_size",
+            "project_folder": "replace_project write_project",
         },
     )

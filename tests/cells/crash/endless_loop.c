@@ -1,2 +1,2 @@
-// expect: time limit
+// expect: still running after
 double f(double x) { volatile int on = 1; while (on) { } return x; }

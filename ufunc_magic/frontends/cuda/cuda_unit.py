@@ -27,6 +27,7 @@ from ...model import (
     Signature,
     ToolchainError,
     Unit,
+    line_mark,
 )
 from ...runtime import device
 from ...toolchain import nvrtc
@@ -97,7 +98,8 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
     diagnostics = refusals(source, name=name)
     if diagnostics and (diagnostics := refusals(without_host(source), name=name)):
         if options.device != "cpu" and device.available() and nvrtc.find():
-            why = f"{name} has no emulation on the CPU: line {diagnostics[0].line}: {diagnostics[0].message}"
+            line = line_mark(diagnostics[0].line)
+            why = f"{name} has no emulation on the CPU: line {line}: {diagnostics[0].message}"
             return compile_for_gpu(source, options=options, name=name, why=why)
         source, refused = without_refused(source, diagnostics, name=name)
     try:
@@ -105,7 +107,7 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
     except ToolchainError as fault:
         if options.device == "cpu" or not nvrtc.find():
             raise
-        why = f"{name} has no emulation on the CPU: {fault.message} {fault.remedy}"
+        why = f"{name} has no emulation on the CPU: {fault.marked} {fault.remedy}"
         return compile_for_gpu(source, options=options, name=name, why=why)
     unbound: frozenset[str] = frozenset()
     while True:
@@ -364,7 +366,7 @@ def check(source: str, *, unit: Unit, options: Options, name: str) -> Verdict:
             output=fault.output,
         ) from None
     except ToolchainError as fault:
-        return Verdict(device_part, notes=(f"not checked by NVRTC: {fault.message}",))
+        return Verdict(device_part, notes=(f"not checked by NVRTC: {fault.marked}",))
     return Verdict(device_part, tuple(replace(d, message=f"NVRTC: {d.message}") for d in compiled.diagnostics))
 
 

@@ -32,7 +32,7 @@ from ...lazy import lazy_names
 
 if TYPE_CHECKING:
     from .annotate import Annotated as Annotated
-    from .cython_frontend import key as key
+    from .cython_frontend import drawn_files as drawn_files, key as key
     from .cython_unit import compile as compile
     from .python_headers import precompile_headers as precompile_headers
 else:
@@ -40,7 +40,7 @@ else:
         __name__,
         {
             "annotate": "Annotated",
-            "cython_frontend": "key",
+            "cython_frontend": "drawn_files key",
             "cython_unit": "compile",
             "python_headers": "precompile_headers",
         },

@@ -12,7 +12,7 @@ import json
 import re
 from dataclasses import dataclass, field, replace
 
-from ...model import ToolchainError
+from ...model import CellPlace, ToolchainError
 
 _PRE = re.compile(r"<pre class=([\"'])cython (line|code) score-(\d+)[^>]*>(.*?)</pre>", re.DOTALL)
 _LINE = re.compile(r"[^\d\n]?(\d+): ?(.*)", re.DOTALL)
@@ -83,6 +83,11 @@ class Annotated:
     lines: tuple[AnnotatedLine, ...]
     name: str = ""
     complete: str = field(default="", repr=False)
+
+    def standing(self, place: CellPlace) -> Annotated:
+        """The same with the name and the lines that it has there."""
+        lines = tuple(replace(line, number=place.line(line.number)) for line in self.lines)
+        return replace(self, name=place.name, lines=lines)
 
     @property
     def summary(self) -> str:

@@ -49,6 +49,17 @@ def key(source: str, *, options: Options) -> str:
     )
 
 
+def drawn_files(source: str, *, options: Options) -> tuple[tuple[str, ...] | None, tuple[Path, ...]]:
+    """Files that a cell may be compiled with, those of installed packages too, and the folders where they are.
+
+    Of the files, which may be more than the compiler reads, None where their names are computed by macros.
+    """
+    settings = cython_settings.read(source, options=options)
+    files = [Path(f) for f in (*settings.sources, *settings.depends)]
+    digests = dependencies.digests(source, folders=settings.folders, files=files)
+    return None if digests is None else tuple(path for path, _ in digests), settings.folders
+
+
 def module_name(source: str, *, options: Options) -> str:
     """What the extension module is called: ``-n NAME``, or by its key."""
     return options.name if options.name.isidentifier() else f"_ufm_{key(source, options=options)[:16]}"

@@ -154,7 +154,7 @@ def _syntax(shown: Diagnostic, text: str, lines: list[str]) -> Diagnostic:
         if re.match(_HEAD, head):
             return _no_colon(shown, above, head)
         if not unbalanced:
-            hint = f"Line {above} opens no block."
+            hint = "The line above opens no block."
             return replace(shown, message="Unexpected indentation", column=_depth(text) + 1, hint=hint)
     if hint := next((hint for pattern, hint in _SLIPS if re.search(pattern, code)), ""):
         return replace(shown, hint=hint)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ...model import Function, Options, Parameter, Signature, SignatureError, Unit
+from ...model import Function, Options, Parameter, Signature, SignatureError, Unit, line_mark
 from .. import operands
 from .cython_function import CellText, CyFunction, CythonType
 from .nogil_clone import Definition
@@ -37,7 +37,7 @@ class TypedFunction:
 
     @property
     def place(self) -> str:
-        return f"{self.function.name} (line {self.function.line})"
+        return f"{self.function.name} (line {line_mark(self.function.line)})"
 
 
 def infer(typed: TypedFunction, options: Options, defined: Mapping[str, Definition]) -> Signature | NoUfunc:
@@ -92,8 +92,8 @@ def infer(typed: TypedFunction, options: Options, defined: Mapping[str, Definiti
         )
     except SignatureError as fault:
         if not annotation:
-            return NoUfunc(function, f"cannot be one: {_cython(fault.message)}")
-        raise SignatureError(_cython(fault.message), remedy=_cython(fault.remedy)) from None
+            return NoUfunc(function, f"cannot be one: {_cython(fault.marked)}")
+        raise SignatureError(_cython(fault.marked), remedy=_cython(fault.remedy)) from None
     if plains:
         why = plains[0]
         speaks_of_it = why.reason.split(" ", 1)[0] in ("gives", "takes", "has", "returns")

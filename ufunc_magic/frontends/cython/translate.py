@@ -19,6 +19,7 @@ from .cdef_variant import PREFIX, Analysis, Variants, definitions, is_number, pl
 from .cython_function import CellText, CyFunction, CyParameter, CythonType
 from .kept_views import keepers
 from .nogil_clone import with_real_powers
+from .traceback_lines import with_place
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ def translate(
         raise cython_errors.compile_error(listening.errors, name=name, cell=source)
     page = path.with_suffix(".html")
     return Translated(
-        c=with_real_powers(c_file.read_text(encoding="utf-8"), prefix=PREFIX),
+        c=with_place(with_real_powers(c_file.read_text(encoding="utf-8"), prefix=PREFIX), name=name),
         functions=tuple(_functions(run)),
         free=_free_functions(run),
         diagnostics=cython_errors.warnings(listening.warnings, name=name, cell=source),

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ...model import ArgumentError, FunctionCode, ObjectCode, SignatureError, ToolchainError
+from ...model import ArgumentError, CellPlace, FunctionCode, ObjectCode, SignatureError, ToolchainError
+from .. import cell_names
 from ..numpy_ufunc import letters, make_ufunc
 from . import device_arrays, driver
 from .cell_memory import CellMemory
@@ -60,7 +61,7 @@ class CudaFunction:
         signature = getattr(emulated, "__signature__", None)
         if isinstance(signature, Signature):
             self.__signature__ = signature
-        self._refusal = _refusal(code, self.types)
+        self._refusal = _refusal(code, self.types, cell_names.current_place(object_code))
         self._loops = Loops(code, object_code, CellMemory(object_code) if memory is None else memory)
 
     def __repr__(self) -> str:
@@ -223,11 +224,11 @@ class CudaFunction:
         return Choice(index, *self.types[index].split("->"))
 
 
-def _refusal(code: FunctionCode, types: Sequence[str]) -> tuple[str, str] | None:
+def _refusal(code: FunctionCode, types: Sequence[str], place: CellPlace) -> tuple[str, str] | None:
     """Why a function cannot be called from Python, and what can."""
     if code.kind != "ufunc":
         return (
-            f"cannot be called on arrays by element: {code.reason or 'it has pointer parameters'}.",
+            f"cannot be called on arrays by element: {place.text(code.reason) or 'it has pointer parameters'}.",
             "Call it in a kernel; .emulated calls its form for the CPU.",
         )
     if code.core:

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ...model import ArgumentError, CellCrashed, FunctionCode, ObjectCode, ToolchainError
+from ...model import ArgumentError, CellCrashed, CellPlace, FunctionCode, ObjectCode, ToolchainError
+from .. import cell_names
 from . import device_arrays, driver
 from .cell_memory import CellMemory
 from .device_arrays import ArrayOperand
@@ -251,7 +252,9 @@ class Kernel:
         stray = None if lines is None else _Stray.of(self._owner, named)
         call(grid.ctypes.data, block.ctypes.data, launch.shared, ctypes.addressof(pointers))
         if fault := _launch_error(self._owner):
-            where = stray.words(named, lines) if stray is not None and lines is not None else ""
+            place = cell_names.current_place(self.object_code)
+            where = stray.words(named, lines, place) if stray is not None and lines is not None else ""
+            fault = place.renamed(fault, old=self.object_code.name)
             raise CellCrashed(f"{self.__name__} failed on the CPU: {fault}{where}")
 
 
@@ -341,12 +344,14 @@ class _Stray(ctypes.Structure):
         stray.size = 0
         return stray
 
-    def words(self, arrays: Sequence[tuple[str, np.ndarray[Any, Any]]], lines: Sequence[Sequence[int]]) -> str:
+    def words(
+        self, arrays: Sequence[tuple[str, np.ndarray[Any, Any]]], lines: Sequence[Sequence[int]], place: CellPlace
+    ) -> str:
         """Where that was, behind what the launch says; ``""`` if there was none."""
         if not self.size:
             return ""
         line = next((row[2] for row in lines if row[0] < self.place <= row[1]), 0)
-        at = f" on line {line}" if line else ""
+        at = f" on line {place.line(line)}" if line else ""
         for name, array in arrays:
             index = (self.address - array.ctypes.data) // array.itemsize
             if -_NEAR < index < array.size + _NEAR:
