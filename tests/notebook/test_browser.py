@@ -251,7 +251,7 @@ def test_the_first_notebook_shows_its_table_and_its_error_in_both_themes(
     browser: Any, server: Server, artefacts: Path
 ) -> None:
     with opened(browser, server, "01_first_ufunc.ipynb") as page:
-        report, wrong = cell_with(page, "double logit"), cell_with(page, "raduis")
+        report, wrong = cell_with(page, "double planck"), cell_with(page, "raduis")
         table = report.locator(".jp-OutputArea table")
         labels = table.locator("tbody th[scope=row]").all_inner_texts()
         assert labels[0].startswith("Python loop")
@@ -279,7 +279,7 @@ def test_the_first_notebook_shows_its_table_and_its_error_in_both_themes(
 
 
 def test_the_comparison_is_drawn_and_readable_in_both_themes(browser: Any, server: Server, artefacts: Path) -> None:
-    with opened(browser, server, "05_compare.ipynb") as page:
+    with opened(browser, server, "03_options.ipynb") as page:
         cell = cell_with(page, "over_sizes")
         picture = cell.locator(".jp-OutputArea svg[role=img]").first
         assert "time per element over sizes" in picture.locator("title").first.text_content()
