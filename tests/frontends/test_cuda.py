@@ -595,7 +595,7 @@ template __global__ void k<double, 32>(double *);
 
 
 def test_arguments_for_nvidias_compiler_alone_are_not_the_hosts() -> None:
-    b = um.compile_cuda(CELL, device="cpu", compile_args=["--maxrregcount=32", "-arch=sm_90", "-DN=3"])
+    b = um.compile_cuda(CELL, device="cpu", compile_args=["--maxrregcount=32", "-arch=sm_90", "-DSIZE=3"])
     assert "mul" in b
 
 

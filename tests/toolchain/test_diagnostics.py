@@ -102,6 +102,16 @@ def test_a_macro_chain_is_one_note_at_the_place_the_user_wrote():
     assert (error.line, note.line, note.message) == (1, 3, "through macro B")
 
 
+def test_an_error_in_a_macro_of_the_command_line_is_placed_where_the_cell_uses_it():
+    # As gcc 12 prints it, with -DN=3.
+    (found,) = read(
+        "<command-line>: error: expected '>' before numeric constant\nIn[3]:1:27: note: in expansion of macro 'N'\n",
+        "template <typename T, int N> T times(T x) { return x * N; }",
+    )
+    assert (found.file, found.line, found.column) == (NAME, 1, 27)
+    assert found.message == "expected '>' before numeric constant"
+
+
 def test_a_name_that_types_renames_is_shown_as_written_at_the_cells_place():
     output = (
         "<ufunc_magic>:40:11: error: redefinition of '__ufm_f4_logit'\nIn[3]:2:3: note: in expansion of macro 'logit'\n"

@@ -22,13 +22,13 @@ GENERATED = "<ufunc_magic>"
 # Patterns are text, not compiled here: most cells compile, and importing this should cost nothing.
 
 #: What compilers call text that comes in by standard input, where no #line names it.
-_UNNAMED = r"<stdin>$|-$|<ufunc_magic>$|<built-in>$|<command-line>$|.*-stdin\.c(?:pp)?$"
+_UNNAMED = r"<stdin>$|-$|<ufunc_magic>$|<built-in>$|<command.line>$|.*-stdin\.c(?:pp)?$"
 
 #: Source lines longer than this are shown from the start only, or not at all.
 _WIDE = 200
 
 _MESSAGE = (
-    r"(?P<file>.+?):(?P<line>\d+)(?::(?P<column>\d+))?: "
+    r"(?P<file>.+?)(?::(?P<line>\d+)(?::(?P<column>\d+))?|(?<=<command-line>)): "
     r"(?P<severity>(?:fatal )?error|internal compiler error|warning|note|sorry, unimplemented|Error|Warning): "
     r"(?P<message>.*?)(?: \[(?P<option>-[^\]]*)\])?$"
 )
@@ -145,7 +145,7 @@ def _diagnostic(text: str, name: str, lines: Sequence[str]) -> Diagnostic | None
         severity = "note" if match["severity"] == "note" and not says else "warning"
     option = (match["option"] or "").rpartition(",")[2].replace("-Werror=", "-W")
     file = GENERATED if re.match(_UNNAMED, match["file"]) else match["file"]
-    line, column, shown = int(match["line"]), int(match["column"] or 0), ""
+    line, column, shown = int(match["line"] or 0), int(match["column"] or 0), ""
     if file == name and line > len(lines) and "end of input" in match["message"]:  # there is nothing below the cell
         line, column = max((n for n, text in enumerate(lines, 1) if text.strip()), default=1), 0
     if file == name and 0 < line <= len(lines):
