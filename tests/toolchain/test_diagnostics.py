@@ -129,7 +129,7 @@ def test_the_same_error_for_several_types_is_said_once():
 def test_errors_in_generated_code_say_so_and_warnings_there_are_not_shown(file):
     (found,) = read(f"{file}:9:1: error: incompatible types\n{file}:3:1: warning: unused variable 'x'\n")
     assert (found.file, found.line) == (GENERATED, 0)
-    assert "written around the cell" in found.hint
+    assert "generates around the cell" in found.hint
 
 
 def test_an_error_in_a_header_names_the_line_that_includes_it():
