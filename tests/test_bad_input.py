@@ -42,7 +42,7 @@ def test_half_a_character() -> None:
 @pytest.mark.parametrize("name", ["numpy", "sys", "json"])
 def test_a_cell_takes_no_other_modules_place(name: str) -> None:
     before = sys.modules.get(name)
-    with pytest.raises(um.OptionError, match=f"name='{name}' is the name of a module"):
+    with pytest.raises(um.OptionError, match=f"name='{name}' is the name of an imported module"):
         um.compile_cython("def double(int x):\n    return 2 * x\n", name=name)
     assert sys.modules.get(name) is before
 

@@ -68,7 +68,7 @@ def test_loops_of_overloads_are_chosen_as_numpy_casts() -> None:
 
 def test_only_functions_that_refuse_float64_have_a_note(c: Build) -> None:
     assert c.notes == (
-        "narrow takes float32and rejects float64 arrays, which would lose digits: give it x.astype('f4'), or --types.",
+        "narrow takes float32 and rejects float64 arrays, which would lose digits: pass x.astype('f4'), or --types.",
     )
 
 

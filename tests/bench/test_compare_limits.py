@@ -230,7 +230,7 @@ def test_rows_say_how_far_they_are_from_the_limit() -> None:
 
 def test_rivals_are_chosen_by_name() -> None:
     assert chosen("numpy, numba,numpy") == ("numpy", "numba")
-    with pytest.raises(ComparisonError, match=r"'fortran' is not a valid choice for --vs.\nGive some of numpy,numba"):
+    with pytest.raises(ComparisonError, match=r"'fortran' is not a valid choice for --vs.\nChoose from numpy,numba"):
         chosen("numpy,fortran")
 
 

@@ -190,7 +190,7 @@ def test_what_reaches_before_an_array_in_python_is_never_called_compiled() -> No
             v[i] = v[i - 1]
 
     refusal = _refusal(calls.append, ("d1",), python=python, unwrapped=True)
-    assert "refused by its Python form (IndexError: index -1 would be before the array's start)" in refusal
+    assert "rejected by its Python form (IndexError: index -1 would be before the array's start)" in refusal
     assert calls == []
     assert _timed(python, python=python).ok
     assert _timed(np.max, python=lambda v: max(v[i] for i in range(len(v))), unwrapped=True).ok

@@ -135,7 +135,7 @@ def test_error_shows_as_a_clean_block(loaded: InteractiveShell, capsys: pytest.C
     loaded.run_cell(f"%%cython_ufunc -q\n{BROKEN}", store_history=True)
     shown = "".join(capsys.readouterr())
     assert "CompileError" in shown
-    assert "In[1]:5:16" in shown
+    assert "In[1]:6:16" in shown
     assert "Traceback (most recent call last)" not in shown
     assert "__pyx" not in shown
 

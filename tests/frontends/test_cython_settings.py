@@ -64,7 +64,7 @@ def test_misspelled_option_is_corrected() -> None:
     with pytest.raises(OptionError, match="Did you mean --annotate") as caught:
         arguments.parse("--anotate")
     assert caught.value.message == "--anotate is not an option."
-    with pytest.raises(OptionError, match="-h lists the options"):
+    with pytest.raises(OptionError, match="-h lists all options"):
         arguments.parse("--zzzz")
 
 
@@ -76,7 +76,7 @@ def test_misspelled_option_is_corrected() -> None:
         (
             {"types": "f4,f8"},
             "cython",
-            "--types f4,f8 is for C and CUDA cells, and this one is Cython.\nLeave it out",
+            "--types f4,f8 is for C and CUDA cells, and this one is Cython.\nRemove it",
         ),
     ],
 )

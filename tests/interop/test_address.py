@@ -196,7 +196,7 @@ def test_overloads_and_templates_have_one_address_for_each_loop(cached: None) ->
     assert (call(b.pick, "i->i", 5), call(b.pick, "d->d", 5.0)) == (4, 6.0)
     assert (call(b.twice, "f->f", 1.5), call(b.twice, "d->d", 1.5)) == (3.0, 3.0)
     assert call(b.half, "d->d", 3.0) == 1.5
-    with pytest.raises(um.SignatureError, match=r"pick has the loops i->i, d->d\.\nSay which"):
+    with pytest.raises(um.SignatureError, match=r"pick has the loops i->i, d->d\.\nChoose one"):
         address(b.pick)
     with pytest.raises(um.SignatureError, match="ctypes has no such type"):
         ctypes_function(b.turn)

@@ -362,7 +362,7 @@ def test_errors_say_what_is_wrong_and_what_to_do(x: np.ndarray[Any, Any]) -> Non
         ),
         (
             lambda: asarray(at, 3, "f8", strides=(12,)),
-            "The strides (12,) are not multiples of 8, as float64 needs.\n"
+            "The strides (12,) are not multiples of 8, which float64 needs.\n"
             "Strides count bytes: multiply steps in elements by the item size.",
         ),
         (

@@ -428,6 +428,8 @@ def test_errors_are_marked_on_their_line_until_the_next_edit_or_run(
             assert tooltip.evaluate(CONTRAST) >= 4.5
             page.screenshot(path=artefacts / f"{front_end(server)}-{theme}-marks.png")
 
+        page.mouse.move(0, 0)  # the message would be in the way of the next click
+        tooltip.wait_for(state="detached")
         run_cell(page, "wrong")  # the same again: marked again, once
         word.wait_for()
         assert word.count() == 1

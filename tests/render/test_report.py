@@ -153,7 +153,7 @@ def test_html_of_a_comparison_is_exactly_this() -> None:
     comparison = Comparison("f", (Row("loop", "python", 10, 10, 2e-6, speedup=1.0),), "d->d")
     page, _, words = comparison._repr_html_().partition("<details")
     assert page == expected
-    assert "how to read the table</summary><div><em>time</em>: of one call" in words
+    assert "how to read the table</summary><div><em>time</em>: time of one call" in words
     assert [word for word in MEANINGS if f"<em>{word}</em>" in words] == [*wide, "checked"]
 
 

@@ -107,9 +107,9 @@ def test_element_types_are_the_functions_own(c: Build) -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda c: c.total(np.arange(3), 3), r"total\(\): x is an array of int64, C wants double"),
+        (lambda c: c.total(np.arange(3), 3), r"total\(\): x is an array of int64, but C needs double"),
         (lambda c: c.total(np.float32([1]), 1), "float32"),
-        (lambda c: c.sum32(np.arange(3), 3), "int64, C wants int32_t|int64, C wants int"),
+        (lambda c: c.sum32(np.arange(3), 3), "int64, but C needs int32_t|int64, but C needs int"),
         (lambda c: c.largest(np.int8([1]), 1), "int8"),
         (lambda c: c.total(np.arange(3.0).astype(">f8"), 3), "byte order"),
         (lambda c: c.total(np.arange(3.0)), r"takes 2 arguments \(1 given\)"),
@@ -186,7 +186,7 @@ def test_type_that_cffi_cannot_read_is_a_note_and_not_the_end_of_the_cell() -> N
 
 
 def test_vector_type_alone_is_refused_by_name() -> None:
-    with pytest.raises(um.SignatureError, match="'v4' is not a number type"):
+    with pytest.raises(um.SignatureError, match="'v4' is not a NumPy number type"):
         um.compile_c("typedef float v4 __attribute__((vector_size(16)));\nfloat first(v4 v) { return v[0]; }")
 
 

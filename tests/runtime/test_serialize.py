@@ -988,7 +988,7 @@ def test_inspect_shows_what_a_file_holds(tmp_path: Path, capsys: pytest.CaptureF
     size = f"{path.stat().st_size:,}"
     assert shown.startswith(f"ufunc_magic object code, {size} bytes, signed (not verified here)\n")
     for line in (
-        "  meant is      twice\n",
+        "  function      twice\n",
         f"  target        {here.os} {here.machine}",
         "  CPU level     baseline\n",
         "  gcd(a, b)  ii->i\n",
@@ -1006,7 +1006,7 @@ def test_inspect_refuses_what_is_no_object_code(tmp_path: Path, capsys: pytest.C
     assert __main__.main(["inspect", str(tmp_path / "absent")]) == 1
     said = capsys.readouterr()
     assert said.out == ""
-    assert "TargetError: These 14 bytes are not object code" in said.err
+    assert "TargetError: These 14 bytes are not ufunc_magic object code" in said.err
     assert "absent cannot be read" in said.err
 
 

@@ -122,7 +122,7 @@ def _plain_gcc() -> str:
 
 
 def test_a_cc_that_is_no_program_is_an_error_that_names_it():
-    with pytest.raises(ToolchainError, match="CC='no-such-cc -O2' names no program") as caught:
+    with pytest.raises(ToolchainError, match="CC='no-such-cc -O2' is not an executable program") as caught:
         find(environ={"PATH": os.environ["PATH"], "CC": "no-such-cc -O2"})
     assert "unset" in caught.value.remedy
 
