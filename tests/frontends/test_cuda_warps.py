@@ -410,14 +410,14 @@ def test_launch_bounds_are_those_of_the_kernel(cell: Any) -> None:
 
 
 def test_a_fault_ends_the_launch_and_not_the_process(cell: Any) -> None:
-    with pytest.raises(um.CellCrashed, match=r"Thread \(3, 0, 0\) of block \(0, 0, 0\): it wrote memory"):
+    with pytest.raises(um.CellCrashed, match=r"Thread \(3, 0, 0\) of block \(0, 0, 0\): it wrote out of bounds"):
         cell.stray[2, 32](np.zeros(1, "i4"))
     # Mapped before the thread's stack is, so between that and the stack of the caller.
     page = np.frombuffer(mmap.mmap(-1, mmap.PAGESIZE), "i4")
     protect = ctypes.CDLL(None).mprotect
     assert not protect(ctypes.c_void_p(page.ctypes.data), mmap.PAGESIZE, 0)
     try:
-        with pytest.raises(um.CellCrashed, match="it wrote memory"):
+        with pytest.raises(um.CellCrashed, match="it wrote out of bounds"):
             cell.first_of[1, 1](page)
     finally:
         protect(ctypes.c_void_p(page.ctypes.data), mmap.PAGESIZE, mmap.PROT_READ | mmap.PROT_WRITE)

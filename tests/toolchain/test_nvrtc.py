@@ -347,7 +347,7 @@ def test_warnings_of_a_cell_that_compiles_are_kept() -> None:
 
 @pytest.mark.nvrtc
 def test_an_unknown_architecture_says_which_there_are() -> None:
-    with pytest.raises(ToolchainError, match=r"'sm_50' cannot compile for NVRTC .* .\nIt supports sm_75, .*sm_90"):
+    with pytest.raises(ToolchainError, match=r"NVRTC .* cannot compile for 'sm_50'\.\nIt supports sm_75, .*sm_90"):
         nvrtc.compile(MUL, name="In[3]", arch="sm_50")
 
 
