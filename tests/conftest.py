@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import signal
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,10 @@ import ufunc_magic as um
 # How long an example takes depends on how busy the machine is.
 hypothesis.settings.register_profile("any machine", deadline=None)
 hypothesis.settings.load_profile("any machine")
+
+# Under nohup, or in a script's background, the stop button's signal is ignored, and tests that send it would wait for ever.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
