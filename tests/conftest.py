@@ -21,7 +21,7 @@ import ufunc_magic as um
 hypothesis.settings.register_profile("any machine", deadline=None)
 hypothesis.settings.load_profile("any machine")
 
-# Under nohup, or in a script's background, the stop button's signal is ignored, and tests that send it would wait for ever.
+# Under nohup, or in a script's background, SIGINT is ignored, and tests that send it would wait for ever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
