@@ -402,8 +402,8 @@ def nothing(a):  # type: ignore[no-untyped-def]
         (nothing, "none is not a number"),
         (numba.njit(lambda a: a), "no compiled signature of numbers"),
         (numba.vectorize(lambda a: a), "no compiled signature of numbers"),
-        (np.sin, "no function of Numba's"),
-        (math.sin, "no function of Numba's"),
+        (np.sin, "is not a Numba function of numbers"),
+        (math.sin, "is not a Numba function of numbers"),
     ],
 )
 def test_what_cannot_run_alone_is_refused(tmp_path: Path, func: Any, reason: str) -> None:

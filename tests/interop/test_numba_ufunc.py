@@ -446,7 +446,7 @@ def test_a_numba_that_lacks_a_private_name_is_a_warning(shared_cache_folder: Pat
     )
     warning, values = in_python(code, tmp_path).splitlines()
     assert warning == (
-        f"Numba functions cannot call ufuncs from cells: numba {numba.__version__} lacks what that needs "
+        f"Numba functions cannot call ufuncs from cells: numba {numba.__version__} lacks a needed feature "
         "(module 'numba.np.npyimpl' has no attribute '_build_array'). "
         "Install a supported version: pip install 'ufunc_magic[numba]'."
     )
