@@ -32,7 +32,7 @@ NEEDS = "pytools", "mako", "markupsafe", "platformdirs", "typing_extensions", "s
 RESULTS = Path(__file__).parent / "results" / "pycuda_suite.json"
 CUPY = Path(__file__).parent / "results" / "cupy_kernels.json"
 PAGE = Path(__file__).parents[1] / "docs" / "cuda.md"
-LIMIT = {"test": 1200, "examples": 60}
+LIMIT = {"test": 300, "examples": 30}
 
 #: What becomes of a kernel, best first, and how a fault is told from another.
 STATES = (

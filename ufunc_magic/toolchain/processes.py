@@ -289,7 +289,7 @@ def run_shown(program: str, words: Sequence[str], *, show: Callable[[str], objec
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            start_new_session=True,
+            process_group=0,
         )
     try:
         assert process.stdout

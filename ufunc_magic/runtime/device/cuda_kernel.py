@@ -115,7 +115,7 @@ class Kernel:
                 remedy=f"Write {self.__name__}[grid, block] or {self.__name__}[grid, block, shared, stream].",
             )
         if not self.emulated and (why := driver.missing()):
-            instead = "um.dumps takes it to a machine with a GPU. Without --device gpu it is emulated here."
+            instead = "um.dumps takes it to a machine with a GPU; --device cpu compiles the cell for the emulation."
             raise ToolchainError(f"{self.__name__} cannot run here: {why}.", remedy=instead)
         shared, stream = entries[2] if len(entries) > 2 else 0, entries[3] if len(entries) > 3 else None
         if not hasattr(shared, "__index__"):  # Numba's order: stream before shared memory
