@@ -113,5 +113,6 @@ def test_cells_of_the_readme_run_when_pasted_in_order(shell: InteractiveShell) -
     cells = [block.partition("\n")[2] for block in text.split("```")[1::2] if block.startswith("\n")]
     assert len(cells) == 7
     for cell in cells:
-        shell.run_cell(cell, store_history=True).raise_error()
-    assert shell.user_ns["_"].shape == (7,)
+        done = shell.run_cell(cell, store_history=True)
+        done.raise_error()
+    assert done.result.shape == (7,)

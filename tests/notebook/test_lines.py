@@ -101,16 +101,16 @@ def test_a_hit_from_the_other_side_counts_as_its_reader_does(loaded: Interactive
     assert "on line 4." in build.notes[0]
     with pytest.raises(um.CellAssertionError, match="on line 4 of <c>"):
         build.f(200.0)
-    loaded.run_cell(f"%%c_ufunc --no-time -v\n{ASSERTS}", store_history=True)
-    report = loaded.user_ns["_"]
+    report = loaded.run_cell(f"%%c_ufunc --no-time -v\n{ASSERTS}", store_history=True).result
     assert "on line 5." in report.notes[0]
     with pytest.raises(um.CellAssertionError, match="on line 5 of In"):
         build.f(200.0)
 
 
 def test_the_report_has_lines_of_the_editor_in_text_and_of_the_source_in_its_values(loaded: InteractiveShell) -> None:
-    loaded.run_cell("%%c_ufunc --no-time\ndouble f(double x)\n{\n    int unused;\n    return x;\n}", store_history=True)
-    report = loaded.user_ns["_"]
+    report = loaded.run_cell(
+        "%%c_ufunc --no-time\ndouble f(double x)\n{\n    int unused;\n    return x;\n}", store_history=True
+    ).result
     assert ":4:9: warning: unused variable" in str(report)
     assert ":4:9: warning: unused variable" in report._repr_html_()
     values: dict[str, Any] = json.loads(report.to_json())
@@ -119,8 +119,7 @@ def test_the_report_has_lines_of_the_editor_in_text_and_of_the_source_in_its_val
 
 def test_a_function_that_crashes_is_placed_where_the_editor_has_it(loaded: InteractiveShell) -> None:
     cell = "double good(double x) { return x; }\nint f(int x)\n{\n    return *(volatile int *)0 + x;\n}\n"
-    loaded.run_cell(f"%%c_ufunc --no-time\n{cell}", store_history=True)
-    report = loaded.user_ns["_"]
+    report = loaded.run_cell(f"%%c_ufunc --no-time\n{cell}", store_history=True).result
     assert ":5: error: f is not bound" in str(report)
     assert report.diagnostics[0].line == 4
     with pytest.raises(um.CellCrashed, match="on line 4 of <c>"):
@@ -138,8 +137,8 @@ def test_signatures_that_do_not_fit_are_placed_in_the_editor(loaded: Interactive
 def test_views_of_the_source_have_the_lines_of_the_editor(loaded: InteractiveShell) -> None:
     loop = "for (int i = 0; i < n; i++) s += x[i];"
     cell = f"double f(const double *x, int n)\n{{\n    double s = 0;\n    {loop}\n    return s;\n}}"
-    loaded.run_cell(f"%%c_ufunc --no-time -a --show asm,vec\n{cell}", store_history=True)
-    vec, asm, annotated = sorted(loaded.user_ns["_"].views, key=lambda view: "vectorized" not in view.title)
+    report = loaded.run_cell(f"%%c_ufunc --no-time -a --show asm,vec\n{cell}", store_history=True).result
+    vec, asm, annotated = sorted(report.views, key=lambda view: "vectorized" not in view.title)
     text = "\n".join(view.to_text() for view in (vec, asm, annotated))
     assert "line 5: this loop" in text
     assert "  line 5    for (int i" in text
@@ -182,8 +181,10 @@ def test_tracebacks_of_cython_follow_the_cell_that_has_the_function(
 def test_statements_and_annotated_lines_of_cython_have_the_lines_of_the_editor(loaded: InteractiveShell) -> None:
     error = fails(loaded, "%%cython_ufunc -q\ndef f(double x):\n    return x\n1 / 0\n")
     assert _frames(error)[-1][1:] == (4, "1 / 0")
-    loaded.run_cell("%%cython_ufunc --no-time -a\ndef f(double x):\n    return [x]\n", store_history=True)
-    assert "\n   3 " in str(loaded.user_ns["_"])
+    annotated = loaded.run_cell(
+        "%%cython_ufunc --no-time -a\ndef f(double x):\n    return [x]\n", store_history=True
+    ).result
+    assert "\n   3 " in str(annotated)
     assert ":3:12: error: undeclared name" in str(fails(loaded, "%%cython_ufunc\ndef f(double x):\n    return z\n"))
 
 
@@ -198,7 +199,8 @@ def test_another_session_finds_the_cell_in_the_cache_and_says_its_own_lines(load
         "try: b.f(1.0)\n"
         "except ValueError: print(b.cached, traceback.format_exc().splitlines()[-3:])"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    # -P: the package that the tests import, not the one of the working folder, whose cells are others in the cache.
+    done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("True ")
     assert 'File "<cython>", line 3' in done.stdout
     assert "raise ValueError(y)" in done.stdout
