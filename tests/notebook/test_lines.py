@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import linecache
 import pickle
+import re
 import subprocess
 import sys
 import traceback
@@ -174,6 +176,17 @@ def test_tracebacks_of_cython_follow_the_cell_that_has_the_function(
     assert _frames(caught.value)[-1][1:] == (3, "raise ValueError(y)")
     loaded.run_cell(f"\n%%cython_ufunc -q\n{RAISES}", store_history=True)
     assert (f"In[{loaded.execution_count - 1}]", 5, "raise ValueError(y)") in _frames(fails(loaded, "f(1.0)"))
+
+
+@pytest.mark.cython
+def test_a_cython_that_writes_tracebacks_anew_costs_the_lines_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("Cython", reason="Cython is not installed (extra: cython)")
+    module = importlib.import_module("ufunc_magic.frontends.cython.traceback_lines")
+    monkeypatch.setattr(module, "_DECLARED", re.compile("written otherwise"))
+    build = um.compile_cython("def of_a_new_cython(double x):\n    raise ValueError(x)\n", time=False)
+    assert "tracebacks count the lines without the magic's, because ufunc_magic does not recognize" in build.notes[0]
+    with pytest.raises(ValueError, match=r"^1\.0$"):
+        build.of_a_new_cython(1.0)
 
 
 @pytest.mark.slow

@@ -362,3 +362,18 @@ except KeyboardInterrupt:
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "stopped", done.stderr
+
+
+@pytest.mark.parametrize("value", [2**40, -(2**31) - 1, 2**63, 2**70])
+def test_an_integer_too_wide_beside_an_array_is_named(cell: Any, value: int) -> None:
+    says = rf"^with_defaults\(n\): {value} \(element 0\) does not fit int32, -2147483648 to 2147483647$"
+    arrays = np.ones(3), np.ones(3)
+    for call in (
+        lambda: cell.with_defaults(*arrays, value),
+        lambda: cell.with_defaults(arrays[0], n=value),
+        lambda: cell.with_defaults(*arrays, value, out=np.zeros(3)),
+    ):
+        before = sys.getrefcount(value), sys.getrefcount(arrays[0])
+        with pytest.raises(OverflowError, match=says):
+            call()
+        assert (sys.getrefcount(value), sys.getrefcount(arrays[0])) == before

@@ -58,6 +58,46 @@ static void run(void *with)
 
 /* -------------------------------------------------------------------------------------------- arrays */
 
+/* NumPy refuses a Python integer that is too wide for its parameter before any loop is called, and names neither: loops
+   for arrays of integers do.  Their exception takes the place of NumPy's. */
+static void name_the_integer(const Def *self, PyObject *const *args, Py_ssize_t count, PyObject *kwnames)
+{
+    const Py_ssize_t all = count + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
+    PyObject *kind, *fault, *trace, *result = NULL;
+    PyErr_Fetch(&kind, &fault, &trace);
+    PyObject *const text = fault ? PyObject_Str(fault) : NULL;
+    PyObject *const numpy = PyImport_ImportModule("numpy");
+    PyObject **const arrays = PyMem_Calloc(all + 1, sizeof *arrays);
+    Py_ssize_t k = 0;
+    if (text && numpy && arrays && !strncmp(PyUnicode_AsUTF8(text), "Python int", 10))
+        for (; k < all; k++) {
+            const int wide = k < count && PyLong_CheckExact(args[k]);
+            arrays[k] = wide ? PyObject_CallMethod(numpy, "asarray", "O", args[k]) : Py_NewRef(args[k]);
+            if (!arrays[k]) break;
+        }
+    if (k == all) result = PyObject_Vectorcall(self->ufunc, arrays, count, kwnames);
+    if (result || !PyErr_ExceptionMatches(PyExc_OverflowError)) {
+        PyErr_Restore(kind, fault, trace);
+    } else {
+        Py_XDECREF(kind);
+        Py_XDECREF(fault);
+        Py_XDECREF(trace);
+    }
+    for (k = 0; arrays && k < all; k++) Py_XDECREF(arrays[k]);
+    PyMem_Free(arrays);
+    Py_XDECREF(text);
+    Py_XDECREF(numpy);
+    Py_XDECREF(result);
+}
+
+static PyObject *call_by_place(const Def *self, PyObject *const *args, size_t count, PyObject *kwnames)
+{
+    PyObject *const result = PyObject_Vectorcall(self->ufunc, args, count, kwnames);
+    if (!result && PyErr_ExceptionMatches(PyExc_OverflowError))
+        name_the_integer(self, args, PyVectorcall_NARGS(count), kwnames);
+    return result;
+}
+
 /* The value of parameter `k` that was given by name, borrowed; NULL: it was not. */
 static PyObject *by_name(const Def *self, Py_ssize_t k, PyObject *const *values, PyObject *kwnames, char *used)
 {
@@ -109,7 +149,7 @@ static PyObject *call_by_name(const Def *self, PyObject *const *args, Py_ssize_t
         all[positional + k] = args[given + i];
         PyTuple_SET_ITEM(rest, k++, Py_NewRef(PyTuple_GET_ITEM(kwnames, i)));
     }
-    result = PyObject_Vectorcall(self->ufunc, all, positional, rest);
+    result = call_by_place(self, all, positional, rest);
 done:
     PyMem_Free(all);
     PyMem_Free(used);
@@ -125,7 +165,7 @@ static PyObject *call_ufunc(const Def *self, PyObject *const *args, size_t count
     int simple = given >= wanted && self->by_place >= wanted;
     for (Py_ssize_t i = 0; simple && kwnames && i < PyTuple_GET_SIZE(kwnames); i++)
         simple = PySequence_Contains(self->names, PyTuple_GET_ITEM(kwnames, i)) == 0;
-    if (simple) return PyObject_Vectorcall(self->ufunc, args, count, kwnames);
+    if (simple) return call_by_place(self, args, count, kwnames);
     return call_by_name(self, args, given, kwnames);
 }
 

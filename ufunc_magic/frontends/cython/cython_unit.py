@@ -39,8 +39,10 @@ from .cython_function import CellText, CyFunction, CythonType
 from .cython_loops import ModuleLoops, loops, stays_def
 from .cython_settings import Settings
 from .signature_inference import NoUfunc
+from .traceback_lines import has_place
 from .translate import Translated, translate
 
+_UNKNOWN_C = f"because ufunc_magic does not recognize the C code of Cython {cython_version}"
 #: The first line of what is appended to Cython's C.
 _LOOPS = codegen.template("interface.h").partition("\n")[0]
 
@@ -100,6 +102,8 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
         while True:
             translated = _translated(cell, without)
             notes: list[str] = []
+            if not has_place(translated.c):
+                notes.append(f"tracebacks count the lines without the magic's, {_UNKNOWN_C}")
             planned = _planned(cell, translated, without, notes)
             unit = _unit(cell, translated, planned)
             if written is None:
@@ -193,9 +197,7 @@ def _planned(cell: _Cell, translated: Translated, without: frozenset[str], notes
         defined = nogil_clone.definitions(translated.c, name=cell.name)
     names = [f.cname for f in translated.functions if f.cname and not f.name.startswith("_")]
     if names and not defined and not notes:
-        notes.append(
-            f"the loops hold the GIL, because ufunc_magic does not recognize the C code of Cython {cython_version}"
-        )
+        notes.append(f"the loops hold the GIL, {_UNKNOWN_C}")
     # Clones have lost the lines that whoever debugs wants.
     names = [] if "-g" in options.compile_args else names
     cloned: dict[str, nogil_clone.Clone] = {}

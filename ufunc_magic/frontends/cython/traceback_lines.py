@@ -48,3 +48,8 @@ def with_place(c: str, *, name: str) -> str:
     before, after = c[: declared.end()], c[declared.end() :]
     after = _DEFINED.sub(lambda head: head[0] + place, after)
     return before + _VARIABLE + after.replace(_KEY, f"({_KEY}) + (__ufm_place.generation << 20)")
+
+
+def has_place(c: str) -> bool:
+    """Whether `with_place` knew the function that makes tracebacks."""
+    return _VARIABLE in c
