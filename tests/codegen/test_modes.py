@@ -176,6 +176,16 @@ def test_native_code_says_what_it_needs() -> None:
     assert um.compile_c("double f(double x) { return x + 1; }").object_code.target.level == "baseline"
 
 
+@pytest.mark.parametrize("argument", ["-march=native", "-mtune=native"])
+def test_an_argument_that_chooses_the_cpu_is_an_architecture(argument: str) -> None:
+    # Clones of a function of this CPU cannot have it inlined: gcc refused the cell.
+    source = "#include <math.h>\ndouble f(double x) { return exp(x) + x * x; }"
+    built = um.compile_c(source, compile_args=[argument], time=False)
+    np.testing.assert_allclose(built.f(X), np.exp(X) + X * X, rtol=1e-15)
+    assert (built.object_code.target.level == "baseline") == (argument == "-mtune=native")
+    assert um.compile_c(source, compile_args=[argument], time=False).cached
+
+
 @pytest.fixture
 def no_process(monkeypatch: pytest.MonkeyPatch) -> Any:
     def refused(*_: Any, **__: Any) -> Any:
@@ -372,6 +382,9 @@ def test_modes_of_the_compiler_reach_cython_functions() -> None:
     plain = um.compile_cython(CYTHON)
     assert plain.object_code.target.level == "baseline"
     assert um.compile_cython(CYTHON, arch="native").object_code.target.level.startswith("native: ")
+    commented = um.compile_cython(f"# distutils: extra_compile_args = -march=native\n{CYTHON}")
+    assert commented.object_code.target.level.startswith("native: ")
+    np.testing.assert_allclose(commented.wave(X), plain.wave(X), rtol=1e-12)
     fast = um.compile_cython(CYTHON, fast_math=True)
     np.testing.assert_allclose(fast.wave(X), plain.wave(X), rtol=1e-12)
     assert np.float64(5e-324) * np.float64(1) != 0

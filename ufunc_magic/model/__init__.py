@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         TIME as TIME,
         Option as Option,
         Options as Options,
+        chooses_cpu as chooses_cpu,
         make_options as make_options,
         refuse as refuse,
         suited as suited,
@@ -83,7 +84,7 @@ else:
                 "UfuncMagicError UnboundFunction"
             ),
             "object_code": "FunctionCode LoopCode ObjectCode Target is_signed pack required_glibc unpack",
-            "options": "LANGUAGES MOST_TIMED Option Options TABLE TIME make_options refuse suited",
+            "options": "LANGUAGES MOST_TIMED Option Options TABLE TIME chooses_cpu make_options refuse suited",
             "report_data": "CellFunction CompiledCell ReportData",
             "signature": (
                 "Function MAX_OPERANDS Member NumberType Operand Parameter RECORD Signature TYPES Unit core_size "

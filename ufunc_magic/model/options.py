@@ -7,7 +7,8 @@ The magics' parsers, their ``?`` help, tab completion, ``%ufunc_config`` and the
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -264,6 +265,8 @@ TABLE: tuple[Option, ...] = (
 )
 
 
+#: Arguments that choose a CPU, or instructions that not all of its kind have.
+_CHOOSES_CPU = re.compile(r"-m(?:(?:arch|cpu)=|avx|fma|s?sse|bmi|f16c|popcnt)")
 #: Options of compilers that end before there is a library.
 _MAKE_NO_LIBRARY = frozenset("-fsyntax-only -E -S -c -M -MM".split())
 
@@ -323,7 +326,14 @@ def make_options(keywords: Mapping[str, Any] | None = None, *, base: Options | N
         options = replace(options, sizes="10:1e7")
     if options.annotate_fullc:
         options = replace(options, annotate=True)
+    if chooses_cpu(options.compile_args):
+        options = replace(options, arch="native")
     return options
+
+
+def chooses_cpu(arguments: Iterable[str]) -> bool:
+    """Whether one of a compiler's arguments chooses the CPU: what is compiled so has no clones, and is for this one."""
+    return any(map(_CHOOSES_CPU.match, arguments))
 
 
 def _seconds(value: Any) -> float:

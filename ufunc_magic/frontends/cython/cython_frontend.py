@@ -9,7 +9,6 @@ import importlib.util
 import os
 import sys
 import sysconfig
-from dataclasses import replace
 from pathlib import Path
 
 from ... import runtime, toolchain
@@ -33,7 +32,7 @@ def key(source: str, *, options: Options) -> str:
             remedy="Choose another name.",
         )
     settings = cython_settings.read(source, options=options, module=module)
-    options = replace(options, cplus=options.cplus or settings.cplus)
+    options = cython_settings.completed(options, settings)
     tool = toolchain.find(cplus=options.cplus)
     files = [Path(f) for f in (*settings.sources, *settings.depends)]
     return cell_key(

@@ -15,12 +15,12 @@ import re
 import sys
 import sysconfig
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from ...model import OptionError, Options, ToolchainError
+from ...model import OptionError, Options, ToolchainError, chooses_cpu
 from ...toolchain import Toolchain, base_flags, base_link, library_flags
 from ..frontend import flags_of
 from . import dependencies
@@ -147,6 +147,12 @@ def read(source: str, *, options: Options | None = None, module: str = "") -> Se
             *([f"torch {torch.version}"] if torch else []),
         ),
     )
+
+
+def completed(options: Options, settings: Settings) -> Options:
+    """The options with what the cell's comments say: C++, and arguments that choose a CPU."""
+    arch = "native" if chooses_cpu(settings.flags) else options.arch
+    return replace(options, cplus=options.cplus or settings.cplus, arch=arch)
 
 
 def _absolute(folders: Sequence[str]) -> list[Path]:

@@ -84,7 +84,7 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
     """
     module = module_name(source, options=options)
     settings = cython_settings.read(source, options=options, module=module)
-    options = replace(options, cplus=options.cplus or settings.cplus)
+    options = cython_settings.completed(options, settings)
     tool = toolchain.find(cplus=options.cplus)
     cell = _Cell(source, name, module, folder, options, settings, tool)
     if not Path(headers := sysconfig.get_path("include"), "Python.h").exists():
