@@ -33,7 +33,7 @@ typedef struct {
     const char *low, *high; /* the object's code, as far as that is known */
 } Object;
 
-#if (defined(__GNUC__) && !defined(__clang__)) || defined(__x86_64__)
+#if !defined(CONTAINED) || (defined(__GNUC__) && !defined(__clang__)) || defined(__x86_64__)
 /* The compiler's own: it saves what the function needs, at a third of the price. */
 typedef void *Jump[5];
 #define SET_JUMP(jump) __builtin_setjmp(jump)
@@ -225,13 +225,16 @@ typedef struct {
     int number, process;
 } Timer;
 static Timer stop_timer, tick;
+#ifndef sigev_notify_thread_id /* older glibc has the field only */
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
 RARE static void start_timer(Timer *timer, clockid_t clock, long first, long interval)
 {
     const struct itimerspec when = {.it_value = {.tv_nsec = first}, .it_interval = {.tv_nsec = interval}};
     if (timer->process != getpid()) { /* a child has none */
         struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = STOP};
         event.sigev_value.sival_ptr = timer;
-        event._sigev_un._tid = thread_number();
+        event.sigev_notify_thread_id = thread_number();
         if (syscall(SYS_timer_create, clock, &event, &timer->number)) return;
         timer->process = getpid();
     }
@@ -269,7 +272,11 @@ RARE static void lost(siginfo_t *info, void *context)
         "ufunc_magic: a cell's code has corrupted the heap, so this process cannot continue.\n";
     const ssize_t written = write(2, text, sizeof text - 1);
     (void)written;
+#ifdef __linux__
     info->si_code = SI_TKILL;
+#else
+    info->si_code = SI_USER;
+#endif
     for (int k = 0; k < SIGNALS; k++)
         if (faults[k] == SIGABRT) chain(signals + k, SIGABRT, info, context);
     for (;;) die_of(SIGABRT);

@@ -140,18 +140,16 @@ extern "C" long double fminl(long double, long double) noexcept(true);
 #undef isnormal
 #undef signbit
 
-/* Of glibc alone. */
-#ifndef __GLIBC__
+/* macOS and Windows lack them; glibc and musl do not. */
+#if defined __APPLE__ || defined _WIN32
 static inline double exp10(double x) { return ::pow(10.0, x); }
 static inline float exp10f(float x) { return (float)::pow(10.0, x); }
-#ifdef __APPLE__
 static inline float j0f(float x) { return (float)::j0(x); }
 static inline float j1f(float x) { return (float)::j1(x); }
 static inline float jnf(int n, float x) { return (float)::jn(n, x); }
 static inline float y0f(float x) { return (float)::y0(x); }
 static inline float y1f(float x) { return (float)::y1(x); }
 static inline float ynf(int n, float x) { return (float)::yn(n, x); }
-#endif
 #endif
 
 #endif

@@ -16,7 +16,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
-#include <ucontext.h>
+#include <sys/ucontext.h> /* macOS refuses <ucontext.h>, whose functions are not used here */
 #endif
 #include <errno.h>
 #include <stddef.h>

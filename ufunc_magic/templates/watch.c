@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/time.h>
-#include <ucontext.h>
+#include <sys/ucontext.h> /* macOS refuses <ucontext.h>, whose functions are not used here */
 #ifdef __linux__
 #include <sys/syscall.h>
 #endif
