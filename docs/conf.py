@@ -41,7 +41,7 @@ exclude_patterns = ["_build", "**.ipynb_checkpoints"]
 highlight_language = "cell"
 nitpicky = False
 
-myst_enable_extensions = ["colon_fence", "deflist"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
 # A page that does not run is no page.
