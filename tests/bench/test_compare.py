@@ -5,6 +5,8 @@ import gc
 import html
 import math
 import operator
+import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,7 +16,7 @@ import pytest
 from hypothesis import given, strategies as st
 from numpy.typing import NDArray
 
-from ufunc_magic.bench import compare
+from ufunc_magic.bench import compare, rounds
 from ufunc_magic.bench.agreement import agreement, suspects, ulp_distance
 from ufunc_magic.bench.candidates import Candidate
 from ufunc_magic.bench.expectation import columns, survivors
@@ -349,6 +351,31 @@ def test_the_cost_of_the_clock_is_subtracted() -> None:
     clock = FakeClock(tick=3e-5)
     (timing,) = measure([Call(clock.working(abs, call=2e-4), (1,))], clock=clock, deadline=1.0)
     assert timing.seconds == pytest.approx(2e-4)
+
+
+def test_waiting_counts_where_other_threads_of_the_call_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited = [0.0]
+    monkeypatch.setattr(rounds, "waited", lambda: waited[0])
+
+    def wait() -> None:
+        time.sleep(0.005)
+        waited[0] += 1.0
+
+    def work() -> None:
+        until = time.thread_time() + 0.005
+        while time.thread_time() < until:
+            pass
+
+    def share() -> None:
+        wait()
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+
+    assert rounds.once(Call(wait), clock=rounds.CLOCK)[0] == 0
+    assert rounds.once(Call(share), clock=rounds.CLOCK)[0] >= 0.005
+    (timing,) = measure([Call(share)], clock=rounds.CLOCK, deadline=0.0, reserve=math.inf, least=3, most=3)
+    assert timing.seconds >= 0.005
 
 
 def test_fast_calls_are_repeated_within_a_sample() -> None:

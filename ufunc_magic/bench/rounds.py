@@ -4,8 +4,9 @@ Calls take turns (A B C A B C), so that a machine that slows down slows all of t
 is the figure, because other programs can only add to it, and how far the middle round is above it is its spread.
 Where rounds disagree, more are taken.  A call is repeated within a round until the clock's own step and cost are
 small against it, and the cost of reading the clock and of the loop is subtracted, as is the time that the thread
-waited for a processor which another program had.  A result is dropped before the next call, as in
-``for _ in range(n): f(x)``: the allocator hands the same pages out again, and no call pays for fresh ones.
+waited for a processor which another program had, unless the call's other threads worked meanwhile.  A result is dropped
+before the next call, as in ``for _ in range(n): f(x)``: the allocator hands the same pages out again, and no call pays
+for fresh ones.
 """
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ ROUNDS, MORE = 15, 4
 
 #: Samples that are at most so many times as long as asked for are tried again: an interruption is as long.
 SHORT = 20
+
+#: A call has threads of its own where others than the one that calls are busy for this share of its time.
+HELP = 0.1
 
 #: Rounds disagree where the middle one takes by this share longer than the least.
 UNSTEADY = 0.2
@@ -132,9 +136,10 @@ def _no_collection() -> Iterator[None]:
 def once(call: Call, *, clock: Clock) -> tuple[float, Any]:
     """Seconds of one call, and its result."""
     with call.context():
+        before = _help()
         start = clock()
         result = call.function(*call.arguments)
-        return max(0.0, clock() - start), result
+        return max(0.0, _whole(clock() - start, before, clock)), result
 
 
 def measure(
@@ -217,10 +222,22 @@ def _repeats(call: Call, clock: Clock, sample: float) -> int:
 def _sample(call: Call, repeat: int, clock: Clock) -> float:
     function, arguments, turns = call.function, call.arguments, itertools.repeat(None, repeat)
     with call.context():
+        before = _help()
         start = clock()
         for _ in turns:
             function(*arguments)
-        return clock() - start
+        return _whole(clock() - start, before, clock)
+
+
+def _help() -> tuple[float, float]:
+    """CPU seconds of the process's other threads, and seconds that this one has waited for a processor."""
+    return time.process_time() - time.thread_time(), waited()
+
+
+def _whole(taken: float, before: tuple[float, float], clock: Clock) -> float:
+    """The time ``taken`` since `_help` was ``before``, with its waiting where other threads worked meanwhile."""
+    helped, idle = (now - then for now, then in zip(_help(), before, strict=True))
+    return taken + idle if clock is CLOCK and helped > HELP * (taken + idle) else taken
 
 
 def _overhead(repeat: int, clock: Clock) -> float:
