@@ -6,6 +6,7 @@ What a tight container refuses is refused here by seccomp, in a process of its o
 from __future__ import annotations
 
 import errno
+import os
 import platform
 import subprocess
 import sys
@@ -126,3 +127,77 @@ print(len(pids) > 0, [pid for pid in pids if psutil.pid_exists(pid) and psutil.P
 
 def test_what_the_code_starts_is_ended_where_trials_cannot_be_confined(cache_folder: Path) -> None:
     assert outcome(STARTING, error=errno.EPERM, cache=cache_folder, confining=True) == ["True []"]
+
+
+# ---------------------------------------------------------------------------------- odd surroundings
+
+#: A name beyond ASCII, a function that faults, a pickle, a report, a Cython cell.
+WORKS = """
+import importlib.util, pickle
+import numpy as np
+import ufunc_magic as um
+source = "#include <math.h>\\ndouble größe(double x) { return exp(x); }\\nint part(int n) { return 100 / n; }\\n"
+build = um.compile_c(source, time=False)
+size = pickle.loads(pickle.dumps(build["größe"]))
+try:
+    build.part(0)
+except um.CellCrashed as fault:
+    crashed = str(fault).startswith("part(0)")
+report = um.compile_c("double half(double x) { return x / 2; }").report()
+half = float
+if importlib.util.find_spec("Cython"):
+    half = um.compile_cython("def half(double x):\\n    return x / 2\\n", time=False).half
+print(size(np.zeros(2)).tolist(), crashed, half(0), "half(x)" in str(report), "half(x)" in report._repr_html_())
+"""
+PYTHON = f'"{sys.executable}"'
+
+
+def works(command: str, *, cache: Path, **variables: str) -> None:
+    """Run `WORKS`, the file ``$PROGRAM``, by a command of the shell."""
+    program = cache.parent / "works.py"
+    program.write_text(WORKS, encoding="utf-8")
+    environment = {"PATH": "/usr/bin:/bin", "UFUNC_MAGIC_CACHE": str(cache), "PROGRAM": str(program), **variables}
+    shell = ["/bin/sh", "-c", command]
+    done = subprocess.run(shell, env=environment, capture_output=True, text=True, check=False, cwd=cache.parent)
+    assert (done.returncode, done.stdout) == (0, "[1.0, 1.0] True 0.0 True True\n"), done.stderr
+
+
+@pytest.mark.parametrize("options", ["-O", "-OO", "-I", "-X dev -W error", "-X utf8=0"])
+def test_cells_work_under_options_of_python(cache_folder: Path, options: str) -> None:
+    works(f'exec {PYTHON} {options} "$PROGRAM"', cache=cache_folder)
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {},  # no HOME
+        {"PATH": ""},
+        {"LANG": "C", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"},
+        {"TMPDIR": "/nonexistent", "HOME": "/nonexistent"},
+    ],
+    ids=["nothing", "no PATH", "C locale", "no folders"],
+)
+def test_cells_work_in_environments(cache_folder: Path, variables: dict[str, str]) -> None:
+    works(f'exec {PYTHON} "$PROGRAM"', cache=cache_folder, **variables)
+
+
+@pytest.mark.parametrize("limit", ["-v 2000000", "-n 40", "-c 0", "-s 1024"])
+def test_cells_work_within_limits(cache_folder: Path, limit: str) -> None:
+    works(f'ulimit {limit}; exec {PYTHON} "$PROGRAM"', cache=cache_folder)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")
+@pytest.mark.parametrize(
+    "mounted",
+    [
+        "none /proc",
+        "-o ro none /dev/shm",
+        '-o noexec none "$UFUNC_MAGIC_CACHE"',
+        '-o size=100k none "$UFUNC_MAGIC_CACHE"',
+        '-o ro none "$UFUNC_MAGIC_CACHE"',
+    ],
+)
+def test_cells_work_on_file_systems(cache_folder: Path, mounted: str) -> None:
+    if subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this container may not mount")
+    works(f"unshare -m /bin/sh -c 'mount -t tmpfs {mounted} && exec {PYTHON} \"$PROGRAM\"'", cache=cache_folder)

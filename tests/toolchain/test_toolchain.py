@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import re
 import shutil
@@ -508,6 +509,18 @@ def test_a_compiler_that_dies_is_an_error_with_its_last_words(tmp_path):
 def test_a_program_that_cannot_be_started_is_an_error(tmp_path):
     text = program(tmp_path, "gcc", "#!/no/such/shell\n")
     with pytest.raises(ToolchainError, match="cannot be started"):
+        describe(find(environ={"CC": str(text), "PATH": ""}))
+
+
+@posix
+@pytest.mark.parametrize(("number", "remedy"), [(errno.EMFILE, "ulimit -n"), (errno.EAGAIN, "ulimit -u")])
+def test_a_limit_is_not_the_compilers_fault(tmp_path, monkeypatch, number, remedy):
+    def refused(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    text = program(tmp_path, "gcc", "#!/bin/sh\n")
+    monkeypatch.setattr(subprocess, "Popen", refused)
+    with pytest.raises(ToolchainError, match=remedy):
         describe(find(environ={"CC": str(text), "PATH": ""}))
 
 

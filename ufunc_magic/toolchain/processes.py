@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import codecs
 import contextlib
+import errno
 import os
 import pathlib
 import signal
@@ -155,10 +156,17 @@ def _options(command: Sequence[str], folder: pathlib.Path | None) -> dict[str, A
     }
 
 
+#: What helps where it is not the compiler's fault.
+_REMEDIES = {
+    errno.EMFILE: "Close files, or raise the limit: ulimit -n.",
+    errno.EAGAIN: "End processes, or raise the limit: ulimit -u.",
+    errno.ENOMEM: "Free some memory.",
+}
+
+
 def _not_started(command: Sequence[str], error: OSError) -> ToolchainError:
-    return ToolchainError(
-        f"{command[0]!r} cannot be started: {error.strerror}.", remedy="Set CC to an executable compiler, or unset it."
-    )
+    remedy = _REMEDIES.get(error.errno or 0, "Set CC to an executable compiler, or unset it.")
+    return ToolchainError(f"{command[0]!r} cannot be started: {error.strerror}.", remedy=remedy)
 
 
 class _Mode(threading.local):
