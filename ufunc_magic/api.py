@@ -9,10 +9,22 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from . import runtime, serialize
-from .model import ArgumentError, OptionError, SignatureError, TargetError, make_options, unpack
+from .model import (
+    ArgumentError,
+    OptionError,
+    SignatureError,
+    TargetError,
+    make_options,
+    names_for,
+    unpack,
+    with_options,
+)
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from .interop.python_package import SavedModule
+    from .model import OptionKeywords
     from .runtime import Build
     from .toolchain import Diagnosis
 
@@ -20,14 +32,13 @@ if TYPE_CHECKING:
 _LANGUAGES: dict[str, Literal["c", "cython", "cuda"]] = {"c": "c", "c++": "c", "cython": "cython", "cuda": "cuda"}
 
 
-def compile_c(source: str, **options: Any) -> Build:
+@with_options(names_for("c"))
+def compile_c(source: str, **options: Unpack[OptionKeywords]) -> Build:
     """Compile C (or C++ with ``cplus=True``) and return its functions.
 
     Parameters
     ----------
     source : str
-    **options
-        The options that ``%%c_ufunc?`` lists: ``types="f4,f8"``, ``parallel=2``, ``strict=True``, ...
 
     Returns
     -------
@@ -39,13 +50,20 @@ def compile_c(source: str, **options: Any) -> Build:
         For an unknown option or a bad value.
     UfuncMagicError
         As `build`.
+
+    Examples
+    --------
+    >>> build = um.compile_c("double half(double x) { return x / 2; }", strict=True)
+    >>> build.half([1.0, 2.0])
+    array([0.5, 1. ])
     """
     from .pipeline import build_source  # compilers: only who asks for them
 
     return build_source(source, language="c", keywords=options)
 
 
-def compile_cython(source: str, **options: Any) -> Build:
+@with_options(names_for("cython"))
+def compile_cython(source: str, **options: Unpack[OptionKeywords]) -> Build:
     """Compile Cython and return its functions, classes and constants.
 
     Functions of numbers become ufuncs, and so do functions of arrays that have a ``# ufunc:`` comment above them.
@@ -54,8 +72,6 @@ def compile_cython(source: str, **options: Any) -> Build:
     Parameters
     ----------
     source : str
-    **options
-        The options that ``%%cython_ufunc?`` lists: ``cplus=True``, ``annotate=True``, ``compile_args=["-O2"]``, ...
 
     Returns
     -------
@@ -69,21 +85,26 @@ def compile_cython(source: str, **options: Any) -> Build:
         As `build`.
     Exception
         Any exception that the statements of the source raise.
+
+    Examples
+    --------
+    >>> build = um.compile_cython("def half(double x):\\n    return x / 2\\n")
+    >>> build.half(3), build.half(np.array([1.0, 2.0]))
+    (1.5, array([0.5, 1. ]))
     """
     from .pipeline import build_source  # compilers: only who asks for them
 
     return build_source(source, language="cython", keywords=options)
 
 
-def compile_cuda(source: str, **options: Any) -> Build:
+@with_options(names_for("cuda"))
+def compile_cuda(source: str, **options: Unpack[OptionKeywords]) -> Build:
     """Compile CUDA C++ and return its functions.
 
     Parameters
     ----------
     source : str
         ``__device__`` functions, ``__global__`` kernels, and the code that they use.
-    **options
-        The options that ``%%cuda_device?`` lists: ``device="cpu"``, ``types="f4,f8"``, ...
 
     Returns
     -------
@@ -98,16 +119,29 @@ def compile_cuda(source: str, **options: Any) -> Build:
         For ``device="gpu"`` on a machine that has neither a GPU nor NVRTC.
     UfuncMagicError
         As `build`.
+
+    Examples
+    --------
+    >>> build = um.compile_cuda("__device__ float half(float x) { return x / 2; }", device="cpu")
+    >>> build.half(np.float32([1.0, 2.0]))
+    array([0.5, 1. ], dtype=float32)
     """
     from .pipeline import build_source  # compilers: only who asks for them
 
     return build_source(source, language="cuda", keywords=options)
 
 
-def c_ufunc(source: str, **options: Any) -> np.ufunc:
+@with_options(names_for("c"))
+def c_ufunc(source: str, **options: Unpack[OptionKeywords]) -> np.ufunc:
     """The one function of ``source`` as a ufunc.
 
-    >>> double = c_ufunc("double f(double a) { return 2*a; }")
+    Parameters
+    ----------
+    source : str
+
+    Returns
+    -------
+    numpy.ufunc
 
     Raises
     ------
@@ -115,6 +149,13 @@ def c_ufunc(source: str, **options: Any) -> np.ufunc:
         If the source defines several functions, or one that cannot be a ufunc.
     CellCrashed
         If the function crashed in its trial.
+
+    Examples
+    --------
+    >>> hypotenuse = um.c_ufunc("#include <math.h>\\ndouble hyp(double a, double b) { return sqrt(a * a + b * b); }")
+    >>> hypotenuse.outer([3.0, 5.0], [4.0, 12.0])
+    array([[ 5.        , 12.36931688],
+           [ 6.40312424, 13.        ]])
     """
     build = compile_c(source, **options)
     for name in build.report_data.refused:
@@ -134,8 +175,13 @@ def c_ufunc(source: str, **options: Any) -> np.ufunc:
     return ufuncs[0]
 
 
+@with_options(name for name in names_for("c") if name not in ("wrap", "lib"))
 def wrap_header(
-    header: str, *, functions: str | Sequence[str] = "*", libraries: str | Sequence[str] = (), **options: Any
+    header: str,
+    *,
+    functions: str | Sequence[str] = "*",
+    libraries: str | Sequence[str] = (),
+    **options: Unpack[OptionKeywords],
 ) -> Build:
     """Bind the functions that a C header declares as ufuncs.
 
@@ -147,9 +193,6 @@ def wrap_header(
         Patterns (`fnmatch`) for the names to bind, in the header and in the headers that it includes.
     libraries : str or sequence of str
         Names as after ``-l``: ``["gsl", "gslcblas"]``.  libm is always linked.
-    **options
-        The options that ``%%c_ufunc?`` lists: ``include=[...]``, ``library_dirs=[...]``, ``compile_args=["-DNAME"]``,
-        ...
 
     Returns
     -------
@@ -173,7 +216,8 @@ def wrap_header(
     """
     own = os.path.exists(header)
     include = f'#include "{os.path.abspath(header)}"\n' if own else f"#include <{header}>\n"
-    return compile_c(include, wrap=functions, lib=libraries, **{"name": f"<{header}>", **options})
+    keywords: OptionKeywords = {"name": f"<{header}>", **options, "wrap": functions, "lib": libraries}
+    return compile_c(include, **keywords)
 
 
 def doctor() -> Diagnosis:

@@ -43,6 +43,11 @@ if TYPE_CHECKING:
         required_glibc as required_glibc,
         unpack as unpack,
     )
+    from .option_keywords import (
+        OptionKeywords as OptionKeywords,
+        names_for as names_for,
+        with_options as with_options,
+    )
     from .options import (
         LANGUAGES as LANGUAGES,
         MOST_TIMED as MOST_TIMED,
@@ -84,6 +89,7 @@ else:
                 "UfuncMagicError UnboundFunction"
             ),
             "object_code": "FunctionCode LoopCode ObjectCode Target is_signed pack required_glibc unpack",
+            "option_keywords": "OptionKeywords names_for with_options",
             "options": "LANGUAGES MOST_TIMED Option Options TABLE TIME chooses_cpu make_options refuse suited",
             "report_data": "CellFunction CompiledCell ReportData",
             "signature": (

@@ -160,13 +160,43 @@ class Build(Mapping[str, Any]):
     reporter: Callable[[Build, Mapping[str, Any]], Any] | None = field(default=None, repr=False)
     first_line: int = field(default=1, repr=False)
 
-    def report(self, **options: Any) -> Any:
+    def report(
+        self,
+        *,
+        time: float | bool | str = True,
+        size: int = 0,
+        data: str = "",
+        ref: str = "",
+        vs: str = "",
+        sizes: str = "",
+        plot: bool = False,
+        show: str = "",
+        **options: Any,
+    ) -> Any:
         """Verify and time the functions: what a cell shows, as a value.
 
         Parameters
         ----------
+        time : float, bool or str
+            For how long, in seconds or as ``"500ms"``; False for no table.
+        size : int
+            Number of elements to time with; 0 chooses.
+        data : str
+            Expressions of the arrays to verify and time on, one for each input: ``"np.linspace(0, 1, 1000)"``.
+        ref, vs : str
+            A Python expression to compare with, and what else is timed: ``"numpy,numba"``.
+        sizes : str
+            Numbers of elements to time at, ``"10:1e7"``; ``plot`` draws them.
+        plot : bool
+        show : str
+            ``"asm"``, ``"vec"``, ``"c"``, or several of them.
         **options
-            Those of the magics that say what is shown: ``size``, ``ref``, ``vs``, ``sizes``, ``time``.
+            Other options of the magics, such as ``verbose=True``.
+
+        Returns
+        -------
+        Report
+            Printable, with ``comparisons``, ``inputs``, ``to_json()``.
 
         Raises
         ------
@@ -176,7 +206,8 @@ class Build(Mapping[str, Any]):
         if self.reporter is None:
             remedy = "Compile it here, or compare with um.compare()."
             raise UfuncMagicError("This Build was loaded, not compiled, so it has no Python form.", remedy=remedy)
-        return self.reporter(self, options)
+        shown = {"size": size, "data": data, "ref": ref, "vs": vs, "sizes": sizes, "plot": plot, "show": show}
+        return self.reporter(self, {"time": time, **shown, **options})
 
     def _repr_html_(self) -> str | None:
         html: str | None = self.report(time=False)._repr_html_() if self.reporter else None

@@ -1,0 +1,52 @@
+"""Functions that compile show their options to `help`, to editors and to type checkers."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ufunc_magic as um
+from ufunc_magic.model import TABLE, OptionKeywords, Options, names_for
+
+COMPILING = {"c": um.compile_c, "cython": um.compile_cython, "cuda": um.compile_cuda}
+
+
+def test_type_checkers_know_the_options() -> None:
+    assert sorted(OptionKeywords.__annotations__) == sorted(vars(Options())) == sorted({row.dest for row in TABLE})
+
+
+@pytest.mark.parametrize("language", COMPILING)
+def test_help_has_the_options_of_the_language(language: str) -> None:
+    function = COMPILING[language]
+    parameters = inspect.signature(function).parameters
+    assert list(parameters) == ["source", *names_for(language)]
+    assert {name: p.default for name, p in parameters.items() if name != "source"}.items() <= vars(Options()).items()
+    document = inspect.getdoc(function) or ""
+    helped = {row.dest: row.help for row in TABLE if row.dest in names_for(language)}
+    assert [name for name in helped if f"\n{name} : " not in document] == []
+    assert document.index("\nReturns\n") < document.index("\nOther Parameters\n") < document.index("\nRaises\n")
+    assert ("torch" in parameters) == (language == "cython")
+
+
+def test_a_header_is_bound_with_the_options_of_c_but_those_that_it_names_itself() -> None:
+    parameters = inspect.signature(um.wrap_header).parameters
+    assert list(parameters)[:3] == ["header", "functions", "libraries"]
+    assert {"wrap", "lib"}.isdisjoint(parameters)
+
+
+@pytest.mark.parametrize("function", [um.compile_c, um.c_ufunc, um.compile_cython, um.compile_cuda])
+def test_examples_are_right(function: Callable[..., Any]) -> None:
+    if function is um.compile_cython:
+        pytest.importorskip("Cython", reason="Cython is not installed (extra: cython)")
+    examples = doctest.DocTestParser().get_doctest(
+        function.__doc__ or "", {"um": um, "np": np}, function.__name__, None, None
+    )
+    assert len(examples.examples) == 2
+    printed: list[str] = []
+    doctest.DocTestRunner().run(examples, out=printed.append)
+    assert printed == []
