@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -394,6 +395,39 @@ def test_tab_offers_every_option_once_typed_ones_left_out(loaded: InteractiveShe
     assert offered == [f"%%c_ufunc --strict {flag}" for flag in [*flags, "-h", "--help"]]
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("double squared(double x) { return x * x; }\ndouble f(double y) { return squ", ["squared"]),
+        ("#include <math.h>\ndouble f(double x) { return lgam", ["lgamma"]),
+        ("#include <cmath>\ndouble f(double x) { return tgam", ["tgamma"]),
+        ("double f(double x) { return lgam", []),
+        ("/* squids */ double f(double x) { vola", ["volatile"]),
+        ("/* squids */ double f(double x) { squ", []),
+        ("double lists(double x) { return lis", ["lists"]),  # Python's list is no name here
+        ("struct P { double weight; };\ndouble f(struct P p) { return p.wei", ["weight"]),
+        ('#include "own_lib.h"\ndouble f(double x) { return own_', ["own_square", "own_type"]),
+    ],
+)
+def test_tab_completes_names_of_c_cells(
+    loaded: InteractiveShell, text: str, expected: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own_lib.h").write_text(
+        "#define OWN_SIZE 3\ntypedef int own_type;\n// own_comment(\ndouble own_square(double);\n"
+    )
+    cell = f"%%c_ufunc -q\n{text}"
+    begun = re.sub(r"\w*$", "", cell)
+    assert sorted(completions(loaded, cell)) == sorted(begun + name for name in expected)
+
+
+def test_tab_in_cython_cells_knows_python_as_well(loaded: InteractiveShell) -> None:
+    cell = "%%cython_ufunc\nfrom libc.math cimport lgamma\ncdef double f(double x):\n    return "
+    assert f"{cell}lgamma" in completions(loaded, f"{cell}lgam")
+    assert f"{cell}isinstance" in completions(loaded, f"{cell}isinst")
+    assert [c for c in completions(loaded, f"{cell}x.lgam") if "lgamma" in c] == []
+
+
 def test_tab_elsewhere_in_the_cell_is_not_ours(loaded: InteractiveShell) -> None:
     text = "%%c_ufunc --parallel\n--str"
     assert [c for c in completions(loaded, text) if c.endswith("--strict")] == []
@@ -402,7 +436,7 @@ def test_tab_elsewhere_in_the_cell_is_not_ours(loaded: InteractiveShell) -> None
 def test_loading_twice_unloading_and_reloading_leave_one_set(loaded: InteractiveShell) -> None:
     loaded.run_line_magic("load_ext", "ufunc_magic")
     loaded.run_line_magic("reload_ext", "ufunc_magic")
-    assert len(loaded.Completer.custom_matchers) == 1
+    assert len(loaded.Completer.custom_matchers) == 2
     assert len([c for c in loaded.events.callbacks["pre_run_cell"] if c.__name__ == "before_cell"]) == 1
     loaded.run_line_magic("unload_ext", "ufunc_magic")
     assert loaded.Completer.custom_matchers == []

@@ -8,6 +8,7 @@ from typing import Any
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult
 
 from ..model import LANGUAGES
+from . import cell_completion
 from .option_line import CACHE, COMPARE, CONFIG, SAVE, complete, options_of
 
 _LINE = re.compile(r"\s*%%?(?P<magic>\w+)(?P<rest>\s.*)$", re.DOTALL)
@@ -46,12 +47,13 @@ matcher.matcher_priority = 100  # type: ignore[attr-defined]
 
 
 def install(shell: Any) -> None:
-    """Add the matcher to ``shell``'s completer, once."""
-    if matcher not in shell.Completer.custom_matchers:
-        shell.Completer.custom_matchers.append(matcher)
+    """Add the matchers to ``shell``'s completer, once."""
+    matchers = shell.Completer.custom_matchers
+    matchers += [own for own in (matcher, cell_completion.matcher) if own not in matchers]
 
 
 def remove(shell: Any) -> None:
-    """Take the matcher out again."""
-    if matcher in shell.Completer.custom_matchers:
-        shell.Completer.custom_matchers.remove(matcher)
+    """Take the matchers out again."""
+    for own in (matcher, cell_completion.matcher):
+        if own in shell.Completer.custom_matchers:
+            shell.Completer.custom_matchers.remove(own)

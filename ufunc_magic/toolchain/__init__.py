@@ -38,7 +38,12 @@ if TYPE_CHECKING:
         library_flags as library_flags,
     )
     from .doctor import Diagnosis as Diagnosis, diagnose as diagnose
-    from .hints import header_of as header_of, missing_file as missing_file, unknown_name as unknown_name
+    from .hints import (
+        declared_by as declared_by,
+        header_of as header_of,
+        missing_file as missing_file,
+        unknown_name as unknown_name,
+    )
     from .includes import (
         header_digests as header_digests,
         search_folders as search_folders,
@@ -73,7 +78,7 @@ else:
             "diagnostics": "GENERATED counted read_linker shorten source_line",
             "discovery": "FAST_MATH Toolchain base_flags base_link find find_all library_flags",
             "doctor": "Diagnosis diagnose",
-            "hints": "header_of missing_file unknown_name",
+            "hints": "declared_by header_of missing_file unknown_name",
             "includes": "header_digests search_folders working_folder",
             "line_map": "places",
             "precompiled": "including precompile",

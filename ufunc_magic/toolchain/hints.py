@@ -73,6 +73,12 @@ def header_of(name: str) -> str:
     return next((header for pattern, header in _HEADER_PATTERNS if re.match(pattern, name)), "")
 
 
+def declared_by(header: str) -> tuple[str, ...]:
+    """Names that a header of C's library declares, in C++ by either of its names; those that people use."""
+    own = header if "." in header else f"{header.removeprefix('c')}.h"
+    return tuple(name for name, declaring in _HEADERS.items() if declaring == own)
+
+
 def libraries_of(symbol: str) -> str:
     """The options that link with what defines ``symbol``, as far as its prefix tells: ``"-l gsl -l gslcblas"``."""
     names = next((libraries for prefix, libraries in _LIBRARIES.items() if symbol.startswith(prefix)), "")
