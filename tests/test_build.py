@@ -208,3 +208,12 @@ def test_a_build_that_was_loaded_has_no_report(data: Build) -> None:
         loaded.report()
     assert loaded._repr_html_() is None
     assert pickle.loads(pickle.dumps(data)).kinetic(2.0, 3.0) == 9
+
+
+def test_a_missing_return_is_said_to_be_one() -> None:
+    build = um.compile_c("double f(double x) { if (x > 0) return x; }", guard=False)
+    shown = " ".join(str(build.report()).split())
+    assert "control reaches end of non-void function" in shown
+    assert (
+        "f was not timed: It ends without a return for some values, so its result is whatever is in a register" in shown
+    )

@@ -490,3 +490,9 @@ def test_the_numbers_of_a_picture_are_a_table_with_headers() -> None:
     scopes = [attrs["scope"] for tag, attrs in reader.tags if tag == "th"]
     assert scopes == ["col"] * 2 + ["row"] * 3
     assert sum(tag == "caption" for tag, _ in reader.tags) == 1
+
+
+def test_compilers_messages_have_a_bar_in_the_page() -> None:
+    page = REPORT._repr_html_()
+    assert re.search(r"border-left:4px solid #e08a00[^>]*>In\[3\]:4:8: ", page)
+    assert page.count("border-left:4px") == 1

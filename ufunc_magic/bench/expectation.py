@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..model import ComparisonError
 from ..render import Agreement
 from .agreement import Explain, agreement, masked, outputs
 
@@ -137,6 +138,9 @@ def at_places(
     results, passed = survivors(function, columns(inputs))
     if not results:
         return None
+    if any(result is None for result in results):
+        fault = "It ends without a return for some values, so its result is whatever is in a register."
+        raise ComparisonError(fault, remedy="Return a number on every path.")
     inputs = tuple(array[passed] for array in inputs)
     places = places if places is None else places[passed]
     again = functools.partial(_again, function, nout)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import json
 import sys
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -84,6 +86,18 @@ def first_line_of(source: str, running: str) -> int:
     whole, part = ([line.strip() for line in text.rstrip().split("\n")] for text in (running, source))
     above = len(whole) - len(part)
     return above + 1 if above > 0 and whole[above:] == part else 1
+
+
+@contextlib.contextmanager
+def _stopped(name: str) -> Iterator[None]:
+    """Have IPython show an interrupt in one line, unless the cell's own code was running: our frames say nothing."""
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        lines = [f"KeyboardInterrupt: {name} was stopped; it bound nothing."]
+        if name not in {frame.f_code.co_filename for frame, _ in traceback.walk_tb(interrupt.__traceback__)}:
+            vars(interrupt)["_render_traceback_"] = lambda: lines
+        raise
 
 
 @magics_class
@@ -269,7 +283,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
 
         name = options.name or name
         marks = replace(marks, name=name)
-        with first_use.standing_by(self.shell), marks.failure():
+        with first_use.standing_by(self.shell), marks.failure(), _stopped(name):
             self.capture.begin()
             # A line cannot be taken back, and a quiet cell leaves nothing.
             line_shown = self._progress() if options.time else pipeline.progress(None)

@@ -11,6 +11,7 @@ import importlib
 import io
 import json
 import math
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
@@ -348,9 +349,18 @@ def html_page(pairs: Sequence[tuple[Comparison, Title]], *, caption: str, items:
     return f'<div style="overflow-x:auto">{"".join(parts)}</div>'
 
 
+#: How a compiler's message begins, and the colour of the bar beside it, which shows on light and dark pages.
+_MESSAGE = re.compile(r".*?:\d+(?::\d+)?: (error|warning): ")
+_BARS = {"error": "#d32f2f", "warning": "#e08a00"}
+
+
 def _paragraph(text: str) -> str:
-    face = ";font-family:monospace" if "\n" in text else ""  # a caret stands below its column
-    return f'<div style="padding:.15em .3em;white-space:pre-wrap{face}">{explained(text)}</div>'
+    style = "padding:.15em .3em;white-space:pre-wrap"
+    if message := _MESSAGE.match(text):
+        style += f";border-left:4px solid {_BARS[message[1]]};padding-left:.6em;margin:.3em 0"
+    if "\n" in text:
+        style += ";font-family:monospace"  # a caret stands below its column
+    return f'<div style="{style}">{explained(text)}</div>'
 
 
 def _how_to_read(page: str) -> str:
