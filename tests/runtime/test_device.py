@@ -108,12 +108,15 @@ class Device:
         self.compiled: list[str] = []
         self.launched: list[tuple[Any, ...]] = []
         self.moved: list[str] = []
+        self.stream: int | None = None
+        #: Streams that were waited for.
+        self.waits: list[int | None] = []
 
     def allocate(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Any:
         return self.lend(np.empty(tuple(shape), dtype))
 
     def to_device(self, array: np.ndarray[Any, Any]) -> Any:
-        self.moved.append("there")
+        self.moved.append("there" if self.stream is None else f"there on {self.stream}")
         return self.lend(np.array(array, order="C"))
 
     def to_host(self, array: Any) -> np.ndarray[Any, Any]:
@@ -142,10 +145,9 @@ class Device:
         given: Sequence[Any],
         *,
         shared: int = 0,
-        stream: Any = None,
         cooperative: bool = False,
     ) -> None:
-        self.launched.append((grid, block, shared, stream) + ("cooperative",) * cooperative)
+        self.launched.append((grid, block, shared, self.stream) + ("cooperative",) * cooperative)
         values = [np.asarray(value) for value in given]
         pointers = (ctypes.c_void_p * max(1, len(values)))(*(v.ctypes.data for v in values))
         function((ctypes.c_uint * 3)(*grid), (ctypes.c_uint * 3)(*block), ctypes.c_size_t(shared), pointers)
@@ -154,6 +156,15 @@ class Device:
         size = dtype.itemsize * int(np.prod(shape))
         raw = (ctypes.c_uint8 * size).in_dll(function.module, name)
         return self.lend(np.ctypeslib.as_array(raw).view(dtype).reshape(shape))
+
+    @contextlib.contextmanager
+    def using(self, stream: int | None) -> Iterator[None]:
+        before, self.stream = self.stream, self.stream if stream is None else stream
+        yield
+        self.stream = before
+
+    def wait(self, *, for_all: bool = False) -> None:
+        self.waits.append(self.stream)
 
     def elapsed(self, run: Any, *, repeat: int = 1) -> float:
         for _ in range(repeat):
@@ -205,12 +216,13 @@ def compiled(text: str, entry: str) -> Any:
 @pytest.fixture(params=["stand-in", pytest.param("cupy", marks=pytest.mark.skipif(not HAS_CUPY, reason="no CuPy"))])
 def gpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Device:
     made = Device(DeviceArray if request.param == "stand-in" else cupy_array)
-    for name in ("allocate to_device to_host copy may_share_memory assign function variable launch elapsed").split():
+    for name in (
+        "allocate to_device to_host copy may_share_memory assign function variable launch using wait elapsed"
+    ).split():
         monkeypatch.setattr(driver, name, getattr(made, name))
     monkeypatch.setattr(driver, "missing", lambda: "")
     monkeypatch.setattr(driver, "current", lambda: 0)
     monkeypatch.setattr(driver, "on", lambda _: contextlib.nullcontext())
-    monkeypatch.setattr(driver, "wait", lambda _=None: None)
     return made
 
 
@@ -493,6 +505,8 @@ class Library:
 
     def __init__(self) -> None:
         self.taken: list[Any] = []
+        #: CuPy's current stream when it borrowed from here, which then waits for the library's.
+        self.streams: list[int | None] = []
 
     def from_dlpack(self, value: Any) -> Any:
         self.taken.append(value)
@@ -508,6 +522,7 @@ def borrowing(gpu: Device, monkeypatch: pytest.MonkeyPatch) -> Library:
         def from_dlpack(value: Tensor) -> Any:
             if value.requires_grad:
                 raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+            library.streams.append(gpu.stream)
             return gpu.lend(value.held)
 
         @staticmethod
@@ -899,6 +914,29 @@ def test_streams_may_stand_where_numba_has_them(gpu: Device) -> None:
     kernel = kernel_of("axpy", AXPY, ("void", "i4", "f4", "const f4*", "f4*"), emulated=False)
     stream = type("Stream", (), {"__cuda_stream__": lambda _: (0, 4711)})()
     assert [(k.shared, k.stream) for k in (kernel[1, 32, 8, stream], kernel[1, 32, stream, 8])] == [(8, 4711)] * 2
+
+
+def test_a_launch_on_a_stream_has_its_copies_and_its_borrowed_arrays_there(gpu: Device, borrowing: Library) -> None:
+    """Torch's stream and the launch's wait for each other; only what the kernel may write is waited for."""
+    kernel = kernel_of("axpy", AXPY, ("void", "i4", "f4", "const f4*", "f4*"), emulated=False)
+    x, y = sample(8), Tensor(sample(8))
+    kernel[1, 32, 0, 7](8, 2.0, Tensor(x), y)
+    np.testing.assert_array_equal(y.held, 3 * x)
+    assert (gpu.launched[0][3], borrowing.streams, len(borrowing.taken)) == (7, [7, 7], 1)
+    kernel[1, 32, 0, 7](8, 2.0, x, x.copy())
+    assert (gpu.moved, gpu.waits, gpu.stream) == (["there on 7", "there on 7", "back"], [7], None)
+
+
+def test_a_launch_that_prints_is_waited_for(gpu: Device) -> None:
+    text = '__global__ void hello(const int *x) { printf("%d\\n", *x); }'
+    kernel_of("hello", text, ("void", "const i4*"), emulated=False)[1, 1](gpu.lend(np.ones(1, "i4")))
+    assert gpu.waits == [None]
+
+
+@pytest.mark.skipif(not HAS_CUPY, reason="no CuPy")
+def test_cupy_takes_a_stream_of_anybodys() -> None:
+    """Without a warning: the older way is deprecated."""
+    assert driver.cupy().cuda.Stream.from_external(driver._Foreign(4711)).ptr == 4711
 
 
 def test_structs_and_vectors_are_passed_by_their_bytes() -> None:

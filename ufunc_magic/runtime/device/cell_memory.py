@@ -59,8 +59,8 @@ class CellMemory(Mapping[str, Any]):
             return
         before = self._last.get(driver.current())
         if before is not None and before is not function:
+            driver.wait(for_all=True)  # it may have been launched on another stream
             for name, (_, _, typestr, *shape) in self._variables.items():
                 there = (driver.variable(f, name, tuple(shape), np.dtype(typestr)) for f in (function, before))
                 driver.assign(*there)
-            driver.wait()  # the launch may be on another stream
         self._last[driver.current()] = function

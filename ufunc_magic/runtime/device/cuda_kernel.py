@@ -159,20 +159,22 @@ class Kernel:
         ArgumentError, OverflowError
             For arguments that it does not take.
         """
-        arguments = self.converted(args)
-        operands = [a for a in arguments if isinstance(a, ArrayOperand)]
-        side = device_arrays.place(operands, name=self.__name__)
-        if self.emulated and side == "device":
-            raise ArgumentError(
-                f"{self.__name__} runs on the CPU here, and its arrays are on a GPU.",
-                remedy="Give NumPy arrays (x.get()), or leave out --device cpu.",
-            )
-        if self.emulated:
-            self._emulate(launch, arguments)
-            return
-        device = one_device([o.array for o in operands if o.place == "device"], name=self.__name__)
-        with driver.on(driver.current() if device is None else device):
-            self._launch(launch, arguments)
+        # What arrays of other libraries wait for, and what waits for them, is the current stream.
+        with driver.using(None if self.emulated else launch.stream):
+            arguments = self.converted(args)
+            operands = [a for a in arguments if isinstance(a, ArrayOperand)]
+            side = device_arrays.place(operands, name=self.__name__)
+            if self.emulated and side == "device":
+                raise ArgumentError(
+                    f"{self.__name__} runs on the CPU here, and its arrays are on a GPU.",
+                    remedy="Give NumPy arrays (x.get()), or leave out --device cpu.",
+                )
+            if self.emulated:
+                self._emulate(launch, arguments)
+                return
+            device = one_device([o.array for o in operands if o.place == "device"], name=self.__name__)
+            with driver.on(driver.current() if device is None else device):
+                self._launch(launch, arguments)
 
     def takes(self, args: Sequence[Any], *, exactly: bool = False) -> bool:
         """Whether the arguments fit; exactly, if numbers are of the parameters' own types."""
@@ -218,14 +220,17 @@ class Kernel:
             launch.block,
             values,
             shared=launch.shared,
-            stream=launch.stream,
             cooperative=bool(_GRID.search(self.code.source)),
         )
-        if lent:
-            driver.wait(launch.stream)
+        if lent or "printf" in self.object_code.source:  # what is printed is for the cell that launches it
+            driver.wait()
         back: dict[int, Any] = {}
         for kind, a in zip(self.kinds, arguments, strict=True):
-            if _on_host(a) and not kind.const:
+            if kind.const or not isinstance(a, ArrayOperand):
+                continue
+            if a.place == "device":
+                device_arrays.ordered_after(a.array, a.original)
+            else:
                 memory, offset = lent[a.array.ctypes.data]
                 if id(memory) not in back:
                     back[id(memory)] = driver.to_host(memory)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -201,17 +202,14 @@ def launch(
     arguments: Sequence[Any],
     *,
     shared: int = 0,
-    stream: int | None = None,
     cooperative: bool = False,
 ) -> None:
-    """Put a kernel on a stream, the current one if none is given.
+    """Put a kernel on the current stream.
 
     Parameters
     ----------
     arguments : sequence
         NumPy scalars, and structured arrays of no dimension for what C passes as a struct; pointers as ``uint64``.
-    stream : int
-        Its pointer.
     cooperative : bool
         All blocks run at once, so that they can wait for each other.
 
@@ -225,34 +223,42 @@ def launch(
         with _errors(f"asking for {shared} bytes of shared memory"):
             module.cuda.driver.funcSetAttribute(function.ptr, _MOST_SHARED, shared)
     with _errors("launching"):
-        function(
-            grid,
-            block,
-            tuple(arguments),
-            shared_mem=shared,
-            stream=_stream(stream),
-            enable_cooperative_groups=cooperative,
-        )
+        function(grid, block, tuple(arguments), shared_mem=shared, enable_cooperative_groups=cooperative)
 
 
-def wait(stream: int | None = None) -> None:
-    """Until everything on the stream is done, the current one if none is given.
+def wait(*, for_all: bool = False) -> None:
+    """Until everything on the current stream is done, or on all streams of the device.
 
     Raises
     ------
     CellCrashed
         If any of it failed.
     """
-    module = cupy()
     with _errors("running"):
-        (_stream(stream) or module.cuda.get_current_stream()).synchronize()
+        (cupy().cuda.Device() if for_all else cupy().cuda.get_current_stream()).synchronize()
 
 
-def _stream(pointer: int | None) -> Any:
-    """CuPy's form of a stream, or None for the current one."""
-    if pointer is None:
-        return None
-    return cupy().cuda.ExternalStream(pointer) if pointer else cupy().cuda.Stream.null
+@dataclass(frozen=True)
+class _Foreign:
+    """A stream of anybody's, as CUDA's stream protocol has it."""
+
+    pointer: int
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.pointer
+
+
+@contextmanager
+def using(stream: int | None) -> Iterator[None]:
+    """Make a stream the current one, by its pointer: kernels and copies go there, and borrowed arrays wait for it.
+
+    None leaves the one that is.
+    """
+    if stream is None:
+        yield
+        return
+    with cupy().cuda.Stream.from_external(_Foreign(stream)):
+        yield
 
 
 def stream_pointer(stream: Any) -> int | None:
