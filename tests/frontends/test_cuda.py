@@ -126,6 +126,32 @@ def test_words_of_the_c_library_for_unsigned_numbers_are_known_to_both_compilers
     assert (cell.f(4), cell.diagnostics) == (8, ())
 
 
+@pytest.mark.nvrtc
+def test_a_cell_for_the_gpu_alone_is_read_as_its_compiler_reads_it() -> None:
+    """Helper headers define functions of the host's for compilers that do not have CUDA's."""
+    source = """\
+#ifndef __CUDACC__
+inline float fmaxf(float a, float b) { return a > b ? a : b; }
+#endif
+#ifdef __CUDA_ARCH__
+__device__ float atLeast(float x, float a) { return fmaxf(x, a); }
+#endif
+"""
+    assert list(um.compile_cuda(source, device="gpu")) == ["atLeast"]
+
+
+@pytest.mark.nvrtc
+def test_templates_that_nobody_asks_for_fail_no_cell_for_the_gpu() -> None:
+    source = """\
+template <class T> __device__ float weird(T t) { return t.nothing; }
+template <class T> __global__ void never(T *t) { t->foo(); }
+__device__ float ok(float x) { return x + 1; }
+"""
+    cell = um.compile_cuda(source, device="gpu")
+    assert list(cell) == ["ok"]
+    assert any("nothing is made of" in note and "weird" in note and "never" in note for note in cell.notes)
+
+
 WORDS = "A B L R X T N M size type item count stride value number index r a0 word at".split()
 
 
@@ -230,6 +256,36 @@ def test_loop_over_a_warp_in_step_is_refused_and_one_thread_is_not() -> None:
     serial = "volatile float *s = x; s[1] = s[0]; for (int i = 1; i < 9; i++) { s[i] += i; __syncthreads(); }"
     cell = compiled(f"__global__ void a(float *x) {{ {loop} }}\n__global__ void b(float *x) {{ {serial} }}")
     assert list(cell) == ["b"]
+
+
+@pytest.mark.slow
+def test_code_in_step_that_is_not_volatile_is_noted_once_on_its_line() -> None:
+    """A GPU may reorder it, so that nobody can say what is right."""
+    updates = "if (t < 32) {\n s[t] += s[t + 32];\n s[t] += s[t + 16];\n s[t] += s[t + 8]; }"
+    text = f"__global__ void sum(float *x) {{ __shared__ float s[64]; int t = threadIdx.x; s[t] = x[t];\n{updates} }}"
+    assert [note[:6] for note in compiled(text).notes if "going in step" in note] == ["line 3"]
+    assert [note for note in compiled(text.replace(";\n s", "; __syncwarp();\n s")).notes if "in step" in note] == []
+
+
+def test_code_in_step_is_found_where_a_compiler_of_cuda_looks() -> None:
+    assert [d.line for d in refusals(f"#ifdef __CUDACC__\n{WARP}#endif\n", name="In[3]")] == [4, 5, 6, 7, 8]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "text",
+    [
+        "#include <mma.h>\nusing namespace nvcuda;\n"
+        "__global__ void bad(half *a) { wmma::fragment<wmma::matrix_a, 16, 16, 16, half> f; *a = 1; }\n",
+        "#include <mma.h>\nusing namespace nvcuda::wmma;\n__global__ void bad(half *a) {\n"
+        "fragment<matrix_a, 16, 16, 16, half> f; load_matrix_sync(f, a, 16); }\n",
+        "texture<float, 2> image;\nstatic surface<void, 2> other;\n"
+        "__global__ void bad(float *x) { *x = tex2D(image, 1, 1); }\n",
+    ],
+)
+def test_words_outside_of_functions_that_need_a_gpu_go_with_their_kernels(text: str) -> None:
+    cell = compiled(f"{text}__device__ float fine(float x) {{ return x; }}\n")
+    assert (list(cell), list(cell.report_data.refused)) == (["fine"], ["bad"])
 
 
 @pytest.mark.slow

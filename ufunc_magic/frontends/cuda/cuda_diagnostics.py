@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 
-from ...model import CompileError, Diagnostic
+from ...model import CompileError, Diagnostic, line_mark
 from ...toolchain import counted, missing_file, source_line, unknown_name
 from ...toolchain.nvrtc import advise
 from .. import c
@@ -32,7 +32,11 @@ _WORDS: tuple[tuple[bytes, str, str], ...] = (
         "{} needs a GPU",
         "The emulation has blocks, grids, tiles and coalesced groups, and plain copies.",
     ),
-    (rb"\b(?:nvcuda|wmma)\s*::", *_TENSORS),
+    (
+        rb"\b(?:nvcuda|wmma)\s*::|\bnamespace\s+nvcuda\b|\b(?:(?:load|store)_matrix|mma)_sync\b"
+        rb"|\bfill_fragment\b",
+        *_TENSORS,
+    ),
     (
         rb"<<<",
         "a kernel launched by device code (dynamic parallelism) needs a GPU",
@@ -41,6 +45,7 @@ _WORDS: tuple[tuple[bytes, str, str], ...] = (
 )
 _STRING = re.compile(rb'"(?:[^"\\\n]|\\.)*"')
 _VOLATILE = re.compile(rb"\bvolatile\b[^;(){}=]*?[*&\s](\w+)\s*(?=[,)=;\[])")
+_SHARED = re.compile(rb"\b__shared__\b[^;(){}=]*?\s(\w+)\s*\[")
 _QUICK = re.compile(b"|".join([b"mma", b"volatile", *(pattern for pattern, _, _ in _WORDS)]))
 
 
@@ -48,14 +53,14 @@ def refusals(source: str, *, name: str) -> tuple[Diagnostic, ...]:
     """What the emulation refuses in a cell, in order; code that ``#if`` leaves out and comments do not count."""
     if not _QUICK.search(source.encode(errors="replace")):
         return ()
-    text = c.read(source, cplus=True)
+    text = c.read(source, cplus=True, predefined=c.PREDEFINED)
     code = _STRING.sub(lambda m: b" " * len(m[0]), text.code)
     places: list[tuple[int, str, str]] = []
     for pattern, what, remedy in _WORDS:
         places += [(m.start(), what.format(m[0].decode(errors="replace")), remedy) for m in re.finditer(pattern, code)]
     if "<mma.h>" in text.includes:
         places.append((text.raw.find(b"<mma.h>"), *_TENSORS))
-    places += [(at, *_LOCKSTEP) for at in _warp_synchronous(code)]
+    places += [(at, *_LOCKSTEP) for at in _warp_synchronous(code, {m[1] for m in _VOLATILE.finditer(code)})]
     return tuple(_diagnostic(text.raw, at, message, remedy, name) for at, message, remedy in sorted(places))
 
 
@@ -65,17 +70,27 @@ _LOCKSTEP = (
 )
 
 
-def _warp_synchronous(code: bytes) -> list[int]:
-    """Where a ``volatile`` array is updated from other lanes' elements, ``s[t] += s[t + 32]``, again and no barrier
+def races(source: str) -> list[str]:
+    """Notes on lines that are refused in ``volatile`` code, and that a GPU may reorder where it is not."""
+    if "__shared__" not in source:
+        return []
+    code = c.read(source, cplus=True, predefined=c.PREDEFINED).code
+    names = {m[1] for m in _SHARED.finditer(code)} - {m[1] for m in _VOLATILE.finditer(code)}
+    lines = sorted({code.count(b"\n", 0, at) + 1 for at in _warp_synchronous(code, names, loops=False)})
+    return [f"line {line_mark(line)}: {_LOCKSTEP[0]}. {_LOCKSTEP[1]}" for line in lines[:1]]
+
+
+def _warp_synchronous(code: bytes, names: Iterable[bytes], *, loops: bool = True) -> list[int]:
+    """Where one of the arrays is updated from other lanes' elements, ``s[t] += s[t + 32]``, again and no barrier
     between: in the next such line, or in a loop around."""
     places = []
-    for name in {m[1] for m in _VOLATILE.finditer(code)}:
+    for name in names:
         update = rb"(?<![\w.])%b\s*\[([^\[\]]+)\]\s*[-+*|&^]?=[^;]*\b%b\s*\[\s*\1\s*[-+][^;]*;" % (name, name)
         updates = list(re.finditer(update, code))
         for one, after in zip_longest(updates, updates[1:]):
             before = code[max(code.rfind(b";", 0, one.start() - 1), code.rfind(b"}", 0, one.start())) + 1 : one.start()]
             following = code[one.end() : after.start() if after else code.find(b"}", one.end())]
-            looped = not after and re.search(rb"\b(?:for|while|do)\b", code[max(0, one.start() - 200) : one.start()])
+            looped = loops and not after and re.search(rb"\b(?:for|while|do)\b", code[max(0, one.start() - 200) : one.start()])
             if b"__sync" not in before + following and (looped or (after and b"\n}" not in following)):
                 places.append(one.start())
     return places

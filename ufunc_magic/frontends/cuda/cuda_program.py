@@ -39,7 +39,7 @@ def compile_program(source: str, *, options: Options, name: str, folder: Path) -
         If there is no ``main``.
     CompileError, LinkError, ToolchainError
     """
-    if not re.search(r"\bmain\s*\(", c.read(source, cplus=True).code.decode(errors="replace")):
+    if not re.search(r"\bmain\s*\(", c.read(source, cplus=True, predefined=c.PREDEFINED).code.decode(errors="replace")):
         raise OptionError(f"--run-main: {name} has no main().", remedy="Remove --run-main.")
     tool = toolchain.find(cplus=True)
     if diagnostics := refusals(with_launches(source), name=name):

@@ -36,7 +36,7 @@ from ..cell_settings import CellBuild
 from ..frontend import compiler_flags, linker_flags
 from ..function_entries import Form, c_ufunc_entries, loops_by_name, native_entry, python_forms, representatives
 from . import kernel_prototypes
-from .cuda_diagnostics import improved, refusals
+from .cuda_diagnostics import improved, races, refusals
 from .cuda_frontend import needs_gpu
 from .cuda_reading import (
     Reading,
@@ -188,7 +188,7 @@ def _emulated(
     report_data = ReportData(
         functions=tuple(functions),
         diagnostics=(*diagnostics, *verdict.diagnostics),
-        notes=(*plan.notes, *notes, *verdict.notes, *_unchecked(reading, checked=sanitized)),
+        notes=(*plan.notes, *notes, *verdict.notes, *races(source), *_unchecked(reading, checked=sanitized)),
         command=cell.command,
     )
     return CompiledCell(object_code, report_data)
@@ -250,7 +250,7 @@ def with_shared_memory(source: str) -> tuple[str, Sequence[str]]:
         return source, ()
     names = dict.fromkeys(match[3] for match in _DYNAMIC.finditer(source))
     source = _STATIC.sub("__shared__", _DYNAMIC.sub(r"\1__dynshm__\2", source))
-    text = c.read(source, cplus=True)
+    text = c.read(source, cplus=True, predefined=c.PREDEFINED)
     code, raw = text.code.decode("latin-1"), text.raw.decode("latin-1")
     pieces, end = list[str](), 0
     scopes: list[list[str]] = [[]]
@@ -290,7 +290,22 @@ def compile_for_gpu(source: str, *, options: Options, name: str, why: str, measu
     ------
     ParseError, SignatureError, CompileError, ToolchainError
     """
-    reading = read(source, options=options, name=name, tool=None)
+    unbound: frozenset[str] = frozenset()
+    while True:
+        try:
+            return _for_gpu(source, options=options, name=name, why=why, measured=measured, unbound=unbound)
+        except CompileError as fault:
+            errors = [d for d in fault.diagnostics if d.severity == "error"]
+            more = unasked(source, errors, options=options) - unbound
+            if not more:
+                raise
+            unbound |= more
+
+
+def _for_gpu(
+    source: str, *, options: Options, name: str, why: str, measured: bool, unbound: Collection[str]
+) -> CompiledCell:
+    reading = read(source, options=options, name=name, tool=None, unbound=unbound)
     if reading.empty:
         raise nothing_to_bind(reading)
     instances = codegen.instances(reading.roles.signatures, reading.unit, options=reading.options)
