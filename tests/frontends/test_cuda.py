@@ -279,6 +279,8 @@ def test_code_in_step_is_found_where_a_compiler_of_cuda_looks() -> None:
         "__global__ void bad(half *a) { wmma::fragment<wmma::matrix_a, 16, 16, 16, half> f; *a = 1; }\n",
         "#include <mma.h>\nusing namespace nvcuda::wmma;\n__global__ void bad(half *a) {\n"
         "fragment<matrix_a, 16, 16, 16, half> f; load_matrix_sync(f, a, 16); }\n",
+        "#include <cub/block/block_reduce.cuh>\ntypedef cub::BlockReduce<int, 64> Sum;\n"
+        "__global__ void bad(int *x) { __shared__ Sum::TempStorage s; *x = cub::BlockReduce<int, 64>(s).Sum(*x); }\n",
         "texture<float, 2> image;\nstatic surface<void, 2> other;\n"
         "__global__ void bad(float *x) { *x = tex2D(image, 1, 1); }\n",
     ],
@@ -286,6 +288,38 @@ def test_code_in_step_is_found_where_a_compiler_of_cuda_looks() -> None:
 def test_words_outside_of_functions_that_need_a_gpu_go_with_their_kernels(text: str) -> None:
     cell = compiled(f"{text}__device__ float fine(float x) {{ return x; }}\n")
     assert (list(cell), list(cell.report_data.refused)) == (["fine"], ["bad"])
+
+
+RANDOM = """\
+#include <curand_kernel.h>
+__global__ void draw(unsigned *words, float *numbers)
+{
+    curandStatePhilox4_32_10_t s;
+    curand_init(0, 0, 0, &s);
+    uint4 v = curand4(&s);
+    words[0] = v.x; words[1] = v.y; words[2] = v.z; words[3] = v.w;
+    curandState t;
+    curand_init(7, threadIdx.x, 0, &t);
+    numbers[threadIdx.x] = curand_uniform(&t);
+}
+"""
+
+
+@pytest.mark.slow
+def test_curand_of_nvidias_header_runs_in_the_emulation() -> None:
+    """Philox is counter and key, so that its words for zeros are published (Random123, kat_vectors)."""
+    if not any(Path(folder, "curand_kernel.h").exists() for folder in nvrtc.installed_headers().values()):
+        pytest.skip("nvidia-curand is not installed (extra: cuda-test)")
+    words, numbers = np.zeros(4, "u4"), np.zeros(2, "f4")
+    compiled(RANDOM, device="auto").draw[1, 2](words, numbers)
+    assert [f"{word:x}" for word in words] == ["6627e8d5", "e169c58d", "bc57ac4c", "9b00dbd8"]
+    assert 0 < numbers.min() < numbers.max() <= 1
+
+
+def test_a_header_that_is_not_installed_says_which_wheel_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nvrtc, "installed_headers", dict)
+    with pytest.raises(um.CompileError, match="pip install nvidia-curand"):
+        compiled(RANDOM)
 
 
 @pytest.mark.slow
@@ -972,7 +1006,8 @@ def test_a_function_of_the_host_cannot_be_called_by_device_code() -> None:
     ("cell", "said"),
     [
         ("__device__ float f(float x) { cudaMalloc(0, 4); return x; }", "The magic launches kernels and copies arrays"),
-        ("#include <curand_kernel.h>\n__device__ float f(float x) { return x; }", "from a counter and a hash"),
+        ("#include <cublas.h>\n__device__ float f(float x) { return x; }", "Name the folder of cublas.h"),
+        ("__device__ float f(float x) { curandState s; return x; }", "Add #include <curand_kernel.h>"),
         ("__device__ __half f(__half x) { return x; }", "Add #include <cuda_fp16.h>"),
         ("__device__ float f(float x) { std::vector<int> v; return x; }", "Device code has no containers"),
         ("__device__ float f(float x) { return __expff(x); }", "did you mean '__expf'"),

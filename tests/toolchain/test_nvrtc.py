@@ -508,6 +508,22 @@ def test_cccl_stands_beside_the_headers_written_here() -> None:
     assert numbers == (14, 15, 23, 255, 9, 11)
 
 
+def test_each_folder_of_headers_is_searched_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wheels for CUDA 12 have a folder each, those for CUDA 13 one for all but CCCL."""
+    pathfinder = pytest.importorskip("cuda.pathfinder")
+    for layout in (
+        {"cudart": "a", "cccl": "b", "curand": "c", "nvcc": "d"},
+        {"cudart": "a", "cccl": "b", "curand": "a"},
+    ):
+        for folder in layout.values():
+            (tmp_path / folder).mkdir(exist_ok=True)
+        places = {name: str(tmp_path / folder) for name, folder in layout.items()}
+        monkeypatch.setattr(pathfinder, "find_nvidia_header_directory", places.get)
+        nvrtc.installed_headers.cache_clear()
+        assert list(nvrtc.installed_headers().values()) == list(dict.fromkeys(places.values()))
+    nvrtc.installed_headers.cache_clear()
+
+
 @pytest.mark.nvrtc
 @pytest.mark.usefixtures("kept")
 def test_headers_that_nvrtc_carries_serve_where_none_are_installed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from ...toolchain.nvrtc import advise
 from .. import c
 
 _TENSORS = ("tensor cores need a GPU", "Write the product as a loop.")
+_CCCL = ("cub and Thrust are for the GPU alone", "cooperative_groups::reduce and loops are emulated.")
 
 #: What is looked for in the code, what it is called, and what to do instead.
 _WORDS: tuple[tuple[bytes, str, str], ...] = (
@@ -37,6 +38,7 @@ _WORDS: tuple[tuple[bytes, str, str], ...] = (
         rb"|\bfill_fragment\b",
         *_TENSORS,
     ),
+    (rb"\b(?:cub|thrust)\s*::", *_CCCL),
     (
         rb"<<<",
         "a kernel launched by device code (dynamic parallelism) needs a GPU",
@@ -46,7 +48,7 @@ _WORDS: tuple[tuple[bytes, str, str], ...] = (
 _STRING = re.compile(rb'"(?:[^"\\\n]|\\.)*"')
 _VOLATILE = re.compile(rb"\bvolatile\b[^;(){}=]*?[*&\s](\w+)\s*(?=[,)=;\[])")
 _SHARED = re.compile(rb"\b__shared__\b[^;(){}=]*?\s(\w+)\s*\[")
-_QUICK = re.compile(b"|".join([b"mma", b"volatile", *(pattern for pattern, _, _ in _WORDS)]))
+_QUICK = re.compile(b"|".join([b"mma", b"cub|thrust", b"volatile", *(pattern for pattern, _, _ in _WORDS)]))
 
 
 def refusals(source: str, *, name: str) -> tuple[Diagnostic, ...]:
@@ -58,10 +60,14 @@ def refusals(source: str, *, name: str) -> tuple[Diagnostic, ...]:
     places: list[tuple[int, str, str]] = []
     for pattern, what, remedy in _WORDS:
         places += [(m.start(), what.format(m[0].decode(errors="replace")), remedy) for m in re.finditer(pattern, code)]
-    if "<mma.h>" in text.includes:
-        places.append((text.raw.find(b"<mma.h>"), *_TENSORS))
+    places += [(text.raw.find(header.encode()), *why) for header in text.includes for why in _of_header(header)]
     places += [(at, *_LOCKSTEP) for at in _warp_synchronous(code, {m[1] for m in _VOLATILE.finditer(code)})]
     return tuple(_diagnostic(text.raw, at, message, remedy, name) for at, message, remedy in sorted(places))
+
+
+def _of_header(header: str) -> list[tuple[str, str]]:
+    """Why a header cannot be included: its message and remedy."""
+    return [_TENSORS] * (header == "<mma.h>") + [_CCCL] * header.startswith(("<cub/", "<thrust/"))
 
 
 _LOCKSTEP = (
@@ -90,7 +96,11 @@ def _warp_synchronous(code: bytes, names: Iterable[bytes], *, loops: bool = True
         for one, after in zip_longest(updates, updates[1:]):
             before = code[max(code.rfind(b";", 0, one.start() - 1), code.rfind(b"}", 0, one.start())) + 1 : one.start()]
             following = code[one.end() : after.start() if after else code.find(b"}", one.end())]
-            looped = loops and not after and re.search(rb"\b(?:for|while|do)\b", code[max(0, one.start() - 200) : one.start()])
+            looped = (
+                loops
+                and not after
+                and re.search(rb"\b(?:for|while|do)\b", code[max(0, one.start() - 200) : one.start()])
+            )
             if b"__sync" not in before + following and (looped or (after and b"\n}" not in following)):
                 places.append(one.start())
     return places
@@ -123,7 +133,9 @@ _NOT_IN_STD = r"'(\w+)' is not a member of 'std'|no member named '(\w+)' in name
 
 def improved(fault: CompileError) -> CompileError:
     """The same error with each diagnostic said once a line and its remedy for device code."""
-    own = [_improved(d) for d in fault.diagnostics if not d.file.startswith(_TEMPLATES)]
+    # A header that includes NVIDIA's by its name is all there is to blame where that is not installed.
+    outside = [d for d in fault.diagnostics if not d.file.startswith(_TEMPLATES)]
+    own = [_improved(d) for d in (outside if any(d.severity == "error" for d in outside) else fault.diagnostics)]
     # g++ says of a refused function a second time that it is, at the parenthesis behind it.
     once = {(d.severity, d.message, d.file, d.line): d for d in reversed(own)}
     diagnostics = list(once.values())[::-1]

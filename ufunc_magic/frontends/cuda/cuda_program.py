@@ -17,7 +17,7 @@ from ...toolchain import nvrtc
 from .. import c
 from ..frontend import compiler_flags, linker_flags
 from .cuda_diagnostics import improved, once, refusals
-from .cuda_unit import TEMPLATES, shim, with_shared_memory
+from .cuda_unit import TEMPLATES, header_flags, shim, with_shared_memory
 
 #: Comments and literals; directives are code, since macros launch as well.
 _NO_CODE = re.compile(
@@ -51,7 +51,7 @@ def compile_program(source: str, *, options: Options, name: str, folder: Path) -
     before = shim(source, None, dynamic) + f"#include {codegen.c_string(str(TEMPLATES / 'cuda_host.h'))}\n"
     behind = "".join(f"__UFM_DYNAMIC_SHARED({word})\n" for word in dynamic)
     text = f"{before}#line 1 {codegen.c_string(name)}\n{hosted}\n{behind}"
-    flags = (*compiler_flags(tool, options), f"-isystem{TEMPLATES / 'cuda'}", "-Wno-unknown-pragmas")
+    flags = (*compiler_flags(tool, options), *header_flags(source))
     # main() must be exported, and the program's names must win over those of the process that loads it.
     flags += ("-fvisibility=default", "-Wno-unused-result")
     link = linker_flags(tool, options)

@@ -460,7 +460,9 @@ def unasked(source: str, errors: Sequence[Diagnostic], *, options: Options) -> f
     if options.types:
         return frozenset()
     known = instantiated(source)
-    templates = [f for f in c.parse(source, cplus=True, predefined=c.PREDEFINED).functions if f.template and f.name not in known]
+    templates = [
+        f for f in c.parse(source, cplus=True, predefined=c.PREDEFINED).functions if f.template and f.name not in known
+    ]
     hit = [[f.name for f in templates if f.line <= error.line <= f.end_line] for error in errors]
     unbound = {name for names in hit for name in names} if all(hit) else set()
     while callers := {f.name for f in templates if f.calls & unbound} - unbound:
@@ -469,7 +471,9 @@ def unasked(source: str, errors: Sequence[Diagnostic], *, options: Options) -> f
 
 
 #: Lines outside of functions that go with the functions that need them.
-_LEFT_OUT = re.compile(r"\s*(?:#\s*include|using\b|namespace\s+\w+\s*=|(?:static\s+)?(?:texture|surface)\s*<[^;]*;)")
+_LEFT_OUT = re.compile(
+    r"\s*(?:#\s*include|using\b|typedef\b[^;{]*;|namespace\s+\w+\s*=|(?:static\s+)?(?:texture|surface)\s*<[^;]*;)"
+)
 
 
 def without_refused(source: str, diagnostics: Sequence[Diagnostic], *, name: str) -> tuple[str, dict[str, Diagnostic]]:
@@ -480,7 +484,11 @@ def without_refused(source: str, diagnostics: Sequence[Diagnostic], *, name: str
     CompileError
         With the diagnostics, where nothing is left, or one stands outside of a function.
     """
-    functions = [f for f in c.parse(source, cplus=True, predefined=c.PREDEFINED).functions if f.qualifiers & {"__device__", "__global__"}]
+    functions = [
+        f
+        for f in c.parse(source, cplus=True, predefined=c.PREDEFINED).functions
+        if f.qualifiers & {"__device__", "__global__"}
+    ]
     refused: dict[str, Diagnostic] = {}
     text = source.split("\n")
     outside = []

@@ -142,12 +142,10 @@ def _emulated(
 ) -> CompiledCell:
     """Compile a cell with a C++ compiler; NVRTC, where it is, checks it meanwhile."""
     host = replace(options, compile_args=tuple(filter(nvrtc.is_host, options.compile_args)))
-    flags = (*compiler_flags(tool, host), f"-isystem{TEMPLATES / 'cuda'}", "-Wno-unknown-pragmas")
+    flags = (*compiler_flags(tool, host), *header_flags(source))
     sanitized = options.sanitize and "__global__" in source and tool.kind == "gcc" and sys.platform == "linux"
     sanitized = sanitized and not any("-fsanitize=" in word for word in options.compile_args)
     flags += _CHECKED * sanitized
-    if nvrtc.includes(source):
-        flags += tuple(f"-idirafter{folder}" for folder in nvrtc.installed_headers().values())
     reading = read(source, options=options, name=name, tool=tool, flags=flags, shim=shim(source), unbound=unbound)
     options, unit = reading.options, reading.unit
     # gcc leaves out calls of what is called conj and has C's linkage, whatever its type is.
@@ -238,6 +236,12 @@ def shim(source: str, unit: Unit | None = None, dynamic: Collection[str] = ()) -
     own = "".join(f"#define {name} __ufm_own_{name}\n" for name in sorted(set(_DEFINED.findall(source))))
     own += "".join(f"#undef {name}\n" for name in sorted(set(_CONSTANT.findall(source))))
     return f"{defines}#include {codegen.c_string(str(TEMPLATES / 'cuda.h'))}\n{own}"
+
+
+def header_flags(source: str) -> tuple[str, ...]:
+    """Where the headers are that a cell includes by CUDA's names: those written here, then NVIDIA's."""
+    installed = nvrtc.installed_headers().values() if nvrtc.includes(source) else ()
+    return f"-isystem{TEMPLATES / 'cuda'}", *(f"-idirafter{folder}" for folder in installed), "-Wno-unknown-pragmas"
 
 
 def with_shared_memory(source: str) -> tuple[str, Sequence[str]]:
