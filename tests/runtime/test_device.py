@@ -72,6 +72,9 @@ class DeviceArray:
     def __getitem__(self, key: Any) -> DeviceArray:
         return DeviceArray(np.asarray(self.held[key]))
 
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.held[key] = getattr(value, "held", value)
+
 
 def cupy_array(held: np.ndarray[Any, Any]) -> Any:
     """A real CuPy array over the host's memory."""
@@ -1031,7 +1034,11 @@ def test_option_decides_where_functions_run(monkeypatch: pytest.MonkeyPatch) -> 
 # ------------------------------------------------------------------------------------ gpucheck
 
 #: What needs neither CuPy's own streams and clocks, nor what is tested above.
-RUN = (*(f"{name} (" for name, *_ in cells.REFERENCES), "kernel with shared", "kernel on", "layouts", "NumPy arrays")
+RUN = (
+    *(f"{name} (" for name, *_ in cells.REFERENCES),
+    *("kernel with shared", "kernel on", "layouts", "NumPy arrays"),
+    *("overloads", "templates", "one array twice", "atomics", "variables", "printf"),
+)
 
 
 @pytest.mark.slow
@@ -1041,10 +1048,12 @@ def test_real_device_functions_agree_with_their_references(
 ) -> None:
     monkeypatch.setenv("UFUNC_MAGIC_CACHE", str(shared_cache_folder))
     checks.cell.cache_clear()
+    checks.kernels.cache_clear()
     rows = gpucheck.run([c for c in checks.checks() if c[0].startswith(RUN)])
     checks.cell.cache_clear()
+    checks.kernels.cache_clear()
     assert [row for row in rows if row["state"] != "ok"] == []
-    assert len(rows) == len(cells.REFERENCES) + 4
+    assert len(rows) == len(RUN)
 
 
 def test_no_check_stops_the_next() -> None:
