@@ -686,6 +686,21 @@ template __global__ void k<double, 32>(double *);
         um.compile_cuda("__device__ float g(float);\n__device__ float f(float x) { return g(x); }", device="gpu")
 
 
+@pytest.mark.nvrtc
+@pytest.mark.skipif(nvrtc.find() is None, reason="NVRTC is not installed (extra: cuda)")
+def test_too_much_shared_memory_is_one_error_for_the_gpu_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "available", lambda: False)
+    monkeypatch.setattr(device, "missing", lambda: "there is no driver")
+    cell = (
+        "__global__ void big(float *x) { __shared__ float s[20000]; s[threadIdx.x] = *x; __syncthreads(); *x = s[7]; }"
+    )
+    with pytest.raises(um.CompileError) as caught:
+        um.compile_cuda(cell, device="gpu", name="In[3]")
+    (only,) = caught.value.diagnostics
+    assert re.search("big.* uses too much shared data", only.message)
+    assert "extern __shared__" in only.hint
+
+
 def test_arguments_for_nvidias_compiler_alone_are_not_the_hosts() -> None:
     b = um.compile_cuda(CELL, device="cpu", compile_args=["--maxrregcount=32", "-arch=sm_90", "-DSIZE=3"])
     assert "mul" in b

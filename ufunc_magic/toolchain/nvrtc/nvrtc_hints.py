@@ -88,6 +88,8 @@ _ADVICE: tuple[tuple[str, str, str], ...] = (
     (r"must have (?:arithmetic, )?(?:integral|integer)", "%", "In C++, % works on integers only. Write fmod(x, y)."),
     (r"more than one instance of overloaded function", "",
      "Use arguments of the same type (2.0f with a float, 2.0 with a double), or add #include <cmath>."),
+    (r"uses too much shared data", "",
+     "A block has 48 kB of static arrays. Declare one as extern __shared__ and give its bytes: k[grid, block, bytes]."),
     (r"__global__ function must have a void return", "",
      "A kernel returns void. Write its results through pointers."),
 )  # fmt: skip
