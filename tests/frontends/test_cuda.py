@@ -290,6 +290,31 @@ def test_words_outside_of_functions_that_need_a_gpu_go_with_their_kernels(text: 
     assert (list(cell), list(cell.report_data.refused)) == (["fine"], ["bad"])
 
 
+ATOMICS = """\
+#include <cuda/atomic>
+__global__ void all(int *bins, cuda::atomic<float, cuda::thread_scope_device> *total, unsigned *most, int *claimed)
+{
+    __shared__ cuda::atomic<int, cuda::thread_scope_block> turn;
+    if (threadIdx.x == 0) turn = 0;
+    __syncthreads();
+    int t = turn++, none = -1;
+    cuda::atomic_ref<int, cuda::thread_scope_device> bin(bins[t % 3]);
+    bin.fetch_add(1, cuda::std::memory_order_relaxed);
+    *total += 0.5f;
+    cuda::atomic_ref<unsigned>(*most).fetch_max(threadIdx.x);
+    cuda::atomic_ref<int>(*claimed).compare_exchange_strong(none, t, cuda::memory_order_acq_rel);
+    cuda::atomic_thread_fence(cuda::memory_order_seq_cst, cuda::thread_scope_device);
+}
+"""
+
+
+@pytest.mark.slow
+def test_atomics_of_libcu_run_in_the_emulation() -> None:
+    arrays = np.zeros(3, "i4"), np.zeros(1, "f4"), np.zeros(1, "u4"), np.full(1, -1, "i4")
+    compiled(ATOMICS, device="auto").all[2, 8](*arrays)
+    assert [a.tolist() for a in arrays] == [[6, 6, 4], [8.0], [7], [0]]
+
+
 RANDOM = """\
 #include <curand_kernel.h>
 __global__ void draw(unsigned *words, float *numbers)
