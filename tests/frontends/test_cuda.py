@@ -280,9 +280,11 @@ def test_code_in_step_is_found_where_a_compiler_of_cuda_looks() -> None:
         "#include <mma.h>\nusing namespace nvcuda::wmma;\n__global__ void bad(half *a) {\n"
         "fragment<matrix_a, 16, 16, 16, half> f; load_matrix_sync(f, a, 16); }\n",
         "#include <cub/block/block_reduce.cuh>\ntypedef cub::BlockReduce<int, 64> Sum;\n"
-        "__global__ void bad(int *x) { __shared__ Sum::TempStorage s; *x = cub::BlockReduce<int, 64>(s).Sum(*x); }\n",
+        "__global__ void bad(int *x) { __shared__ Sum::TempStorage s; *x = Sum(s).Sum(*x); }\n",
         "texture<float, 2> image;\nstatic surface<void, 2> other;\n"
         "__global__ void bad(float *x) { *x = tex2D(image, 1, 1); }\n",
+        "texture<float, 1, cudaReadModeElementType> image;\n#define READ(t) fetched(t, 0)\n"
+        "__global__ void bad(float *x) { *x = READ(image); }\n",
     ],
 )
 def test_words_outside_of_functions_that_need_a_gpu_go_with_their_kernels(text: str) -> None:

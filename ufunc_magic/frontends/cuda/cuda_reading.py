@@ -470,7 +470,7 @@ def unasked(source: str, errors: Sequence[Diagnostic], *, options: Options) -> f
     return frozenset(unbound)
 
 
-#: Lines outside of functions that go with the functions that need them.
+#: Lines outside of functions that are left out, with the functions that use the name that they declare.
 _LEFT_OUT = re.compile(
     r"\s*(?:#\s*include|using\b|typedef\b[^;{]*;|namespace\s+\w+\s*=|(?:static\s+)?(?:texture|surface)\s*<[^;]*;)"
 )
@@ -494,11 +494,14 @@ def without_refused(source: str, diagnostics: Sequence[Diagnostic], *, name: str
     outside = []
     for diagnostic in diagnostics:
         inside = [f.name for f in functions if f.line <= diagnostic.line <= f.end_line]
-        refused |= {name: diagnostic for name in inside if name not in refused}
-        if not inside and _LEFT_OUT.match(text[diagnostic.line - 1]):
+        line = text[diagnostic.line - 1]
+        if not inside and _LEFT_OUT.match(line):
             text[diagnostic.line - 1] = ""
+            names = {a or b for a, b in re.findall(r"\b(\w+)\s*=|(\w+)\s*;", line)}
+            inside = [f.name for f in functions if names & set(re.findall(r"\w+", f.text))]
         elif not inside:
             outside.append(diagnostic)
+        refused |= {name: diagnostic for name in inside if name not in refused}
     while more := {f.name: f for f in functions if f.name not in refused and f.calls & refused.keys()}:
         for f in more.values():
             callee = min(f.calls & refused.keys())
