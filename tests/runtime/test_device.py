@@ -135,10 +135,10 @@ class Device:
     def may_share_memory(self, a: Any, b: Any) -> bool:
         return np.may_share_memory(host(a), host(b))
 
-    def function(self, object_code: ObjectCode, generated: str, entry: str) -> Any:
+    def functions(self, object_code: ObjectCode, generated: str, entries: Sequence[str]) -> dict[str, Any]:
         text = source.unit(source.cell(object_code), object_code.name, generated)
         self.compiled.append(text)
-        return compiled(text, entry)
+        return dict(zip(entries, compiled(text, *entries), strict=True))
 
     def launch(
         self,
@@ -197,22 +197,24 @@ def _kernels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     _compiled.clear()
 
 
-def compiled(text: str, entry: str) -> Any:
-    """A kernel for the CPU, with the launcher that `__ufm_launch` is."""
-    found = _compiled.get(text + entry)
+def compiled(text: str, *entries: str) -> list[Any]:
+    """Kernels for the CPU, with the launchers that `__ufm_launch` is."""
+    found = _compiled.get(text + " ".join(entries))
     if found is None:
-        launcher = (
-            f'extern "C" void __ufm_run(const unsigned *g, const unsigned *b, __SIZE_TYPE__ s, void **a)'
+        launcher = "".join(
+            f'extern "C" void __ufm_run{k}(const unsigned *g, const unsigned *b, __SIZE_TYPE__ s, void **a)'
             f" {{ __ufm_launch({entry}, g, b, s, a); }}\n"
+            for k, entry in enumerate(entries)
         )
-        path = _folder[0] / hashlib.sha256((text + entry).encode()).hexdigest()[:16]
+        path = _folder[0] / hashlib.sha256((text + " ".join(entries)).encode()).hexdigest()[:16]
         command = [str(COMPILER), *FLAGS, "-shared", "-include", str(_folder[0] / "shim.h"), "-x", "c++", "-"]
         unit = f"{text}\n{launcher}"
         done = subprocess.run([*command, "-o", str(path)], input=unit, capture_output=True, text=True, timeout=120)
         assert not done.returncode, done.stderr[-3000:] + text
         library = ctypes.CDLL(str(path))
-        found = _compiled[text + entry] = library.__ufm_run
-        found.module = library
+        found = _compiled[text + " ".join(entries)] = [library[f"__ufm_run{k}"] for k, _ in enumerate(entries)]
+        for function in found:
+            function.module = library
     return found
 
 
@@ -220,7 +222,7 @@ def compiled(text: str, entry: str) -> Any:
 def gpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Device:
     made = Device(DeviceArray if request.param == "stand-in" else cupy_array)
     for name in (
-        "allocate to_device to_host copy may_share_memory assign function variable launch using wait elapsed"
+        "allocate to_device to_host copy may_share_memory assign functions variable launch using wait elapsed"
     ).split():
         monkeypatch.setattr(driver, name, getattr(made, name))
     monkeypatch.setattr(driver, "missing", lambda: "")
@@ -709,7 +711,7 @@ def kernel_of(name: str, cell: str, prototype: Sequence[str], *, emulated: bool 
     object_code = ObjectCode(
         b"", here(), (code,), language="cuda", source=cell, options={"device": "cpu" if emulated else "gpu"}
     )
-    run = compiled(cell, name) if emulated else None
+    run = compiled(cell, name)[0] if emulated else None
     address = ctypes.cast(run, ctypes.c_void_p).value if run else 0
     return device.Kernel(code, object_code, address=address or 0, owner=run, emulated=not device.on_gpu(object_code))
 
@@ -836,16 +838,15 @@ def test_kernel_that_waits_for_the_grid_is_launched_with_all_its_blocks_at_once(
     assert gpu.launched == [((2, 1, 1), (1, 1, 1), 0, None, "cooperative")]
 
 
-def test_variables_of_the_cell_follow_its_kernels_from_module_to_module(gpu: Device) -> None:
+def test_kernels_of_a_cell_have_one_memory_and_what_is_set_before_goes_there(gpu: Device) -> None:
     text = (
-        "__constant__ float scale = 2;\n__device__ int count[2];\n"
-        "__global__ void first(float *x) { *x = scale; count[1]++; }\n"
-        "__global__ void next(float *x) { *x = 10 * scale; count[1] += 10; }\n"
+        "__constant__ float scale = 2;\n__device__ int count[2];\nstatic __device__ int hidden;\n"
+        "__global__ void first(float *x) { *x = scale; count[1]++; hidden = scale; }\n"
+        "__global__ void next(float *x) { *x = 10 * scale + 100 * hidden; count[1] += 10; }\n"
     )
     one, other = (kernel_of(name, text, ("void", "f4*"), emulated=False) for name in ("first", "next"))
-    object_code = replace(
-        one.object_code, device={"memory": [["scale", 0, False, "<f4"], ["count", 1, False, "<i4", 2]]}
-    )
+    variables = [["scale", 0, False, "<f4"], ["count", 1, False, "<i4", 2]]
+    object_code = replace(one.object_code, device={"memory": variables}, functions=(one.code, other.code))
     memory = device.CellMemory(object_code, emulated=False)
     one.memory = other.memory = memory
     x = np.zeros(1, "f4")
@@ -854,7 +855,7 @@ def test_variables_of_the_cell_follow_its_kernels_from_module_to_module(gpu: Dev
     assert x[0] == 3
     host(memory["scale"])[...] = 4
     other[1, 1](gpu.lend(x))
-    assert (x[0], list(host(memory["count"]))) == (40, [0, 11])
+    assert (x[0], list(host(memory["count"]))) == (340, [0, 11])
     one[1, 1](gpu.lend(x))
     assert (x[0], list(host(memory["count"])), list(memory)) == (4, [0, 12], ["scale", "count"])
 
@@ -1148,8 +1149,8 @@ def test_cupy_compiles_where_nothing_else_is_known(for_hopper: Any, monkeypatch:
     compiler = driver.cupy().cuda.compiler
     # It would ask the device.
     monkeypatch.setattr(compiler, "_get_arch_for_options_for_nvrtc", lambda arch: (f"-arch=sm_{arch}", "cubin"))
-    told = {"name": "In[3]", "cell": MUL, "arch": "sm_90", "options": {"fast_math": True}, "entry": source.ENTRY}
-    _, symbol = driver._compiled_by_cupy(source.unit(MUL, "In[3]", source.elements(PLAN, ndim=0)), **told)
+    told = {"name": "In[3]", "cell": MUL, "arch": "sm_90", "options": {"fast_math": True}, "entries": [source.ENTRY]}
+    _, (symbol,) = driver._compiled_by_cupy(source.unit(MUL, "In[3]", source.elements(PLAN, ndim=0)), **told)
     assert symbol == source.ENTRY
     with pytest.raises(um.CompileError, match=r"In\[3\]\(1\): error"):
         driver._compiled_by_cupy(source.unit("__device__ int f(x);", "In[3]", ""), **told)

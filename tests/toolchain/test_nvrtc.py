@@ -553,13 +553,13 @@ def test_cells_that_the_emulation_runs_compile_for_the_gpu() -> None:
 @pytest.mark.nvrtc
 def test_a_unit_of_kernels_is_machine_code_from_the_cache_the_second_time(monkeypatch: pytest.MonkeyPatch) -> None:
     unit = f'{MUL}\nextern "C" __global__ void k(float *x) {{ x[0] = mul(x[0], 2.0f); }}'
-    first, symbol = nvrtc.cubin(unit, name="In[3]", cell=MUL, arch="sm_90", options={}, entry="k")
+    first, (symbol,) = nvrtc.cubin(unit, name="In[3]", cell=MUL, arch="sm_90", options={}, entries=["k"])
     assert (first[:4], symbol) == (b"\x7fELF", "k")
     assert b".text.k\0" in first
     monkeypatch.setattr(program, "find", lambda: None)
-    assert nvrtc.cubin(unit, name="In[3]", cell=MUL, arch="sm_90", options={}, entry="k") == (first, symbol)
+    assert nvrtc.cubin(unit, name="In[3]", cell=MUL, arch="sm_90", options={}, entries=["k"]) == (first, (symbol,))
     with pytest.raises(ToolchainError):
-        nvrtc.cubin(unit, name="In[3]", cell=MUL, arch="sm_90", options={"fast_math": True}, entry="k")
+        nvrtc.cubin(unit, name="In[3]", cell=MUL, arch="sm_90", options={"fast_math": True}, entries=["k"])
 
 
 @pytest.mark.nvrtc
@@ -577,7 +577,7 @@ __global__ void k(float *x) { *x = 1; }
 __global__ void k(double *x) { *x = 2; }
 namespace ns { template <class T, int N> __global__ void scale(T *x) { *x *= N; } }
 """
-    code, symbol = nvrtc.cubin(cell, name="In[3]", cell=cell, arch="sm_90", options={}, entry=entry)
+    code, (symbol,) = nvrtc.cubin(cell, name="In[3]", cell=cell, arch="sm_90", options={}, entries=[entry])
     assert symbol == expected
     # A template that nobody asks for is not in the code.
     assert (f".text.{expected}\0".encode() in code, b"scaleId" in code) == (True, False)

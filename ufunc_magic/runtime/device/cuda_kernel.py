@@ -69,8 +69,6 @@ class Kernel:
         self.kinds = kinds(code.prototype)
         self._address = address
         self._owner = owner
-        #: By the device's number.
-        self._functions: dict[int, Any] = {}
         self.__name__ = self.__qualname__ = code.name
         self.__module__ = "__main__"
         names = [n if n.isidentifier() else f"x{i}" for i, n in enumerate(code.parameters, 1)]
@@ -209,13 +207,8 @@ class Kernel:
                 values.append(np.uint64(memory.data.ptr + offset))
             else:
                 values.append(np.uint64(a.array.data.ptr) if isinstance(a, ArrayOperand) else a)
-        entry = self.code.calls[0] if self.code.calls else self.code.name
-        device = driver.current()
-        if device not in self._functions:
-            self._functions[device] = driver.function(self.object_code, "", entry)
-        self.memory.follow(self._functions[device])
         driver.launch(
-            self._functions[device],
+            self.memory.kernel(self.code.calls[0] if self.code.calls else self.code.name),
             launch.grid,
             launch.block,
             values,
