@@ -961,6 +961,24 @@ def test_structs_and_vectors_are_passed_by_their_bytes() -> None:
         inside[1, 1](box, np.zeros((1, 3), "f4"), y)
 
 
+@pytest.mark.slow
+def test_vectors_are_of_their_own_numbers() -> None:
+    """Bytes of `float64` are no `float4`, although their number may fit."""
+    cell = """#include <cuda_fp16.h>
+    __global__ void k(float4 *x, float2 by, half2 *h) { x->w = by.y; *h = __float2half2_rn(by.x); }"""
+    k = um.compile_cuda(cell, device="cpu").k
+    by = np.array([2, 3], "f4")
+    for x in (np.zeros(4, "f4"), np.zeros((1, 4), "f4"), np.zeros(2, "F"), np.zeros(1, "f4,f4,f4,f4")):
+        h = np.zeros(2, "f2")
+        k[1, 1](x, by, h)
+        assert (x.view("f4").ravel()[3], list(h)) == (3, [2, 2])
+    h, x = np.zeros(2, "f2"), np.zeros(4, "f4")
+    for words in ((x.astype("f8"), by, h), (x, np.zeros(1), h), (x, by, np.zeros(1, "f4"))):
+        with pytest.raises(ArgumentError, match=r"float32 x 4|float32 x 2|float16 x 2"):
+            k[1, 1](*words)
+    assert "float32 x 4 * x" in k.__doc__
+
+
 def test_kernel_describes_itself(axpy: Any) -> None:
     assert axpy.__doc__ == "axpy[grid, block, shared, stream](int32 n, float32 a, const float32 * x, float32 * y)"
     assert (str(inspect.signature(axpy)), repr(axpy)) == (

@@ -25,6 +25,9 @@ _NO_VARIABLE = re.compile(
 
 #: C's types as parts of names.
 _SHORT = {t.c: t.names[0] if t.names else t.char for t in TYPES.values()}
+#: CUDA's vectors as NumPy knows their numbers: ``float4`` is ``f4x4``.
+_VECTORS = {name: f"{_SHORT[kind]}x{len(members)}" for name, (kind, members) in c.VECTORS.items()}
+_VECTORS |= dict.fromkeys(("half2", "__half2"), "f2x2")
 #: Words of types that no cell gives another meaning.
 _BUILTIN = frozenset("void bool char signed unsigned short int long float double".split())
 #: Names that a result's pointer has in Numba's documentation, and in what people write after it.
@@ -422,6 +425,13 @@ def device_call(callee: str, signature: Signature) -> str:
     arguments = ", ".join(operands_of[n] for n in range(len(signature.function.parameters)))
     result = f"{operands_of[-1]} = " if -1 in operands_of else ""
     return f"{''.join(first)}{result}{callee}({arguments})"
+
+
+def with_vectors(prototype: Sequence[str], function: Function) -> tuple[str, ...]:
+    """A kernel's prototype, in which the compiler's word for a vector is a number of bytes."""
+    types = ["", *(_VECTORS.get(p.type, "") for p in function.parameters)]
+    pairs = zip(prototype, types, strict=True)
+    return tuple(re.sub(r"V\d+", of, word) if of else word for word, of in pairs)
 
 
 def plain_call(callee: str, function: Function, prototype: Sequence[str], *, status: bool) -> str:

@@ -46,6 +46,7 @@ from .cuda_reading import (
     plain_call,
     read,
     unasked,
+    with_vectors,
     without_host,
     without_refused,
 )
@@ -490,7 +491,7 @@ def _entries(
                 declaration=kernel_prototypes.declaration(export, prototype, types=own) if p else "",
                 reason=(p.reason, p.remedy) if p else ("", ""),
                 calls=(call,),
-                prototype=prototype,
+                prototype=prototype if p else with_vectors(prototype, export.function),
                 instance=export.instance,
             )
         )

@@ -404,25 +404,34 @@ def _triple(value: Any, name: str, most: _Triple) -> _Triple:
 # ------------------------------------------------------------------------------------- arguments
 
 
-_KIND = re.compile(r"(const )?([a-z]\d+|V\d+|void)(\**)")
+_KIND = re.compile(r"(const )?([a-z]\d+|V\d+|void)(?:x(\d))?(\**)")
 
 
 @dataclass(frozen=True)
 class Kind:
-    """The type of one parameter: ``f4`` of ``const float *`` with one level of pointers."""
+    """The type of one parameter: ``f4`` of ``const float *`` with one level of pointers; ``members`` of them are CUDA's
+    vectors, 4 of ``float4``, and 0 everything else."""
 
     element: str
     const: bool
     stars: int
+    members: int = 0
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """NumPy's type of one element; ``V0`` for ``void``."""
+        """NumPy's type of one element; ``V0`` for ``void``, ``V16`` for ``float4``."""
+        if self.members:
+            return np.dtype(f"V{self.members * np.dtype(self.element).itemsize}")
         return np.dtype("V" if self.element == "void" else self.element)
 
+    def holds(self, dtype: np.dtype[Any]) -> bool:
+        """Whether numbers of the type may be the members of this vector, or the bytes of a struct."""
+        part = np.dtype(self.element) if self.members else dtype
+        return dtype.kind == "V" or part in (dtype, np.empty(0, dtype).real.dtype)
+
     def __str__(self) -> str:
-        base = self.dtype.name
-        if self.dtype.kind == "V":
+        base = f"{np.dtype(self.element).name} x {self.members}" if self.members else self.dtype.name
+        if not self.members and self.dtype.kind == "V":
             base = f"struct of {self.dtype.itemsize} bytes" if self.dtype.itemsize else "void"
         return f"{'const ' * self.const}{base}{' ' + '*' * self.stars if self.stars else ''}"
 
@@ -430,7 +439,7 @@ class Kind:
 def kinds(prototype: Sequence[str]) -> tuple[Kind, ...]:
     """The parameters of a prototype, whose first word is the result."""
     matches = (_KIND.fullmatch(word) for word in prototype[1:])
-    return tuple(Kind(match[2], bool(match[1]), len(match[3])) for match in matches if match)
+    return tuple(Kind(m[2], bool(m[1]), len(m[4]), int(m[3] or 0)) for m in matches if m)
 
 
 def convert(kind: Kind, value: Any, *, name: str) -> Any:
@@ -474,14 +483,18 @@ def _pointer(kind: Kind, value: Any, name: str) -> Any:
     # float4 over rows of four floats, or over a flat array whose length they divide; complex numbers over their parts
     size = array.dtype.itemsize
     row = size * (array.shape[-1] if array.ndim else 1)
-    several = dtype.kind == "V" or (dtype.kind == "c" and array.dtype == np.dtype(f"f{dtype.itemsize // 2}"))
+    several = (dtype.kind == "V" and kind.holds(array.dtype)) or (
+        dtype.kind == "c" and array.dtype == np.dtype(f"f{dtype.itemsize // 2}")
+    )
     is_record = several and dtype.itemsize in (0, size, row)
     if several and dtype.itemsize and array.ndim == 1 and array.dtype.kind != "V":
         is_record = is_record or (dtype.itemsize % size == 0 and row % dtype.itemsize == 0)
     if kind.stars > 1 or not (array.dtype == dtype or is_record):
         raise ArgumentError(
             f"{name} is an array of {array.dtype} of shape {array.shape}, the kernel takes {kind}.",
-            remedy=f"Give an array of {dtype.name}, or rows of {dtype.itemsize} bytes: x.astype({dtype.name!r}).",
+            remedy=f"Give rows of {kind.members}: x.astype({np.dtype(kind.element).name!r})."
+            if kind.members
+            else f"Give an array of {dtype.name}, or rows of {dtype.itemsize} bytes: x.astype({dtype.name!r}).",
         )
     if not array.flags.c_contiguous:
         raise ArgumentError(
@@ -495,7 +508,8 @@ def _pointer(kind: Kind, value: Any, name: str) -> Any:
 
 def _struct(kind: Kind, value: Any, name: str) -> np.ndarray[Any, Any]:
     size = kind.dtype.itemsize
-    raw = value.tobytes() if isinstance(value, np.generic | np.ndarray) else value
+    numbers = isinstance(value, np.generic | np.ndarray)
+    raw = value.tobytes() if numbers and kind.holds(value.dtype) else value
     if not isinstance(raw, bytes | bytearray | memoryview) or len(raw) != size:
         raise ArgumentError(
             f"{name} is {value!r:.60}, the kernel takes a {kind}.",
