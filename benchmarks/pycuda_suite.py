@@ -127,7 +127,7 @@ def run(path: Path, root: Path) -> list[dict[str, str]]:
 
 def fault_state(why: str) -> str:
     """The word for a fault."""
-    if re.search(r"ModuleNotFoundError|IndexError|ImportError", why):
+    if re.search(r"ModuleNotFoundError|IndexError|ImportError|InsufficientDriver|CudaSupportError", why):
         return "not run"
     if "the memory of variables" in why:
         return "needs variables"

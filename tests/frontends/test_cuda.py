@@ -126,6 +126,32 @@ def test_words_of_the_c_library_for_unsigned_numbers_are_known_to_both_compilers
     assert (cell.f(4), cell.diagnostics) == (8, ())
 
 
+@pytest.mark.nvrtc
+def test_a_cell_for_the_gpu_alone_is_read_as_its_compiler_reads_it() -> None:
+    """Helper headers define functions of the host's for compilers that do not have CUDA's."""
+    source = """\
+#ifndef __CUDACC__
+inline float fmaxf(float a, float b) { return a > b ? a : b; }
+#endif
+#ifdef __CUDA_ARCH__
+__device__ float atLeast(float x, float a) { return fmaxf(x, a); }
+#endif
+"""
+    assert list(um.compile_cuda(source, device="gpu")) == ["atLeast"]
+
+
+@pytest.mark.nvrtc
+def test_templates_that_nobody_asks_for_fail_no_cell_for_the_gpu() -> None:
+    source = """\
+template <class T> __device__ float weird(T t) { return t.nothing; }
+template <class T> __global__ void never(T *t) { t->foo(); }
+__device__ float ok(float x) { return x + 1; }
+"""
+    cell = um.compile_cuda(source, device="gpu")
+    assert list(cell) == ["ok"]
+    assert any("nothing is made of" in note and "weird" in note and "never" in note for note in cell.notes)
+
+
 WORDS = "A B L R X T N M size type item count stride value number index r a0 word at".split()
 
 
@@ -230,6 +256,97 @@ def test_loop_over_a_warp_in_step_is_refused_and_one_thread_is_not() -> None:
     serial = "volatile float *s = x; s[1] = s[0]; for (int i = 1; i < 9; i++) { s[i] += i; __syncthreads(); }"
     cell = compiled(f"__global__ void a(float *x) {{ {loop} }}\n__global__ void b(float *x) {{ {serial} }}")
     assert list(cell) == ["b"]
+
+
+@pytest.mark.slow
+def test_code_in_step_that_is_not_volatile_is_noted_once_on_its_line() -> None:
+    """A GPU may reorder it, so that nobody can say what is right."""
+    updates = "if (t < 32) {\n s[t] += s[t + 32];\n s[t] += s[t + 16];\n s[t] += s[t + 8]; }"
+    text = f"__global__ void sum(float *x) {{ __shared__ float s[64]; int t = threadIdx.x; s[t] = x[t];\n{updates} }}"
+    assert [note[:6] for note in compiled(text).notes if "going in step" in note] == ["line 3"]
+    assert [note for note in compiled(text.replace(";\n s", "; __syncwarp();\n s")).notes if "in step" in note] == []
+
+
+def test_code_in_step_is_found_where_a_compiler_of_cuda_looks() -> None:
+    assert [d.line for d in refusals(f"#ifdef __CUDACC__\n{WARP}#endif\n", name="In[3]")] == [4, 5, 6, 7, 8]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "text",
+    [
+        "#include <mma.h>\nusing namespace nvcuda;\n"
+        "__global__ void bad(half *a) { wmma::fragment<wmma::matrix_a, 16, 16, 16, half> f; *a = 1; }\n",
+        "#include <mma.h>\nusing namespace nvcuda::wmma;\n__global__ void bad(half *a) {\n"
+        "fragment<matrix_a, 16, 16, 16, half> f; load_matrix_sync(f, a, 16); }\n",
+        "#include <cub/block/block_reduce.cuh>\ntypedef cub::BlockReduce<int, 64> Sum;\n"
+        "__global__ void bad(int *x) { __shared__ Sum::TempStorage s; *x = Sum(s).Sum(*x); }\n",
+        "texture<float, 2> image;\nstatic surface<void, 2> other;\n"
+        "__global__ void bad(float *x) { *x = tex2D(image, 1, 1); }\n",
+        "texture<float, 1, cudaReadModeElementType> image;\n#define READ(t) fetched(t, 0)\n"
+        "__global__ void bad(float *x) { *x = READ(image); }\n",
+    ],
+)
+def test_words_outside_of_functions_that_need_a_gpu_go_with_their_kernels(text: str) -> None:
+    cell = compiled(f"{text}__device__ float fine(float x) {{ return x; }}\n")
+    assert (list(cell), list(cell.report_data.refused)) == (["fine"], ["bad"])
+
+
+ATOMICS = """\
+#include <cuda/atomic>
+__global__ void all(int *bins, cuda::atomic<float, cuda::thread_scope_device> *total, unsigned *most, int *claimed)
+{
+    __shared__ cuda::atomic<int, cuda::thread_scope_block> turn;
+    if (threadIdx.x == 0) turn = 0;
+    __syncthreads();
+    int t = turn++, none = -1;
+    cuda::atomic_ref<int, cuda::thread_scope_device> bin(bins[t % 3]);
+    bin.fetch_add(1, cuda::std::memory_order_relaxed);
+    *total += 0.5f;
+    cuda::atomic_ref<unsigned>(*most).fetch_max(threadIdx.x);
+    cuda::atomic_ref<int>(*claimed).compare_exchange_strong(none, t, cuda::memory_order_acq_rel);
+    cuda::atomic_thread_fence(cuda::memory_order_seq_cst, cuda::thread_scope_device);
+}
+"""
+
+
+@pytest.mark.slow
+def test_atomics_of_libcu_run_in_the_emulation() -> None:
+    arrays = np.zeros(3, "i4"), np.zeros(1, "f4"), np.zeros(1, "u4"), np.full(1, -1, "i4")
+    compiled(ATOMICS, device="auto").all[2, 8](*arrays)
+    assert [a.tolist() for a in arrays] == [[6, 6, 4], [8.0], [7], [0]]
+
+
+RANDOM = """\
+#include <curand_kernel.h>
+__global__ void draw(unsigned *words, float *numbers)
+{
+    curandStatePhilox4_32_10_t s;
+    curand_init(0, 0, 0, &s);
+    uint4 v = curand4(&s);
+    words[0] = v.x; words[1] = v.y; words[2] = v.z; words[3] = v.w;
+    curandState t;
+    curand_init(7, threadIdx.x, 0, &t);
+    numbers[threadIdx.x] = curand_uniform(&t);
+}
+"""
+
+
+@pytest.mark.slow
+def test_curand_of_nvidias_header_runs_in_the_emulation() -> None:
+    """Philox is counter and key, so that its words for zeros are published (Random123, kat_vectors)."""
+    if not any(Path(folder, "curand_kernel.h").exists() for folder in nvrtc.installed_headers().values()):
+        pytest.skip("nvidia-curand is not installed (extra: cuda-test)")
+    words, numbers = np.zeros(4, "u4"), np.zeros(2, "f4")
+    compiled(RANDOM, device="auto").draw[1, 2](words, numbers)
+    assert [f"{word:x}" for word in words] == ["6627e8d5", "e169c58d", "bc57ac4c", "9b00dbd8"]
+    assert 0 < numbers.min() < numbers.max() <= 1
+
+
+def test_a_header_that_is_not_installed_says_which_wheel_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nvrtc, "installed_headers", dict)
+    with pytest.raises(um.CompileError, match="pip install nvidia-curand"):
+        compiled(RANDOM)
 
 
 @pytest.mark.slow
@@ -596,6 +713,21 @@ template __global__ void k<double, 32>(double *);
         um.compile_cuda("__device__ float g(float);\n__device__ float f(float x) { return g(x); }", device="gpu")
 
 
+@pytest.mark.nvrtc
+@pytest.mark.skipif(nvrtc.find() is None, reason="NVRTC is not installed (extra: cuda)")
+def test_too_much_shared_memory_is_one_error_for_the_gpu_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "available", lambda: False)
+    monkeypatch.setattr(device, "missing", lambda: "there is no driver")
+    cell = (
+        "__global__ void big(float *x) { __shared__ float s[20000]; s[threadIdx.x] = *x; __syncthreads(); *x = s[7]; }"
+    )
+    with pytest.raises(um.CompileError) as caught:
+        um.compile_cuda(cell, device="gpu", name="In[3]")
+    (only,) = caught.value.diagnostics
+    assert re.search("big.* uses too much shared data", only.message)
+    assert "extern __shared__" in only.hint
+
+
 def test_arguments_for_nvidias_compiler_alone_are_not_the_hosts() -> None:
     b = um.compile_cuda(CELL, device="cpu", compile_args=["--maxrregcount=32", "-arch=sm_90", "-DSIZE=3"])
     assert "mul" in b
@@ -916,7 +1048,8 @@ def test_a_function_of_the_host_cannot_be_called_by_device_code() -> None:
     ("cell", "said"),
     [
         ("__device__ float f(float x) { cudaMalloc(0, 4); return x; }", "The magic launches kernels and copies arrays"),
-        ("#include <curand_kernel.h>\n__device__ float f(float x) { return x; }", "from a counter and a hash"),
+        ("#include <cublas.h>\n__device__ float f(float x) { return x; }", "Name the folder of cublas.h"),
+        ("__device__ float f(float x) { curandState s; return x; }", "Add #include <curand_kernel.h>"),
         ("__device__ __half f(__half x) { return x; }", "Add #include <cuda_fp16.h>"),
         ("__device__ float f(float x) { std::vector<int> v; return x; }", "Device code has no containers"),
         ("__device__ float f(float x) { return __expff(x); }", "did you mean '__expf'"),

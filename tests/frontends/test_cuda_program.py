@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import ufunc_magic as um
 from ufunc_magic import toolchain
 from ufunc_magic.frontends.cuda.cuda_program import with_launches
+from ufunc_magic.toolchain import nvrtc
 
 PROGRAM = r"""
 #include <cstdio>
@@ -138,3 +140,33 @@ def test_a_program_that_is_stopped_is_gone() -> None:
         toolchain.run_shown("import os, time; print(os.getpid(), flush=True); time.sleep(1000)", [], show=stop)
     with pytest.raises(ProcessLookupError):
         os.kill(pids[0], 0)
+
+
+@pytest.mark.slow
+def test_a_program_draws_with_curand(capfd: pytest.CaptureFixture[str]) -> None:
+    if not any(Path(folder, "curand_kernel.h").exists() for folder in nvrtc.installed_headers().values()):
+        pytest.skip("nvidia-curand is not installed (extra: cuda-test)")
+    program = """\
+#include <cstdio>
+#include <curand_kernel.h>
+__global__ void hits(int *count)
+{
+    curandState s;
+    curand_init(1, blockIdx.x * blockDim.x + threadIdx.x, 0, &s);
+    for (int i = 0; i < 100; i++) {
+        float x = curand_uniform(&s), y = curand_uniform(&s);
+        if (x * x + y * y < 1) atomicAdd(count, 1);
+    }
+}
+int main()
+{
+    int *count;
+    cudaMallocManaged(&count, sizeof *count);
+    *count = 0;
+    hits<<<4, 25>>>(count);
+    cudaDeviceSynchronize();
+    printf("%.1f\\n", *count / 2500.0);
+}
+"""
+    um.compile_cuda(program, device="cpu", run_main=True)
+    assert capfd.readouterr().out == "3.1\n"

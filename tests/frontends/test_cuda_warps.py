@@ -517,3 +517,22 @@ def test_sanitized_launches_name_block_thread_line_and_element() -> None:
         with pytest.raises(um.CellCrashed, match=words):
             launch(*arrays)
     cell.add[2, 50](x, y)
+
+
+def test_dynamic_shared_memory_that_no_launch_asked_for_is_an_error() -> None:
+    reversed_ = """\
+__global__ void reversed(int *x)
+{
+    extern __shared__ int room[];
+    room[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    x[threadIdx.x] = room[blockDim.x - 1 - threadIdx.x];
+}
+"""
+    kernel = um.compile_cuda(reversed_, device="cpu").reversed
+    x = np.arange(8, dtype="i4")
+    kernel[1, 8, 32](x)
+    assert x.tolist() == [*range(8)][::-1]
+    for size, at in ((0, 0), (16, 16)):
+        with pytest.raises(um.CellCrashed, match=f"wrote byte {at} of its dynamic shared memory, and has {size}:"):
+            kernel[1, 8, size](x)

@@ -72,6 +72,9 @@ class DeviceArray:
     def __getitem__(self, key: Any) -> DeviceArray:
         return DeviceArray(np.asarray(self.held[key]))
 
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.held[key] = getattr(value, "held", value)
+
 
 def cupy_array(held: np.ndarray[Any, Any]) -> Any:
     """A real CuPy array over the host's memory."""
@@ -108,12 +111,15 @@ class Device:
         self.compiled: list[str] = []
         self.launched: list[tuple[Any, ...]] = []
         self.moved: list[str] = []
+        self.stream: int | None = None
+        #: Streams that were waited for.
+        self.waits: list[int | None] = []
 
     def allocate(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Any:
         return self.lend(np.empty(tuple(shape), dtype))
 
     def to_device(self, array: np.ndarray[Any, Any]) -> Any:
-        self.moved.append("there")
+        self.moved.append("there" if self.stream is None else f"there on {self.stream}")
         return self.lend(np.array(array, order="C"))
 
     def to_host(self, array: Any) -> np.ndarray[Any, Any]:
@@ -129,10 +135,10 @@ class Device:
     def may_share_memory(self, a: Any, b: Any) -> bool:
         return np.may_share_memory(host(a), host(b))
 
-    def function(self, object_code: ObjectCode, generated: str, entry: str) -> Any:
+    def functions(self, object_code: ObjectCode, generated: str, entries: Sequence[str]) -> dict[str, Any]:
         text = source.unit(source.cell(object_code), object_code.name, generated)
         self.compiled.append(text)
-        return compiled(text, entry)
+        return dict(zip(entries, compiled(text, *entries), strict=True))
 
     def launch(
         self,
@@ -142,10 +148,9 @@ class Device:
         given: Sequence[Any],
         *,
         shared: int = 0,
-        stream: Any = None,
         cooperative: bool = False,
     ) -> None:
-        self.launched.append((grid, block, shared, stream) + ("cooperative",) * cooperative)
+        self.launched.append((grid, block, shared, self.stream) + ("cooperative",) * cooperative)
         values = [np.asarray(value) for value in given]
         pointers = (ctypes.c_void_p * max(1, len(values)))(*(v.ctypes.data for v in values))
         function((ctypes.c_uint * 3)(*grid), (ctypes.c_uint * 3)(*block), ctypes.c_size_t(shared), pointers)
@@ -154,6 +159,15 @@ class Device:
         size = dtype.itemsize * int(np.prod(shape))
         raw = (ctypes.c_uint8 * size).in_dll(function.module, name)
         return self.lend(np.ctypeslib.as_array(raw).view(dtype).reshape(shape))
+
+    @contextlib.contextmanager
+    def using(self, stream: int | None) -> Iterator[None]:
+        before, self.stream = self.stream, self.stream if stream is None else stream
+        yield
+        self.stream = before
+
+    def wait(self, *, for_all: bool = False) -> None:
+        self.waits.append(self.stream)
 
     def elapsed(self, run: Any, *, repeat: int = 1) -> float:
         for _ in range(repeat):
@@ -183,34 +197,37 @@ def _kernels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     _compiled.clear()
 
 
-def compiled(text: str, entry: str) -> Any:
-    """A kernel for the CPU, with the launcher that `__ufm_launch` is."""
-    found = _compiled.get(text + entry)
+def compiled(text: str, *entries: str) -> list[Any]:
+    """Kernels for the CPU, with the launchers that `__ufm_launch` is."""
+    found = _compiled.get(text + " ".join(entries))
     if found is None:
-        launcher = (
-            f'extern "C" void __ufm_run(const unsigned *g, const unsigned *b, __SIZE_TYPE__ s, void **a)'
+        launcher = "".join(
+            f'extern "C" void __ufm_run{k}(const unsigned *g, const unsigned *b, __SIZE_TYPE__ s, void **a)'
             f" {{ __ufm_launch({entry}, g, b, s, a); }}\n"
+            for k, entry in enumerate(entries)
         )
-        path = _folder[0] / hashlib.sha256((text + entry).encode()).hexdigest()[:16]
+        path = _folder[0] / hashlib.sha256((text + " ".join(entries)).encode()).hexdigest()[:16]
         command = [str(COMPILER), *FLAGS, "-shared", "-include", str(_folder[0] / "shim.h"), "-x", "c++", "-"]
         unit = f"{text}\n{launcher}"
         done = subprocess.run([*command, "-o", str(path)], input=unit, capture_output=True, text=True, timeout=120)
         assert not done.returncode, done.stderr[-3000:] + text
         library = ctypes.CDLL(str(path))
-        found = _compiled[text + entry] = library.__ufm_run
-        found.module = library
+        found = _compiled[text + " ".join(entries)] = [library[f"__ufm_run{k}"] for k, _ in enumerate(entries)]
+        for function in found:
+            function.module = library
     return found
 
 
 @pytest.fixture(params=["stand-in", pytest.param("cupy", marks=pytest.mark.skipif(not HAS_CUPY, reason="no CuPy"))])
 def gpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Device:
     made = Device(DeviceArray if request.param == "stand-in" else cupy_array)
-    for name in ("allocate to_device to_host copy may_share_memory assign function variable launch elapsed").split():
+    for name in (
+        "allocate to_device to_host copy may_share_memory assign functions variable launch using wait elapsed"
+    ).split():
         monkeypatch.setattr(driver, name, getattr(made, name))
     monkeypatch.setattr(driver, "missing", lambda: "")
     monkeypatch.setattr(driver, "current", lambda: 0)
     monkeypatch.setattr(driver, "on", lambda _: contextlib.nullcontext())
-    monkeypatch.setattr(driver, "wait", lambda _=None: None)
     return made
 
 
@@ -493,6 +510,8 @@ class Library:
 
     def __init__(self) -> None:
         self.taken: list[Any] = []
+        #: CuPy's current stream when it borrowed from here, which then waits for the library's.
+        self.streams: list[int | None] = []
 
     def from_dlpack(self, value: Any) -> Any:
         self.taken.append(value)
@@ -508,6 +527,7 @@ def borrowing(gpu: Device, monkeypatch: pytest.MonkeyPatch) -> Library:
         def from_dlpack(value: Tensor) -> Any:
             if value.requires_grad:
                 raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+            library.streams.append(gpu.stream)
             return gpu.lend(value.held)
 
         @staticmethod
@@ -691,7 +711,7 @@ def kernel_of(name: str, cell: str, prototype: Sequence[str], *, emulated: bool 
     object_code = ObjectCode(
         b"", here(), (code,), language="cuda", source=cell, options={"device": "cpu" if emulated else "gpu"}
     )
-    run = compiled(cell, name) if emulated else None
+    run = compiled(cell, name)[0] if emulated else None
     address = ctypes.cast(run, ctypes.c_void_p).value if run else 0
     return device.Kernel(code, object_code, address=address or 0, owner=run, emulated=not device.on_gpu(object_code))
 
@@ -818,16 +838,15 @@ def test_kernel_that_waits_for_the_grid_is_launched_with_all_its_blocks_at_once(
     assert gpu.launched == [((2, 1, 1), (1, 1, 1), 0, None, "cooperative")]
 
 
-def test_variables_of_the_cell_follow_its_kernels_from_module_to_module(gpu: Device) -> None:
+def test_kernels_of_a_cell_have_one_memory_and_what_is_set_before_goes_there(gpu: Device) -> None:
     text = (
-        "__constant__ float scale = 2;\n__device__ int count[2];\n"
-        "__global__ void first(float *x) { *x = scale; count[1]++; }\n"
-        "__global__ void next(float *x) { *x = 10 * scale; count[1] += 10; }\n"
+        "__constant__ float scale = 2;\n__device__ int count[2];\nstatic __device__ int hidden;\n"
+        "__global__ void first(float *x) { *x = scale; count[1]++; hidden = scale; }\n"
+        "__global__ void next(float *x) { *x = 10 * scale + 100 * hidden; count[1] += 10; }\n"
     )
     one, other = (kernel_of(name, text, ("void", "f4*"), emulated=False) for name in ("first", "next"))
-    object_code = replace(
-        one.object_code, device={"memory": [["scale", 0, False, "<f4"], ["count", 1, False, "<i4", 2]]}
-    )
+    variables = [["scale", 0, False, "<f4"], ["count", 1, False, "<i4", 2]]
+    object_code = replace(one.object_code, device={"memory": variables}, functions=(one.code, other.code))
     memory = device.CellMemory(object_code, emulated=False)
     one.memory = other.memory = memory
     x = np.zeros(1, "f4")
@@ -836,7 +855,7 @@ def test_variables_of_the_cell_follow_its_kernels_from_module_to_module(gpu: Dev
     assert x[0] == 3
     host(memory["scale"])[...] = 4
     other[1, 1](gpu.lend(x))
-    assert (x[0], list(host(memory["count"]))) == (40, [0, 11])
+    assert (x[0], list(host(memory["count"]))) == (340, [0, 11])
     one[1, 1](gpu.lend(x))
     assert (x[0], list(host(memory["count"])), list(memory)) == (4, [0, 12], ["scale", "count"])
 
@@ -901,6 +920,29 @@ def test_streams_may_stand_where_numba_has_them(gpu: Device) -> None:
     assert [(k.shared, k.stream) for k in (kernel[1, 32, 8, stream], kernel[1, 32, stream, 8])] == [(8, 4711)] * 2
 
 
+def test_a_launch_on_a_stream_has_its_copies_and_its_borrowed_arrays_there(gpu: Device, borrowing: Library) -> None:
+    """Torch's stream and the launch's wait for each other; only what the kernel may write is waited for."""
+    kernel = kernel_of("axpy", AXPY, ("void", "i4", "f4", "const f4*", "f4*"), emulated=False)
+    x, y = sample(8), Tensor(sample(8))
+    kernel[1, 32, 0, 7](8, 2.0, Tensor(x), y)
+    np.testing.assert_array_equal(y.held, 3 * x)
+    assert (gpu.launched[0][3], borrowing.streams, len(borrowing.taken)) == (7, [7, 7], 1)
+    kernel[1, 32, 0, 7](8, 2.0, x, x.copy())
+    assert (gpu.moved, gpu.waits, gpu.stream) == (["there on 7", "there on 7", "back"], [7], None)
+
+
+def test_a_launch_that_prints_is_waited_for(gpu: Device) -> None:
+    text = '__global__ void hello(const int *x) { printf("%d\\n", *x); }'
+    kernel_of("hello", text, ("void", "const i4*"), emulated=False)[1, 1](gpu.lend(np.ones(1, "i4")))
+    assert gpu.waits == [None]
+
+
+@pytest.mark.skipif(not HAS_CUPY, reason="no CuPy")
+def test_cupy_takes_a_stream_of_anybodys() -> None:
+    """Without a warning: the older way is deprecated."""
+    assert driver.cupy().cuda.Stream.from_external(driver._Foreign(4711)).ptr == 4711
+
+
 def test_structs_and_vectors_are_passed_by_their_bytes() -> None:
     cell = """struct box { float low, high; };
     __global__ void inside(box b, const float4 *x, int *y) { y[0] = x[0].w > b.low && x[0].w < b.high; }"""
@@ -917,6 +959,24 @@ def test_structs_and_vectors_are_passed_by_their_bytes() -> None:
         inside[1, 1](b"123", np.zeros((1, 4), "f4"), y)
     with pytest.raises(ArgumentError, match="rows of 16 bytes"):
         inside[1, 1](box, np.zeros((1, 3), "f4"), y)
+
+
+@pytest.mark.slow
+def test_vectors_are_of_their_own_numbers() -> None:
+    """Bytes of `float64` are no `float4`, although their number may fit."""
+    cell = """#include <cuda_fp16.h>
+    __global__ void k(float4 *x, float2 by, half2 *h) { x->w = by.y; *h = __float2half2_rn(by.x); }"""
+    k = um.compile_cuda(cell, device="cpu").k
+    by = np.array([2, 3], "f4")
+    for x in (np.zeros(4, "f4"), np.zeros((1, 4), "f4"), np.zeros(2, "F"), np.zeros(1, "f4,f4,f4,f4")):
+        h = np.zeros(2, "f2")
+        k[1, 1](x, by, h)
+        assert (x.view("f4").ravel()[3], list(h)) == (3, [2, 2])
+    h, x = np.zeros(2, "f2"), np.zeros(4, "f4")
+    for words in ((x.astype("f8"), by, h), (x, np.zeros(1), h), (x, by, np.zeros(1, "f4"))):
+        with pytest.raises(ArgumentError, match=r"float32 x 4|float32 x 2|float16 x 2"):
+            k[1, 1](*words)
+    assert "float32 x 4 * x" in k.__doc__
 
 
 def test_kernel_describes_itself(axpy: Any) -> None:
@@ -993,7 +1053,11 @@ def test_option_decides_where_functions_run(monkeypatch: pytest.MonkeyPatch) -> 
 # ------------------------------------------------------------------------------------ gpucheck
 
 #: What needs neither CuPy's own streams and clocks, nor what is tested above.
-RUN = (*(f"{name} (" for name, *_ in cells.REFERENCES), "kernel with shared", "kernel on", "layouts", "NumPy arrays")
+RUN = (
+    *(f"{name} (" for name, *_ in cells.REFERENCES),
+    *("kernel with shared", "kernel on", "layouts", "NumPy arrays"),
+    *("overloads", "templates", "one array twice", "atomics", "variables", "printf"),
+)
 
 
 @pytest.mark.slow
@@ -1003,10 +1067,12 @@ def test_real_device_functions_agree_with_their_references(
 ) -> None:
     monkeypatch.setenv("UFUNC_MAGIC_CACHE", str(shared_cache_folder))
     checks.cell.cache_clear()
+    checks.kernels.cache_clear()
     rows = gpucheck.run([c for c in checks.checks() if c[0].startswith(RUN)])
     checks.cell.cache_clear()
+    checks.kernels.cache_clear()
     assert [row for row in rows if row["state"] != "ok"] == []
-    assert len(rows) == len(cells.REFERENCES) + 4
+    assert len(rows) == len(RUN)
 
 
 def test_no_check_stops_the_next() -> None:
@@ -1101,8 +1167,8 @@ def test_cupy_compiles_where_nothing_else_is_known(for_hopper: Any, monkeypatch:
     compiler = driver.cupy().cuda.compiler
     # It would ask the device.
     monkeypatch.setattr(compiler, "_get_arch_for_options_for_nvrtc", lambda arch: (f"-arch=sm_{arch}", "cubin"))
-    told = {"name": "In[3]", "cell": MUL, "arch": "sm_90", "options": {"fast_math": True}, "entry": source.ENTRY}
-    _, symbol = driver._compiled_by_cupy(source.unit(MUL, "In[3]", source.elements(PLAN, ndim=0)), **told)
+    told = {"name": "In[3]", "cell": MUL, "arch": "sm_90", "options": {"fast_math": True}, "entries": [source.ENTRY]}
+    _, (symbol,) = driver._compiled_by_cupy(source.unit(MUL, "In[3]", source.elements(PLAN, ndim=0)), **told)
     assert symbol == source.ENTRY
     with pytest.raises(um.CompileError, match=r"In\[3\]\(1\): error"):
         driver._compiled_by_cupy(source.unit("__device__ int f(x);", "In[3]", ""), **told)

@@ -508,6 +508,22 @@ def test_cccl_stands_beside_the_headers_written_here() -> None:
     assert numbers == (14, 15, 23, 255, 9, 11)
 
 
+def test_each_folder_of_headers_is_searched_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wheels for CUDA 12 have a folder each, those for CUDA 13 one for all but CCCL."""
+    pathfinder = pytest.importorskip("cuda.pathfinder")
+    for layout in (
+        {"cudart": "a", "cccl": "b", "curand": "c", "nvcc": "d"},
+        {"cudart": "a", "cccl": "b", "curand": "a"},
+    ):
+        for folder in layout.values():
+            (tmp_path / folder).mkdir(exist_ok=True)
+        places = {name: str(tmp_path / folder) for name, folder in layout.items()}
+        monkeypatch.setattr(pathfinder, "find_nvidia_header_directory", places.get)
+        nvrtc.installed_headers.cache_clear()
+        assert list(nvrtc.installed_headers().values()) == list(dict.fromkeys(places.values()))
+    nvrtc.installed_headers.cache_clear()
+
+
 @pytest.mark.nvrtc
 @pytest.mark.usefixtures("kept")
 def test_headers_that_nvrtc_carries_serve_where_none_are_installed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -537,13 +553,13 @@ def test_cells_that_the_emulation_runs_compile_for_the_gpu() -> None:
 @pytest.mark.nvrtc
 def test_a_unit_of_kernels_is_machine_code_from_the_cache_the_second_time(monkeypatch: pytest.MonkeyPatch) -> None:
     unit = f'{MUL}\nextern "C" __global__ void k(float *x) {{ x[0] = mul(x[0], 2.0f); }}'
-    first, symbol = nvrtc.cubin(unit, name="In[3]", cell=MUL, arch="sm_90", options={}, entry="k")
+    first, (symbol,) = nvrtc.cubin(unit, name="In[3]", cell=MUL, arch="sm_90", options={}, entries=["k"])
     assert (first[:4], symbol) == (b"\x7fELF", "k")
     assert b".text.k\0" in first
     monkeypatch.setattr(program, "find", lambda: None)
-    assert nvrtc.cubin(unit, name="In[3]", cell=MUL, arch="sm_90", options={}, entry="k") == (first, symbol)
+    assert nvrtc.cubin(unit, name="In[3]", cell=MUL, arch="sm_90", options={}, entries=["k"]) == (first, (symbol,))
     with pytest.raises(ToolchainError):
-        nvrtc.cubin(unit, name="In[3]", cell=MUL, arch="sm_90", options={"fast_math": True}, entry="k")
+        nvrtc.cubin(unit, name="In[3]", cell=MUL, arch="sm_90", options={"fast_math": True}, entries=["k"])
 
 
 @pytest.mark.nvrtc
@@ -561,7 +577,7 @@ __global__ void k(float *x) { *x = 1; }
 __global__ void k(double *x) { *x = 2; }
 namespace ns { template <class T, int N> __global__ void scale(T *x) { *x *= N; } }
 """
-    code, symbol = nvrtc.cubin(cell, name="In[3]", cell=cell, arch="sm_90", options={}, entry=entry)
+    code, (symbol,) = nvrtc.cubin(cell, name="In[3]", cell=cell, arch="sm_90", options={}, entries=[entry])
     assert symbol == expected
     # A template that nobody asks for is not in the code.
     assert (f".text.{expected}\0".encode() in code, b"scaleId" in code) == (True, False)

@@ -1,4 +1,4 @@
-"""A cell of public knowledge, with what NumPy makes of its functions."""
+"""Cells of public knowledge, with what NumPy makes of their functions."""
 
 from __future__ import annotations
 
@@ -40,6 +40,31 @@ __global__ void block_sums(const float *x, float *sums)
     if (t == 0) sums[blockIdx.x] = part[0];
 }
 __global__ void astray(float *x) { x[1ll << 40] = 1; }
+"""
+
+#: Kernels by what they show, in a cell of their own: launches of a cell that prints are waited for.
+KERNELS = r"""
+__constant__ float coefficients[3];
+__device__ int launches;
+__device__ void add(int *p, int v) { atomicAdd(p, v); }
+
+__global__ void doubled(double *x) { x[threadIdx.x] *= 2; }
+__global__ void doubled(float *x) { x[threadIdx.x] *= 2; }
+__global__ void doubled(int *x, int by) { x[threadIdx.x] *= 2 * by; }
+template <class T, int N> __global__ void filled(T *x) { x[threadIdx.x] = N; }
+template __global__ void filled<float, 3>(float *);
+template __global__ void filled<int, 4>(int *);
+template <class T> __global__ void halved(T *x) { x[threadIdx.x] /= 2; }
+__global__ void counted(const int *x, int *bins) { add(&bins[x[blockIdx.x * blockDim.x + threadIdx.x]], 1); }
+__global__ void shifted(const int *x, int *y, int n) { for (int i = 0; i < n; i++) y[i] = x[i]; }
+__global__ void polynomial(float *x)
+{
+    float v = x[threadIdx.x];
+    x[threadIdx.x] = coefficients[0] + v * (coefficients[1] + v * coefficients[2]);
+    if (threadIdx.x == 0) atomicAdd(&launches, 1);
+}
+__global__ void more(int by) { launches += by; }
+__global__ void hello() { printf("thread %d\n", threadIdx.x); }
 """
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,7 @@ from ..interop import numba_cuda
 from ..model import CellCrashed
 from ..runtime import device
 from . import Finding, Skip
-from .cells import CELL, REFERENCES
+from .cells import CELL, KERNELS, REFERENCES
 
 #: What is to be reached: time against a kernel written by hand, part of the copy bandwidth.
 WITHIN, OF_BANDWIDTH = 1.05, 0.85
@@ -26,6 +27,12 @@ LARGE = 100_000_000
 def cell() -> Any:
     """The functions and kernels of the cell, on the GPU."""
     return api.compile_cuda(CELL, device="gpu", name="gpucheck")
+
+
+@functools.cache
+def kernels() -> Any:
+    """The kernels of the other cell, on the GPU."""
+    return api.compile_cuda(KERNELS, device="gpu", name="gpucheck")
 
 
 def library(name: str) -> Any:
@@ -46,6 +53,12 @@ def checks(*, large: int = LARGE) -> list[tuple[str, Callable[[], Finding]]]:
         ("reduce", reductions),
         ("kernel on arrays", axpy),
         ("kernel with shared memory", shared),
+        ("overloads of a kernel", overloads),
+        ("templates of kernels", templates),
+        ("one array twice", aliasing),
+        ("atomics", atomics),
+        ("variables of the cell", variables),
+        ("printf", printed),
         ("streams of CuPy", streams),
         ("torch tensors", torch_tensors),
         ("Numba's device arrays", numba_arrays),
@@ -146,6 +159,79 @@ def shared() -> Finding:
     return ""
 
 
+def _launched(kernel: Any, *args: Any, threads: int = 8) -> Any:
+    """The first argument, copied to the device, after a launch of one block."""
+    x = device.to_device(args[0])
+    kernel[1, threads](x, *args[1:])
+    return x
+
+
+def overloads() -> Finding:
+    """Types of the arguments choose, and each is the kernel of its types."""
+    for dtype, more in ("f4", ()), ("f8", ()), ("i4", (5,)):
+        x = np.arange(8).astype(dtype)
+        _same(_launched(kernels()["doubled"], x, *more), 2 * x * (5 if more else 1), dtype)
+    return ""
+
+
+def templates() -> Finding:
+    """Instances that the cell names, and those of types that it does not."""
+    for dtype, value, words in ("f4", 3, "float, 3"), ("i4", 4, "int, 4"):
+        x = np.zeros(8, dtype)
+        for kernel in (kernels()["filled"], kernels()["filled"][words]):
+            _same(_launched(kernel, x), x + value, words)
+    for dtype in "f4", "f8":
+        x = np.arange(8).astype(dtype)
+        _same(_launched(kernels()["halved"], x), x / 2, dtype)
+    return ""
+
+
+def aliasing() -> Finding:
+    """Views of one NumPy array are views of one array on the device."""
+    x = np.arange(6, dtype="i4")
+    kernels()["shifted"][1, 1](x[:-1], x[1:], 5)
+    assert not x.any(), f"{x} and not zeros: the views had memory of their own"
+    return ""
+
+
+def atomics() -> Finding:
+    """A histogram by a function that is given a pointer."""
+    x = (np.arange(64 * 256) ** 2 % 11).astype("i4")
+    bins = device.to_device(np.zeros(11, "i4"))
+    kernels()["counted"][64, 256](device.to_device(x), bins)
+    _same(bins, np.bincount(x, minlength=11), "the histogram")
+    return ""
+
+
+def variables() -> Finding:
+    """Written and read from here, and the same for all kernels."""
+    build, x = kernels(), np.arange(8, dtype="f4")
+    build.coefficients[...] = device.to_device(np.array([1, 2, 3], "f4"))
+    build.launches[...] = 0
+    _same(_launched(build["polynomial"], x), 1 + 2 * x + 3 * x * x, "the polynomial")
+    build["more"][1, 1](10)
+    _launched(build["polynomial"], x)
+    _same(build.launches, 12, "the count of launches")
+    return ""
+
+
+def printed() -> Finding:
+    """What a kernel prints is there when its launch returns."""
+    read, write = os.pipe()
+    shown = os.dup(1)
+    os.dup2(write, 1)
+    try:
+        kernels()["hello"][1, 4]()
+    finally:
+        os.dup2(shown, 1)
+        os.close(shown)
+        os.close(write)
+    with os.fdopen(read, "rb") as pipe:
+        lines = sorted(pipe.read().decode().split("\n"))
+    assert lines == ["", *(f"thread {k}" for k in range(4))], f"{lines} was printed"
+    return ""
+
+
 def streams() -> Finding:
     """Work goes to the caller's stream, behind what is there."""
     module, mul = device.cupy(), cell()["mul"]
@@ -158,6 +244,9 @@ def streams() -> Finding:
         y = mul(x, 2)
     stream.synchronize()
     assert float(y[-1]) == 40, f"{float(y[-1])} and not 40: the streams were not the same"
+    ones = np.ones(1 << 20, "f4")
+    cell()["axpy"][1 << 12, 256, 0, stream](ones.size, 1.0, ones, ones)
+    assert (ones == 2).all(), "copies and the kernel were not on the launch's stream"
     return ""
 
 

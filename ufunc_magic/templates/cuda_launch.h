@@ -631,6 +631,9 @@ static void __ufm_launch_any(void (*call)(const void *, void **), const void *ke
 #ifdef __UFM_DYNAMIC_SHARED
     if (shared)
         __ufm_shared_object(__ufm_dynamic_shared, shared);
+    /* What stands behind tells whether the kernel has written more than it asked for. */
+    char *rest = __ufm_dynamic_shared + shared, *end = __ufm_dynamic_shared + sizeof __ufm_dynamic_shared;
+    __builtin_memset(rest, 0x5a, end - rest);
 #endif
 #ifdef __ELF__
     char text[200];
@@ -640,6 +643,14 @@ static void __ufm_launch_any(void (*call)(const void *, void **), const void *ke
         __ufm_block_failed(__ufm_running_block, text);
 #else
     __ufm_run_grid(first);
+#endif
+#ifdef __UFM_DYNAMIC_SHARED
+    while (rest < end && *rest == 0x5a)
+        rest++;
+    if (rest < end && !__ufm_launch_text[0])
+        snprintf(__ufm_launch_text, __UFM_LAUNCH_TEXT,
+                 "it wrote byte %zu of its dynamic shared memory, and has %zu: kernel[grid, block, bytes] asks for them.",
+                 (size_t)(rest - __ufm_dynamic_shared), shared);
 #endif
     for (__ufm_block *next; first; first = next) {
         for (unsigned k = 0; k < first->made; k++)

@@ -1,4 +1,4 @@
-/* `cuda::std` is `std`. */
+/* libcu++ on the host is the standard library: `cuda::std` is `std`. */
 #ifndef __UFM_CUDA_STD_H
 #define __UFM_CUDA_STD_H
 #pragma GCC system_header

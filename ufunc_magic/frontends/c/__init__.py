@@ -30,7 +30,13 @@ if TYPE_CHECKING:
     from .c_text import read as read
     from .c_unit import compile as compile
     from .cffi_types import type_definitions as type_definitions
-    from .cuda_names import PACKED as PACKED, TYPES as TYPES, VECTORS as VECTORS, stand_for as stand_for
+    from .cuda_names import (
+        PACKED as PACKED,
+        PREDEFINED as PREDEFINED,
+        TYPES as TYPES,
+        VECTORS as VECTORS,
+        stand_for as stand_for,
+    )
     from .declarations import ReferenceParameter as ReferenceParameter
     from .parser import parse as parse, parse_cell as parse_cell
 else:
@@ -41,7 +47,7 @@ else:
             "c_text": "read",
             "c_unit": "compile",
             "cffi_types": "type_definitions",
-            "cuda_names": "PACKED TYPES VECTORS stand_for",
+            "cuda_names": "PACKED PREDEFINED TYPES VECTORS stand_for",
             "declarations": "ReferenceParameter",
             "parser": "parse parse_cell",
         },

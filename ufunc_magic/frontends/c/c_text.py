@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 
 from tree_sitter import Node
 
@@ -149,13 +150,13 @@ def unparenthesized(code: bytes) -> bytes:
     return _BARE.sub(lambda m: m[0].replace(b"(", b" ").replace(b")", b" ") if m[1] in variables else m[0], code)
 
 
-def read(text: str, *, cplus: bool = False) -> Text:
-    """Take ``text`` apart.  Conditions of ``#if`` are evaluated with the cell's own macros."""
+def read(text: str, *, cplus: bool = False, predefined: Mapping[str, str] = MappingProxyType({})) -> Text:
+    """Take ``text`` apart.  Conditions of ``#if`` are evaluated with the cell's own macros and those ``predefined``."""
     raw = text.encode("utf-8", errors="replace").replace(b"\r\n", b"\n").removeprefix(b"\xef\xbb\xbf")
     pieces: list[bytes] = []
     comments: list[tuple[int, int]] = []
     includes: list[str] = []
-    conditions = _Conditions(_PREDEFINED | ({"__cplusplus": "201703"} if cplus else {}))
+    conditions = _Conditions(_PREDEFINED | ({"__cplusplus": "201703"} if cplus else {}) | dict(predefined))
     done = 0
     for token in _TOKEN.finditer(raw):
         kind = token.lastgroup

@@ -39,6 +39,15 @@ _NAMED = """
 #: Types that CUDA or its headers bring along.
 TYPES = frozenset([*VECTORS, *_NAMED.split()])
 
+#: Macros that say that a compiler reads CUDA, and of which version, as ``templates/cuda.h`` has them.
+PREDEFINED = {
+    "__NVCC__": "1",
+    "__CUDACC__": "1",
+    "__CUDACC_VER_MAJOR__": "13",
+    "__CUDACC_VER_MINOR__": "0",
+    "CUDART_VERSION": "13000",
+}
+
 #: Functions of CUDA -> those of libm whose vector form they run on in the emulation.
 _FAST: dict[str, tuple[str, ...]] = {
     **{f"__{name}": (name,) for name in "expf exp10f logf log2f log10f sinf cosf tanf tanhf powf".split()},

@@ -32,9 +32,9 @@ _WORDS_OF_CONSTANTS = frozenset("double float int long unsigned short char signe
 _LIMITS = re.compile(r"M_\w+|(FLT|DBL|LDBL)_\w+|U?(CHAR|SHRT|INT|LONG|LLONG)\w*_(MIN|MAX)|INFINITY|NAN|HUGE_VAL[FL]?")
 
 
-def parse(source: str, *, cplus: bool = False) -> Unit:
+def parse(source: str, *, cplus: bool = False, predefined: Mapping[str, str] = MappingProxyType({})) -> Unit:
     """Every function definition of a text that is not a method, operator, lambda or specialisation, in order."""
-    return parse_cell(source, cplus=cplus)[0]
+    return parse_cell(source, cplus=cplus, predefined=predefined)[0]
 
 
 def parse_cell(
@@ -45,6 +45,7 @@ def parse_cell(
     preprocess: Callable[[str], str] | None = None,
     known: Collection[str] = (),
     wrap: Collection[str] = (),
+    predefined: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Unit, CText]:
     """Read a cell; the tree is for those who read bodies.
 
@@ -66,6 +67,8 @@ def parse_cell(
         Types that no header needs to define.
     wrap : collection of str
         Patterns of names that headers declare and that are to be among the unit's prototypes.
+    predefined : mapping
+        Macros of the compiler's, for the text as typed.
 
     Returns
     -------
@@ -74,7 +77,7 @@ def parse_cell(
         are there as far as the cell's own text leads to them.
     CText
     """
-    typed = c_text.read(source, cplus=cplus)
+    typed = c_text.read(source, cplus=cplus, predefined=predefined)
     if preprocess and (wrap or not _says_itself(typed)):
         if not (wrap or typed.conditional or typed.own_headers):
             # Its own macros need no headers, which take the preprocessor longer than all the rest.

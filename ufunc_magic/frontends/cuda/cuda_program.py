@@ -17,7 +17,7 @@ from ...toolchain import nvrtc
 from .. import c
 from ..frontend import compiler_flags, linker_flags
 from .cuda_diagnostics import improved, once, refusals
-from .cuda_unit import TEMPLATES, shim, with_shared_memory
+from .cuda_unit import TEMPLATES, header_flags, shim, with_shared_memory
 
 #: Comments and literals; directives are code, since macros launch as well.
 _NO_CODE = re.compile(
@@ -39,7 +39,7 @@ def compile_program(source: str, *, options: Options, name: str, folder: Path) -
         If there is no ``main``.
     CompileError, LinkError, ToolchainError
     """
-    if not re.search(r"\bmain\s*\(", c.read(source, cplus=True).code.decode(errors="replace")):
+    if not re.search(r"\bmain\s*\(", c.read(source, cplus=True, predefined=c.PREDEFINED).code.decode(errors="replace")):
         raise OptionError(f"--run-main: {name} has no main().", remedy="Remove --run-main.")
     tool = toolchain.find(cplus=True)
     if diagnostics := refusals(with_launches(source), name=name):
@@ -51,7 +51,7 @@ def compile_program(source: str, *, options: Options, name: str, folder: Path) -
     before = shim(source, None, dynamic) + f"#include {codegen.c_string(str(TEMPLATES / 'cuda_host.h'))}\n"
     behind = "".join(f"__UFM_DYNAMIC_SHARED({word})\n" for word in dynamic)
     text = f"{before}#line 1 {codegen.c_string(name)}\n{hosted}\n{behind}"
-    flags = (*compiler_flags(tool, options), f"-isystem{TEMPLATES / 'cuda'}", "-Wno-unknown-pragmas")
+    flags = (*compiler_flags(tool, options), *header_flags(source))
     # main() must be exported, and the program's names must win over those of the process that loads it.
     flags += ("-fvisibility=default", "-Wno-unused-result")
     link = linker_flags(tool, options)

@@ -25,6 +25,9 @@ _NO_VARIABLE = re.compile(
 
 #: C's types as parts of names.
 _SHORT = {t.c: t.names[0] if t.names else t.char for t in TYPES.values()}
+#: CUDA's vectors as NumPy knows their numbers: ``float4`` is ``f4x4``.
+_VECTORS = {name: f"{_SHORT[kind]}x{len(members)}" for name, (kind, members) in c.VECTORS.items()}
+_VECTORS |= dict.fromkeys(("half2", "__half2"), "f2x2")
 #: Words of types that no cell gives another meaning.
 _BUILTIN = frozenset("void bool char signed unsigned short int long float double".split())
 #: Names that a result's pointer has in Numba's documentation, and in what people write after it.
@@ -112,7 +115,16 @@ def read(
         assert tool is not None
         return cell_settings.preprocessed(tool, text, name=name, flags=flags, before=before)
 
-    unit, tree = c.parse_cell(source, name=name, cplus=True, preprocess=preprocess if tool else None, known=c.TYPES)
+    # Without a compiler for the CPU the cell is for the GPU alone.
+    predefined = c.PREDEFINED if tool else {**c.PREDEFINED, "__CUDA_ARCH__": "900"}
+    unit, tree = c.parse_cell(
+        source,
+        name=name,
+        cplus=True,
+        preprocess=preprocess if tool else None,
+        known=c.TYPES,
+        predefined=predefined,
+    )
     unit = _prepared(unit)
     options = replace(options, types=options.types or cell_settings.types_in_comments(unit))
     roles = _assign(unit, options=options, unbound=unbound)
@@ -233,7 +245,7 @@ def instantiated(source: str) -> dict[str, list[str]]:
     """
     if "<" not in source:
         return {}
-    text = c.read(source, cplus=True)
+    text = c.read(source, cplus=True, predefined=c.PREDEFINED)
     code = text.code.decode(errors="replace")
     types = {*_BUILTIN, *c.TYPES, *text.macros, *re.findall(r"\b(?:struct|class|typedef[^;{}]*|using)\s+(\w+)", code)}
     result: dict[str, list[str]] = {}
@@ -415,6 +427,13 @@ def device_call(callee: str, signature: Signature) -> str:
     return f"{''.join(first)}{result}{callee}({arguments})"
 
 
+def with_vectors(prototype: Sequence[str], function: Function) -> tuple[str, ...]:
+    """A kernel's prototype, in which the compiler's word for a vector is a number of bytes."""
+    types = ["", *(_VECTORS.get(p.type, "") for p in function.parameters)]
+    pairs = zip(prototype, types, strict=True)
+    return tuple(re.sub(r"V\d+", of, word) if of else word for word, of in pairs)
+
+
 def plain_call(callee: str, function: Function, prototype: Sequence[str], *, status: bool) -> str:
     """How a function that is no ufunc is called in device code: its parameters are ``{in0}``, ``{in1}``, ...
 
@@ -436,7 +455,7 @@ def without_host(source: str, *, unit: Unit | None = None) -> str:
     Those that device code calls stay, for the compiler to speak of.  Lines and columns stay as they are.
     """
     # As it is typed: where macros are expanded, functions have another text.
-    typed = c.parse(source, cplus=True)
+    typed = c.parse(source, cplus=True, predefined=c.PREDEFINED)
     called = _called_host(unit or typed)
     on_device = {f.name for f in (unit or typed).functions if f.qualifiers & {"__device__", "__global__"}}
     for function in _host_functions(typed):
@@ -451,12 +470,20 @@ def unasked(source: str, errors: Sequence[Diagnostic], *, options: Options) -> f
     if options.types:
         return frozenset()
     known = instantiated(source)
-    templates = [f for f in c.parse(source, cplus=True).functions if f.template and f.name not in known]
+    templates = [
+        f for f in c.parse(source, cplus=True, predefined=c.PREDEFINED).functions if f.template and f.name not in known
+    ]
     hit = [[f.name for f in templates if f.line <= error.line <= f.end_line] for error in errors]
     unbound = {name for names in hit for name in names} if all(hit) else set()
     while callers := {f.name for f in templates if f.calls & unbound} - unbound:
         unbound |= callers
     return frozenset(unbound)
+
+
+#: Lines outside of functions that are left out, with the functions that use the name that they declare.
+_LEFT_OUT = re.compile(
+    r"\s*(?:#\s*include|using\b|typedef\b[^;{]*;|namespace\s+\w+\s*=|(?:static\s+)?(?:texture|surface)\s*<[^;]*;)"
+)
 
 
 def without_refused(source: str, diagnostics: Sequence[Diagnostic], *, name: str) -> tuple[str, dict[str, Diagnostic]]:
@@ -467,17 +494,24 @@ def without_refused(source: str, diagnostics: Sequence[Diagnostic], *, name: str
     CompileError
         With the diagnostics, where nothing is left, or one stands outside of a function.
     """
-    functions = [f for f in c.parse(source, cplus=True).functions if f.qualifiers & {"__device__", "__global__"}]
+    functions = [
+        f
+        for f in c.parse(source, cplus=True, predefined=c.PREDEFINED).functions
+        if f.qualifiers & {"__device__", "__global__"}
+    ]
     refused: dict[str, Diagnostic] = {}
     text = source.split("\n")
     outside = []
     for diagnostic in diagnostics:
         inside = [f.name for f in functions if f.line <= diagnostic.line <= f.end_line]
-        refused |= {name: diagnostic for name in inside if name not in refused}
-        if not inside and re.match(r"\s*(?:#\s*include|using\b|namespace\s+\w+\s*=)", text[diagnostic.line - 1]):
+        line = text[diagnostic.line - 1]
+        if not inside and _LEFT_OUT.match(line):
             text[diagnostic.line - 1] = ""
+            names = {a or b for a, b in re.findall(r"\b(\w+)\s*=|(\w+)\s*;", line)}
+            inside = [f.name for f in functions if names & set(re.findall(r"\w+", f.text))]
         elif not inside:
             outside.append(diagnostic)
+        refused |= {name: diagnostic for name in inside if name not in refused}
     while more := {f.name: f for f in functions if f.name not in refused and f.calls & refused.keys()}:
         for f in more.values():
             callee = min(f.calls & refused.keys())

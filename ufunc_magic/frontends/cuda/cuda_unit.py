@@ -36,7 +36,7 @@ from ..cell_settings import CellBuild
 from ..frontend import compiler_flags, linker_flags
 from ..function_entries import Form, c_ufunc_entries, loops_by_name, native_entry, python_forms, representatives
 from . import kernel_prototypes
-from .cuda_diagnostics import improved, refusals
+from .cuda_diagnostics import improved, races, refusals
 from .cuda_frontend import needs_gpu
 from .cuda_reading import (
     Reading,
@@ -46,6 +46,7 @@ from .cuda_reading import (
     plain_call,
     read,
     unasked,
+    with_vectors,
     without_host,
     without_refused,
 )
@@ -142,12 +143,10 @@ def _emulated(
 ) -> CompiledCell:
     """Compile a cell with a C++ compiler; NVRTC, where it is, checks it meanwhile."""
     host = replace(options, compile_args=tuple(filter(nvrtc.is_host, options.compile_args)))
-    flags = (*compiler_flags(tool, host), f"-isystem{TEMPLATES / 'cuda'}", "-Wno-unknown-pragmas")
+    flags = (*compiler_flags(tool, host), *header_flags(source))
     sanitized = options.sanitize and "__global__" in source and tool.kind == "gcc" and sys.platform == "linux"
     sanitized = sanitized and not any("-fsanitize=" in word for word in options.compile_args)
     flags += _CHECKED * sanitized
-    if nvrtc.includes(source):
-        flags += tuple(f"-idirafter{folder}" for folder in nvrtc.installed_headers().values())
     reading = read(source, options=options, name=name, tool=tool, flags=flags, shim=shim(source), unbound=unbound)
     options, unit = reading.options, reading.unit
     # gcc leaves out calls of what is called conj and has C's linkage, whatever its type is.
@@ -188,7 +187,7 @@ def _emulated(
     report_data = ReportData(
         functions=tuple(functions),
         diagnostics=(*diagnostics, *verdict.diagnostics),
-        notes=(*plan.notes, *notes, *verdict.notes, *_unchecked(reading, checked=sanitized)),
+        notes=(*plan.notes, *notes, *verdict.notes, *races(source), *_unchecked(reading, checked=sanitized)),
         command=cell.command,
     )
     return CompiledCell(object_code, report_data)
@@ -240,6 +239,12 @@ def shim(source: str, unit: Unit | None = None, dynamic: Collection[str] = ()) -
     return f"{defines}#include {codegen.c_string(str(TEMPLATES / 'cuda.h'))}\n{own}"
 
 
+def header_flags(source: str) -> tuple[str, ...]:
+    """Where the headers are that a cell includes by CUDA's names: those written here, then NVIDIA's."""
+    installed = nvrtc.installed_headers().values() if nvrtc.includes(source) else ()
+    return f"-isystem{TEMPLATES / 'cuda'}", *(f"-idirafter{folder}" for folder in installed), "-Wno-unknown-pragmas"
+
+
 def with_shared_memory(source: str) -> tuple[str, Sequence[str]]:
     """The cell as the host compiles it, and its ``extern __shared__`` arrays; see ``templates/cuda_words.h``.
 
@@ -250,7 +255,7 @@ def with_shared_memory(source: str) -> tuple[str, Sequence[str]]:
         return source, ()
     names = dict.fromkeys(match[3] for match in _DYNAMIC.finditer(source))
     source = _STATIC.sub("__shared__", _DYNAMIC.sub(r"\1__dynshm__\2", source))
-    text = c.read(source, cplus=True)
+    text = c.read(source, cplus=True, predefined=c.PREDEFINED)
     code, raw = text.code.decode("latin-1"), text.raw.decode("latin-1")
     pieces, end = list[str](), 0
     scopes: list[list[str]] = [[]]
@@ -290,7 +295,22 @@ def compile_for_gpu(source: str, *, options: Options, name: str, why: str, measu
     ------
     ParseError, SignatureError, CompileError, ToolchainError
     """
-    reading = read(source, options=options, name=name, tool=None)
+    unbound: frozenset[str] = frozenset()
+    while True:
+        try:
+            return _for_gpu(source, options=options, name=name, why=why, measured=measured, unbound=unbound)
+        except CompileError as fault:
+            errors = [d for d in fault.diagnostics if d.severity == "error"]
+            more = unasked(source, errors, options=options) - unbound
+            if not more:
+                raise
+            unbound |= more
+
+
+def _for_gpu(
+    source: str, *, options: Options, name: str, why: str, measured: bool, unbound: Collection[str]
+) -> CompiledCell:
+    reading = read(source, options=options, name=name, tool=None, unbound=unbound)
     if reading.empty:
         raise nothing_to_bind(reading)
     instances = codegen.instances(reading.roles.signatures, reading.unit, options=reading.options)
@@ -471,7 +491,7 @@ def _entries(
                 declaration=kernel_prototypes.declaration(export, prototype, types=own) if p else "",
                 reason=(p.reason, p.remedy) if p else ("", ""),
                 calls=(call,),
-                prototype=prototype,
+                prototype=prototype if p else with_vectors(prototype, export.function),
                 instance=export.instance,
             )
         )

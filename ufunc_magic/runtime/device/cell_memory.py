@@ -1,6 +1,7 @@
 """``__device__`` and ``__constant__`` variables of a CUDA cell as arrays, where its kernels see them.
 
-On a GPU each kernel is a module of its own there, with variables of its own: what the last one left goes to the next.
+On a GPU the kernels of a cell are one module.  Those that call a function for each element are modules of their own,
+with variables of their own: what the last one left goes to the next.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ class CellMemory(Mapping[str, Any]):
         self._variables = {row[0]: row[1:] for row in object_code.device.get("memory", ())}
         self._functions = functions
         self._emulated = emulated
+        #: By the device's number, the cell's kernels.
+        self._kernels: dict[int, dict[str, Any]] = {}
         #: By the device's number the function there that ran last: its module has the memory.
         self._last: dict[int, Any] = {}
 
@@ -50,17 +53,27 @@ class CellMemory(Mapping[str, Any]):
         device = driver.current()
         if device not in self._last:
             empty = f'extern "C" __global__ void {kernel_source.ENTRY}() {{}}\n'
-            self._last[device] = driver.function(self._object_code, empty, kernel_source.ENTRY)
+            self._last[device] = driver.functions(self._object_code, empty, [kernel_source.ENTRY])[kernel_source.ENTRY]
         return self._last[device]
+
+    def kernel(self, entry: str) -> Any:
+        """A kernel of the cell, which is about to run on the current GPU."""
+        device = driver.current()
+        if device not in self._kernels:
+            kernels = [f for f in self._object_code.functions if f.kind == "kernel"]
+            entries = dict.fromkeys(f.calls[0] if f.calls else f.name for f in kernels)
+            self._kernels[device] = driver.functions(self._object_code, "", [*entries])
+        self.follow(self._kernels[device][entry])
+        return self._kernels[device][entry]
 
     def follow(self, function: Any) -> None:
         """Let a function of the GPU, which is about to run there, have what the last one left."""
         if not self._variables:
             return
         before = self._last.get(driver.current())
-        if before is not None and before is not function:
+        if before is not None and before.module is not function.module:
+            driver.wait(for_all=True)  # it may have been launched on another stream
             for name, (_, _, typestr, *shape) in self._variables.items():
                 there = (driver.variable(f, name, tuple(shape), np.dtype(typestr)) for f in (function, before))
                 driver.assign(*there)
-            driver.wait()  # the launch may be on another stream
         self._last[driver.current()] = function

@@ -69,8 +69,6 @@ class Kernel:
         self.kinds = kinds(code.prototype)
         self._address = address
         self._owner = owner
-        #: By the device's number.
-        self._functions: dict[int, Any] = {}
         self.__name__ = self.__qualname__ = code.name
         self.__module__ = "__main__"
         names = [n if n.isidentifier() else f"x{i}" for i, n in enumerate(code.parameters, 1)]
@@ -159,20 +157,22 @@ class Kernel:
         ArgumentError, OverflowError
             For arguments that it does not take.
         """
-        arguments = self.converted(args)
-        operands = [a for a in arguments if isinstance(a, ArrayOperand)]
-        side = device_arrays.place(operands, name=self.__name__)
-        if self.emulated and side == "device":
-            raise ArgumentError(
-                f"{self.__name__} runs on the CPU here, and its arrays are on a GPU.",
-                remedy="Give NumPy arrays (x.get()), or leave out --device cpu.",
-            )
-        if self.emulated:
-            self._emulate(launch, arguments)
-            return
-        device = one_device([o.array for o in operands if o.place == "device"], name=self.__name__)
-        with driver.on(driver.current() if device is None else device):
-            self._launch(launch, arguments)
+        # What arrays of other libraries wait for, and what waits for them, is the current stream.
+        with driver.using(None if self.emulated else launch.stream):
+            arguments = self.converted(args)
+            operands = [a for a in arguments if isinstance(a, ArrayOperand)]
+            side = device_arrays.place(operands, name=self.__name__)
+            if self.emulated and side == "device":
+                raise ArgumentError(
+                    f"{self.__name__} runs on the CPU here, and its arrays are on a GPU.",
+                    remedy="Give NumPy arrays (x.get()), or leave out --device cpu.",
+                )
+            if self.emulated:
+                self._emulate(launch, arguments)
+                return
+            device = one_device([o.array for o in operands if o.place == "device"], name=self.__name__)
+            with driver.on(driver.current() if device is None else device):
+                self._launch(launch, arguments)
 
     def takes(self, args: Sequence[Any], *, exactly: bool = False) -> bool:
         """Whether the arguments fit; exactly, if numbers are of the parameters' own types."""
@@ -207,25 +207,23 @@ class Kernel:
                 values.append(np.uint64(memory.data.ptr + offset))
             else:
                 values.append(np.uint64(a.array.data.ptr) if isinstance(a, ArrayOperand) else a)
-        entry = self.code.calls[0] if self.code.calls else self.code.name
-        device = driver.current()
-        if device not in self._functions:
-            self._functions[device] = driver.function(self.object_code, "", entry)
-        self.memory.follow(self._functions[device])
         driver.launch(
-            self._functions[device],
+            self.memory.kernel(self.code.calls[0] if self.code.calls else self.code.name),
             launch.grid,
             launch.block,
             values,
             shared=launch.shared,
-            stream=launch.stream,
             cooperative=bool(_GRID.search(self.code.source)),
         )
-        if lent:
-            driver.wait(launch.stream)
+        if lent or "printf" in self.object_code.source:  # what is printed is for the cell that launches it
+            driver.wait()
         back: dict[int, Any] = {}
         for kind, a in zip(self.kinds, arguments, strict=True):
-            if _on_host(a) and not kind.const:
+            if kind.const or not isinstance(a, ArrayOperand):
+                continue
+            if a.place == "device":
+                device_arrays.ordered_after(a.array, a.original)
+            else:
                 memory, offset = lent[a.array.ctypes.data]
                 if id(memory) not in back:
                     back[id(memory)] = driver.to_host(memory)
@@ -406,25 +404,34 @@ def _triple(value: Any, name: str, most: _Triple) -> _Triple:
 # ------------------------------------------------------------------------------------- arguments
 
 
-_KIND = re.compile(r"(const )?([a-z]\d+|V\d+|void)(\**)")
+_KIND = re.compile(r"(const )?([a-z]\d+|V\d+|void)(?:x(\d))?(\**)")
 
 
 @dataclass(frozen=True)
 class Kind:
-    """The type of one parameter: ``f4`` of ``const float *`` with one level of pointers."""
+    """The type of one parameter: ``f4`` of ``const float *`` with one level of pointers; ``members`` of them are CUDA's
+    vectors, 4 of ``float4``, and 0 everything else."""
 
     element: str
     const: bool
     stars: int
+    members: int = 0
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """NumPy's type of one element; ``V0`` for ``void``."""
+        """NumPy's type of one element; ``V0`` for ``void``, ``V16`` for ``float4``."""
+        if self.members:
+            return np.dtype(f"V{self.members * np.dtype(self.element).itemsize}")
         return np.dtype("V" if self.element == "void" else self.element)
 
+    def holds(self, dtype: np.dtype[Any]) -> bool:
+        """Whether numbers of the type may be the members of this vector, or the bytes of a struct."""
+        part = np.dtype(self.element) if self.members else dtype
+        return dtype.kind == "V" or part in (dtype, np.empty(0, dtype).real.dtype)
+
     def __str__(self) -> str:
-        base = self.dtype.name
-        if self.dtype.kind == "V":
+        base = f"{np.dtype(self.element).name} x {self.members}" if self.members else self.dtype.name
+        if not self.members and self.dtype.kind == "V":
             base = f"struct of {self.dtype.itemsize} bytes" if self.dtype.itemsize else "void"
         return f"{'const ' * self.const}{base}{' ' + '*' * self.stars if self.stars else ''}"
 
@@ -432,7 +439,7 @@ class Kind:
 def kinds(prototype: Sequence[str]) -> tuple[Kind, ...]:
     """The parameters of a prototype, whose first word is the result."""
     matches = (_KIND.fullmatch(word) for word in prototype[1:])
-    return tuple(Kind(match[2], bool(match[1]), len(match[3])) for match in matches if match)
+    return tuple(Kind(m[2], bool(m[1]), len(m[4]), int(m[3] or 0)) for m in matches if m)
 
 
 def convert(kind: Kind, value: Any, *, name: str) -> Any:
@@ -476,14 +483,18 @@ def _pointer(kind: Kind, value: Any, name: str) -> Any:
     # float4 over rows of four floats, or over a flat array whose length they divide; complex numbers over their parts
     size = array.dtype.itemsize
     row = size * (array.shape[-1] if array.ndim else 1)
-    several = dtype.kind == "V" or (dtype.kind == "c" and array.dtype == np.dtype(f"f{dtype.itemsize // 2}"))
+    several = (dtype.kind == "V" and kind.holds(array.dtype)) or (
+        dtype.kind == "c" and array.dtype == np.dtype(f"f{dtype.itemsize // 2}")
+    )
     is_record = several and dtype.itemsize in (0, size, row)
     if several and dtype.itemsize and array.ndim == 1 and array.dtype.kind != "V":
         is_record = is_record or (dtype.itemsize % size == 0 and row % dtype.itemsize == 0)
     if kind.stars > 1 or not (array.dtype == dtype or is_record):
         raise ArgumentError(
             f"{name} is an array of {array.dtype} of shape {array.shape}, the kernel takes {kind}.",
-            remedy=f"Give an array of {dtype.name}, or rows of {dtype.itemsize} bytes: x.astype({dtype.name!r}).",
+            remedy=f"Give rows of {kind.members}: x.astype({np.dtype(kind.element).name!r})."
+            if kind.members
+            else f"Give an array of {dtype.name}, or rows of {dtype.itemsize} bytes: x.astype({dtype.name!r}).",
         )
     if not array.flags.c_contiguous:
         raise ArgumentError(
@@ -497,7 +508,8 @@ def _pointer(kind: Kind, value: Any, name: str) -> Any:
 
 def _struct(kind: Kind, value: Any, name: str) -> np.ndarray[Any, Any]:
     size = kind.dtype.itemsize
-    raw = value.tobytes() if isinstance(value, np.generic | np.ndarray) else value
+    numbers = isinstance(value, np.generic | np.ndarray)
+    raw = value.tobytes() if numbers and kind.holds(value.dtype) else value
     if not isinstance(raw, bytes | bytearray | memoryview) or len(raw) != size:
         raise ArgumentError(
             f"{name} is {value!r:.60}, the kernel takes a {kind}.",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -17,9 +18,9 @@ import numpy as np
 from ...model import CellCrashed, CompileError, ObjectCode
 from . import kernel_source
 
-#: ``(source, *, name, cell, arch, options, entry) -> machine code of the device, symbol of the kernel ``entry```; the
-#: options are the cell's own.
-Compiler = Callable[..., tuple[bytes, str]]
+#: ``(source, *, name, cell, arch, options, entries) -> machine code of the device, symbols of the kernels ``entries```;
+#: the options are the cell's own.
+Compiler = Callable[..., tuple[bytes, tuple[str, ...]]]
 #: CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES of the driver's interface.
 _MOST_SHARED = 8
 #: Bytes of dynamic shared memory that a launch may have without asking for more.
@@ -142,18 +143,18 @@ def assign(array: Any, value: Any) -> None:
 # ------------------------------------------------------------------------------------------ code
 
 
-def function(object_code: ObjectCode, generated: str, entry: str) -> Any:
-    """A kernel of a cell with ``generated`` text below it, compiled and loaded on the current device.
+def functions(object_code: ObjectCode, generated: str, entries: Sequence[str]) -> dict[str, Any]:
+    """Kernels of a cell with ``generated`` text below it, compiled and loaded as one module on the current device.
 
     Parameters
     ----------
-    entry : str
-        Its name in C++, or another expression that is its address.
+    entries : sequence of str
+        Their names in C++, or other expressions that are their addresses.
 
     Returns
     -------
-    object
-        CuPy's function, which owns its module.
+    dict
+        Entry -> CuPy's function, which owns the module.
 
     Raises
     ------
@@ -163,11 +164,11 @@ def function(object_code: ObjectCode, generated: str, entry: str) -> Any:
     unit = kernel_source.unit(kernel_source.cell(object_code), object_code.name, generated)
     name, cell, options = object_code.name, object_code.source, object_code.options
     compiler = _compiler or _compiled_by_cupy
-    code, symbol = compiler(unit, name=name, cell=cell, arch=arch(), options=options, entry=entry)
+    code, symbols = compiler(unit, name=name, cell=cell, arch=arch(), options=options, entries=entries)
     loaded = cupy().cuda.Module()
     with _errors("loading the compiled code"):
         loaded.load(code)
-        return loaded.get_function(symbol)
+        return {entry: loaded.get_function(symbol) for entry, symbol in zip(entries, symbols, strict=True)}
 
 
 def variable(function: Any, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
@@ -177,21 +178,21 @@ def variable(function: Any, name: str, shape: tuple[int, ...], dtype: np.dtype[A
 
 
 def _compiled_by_cupy(
-    source: str, *, name: str, cell: str, arch: str, options: Mapping[str, Any], entry: str
-) -> tuple[bytes, str]:
+    source: str, *, name: str, cell: str, arch: str, options: Mapping[str, Any], entries: Sequence[str]
+) -> tuple[bytes, tuple[str, ...]]:
     # The uncached function, since the cached ones add -ftz=true, and flush what NumPy keeps.
     compiler = cupy().cuda.compiler
     words = ["-std=c++17"] + ["--use_fast_math"] * bool(options.get("fast_math"))
     words += ["--fmad=false"] * bool(options.get("strict"))
     try:
         code, symbols = compiler.compile_using_nvrtc(
-            source, tuple(words), arch.removeprefix("sm_"), f"{name}.cu", (entry,)
+            source, tuple(words), arch.removeprefix("sm_"), f"{name}.cu", tuple(entries)
         )
     except compiler.CompileException as fault:
         log = str(fault)
         head = next((line for line in log.splitlines() if "error" in line), log)
         raise CompileError(f"{name} does not compile for {arch}: {head}", output=log) from fault
-    return bytes(code), symbols[entry]
+    return bytes(code), tuple(symbols[entry] for entry in entries)
 
 
 def launch(
@@ -201,17 +202,14 @@ def launch(
     arguments: Sequence[Any],
     *,
     shared: int = 0,
-    stream: int | None = None,
     cooperative: bool = False,
 ) -> None:
-    """Put a kernel on a stream, the current one if none is given.
+    """Put a kernel on the current stream.
 
     Parameters
     ----------
     arguments : sequence
         NumPy scalars, and structured arrays of no dimension for what C passes as a struct; pointers as ``uint64``.
-    stream : int
-        Its pointer.
     cooperative : bool
         All blocks run at once, so that they can wait for each other.
 
@@ -225,34 +223,42 @@ def launch(
         with _errors(f"asking for {shared} bytes of shared memory"):
             module.cuda.driver.funcSetAttribute(function.ptr, _MOST_SHARED, shared)
     with _errors("launching"):
-        function(
-            grid,
-            block,
-            tuple(arguments),
-            shared_mem=shared,
-            stream=_stream(stream),
-            enable_cooperative_groups=cooperative,
-        )
+        function(grid, block, tuple(arguments), shared_mem=shared, enable_cooperative_groups=cooperative)
 
 
-def wait(stream: int | None = None) -> None:
-    """Until everything on the stream is done, the current one if none is given.
+def wait(*, for_all: bool = False) -> None:
+    """Until everything on the current stream is done, or on all streams of the device.
 
     Raises
     ------
     CellCrashed
         If any of it failed.
     """
-    module = cupy()
     with _errors("running"):
-        (_stream(stream) or module.cuda.get_current_stream()).synchronize()
+        (cupy().cuda.Device() if for_all else cupy().cuda.get_current_stream()).synchronize()
 
 
-def _stream(pointer: int | None) -> Any:
-    """CuPy's form of a stream, or None for the current one."""
-    if pointer is None:
-        return None
-    return cupy().cuda.ExternalStream(pointer) if pointer else cupy().cuda.Stream.null
+@dataclass(frozen=True)
+class _Foreign:
+    """A stream of anybody's, as CUDA's stream protocol has it."""
+
+    pointer: int
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.pointer
+
+
+@contextmanager
+def using(stream: int | None) -> Iterator[None]:
+    """Make a stream the current one, by its pointer: kernels and copies go there, and borrowed arrays wait for it.
+
+    None leaves the one that is.
+    """
+    if stream is None:
+        yield
+        return
+    with cupy().cuda.Stream.from_external(_Foreign(stream)):
+        yield
 
 
 def stream_pointer(stream: Any) -> int | None:

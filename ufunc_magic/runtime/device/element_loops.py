@@ -273,7 +273,7 @@ class Loops:
         """The kernel of a generated text for the current device, which is about to run there."""
         key = text, driver.current()
         if key not in self._kernels:
-            self._kernels[key] = driver.function(self.object_code, text, ENTRY)
+            self._kernels[key] = driver.functions(self.object_code, text, [ENTRY])[ENTRY]
         self.memory.follow(self._kernels[key])
         return self._kernels[key]
 

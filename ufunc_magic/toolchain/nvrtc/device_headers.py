@@ -87,7 +87,7 @@ def folders(nvrtc: Nvrtc) -> list[str]:
     """
     installed = installed_headers()
     here = f"-I{os.getcwd()}"
-    if nvrtc.bundles_headers and len(installed) < 2:
+    if nvrtc.bundles_headers and not {"cudart", "cccl"} <= installed.keys():
         unpacked = store.default().storage(f"nvrtc-{nvrtc.version[0]}.{nvrtc.version[1]}")
         return [f"--use-bundled-headers={unpacked}", here]
     return [*(f"-I{folder}" for folder in installed.values()), here]

@@ -16,7 +16,10 @@ REMEDY = 'pip install "ufunc_magic[cuda]"'
 OLDEST = 75
 
 #: Wheels whose versions stand for the compiler and its headers.
-_WHEELS = ("cuda-bindings", "nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12", "nvidia-cuda-runtime", "nvidia-cuda-cccl")
+_PARTS = "nvidia-cuda-nvrtc nvidia-cuda-runtime nvidia-cuda-cccl nvidia-cuda-crt nvidia-cuda-nvcc nvidia-curand".split()
+_WHEELS = ("cuda-bindings", *(f"{part}{version}" for part in _PARTS for version in ("", "-cu12")))
+#: What pathfinder calls the folders of headers: ``crt/`` stands in the last one for CUDA 12.
+_HEADERS = ("cudart", "cccl", "curand", "nvcc")
 
 
 @dataclass(frozen=True)
@@ -95,13 +98,20 @@ def identity() -> str:
 
 @functools.cache
 def installed_headers() -> dict[str, str]:
-    """Folders of CUDA's and CCCL's headers, as far as they are installed: ``{"cudart": ..., "cccl": ...}``."""
+    """Folders of CUDA's, CCCL's and cuRAND's headers, as far as they are installed: ``{"cudart": ..., "cccl": ...}``.
+
+    Wheels for CUDA 12 have one for each, those for CUDA 13 share one.
+    """
     try:
         from cuda import pathfinder
     except ImportError:
         return {}
-    folders = {name: pathfinder.find_nvidia_header_directory(name) for name in ("cudart", "cccl")}
-    return {name: folder for name, folder in folders.items() if folder and Path(folder).is_dir()}
+    folders: dict[str, str] = {}
+    for name in _HEADERS:
+        folder = pathfinder.find_nvidia_header_directory(name)
+        if folder and Path(folder).is_dir() and folder not in folders.values():
+            folders[name] = folder
+    return folders
 
 
 def bindings() -> Any:

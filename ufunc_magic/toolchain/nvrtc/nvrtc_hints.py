@@ -14,6 +14,7 @@ _HEADERS: tuple[tuple[str, str], ...] = (
     (r"(?:__)?nv_bfloat16\w*$|__\w*bfloat16\w*$", "cuda_bf16.h"),
     (r"cu(?:Float|Double)?Complex$|cuC\w+$|make_cu\w+$", "cuComplex.h"),
     (r"CUDART_\w+$", "math_constants.h"),
+    (r"curand\w*$", "curand_kernel.h"),
     (r"cooperative_groups$|cg$", "cooperative_groups.h"),
 )  # fmt: skip
 #: Standard headers that are provided for device code: only these may be advised.
@@ -26,7 +27,7 @@ _RANDOM = "Compute random numbers from a counter and a hash, as in example 03."
 _INSTEAD: dict[str, str] = {
     **dict.fromkeys("cout cerr endl fprintf print iostream".split(), _PRINT),
     **dict.fromkeys("vector string map set".split(), _CONTAINERS),
-    **dict.fromkeys("rand mt19937 random curand_init curand_uniform curandState".split(), _RANDOM),
+    **dict.fromkeys("rand mt19937 random".split(), _RANDOM),
     **dict.fromkeys("exit abort".split(), "To stop device code, call __trap()."),
     "np": "Call the CUDA function: expf(x) or exp(x) instead of np.exp(x).",
     "cuda": "Add the needed header at the top of the cell, for example #include <cuda/std/cmath>.",
@@ -61,7 +62,7 @@ def unknown_in_std(name: str) -> str:
 def no_header(name: str) -> str:
     """What to do about a header that is not there."""
     if name.startswith("curand"):
-        return _RANDOM
+        return "It comes in a wheel of its own: pip install nvidia-curand, for CUDA 12 nvidia-curand-cu12."
     if re.match(r"(?:cuda|cub|thrust|nv|crt)/|cuda_|cooperative_groups|cuComplex|math_constants", name):
         return f"CUDA's headers come in separate wheels: {REMEDY}"
     return f"Name the folder of {name} with -I FOLDER."
@@ -87,6 +88,8 @@ _ADVICE: tuple[tuple[str, str, str], ...] = (
     (r"must have (?:arithmetic, )?(?:integral|integer)", "%", "In C++, % works on integers only. Write fmod(x, y)."),
     (r"more than one instance of overloaded function", "",
      "Use arguments of the same type (2.0f with a float, 2.0 with a double), or add #include <cmath>."),
+    (r"uses too much shared data", "",
+     "A block has 48 kB of static arrays. Declare one as extern __shared__ and give its bytes: k[grid, block, bytes]."),
     (r"__global__ function must have a void return", "",
      "A kernel returns void. Write its results through pointers."),
 )  # fmt: skip

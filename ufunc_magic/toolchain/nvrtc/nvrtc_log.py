@@ -57,7 +57,8 @@ def read_log(log: str, *, name: str, cell: str) -> tuple[Diagnostic, ...]:
 def _blocks(log: str) -> Iterator[list[str]]:
     """The lines of each message."""
     block: list[str] = []
-    for line in log.splitlines():
+    # The assembler ends what it reports with a NUL, and puts its errors behind.
+    for line in log.replace("\0", "").splitlines():
         if re.search(_CHATTER, line):
             continue
         if re.match(_HEAD, line) or re.match(_BARE, line):

@@ -217,13 +217,15 @@ def cached(kind: str, source: str, *, arch: str, options: Sequence[str], make: C
     return cache.publish(key, record=b"", code=make()).code
 
 
-def cubin(source: str, *, name: str, cell: str, arch: str, options: Mapping[str, Any], entry: str) -> tuple[bytes, str]:
-    """A unit of kernels as machine code, which the driver then loads, and the symbol of one of them.
+def cubin(
+    source: str, *, name: str, cell: str, arch: str, options: Mapping[str, Any], entries: Sequence[str]
+) -> tuple[bytes, tuple[str, ...]]:
+    """A unit of kernels as machine code, which the driver then loads, and the symbols of some of them.
 
     Parameters
     ----------
-    source, name, cell, entry
-        As for `compile`; ``entry`` is one of its ``entries``.
+    source, name, cell, entries
+        As for `compile`.
     arch : str
         ``"sm_90"``; of a device that is newer than NVRTC it becomes PTX, which the driver translates.
     options : mapping
@@ -241,11 +243,12 @@ def cubin(source: str, *, name: str, cell: str, arch: str, options: Mapping[str,
     output: Output = "cubin" if arch.startswith("sm_") else "ptx"
 
     def make() -> bytes:
-        compiled = compile(source, name=name, cell=cell, output=output, arch=arch, options=words, entries=(entry,))
-        return compiled.symbols[0].encode() + b"\0" + compiled.code
+        compiled = compile(source, name=name, cell=cell, output=output, arch=arch, options=words, entries=entries)
+        return " ".join(compiled.symbols).encode() + b"\0" + compiled.code
 
-    symbol, _, code = cached(f"cubin 2 {entry}", source, arch=arch, options=words, make=make).partition(b"\0")
-    return code, symbol.decode()
+    what = f"cubin 3 {' '.join(entries)}"
+    symbols, _, code = cached(what, source, arch=arch, options=words, make=make).partition(b"\0")
+    return code, tuple(symbols.decode().split())
 
 
 # ------------------------------------------------------------------------------------- the types
