@@ -187,7 +187,12 @@ def main() -> None:
             print(one["state"], one["name"], one["types"], one["why"][:600], sep=" | ")
     print(states)
     if not options.only:
-        others = [one | {"why": one["why"][:400]} for one in rows if one["state"] != "agrees"]
+        # Where packages are installed here says nothing to others.
+        others = [
+            one | {"why": re.sub(r"\S*/(?=site-packages/)", "", one["why"])[:400]}
+            for one in rows
+            if one["state"] != "agrees"
+        ]
         version = f"CuPy {metadata.version('cupy-cuda13x')}"
         RESULTS.write_text(json.dumps({"version": version, "states": states, "others": others}, indent=1) + "\n")
         write_table()

@@ -219,7 +219,7 @@ def test_another_process_finds_it_without_a_parser_or_a_process(tmp_path: Path) 
         "print(b.cached, b.wave(0.0), sorted(m for m in sys.modules if 'tree_sitter' in m or m == 'cffi'))"
     )
     # The very package under test, wherever this was started: another copy has other objects.
-    environment = os.environ | {"PYTHONPATH": str(Path(um.__file__).parent.parent)}
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(um.__file__).parent.parent), *sys.path])}
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )
