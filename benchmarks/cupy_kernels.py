@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import warnings
 from concurrent.futures import ProcessPoolExecutor
 from importlib import metadata
