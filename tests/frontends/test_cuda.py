@@ -127,6 +127,7 @@ def test_words_of_the_c_library_for_unsigned_numbers_are_known_to_both_compilers
 
 
 @pytest.mark.nvrtc
+@pytest.mark.skipif(nvrtc.find() is None, reason="NVRTC is not installed (extra: cuda)")
 def test_a_cell_for_the_gpu_alone_is_read_as_its_compiler_reads_it() -> None:
     """Helper headers define functions of the host's for compilers that do not have CUDA's."""
     source = """\
@@ -141,6 +142,7 @@ __device__ float atLeast(float x, float a) { return fmaxf(x, a); }
 
 
 @pytest.mark.nvrtc
+@pytest.mark.skipif(nvrtc.find() is None, reason="NVRTC is not installed (extra: cuda)")
 def test_templates_that_nobody_asks_for_fail_no_cell_for_the_gpu() -> None:
     source = """\
 template <class T> __device__ float weird(T t) { return t.nothing; }
