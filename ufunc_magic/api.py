@@ -295,7 +295,7 @@ def dumps(function: Any, *, source: bool = True, key: bytes | str | None = None)
     42.0
     """
     origin = runtime.origin_of(function)
-    if origin is None and type(function).__module__.partition(".")[0] == "numba":
+    if origin is None and str(type(function).__module__).partition(".")[0] == "numba":
         function = from_numba(function)
     if origin is not None and origin.object_code.language == "cuda":
         from .toolchain import nvrtc  # only functions of CUDA cells

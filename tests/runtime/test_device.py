@@ -674,7 +674,9 @@ def test_function_describes_itself_as_a_ufunc_does(mul: Any, polar: Any) -> None
     assert (mul.nin, mul.nout, mul.nargs, mul.ntypes, mul.types) == (2, 1, 3, 2, ["ff->f", "dd->d"])
     assert (mul.identity, mul.signature, mul.__name__) == (None, None, "mul")
     assert repr(polar) == "<CUDA function 'polar' dd->dd>"
-    assert str(inspect.signature(mul)).startswith("(x1, x2, /")
+    # Older NumPy has no signatures of ufuncs.
+    described = "(x1, x2, /" if hasattr(np.add, "__signature__") else "(*args"
+    assert str(inspect.signature(mul)).startswith(described)
 
 
 def test_functions_that_have_no_element_wise_form_refuse(gpu: Device) -> None:
