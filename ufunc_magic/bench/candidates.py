@@ -115,7 +115,7 @@ def _candidate(label: str, value: Any, names: Mapping[str, Any]) -> Candidate:
         fault = f"{label!r} is {type(function).__name__}, not a function."
         remedy = f"Write 'lambda x: ...', or '{NUMEXPR} ...' for a numexpr expression."
         raise ComparisonError(fault, remedy=remedy)
-    library = (type(function).__module__ or "").partition(".")[0]
+    library = str(type(function).__module__).partition(".")[0]
     if library == "cupy" or str(getattr(function, "__module__", "")).startswith("cupy"):
         cupy = needed("cupy", purpose=f"comparing {label}")
         call = _synchronous(function, lambda result: cupy.cuda.get_current_stream().synchronize())
@@ -182,7 +182,7 @@ def _synchronous(function: Callable[..., Any], wait: Callable[[Any], object]) ->
 def variants(function: Any) -> int | None:
     """How many versions a function of Numba's has compiled so far; None for one that compiles nothing when called."""
     compiled = getattr(function, "signatures", getattr(function, "types", None))
-    lazy = type(function).__module__.partition(".")[0] == "numba"
+    lazy = str(type(function).__module__).partition(".")[0] == "numba"
     return len(compiled) if lazy and compiled is not None else None
 
 
