@@ -209,10 +209,10 @@ def wrap_header(
 
     Examples
     --------
-    >>> gsl = um.wrap_header("gsl/gsl_sf.h", libraries=["gsl", "gslcblas"], functions="gsl_sf_*")
-    >>> gsl.gsl_sf_bessel_J0(1.0)
-    0.7651976865579665
-    >>> val, err, status = gsl.gsl_sf_bessel_J0_e(1.0)
+    >>> build = um.wrap_header("math.h", functions=["hypot", "frexp"])
+    >>> fraction, exponent = build.frexp([3.0, 10.0])
+    >>> fraction * 2.0**exponent
+    array([ 3., 10.])
     """
     own = os.path.exists(header)
     include = f'#include "{os.path.abspath(header)}"\n' if own else f"#include <{header}>\n"

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
-from ufunc_magic.model import TABLE, OptionKeywords, Options, names_for
+from ufunc_magic.model import TABLE, OptionKeywords, Options, make_options, names_for
+from ufunc_magic.runtime import Build
 
 COMPILING = {"c": um.compile_c, "cython": um.compile_cython, "cuda": um.compile_cuda}
 
@@ -33,20 +34,36 @@ def test_help_has_the_options_of_the_language(language: str) -> None:
     assert ("torch" in parameters) == (language == "cython")
 
 
+def test_flags_that_set_numbers_are_told_apart() -> None:
+    assert "2: Python 2 syntax." in (um.compile_cython.__doc__ or "")
+    assert "1: " not in (um.compile_c.__doc__ or "")  # of --parallel
+
+
+def test_a_report_takes_the_options_that_only_show() -> None:
+    parameters = {n: p for n, p in inspect.signature(Build.report).parameters.items() if n != "self"}
+    kinds = {name: kind.__forward_arg__ for name, kind in OptionKeywords.__annotations__.items()}
+    assert {name: p.annotation for name, p in parameters.items()}.items() <= kinds.items()
+    defaults = {name: p.default for name, p in parameters.items()}
+    assert make_options(defaults) == Options()
+
+
 def test_a_header_is_bound_with_the_options_of_c_but_those_that_it_names_itself() -> None:
     parameters = inspect.signature(um.wrap_header).parameters
     assert list(parameters)[:3] == ["header", "functions", "libraries"]
     assert {"wrap", "lib"}.isdisjoint(parameters)
 
 
-@pytest.mark.parametrize("function", [um.compile_c, um.c_ufunc, um.compile_cython, um.compile_cuda])
+@pytest.mark.parametrize(
+    "function",
+    [um.compile_c, um.c_ufunc, um.compile_cython, um.compile_cuda, um.wrap_header, um.compare, Build.report],
+)
 def test_examples_are_right(function: Callable[..., Any]) -> None:
     if function is um.compile_cython:
         pytest.importorskip("Cython", reason="Cython is not installed (extra: cython)")
     examples = doctest.DocTestParser().get_doctest(
         function.__doc__ or "", {"um": um, "np": np}, function.__name__, None, None
     )
-    assert len(examples.examples) == 2
+    assert len(examples.examples) >= 2
     printed: list[str] = []
     doctest.DocTestRunner().run(examples, out=printed.append)
     assert printed == []

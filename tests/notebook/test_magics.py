@@ -402,6 +402,7 @@ def test_tab_offers_every_option_once_typed_ones_left_out(loaded: InteractiveShe
         ("#include <math.h>\ndouble f(double x) { return lgam", ["lgamma"]),
         ("#include <cmath>\ndouble f(double x) { return tgam", ["tgamma"]),
         ("double f(double x) { return lgam", []),
+        ("#include <complex.h>\ndouble complex f(double complex x) { return csq", ["csqrt"]),
         ("/* squids */ double f(double x) { vola", ["volatile"]),
         ("/* squids */ double f(double x) { squ", []),
         ("double lists(double x) { return lis", ["lists"]),  # Python's list is no name here
@@ -426,6 +427,50 @@ def test_tab_in_cython_cells_knows_python_as_well(loaded: InteractiveShell) -> N
     assert f"{cell}lgamma" in completions(loaded, f"{cell}lgam")
     assert f"{cell}isinstance" in completions(loaded, f"{cell}isinst")
     assert [c for c in completions(loaded, f"{cell}x.lgam") if "lgamma" in c] == []
+
+
+def test_stopping_a_comparison_before_its_first_row_shows_one_line(loaded: InteractiveShell) -> None:
+    def stopped(x: Any) -> Any:
+        raise KeyboardInterrupt
+
+    loaded.user_ns["stopped"] = stopped
+    with pytest.raises(KeyboardInterrupt) as raised:
+        loaded.run_line_magic("ufunc_compare", "stopped np.sin -- 1.0")
+    shown = vars(raised.value)["_render_traceback_"]()
+    assert shown == ["KeyboardInterrupt: %ufunc_compare was stopped; it measured nothing."]
+
+
+def test_tab_knows_math_in_cuda_cells_which_have_it_anyway(loaded: InteractiveShell) -> None:
+    cell = "%%cuda_device\n__device__ float f(float x) { return "
+    assert f"{cell}lgamma" in completions(loaded, f"{cell}lgam")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("from libc.math cimport lgam", "lgamma"),
+        ("from libc.math cimport (sqrt, lgam", "lgamma"),
+        ("from libc.math cimport *\ncdef double f(double x):\n    return lgam", "lgamma"),
+        ("from libc cimport math as m\ncdef double f(double x):\n    return m.lgam", "lgamma"),
+        ("from libc cimport math as m\ncdef double f(double x):\n    return m.", "lgamma"),
+        ("cimport libc.math\ncdef double f(double x):\n    return libc.math.lgam", "lgamma"),
+        ("cimport numpy as cnp\ncdef cnp.float6", "float64_t"),
+        ("from own cimport Own", "OwnType"),
+    ],
+)
+def test_tab_knows_what_cimported_modules_declare(
+    loaded: InteractiveShell, text: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("Cython", reason="Cython is not installed (extra: cython)")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.pxd").write_text("cdef class OwnType:\n    cdef int x\n")
+    cell = f"%%cython_ufunc\n{text}"
+    assert re.sub(r"\w*$", expected, cell, count=1) in completions(loaded, cell)
+
+
+@pytest.mark.parametrize("text", ["from . cimport lgam", "cimport lgam", "from no.such cimport lgam", "x.lgam"])
+def test_tab_has_no_answer_for_modules_that_are_not_there(loaded: InteractiveShell, text: str) -> None:
+    assert [c for c in completions(loaded, f"%%cython_ufunc\n{text}") if "lgamma" in c] == []
 
 
 def test_tab_elsewhere_in_the_cell_is_not_ours(loaded: InteractiveShell) -> None:

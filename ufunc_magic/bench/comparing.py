@@ -103,6 +103,13 @@ def compare(
     ------
     ComparisonError
         If there is nothing to compare, or a callable fails on the arguments.
+
+    Examples
+    --------
+    >>> double = um.c_ufunc("double twice(double x) { return 2 * x; }")
+    >>> comparison = um.compare({"NumPy": "lambda x: x + x", "C": double}, np.arange(1000.0), budget=0.1)
+    >>> comparison.ok, [row.label for row in comparison.rows]  # print(comparison) shows the table
+    (True, ['NumPy', 'C'])
     """
     compared = candidates(callables, names=names or {})
     labels = [one.label for one in compared]

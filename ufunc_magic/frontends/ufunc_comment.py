@@ -17,6 +17,7 @@ IDENTITIES: dict[str, int | str | None] = {"0": 0, "1": 1, "-1": -1, "reorderabl
 _GROUP = r"\([^()]*\)"
 _GROUPS = rf"{_GROUP}(?:\s*,\s*{_GROUP})*"
 _SIGNATURE = re.compile(rf"({_GROUPS})?\s*->\s*({_GROUPS})?")
+_UNCLOSED = re.compile(r"\([^()=]*?(?=\s*(?:->|,\s*\(|\s\w+=|$))")
 _EXAMPLE = "Example: // ufunc: (n),(n)->() identity=0 name=dot inout=x."
 _WORDS = ("identity", "inout", "name", "types")
 
@@ -74,6 +75,8 @@ def read(text: str, *, of: str) -> Annotation:
     if match := _SIGNATURE.search(text):
         inputs, outputs = (_cores(side or "") for side in match.groups())
         rest = f"{text[: match.start()]} {text[match.end() :]}"
+        if unclosed := _UNCLOSED.search(text):
+            refuse(f"does not close the parenthesis of {unclosed[0]!r}", f"Write {unclosed[0]}).")
         if text.count("(") != text.count(")"):
             refuse("has an unbalanced parenthesis")
         if not inputs or not outputs:

@@ -93,5 +93,7 @@ def with_options(names: Iterable[str]) -> Callable[[_F], _F]:
 
 @functools.cache
 def _entry(name: str, kind: str) -> str:
-    texts = [row.help for row in TABLE if row.dest == name and not row.flags[0].startswith("--no-")]
+    rows = [row for row in TABLE if row.dest == name and not row.flags[0].startswith("--no-")]
+    # Where flags set numbers, as -2 and -3 do, the number is what one writes.
+    texts = [f"{row.const}: {row.help}" if row.action == "flag" and row.const is not True else row.help for row in rows]
     return f"{name} : {kind}\n    {' '.join(texts)}\n"

@@ -1,10 +1,11 @@
-"""Tab completion inside cells: their own words, the language's, and what included headers declare."""
+"""Tab completion inside cells: their own words, the language's, and what headers and cimported modules declare."""
 
 from __future__ import annotations
 
 import functools
 import re
 from collections.abc import Iterable
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult
@@ -31,6 +32,12 @@ _NO_NAMES = {
     "c": re.compile(r"//[^\n]*|/\*(?s:.*?)\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'"),
 }
 _SYSTEM = ("/usr/local/include", "/usr/include")
+_CIMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+)?cimport[ \t]+([^#\n]*)", re.MULTILINE)
+#: Where a declaration has its name.
+_DECLARED = {
+    "c": (r"\b([A-Za-z]\w*)\s*\(", r"^\s*#\s*define\s+([A-Za-z]\w*)", r"\b([A-Za-z]\w*)\s*;"),
+    "cython": (r"\b([A-Za-z]\w*)\s*\(", r"\b([A-Za-z]\w*)\s*$", r"\b(?:class|cppclass|struct)\s+(\w+)"),
+}
 
 
 def matcher(context: CompletionContext) -> SimpleMatcherResult:
@@ -46,24 +53,26 @@ def matcher(context: CompletionContext) -> SimpleMatcherResult:
     language = _OF_MAGIC[magic[1]]
     before = lines[context.cursor_line][: context.cursor_position]
     typed = re.search(r"[A-Za-z_]\w*$", before)
+    begun, fragment = (before[: typed.start()], typed[0]) if typed else (before, "")
     in_c = language != "cython"
-    if typed is None or (not in_c and before[: typed.start()].endswith(".")):
-        return {"completions": [], "suppress": in_c}
     rest = lines[context.cursor_line][context.cursor_position :]
     above, below = lines[first + 1 : context.cursor_line], lines[context.cursor_line + 1 :]
-    text = "\n".join([*above, f"{before[: typed.start()]} {rest}", *below])
-    own = re.findall(r"[A-Za-z_]\w*", _NO_NAMES["c" if in_c else language].sub(" ", text))
-    words = [*own, *_KEYWORDS[language].split()]
-    if in_c:
+    text = "\n".join([*above, f"{begun} {rest}", *below])
+    words = [] if in_c else _cimported(text, begun)
+    if fragment and (in_c or not begun.endswith(".")):
+        own = re.findall(r"[A-Za-z_]\w*", _NO_NAMES["c" if in_c else language].sub(" ", text))
+        words += [*own, *_KEYWORDS[language].split()]
+    if in_c and fragment:
         from ..toolchain import declared_by  # not before the first Tab
 
         folders = re.findall(r"(?:-I|--include)[ =]?(\S+)", magic[2])
-        for name in re.findall(r"^\s*#\s*include\s*[<\"]([^>\"\n]+)", text, re.MULTILINE):
-            words += declared_by(name) or _declared_in(name, (".", *folders, *_SYSTEM))
-    offered = sorted({word for word in words if word.startswith(typed[0]) and word != typed[0]})
+        included = re.findall(r"^\s*#\s*include\s*[<\"]([^>\"\n]+)", text, re.MULTILINE)
+        for name in (*included, *["math.h"] * (language == "cuda")):
+            words += (*declared_by(name), *_declared_in([name], (".", *folders, *_SYSTEM)))
+    offered = sorted({word for word in words if word.startswith(fragment) and word != fragment})
     return {
         "completions": [SimpleCompletion(word, type="name") for word in offered],
-        "matched_fragment": typed[0],
+        "matched_fragment": fragment,
         "suppress": in_c,
     }
 
@@ -73,9 +82,31 @@ matcher.matcher_identifier = "ufunc_magic.names"  # type: ignore[attr-defined]
 matcher.matcher_priority = 100  # type: ignore[attr-defined]
 
 
-def _declared_in(header: str, folders: Iterable[str]) -> tuple[str, ...]:
-    for folder in folders:
-        path = Path(folder).expanduser() / header
+def _cimported(text: str, begun: str) -> list[str]:
+    """What modules declare: the one before a dot, the one that this line cimports from, or all of ``cimport *``."""
+    modules, names = {}, list[str]()
+    for package, parts in _CIMPORT.findall(text):
+        for words in filter(None, map(str.split, parts.strip("() ").split(","))):
+            modules[words[-1]] = f"{package}.{words[0]}".strip(".")
+        if parts.strip() == "*":
+            names += _declared_by_module(package)
+    if owner := re.search(r"([\w.]+)\.$", begun):
+        return [*_declared_by_module(modules[owner[1]])] if owner[1] in modules else []
+    here = _CIMPORT.match(begun)
+    return [*names, *_declared_by_module(here[1])] if here and here[1] else names
+
+
+def _declared_by_module(module: str) -> tuple[str, ...]:
+    """Names in a ``.pxd``: of Cython's own, of an installed package, or in this folder."""
+    specs = map(PathFinder.find_spec, ("Cython", module.partition(".")[0]))
+    cython, package = [[*(spec.submodule_search_locations or ())] if spec else [] for spec in specs]
+    folders = (".", *(f"{folder}/Includes" for folder in cython), *(str(Path(folder).parent) for folder in package))
+    path = module.strip(".").replace(".", "/")
+    return _declared_in([f"{path}.pxd", f"{path}/__init__.pxd"], folders)
+
+
+def _declared_in(files: Iterable[str], folders: Iterable[str]) -> tuple[str, ...]:
+    for path in (Path(folder).expanduser() / file for folder in folders for file in files):
         try:
             return _names_of(path, path.stat().st_mtime_ns)
         except OSError:
@@ -85,7 +116,8 @@ def _declared_in(header: str, folders: Iterable[str]) -> tuple[str, ...]:
 
 @functools.lru_cache(maxsize=64)
 def _names_of(path: Path, changed: int) -> tuple[str, ...]:
-    """Functions, macros and types that a header of this time declares, as far as its own text tells."""
-    text = _NO_NAMES["c"].sub(" ", path.read_text(encoding="utf-8", errors="replace"))
-    patterns = (r"\b([A-Za-z]\w*)\s*\(", r"^\s*#\s*define\s+([A-Za-z]\w*)", r"\b([A-Za-z]\w*)\s*;")
-    return tuple(dict.fromkeys(name for pattern in patterns for name in re.findall(pattern, text, re.MULTILINE)))
+    """Functions, macros and types that a file of this time declares, as far as its own text tells."""
+    language = "cython" if path.suffix == ".pxd" else "c"
+    text = _NO_NAMES[language].sub(" ", path.read_text(encoding="utf-8", errors="replace"))
+    names = (name for pattern in _DECLARED[language] for name in re.findall(pattern, text, re.MULTILINE))
+    return tuple(dict.fromkeys(names))

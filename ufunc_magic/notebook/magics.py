@@ -89,12 +89,12 @@ def first_line_of(source: str, running: str) -> int:
 
 
 @contextlib.contextmanager
-def _stopped(name: str) -> Iterator[None]:
+def _stopped(name: str, outcome: str) -> Iterator[None]:
     """Have IPython show an interrupt in one line, unless the cell's own code was running: our frames say nothing."""
     try:
         yield
     except KeyboardInterrupt as interrupt:
-        lines = [f"KeyboardInterrupt: {name} was stopped; it bound nothing."]
+        lines = [f"KeyboardInterrupt: {name} was stopped; it {outcome}."]
         if name not in {frame.f_code.co_filename for frame, _ in traceback.walk_tb(interrupt.__traceback__)}:
             vars(interrupt)["_render_traceback_"] = lambda: lines
         raise
@@ -283,7 +283,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
 
         name = options.name or name
         marks = replace(marks, name=name)
-        with first_use.standing_by(self.shell), marks.failure(), _stopped(name):
+        with first_use.standing_by(self.shell), marks.failure(), _stopped(name, "bound nothing"):
             self.capture.begin()
             # A line cannot be taken back, and a quiet cell leaves nothing.
             line_shown = self._progress() if options.time else pipeline.progress(None)
@@ -393,7 +393,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
 
         assert self.shell is not None
         try:
-            with self._progress() as progress:
+            with self._progress() as progress, _stopped("%ufunc_compare", "measured nothing"):
                 comparison = compared(line, names=self.shell.user_ns, progress=progress)
             self._waiting = comparison, progress
         except (OptionError, ComparisonError) as error:

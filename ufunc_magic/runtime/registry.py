@@ -171,7 +171,8 @@ class Build(Mapping[str, Any]):
         sizes: str = "",
         plot: bool = False,
         show: str = "",
-        **options: Any,
+        annotate: bool = False,
+        verbose: bool = False,
     ) -> Any:
         """Verify and time the functions: what a cell shows, as a value.
 
@@ -190,8 +191,10 @@ class Build(Mapping[str, Any]):
         plot : bool
         show : str
             ``"asm"``, ``"vec"``, ``"c"``, or several of them.
-        **options
-            Other options of the magics, such as ``verbose=True``.
+        annotate : bool
+            Show the source with what its lines cost.
+        verbose : bool
+            Show the compiler command and the time of each step.
 
         Returns
         -------
@@ -202,12 +205,19 @@ class Build(Mapping[str, Any]):
         ------
         UfuncMagicError
             If it came from another process: there is nothing to compare it with.
+
+        Examples
+        --------
+        >>> build = um.compile_c("double half(double x) { return x / 2; }")
+        >>> report = build.report(size=1000)  # print(report) shows the table
+        >>> report.ok, report.rows[0].label
+        (True, 'Python loop')
         """
         if self.reporter is None:
             remedy = "Compile it here, or compare with um.compare()."
             raise UfuncMagicError("This Build was loaded, not compiled, so it has no Python form.", remedy=remedy)
-        shown = {"size": size, "data": data, "ref": ref, "vs": vs, "sizes": sizes, "plot": plot, "show": show}
-        return self.reporter(self, {"time": time, **shown, **options})
+        timed = {"time": time, "size": size, "data": data, "ref": ref, "vs": vs, "sizes": sizes, "plot": plot}
+        return self.reporter(self, {**timed, "show": show, "annotate": annotate, "verbose": verbose})
 
     def _repr_html_(self) -> str | None:
         html: str | None = self.report(time=False)._repr_html_() if self.reporter else None

@@ -16,7 +16,8 @@ _HEADERS: dict[str, str] = {
         "log10 log1p log2 logb modf cbrt fabs hypot pow sqrt erf erfc lgamma tgamma ceil floor nearbyint rint lrint "
         "round lround llround trunc fmod remainder copysign nan nextafter fdim fmax fmin fma j0 j1 jn y0 y1 yn sincos "
         "isnan isinf isfinite signbit NAN INFINITY HUGE_VAL",
-        "complex.h": "I complex _Complex_I CMPLX",
+        "complex.h": "I complex _Complex_I CMPLX cabs carg creal cimag conj cproj cexp clog cpow csqrt ccos csin ctan "
+        "ccosh csinh ctanh cacos casin catan",
         "stdio.h": "printf fprintf snprintf puts stdout stderr FILE",
         "stdlib.h": "malloc calloc realloc free abs exit abort rand qsort",
         "string.h": "memcpy memmove memset strlen",
