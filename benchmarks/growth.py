@@ -9,6 +9,7 @@ the whole compilation with the compilers that it started.  The result goes to be
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import sys
@@ -91,14 +92,35 @@ def whole(compiled: Callable[[str], um.Build], text: str) -> dict[str, float]:
     return {"whole, CPU": round(cpu, 2), "whole, wall": round(time.perf_counter() - start, 2), **parts}
 
 
+def kinds(count: int) -> dict[str, tuple[Callable[..., um.Build], str, str]]:
+    """Cells of so many functions, with what compiles them and begins a comment."""
+    plain = c_functions(count)
+    return {
+        "C": (um.compile_c, plain, "//"),
+        "C with a variable": (
+            um.compile_c,
+            f"{plain}static int calls;\nint counted(int n) {{ return calls += n; }}\n",
+            "//",
+        ),
+        "C++": (functools.partial(um.compile_c, cplus=True), f"#include <vector>\n{plain}", "//"),
+        "Cython, cdef": (um.compile_cython, cython_functions(count), "#"),
+        "Cython, def": (
+            um.compile_cython,
+            cython_functions(count).replace("cdef double", "def").replace(" noexcept nogil", ""),
+            "#",
+        ),
+    }
+
+
 def in_parts_or_one(count: int) -> dict[str, float]:
-    """A cell in parts on all processors, and as one unit, which a variable of its own makes of it; in turns."""
+    """Cells on all processors, and as one unit each, which an option for the compiler makes of them; in turns."""
     times: dict[str, list[float]] = {}
     for turn in range(3):
-        for form, more in (("parts", ""), ("one unit", "static int calls;\nint count(int n) { return calls += n; }\n")):
-            seconds = whole(um.compile_c, f"{c_functions(count)}{more}// {turn}\n")
-            for name in ("whole, CPU", "whole, wall"):
-                times.setdefault(f"{form}: {name}", []).append(seconds[name])
+        for kind, (compiled, text, comment) in kinds(count).items():
+            for form, options in (("parts", {}), ("one unit", {"compile_args": ["-DONE_UNIT"]})):
+                seconds = whole(functools.partial(compiled, **options), f"{text}{comment} {turn}\n")
+                for name in ("whole, CPU", "whole, wall"):
+                    times.setdefault(f"{kind}, {form}: {name}", []).append(seconds[name])
     return {name: min(values) for name, values in times.items()}
 
 
@@ -117,8 +139,8 @@ def main() -> None:
     for count in counts:
         text = c_functions(count)
         measured("C, functions", count, steps(text) | whole(um.compile_c, text))
-        if count > 1:
-            measured("C, functions in parts or one unit", count, in_parts_or_one(count))
+        if 1 < count < 1000:
+            measured("functions in parts or one unit", count, in_parts_or_one(count))
     for count in (10, 100, 1000, 3000, 10000):
         text = c_lines(count)
         measured("C, lines of a function", count, steps(text) | whole(um.compile_c, text))

@@ -223,7 +223,7 @@ def _scalar(instance: Instance, inputs: list[Value], outputs: list[Value], local
     one = len(outputs) == 1
     takes += [] if one else [f"{v.t} *__ufm_o{v.output}" for v in outputs]
     stores = "return __ufm_r0;" if one else " ".join(f"*__ufm_o{v.output} = __ufm_r{v.output};" for v in outputs)
-    head = f"__UFM_SHARED {outputs[0].t if one else 'void'} __ufm_{{}}_{k}({', '.join(takes)})"
+    head = f"static {outputs[0].t if one else 'void'} __ufm_{{}}_{k}({', '.join(takes)})"
     fault = "int __ufm_fault; " if instance.signature.status else ""
     unused = "(void)__ufm_fault; " if fault else ""
     body = f"\n{{\n    {fault}{locals_} {call} {unused}{stores}\n}}"
@@ -235,7 +235,7 @@ def leaf_text(k: int, instance: Instance) -> str:
     inputs, outputs = values(k, instance.signature)
     takes = ", ".join(f"{v.t} __ufm_v{v.n}" for v in inputs)
     passes = ", ".join(f"__ufm_v{v.n}" for v in inputs)
-    head = f"__UFM_LEAF __attribute__((__flatten__)) __UFM_SHARED {outputs[0].t} __ufm_leaf_{k}({takes})"
+    head = f"__UFM_LEAF __attribute__((__flatten__)) static {outputs[0].t} __ufm_leaf_{k}({takes})"
     return f"{head} {{ return __ufm_scalar_{k}({passes}); }}"
 
 
@@ -362,7 +362,7 @@ def _sizes(name: str, dims: Sequence[int | str], *, k: str) -> str:
         lines.append(f'if (__ufm_set_size(&__ufm_d[{n}], {core_size_text(d, sizes)}, "{name}: {d}")) return -1;')
     if not lines:
         return ""
-    head = f"__UFM_SHARED int __ufm_sizes_{k}(void *__ufm_u, __ufm_intp *__ufm_d)"
+    head = f"static int __ufm_sizes_{k}(void *__ufm_u, __ufm_intp *__ufm_d)"
     return f"{head} {{ (void)__ufm_u; {' '.join(lines)} return 0; }}"
 
 

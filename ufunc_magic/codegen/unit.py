@@ -10,11 +10,10 @@ bytes by :func:`read_types`, so that nothing need be run.
 from __future__ import annotations
 
 import hashlib
-import heapq
 import re
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from ..model import Function, NumberType, Options, Signature, SignatureError, Unit, number_type
 from . import record_layout
@@ -27,8 +26,7 @@ _MARKER = b"\x7fufm-types:"
 _LOOP = "__ufm_char **, const __ufm_intp *, const __ufm_intp *, void *"
 _SIZES = "void *, __ufm_intp *"
 
-#: Syntax nodes that the loops of a function count for beside its own, and those of a part: 0.2 s of gcc's, a tenth of
-#: them for what comes with each part, the cell's text and its headers.
+#: Syntax nodes that the loops of a function count for beside its own, and those of a part: 0.2 s of gcc's.
 _LOOP_NODES, _PART_NODES = 100, 1000
 _MOST_PARTS = 32
 
@@ -38,8 +36,7 @@ class Translation:
     """A translation unit and what it will export.
 
     ``instances`` are in the order of the ``__ufm_loops`` table, ``plain`` (C names) in that of
-    ``__ufm_functions``; ``marker`` precedes the loops' type numbers in the object's bytes.  ``parts`` are units that
-    make the same together, if no function of the cell has a state: each with the number of its loops.
+    ``__ufm_functions``; ``marker`` precedes the loops' type numbers in the object's bytes.
     """
 
     text: str
@@ -47,7 +44,18 @@ class Translation:
     plain: tuple[str, ...]
     marker: bytes
     parallel: bool
-    parts: tuple[tuple[str, int], ...] = field(default=(), repr=False)
+
+    @property
+    def parts(self) -> int:
+        """In how many parts compiling it on several processors pays; 0 where one processor will do.
+
+        It depends on the cell alone, so that every machine makes the same object of it.
+        """
+        much = sum(_LOOP_NODES + i.signature.function.size for i in self.instances) // _PART_NODES
+        if not much or len(self.instances) < 2:
+            return 0
+        # As many for 4 processors as for 8, and for two.
+        return min(max(2, 1 << much.bit_length() - 1), _MOST_PARTS)
 
 
 def types_wanted(words: str) -> tuple[NumberType, ...]:
@@ -82,7 +90,6 @@ def translate(
     judge: int = 1,
     before: str = "",
     after: str = "",
-    apart: bool = False,
 ) -> Translation:
     """Write the translation unit of a cell.
 
@@ -105,8 +112,6 @@ def translate(
         Which floating-point flags reach the caller: none, those that a result shows, all.
     before, after : str
         C++ text to stand before the cell, and behind it.
-    apart : bool
-        In parts as well, where there is so much that compiling them at the same time pays.
     """
     cplus = options.cplus
     loops = instances(signatures, unit, options=options)
@@ -121,7 +126,7 @@ def translate(
         parts += [f"#line 1 {c_string(name)}", cell]
     parts += ["", template("support.h"), template("types.hpp" if cplus else "types.h")]
     parts += [*_simd_declarations(simd, cplus=cplus), *filter(None, [after])]
-    return _translation(parts, loops, [cell, name], plain=plain, options=options, simd=simd, judge=judge, apart=apart)
+    return _translation(parts, loops, [cell, name], plain=plain, options=options, simd=simd, judge=judge)
 
 
 def append(
@@ -164,7 +169,6 @@ def _translation(
     options: Options,
     simd: Sequence[str],
     judge: int,
-    apart: bool = False,
 ) -> Translation:
     """The unit of these texts and of types, loops and tables; ``seed`` makes the marker its own."""
     marker = _MARKER + hashlib.sha256("\0".join([*seed, repr(options.key())]).encode()).digest()[:16]
@@ -176,58 +180,12 @@ def _translation(
         leaves.append(leaf_text(k, instance) if is_leaf(instance) else "")
         numbers += type_numbers(k, instance)
     # The loops' types, as the compiler knows them, behind a marker that is found in the object's bytes.
-    table = f"__attribute__((__used__)) __UFM_SHARED const __ufm_byte __ufm_types[] = {{{', '.join(numbers)}}};\n"
+    table = f"__attribute__((__used__)) static const __ufm_byte __ufm_types[] = {{{', '.join(numbers)}}};\n"
 
-    def whole(group: Sequence[int], head: Sequence[str]) -> list[str]:
-        small = [leaves[k] for k in group if leaves[k]]
-        small = ["#ifdef __UFM_LEAF", *small, "#endif"] if small else []
-        return [*head, *(loops[k] for k in group), *small]
-
-    every = range(len(instances))
-    groups = _groups(instances) if apart else ()
-    pieces = []
-    for place, group in enumerate(groups):
-        if place:
-            # The tables stand in the first part, which knows the types of all.
-            own = whole(group, [*(types[k] for k in group), "extern __UFM_SHARED const __ufm_byte __ufm_types[];"])
-        else:
-            others = [_declared(k, instances[k]) for k in every if k not in group]
-            own = [*whole(group, [*types, table]), *others, _export(instances, plain)]
-        pieces.append(("\n".join(["#define __UFM_PART", *parts, *own]) + "\n", len(group)))
-    text = "\n".join([*parts, *whole(every, [*types, table]), _export(instances, plain)]) + "\n"
-    return Translation(text, tuple(instances), tuple(plain), marker, bool(options.parallel), tuple(pieces))
-
-
-def _groups(instances: Sequence[Instance]) -> tuple[tuple[int, ...], ...]:
-    """The loops of each part, about equally much work; none where one unit will do.
-
-    How many there are depends on the cell alone, so that every machine makes the same object of it.
-    """
-    work = {k: _LOOP_NODES + i.signature.function.size for k, i in enumerate(instances)}
-    much = sum(work.values()) // _PART_NODES
-    if not much or len(instances) < 2:
-        return ()
-    # As many for 4 processors as for 8, and for two.
-    count = min(max(2, 1 << much.bit_length() - 1), _MOST_PARTS, len(instances))
-    groups: list[list[int]] = [[] for _ in range(count)]
-    loads = [(0, n) for n in range(count)]
-    for k in sorted(work, key=lambda k: -work[k]):
-        load, n = loads[0]
-        heapq.heapreplace(loads, (load + work[k], n))
-        groups[n].append(k)
-    return tuple(tuple(sorted(group)) for group in groups)
-
-
-def _declared(k: int, instance: Instance) -> str:
-    """What a table has of a loop that another part defines."""
-    lines = [f"extern __UFM_SHARED void __ufm_loop_{k}({_LOOP});"]
-    if has_scalar(instance):
-        lines.append(f"extern __UFM_SHARED void __ufm_scalar_{k}(void);")
-    if is_leaf(instance):
-        lines.append(f"extern __UFM_SHARED void __ufm_leaf_{k}(void);")
-    if has_sizes(instance):
-        lines.append(f"extern __UFM_SHARED int __ufm_sizes_{k}({_SIZES});")
-    return "\n".join(lines)
+    small = [leaf for leaf in leaves if leaf]
+    leaf = ["#ifdef __UFM_LEAF", *small, "#endif"] if small else []
+    text = "\n".join([*parts, *types, table, *loops, *leaf, _export(instances, plain)]) + "\n"
+    return Translation(text, tuple(instances), tuple(plain), marker, bool(options.parallel))
 
 
 def in_terms_of_t(unit: Unit) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shlex
 from collections.abc import Mapping, Sequence, Set
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import codegen, toolchain
-from ..model import CellFunction, CompileError, ObjectCode, Options, ParseError, Unit, line_mark
+from ..model import CellFunction, CompileError, Diagnostic, LinkError, ObjectCode, Options, ParseError, Unit, line_mark
 from ..toolchain import GENERATED
 from . import native, ufunc_comment
 
@@ -102,14 +103,23 @@ class CellBuild:
             "cell": self.source,
         }
 
-    def is_stateless(self, unit: Unit) -> bool:
-        """Whether units that each have the whole text may be linked into one library, which computes the same."""
-        o = self.options
-        files = o.src or o.lib or o.link_args or o.wrap
-        other = files or o.compile_args or o.fast_math or o.arch == "native" or o.cplus
-        own_files = any(name.startswith('"') for name in unit.includes)
-        pure = all(function.pure for function in unit.functions)
-        return pure and not (other or own_files or _OF_A_UNIT.search(self.source))
+    def compiled(
+        self, translation: codegen.Translation, library: Path, objects: Sequence[Path]
+    ) -> tuple[Diagnostic, ...]:
+        """Compile a unit, on all processors where that pays, and link it with ``objects``; the compiler's warnings."""
+        about: dict[str, Any] = {"flags": self.flags, "name": self.name, "cell": self.source}
+        o, parts = self.options, translation.parts
+        # What the user says of a unit may mean all of it.
+        if parts and self.tool.kind == "gcc" and not (o.src or o.compile_args or _OF_A_UNIT.search(self.source)):
+            # Whatever is wrong with the parts, the whole unit has the words for it, or is right.
+            with contextlib.suppress(CompileError, LinkError):
+                count = len(translation.instances)
+                unit = toolchain.LargeUnit(translation.text, library.with_suffix(".o"), parts, count, self.flags)
+                of_cell, warnings = toolchain.compile_in_parts(self.tool, [unit], name=self.name, cell=self.source)
+                toolchain.link_shared(self.tool, [*of_cell, *objects], output=library, link=self.link, **about)
+                return warnings
+        arguments = self.arguments(library.name, *objects)
+        return toolchain.compile_shared(self.tool, translation.text, ahead=self.ahead, **arguments)
 
     @property
     def ahead(self) -> tuple[str, ...] | None:

@@ -38,16 +38,8 @@
 #endif
 #ifdef _WIN32
 #define __UFM_EXPORT __attribute__((__dllexport__))
-#elif !defined(__UFM_PART)
+#else
 #define __UFM_EXPORT __attribute__((__visibility__("default")))
-#else
-#define __UFM_EXPORT __attribute__((__visibility__("default"), __externally_visible__))
-#endif
-// What the tables name, which stand in one part of a cell that is compiled in parts.
-#ifdef __UFM_PART
-#define __UFM_SHARED __attribute__((__visibility__("hidden"), __externally_visible__))
-#else
-#define __UFM_SHARED static
 #endif
 // One object for every CPU of its kind: the loader picks the clone through an IFUNC, which only ELF has.  The object
 // that is made first has the clones of one CPU alone, and they are the same.

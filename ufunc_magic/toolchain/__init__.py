@@ -63,8 +63,9 @@ if TYPE_CHECKING:
     )
     from .standing_by import stand_by as stand_by, started_ahead as started_ahead
     from .toolchain import (
+        LargeUnit as LargeUnit,
+        compile_in_parts as compile_in_parts,
         compile_object as compile_object,
-        compile_parts as compile_parts,
         compile_shared as compile_shared,
         link_shared as link_shared,
         preprocess as preprocess,
@@ -84,6 +85,6 @@ else:
             "precompiled": "including precompile",
             "processes": "end_background how_far in_background printed run_python run_shown start_python together",
             "standing_by": "stand_by started_ahead",
-            "toolchain": "compile_object compile_parts compile_shared link_shared preprocess",
+            "toolchain": "LargeUnit compile_in_parts compile_object compile_shared link_shared preprocess",
         },
     )

@@ -247,7 +247,8 @@ def end_background() -> None:
 def how_far() -> str:
     """What is known of the compilers under way that somebody waits for: ``"40 of 100 functions"``, or ``""``."""
     if parts := list(_parts.values()):
-        return "{} of {} functions".format(*map(sum, zip(*parts, strict=True)))
+        ready, count = map(sum, zip(*parts, strict=True))
+        return f"{ready:.0f} of {count} functions"
     for process in [*_running]:
         words = [*map(str, process.args)] if isinstance(process.args, list | tuple) else []
         zig = bool(words) and process not in _background and os.path.basename(words[0]).startswith("zig")
@@ -260,12 +261,12 @@ def how_far() -> str:
 
 
 @contextlib.contextmanager
-def counting(folder: pathlib.Path, count: int) -> Iterator[Callable[[int], None]]:
+def counting(folder: pathlib.Path, count: int) -> Iterator[Callable[[float], None]]:
     """Let `how_far` know that ``count`` functions are compiled in ``folder``, and by what this gives, how many are."""
-    if not _mode.background:
+    if count and not _mode.background:
         _parts[folder] = (0, count)
 
-    def ready(more: int) -> None:
+    def ready(more: float) -> None:
         if folder in _parts:
             _parts[folder] = (_parts[folder][0] + more, count)
 
@@ -334,7 +335,7 @@ _started: dict[Process, int] = {}
 #: Processes under way, of all threads, with the folders that they work in; folders of builds that were interrupted.
 _running: dict[Process, pathlib.Path | None] = {}
 #: For each folder in which parts of a cell are compiled, how many functions are ready, and of how many.
-_parts: dict[pathlib.Path, tuple[int, int]] = {}
+_parts: dict[pathlib.Path, tuple[float, int]] = {}
 _background: weakref.WeakSet[Process] = weakref.WeakSet()
 _ended: set[pathlib.Path | None] = set()
 

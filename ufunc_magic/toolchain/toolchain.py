@@ -8,8 +8,9 @@ import pathlib
 import re
 import shlex
 import sys
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from ..model import CompileError, Diagnostic, LinkError, ToolchainError
 from .diagnostics import counted, read_compiler, read_linker, shorten
@@ -163,44 +164,90 @@ def compile_object(
     return shorten(read_compiler(done.before + done.messages, name=name, cell=cell, places=places))
 
 
-def compile_parts(
-    toolchain: Toolchain,
-    parts: Sequence[tuple[str, int]],
-    *,
-    output: pathlib.Path,
-    flags: Sequence[str],
-    link: Sequence[str] = (),
-    extra_sources: Sequence[str | os.PathLike[str]] = (),
-    name: str,
-    cell: str,
-) -> tuple[Diagnostic, ...]:
-    """Compile parts of a cell on all processors, and link them into a shared library.
+@dataclass(frozen=True)
+class LargeUnit:
+    """A unit to compile in parts.
 
-    Only gcc can: with ``-fwhole-program`` each part drops what other parts need of the cell, and no name of it clashes.
+    Attributes
+    ----------
+    text : str
+    output : pathlib.Path
+        The object file if there is one part; else what the names of several begin with.
+    parts : int
+        How many object files to make; gcc may find fewer.
+    functions : int
+        How many functions `how_far` is to count; 0 for none.
+    flags : sequence of str
+    places : sequence of int
+        As for `compile_shared`.
+    """
+
+    text: str = field(repr=False)
+    output: pathlib.Path
+    parts: int
+    functions: int
+    flags: Sequence[str]
+    places: Sequence[int] | None = field(default=None, repr=False)
+
+
+#: What gcc finds while it optimises, and -Wall means only while it reads.
+_OF_WALL = ("-Warray-bounds", "-Wuninitialized", "-Wmaybe-uninitialized", "-Wrestrict")
+
+
+def compile_in_parts(
+    toolchain: Toolchain, units: Sequence[LargeUnit], *, name: str, cell: str
+) -> tuple[list[pathlib.Path], tuple[Diagnostic, ...]]:
+    """Compile units of one folder into object files, on all processors.  Only gcc can.
+
+    It reads each unit, decides what is inlined, and divides the rest, as for link-time optimisation.  How it does so
+    depends on the unit alone.  The object files are ordinary ones: no linker needs a plugin for them.
 
     Parameters
     ----------
-    parts : sequence of (str, int)
-        Units, and how many functions `how_far` is to count each for.
-    extra_sources : sequence of path
-        Object files.
-    output, flags, link, name, cell
-        As for `compile_shared`; so are results and errors.
+    units : sequence of LargeUnit
+    name, cell
+        As for `compile_shared`; so are the errors.
+
+    Returns
+    -------
+    objects : list of pathlib.Path
+    warnings : tuple of Diagnostic
     """
-    folder = output.parent
-    objects = [folder / f"part{n}.o" for n in range(len(parts))]
-    compiling = (*flags, "-fwhole-program")
+    folder = units[0].output.parent
 
-    def compiled(n: int) -> tuple[Diagnostic, ...]:
-        return compile_object(toolchain, parts[n][0], output=objects[n], flags=compiling, name=name, cell=cell)
+    def compiled(unit: LargeUnit, *words: str) -> tuple[Diagnostic, ...]:
+        flags = [f for f in (*unit.flags, *_limits(toolchain)) if f != "-shared"]
+        warnings = _OF_WALL if "-Wall" in flags else ()
+        done = finished([*toolchain.command, "-xlto", "-c", *flags, *warnings, *words], "", folder)
+        _check(done, name, cell, unit.places)
+        return read_compiler(done.messages, name=name, cell=cell, places=unit.places)
 
-    with counting(folder, sum(count for _, count in parts)) as ready:
-        jobs = [functools.partial(compiled, n) for n in range(len(parts))]
-        messages = at_once(folder, jobs, lambda n: ready(parts[n][1]))
-    objects += [pathlib.Path(path) for path in extra_sources]
-    link_shared(toolchain, objects, output=output, flags=flags, link=link, name=name, cell=cell)
-    # Each part has the whole cell, and says the same of it.
-    return shorten(tuple(dict.fromkeys(warning for warnings in messages for warning in warnings)))
+    def divided(unit: LargeUnit) -> tuple[dict[str, int], tuple[Diagnostic, ...]]:
+        """The files of its parts, with their sizes; without any where it has been compiled."""
+        output = unit.output.with_suffix(".lto.o") if unit.parts > 1 else unit.output
+        flags = [*unit.flags, "-flto"] if unit.parts > 1 else unit.flags
+        about: dict[str, Any] = {"name": name, "cell": cell, "places": unit.places}
+        warnings = compile_object(toolchain, unit.text, output=output, flags=flags, **about)
+        if unit.parts < 2:
+            return {}, warnings
+        listed = unit.output.with_suffix(".list")
+        words = ("-fwpa", f"-fltrans-output-list={listed}", "-flto-partition=balanced", "-flinker-output=nolto-rel")
+        sizes = ("--param", f"lto-partitions={unit.parts}", "--param", "lto-min-partition=200")
+        more = compiled(unit, *words, *sizes, str(output), "-o", str(unit.output))
+        # Each file's size stands on the line before it.
+        lines = listed.read_text().splitlines()
+        return {file: int(size) for size, file in zip(lines[::2], lines[1::2], strict=True)}, (*warnings, *more)
+
+    objects, jobs, shares, messages = list[pathlib.Path](), list[Callable[[], Any]](), list[float](), list[Any]()
+    reading = [functools.partial(divided, unit) for unit in units]
+    for unit, (sizes, warnings) in zip(units, at_once(folder, reading, lambda place: None), strict=True):
+        messages.append(warnings)
+        objects += [pathlib.Path(f"{file}bj") for file in sizes] or [unit.output]
+        jobs += [functools.partial(compiled, unit, "-fltrans", file, "-o", f"{file}bj") for file in sizes]
+        shares += [unit.functions * size / sum(sizes.values()) for size in sizes.values()]
+    with counting(folder, sum(unit.functions for unit in units)) as ready:
+        messages += at_once(folder, jobs, lambda place: ready(shares[place]))
+    return objects, shorten(tuple(dict.fromkeys(warning for warnings in messages for warning in warnings)))
 
 
 def link_shared(

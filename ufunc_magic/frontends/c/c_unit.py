@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -116,16 +115,9 @@ def compile(source: str, *, options: Options, name: str, folder: Path, this_cpu:
                     simd=plan.simd,
                     judge=plan.judge,
                     after=library_functions.text(options),
-                    apart=tool.kind == "gcc" and not of_structures and planned.is_stateless(unit),
                 )
-                arguments = planned.arguments(library.name, driver, *vectors)
-                # Whatever is wrong in parts, the whole unit has the words for it, or is right.
-                if translation.parts:
-                    with contextlib.suppress(CompileError, LinkError):
-                        diagnostics = toolchain.compile_parts(tool, translation.parts, **arguments)
-                        break
                 try:
-                    diagnostics = toolchain.compile_shared(tool, translation.text, ahead=planned.ahead, **arguments)
+                    diagnostics = planned.compiled(translation, library, [driver, *vectors])
                 except LinkError as fault:  # once more without what no library has
                     library_functions = linked(library_functions, fault)
                     if not (signatures or plain or library_functions.signatures):

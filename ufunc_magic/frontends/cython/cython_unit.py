@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import shlex
 import sys
@@ -45,6 +46,9 @@ from .translate import Translated, translate
 _UNKNOWN_C = f"because ufunc_magic does not recognize the C code of Cython {cython_version}"
 #: The first line of what is appended to Cython's C.
 _LOOPS = codegen.template("interface.h").partition("\n")[0]
+
+#: Letters of a module's C that make a part of it: half a second of gcc's.
+_PART_OF_MODULE, _MOST_PARTS = 250_000, 32
 
 
 @dataclass(frozen=True)
@@ -280,7 +284,7 @@ def _compiled(cell: _Cell, unit: _Unit, library: Path, *, has_defs: bool) -> tup
         if not unit.loops:
             return whole(flags=with_headers, extra_sources=extra, places=places, **about)
         # Module and loops at once, on two cores: neither needs to see the other.
-        fast = ["-O3" if f == "-O1" else f for f in flags]
+        fast = _fast(flags)
         parts = [cell.folder / "module.o", cell.folder / "loops.o"]
         with ThreadPoolExecutor(1, thread_name_prefix="ufunc_magic-loops") as pool, toolchain.together(cell.folder):
             beside = pool.submit(toolchain.compile_object, tool, unit.loops, output=parts[1], flags=fast, **about)
@@ -290,6 +294,9 @@ def _compiled(cell: _Cell, unit: _Unit, library: Path, *, has_defs: bool) -> tup
         toolchain.link_shared(tool, [*parts, *extra], output=library, flags=flags, link=unit.link, **about)
         return warnings
 
+    in_parts = _compiled_in_parts(cell, unit, library, extra, places=places)
+    if in_parts is not None:
+        return in_parts
     if not options.pgo:
         try:
             return build((), headers)
@@ -301,6 +308,32 @@ def _compiled(cell: _Cell, unit: _Unit, library: Path, *, has_defs: bool) -> tup
     build(pgo.flags("gen", folder=profile, toolchain=tool))
     _train(cell, library, profile)
     return build(pgo.flags("use", folder=profile, toolchain=tool))
+
+
+def _compiled_in_parts(
+    cell: _Cell, unit: _Unit, library: Path, objects: Sequence[Path], *, places: Sequence[int]
+) -> tuple[Diagnostic, ...] | None:
+    """Compile and link ``unit`` on all processors, with further ``objects``; None where that does not pay or fails."""
+    o, parts, count = cell.options, unit.translation.parts, len(unit.translation.instances)
+    of_module = min(len(unit.text) // _PART_OF_MODULE, _MOST_PARTS)
+    if max(parts, of_module) < 2 or cell.tool.kind != "gcc" or o.compile_args or o.pgo or cell.settings.sources:
+        return None
+    whole, output = not unit.loops, cell.folder / "module.o"
+    units = [toolchain.LargeUnit(unit.text, output, max(of_module, whole * parts), whole * count, unit.flags, places)]
+    if unit.loops:
+        units += [toolchain.LargeUnit(unit.loops, cell.folder / "loops.o", parts, count, _fast(unit.flags))]
+    about: dict[str, Any] = {"name": cell.name, "cell": cell.source}
+    # Whatever is wrong with the parts, the whole unit has the words for it, or is right.
+    with contextlib.suppress(CompileError, LinkError):
+        of_cell, warnings = toolchain.compile_in_parts(cell.tool, units, **about)
+        objects = [*of_cell, *objects]
+        toolchain.link_shared(cell.tool, objects, output=library, flags=unit.flags, link=unit.link, **about)
+        return warnings
+    return None
+
+
+def _fast(flags: Sequence[str]) -> list[str]:
+    return ["-O3" if flag == "-O1" else flag for flag in flags]
 
 
 def _check_without(cell: _Cell, looped: frozenset[str]) -> None:
