@@ -24,6 +24,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 CELL = """\
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,6 +46,7 @@ void turn(const short *a, int m, int n, short *out) {
 int quotient(int a, int b) { return a / b; }
 double inverse(double x) { return 1 / x; }
 double leave(double x) { if (x > 1e6) exit(7); return x; }
+double positive(double x) { assert(x > -1e6); return x; }
 double say(double x) { printf("x is %g\\n", x); return x; }
 long double wide(long double x) { return 2 * x; }
 float _Complex turnc(float _Complex z) { return z * z; }
@@ -144,8 +146,9 @@ def test_floating_point_flags_come_back(made: Any) -> None:
         (lambda b: b.mul(2e6, 1.0), "mul was ended by SIGSEGV in its sandbox"),
         (lambda b: b.quotient(1, 0), "quotient was ended by SIGFPE in its sandbox"),
         (lambda b: b.leave(2e6), "leave ended the process: exit(7)"),
+        (lambda b: b.positive(-2e6), "Assertion `x > -1e6' failed."),
     ],
-    ids=["segv", "fpe", "exit"],
+    ids=["segv", "fpe", "exit", "assert"],
 )
 def test_crash_of_a_call_is_an_exception_and_the_next_call_works(made: Any, call: Any, what: str) -> None:
     with pytest.raises(um.CellCrashed) as caught:

@@ -144,10 +144,8 @@ class Sandbox:
             send(server.link, request)
             message = receive(server.link)
         if message is None:
-            how = self.end()
-            raise CellCrashed(
-                f"{code.name} {how} in its sandbox.\nYour session is not affected: the next call starts a new sandbox."
-            )
+            how = self.end().rstrip(".")
+            raise CellCrashed(f"{code.name} {how}.\nYour session is not affected: the next call starts a new sandbox.")
         answer, _ = message
         if answer["printed"]:
             sys.stdout.write(answer["printed"].decode(errors="replace"))
@@ -193,12 +191,16 @@ class Sandbox:
         if server.owner != os.getpid():
             return ""
         with contextlib.suppress(OSError):
-            status = guard_process.ask({"task": "end", "process": server.number}, [])["status"]
+            answer = guard_process.ask({"task": "end", "process": server.number}, [])
+            status, printed = answer["status"], answer["printed"].decode(errors="replace").strip()
             if os.WIFSIGNALED(status):
                 ended = signal.Signals(os.WTERMSIG(status))
-                return f"was ended by {ended.name}"
-            return f"ended the process: exit({os.WEXITSTATUS(status)})"
-        return "ended with the helper process"
+                # What assert() and libraries have to say of it.
+                last = printed.rpartition("\n")[2].partition(": ")[2]  # behind the program's name
+                why = f": {last}" if last and ended == signal.SIGABRT else ""
+                return f"was ended by {ended.name} in its sandbox{why}"
+            return f"ended the process: exit({os.WEXITSTATUS(status)}) in its sandbox"
+        return "ended with the helper process of its sandbox"
 
 
 # ----------------------------------------------------------------------------------------- the operands

@@ -71,8 +71,8 @@ class Helper:
     preloaded : tuple
         The search path and the modules of the last request for a module.
     ready : list of Ready
-    servers : set of int
-        Processes that serve a sandbox.
+    servers : dict of int
+        Processes that serve a sandbox, with the file that each prints to.
     """
 
     def __init__(self, link: socket.socket, watch: str) -> None:
@@ -80,7 +80,7 @@ class Helper:
         self.watch = watch
         self.preloaded: tuple[list[str], list[str]] = ([], [])
         self.ready: list[Ready] = []
-        self.servers: set[int] = set()
+        self.servers: dict[int, int] = {}
 
     def serve(self) -> None:
         """Answer requests until nobody is left who could ask."""
@@ -189,7 +189,7 @@ class Helper:
         with contextlib.suppress(OSError, ValueError):
             with open(f"/proc/self/task/{os.getpid()}/children", "rb") as file:
                 strays = set(map(int, file.read().split()))
-            for stray in strays - self.servers - {ready.process for ready in self.ready}:
+            for stray in strays - self.servers.keys() - {ready.process for ready in self.ready}:
                 with contextlib.suppress(OSError):
                     os.kill(stray, signal.SIGKILL)
                     os.waitpid(stray, 0)
@@ -198,30 +198,34 @@ class Helper:
 
     def begin_server(self, request: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
         """Fork a process that has the library open and answers calls until its own link is closed."""
+        output = probe.output_file()
         process = os.fork()
         if not process:
             try:
                 self.leave()
-                probe.serve(request, *descriptors)
+                probe.serve(request, *descriptors, output=output)
             finally:
                 os._exit(0)
-        self.servers.add(process)
+        self.servers[process] = output
         return {"process": process}
 
     def end_server(self, request: dict[str, Any]) -> dict[str, Any]:
         """Wait a moment for a server to end by itself, end it, and tell how it ended."""
-        process = request["process"]
-        self.servers.discard(process)
-        try:
+        process, status = request["process"], 0
+        with contextlib.suppress(OSError):
             for _ in range(50):
                 ended, status = os.waitpid(process, os.WNOHANG)
                 if ended:
-                    return {"status": status}
+                    break
                 time.sleep(0.002)
-            os.killpg(process, signal.SIGKILL)
-            return {"status": os.waitpid(process, 0)[1]}
-        except OSError:
-            return {"status": 0}
+            else:
+                os.killpg(process, signal.SIGKILL)
+                status = os.waitpid(process, 0)[1]
+        output = self.servers.pop(process, None)
+        printed = b"" if output is None else os.pread(output, probe.PRINTED, 0)
+        if output is not None:
+            os.close(output)
+        return {"status": status, "printed": printed}
 
 
 def main(link: int, watch: str) -> None:

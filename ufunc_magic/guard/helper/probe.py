@@ -109,9 +109,8 @@ def _run(request: dict[str, Any], library: int, record: Record, rooms: Rooms, li
     record.end(ran=ran)
 
 
-def serve(request: dict[str, Any], library: int, memory: int, descriptor: int) -> None:
+def serve(request: dict[str, Any], library: int, memory: int, descriptor: int, *, output: int) -> None:
     """Answer calls whose operands lie in shared memory, until the other end of the link is closed."""
-    output = output_file()
     _confine(output)
     rename_process("ufunc-sandbox")
     _expendable()
