@@ -58,7 +58,7 @@ typedef double __ufm_t0_0;
 typedef double __ufm_t0_1;
 typedef double __ufm_t0_2;
 
-__attribute__((__used__)) __UFM_SHARED const __ufm_byte __ufm_types[] = {<marker>, __UFM_TYPE(__ufm_t0_0), \
+__attribute__((__used__)) static const __ufm_byte __ufm_types[] = {<marker>, __UFM_TYPE(__ufm_t0_0), \
 __UFM_TYPE(__ufm_t0_1), __UFM_TYPE(__ufm_t0_2)};
 
 // add, loop 0 of this object.
@@ -120,20 +120,20 @@ __ufm_j * __ufm_d1);
     if (__ufm_reduces) *(__ufm_t0_2 *)__ufm_p[2] = __ufm_running;
     return 0;
 }
-__UFM_SMALL __UFM_SHARED __ufm_t0_2 __ufm_scalar_0(__ufm_t0_0 __ufm_v0, __ufm_t0_1 __ufm_v1)
+__UFM_SMALL static __ufm_t0_2 __ufm_scalar_0(__ufm_t0_0 __ufm_v0, __ufm_t0_1 __ufm_v1)
 {
     __ufm_t0_2 __ufm_r0 = __UFM_ZERO(__ufm_t0_2); __ufm_r0 = add(__ufm_v0, __ufm_v1); return __ufm_r0;
 }
 static const __ufm_plan __ufm_plan_0 = {__ufm_kernel_0, __ufm_sequence_0, __ufm_types + 27, 2, 1, 1, 1, 0, \
 __ufm_strided_0, "add"};
-__UFM_SHARED void __ufm_loop_0(__ufm_char **__ufm_args, const __ufm_intp *__ufm_dimensions,
+static void __ufm_loop_0(__ufm_char **__ufm_args, const __ufm_intp *__ufm_dimensions,
                                 const __ufm_intp *__ufm_steps, void *__ufm_data)
 {
     __ufm_elementwise(&__ufm_plan_0, __ufm_args, __ufm_dimensions, __ufm_steps, __ufm_data);
 }
 
 #ifdef __UFM_LEAF
-__UFM_LEAF __attribute__((__flatten__)) __UFM_SHARED __ufm_t0_2 __ufm_leaf_0(__ufm_t0_0 __ufm_v0, __ufm_t0_1 __ufm_v1) \
+__UFM_LEAF __attribute__((__flatten__)) static __ufm_t0_2 __ufm_leaf_0(__ufm_t0_0 __ufm_v0, __ufm_t0_1 __ufm_v1) \
 { return __ufm_scalar_0(__ufm_v0, __ufm_v1); }
 #endif
 __UFM_BEGIN_C

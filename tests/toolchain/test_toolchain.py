@@ -24,7 +24,7 @@ from ufunc_magic.model.errors import CompileError, LinkError, ToolchainError
 from ufunc_magic.toolchain import description, discovery as compilers, processes
 from ufunc_magic.toolchain.description import Description, describe, examine, read_description
 from ufunc_magic.toolchain.discovery import Toolchain, base_flags, base_link, find
-from ufunc_magic.toolchain.toolchain import compile_parts, compile_shared, preprocess
+from ufunc_magic.toolchain.toolchain import LargeUnit, compile_in_parts, compile_shared, preprocess
 
 NAME = "In[3]"
 #: Exports by an attribute, as generated code does.
@@ -465,7 +465,7 @@ def test_an_interrupt_ends_the_compilers_of_all_parts(tmp_path):
     timer = threading.Timer(0.3, lambda: signal.pthread_kill(threading.main_thread().ident, signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
-        compile_parts(hanging, [("", 5)] * 9, output=tmp_path / "a.so", flags=(), name=NAME, cell="")
+        compile_in_parts(hanging, [LargeUnit("", tmp_path / "a.o", 2, 5, ())] * 9, name=NAME, cell="")
     timer.join()
     time.sleep(0.05)
     assert leftovers() == before
@@ -490,9 +490,8 @@ def test_the_first_part_that_fails_ends_the_others(tmp_path):
     tool = find(environ={"CC": str(program(tmp_path, "gcc", script)), "PATH": os.environ["PATH"]})
     before = leftovers()
     with pytest.raises(CompileError, match="wrong"):
-        compile_parts(
-            tool, [("wrong\n", 1), *[("right\n", 1)] * 9], output=tmp_path / "a.so", flags=(), name=NAME, cell=""
-        )
+        units = [LargeUnit(text, tmp_path / "a.o", 2, 5, ()) for text in ("wrong\n", *["right\n"] * 9)]
+        compile_in_parts(tool, units, name=NAME, cell="")
     assert leftovers() == before
 
 
