@@ -489,8 +489,8 @@ def test_the_first_part_that_fails_ends_the_others(tmp_path):
     script = f"#!/bin/sh\n{knows_no_steps}\n{waits}\necho '<stdin>:1:1: error: wrong' >&2\nexit 1\n"
     tool = find(environ={"CC": str(program(tmp_path, "gcc", script)), "PATH": os.environ["PATH"]})
     before = leftovers()
+    units = [LargeUnit(text, tmp_path / "a.o", 2, 5, ()) for text in ("wrong\n", *["right\n"] * 9)]
     with pytest.raises(CompileError, match="wrong"):
-        units = [LargeUnit(text, tmp_path / "a.o", 2, 5, ()) for text in ("wrong\n", *["right\n"] * 9)]
         compile_in_parts(tool, units, name=NAME, cell="")
     assert leftovers() == before
 

@@ -232,11 +232,13 @@ def compile_in_parts(
             return {}, warnings
         listed = unit.output.with_suffix(".list")
         words = ("-fwpa", f"-fltrans-output-list={listed}", "-flto-partition=balanced", "-flinker-output=nolto-rel")
-        sizes = ("--param", f"lto-partitions={unit.parts}", "--param", "lto-min-partition=200")
-        more = compiled(unit, *words, *sizes, str(output), "-o", str(unit.output))
+        least = ("--param", f"lto-partitions={unit.parts}", "--param", "lto-min-partition=200")
+        more = compiled(unit, *words, *least, str(output), "-o", str(unit.output))
         # Each file's size stands on the line before it.
-        lines = listed.read_text().splitlines()
-        return {file: int(size) for size, file in zip(lines[::2], lines[1::2], strict=True)}, (*warnings, *more)
+        sizes = re.findall(r"(?m)^(\d+)\n(.+\.o)$", listed.read_text()) if listed.exists() else []
+        if not sizes:
+            raise CompileError(f"{name}: the compiler has not divided the unit.", remedy="Use another version of gcc.")
+        return {file: int(size) for size, file in sizes}, (*warnings, *more)
 
     objects, jobs, shares, messages = list[pathlib.Path](), list[Callable[[], Any]](), list[float](), list[Any]()
     reading = [functools.partial(divided, unit) for unit in units]
