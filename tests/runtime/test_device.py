@@ -964,6 +964,18 @@ def test_structs_and_vectors_are_passed_by_their_bytes() -> None:
 
 
 @pytest.mark.slow
+def test_float16_is_no_bfloat16() -> None:
+    cell = """#include <cuda_bf16.h>
+    __global__ void twice(__nv_bfloat16 *x) { *x = __hadd(*x, *x); }"""
+    twice = um.compile_cuda(cell, device="cpu").twice
+    bits = np.array([0x4040], "u2")  # of 3
+    twice[1, 1](bits)
+    assert bits == 0x40C0
+    with pytest.raises(ArgumentError, match="their bits as uint16"):
+        twice[1, 1](np.ones(1, "f2"))
+
+
+@pytest.mark.slow
 def test_vectors_are_of_their_own_numbers() -> None:
     """Bytes of `float64` are no `float4`, although their number may fit."""
     cell = """#include <cuda_fp16.h>

@@ -489,6 +489,12 @@ def _pointer(kind: Kind, value: Any, name: str) -> Any:
     is_record = several and dtype.itemsize in (0, size, row)
     if several and dtype.itemsize and array.ndim == 1 and array.dtype.kind != "V":
         is_record = is_record or (dtype.itemsize % size == 0 and row % dtype.itemsize == 0)
+    if dtype == "V2" and not kind.members and array.dtype == np.float16:
+        # What else has two bytes is bfloat16, whose bits mean other numbers.
+        raise ArgumentError(
+            f"{name} is an array of float16, the kernel takes a type of its own of 2 bytes.",
+            remedy="Give bfloat16 numbers (of ml_dtypes), or their bits as uint16.",
+        )
     if kind.stars > 1 or not (array.dtype == dtype or is_record):
         raise ArgumentError(
             f"{name} is an array of {array.dtype} of shape {array.shape}, the kernel takes {kind}.",
