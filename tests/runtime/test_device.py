@@ -26,7 +26,7 @@ import pytest
 import ufunc_magic as um
 from ufunc_magic import gpucheck
 from ufunc_magic.gpucheck import __main__ as command, cells, checks
-from ufunc_magic.model.errors import ArgumentError, ToolchainError
+from ufunc_magic.model.errors import ArgumentError, CompileError, ToolchainError
 from ufunc_magic.model.object_code import FunctionCode, LoopCode, ObjectCode
 from ufunc_magic.runtime import device
 from ufunc_magic.runtime.device import (
@@ -838,6 +838,31 @@ def test_kernel_that_waits_for_the_grid_is_launched_with_all_its_blocks_at_once(
     kernel.code = replace(kernel.code, source=text)
     kernel[2, 1](gpu.lend(np.zeros(1, "i4")))
     assert gpu.launched == [((2, 1, 1), (1, 1, 1), 0, None, "cooperative")]
+
+
+def test_an_instance_that_a_gpu_refuses_keeps_no_other_from_running(
+    gpu: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "__global__ void good(float *x) { *x = 1; }\n__global__ void bad(float *x) { *x = 2; }\n"
+    compile_all = gpu.functions
+
+    def functions(object_code: ObjectCode, generated: str, entries: Sequence[str]) -> dict[str, Any]:
+        if "bad" in entries:
+            raise CompileError("bad does not compile for sm_90.")
+        return compile_all(object_code, generated, entries)
+
+    monkeypatch.setattr(driver, "functions", functions)
+    good, bad = (kernel_of(name, text, ("void", "f4*"), emulated=False) for name in ("good", "bad"))
+    good.memory = bad.memory = device.CellMemory(
+        replace(good.object_code, functions=(good.code, bad.code)), emulated=False
+    )
+    x = np.zeros(1, "f4")
+    for _ in range(2):
+        good[1, 1](gpu.lend(x))
+        with pytest.raises(CompileError, match="bad does not compile"):
+            bad[1, 1](gpu.lend(x))
+    assert x[0] == 1
+    assert len(gpu.compiled) == 1
 
 
 def test_kernels_of_a_cell_have_one_memory_and_what_is_set_before_goes_there(gpu: Device) -> None:

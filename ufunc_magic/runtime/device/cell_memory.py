@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...model import ObjectCode
+from ...model import CompileError, ObjectCode
 from . import driver, kernel_source
 
 
@@ -57,14 +57,28 @@ class CellMemory(Mapping[str, Any]):
         return self._last[device]
 
     def kernel(self, entry: str) -> Any:
-        """A kernel of the cell, which is about to run on the current GPU."""
+        """A kernel of the cell, which is about to run on the current GPU.
+
+        Raises
+        ------
+        CompileError
+            If it does not compile for that GPU.
+        """
         device = driver.current()
         if device not in self._kernels:
             kernels = [f for f in self._object_code.functions if f.kind == "kernel"]
             entries = dict.fromkeys(f.calls[0] if f.calls else f.name for f in kernels)
-            self._kernels[device] = driver.functions(self._object_code, "", [*entries])
-        self.follow(self._kernels[device][entry])
-        return self._kernels[device][entry]
+            try:
+                self._kernels[device] = driver.functions(self._object_code, "", [*entries])
+            except CompileError:
+                self._kernels[
+                    device
+                ] = {}  # one instance of a template that is refused there keeps no other from running
+        compiled = self._kernels[device]
+        if entry not in compiled:
+            compiled[entry] = driver.functions(self._object_code, "", [entry])[entry]
+        self.follow(compiled[entry])
+        return compiled[entry]
 
     def follow(self, function: Any) -> None:
         """Let a function of the GPU, which is about to run there, have what the last one left."""
