@@ -80,6 +80,8 @@ def plan(
     simd = tuple(sorted(called & description.libmvec))
     if simd and tool.kind != "gcc":
         # clang names the vector variants itself, but does not link what holds them.
+        if not description.knows_libmvec:
+            return UnitPlan(tuple(flags), (), (), judge, ())
         library = toolchain.libmvec_path()
         return UnitPlan((*flags, "-fveclib=libmvec"), (library,) if library else (), (), judge, ())
     if {"sin", "cos"} <= called or {"sinf", "cosf"} <= called:
@@ -189,11 +191,12 @@ def driver(
 def vector_math(tool: toolchain.Toolchain, functions: Iterable[str], *, folder: Path) -> list[Path]:
     """Object files of our own vector versions of functions of libm, compiled and kept as the driver is.
 
-    Only gcc calls them by their names in the vector ABI.
+    Only gcc calls them by their names in the vector ABI, and they are of x86-64: elsewhere libmvec has all.
     """
     tool = replace(tool, cplus=False)
     flags = _object_flags(tool)
-    texts = {name: codegen.vector_math(name) for name in functions} if tool.kind == "gcc" else {}
+    calls = tool.kind == "gcc" and toolchain.describe(tool).machine == "x86_64"
+    texts = {name: codegen.vector_math(name) for name in functions} if calls else {}
     return [_compiled_once(tool, t, flags=flags, output=folder / f"{name}.o") for name, t in texts.items() if t]
 
 
