@@ -6,6 +6,7 @@ import ctypes
 import os
 import platform
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -561,9 +562,10 @@ def sanitizer() -> bool:
     from ufunc_magic.guard import sanitize
 
     try:
-        return bool(sanitize.preload())
+        environment = {**os.environ, "LD_PRELOAD": sanitize.preload(), "ASAN_OPTIONS": "detect_leaks=0"}
     except um.ToolchainError:
         return False
+    return subprocess.run([sys.executable, "-I", "-S", "-c", ""], env=environment, check=False).returncode == 0
 
 
 @pytest.mark.slow
@@ -583,7 +585,7 @@ def sanitizer() -> bool:
 )
 def test_sanitizer_reports_on_the_line(source: str, what: str, line: int) -> None:
     if not sanitizer():
-        pytest.skip("the compiler has no AddressSanitizer run time")
+        pytest.skip("the compiler has no AddressSanitizer run time that starts here")
     if "askew" in source:
         source = source.replace("n < 6", "n < 5")
     made = um.compile_c(source, sanitize=True)
@@ -611,10 +613,25 @@ def test_sanitizer_reports_on_the_line(source: str, what: str, line: int) -> Non
 )
 def test_sanitizer_refuses_stray_accesses(source: str, what: str, line: int) -> None:
     if not sanitizer():
-        pytest.skip("the compiler has no AddressSanitizer run time")
+        pytest.skip("the compiler has no AddressSanitizer run time that starts here")
     said = crash(source, sanitize=True)
     assert what in said
     assert f" on line {line} of <c>:" in said
+
+
+def test_a_sanitizer_that_does_not_start_is_an_error_with_a_remedy(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from ufunc_magic.guard import sanitize
+
+    if shutil.which("gcc") is None:
+        pytest.skip("no gcc on this machine")
+    library = tmp_path / "asan.so"
+    text = "#include <unistd.h>\n__attribute__((constructor)) static void start(void) { _exit(1); }\n"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(library)], input=text, text=True, check=True)
+    monkeypatch.setattr(sanitize, "preload", lambda: str(library))
+    with pytest.raises(um.ToolchainError, match=r"does not start on this machine: its process ended with status 1\.\n"):
+        um.compile_c("double f(double x) { return x; }", sanitize=True)
 
 
 def test_compiler_without_sanitizers_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -191,12 +191,12 @@ def driver(
 def vector_math(tool: toolchain.Toolchain, functions: Iterable[str], *, folder: Path) -> list[Path]:
     """Object files of our own vector versions of functions of libm, compiled and kept as the driver is.
 
-    Only gcc calls them by their names in the vector ABI, and they are of x86-64: elsewhere libmvec has all.
+    Only gcc calls them by their names in the vector ABI.
     """
     tool = replace(tool, cplus=False)
     flags = _object_flags(tool)
-    calls = tool.kind == "gcc" and toolchain.describe(tool).machine == "x86_64"
-    texts = {name: codegen.vector_math(name) for name in functions} if calls else {}
+    machine = toolchain.describe(tool).machine
+    texts = {name: codegen.vector_math(name, machine=machine) for name in functions} if tool.kind == "gcc" else {}
     return [_compiled_once(tool, t, flags=flags, output=folder / f"{name}.o") for name, t in texts.items() if t]
 
 
