@@ -1,16 +1,20 @@
-"""Largest error in ulp of the vector math in `templates/simdmath.h`, and where it occurs.
+"""Largest error in ulp of the vector math in `templates/simdmath.h`, or of libmvec, and where it occurs.
 
 Every function runs in a loop that gcc vectorizes for one instruction set, over values that are uniform,
 log-uniform over all finite numbers, and chosen to be hard; the reference is glibc's long double (for
 double) or double (for float) function, and mpmath at 120 bits for the worst case found.
 
-    python benchmarks/simdmath_accuracy.py [--only pow,exp] [--points 1000000] [--isa v4]
+    python benchmarks/simdmath_accuracy.py [--only pow,exp] [--points 1000000] [--isa v4] [--libmvec]
+
+On aarch64 the instruction set is `neon`, and everything is libmvec's.
 """
 
 from __future__ import annotations
 
 import argparse
 import ctypes
+import json
+import platform
 import re
 import subprocess
 import tempfile
@@ -22,7 +26,11 @@ from numpy.typing import NDArray
 
 HEADER = Path(__file__).resolve().parent.parent / "ufunc_magic" / "templates" / "simdmath.h"
 FLAGS = ("-O3", "-std=gnu17", "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-w")
-LEVELS = {"v2": "x86-64-v2", "v3": "x86-64-v3", "v4": "x86-64-v4"}
+#: Instruction set -> what a loop is compiled for; NEON is in every aarch64.
+LEVELS = {"v2": "arch=x86-64-v2", "v3": "arch=x86-64-v3", "v4": "arch=x86-64-v4", "neon": "arch=armv8-a"}
+#: What cells call most, and what users know from NumPy.
+COMMON = tuple("exp log sin cos pow tanh exp2 expm1 log1p log2 log10 tan atan atan2 hypot sinh cosh cbrt erf".split())
+TWO = frozenset({"pow", "atan2", "hypot"})
 WANTED = re.compile(r"__UFM_WANT_(\w+)")
 
 UNIT = r"""
@@ -34,7 +42,7 @@ UNIT = r"""
 """
 
 LOOP = r"""
-__attribute__((target("arch={level}"))) void loop_{name}(long n, const {t} *restrict a, const {t} *restrict b,
+__attribute__((target("{level}"))) void loop_{name}(long n, const {t} *restrict a, const {t} *restrict b,
                                                           {t} *restrict o)
 {{ for (long i = 0; i < n; i++) o[i] = {name}({arguments}); }}
 void scalar_{name}(long n, const {t} *restrict a, const {t} *restrict b, {t} *restrict o)
@@ -82,7 +90,7 @@ def build(
     """Compile a loop, a scalar loop and an error measure for each of ``names``."""
     declarations, wanted, loops = [], [], []
     for name in names:
-        two, single = name.rstrip("f") in ("pow", "atan2", "hypot"), is_single(name)
+        two, single = name.rstrip("f") in TWO, is_single(name)
         t = "float" if single else "double"
         declarations.append(
             f'{t} {name}({t}{", " + t if two else ""}) __attribute__((simd("notinbranch"), nothrow, leaf, const));'
@@ -126,7 +134,7 @@ def evaluate(library: ctypes.CDLL, kind: str, name: str, *arrays: NDArray[np.flo
     function = getattr(library, f"{kind}_{name}")
     dtype = np.float32 if is_single(name) else np.float64
     inputs = [np.ascontiguousarray(a, dtype) for a in arrays]
-    if name.rstrip("f") not in ("pow", "atan2", "hypot"):
+    if name.rstrip("f") not in TWO:
         inputs.insert(1, inputs[0])  # the loops' second argument, unused
     out = np.empty(inputs[0].shape, np.float64 if kind == "ulp" else dtype)
     function.argtypes = [ctypes.c_long] + [ctypes.c_void_p] * (len(inputs) + 1)
@@ -197,6 +205,7 @@ def exact_error(found: Worst, library: ctypes.CDLL) -> float:
         "pow": mpmath.power,
         "log2": lambda x: mpmath.log(x, 2),
         "log10": mpmath.log10,
+        "cbrt": lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x)),
         "exp2": lambda x: mpmath.power(2, x),
     }.get(base) or getattr(mpmath, base)
     got = evaluate(library, "loop", found.name, *(np.full(64, v, dtype) for v in found.at))[0]
@@ -211,13 +220,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="")
     parser.add_argument("--points", type=int, default=1_000_000)
-    parser.add_argument("--isa", choices=tuple(LEVELS), default="v4")
+    neon = platform.machine() == "aarch64"
+    parser.add_argument("--isa", choices=tuple(LEVELS), default="neon" if neon else "v4")
     parser.add_argument("--libmvec", action="store_true", help="measure libmvec instead")
     parser.add_argument("--cc", default="gcc")
+    parser.add_argument("--out", type=Path, help="write the errors there, as JSON")
     given = parser.parse_args()
-    names = tuple(given.only.split(",")) if given.only else offered()
+    theirs = given.libmvec or neon
+    both = tuple(name + kind for name in COMMON for kind in ("", "f"))
+    names = tuple(given.only.split(",")) if given.only else both if theirs else offered()
+    rows: dict[str, dict[str, float | None]] = {}
     with tempfile.TemporaryDirectory() as folder:
-        library = build(names, Path(folder), isa=given.isa, cc=given.cc, header=not given.libmvec)
+        library = build(names, Path(folder), isa=given.isa, cc=given.cc, header=not theirs)
         for name in names:
             found = max(
                 (worst(library, name, *points(name, given.points // 4, seed)) for seed in range(4)),
@@ -227,6 +241,13 @@ def main() -> None:
             exact = exact_error(found, library)
             error = f"{found.ulp:8.3f} ulp (mpmath {exact:.3f})  wrong {found.wrong}"
             print(f"{name:8} {given.isa} {error}  at {at}", flush=True)
+            row = rows.setdefault(name[:-1] if is_single(name) else name, {"double": None, "float": None})
+            row["float" if is_single(name) else "double"] = found.ulp
+    if given.out:
+        import machine  # beside this file, which tests load from another folder
+
+        data = {"ulp": rows, "points": given.points, "machine": machine.describe()}
+        given.out.write_text(json.dumps(data, indent=1) + "\n")
 
 
 if __name__ == "__main__":

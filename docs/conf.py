@@ -36,6 +36,7 @@ extensions = [
     "cell_lexer",
     "messages",
     "options_table",
+    "platforms",
 ]
 exclude_patterns = ["_build", "**.ipynb_checkpoints"]
 highlight_language = "cell"

@@ -41,6 +41,7 @@ _SCRIPTS = {
     "honest_table_8": "honest_table",
     "simdmath": "simdmath_speed",
     "simdmath_avx2": "simdmath_speed",
+    "simdmath_neon": "simdmath_accuracy",
 }
 
 

@@ -233,6 +233,29 @@ def test_no_vector_functions_are_promised_elsewhere():
     assert (described.machine, described.libmvec) == ("aarch64", frozenset())
 
 
+def test_on_arm_the_library_and_the_c_library_that_is_compiled_against_say_what_there_is(tmp_path, monkeypatch):
+    library = tmp_path / "libmvec.so.1"
+    names = "_ZGVnN2v_exp _ZGVnN2v_expf _ZGVnN4v_expf _ZGVnN4v_sinf _ZGVnN2vv_pow _ZGVsMxv_log _ZGVnN2v_cospi".split()
+    library.write_bytes(b"\0".join([b"", *(name.encode() for name in names), b""]))
+    monkeypatch.setattr(description, "libmvec_path", lambda: str(library))
+
+    def offered(minor: int, machine: str = "__aarch64__") -> set[str]:
+        macros = f"#define {machine} 1\n#define __GLIBC__ 2\n#define __GLIBC_MINOR__ {minor}\n"
+        return set(read_description(macros, "", kind="gcc").libmvec)
+
+    # Of sinf, the variant for two floats is missing, which gcc may call.
+    assert [offered(minor) for minor in (37, 38, 39, 40)] == [set(), {"exp"}, {"exp", "expf"}, {"exp", "expf", "pow"}]
+    assert offered(41, "__x86_64__") == set()
+
+
+@pytest.mark.parametrize(
+    ("version", "functions", "knows"),
+    [("clang 20.1.0", {"exp", "pow"}, False), ("clang 21.1.0", {"exp"}, False), ("zig (clang 22.1.8)", {"pow"}, True)],
+)
+def test_clang_on_arm_is_told_of_libmvec_where_it_has_all_that_clang_calls(version, functions, knows):
+    assert Description(version, "aarch64", libmvec=frozenset(functions)).knows_libmvec is knows
+
+
 @needs_gcc
 def test_gcc_describes_itself_as_it_does_on_its_command_line():
     gcc = find(environ={"PATH": os.environ["PATH"], "CC": "gcc"})

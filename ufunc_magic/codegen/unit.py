@@ -202,9 +202,9 @@ def driver() -> str:
     return text + "".join(f'#line 1 "{name}"\n{template(name)}' for name in ("records.c", "narrowing.c"))
 
 
-def vector_math(function: str) -> str:
-    """The unit of our own vector versions of a function of libm, C; ``""`` where libmvec's are the faster ones."""
-    text = template("simdmath.h")
+def vector_math(function: str, *, machine: str) -> str:
+    """The unit of our own vector versions of a function of libm, C; ``""`` where libmvec's are the better ones."""
+    text = template("neonmath.h" if machine == "aarch64" else "simdmath.h")
     return f"#define __UFM_WANT_{function} 1\n{text}" if f"__UFM_WANT_{function}\n" in text else ""
 
 

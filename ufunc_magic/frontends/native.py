@@ -80,6 +80,8 @@ def plan(
     simd = tuple(sorted(called & description.libmvec))
     if simd and tool.kind != "gcc":
         # clang names the vector variants itself, but does not link what holds them.
+        if not description.knows_libmvec:
+            return UnitPlan(tuple(flags), (), (), judge, ())
         library = toolchain.libmvec_path()
         return UnitPlan((*flags, "-fveclib=libmvec"), (library,) if library else (), (), judge, ())
     if {"sin", "cos"} <= called or {"sinf", "cosf"} <= called:
@@ -193,7 +195,8 @@ def vector_math(tool: toolchain.Toolchain, functions: Iterable[str], *, folder: 
     """
     tool = replace(tool, cplus=False)
     flags = _object_flags(tool)
-    texts = {name: codegen.vector_math(name) for name in functions} if tool.kind == "gcc" else {}
+    machine = toolchain.describe(tool).machine
+    texts = {name: codegen.vector_math(name, machine=machine) for name in functions} if tool.kind == "gcc" else {}
     return [_compiled_once(tool, t, flags=flags, output=folder / f"{name}.o") for name, t in texts.items() if t]
 
 

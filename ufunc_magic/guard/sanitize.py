@@ -70,7 +70,7 @@ def sanitized(
     Raises
     ------
     ToolchainError
-        If the compiler has no sanitizer.
+        If the compiler has no sanitizer, or a process with it does not start.
     """
     environment = {**_SETTINGS, "LD_PRELOAD": preload()}
     compiled, object_code = again(FLAGS), cell.object_code
@@ -85,7 +85,15 @@ def sanitized(
     process = GuardProcess.begin(environment=environment)
     try:
         while cases and len(reports) < _MOST:
-            answer = ask(second, cases, process=process)
+            try:
+                answer = ask(second, cases, process=process)
+            except OSError as fault:
+                # Not the cell's doing, which runs in processes that this one forks: under emulators and limits of the
+                # address space the sanitizer finds no room for its shadow.
+                raise ToolchainError(
+                    f"AddressSanitizer does not start on this machine: its process {_end_of(process)}.",
+                    remedy="Leave --sanitize out; the guard tries the code all the same.",
+                ) from fault
             for case, text in _by_case(answer, cases):
                 for diagnostic, always in _read(text, case, object_code):
                     what = diagnostic.message.partition(",")[0]
@@ -100,6 +108,13 @@ def sanitized(
             stray[name] = replace(diagnostic, severity="error", message=message)
     diagnostics = (*cell.report_data.diagnostics, *(d for d, name in reports.values() if not name))
     return replace(cell, report_data=replace(cell.report_data, diagnostics=diagnostics)), stray
+
+
+def _end_of(process: GuardProcess) -> str:
+    """How a process that no longer answers has ended, in words."""
+    process.end()
+    status = process.process.returncode
+    return f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
 
 
 def _by_case(answer: dict[str, Any], cases: Sequence[Case]) -> list[tuple[Case, str]]:

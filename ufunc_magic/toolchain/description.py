@@ -33,9 +33,19 @@ _MACHINES = {
 #: What libmvec had from its first release, glibc 2.22, on; 2.35 brought the rest.
 _FIRST_LIBMVEC = frozenset(f"{name}{suffix}" for name in ("cos", "exp", "log", "pow", "sin") for suffix in ("", "f"))
 
+#: What each release of glibc brought to libmvec of aarch64.  2.38 has no variants for two floats, which gcc calls
+#: beside those for four, and so nothing for floats.
+_LIBMVEC_ON_ARM = {
+    (2, 38): "cos exp log sin",
+    (2, 39): "cosf expf logf sinf acos acosf asin asinf atan atanf exp10 exp10f exp2 exp2f expm1 expm1f log10 log10f "
+    "log1p log1pf log2 log2f tan tanf atan2 atan2f",
+    (2, 40): "acosh acoshf asinh asinhf atanh atanhf cbrt cbrtf cosh coshf erf erff erfc erfcf hypot hypotf "
+    "pow powf sinh sinhf tanh tanhf",
+}
+
 # A vector variant of one or two arguments, https://sourceware.org/glibc/wiki/libmvec; b, c, d, e are
-# SSE4, AVX, AVX2 and AVX-512.  (sincos, which returns through pointers, has three.)
-_VARIANT = rb"\0_ZGV([bcde])N\d+vv?_(\w+)(?=\0)"
+# SSE4, AVX, AVX2 and AVX-512, n is NEON.  (sincos, which returns through pointers, has three.)
+_VARIANT = rb"\0_ZGV([bcden])N(\d+)vv?_(\w+)(?=\0)"
 
 
 @dataclass(frozen=True)
@@ -51,8 +61,8 @@ class Description:
     openmp : bool
         It knows OpenMP and has the library for it.
     libmvec : frozenset of str
-        Scalar functions that have vector variants in libmvec for SSE, AVX, AVX2 and AVX-512, both where
-        it links and where the library will run: ``{"exp", "expf", ...}``.
+        Scalar functions that have vector variants in libmvec for SSE, AVX, AVX2 and AVX-512, or for NEON,
+        both where it links and where the library will run: ``{"exp", "expf", ...}``.
     glibc : str
         Version of the C library it compiles against, ``"2.36"``; ``""`` if that is not glibc.
     """
@@ -68,6 +78,12 @@ class Description:
         """gcc's major version; 0 for another compiler."""
         release = re.match(r"gcc (\d+)", self.version)
         return int(release[1]) if release else 0
+
+    @property
+    def knows_libmvec(self) -> bool:
+        """Whether clang may be told of libmvec: on aarch64 since 21, which calls all that glibc 2.40 has there."""
+        release = re.search(r"\bclang (\d+)", self.version)
+        return self.machine == "x86_64" or ("pow" in self.libmvec and int(release[1] if release else 0) >= 21)
 
     def dumps(self) -> str:
         """The description as text, to be remembered."""
@@ -94,7 +110,7 @@ def describe(toolchain: Toolchain) -> Description:
     library = libmvec_path()
     stat = os.stat(library) if library else None
     mvec = (library, stat.st_size, stat.st_mtime_ns) if stat else ()
-    cache, fact = store.default(), f"compiler 1 {toolchain.identity()!r} {mvec!r}"
+    cache, fact = store.default(), f"compiler 2 {toolchain.identity()!r} {mvec!r}"
     description = Description.loads(cache.recall(fact))
     if description is None:
         description = examine(toolchain)
@@ -131,7 +147,7 @@ def read_description(macros: str, messages: str, *, kind: str) -> Description:
     machine = next((name for macro, name in _MACHINES.items() if macro in defined), "unknown")
     glibc = f"{defined['__GLIBC__']}.{defined['__GLIBC_MINOR__']}" if "__GLIBC__" in defined else ""
     openmp = "_OPENMP" in defined and kind != "zig" and _has_openmp_library(messages, clang="__clang__" in defined)
-    libmvec = _libmvec(glibc) if machine == "x86_64" else frozenset()
+    libmvec = _libmvec(glibc, machine)
     return Description(_version(defined, kind), machine, openmp, libmvec, glibc)
 
 
@@ -171,29 +187,38 @@ def libmvec_path() -> str:
     except OSError:
         mapped = set()
     loaded = (path for path in sorted(mapped) if re.search(r"/lib[mc](?:\.so\.6|-2\.\d+\.so)$", path))
-    for folder in (*map(os.path.dirname, loaded), "/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/usr/lib"):
+    folders = ("/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu", "/lib64", "/usr/lib64", "/usr/lib")
+    for folder in (*map(os.path.dirname, loaded), *folders):
         path = os.path.join(folder, "libmvec.so.1")
         if os.path.exists(path):
             return path
     return ""
 
 
-def _libmvec(glibc: str) -> frozenset[str]:
-    """Functions with all four variants in the library here that the compiler's own glibc has too.
+def _libmvec(glibc: str, machine: str) -> frozenset[str]:
+    """Functions with all variants in the library here that the compiler's own glibc has too.
 
     A compiler with an older C library of its own (conda's) links against that one.
     """
     version = tuple(map(int, glibc.split("."))) if glibc else ()
     path = libmvec_path()
-    if version < (2, 22) or not path:
+    if machine not in ("x86_64", "aarch64") or version < (2, 22) or not path:
         return frozenset()
     try:
         with open(path, "rb") as library:
             code = library.read()
     except OSError:
         return frozenset()
-    variants: dict[str, set[bytes]] = {}
-    for isa, name in re.findall(_VARIANT, code):
-        variants.setdefault(name.decode(), set()).add(isa)
-    every = frozenset(name for name, isas in variants.items() if isas == {b"b", b"c", b"d", b"e"})
+    variants: dict[str, set[tuple[bytes, int]]] = {}
+    for isa, lanes, name in re.findall(_VARIANT, code):
+        variants.setdefault(name.decode(), set()).add((isa, int(lanes)))
+    if machine == "aarch64":
+        known = {name for release, names in _LIBMVEC_ON_ARM.items() if version >= release for name in names.split()}
+        return frozenset(name for name in known if variants.get(name, set()) >= _on_arm(name))
+    every = frozenset(name for name, own in variants.items() if {isa for isa, _ in own} == {b"b", b"c", b"d", b"e"})
     return every if version >= (2, 35) else every & _FIRST_LIBMVEC
+
+
+def _on_arm(name: str) -> set[tuple[bytes, int]]:
+    """The variants for NEON that gcc may call: its registers have 64 and 128 bits."""
+    return {(b"n", 2), (b"n", 4)} if name.endswith("f") and name != "erf" else {(b"n", 2)}

@@ -23,7 +23,7 @@ from .processes import finished, printed
 _NAMES = {
     # libm without long double, _Float32 and its kin, <fenv.h>, and C23's; libmvec without AVX's variants.
     "m": (
-        r"(?!\w*(f\d+x?|l|_r)$|fm\w+(um|mag)|u?fromfp|total|[gs]etpay|canon|fe)[a-z]\w*|ceil|_ZGV[bde]N\w+|"
+        r"(?!\w*(f\d+x?|l|_r)$|fm\w+(um|mag)|u?fromfp|total|[gs]etpay|canon|fe)[a-z]\w*|ceil|_ZGV[bden]N\w+|"
         r"__(fpclassify|signbit|isnan|isinf|finite)f?"
     ),
     # What the driver of our loops uses, and then what cells do.
