@@ -251,7 +251,10 @@ def open_library(object_code: ObjectCode, path: str | os.PathLike[str]) -> Libra
             f"The compiled library cannot be loaded: {fault}.",
             remedy="Check that all libraries it links with can be found (LD_LIBRARY_PATH).",
         ) from fault
-    _Host.in_dll(handle, "__ufm_host").__init__(*_host_values())  # type: ignore[misc]
+    try:
+        _Host.in_dll(handle, "__ufm_host").__init__(*_host_values())  # type: ignore[misc]
+    except ValueError as fault:
+        raise TargetError("The object code has no loops, or is no object code.", remedy="Create it again.") from fault
     with contextlib.suppress(ValueError):  # objects of older versions cannot be interrupted
         ctypes.c_void_p.in_dll(handle, "__ufm_check_signals").value = _check_signals()
     _contain(handle)
@@ -335,7 +338,10 @@ def open_module(object_code: ObjectCode, path: str) -> ModuleType:
 def _table(handle: ctypes.CDLL, name: str, count: int) -> tuple[int, ...]:
     if not count:
         return ()
-    entries = (ctypes.c_void_p * count).in_dll(handle, name)
+    try:
+        entries = (ctypes.c_void_p * count).in_dll(handle, name)
+    except ValueError as fault:
+        raise TargetError(f"The object code has no table {name}.", remedy="Create it again.") from fault
     return tuple(address or 0 for address in entries)
 
 

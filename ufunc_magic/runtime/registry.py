@@ -25,6 +25,7 @@ from ..model import (
     TargetError,
     UfuncMagicError,
     UnboundFunction,
+    check_contract,
 )
 from . import cell_names, def_function, loader
 from .cffi_function import PlainFunction
@@ -409,6 +410,7 @@ def _opened(object_code: ObjectCode, path: Path | None) -> LoadedObject:
             if path.exists():
                 raise
             # Another process has emptied the cache meanwhile.
+    check_contract(object_code)
     with loader.in_memory(object_code.code) as memory:
         if memory:
             return _opened_file(object_code, memory)
