@@ -63,7 +63,7 @@ class Portable:
         with _one_at_a_time:
             cache = store.default()
             entry = None if self.options.force else cache.get(self.key)
-            stored = entry and stored_cell(entry)
+            stored = stored_cell(entry) if entry else None
             if stored is None:
                 first = self.cell.object_code
                 with cache.scratch() as folder:
