@@ -426,6 +426,7 @@ def _opened(object_code: ObjectCode, path: Path | None) -> LoadedObject:
             if path.exists():
                 raise
             # Another process has emptied the cache meanwhile.
+    loader.check_target(object_code.target)  # first: it names both machines
     check_contract(object_code)
     with loader.in_memory(object_code.code) as memory:
         if memory:
