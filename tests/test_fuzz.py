@@ -9,10 +9,12 @@ import hashlib
 import os
 import random
 import re
+import shutil
 import struct
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -34,8 +36,8 @@ HERE = Path(__file__).parent
 if str(HERE) not in sys.path:
     sys.path.insert(0, str(HERE))
 
-from fuzz import campaign, compare, cvalues, grow, texts  # noqa: E402
-from fuzz.ctree import Function, Literal, Parameter, Return  # noqa: E402
+from fuzz import campaign, compare, cvalues, grow, plain_gcc, texts  # noqa: E402
+from fuzz.ctree import Binary, Function, Literal, Parameter, Return, Unary, Variable  # noqa: E402
 
 SEED = 20261121
 
@@ -64,6 +66,33 @@ def test_a_wrong_result_is_found_and_made_small() -> None:
     small = compare.reduced(faults[0], batch, seed=1, tries=4)
     assert "int wrong(int x)" in str(small)
     assert small.got == "np.int32(2)"
+
+
+def test_random_functions_are_bit_for_bit_what_a_plain_loop_gives(tmp_path: Path) -> None:
+    """``--strict``, and integers without it; ``benchmarks/exactness.py`` has the long run."""
+    if not shutil.which("gcc"):
+        pytest.skip("gcc is not installed")
+    for mode in plain_gcc.BATCHES:
+        *_, tally = plain_gcc.campaign(SEED, count=162, mode=mode, folder=tmp_path)
+        assert "\n\n".join(map(str, tally.faults)) == ""
+        assert tally.functions == 162
+
+
+def test_another_sign_of_a_zero_in_the_plain_loop_is_found(tmp_path: Path) -> None:
+    """The search itself."""
+    if not shutil.which("gcc"):
+        pytest.skip("gcc is not installed")
+    double = cvalues.TYPES["d"]
+    batch = compare.Batch(grow.Style("d", plain=True), {"strict": True, "compile_args": ["-O0"]}, 1.0)
+    zero = Binary("*", Variable("x", double), Literal("0.0", 0.0, double))
+    ours = Function("f", double, (Parameter("x", double),), (Return(zero, double),))
+    other = replace(ours, body=(Return(Unary("-", zero), double),))
+    same, wrong = (
+        plain_gcc.compared([ours], [f], batch, seed=1, library=tmp_path / f"{n}.so", tally=plain_gcc.Tally())
+        for n, f in enumerate((ours, other))
+    )
+    assert same.faults == []
+    assert [fault.function.name for fault in wrong.faults] == ["f"]
 
 
 @pytest.mark.parametrize("char", "?bBhHiIlLqQ")

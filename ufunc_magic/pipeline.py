@@ -30,6 +30,7 @@ from .model import (
     line_mark,
     make_options,
     refuse,
+    with_contract,
 )
 from .render import Progress
 from .runtime import Build
@@ -87,13 +88,18 @@ def build(source: str, *, language: Language, options: Options, name: str, first
         return _standing_at(replace(known, cached=True, seconds=seconds), place)
 
     printed = ""
+    stored: CompiledCell | None = None
+    unreadable = False
     # What is made first is for CPUs like this one; the portable object stands under the key itself.
     first = store.key([key, "this CPU", *runtime.cpu_features()])
     with _timed(seconds, "load"):
         entry = None if options.force else cache.get(key) or cache.get(first)
         if entry is not None:
-            cell = CompiledCell.from_record(entry.record, entry.code, code_digest=entry.digest)
-    if entry is None:
+            stored = frontends.stored_cell(entry)
+            unreadable = stored is None
+    if stored is not None and entry is not None:
+        cell = stored
+    else:
         from . import guard  # only who compiles needs it
 
         del seconds["load"]  # it comes after compiling
@@ -115,9 +121,11 @@ def build(source: str, *, language: Language, options: Options, name: str, first
                 cell, printed = guard.try_out(cell, again=again, sanitize=options.sanitize, lenient=options.sandbox)
         else:
             cell = cell.noted(guard.untried(options))
+        # Last, for who tries it out may leave functions out.
+        cell = replace(cell, object_code=with_contract(cell.object_code))
         address = first if frontends.is_first(cell.object_code) else key
         record, code = cell.to_record(), cell.object_code.code
-        entry = cache.publish(address, record=record, code=code, replace=options.force)
+        entry = cache.publish(address, record=record, code=code, replace=options.force or unreadable)
 
     with _timed(seconds, "load"):
         loaded = _loaded(cell, entry.library, place=place)

@@ -24,7 +24,18 @@ from . import cvalues, grow
 from .ctree import Call, Expression, Function, Library, Literal, Statement, contains
 from .cvalues import TYPES, CType
 
-__all__ = ["BATCHES", "Batch", "Fault", "compiled", "faults", "reduced"]
+__all__ = [
+    "BATCHES",
+    "Batch",
+    "Fault",
+    "Sample",
+    "calls",
+    "compiled",
+    "compiled_faults",
+    "core_shape",
+    "faults",
+    "reduced",
+]
 
 Arrays = list[NDArray[Any]]
 
@@ -82,7 +93,7 @@ def faults(made: Sequence[Function], batch: Batch, built: um.Build, *, seed: int
         for function in made:
             sample = _sample(function, random.Random(f"{seed} {function.name}"))
             tried = (function, built[function.name], sample, batch)
-            fault = next(_compiled_faults(*tried), None) or next(_python_faults(function, forms, sample), None)
+            fault = next(compiled_faults(*tried), None) or next(_python_faults(function, forms, sample), None)
             looked += isinstance(forms.get(function.name), python_form.PythonForm) and not _letters(function) & set(
                 "gG"
             )
@@ -98,27 +109,29 @@ ROWS, REDUCED = 21, 5
 
 
 @dataclass(frozen=True)
-class _Sample:
+class Sample:
+    """Inputs of a function and what it must give for them."""
+
     sizes: dict[str, int]
     inputs: Arrays
     expected: Arrays
 
-    def rows(self, at: slice) -> _Sample:
-        return _Sample(self.sizes, [a[at] for a in self.inputs], [a[at] for a in self.expected])
+    def rows(self, at: slice) -> Sample:
+        return Sample(self.sizes, [a[at] for a in self.inputs], [a[at] for a in self.expected])
 
 
-def _sample(function: Function, rng: random.Random) -> _Sample:
+def _sample(function: Function, rng: random.Random) -> Sample:
     sizes = {"n": rng.choice((0, 1, 2, 3, 5)), "m": rng.choice((1, 2, 4)), "len": 3, "count": rng.choice((1, 4))}
     count = ROWS if not any(p.core for p in function.parameters) else 7
     inputs = []
     for p in function.inputs:
-        shape = _shape(p.core, sizes)
+        shape = core_shape(p.core, sizes)
         values = grow.rows(rng, p.type, count * int(np.prod(shape, dtype=int)))
         inputs.append(values.reshape(count, *shape))
-    return _Sample(sizes, inputs, _expected(function, inputs, sizes))
+    return Sample(sizes, inputs, _expected(function, inputs, sizes))
 
 
-def _shape(core: Sequence[int | str], sizes: Mapping[str, int]) -> tuple[int, ...]:
+def core_shape(core: Sequence[int | str], sizes: Mapping[str, int]) -> tuple[int, ...]:
     return tuple(sizes[d] if isinstance(d, str) else d for d in core)
 
 
@@ -140,7 +153,7 @@ def _expected(function: Function, inputs: Arrays, sizes: dict[str, int]) -> Arra
     made = []
     for n, p in enumerate(function.outputs):
         flat = [v for row in rows for v in (row[n] if p.core else [row[n]])]
-        made.append(_array(flat, p.type).reshape(len(rows), *_shape(p.core, sizes)))
+        made.append(_array(flat, p.type).reshape(len(rows), *core_shape(p.core, sizes)))
     return made
 
 
@@ -156,11 +169,14 @@ def _array(values: Sequence[Any], t: CType) -> NDArray[Any]:
 # -- the ufunc
 
 
-def _compiled_faults(function: Function, ufunc: Any, sample: _Sample, batch: Batch) -> Iterator[Fault]:
+def compiled_faults(
+    function: Function, ufunc: Any, sample: Sample, batch: Batch, *, folds: bool = True
+) -> Iterator[Fault]:
+    """Differences of every way of calling it; ``folds`` computes what ``reduce`` must give, with the second opinion."""
     if ufunc.types != [function.types]:
         yield Fault(function, "types", "", str(ufunc.types), function.types)
         return
-    for where, expected, call in _calls(function, ufunc, sample):
+    for where, expected, call in calls(function, ufunc, sample, folds=folds):
         results = call()
         results = results if isinstance(results, tuple) else (results,)
         for got, wanted in zip(results, expected, strict=True):
@@ -181,7 +197,7 @@ def _compiled_faults(function: Function, ufunc: Any, sample: _Sample, batch: Bat
 _Call = tuple[str, Arrays, Callable[[], Any]]
 
 
-def _calls(function: Function, ufunc: Any, sample: _Sample) -> Iterator[_Call]:
+def calls(function: Function, ufunc: Any, sample: Sample, *, folds: bool) -> Iterator[_Call]:
     """Every way of calling it, with what must come out."""
     inputs, expected = sample.inputs, sample.expected
     yield "contiguous", expected, lambda: ufunc(*inputs)
@@ -200,6 +216,8 @@ def _calls(function: Function, ufunc: Any, sample: _Sample) -> Iterator[_Call]:
     if first and not any(p.core for p in function.parameters):
         position = function.inputs.index(first[0])
         yield "in place", expected, lambda: _in_place(ufunc, inputs, position)
+    if not folds:
+        return
     if function.types == f"{first[0].type.char * 2}->{first[0].type.char}" if first and not ufunc.signature else False:
         folded = _folded(function, inputs[0][:REDUCED])
         yield "reduced", [folded[-1]], lambda: ufunc.reduce(inputs[0][:REDUCED])
@@ -254,7 +272,7 @@ def _python_forms(made: Sequence[Function], batch: Batch) -> dict[str, python_fo
     return {s.name: python_form.write(tree, signature=s, unit=unit) for s in signatures}
 
 
-def _python_faults(function: Function, forms: Mapping[str, Any], sample: _Sample) -> Iterator[Fault]:
+def _python_faults(function: Function, forms: Mapping[str, Any], sample: Sample) -> Iterator[Fault]:
     """Results of the form that verifies: the same bits where it promises them, agreement elsewhere."""
     form = forms[function.name]
     if not isinstance(form, python_form.PythonForm) or _letters(function) & set("gG"):
@@ -317,7 +335,7 @@ def _nodes(tree: Any) -> Iterator[Any]:
             yield from _nodes(getattr(tree, part.name))
 
 
-def _verdict(python: Any, function: Function, sample: _Sample) -> Agreement | None:
+def _verdict(python: Any, function: Function, sample: Sample) -> Agreement | None:
     """What a report would say, of the rows that double can hold."""
     with np.errstate(all="ignore"):
         held = [a.astype({"g": "d", "G": "D"}.get(a.dtype.char, a.dtype)).astype(a.dtype) for a in sample.inputs]

@@ -58,13 +58,16 @@ class Style:
     ``near``: a batch compiled without ``strict``, whose floating multiplications could be contracted and
     whose libm calls are SIMD; there no product feeds a sum, and libm's results are only returned.  ``calm``: no loop
     is left by a floating-point test, which ``-O3 -fno-trapping-math`` of gcc 12 gets wrong: it takes
-    ``if (i / 0.0 >= 1) break;`` to be true for 0 / 0.0.
+    ``if (i / 0.0 >= 1) break;`` to be true for 0 / 0.0.  ``plain``: beside what the same compiler makes of the same
+    text; more of libm is called, complex numbers are divided, and there is what gcc decides by itself (the sign of
+    ``0 - x``).
     """
 
     types: str = _INTEGERS + _FLOATS
     complex: bool = False
     near: bool = False
     calm: bool = False
+    plain: bool = False
 
     @property
     def pairs(self) -> str:
@@ -179,11 +182,11 @@ class Grower:
         return self.between(op, left, right)
 
     def between(self, op: str, left: Expression, right: Expression) -> Expression:
-        if op == "/" and right.type.kind == "c":  # libgcc's scaling is its own
+        if op == "/" and right.type.kind == "c" and not self.style.plain:  # libgcc's scaling is its own
             op = "+"
         if self.style.near and op == "*" and not (left.type.integral and right.type.integral):
             op = "-"
-        if op == "-" and _whole(left) and not right.type.integral:
+        if op == "-" and _whole(left) and not right.type.integral and not self.style.plain:
             op = "+"  # gcc 12 makes -x of 0 - x where x comes from an integer, even without optimization
         if op in "&|^" and not (left.type.integral and right.type.integral):
             op = "+"
@@ -229,7 +232,7 @@ class Grower:
         if not reals:
             return self.leaf(family)
         t = self.type(_INTEGERS[1:])
-        return Clamped(t, self.pick(reals), min(t.high, self.pick((10, 100, 1000))))
+        return Clamped(t, self.pick(reals), min(t.high, self.pick((10, 100, 1000))), self.style.plain)
 
     def unary(self, depth: int, family: str) -> Expression:
         inner = self.expression(depth, family)
@@ -252,7 +255,14 @@ class Grower:
 
     def exact(self, depth: int, family: str) -> Expression:
         t = TYPES[self.pick([c for c in self.style.types if c in _FLOATS] or "d")]
-        return Library(self.pick(tuple(cvalues._EXACT)), t, self.expression(depth, "r"))
+        if not self.style.plain or self.odds(0.5):
+            return Library(self.pick(tuple(cvalues._EXACT)), t, self.expression(depth, "r"))
+        if self.odds(0.7):
+            return Library(self.pick((*cvalues.TAIL, "round", "nearbyint")), t, self.expression(depth, "r"))
+        name, second = self.pick(("pow", "pow", "fmod", "fmin", "fmax", "hypot")), self.expression(depth, "r")
+        if name == "pow" and self.odds(0.5):
+            second = self.literal("r")
+        return Library(name, t, self.expression(depth, "r"), second)
 
     def part(self, depth: int, family: str) -> Expression:
         inner = self.expression(depth, "c")

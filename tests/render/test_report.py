@@ -12,6 +12,7 @@ from html.parser import HTMLParser
 import pytest
 from hypothesis import given, strategies as st
 
+import ufunc_magic as um
 from ufunc_magic.model.errors import Diagnostic
 from ufunc_magic.render.comparison import Comparison
 from ufunc_magic.render.figure import COLORS, drawable, figure, lines_of
@@ -206,6 +207,25 @@ def test_html_escapes_whatever_it_is_given(text: str) -> None:
         hostile, comparisons=(comparison,), functions=(Bound(hostile, "plain", reason=hostile),), notes=(hostile,)
     )
     assert "<script" not in report._repr_html_()
+
+
+def test_cell_cannot_put_tags_into_its_report() -> None:
+    """By its name, comments, what the compiler says, what it prints, what it shows."""
+    source = """
+#include <stdio.h>
+#warning <script>said by the compiler</script>
+/* <script>above</script> */
+double f(double x) { printf("<script>printed</script>\\n"); return x; } // <img src=x onerror=alert(1)>
+// <script>
+char *g(const char *text) { return 0; }
+static int unused(void) { char *script = "<script>"; return script == 0; }
+"""
+    build = um.compile_c(source, name="<script>name</script>")
+    report = build.report(time=0.01, show="c,asm", annotate=True)
+    html = report._repr_html_()
+    assert "said by the compiler" in html
+    assert "<script" not in html
+    assert "<img" not in html
 
 
 def _luminance(color: str) -> float:

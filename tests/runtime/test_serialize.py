@@ -17,6 +17,7 @@ import struct
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -183,6 +184,65 @@ def test_dumps_and_loads_give_the_same_object() -> None:
         assert um.loads(um.dumps(f, source=False)) is f
         assert um.loads(memoryview(um.dumps(f))) is f
     assert um.loads(um.dumps(made)) == made
+
+
+def _sealed_again(payload: bytes, change: Callable[[dict[str, Any]], object]) -> bytes:
+    """A payload with another header, and the seal of that."""
+    head = struct.Struct("<4sHHII")
+    *_, length, size = head.unpack_from(payload)
+    header = json.loads(payload[16 : 16 + length])
+    change(header)
+    text, code = json.dumps(header).encode(), payload[16 + length : 16 + length + size]
+    front = head.pack(b"UFMO", 1, 0, len(text), len(code)) + text
+    return front + code + hashlib.sha256(front + hashlib.sha256(code).digest()).digest()
+
+
+@pytest.mark.parametrize(
+    ("function", "change"),
+    [
+        ("twice", {"loops": [{"index": 1000, "types": [12, 12]}]}),
+        ("twice", {"loops": [{"index": 1, "types": [12, 12]}]}),
+        ("twice", {"loops": [{"index": 0, "types": [15, 15]}]}),
+        ("twice", {"nin": 2, "loops": [{"index": 0, "types": [12, 12, 12]}], "parameters": ["x", "y"]}),
+        ("twice", {"core": "(n)->(n)"}),
+        ("twice", {"kind": "plain", "index": 5000, "declaration": "double (*)(double)", "loops": []}),
+    ],
+)
+def test_header_that_was_altered_and_sealed_again_is_refused(
+    function: str, change: dict[str, Any], tmp_path: Path
+) -> None:
+    """Each of these made the process read or call what is not there."""
+    build = um.compile_c(SOURCE, guard=False)
+
+    def altered(header: dict[str, Any]) -> None:
+        next(f for f in header["functions"] if f["name"] == function).update(change)
+
+    payload = _sealed_again(um.dumps(build), altered)
+    script = """
+import ufunc_magic as um
+try:
+    um.loads(got)
+except um.TargetError as error:
+    print(error)
+"""
+    error = elsewhere(pickle.dumps(payload), script, folder=tmp_path)
+    assert error.startswith("The object code's header does not belong to its machine code.")
+
+
+def test_header_whose_texts_were_altered_still_loads(tmp_path: Path) -> None:
+    whole = um.dumps(um.compile_c(SOURCE, guard=False))
+    payload = _sealed_again(whole, lambda header: header.update(source="", name="x"))
+    script = "import ufunc_magic as um; print(um.loads(got).add(2.0, 2.0))"
+    assert elsewhere(pickle.dumps(payload), script, folder=tmp_path) == "4.0"
+
+
+def test_bytes_of_code_come_back_from_where_it_runs() -> None:
+    """A long session does not hold them twice."""
+    build = um.compile_c("double f(double x) { return x + 4711; }", guard=False, arch="native")
+    code = build.loaded.object_code
+    assert hashlib.sha256(code.code).hexdigest() == code.code_digest
+    assert ("code" not in vars(code)) is (sys.platform == "linux")
+    assert um.loads(um.dumps(build)) is build
 
 
 def test_equal_bytes_are_verified_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -740,3 +740,46 @@ def test_a_folder_inside_that_others_can_write_to_is_not_believed(inner: str, tm
     assert store.get(K) is None
     folder.chmod(0o700)
     assert store.get(K)
+
+
+@pytest.mark.parametrize("inner", ["keys", "code", "code/*"])
+def test_a_folder_inside_that_is_a_link_is_not_believed(inner: str, tmp_path: Path) -> None:
+    store = Cache(tmp_path / "store")
+    store.publish(K, record=b"r", code=CODE)
+    (folder,) = store.path.glob(inner)
+    folder.rename(tmp_path / "elsewhere")
+    folder.symlink_to(tmp_path / "elsewhere", target_is_directory=True)
+    assert store.get(K) is None
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root can give folders away")
+@pytest.mark.parametrize("inner", ["keys", "code", "code/*", "facts"])
+def test_a_folder_inside_that_belongs_to_somebody_else_is_not_believed(inner: str, tmp_path: Path) -> None:
+    store = Cache(tmp_path / "store")
+    store.publish(K, record=b"r", code=CODE)
+    store.remember("fact", "value")
+    (folder,) = store.path.glob(inner)
+    os.chown(folder, 12345, -1)
+    assert (store.recall("fact") if inner == "facts" else store.get(K)) is None
+
+
+def test_facts_that_others_can_write_are_not_believed(tmp_path: Path) -> None:
+    """They say which programs are started."""
+    store = Cache(tmp_path / "store")
+    store.remember("fact", "value")
+    (store.path / "facts").chmod(0o777)
+    assert store.recall("fact") is None
+    (store.path / "facts").chmod(0o700)
+    assert store.recall("fact") == "value"
+
+
+@pytest.mark.parametrize("inner", ["scratch", "storage"])
+def test_compilers_work_in_no_folder_that_others_can_write_to(inner: str, tmp_path: Path) -> None:
+    store = Cache(tmp_path / "store")
+    (store.path / inner).mkdir(parents=True)
+    store.path.chmod(0o700)
+    (store.path / inner).chmod(0o777)
+    folders = {"storage": lambda: store.storage("zig"), "scratch": lambda: store.scratch().__enter__()}
+    with pytest.warns(CacheWarning, match=f"{inner} is writable by everybody"):
+        folder = folders[inner]()
+    assert not folder.is_relative_to(tmp_path)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         complete_in_background as complete_in_background,
         do_in_background as do_in_background,
         is_first as is_first,
+        stored_cell as stored_cell,
     )
 else:
     __getattr__ = lazy_names(
@@ -39,6 +40,6 @@ else:
         {
             "frontend": "Backend drawn_files",
             "native": "driver narrow vector_math",
-            "portable": "Portable complete_in_background do_in_background is_first",
+            "portable": "Portable complete_in_background do_in_background is_first stored_cell",
         },
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from .. import store, toolchain
-from ..model import Comfort, CompiledCell, ObjectCode, Options
+from ..model import Comfort, CompiledCell, ObjectCode, Options, TargetError, with_contract
 from .frontend import Backend
 
 if TYPE_CHECKING:
@@ -23,6 +23,14 @@ def is_first(object_code: ObjectCode) -> bool:
     if object_code.target.level == "baseline" or "arch" in object_code.options:
         return False
     return object_code.language != "cython"  # which a comment of the cell asks for
+
+
+def stored_cell(entry: store.Entry) -> CompiledCell | None:
+    """What a cache entry holds; None where the cell must be compiled: its record is unreadable, or another code's."""
+    try:
+        return CompiledCell.from_record(entry.record, entry.code, code_digest=entry.digest)
+    except TargetError:
+        return None
 
 
 @dataclass(frozen=True)
@@ -55,17 +63,20 @@ class Portable:
         with _one_at_a_time:
             cache = store.default()
             entry = None if self.options.force else cache.get(self.key)
-            if entry is None:
+            stored = stored_cell(entry) if entry else None
+            if stored is None:
                 first = self.cell.object_code
                 with cache.scratch() as folder:
                     compiled = self.front_end.compile(
                         first.source, options=self.options, name=first.name, folder=folder
                     ).object_code
-                whole = replace(self.cell, object_code=replace(first, code=compiled.code, target=compiled.target))
+                portable = with_contract(replace(first, code=compiled.code, target=compiled.target))
+                whole = replace(self.cell, object_code=portable)
                 entry = cache.publish(
-                    self.key, record=whole.to_record(), code=compiled.code, replace=self.options.force
+                    self.key, record=whole.to_record(), code=portable.code, replace=self.options.force or bool(entry)
                 )
-            return CompiledCell.from_record(entry.record, entry.code, code_digest=entry.digest).object_code
+                stored = CompiledCell.from_record(entry.record, entry.code, code_digest=entry.digest)
+            return stored.object_code
 
 
 _one_at_a_time = threading.Lock()

@@ -38,10 +38,12 @@ if TYPE_CHECKING:
         LoopCode as LoopCode,
         ObjectCode as ObjectCode,
         Target as Target,
+        check_contract as check_contract,
         is_signed as is_signed,
         pack as pack,
         required_glibc as required_glibc,
         unpack as unpack,
+        with_contract as with_contract,
     )
     from .option_keywords import (
         OptionKeywords as OptionKeywords,
@@ -88,7 +90,10 @@ else:
                 "Diagnostic LinkError OptionError ParseError SaveError SignatureError TargetError ToolchainError "
                 "UfuncMagicError UnboundFunction"
             ),
-            "object_code": "FunctionCode LoopCode ObjectCode Target is_signed pack required_glibc unpack",
+            "object_code": (
+                "FunctionCode LoopCode ObjectCode Target check_contract is_signed pack required_glibc unpack "
+                "with_contract"
+            ),
             "option_keywords": "OptionKeywords names_for with_options",
             "options": "LANGUAGES MOST_TIMED Option Options TABLE TIME chooses_cpu make_options refuse suited",
             "report_data": "CellFunction CompiledCell ReportData",

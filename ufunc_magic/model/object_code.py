@@ -22,11 +22,11 @@ import hmac
 import json
 import re
 import struct
-from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, dataclass, field, fields, replace
 from itertools import chain
 from operator import attrgetter, itemgetter
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from .cell_place import CellPlace
 from .errors import TargetError
@@ -174,6 +174,7 @@ class ObjectCode:
     first_line: int = 1
     header: bytes = field(init=False, repr=False)
     code_digest: str = field(init=False, repr=False)
+    _restore: Callable[[], bytes] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         values = {name: getattr(self, name) for name in _HEADER_FIELDS}
@@ -181,6 +182,22 @@ class ObjectCode:
             values["first_line"] = self.first_line
         object.__setattr__(self, "header", _canonical(values | _REPORTED).encode())
         object.__setattr__(self, "code_digest", hashlib.sha256(self.code).hexdigest())
+
+    def spare(self, restore: Callable[[], bytes]) -> None:
+        """Let go of the code's bytes, which ``restore`` gives again: a long session has thousands, and hardly asks."""
+        object.__setattr__(self, "_restore", restore)
+        vars(self).pop("code", None)
+
+    if not TYPE_CHECKING:  # for it, nothing is missing
+
+        def __getattr__(self, name: str) -> Any:
+            restore = self._restore if name == "code" else None
+            if restore is None:
+                raise AttributeError(f"ObjectCode has no attribute {name!r}")
+            code = restore()
+            if hashlib.sha256(code).hexdigest() != self.code_digest:
+                raise TargetError(f"The machine code of {self.name} was altered in memory.", remedy="Compile it again.")
+            return code
 
     @property
     def place(self) -> CellPlace:
@@ -242,6 +259,54 @@ def pack(object_code: ObjectCode, *, entry: str = "", key: bytes = b"") -> bytes
     seal = hashlib.sha256(b"".join((head, header, bytes.fromhex(object_code.code_digest)))).digest()
     signature = hmac.digest(key, seal, "sha256") if key else b""
     return b"".join((head, header, object_code.code, seal, signature))
+
+
+#: What stands in the code before the digest of its contract (``templates/driver.c``).
+_CONTRACT = b"\x7fufm-contract 1:"
+#: Of a function what no call depends on: `LoadedObject.sent` may leave out the source, reports show the others.
+_SAID_ONLY = frozenset(("doc", "source", "line", "reason"))
+
+
+def _contract(object_code: ObjectCode) -> bytes:
+    """A digest of all that a header says of how the code is called."""
+    functions = [
+        {name: value for name, value in vars(function).items() if name not in _SAID_ONLY}
+        | {"loops": [(loop.index, loop.types) for loop in function.loops]}
+        for function in object_code.functions
+    ]
+    target = object_code.target
+    where = (target.format, target.os, target.machine, target.python)
+    what = (object_code.language, object_code.module, object_code.preload, object_code.threads)
+    memory = object_code.device.get("memory", ())
+    return hashlib.sha256(_canonical((where, what, memory, functions)).encode()).digest()
+
+
+def with_contract(object_code: ObjectCode) -> ObjectCode:
+    """The object with a digest in its code of what its header says of calls, for `check_contract`.
+
+    Not on macOS, where a file that was changed after it was linked has no valid signature any more.
+    """
+    at = object_code.code.find(_CONTRACT) + len(_CONTRACT)
+    if at < len(_CONTRACT) or object_code.target.format == "mach-o":
+        return object_code
+    code = b"".join((object_code.code[:at], _contract(object_code), object_code.code[at + 32 :]))
+    return replace(object_code, code=code)
+
+
+def check_contract(object_code: ObjectCode) -> None:
+    """Refuse a header that was not written for this code: an index or a type that is not the code's own would crash.
+
+    Raises
+    ------
+    TargetError
+    """
+    at = object_code.code.find(_CONTRACT) + len(_CONTRACT)
+    digest = object_code.code[at : at + 32]
+    if at >= len(_CONTRACT) and any(digest) and not hmac.compare_digest(digest, _contract(object_code)):
+        raise TargetError(
+            "The object code's header does not belong to its machine code.",
+            remedy="Create it again, and get it from where it was created.",
+        )
 
 
 def is_signed(data: bytes) -> bool:

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from .errors import Diagnostic
-from .object_code import FunctionCode, ObjectCode
+from .errors import Diagnostic, TargetError
+from .object_code import FunctionCode, ObjectCode, check_contract
 
 
 @dataclass(frozen=True)
@@ -138,8 +138,12 @@ class CompiledCell:
         Raises
         ------
         TargetError
-            If it is not that.
+            If it is not that, or was not written for this code.
         """
         header, _, reported = record.partition(b"\n")
         object_code = ObjectCode.from_parts(header, code, code_digest=code_digest)
-        return cls(object_code, ReportData.from_bytes(reported, object_code.functions))
+        check_contract(object_code)
+        try:
+            return cls(object_code, ReportData.from_bytes(reported, object_code.functions))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as fault:
+            raise TargetError(f"What is stored of the report cannot be read: {fault!r}.") from fault

@@ -480,13 +480,14 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
 
     @line_magic
     @_explained(option_line.CACHE)
-    def ufunc_cache(self, line: str) -> Cache | None:
-        """Show the cache of compiled code.
+    def ufunc_cache(self, line: str) -> Caches | None:
+        """Show the cache of compiled code, and what of it this session has loaded.
 
         Options
         -------
         {options}
         """
+        from .. import runtime
         from ..store import default, read_size
 
         values = self._parsed(line, option_line.CACHE, "%ufunc_cache")
@@ -497,7 +498,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
             cache.clear()
         if "prune" in values:
             cache.prune(read_size(values["prune"], name="--prune"))
-        return cache
+        return Caches(cache, *runtime.weight(), *runtime.mappings())
 
     @line_magic
     def ufunc_doctor(self, line: str) -> Diagnosis | None:
@@ -505,6 +506,25 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         from ..toolchain import diagnose
 
         return None if self._parsed(line, (), "%ufunc_doctor") is None else diagnose()
+
+
+@dataclass(frozen=True)
+class Caches:
+    """What ``%ufunc_cache`` shows: the cache, and how many objects this process has open, with their bytes of code.
+
+    ``mappings`` of memory a process may have only ``most_mappings``, and each object takes two of them.
+    """
+
+    cache: Cache
+    loaded: int
+    loaded_bytes: int
+    mappings: int = 0
+    most_mappings: int = 0
+
+    def __repr__(self) -> str:
+        objects = f"{self.loaded} object{'s' * (self.loaded != 1)} loaded, {self.loaded_bytes / 1e6:.1f} MB of code"
+        limit = f"; {self.mappings:,} of {self.most_mappings:,} memory mappings" if self.most_mappings else ""
+        return f"{self.cache!r}\nIn this process: {objects}{limit}."
 
 
 def _stored(shell: Any) -> dict[str, Any]:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         cpu_features as cpu_features,
         here as here,
         is_taken as is_taken,
+        mappings as mappings,
         memory_file as memory_file,
     )
     from .numpy_ufunc import letters as letters, loops_of as loops_of
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
         load as load,
         loaded as loaded,
         sandbox_with as sandbox_with,
+        weight as weight,
     )
 else:
     __getattr__ = lazy_names(
@@ -60,10 +62,10 @@ else:
             "cffi_function": "PlainFunction",
             "def_function": "DefFunction ufunc_of",
             "exception_codec": "exception",
-            "loader": "Library check_handlers cpu_features here is_taken memory_file",
+            "loader": "Library check_handlers cpu_features here is_taken mappings memory_file",
             "numpy_ufunc": "letters loops_of",
             "pickling": "Origin adopt carried carry dumps function_of loads origin_of realize rebuild secret",
             "records": "dtype_of operand_dtypes",
-            "registry": "Build LoadedObject load loaded sandbox_with",
+            "registry": "Build LoadedObject load loaded sandbox_with weight",
         },
     )

@@ -10,9 +10,11 @@ import importlib.util
 import itertools
 import os
 import platform
+import struct
 import sys
 import sysconfig
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from types import ModuleType
@@ -251,7 +253,10 @@ def open_library(object_code: ObjectCode, path: str | os.PathLike[str]) -> Libra
             f"The compiled library cannot be loaded: {fault}.",
             remedy="Check that all libraries it links with can be found (LD_LIBRARY_PATH).",
         ) from fault
-    _Host.in_dll(handle, "__ufm_host").__init__(*_host_values())  # type: ignore[misc]
+    try:
+        _Host.in_dll(handle, "__ufm_host").__init__(*_host_values())  # type: ignore[misc]
+    except ValueError as fault:
+        raise TargetError("The object code has no loops, or is no object code.", remedy="Create it again.") from fault
     with contextlib.suppress(ValueError):  # objects of older versions cannot be interrupted
         ctypes.c_void_p.in_dll(handle, "__ufm_check_signals").value = _check_signals()
     _contain(handle)
@@ -332,10 +337,48 @@ def open_module(object_code: ObjectCode, path: str) -> ModuleType:
     return module
 
 
+def mappings() -> tuple[int, int]:
+    """How many mappings of memory this process has, and may have; zeros where the system does not say."""
+    try:
+        with open("/proc/self/maps", "rb") as maps, open("/proc/sys/vm/max_map_count", encoding="ascii") as most:
+            return sum(1 for _ in maps), int(most.read())
+    except (OSError, ValueError):
+        return 0, 0
+
+
+#: Of ELF for 64 bits: where the program headers begin, their size and number, https://refspecs.linuxfoundation.org/elf.
+_ELF_HEAD = struct.Struct("<16sHHIQQQIHHH")
+_ELF_SEGMENT = struct.Struct("<IIQQQQQQ")
+_LOADED, _WRITABLE = 1, 2
+
+
+def from_memory(library: Library, code: bytes) -> Callable[[], bytes] | None:
+    """What gives the bytes of opened code again; None where that takes as much memory as they do.
+
+    The first segment of a library, nine tenths of it, is in memory as it is in the file, and nobody writes to it.
+    """
+    if sys.platform != "linux" or code[:6] != b"\x7fELF\2\1" or not library.loops:
+        return None
+    *_, start, _, _, _, size, count = _ELF_HEAD.unpack_from(code)
+    if size != _ELF_SEGMENT.size or not count:
+        return None
+    kind, flags, offset, address, _, length, _, _ = _ELF_SEGMENT.unpack_from(code, start)
+    base = _private.library_base(library.loops[0])
+    if kind != _LOADED or flags & _WRITABLE or offset or address or not base or length > len(code):
+        return None
+    rest = zlib.compress(code[length:], 1)
+    if ctypes.string_at(base, length) != code[:length]:
+        return None
+    return lambda: ctypes.string_at(base, length) + zlib.decompress(rest)
+
+
 def _table(handle: ctypes.CDLL, name: str, count: int) -> tuple[int, ...]:
     if not count:
         return ()
-    entries = (ctypes.c_void_p * count).in_dll(handle, name)
+    try:
+        entries = (ctypes.c_void_p * count).in_dll(handle, name)
+    except ValueError as fault:
+        raise TargetError(f"The object code has no table {name}.", remedy="Create it again.") from fault
     return tuple(address or 0 for address in entries)
 
 

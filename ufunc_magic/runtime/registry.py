@@ -6,6 +6,7 @@ Nothing here can compile: an unpickled Build is loaded by the same code.
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -25,6 +26,7 @@ from ..model import (
     TargetError,
     UfuncMagicError,
     UnboundFunction,
+    check_contract,
 )
 from . import cell_names, def_function, loader
 from .cffi_function import PlainFunction
@@ -58,6 +60,8 @@ class LoadedObject:
         What its cell's report is made of; empty for code that came from elsewhere.
     device : mapping
         The object code's, with what was made in this process since and travels from then on.
+    size : int
+        Bytes of machine code.
     complete : callable or None
         Where this is code for CPUs like this one alone: what makes the same for all of its kind.
     payload : tuple or None
@@ -72,6 +76,7 @@ class LoadedObject:
     sandbox: RemoteLoops | None = field(default=None, repr=False)
     report_data: ReportData = field(default_factory=ReportData, repr=False)
     device: Mapping[str, Any] = field(init=False, repr=False)
+    size: int = field(init=False, repr=False)
     complete: Callable[[], ObjectCode] | None = field(default=None, repr=False)
     payload: tuple[bytes, ObjectCode, bytes] | None = field(default=None, init=False, repr=False)
     _portable: ObjectCode = field(init=False, repr=False)
@@ -79,6 +84,7 @@ class LoadedObject:
     _beside: loader.Library | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
+        self.size = len(self.object_code.code)
         self.device = self.object_code.device
         self._portable = self._sent = self.object_code
 
@@ -87,6 +93,9 @@ class LoadedObject:
         """The object code, for every CPU of its kind."""
         if complete := self.complete:  # another thread may have come first, and clears it
             self._portable = self._sent = complete()
+            if self._portable.code_digest != self.object_code.code_digest:  # nothing of it is open
+                packed = zlib.compress(self._portable.code, 1)
+                self._portable.spare(lambda: zlib.decompress(packed))
             self.complete = None
             if build := loaded(self.object_code):  # which is what comes back to this process
                 _loaded[_identity(self._portable)] = build
@@ -305,6 +314,12 @@ def loaded(object_code: ObjectCode) -> Build | None:
     return _loaded.get(_identity(object_code))
 
 
+def weight() -> tuple[int, int]:
+    """How many objects this process has open, and the bytes of their machine code."""
+    objects = {id(b.loaded): b.loaded for b in list(_loaded.values())}
+    return len(objects), sum(loaded_object.size for loaded_object in objects.values())
+
+
 def of_module(name: str) -> list[Build]:
     """The Builds of extension modules of ours of that name, newest first: a cell with ``-n`` makes one at each edit."""
     # A copy in one step: another thread may open something meanwhile.
@@ -393,6 +408,8 @@ def load(
     if opened.module is not None:
         public = _public(opened.module, functions)
         opened.functions = {n: f for n, f in public.items() if n not in opened.report_data.refused}
+    if native is not None and (restore := loader.from_memory(native, object_code.code)):
+        object_code.spare(restore)
     build = Build(opened, place.name, notes=tuple(notes), first_line=place.first_line)
     _loaded[_identity(object_code)] = build
     return build
@@ -409,6 +426,8 @@ def _opened(object_code: ObjectCode, path: Path | None) -> LoadedObject:
             if path.exists():
                 raise
             # Another process has emptied the cache meanwhile.
+    loader.check_target(object_code.target)  # first: it names both machines
+    check_contract(object_code)
     with loader.in_memory(object_code.code) as memory:
         if memory:
             return _opened_file(object_code, memory)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .cache import (
         Cache as Cache,
         CacheWarning as CacheWarning,
+        Entry as Entry,
         default as default,
         key as key,
         read_size as read_size,
@@ -25,7 +26,7 @@ else:
     __getattr__ = lazy_names(
         __name__,
         {
-            "cache": "Cache CacheWarning default key read_size",
+            "cache": "Cache CacheWarning Entry default key read_size",
             "project_folder": "replace_project write_project",
         },
     )

@@ -226,6 +226,9 @@ class Cache:
         """The fact stored under ``name``."""
         head = key([name])
         for root in self._readable():
+            # Facts say which programs compilers start.
+            if paths.inner_fault(root, "facts"):
+                continue
             if opened := atomic_file.unseal(root / "facts" / head, head):
                 return opened[1].decode()
         return None
@@ -250,11 +253,11 @@ class Cache:
 
     def storage(self, name: str) -> Path:
         """A permanent folder for a compiler's own files; it does not count towards the limit."""
-        return self._write(lambda root: paths.make_folder(root / "storage" / name))
+        return self._write(lambda root: paths.own_folder(root, "storage", name))
 
     def move_to_storage(self, name: str, files: Iterable[Path], *, most: int) -> list[Path]:
         """Move files of a `scratch` folder into a `storage` folder, whole; the oldest of more than ``most`` go."""
-        return self._write(lambda root: atomic_file.move(files, root / "storage" / name, most=most))
+        return self._write(lambda root: atomic_file.move(files, paths.own_folder(root, "storage", name), most=most))
 
     # ---------------------------------------------------------------------------------- the whole
 
@@ -348,7 +351,7 @@ class Cache:
         return folder
 
     def _make_scratch(self, root: Path) -> Path:
-        folder = paths.make_folder(root / "scratch")
+        folder = paths.own_folder(root, "scratch")
         # A compiler that runs out of space says so in words of its own, and in the middle of them.
         if root == self.path and not paths.has_room(folder):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

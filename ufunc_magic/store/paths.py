@@ -56,6 +56,26 @@ def make_folder(path: Path) -> Path:
     return path
 
 
+def own_folder(root: Path, *names: str) -> Path:
+    """A folder inside ``root``, made where it is missing.
+
+    Raises
+    ------
+    OSError
+        EPERM where it, or one above it in ``root``, is not safe.
+    """
+    folder = make_folder(root.joinpath(*names))
+    if unsafe := inner_fault(root, *names):
+        raise OSError(errno.EPERM, f"{folder} {unsafe}")
+    return folder
+
+
+def inner_fault(root: Path, *names: str) -> str:
+    """The first fault of the folders from inside ``root`` down to the last of the names, or ``""``."""
+    faults = (fault(root.joinpath(*names[: n + 1])) for n in range(len(names)))
+    return next(filter(None, faults), "")
+
+
 def fault(folder: Path) -> str:
     """Why ``folder`` is not safe to load libraries from, or ``""``; a missing folder has no fault."""
     try:

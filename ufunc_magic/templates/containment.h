@@ -91,7 +91,7 @@ typedef struct {
 } Signal;
 static const unsigned char faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP};
 enum { SIGNALS = sizeof faults };
-static Signal signals[SIGNALS];
+static Signal *signals; /* of the object that has the handlers: a page of every object would be theirs */
 static struct sigaction below_interrupt, below_stop;
 static unsigned int key; /* pthread_key_t; __thread would be allocated where a handler asks first */
 static void *(*get_own)(unsigned int);
@@ -425,7 +425,8 @@ EXPORT RARE const Containment *__ufm_contain_1(void *find, void *import, void *c
     int (*make)(unsigned int *, void (*)(void *)) = containment.find(all, "pthread_key_create");
     get_own = containment.find(all, "pthread_getspecific");
     set_own = containment.find(all, "pthread_setspecific");
-    if (!make || !get_own || !set_own || make(&key, leave_thread)) return NULL;
+    signals = calloc(SIGNALS, sizeof *signals);
+    if (!signals || !make || !get_own || !set_own || make(&key, leave_thread)) return NULL;
     check_handlers();
     return &containment;
 }

@@ -63,6 +63,11 @@
 #define EXPORT __attribute__((visibility("default")))
 #endif
 
+/* Behind the mark stands a digest of what the object's header says of calls, written into the finished object: a
+   header that another program has changed shows before anything is called (model/object_code.py). */
+extern EXPORT const unsigned char __ufm_contract[];
+const unsigned char __ufm_contract[16 + 32] = {0x7f, 'u', 'f', 'm', '-', 'c', 'o', 'n', 't', 'r', 'a', 'c', 't', ' ', '1', ':'};
+
 /* With sanitizers: memory that nobody may touch. */
 #ifdef UFM_CHECKED
 void __asan_poison_memory_region(const volatile void *, size_t);

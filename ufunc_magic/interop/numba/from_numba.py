@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ... import codegen, frontends, runtime, store, toolchain
-from ...model import TYPES, ObjectCode, required_glibc
+from ...model import TYPES, ObjectCode, required_glibc, with_contract
 from . import numba_kernels
 from .numba_functions import NumbaFunction, Overload, read
 
@@ -51,14 +51,16 @@ def object_code(func: Any, *, signatures: Sequence[str] | None = None, folder: P
     compiler = toolchain.describe(tool)
     kernels = numba_kernels.emit(function, libmvec=compiler.libmvec)
     code = _linked(function, kernels, tool, folder=folder)
-    return ObjectCode(
-        code=code,
-        target=replace(runtime.here(), libc=required_glibc(code)),
-        functions=(function.code,),
-        language="numba",
-        toolchain=f"{numba_kernels.versions()}, {compiler.version}",
-        source=function.code.source,
-        name=function.code.name,
+    return with_contract(
+        ObjectCode(
+            code=code,
+            target=replace(runtime.here(), libc=required_glibc(code)),
+            functions=(function.code,),
+            language="numba",
+            toolchain=f"{numba_kernels.versions()}, {compiler.version}",
+            source=function.code.source,
+            name=function.code.name,
+        )
     )
 
 
