@@ -8,6 +8,7 @@ import shlex
 import signal
 import sys
 import time
+import unicodedata
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -51,6 +52,17 @@ _MAIN = re.compile(r"^\s*(?:int|void|auto)\s+main\s*\(", re.MULTILINE)
 _SANDBOX_NOTE = "--sandbox: every call runs in another process, on copies of its operands."
 
 
+#: Strings, and names with marks of their own behind letters, as macOS writes ``a`` and a diaeresis.
+_DECOMPOSED = re.compile(r'"(?:\\.|[^"\\\n])*"|[^\W\d]\w*(?:[\u0300-\u036f]+\w*)+')
+
+
+def _with_composed_names(source: str) -> str:
+    """The source with its names in the form that Python looks names up in; strings stay."""
+    if source.isascii():
+        return source
+    return _DECOMPOSED.sub(lambda m: m[0] if m[0][0] == '"' else unicodedata.normalize("NFC", m[0]), source)
+
+
 def build(source: str, *, language: Language, options: Options, name: str, first_line: int = 1) -> Build:
     """Turn ``source`` into functions: from this process's memory, from the cache, or with the compiler.
 
@@ -79,6 +91,8 @@ def build(source: str, *, language: Language, options: Options, name: str, first
             f"{name}:{line}: {half[0]!r} is half of a surrogate pair.",
             remedy="Write the whole character, or an escape sequence.",
         )
+    if language != "cython":  # which does so itself
+        source = _with_composed_names(source)
     front_end, cache, place = _front_end(language), store.default(), CellPlace(name, first_line)
     seconds: dict[str, float] = {}
     with _timed(seconds, "key"):

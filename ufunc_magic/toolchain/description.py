@@ -125,7 +125,8 @@ def examine(toolchain: Toolchain) -> Description:
     if done.status:  # a compiler without OpenMP may refuse the option
         done = finished([word for word in command if word != "-fopenmp"], _PROBE)
     if done.status:
-        last = done.messages.strip().rpartition("\n")[2]
+        last = done.messages.strip().rpartition("\n")[2][:200]
+        last = last or (f"killed by signal {-done.status}" if done.status < 0 else f"exit status {done.status}")
         raise ToolchainError(
             f"{toolchain} does not work: {last}",
             remedy='Set CC to a working compiler, or run: pip install "ufunc_magic[zig]"',

@@ -11,6 +11,7 @@ import contextlib
 import errno
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -44,6 +45,8 @@ class Done:
     before: str = ""
 
 
+#: What would move a terminal's cursor, in a message that is none.
+_NO_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f\ufffd]+")
 #: A compiler that has been started.
 Process = subprocess.Popen[bytes]
 
@@ -124,7 +127,7 @@ def finished(
                         end(process)
                     _running.pop(process, None)
         step, status = (pair[0], first.returncode) if first.returncode else (pair[-1], last.returncode)
-        words = messages.decode(errors="replace")
+        words = _NO_TEXT.sub("", messages.decode(errors="replace"))
         if status or not steps:
             return Done(tuple(step), status, output.decode(errors="replace"), words, before)
         text, before = "", before + words
