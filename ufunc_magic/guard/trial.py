@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .. import runtime, store
-from ..model import CellCrashed, CellFunction, Comfort, CompiledCell, Diagnostic, ObjectCode, Options
+from ..model import CellCrashed, CellFunction, Comfort, CompiledCell, CompileError, Diagnostic, ObjectCode, Options
 from . import guard_process
 from .messages import CLEAN, REMEDY, Fault, fault_of, line_of, printed_text, refusal, sentence, warning_text
 from .sanitize import sanitized
@@ -55,9 +55,9 @@ def begin() -> None:
     ToolchainError
         If there is no compiler.
     """
-    watch = str(guard_process.watch_library())
-    with contextlib.suppress(OSError):  # `try_out` says what is wrong
-        guard_process.shared(watch)
+    # What does not work here the compilation of the cell has better words for, or `try_out`.
+    with contextlib.suppress(OSError, CompileError):
+        guard_process.shared(str(guard_process.watch_library()))
 
 
 def untried(options: Options) -> str:
@@ -103,10 +103,11 @@ def try_out(
     trial = _Trial(object_code, {subject.function.name: subject for subject in subjects}, lenient)
     try:
         trial.run()
-    except OSError as fault:
+    except (OSError, CompileError) as fault:
         for subject in subjects:
             subject.untried = subject.untried or _NO_HELPER
-        trial.notes.append(f"the process that tries new code cannot work on this machine: {fault}.")
+        why = str(fault).partition("\n")[0].rstrip(".")
+        trial.notes.append(f"the process that tries new code cannot work on this machine: {why}.")
         sanitize = False
     again = again and functools.cache(again)
     refused = {s.function.name: _refused(s, object_code, again) for s in subjects if s.refusal}

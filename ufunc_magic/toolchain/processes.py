@@ -45,6 +45,8 @@ class Done:
     before: str = ""
 
 
+#: Bytes of messages that are read, from the start and from the end: twenty errors of templates are less.
+_MOST_WORDS = 1 << 19
 #: What would move a terminal's cursor, in a message that is none.
 _NO_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f\ufffd]+")
 #: A compiler that has been started.
@@ -127,6 +129,8 @@ def finished(
                         end(process)
                     _running.pop(process, None)
         step, status = (pair[0], first.returncode) if first.returncode else (pair[-1], last.returncode)
+        if len(messages) > 2 * _MOST_WORDS:
+            messages = b"\n".join((messages[:_MOST_WORDS], messages[-_MOST_WORDS:]))
         words = _NO_TEXT.sub("", messages.decode(errors="replace"))
         if status or not steps:
             return Done(tuple(step), status, output.decode(errors="replace"), words, before)
