@@ -159,6 +159,31 @@ def whole_line(text: str, word: str) -> int:
     return next(n for n, line in enumerate(text.splitlines(), 1) if word in line)
 
 
+CUDA = """
+__constant__ float factor[2] = {2, 3};
+__device__ int count;
+__global__ void turn(float *x) {
+    __shared__ float all[64];
+    all[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    x[threadIdx.x] = all[63 - threadIdx.x] * factor[threadIdx.x % 2];
+    if (!threadIdx.x) count++;
+}
+""" + "".join(f"__device__ double f{n}(double x, double y) {{ return exp(-x * x) * y + {n}; }}\n" for n in range(12))
+
+
+@pytest.mark.slow
+def test_a_large_cuda_cell_is_what_one_unit_is(parts: Parts) -> None:
+    apart, whole = both(parts, functools.partial(um.compile_cuda, device="cpu"), CUDA, "//")
+    check_numbers(apart, whole)
+    x = np.arange(64, dtype="f4")
+    for build in (apart, whole):
+        turned = x.copy()
+        build["turn"][1, 64](turned)
+        assert np.array_equal(turned, x[::-1] * np.tile([2, 3], 32))
+        assert build["turn"].memory["count"] == 1
+
+
 @pytest.mark.slow
 def test_the_portable_object_is_made_in_the_same_parts(parts: Parts) -> None:
     build = um.compile_c(f"{STATE}{CELL}// a third one")

@@ -169,9 +169,7 @@ def _emulated(
         driver = native.driver(tool, parallel=bool(options.parallel), folder=folder)
         vectors = native.vector_math(tool, plan.simd, folder=folder)
         try:
-            diagnostics = toolchain.compile_shared(
-                tool, translation.text, **cell.arguments(library.name, driver, *vectors)
-            )
+            diagnostics = cell.compiled(translation, library, [driver, *vectors])
         except CompileError as fault:
             raise cell.blamed(fault) from None
         python, verdict = written.result(), checked.result()
