@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
+from ufunc_magic import pipeline, store
+from ufunc_magic.frontends.c import key as key_of
+from ufunc_magic.model import make_options
 from ufunc_magic.runtime.registry import Build, LoadedObject
 
 SOURCE = """
@@ -208,6 +211,23 @@ def test_a_build_that_was_loaded_has_no_report(data: Build) -> None:
         loaded.report()
     assert loaded._repr_html_() is None
     assert pickle.loads(pickle.dumps(data)).kinetic(2.0, 3.0) == 9
+
+
+def test_a_stored_record_that_is_not_of_its_code_is_compiled_again() -> None:
+    """Somebody who can write there has sealed it: an index beyond the table would be called."""
+    source, options = "double f(double x) { return 3 * x; }", {"arch": "native"}
+    um.compile_c(source, **options)
+    cache, key = store.default(), key_of(source, options=make_options(options))
+    entry = cache.get(key)
+    assert entry is not None
+    for record in (entry.record.replace(b'"index":0', b'"index":9'), entry.record.partition(b"\n")[0] + b"\n{}"):
+        cache.publish(key, record=record, code=entry.code, replace=True)
+        pipeline._builds.clear()
+        again = um.compile_c(source, **options)
+        assert not again.cached
+        assert again.f(2.0) == 6
+    pipeline._builds.clear()
+    assert um.compile_c(source, **options).cached
 
 
 def test_a_missing_return_is_said_to_be_one() -> None:

@@ -19,6 +19,7 @@ from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
 import ufunc_magic
+import ufunc_magic as um
 from ufunc_magic.model import ReportData
 from ufunc_magic.model.errors import CompileError, OptionError
 from ufunc_magic.model.options import TABLE, TIME, Options, make_options
@@ -387,6 +388,15 @@ def test_line_magics_show_their_help_when_asked(
     monkeypatch.setattr(UfuncMagics, "_shown", lambda self, magic: shown.append(magic))
     assert loaded.run_line_magic(magic, "--help") is None
     assert shown == [f"%{magic}"]
+
+
+def test_cache_shows_what_this_session_has_loaded(loaded: InteractiveShell) -> None:
+    before = loaded.run_line_magic("ufunc_cache", "")
+    um.compile_c("double f(double x) { return x + 20011; }", guard=False)
+    after = loaded.run_line_magic("ufunc_cache", "")
+    assert after.loaded == before.loaded + 1
+    assert after.loaded_bytes > before.loaded_bytes
+    assert f"In this process: {after.loaded} object" in repr(after)
 
 
 def test_tab_offers_every_option_once_typed_ones_left_out(loaded: InteractiveShell) -> None:

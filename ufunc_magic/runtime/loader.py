@@ -357,13 +357,13 @@ def from_memory(library: Library, code: bytes) -> Callable[[], bytes] | None:
 
     The first segment of a library, nine tenths of it, is in memory as it is in the file, and nobody writes to it.
     """
-    if sys.platform != "linux" or code[:6] != b"\x7fELF\2\1" or not library.loops:
+    if sys.platform != "linux" or code[:6] != b"\x7fELF\2\1":
         return None
     *_, start, _, _, _, size, count = _ELF_HEAD.unpack_from(code)
     if size != _ELF_SEGMENT.size or not count:
         return None
     kind, flags, offset, address, _, length, _, _ = _ELF_SEGMENT.unpack_from(code, start)
-    base = _private.library_base(library.loops[0])
+    base = _private.opened_at(library.handle._handle)
     if kind != _LOADED or flags & _WRITABLE or offset or address or not base or length > len(code):
         return None
     rest = zlib.compress(code[length:], 1)

@@ -431,7 +431,6 @@ def _opened(object_code: ObjectCode, path: Path | None) -> LoadedObject:
     with loader.in_memory(object_code.code) as memory:
         if memory:
             return _opened_file(object_code, memory)
-    loader.check_target(object_code.target)
     entry = store.default().publish(store.key(["loaded", object_code.code_digest]), record=b"", code=object_code.code)
     return _opened_file(object_code, str(entry.library))
 
