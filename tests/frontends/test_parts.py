@@ -56,7 +56,7 @@ def named(name, double x=2):
     if x < 0:
         raise ValueError(name)
     return f"{name}={x}"
-""" + "".join(f"def f{n}(double x, double y):\n    return exp(-x * x) * y + {n}\n" for n in range(12))
+""" + "".join(f"def f{n}(double x, double y):\n    return exp(-x * x) * y + {n}\n" for n in range(70))
 
 
 @dataclass

@@ -316,7 +316,14 @@ def _compiled_in_parts(
     """Compile and link ``unit`` on all processors, with further ``objects``; None where that does not pay or fails."""
     o, parts, count = cell.options, unit.translation.parts, len(unit.translation.instances)
     of_module = min(len(unit.text) // _PART_OF_MODULE, _MOST_PARTS)
-    if max(parts, of_module) < 2 or cell.tool.kind != "gcc" or o.compile_args or o.pgo or cell.settings.sources:
+    # Module and loops are two compilers' work already.
+    if (
+        max(parts, of_module) < (8 if unit.loops else 2)
+        or cell.tool.kind != "gcc"
+        or o.compile_args
+        or o.pgo
+        or cell.settings.sources
+    ):
         return None
     whole, output = not unit.loops, cell.folder / "module.o"
     units = [toolchain.LargeUnit(unit.text, output, max(of_module, whole * parts), whole * count, unit.flags, places)]
