@@ -93,72 +93,74 @@ def build(source: str, *, language: Language, options: Options, name: str, first
         )
     if language != "cython":  # which does so itself
         source = _with_composed_names(source)
-    front_end, cache, place = _front_end(language), store.default(), CellPlace(name, first_line)
+    front_end = _front_end(language)
     seconds: dict[str, float] = {}
     with _timed(seconds, "key"):
         key = front_end.key(source, options=options)
-    known = None if options.force else _builds.get(key)
-    if known is not None:
-        return _standing_at(replace(known, cached=True, seconds=seconds), place)
+    with runtime.lock_of(f"build {key}"):  # of threads that have the same cell one compiles
+        cache, place = store.default(), CellPlace(name, first_line)
+        known = None if options.force else _builds.get(key)
+        if known is not None:
+            return _standing_at(replace(known, cached=True, seconds=seconds), place)
 
-    printed = ""
-    stored: CompiledCell | None = None
-    unreadable = False
-    # What is made first is for CPUs like this one; the portable object stands under the key itself.
-    first = store.key([key, "this CPU", *runtime.cpu_features()])
-    with _timed(seconds, "load"):
-        entry = None if options.force else cache.get(key) or cache.get(first)
-        if entry is not None:
-            stored = frontends.stored_cell(entry)
-            unreadable = stored is None
-    if stored is not None and entry is not None:
-        cell = stored
-    else:
-        from . import guard  # only who compiles needs it
-
-        del seconds["load"]  # it comes after compiling
-        guarded = options.guard and guard.available()
-        with _timed(seconds, "compile"), cache.scratch() as folder:
-            if guarded:
-                guard.begin()
-            compile_first = partial(c.compile, this_cpu=True) if front_end is c else front_end.compile
-            cell = compile_first(source, options=options, name=name, folder=folder)
-            object_code = replace(cell.object_code, options=options.changed(), first_line=first_line)
-            cell = replace(cell, object_code=object_code)
-        if guarded:
-            with _timed(seconds, "guard"):
-
-                def again(more: Sequence[str]) -> CompiledCell:
-                    with store.default().scratch() as folder:
-                        return _compiled(front_end, source, options=options, more=more, name=name, folder=folder)
-
-                cell, printed = guard.try_out(cell, again=again, sanitize=options.sanitize, lenient=options.sandbox)
+        printed = ""
+        stored: CompiledCell | None = None
+        unreadable = False
+        # What is made first is for CPUs like this one; the portable object stands under the key itself.
+        first = store.key([key, "this CPU", *runtime.cpu_features()])
+        with _timed(seconds, "load"):
+            entry = None if options.force else cache.get(key) or cache.get(first)
+            if entry is not None:
+                stored = frontends.stored_cell(entry)
+                unreadable = stored is None
+        if stored is not None and entry is not None:
+            cell = stored
         else:
-            cell = cell.noted(guard.untried(options))
-        # Last, for who tries it out may leave functions out.
-        cell = replace(cell, object_code=with_contract(cell.object_code))
-        address = first if frontends.is_first(cell.object_code) else key
-        record, code = cell.to_record(), cell.object_code.code
-        entry = cache.publish(address, record=record, code=code, replace=options.force or unreadable)
+            from . import guard  # only who compiles needs it
 
-    with _timed(seconds, "load"):
-        loaded = _loaded(cell, entry.library, place=place)
-    cached = "compile" not in seconds
-    if frontends.is_first(cell.object_code):
-        loaded.loaded.complete = frontends.Portable(key, front_end, cell, options)
-    result = replace(
-        loaded,
-        cached=cached,
-        seconds=seconds,
-        printed=printed,
-        reporter=_report,
-        diagnostics=cell.report_data.renamed(cell.object_code.name, name),
-        notes=(*loaded.notes, *[_SANDBOX_NOTE] * bool(loaded.loaded.sandbox)),
-    )
-    while len(_builds) >= _MOST_BUILDS:
-        _builds.pop(next(iter(tuple(_builds)), ""), None)  # other threads make room as well
-    _builds[key] = result
-    return result
+            del seconds["load"]  # it comes after compiling
+            guarded = options.guard and guard.available()
+            with _timed(seconds, "compile"), cache.scratch() as folder:
+                if guarded:
+                    guard.begin()
+                compile_first = partial(c.compile, this_cpu=True) if front_end is c else front_end.compile
+                cell = compile_first(source, options=options, name=name, folder=folder)
+                object_code = replace(cell.object_code, options=options.changed(), first_line=place.first_line)
+                cell = replace(cell, object_code=object_code)
+            if guarded:
+                with _timed(seconds, "guard"):
+
+                    def again(more: Sequence[str]) -> CompiledCell:
+                        with store.default().scratch() as folder:
+                            return _compiled(front_end, source, options=options, more=more, name=name, folder=folder)
+
+                    cell, printed = guard.try_out(cell, again=again, sanitize=options.sanitize, lenient=options.sandbox)
+            else:
+                cell = cell.noted(guard.untried(options))
+            # Last, for who tries it out may leave functions out.
+            cell = replace(cell, object_code=with_contract(cell.object_code))
+            address = first if frontends.is_first(cell.object_code) else key
+            record, code = cell.to_record(), cell.object_code.code
+            entry = cache.publish(address, record=record, code=code, replace=options.force or unreadable)
+
+        with _timed(seconds, "load"):
+            loaded = _loaded(cell, entry.library, place=place)
+        cached = "compile" not in seconds
+        if frontends.is_first(cell.object_code):
+            loaded.loaded.complete = frontends.Portable(key, front_end, cell, options)
+        result = replace(
+            loaded,
+            cached=cached,
+            seconds=seconds,
+            printed=printed,
+            reporter=_report,
+            diagnostics=cell.report_data.renamed(cell.object_code.name, name),
+            notes=(*loaded.notes, *[_SANDBOX_NOTE] * bool(loaded.loaded.sandbox)),
+        )
+        while len(_builds) >= _MOST_BUILDS:
+            _builds.pop(next(iter(tuple(_builds)), ""), None)  # other threads make room as well
+        _builds[key] = result
+        return result
 
 
 def build_source(source: str, *, language: Language, keywords: Mapping[str, Any]) -> Build:
@@ -244,14 +246,15 @@ def _compiled(
 
 def _loaded(cell: CompiledCell, library: Path, *, place: CellPlace) -> Build:
     try:
-        result = load(cell.object_code, library, place=place, report_data=cell.report_data)
+        with runtime.opening(cell.object_code):
+            result = load(cell.object_code, library, place=place, report_data=cell.report_data)
+            runtime.adopt(result)
     except LinkError as fault:
         from .toolchain import read_linker  # only a cell that fails needs it
 
         fault.diagnostics = read_linker(fault.output, name=place.name, cell=cell.object_code.source)
         fault.remedy = "" if fault.diagnostics else fault.remedy
         raise
-    runtime.adopt(result)
     return result
 
 
@@ -276,10 +279,11 @@ def from_numba(function: Any) -> np.ufunc:
     cache = store.default()
     with cache.scratch() as folder:
         compiled = object_code(function, folder=folder)
-        result = runtime.loaded(compiled)
-        if result is None:
-            entry = cache.publish(store.key(["numba", compiled.digest]), record=compiled.header, code=compiled.code)
-            result = load(compiled, entry.library)
+        with runtime.opening(compiled):
+            result = runtime.loaded(compiled)
+            if result is None:
+                entry = cache.publish(store.key(["numba", compiled.digest]), record=compiled.header, code=compiled.code)
+                result = load(compiled, entry.library)
     ufuncs: list[np.ufunc] = [f for f in result.values() if isinstance(f, np.ufunc)]
     return ufuncs[0]
 

@@ -74,7 +74,8 @@ class Sandbox:
     _server: _Server | None = field(default=None, repr=False)
     _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
     _calls: list[_Call] = field(default_factory=list, repr=False)
-    _text: bytes = field(default=b"", repr=False)
+    #: What the loop reads when the callback has returned, by when another thread's call may have failed, too.
+    _own: threading.local = field(default_factory=threading.local, repr=False)
 
     def loops(self, code: FunctionCode) -> tuple[dict[int, int], dict[int, int]]:
         """By loop index, the addresses to give NumPy and the data to give with them."""
@@ -103,8 +104,8 @@ class Sandbox:
                 self.end()
                 fault = raised
             call.kind = id(type(fault))
-            self._text = str(fault).encode() + b"\0"
-            return ctypes.cast(ctypes.c_char_p(self._text), ctypes.c_void_p).value
+            self._own.text = ctypes.c_char_p(str(fault).encode())
+            return ctypes.cast(self._own.text, ctypes.c_void_p).value
 
         return remote
 

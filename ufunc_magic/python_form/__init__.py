@@ -22,7 +22,14 @@ from ..lazy import lazy_names
 
 if TYPE_CHECKING:
     from .c_form import write as write
-    from .c_tree import CText as CText, readable as readable, text_of as text_of, tree as tree, walk as walk
+    from .c_tree import (
+        CText as CText,
+        one_at_a_time as one_at_a_time,
+        readable as readable,
+        text_of as text_of,
+        tree as tree,
+        walk as walk,
+    )
     from .dialects import cython_text as cython_text, numexpr_text as numexpr_text
     from .integer_rules import Watched as Watched, agreeing_text as agreeing_text
     from .runtime_names import namespace as namespace
@@ -32,7 +39,7 @@ else:
         __name__,
         {
             "c_form": "write",
-            "c_tree": "CText readable text_of tree walk",
+            "c_tree": "CText one_at_a_time readable text_of tree walk",
             "dialects": "cython_text numexpr_text",
             "integer_rules": "Watched agreeing_text",
             "runtime_names": "namespace",

@@ -20,7 +20,7 @@ from ..model import Comfort, Signature, Unit
 from .c_arithmetic import VOID
 from .c_body import COUNTER, CBody
 from .c_cell import CCell, CParameter, CRoutine, python_name
-from .c_tree import CText, assigned_first, changed, child, parameters_of, stop, text_of, tree
+from .c_tree import CText, assigned_first, changed, child, one_at_a_time, parameters_of, stop, text_of, tree
 from .c_values import evaluate
 from .integer_rules import module_texts
 from .math_names import HELPERS
@@ -30,6 +30,7 @@ from .operand_lists import OperandLists
 from .value import Expr, NotPython, PythonForm, Stop, Variable, define, result
 
 
+@one_at_a_time
 def write(
     text: CText, *, signature: Signature, unit: Unit, types: Mapping[str, int] | None = None, cplus: bool = False
 ) -> PythonForm | NotPython:

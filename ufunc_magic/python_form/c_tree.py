@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ParamSpec, TypeVar
 
 import tree_sitter_c
 import tree_sitter_cuda
 from tree_sitter import Language, Node, Parser
 
+from ..runtime import lock_of
 from .value import Stop
 
-_PARSERS = {
-    False: Parser(Language(tree_sitter_c.language())),
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+_GRAMMARS = {
+    False: Language(tree_sitter_c.language()),
     # A superset of C++, so that one grammar serves both.
-    True: Parser(Language(tree_sitter_cuda.language())),
+    True: Language(tree_sitter_cuda.language()),
 }
 
 
@@ -33,6 +39,19 @@ def readable(code: bytes) -> bytes:
     if b"omplex" not in code:
         return code
     return _COMPLEX.sub(lambda m: ((m[1] or m[2] or b"") + b"_Atomic").ljust(len(m[0])), code)
+
+
+def one_at_a_time(function: Callable[_P, _T]) -> Callable[_P, _T]:
+    """Have one thread at a time in functions that read trees, where no GIL does: all nodes share a cursor (0.26)."""
+    if getattr(sys, "_is_gil_enabled", lambda: True)():  # tree-sitter, imported above, asks for it
+        return function
+
+    @functools.wraps(function)
+    def alone(*args: _P.args, **keywords: _P.kwargs) -> _T:
+        with lock_of("trees of C"):
+            return function(*args, **keywords)
+
+    return alone
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +87,8 @@ def text_of(node: Node) -> str:
 
 def tree(code: bytes, *, cplus: bool = False) -> Node:
     """The root of a text's syntax tree, whatever its faults."""
-    return _PARSERS[cplus].parse(code).root_node
+    # A parser of its own: one that two threads share mixes their texts.
+    return Parser(_GRAMMARS[cplus]).parse(code).root_node
 
 
 def child(node: Node, name: str) -> Node:

@@ -6,7 +6,7 @@ narrowed silently), ``def_function`` (a def that stays one), ``records`` (struct
 functions, ``device`` for those of the GPU; ``pickling`` is pickles, `dumps` and `loads`; ``cell_names`` is what
 messages of running code call their cells; ``exception_codec`` and
 ``c_library`` are for code that runs. A ufunc carries its `UfuncLoops` (`loops_of`), which keep the `LoadedObject`;
-`origin_of` says where any function of ours comes from.
+`origin_of` says where any function of ours comes from.  ``locks`` has what keeps threads from doing a thing twice.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         mappings as mappings,
         memory_file as memory_file,
     )
+    from .locks import lock_of as lock_of
     from .numpy_ufunc import letters as letters, loops_of as loops_of
     from .pickling import (
         Origin as Origin,
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
         LoadedObject as LoadedObject,
         load as load,
         loaded as loaded,
+        opening as opening,
         sandbox_with as sandbox_with,
         weight as weight,
     )
@@ -63,9 +65,10 @@ else:
             "def_function": "DefFunction ufunc_of",
             "exception_codec": "exception",
             "loader": "Library check_handlers cpu_features here is_taken mappings memory_file",
+            "locks": "lock_of",
             "numpy_ufunc": "letters loops_of",
             "pickling": "Origin adopt carried carry dumps function_of loads origin_of realize rebuild secret",
             "records": "dtype_of operand_dtypes",
-            "registry": "Build LoadedObject load loaded sandbox_with weight",
+            "registry": "Build LoadedObject load loaded opening sandbox_with weight",
         },
     )

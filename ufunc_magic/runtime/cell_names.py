@@ -81,7 +81,8 @@ def _write(slot: _Slot | None, object_code: ObjectCode, place: CellPlace) -> Non
     # No time, so that Python does not look for such a file.
     linecache.cache[name] = (sum(map(len, lines)), None, lines, name)
     if slot is not None:
-        _names.append(name.encode())
+        encoded = name.encode()
+        _names.append(encoded)
         slot.before = place.first_line - 1
-        slot.name = _names[-1]
+        slot.name = encoded
         slot.generation += 1

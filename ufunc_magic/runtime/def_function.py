@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from .locks import lock_of
+
 #: What a ufunc takes by keyword: with one of these a call is the ufunc's, whatever its arguments are.
 _UFUNC_KEYWORDS = frozenset("out where axis axes keepdims casting order dtype subok signature sig".split())
 
@@ -62,10 +64,11 @@ def bound(function: Any, ufunc: np.ufunc, *, parameters: Sequence[str], handle: 
     make = getattr(handle, "__ufm_def_type_2", None)
     if make is None:
         return None
-    if not _type:
-        four = (ctypes.py_object,) * 4
-        own = ctypes.PYFUNCTYPE(ctypes.py_object, *four)(ctypes.cast(make, ctypes.c_void_p).value or 0)
-        _type.append((own(DefFunction, np.ndarray, np.generic, _OWN), handle))
+    with lock_of("the type of a def"):
+        if not _type:
+            four = (ctypes.py_object,) * 4
+            own = ctypes.PYFUNCTYPE(ctypes.py_object, *four)(ctypes.cast(make, ctypes.c_void_p).value or 0)
+            _type.append((own(DefFunction, np.ndarray, np.generic, _OWN), handle))
     enclosed = ctypes.cast(handle.__ufm_enclosed_1, ctypes.c_void_p).value or 0
     keywords = _UFUNC_KEYWORDS.difference(parameters)
     by_place = getattr(getattr(function, "__code__", None), "co_argcount", len(parameters))

@@ -23,6 +23,7 @@ from typing import Any
 from ..model import LinkError, ObjectCode, Target, TargetError
 from . import _private, cell_names, exception_codec
 from .c_library import same_arithmetic
+from .locks import lock_of
 
 _FORMATS = {"darwin": "mach-o", "win32": "pe", "cygwin": "pe"}
 
@@ -74,13 +75,14 @@ def _contain(handle: ctypes.CDLL) -> None:
         slot = ctypes.c_void_p.in_dll(handle, "__ufm_containment_1")
     except ValueError:
         return
-    if not _containment:
-        start = ctypes.c_void_p.in_dll(handle, "__ufm_contain_1")  # where it stands, and not what stands there
-        functions = _for_containment()
-        table = _STARTER(ctypes.addressof(start))(*functions) if functions else None
-        _containment.append((table or 0, handle))
-    check_handlers()
-    slot.value = _containment[0][0]
+    with lock_of("containment"):
+        if not _containment:
+            start = ctypes.c_void_p.in_dll(handle, "__ufm_contain_1")  # where it stands, and not what stands there
+            functions = _for_containment()
+            table = _STARTER(ctypes.addressof(start))(*functions) if functions else None
+            _containment.append((table or 0, handle))
+        check_handlers()
+        slot.value = _containment[0][0]
 
 
 _STARTER = ctypes.CFUNCTYPE(ctypes.c_void_p, *(ctypes.c_void_p,) * 4)
@@ -97,9 +99,12 @@ def _for_containment() -> tuple[int | None, ...]:
 
 def check_handlers() -> None:
     """Put the handlers that contain faults and hear Stop above what others, as Jupyter, have installed since."""
-    for table, _ in _containment:
-        if table:
-            ctypes.CFUNCTYPE(None)(ctypes.c_void_p.from_address(table + ctypes.sizeof(ctypes.c_void_p)).value or 0)()
+    with lock_of("containment"):  # two at once would each put the same handler below their own
+        for table, _ in _containment:
+            if table:
+                ctypes.CFUNCTYPE(None)(
+                    ctypes.c_void_p.from_address(table + ctypes.sizeof(ctypes.c_void_p)).value or 0
+                )()
 
 
 def prepare() -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import copyreg
 import os
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
@@ -22,6 +21,7 @@ from ..model import CellFunction, FunctionCode, ObjectCode, SignatureError, Targ
 from . import loader, numpy_ufunc, registry
 from .cffi_function import PlainFunction
 from .def_function import DefFunction, ufunc_of
+from .locks import lock_of
 from .numpy_ufunc import loops_of
 from .registry import Build, LoadedObject, load
 
@@ -177,40 +177,29 @@ def adopt(build: Build) -> None:
         from .device import CudaFunction, Kernel, KernelFamily  # a third of the import time of this module
 
         for kind in (CudaFunction, Kernel, KernelFamily):
-            if kind not in _adopted:
-                _adopted.add(kind)
-                copyreg.pickle(kind, _reducer(None))
+            _adopt(kind, lambda _: _reducer(None))
     module = build.loaded.module
     for value in (*build.values(), *(vars(module).values() if module else ())):
         kind = type(value)
-        own = isinstance(value, DefFunction) or kind.__name__ == "cython_function_or_method"
-        if own and kind not in _adopted:
+        if isinstance(value, DefFunction) or kind.__name__ == "cython_function_or_method":
+            _adopt(kind, _reducer)
+        elif isinstance(value, type) and value.__module__ == build.loaded.object_code.module:
+            _adopt(value, _instance_reducer)
+
+
+def _adopt(kind: type, reducer: Callable[[Callable[[Any], _Reduced] | None], Callable[[Any], _Reduced]]) -> None:
+    with lock_of("types that pickle knows"):
+        if kind not in _adopted:
+            copyreg.pickle(kind, reducer(copyreg.dispatch_table.get(kind)))
             _adopted.add(kind)
-            copyreg.pickle(kind, _reducer(copyreg.dispatch_table.get(kind)))
-        elif isinstance(value, type) and value.__module__ == build.loaded.object_code.module and value not in _adopted:
-            _adopted.add(value)
-            copyreg.pickle(value, _instance_reducer(copyreg.dispatch_table.get(value)))
 
 
 _adopted: set[type] = set()
 
-#: Held while code is opened: two threads that load the same would make two functions, and run a module's code twice.
-_opening = threading.RLock()
-
-
-def _start_again() -> None:
-    """In the child of a fork: the thread that opened something then is not there to let go."""
-    global _opening
-    _opening = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_start_again)
-
 
 def function_of(object_code: ObjectCode, entry: str) -> Any:
     """The function ``entry`` of object code, or its Build; the same object where this process has it already."""
-    with _opening:
+    with registry.opening(object_code):
         build = registry.loaded(object_code)
         if build is None:
             build = load(object_code)

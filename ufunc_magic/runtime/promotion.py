@@ -18,6 +18,7 @@ import numpy as np
 
 from ..model import RECORD, TYPES, FunctionCode
 from . import _private
+from .locks import lock_of
 
 LOOP_SLOT, _PROMOTER_SLOT = 43, 44
 DTYPES = {number: type(np.dtype(t.char)) for number, t in TYPES.items()} | {RECORD: type(np.dtype("V"))}
@@ -169,7 +170,8 @@ class Promoter:
                 if sources is None:
                     continue
                 if any(kind != _IS_OWN for _, kind in sources):
-                    self._register(position, sources)
+                    with lock_of("loops of wide numbers"):  # NumPy refuses one that it has, and the list has one end
+                        self._register(position, sources)
                 for k, (number, _) in enumerate(sources):
                     _private.python_api("Py_IncRef", None, ctypes.py_object)(DTYPES[number])
                     chosen[k] = id(DTYPES[number])
@@ -254,9 +256,10 @@ class Promoter:
         flags = _NEEDS_PYTHON if any(source == _OBJECTS for source in sources) else 0
         spec = Spec(name, code.nin, code.nout, 0, flags, ctypes.addressof(dtypes), slots)
         add = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)(_private.ufunc_api(LOOP_SLOT))
-        add(self.ufunc, ctypes.addressof(spec))
         self.buffers += [entry, name]
+        # Before NumPy knows the loop: from then on another thread may be in it, and looks the entry up.
         first.value = ctypes.addressof(entry)
+        add(self.ufunc, ctypes.addressof(spec))
         self.registered.add(numbers)
 
     def _refusal(self, k: int, number: int, kind: int) -> bytes:

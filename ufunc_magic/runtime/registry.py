@@ -6,6 +6,7 @@ Nothing here can compile: an unpickled Build is loaded by the same code.
 from __future__ import annotations
 
 import re
+import threading
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -30,6 +31,7 @@ from ..model import (
 )
 from . import cell_names, def_function, loader
 from .cffi_function import PlainFunction
+from .locks import lock_of
 from .numpy_ufunc import letters, make_ufunc
 
 
@@ -91,14 +93,17 @@ class LoadedObject:
     @property
     def portable_code(self) -> ObjectCode:
         """The object code, for every CPU of its kind."""
-        if complete := self.complete:  # another thread may have come first, and clears it
-            self._portable = self._sent = complete()
-            if self._portable.code_digest != self.object_code.code_digest:  # nothing of it is open
-                packed = zlib.compress(self._portable.code, 1)
-                self._portable.spare(lambda: zlib.decompress(packed))
-            self.complete = None
-            if build := loaded(self.object_code):  # which is what comes back to this process
-                _loaded[_identity(self._portable)] = build
+        if complete := self.complete:
+            whole = complete()
+            with opening(self.object_code):
+                if self.complete is complete:  # no other thread has come first
+                    if whole.code_digest != self.object_code.code_digest:  # nothing of it is open
+                        packed = zlib.compress(whole.code, 1)
+                        whole.spare(lambda: zlib.decompress(packed))
+                    self._portable = self._sent = whole
+                    if build := loaded(self.object_code):  # which is what comes back to this process
+                        _loaded[_identity(whole)] = build
+                    self.complete = None
         return self._portable
 
     def carry(self, **more: Any) -> None:
@@ -121,8 +126,9 @@ class LoadedObject:
         code = self.portable_code
         if code.code_digest == self.object_code.code_digest:
             return self.library
-        if self._beside is None:
-            self._beside = _opened(code, None).library
+        with opening(code):
+            if self._beside is None:
+                self._beside = _opened(code, None).library
         return self._beside
 
 
@@ -333,6 +339,11 @@ def _identity(object_code: ObjectCode) -> str:
     return store.key([object_code.code_digest, object_code.source, repr(sorted(object_code.options.items()))])
 
 
+def opening(object_code: ObjectCode) -> threading.RLock:
+    """What a thread has while it opens that code: two would make two functions, and run a module's statements twice."""
+    return lock_of(f"open {_identity(object_code)}")
+
+
 _sandbox: Callable[[ObjectCode, int], RemoteLoops] | None = None
 
 
@@ -370,49 +381,50 @@ def load(
     """
     if place is None:
         place = object_code.place
-    cell_names.set_place(object_code, place)
-    opened = _opened(object_code, path)
-    opened.report_data = report_data or opened.report_data
-    library, functions = opened.library, opened.functions
-    native = library if isinstance(library, loader.Library) else None
-    notes = list(map(place.text, opened.report_data.all_notes))
-    if object_code.language == "cuda":
-        opened.memory = _memory(object_code, native)
-    for code in object_code.functions:
-        function: Any = None
-        try:
-            if code.kind == "ufunc" and library is not None:
-                if code.records and opened.sandbox:
-                    raise SignatureError(
-                        f"{code.name} has structures, so it cannot run in a sandbox.", remedy="Remove --sandbox."
-                    )
-                loops, data = opened.sandbox.loops(code) if opened.sandbox else (library.loops, None)
-                function = make_ufunc(code, loops, module="__main__", owner=opened, data=data)
-                if code.is_def and native is not None and not opened.sandbox:
-                    function = _as_def(code, function, opened.module, native)
-            elif code.kind == "plain" and native is not None:
-                if opened.sandbox:
-                    raise SignatureError(
-                        f"{code.name} is not a ufunc, so it cannot run in a sandbox.", remedy="Remove --sandbox."
-                    )
-                checked = path is not None
-                function = PlainFunction(code, native.functions[code.index], owner=opened, checked=checked)
-        except SignatureError as fault:
-            notes.append(str(fault))
+    with opening(object_code):
+        cell_names.set_place(object_code, place)
+        opened = _opened(object_code, path)
+        opened.report_data = report_data or opened.report_data
+        library, functions = opened.library, opened.functions
+        native = library if isinstance(library, loader.Library) else None
+        notes = list(map(place.text, opened.report_data.all_notes))
         if object_code.language == "cuda":
-            function = _device_function(code, opened, function)
-        if function is not None:
-            functions[code.name] = function
-    if any(code.instance for code in object_code.functions):
-        functions.update(_families(object_code, functions))
-    if opened.module is not None:
-        public = _public(opened.module, functions)
-        opened.functions = {n: f for n, f in public.items() if n not in opened.report_data.refused}
-    if native is not None and (restore := loader.from_memory(native, object_code.code)):
-        object_code.spare(restore)
-    build = Build(opened, place.name, notes=tuple(notes), first_line=place.first_line)
-    _loaded[_identity(object_code)] = build
-    return build
+            opened.memory = _memory(object_code, native)
+        for code in object_code.functions:
+            function: Any = None
+            try:
+                if code.kind == "ufunc" and library is not None:
+                    if code.records and opened.sandbox:
+                        raise SignatureError(
+                            f"{code.name} has structures, so it cannot run in a sandbox.", remedy="Remove --sandbox."
+                        )
+                    loops, data = opened.sandbox.loops(code) if opened.sandbox else (library.loops, None)
+                    function = make_ufunc(code, loops, module="__main__", owner=opened, data=data)
+                    if code.is_def and native is not None and not opened.sandbox:
+                        function = _as_def(code, function, opened.module, native)
+                elif code.kind == "plain" and native is not None:
+                    if opened.sandbox:
+                        raise SignatureError(
+                            f"{code.name} is not a ufunc, so it cannot run in a sandbox.", remedy="Remove --sandbox."
+                        )
+                    checked = path is not None
+                    function = PlainFunction(code, native.functions[code.index], owner=opened, checked=checked)
+            except SignatureError as fault:
+                notes.append(str(fault))
+            if object_code.language == "cuda":
+                function = _device_function(code, opened, function)
+            if function is not None:
+                functions[code.name] = function
+        if any(code.instance for code in object_code.functions):
+            functions.update(_families(object_code, functions))
+        if opened.module is not None:
+            public = _public(opened.module, functions)
+            opened.functions = {n: f for n, f in public.items() if n not in opened.report_data.refused}
+        if native is not None and (restore := loader.from_memory(native, object_code.code)):
+            object_code.spare(restore)
+        build = Build(opened, place.name, notes=tuple(notes), first_line=place.first_line)
+        _loaded[_identity(object_code)] = build
+        return build
 
 
 def _opened(object_code: ObjectCode, path: Path | None) -> LoadedObject:

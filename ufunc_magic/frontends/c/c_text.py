@@ -16,7 +16,7 @@ from types import MappingProxyType
 
 from tree_sitter import Node
 
-from ...python_form import text_of, tree
+from ...python_form import one_at_a_time, text_of, tree
 
 _BLANK = bytes(c if c in b"\n" else 32 for c in range(256))
 
@@ -293,6 +293,7 @@ _UNARY: dict[str, Callable[[int], int]] = {
 }
 
 
+@one_at_a_time
 def constant(text: str, names: Mapping[str, str], *, missing: int | None = None) -> int | None:
     """The value of an integer constant expression, or None.
 

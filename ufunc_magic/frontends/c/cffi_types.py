@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 
-from ...python_form import CText, text_of
+from ...python_form import CText, one_at_a_time, text_of
 from .c_text import constant
 
 _TAGGED = ("struct_specifier", "union_specifier", "enum_specifier")
 
 
+@one_at_a_time
 def type_definitions(tree: CText) -> str:
     """Every struct, union, enum and typedef that a cell defines at file scope, one to a line.
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from tree_sitter import Node
 
 from ...model import Function, Unit
-from ...python_form import CText, readable, text_of, tree
+from ...python_form import CText, one_at_a_time, readable, text_of, tree
 from . import c_text, declarations, index_bounds, line_markers
 from .declarations import Declaration, ReferenceParameter
 from .side_effects import Scanned, Subject, effects, pure, pure_call, reached, scan
@@ -37,6 +37,7 @@ def parse(source: str, *, cplus: bool = False, predefined: Mapping[str, str] = M
     return parse_cell(source, cplus=cplus, predefined=predefined)[0]
 
 
+@one_at_a_time
 def parse_cell(
     source: str,
     *,
