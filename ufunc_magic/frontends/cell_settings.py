@@ -103,23 +103,27 @@ class CellBuild:
             "cell": self.source,
         }
 
-    def compiled(
+    def compiled_in_parts(
         self, translation: codegen.Translation, library: Path, objects: Sequence[Path]
-    ) -> tuple[Diagnostic, ...]:
-        """Compile a unit, on all processors where that pays, and link it with ``objects``; the compiler's warnings."""
-        about: dict[str, Any] = {"flags": self.flags, "name": self.name, "cell": self.source}
+    ) -> tuple[Diagnostic, ...] | None:
+        """Compile a unit on all processors, link it with ``objects``: warnings; None where it does not pay or fails.
+
+        Whatever is wrong with the parts, the whole unit has the words for it, or is right.
+        """
         o, parts = self.options, translation.parts
         # What the user says of a unit may mean all of it.
-        if parts and self.tool.kind == "gcc" and not (o.src or o.compile_args or _OF_A_UNIT.search(self.source)):
-            # Whatever is wrong with the parts, the whole unit has the words for it, or is right.
-            with contextlib.suppress(CompileError, LinkError):
-                count = len(translation.instances)
-                unit = toolchain.LargeUnit(translation.text, library.with_suffix(".o"), parts, count, self.flags)
-                of_cell, warnings = toolchain.compile_in_parts(self.tool, [unit], name=self.name, cell=self.source)
-                toolchain.link_shared(self.tool, [*of_cell, *objects], output=library, link=self.link, **about)
-                return warnings
-        arguments = self.arguments(library.name, *objects)
-        return toolchain.compile_shared(self.tool, translation.text, ahead=self.ahead, **arguments)
+        if not parts or self.tool.kind != "gcc" or o.src or o.compile_args or _OF_A_UNIT.search(self.source):
+            return None
+        about: dict[str, Any] = {"name": self.name, "cell": self.source}
+        unit = toolchain.LargeUnit(
+            translation.text, library.with_suffix(".o"), parts, len(translation.instances), self.flags
+        )
+        with contextlib.suppress(CompileError, LinkError):
+            of_cell, warnings = toolchain.compile_in_parts(self.tool, [unit], **about)
+            objects = [*of_cell, *objects]
+            toolchain.link_shared(self.tool, objects, output=library, flags=self.flags, link=self.link, **about)
+            return warnings
+        return None
 
     @property
     def ahead(self) -> tuple[str, ...] | None:

@@ -227,7 +227,7 @@ class Cache:
         head = key([name])
         for root in self._readable():
             # Facts say which programs compilers start.
-            if paths.inner_fault(root, "facts"):
+            if paths.fault(root / "facts"):
                 continue
             if opened := atomic_file.unseal(root / "facts" / head, head):
                 return opened[1].decode()

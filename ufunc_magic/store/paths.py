@@ -65,15 +65,10 @@ def own_folder(root: Path, *names: str) -> Path:
         EPERM where it, or one above it in ``root``, is not safe.
     """
     folder = make_folder(root.joinpath(*names))
-    if unsafe := inner_fault(root, *names):
-        raise OSError(errno.EPERM, f"{folder} {unsafe}")
+    for inner in (root.joinpath(*names[: n + 1]) for n in range(len(names))):
+        if unsafe := fault(inner):
+            raise OSError(errno.EPERM, f"{inner} {unsafe}")
     return folder
-
-
-def inner_fault(root: Path, *names: str) -> str:
-    """The first fault of the folders from inside ``root`` down to the last of the names, or ``""``."""
-    faults = (fault(root.joinpath(*names[: n + 1])) for n in range(len(names)))
-    return next(filter(None, faults), "")
 
 
 def fault(folder: Path) -> str:

@@ -117,7 +117,10 @@ def compile(source: str, *, options: Options, name: str, folder: Path, this_cpu:
                     after=library_functions.text(options),
                 )
                 try:
-                    diagnostics = planned.compiled(translation, library, [driver, *vectors])
+                    diagnostics = planned.compiled_in_parts(translation, library, [driver, *vectors])
+                    if diagnostics is None:
+                        arguments = planned.arguments(library.name, driver, *vectors)
+                        diagnostics = toolchain.compile_shared(tool, translation.text, ahead=planned.ahead, **arguments)
                 except LinkError as fault:  # once more without what no library has
                     library_functions = linked(library_functions, fault)
                     if not (signatures or plain or library_functions.signatures):

@@ -169,7 +169,10 @@ def _emulated(
         driver = native.driver(tool, parallel=bool(options.parallel), folder=folder)
         vectors = native.vector_math(tool, plan.simd, folder=folder)
         try:
-            diagnostics = cell.compiled(translation, library, [driver, *vectors])
+            diagnostics = cell.compiled_in_parts(translation, library, [driver, *vectors])
+            if diagnostics is None:
+                arguments = cell.arguments(library.name, driver, *vectors)
+                diagnostics = toolchain.compile_shared(tool, translation.text, **arguments)
         except CompileError as fault:
             raise cell.blamed(fault) from None
         python, verdict = written.result(), checked.result()
