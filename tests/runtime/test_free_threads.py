@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
+from ufunc_magic import frontends
 from ufunc_magic.frontends.c import parse_cell
 from ufunc_magic.toolchain import processes
 
@@ -50,7 +51,10 @@ def together(work: Callable[[int], T]) -> list[T]:
 
 
 def leftovers(cache: Path) -> list[str]:
-    """Files of the cache that nobody will finish, and compilers that nobody waits for."""
+    """Files of the cache that nobody will finish and compilers that nobody waits for, once portable objects are there."""
+    done = threading.Event()
+    frontends.do_in_background(done.set)
+    done.wait()
     unfinished = [str(path) for path in cache.rglob("*") if path.name.startswith(".")]
     return [*unfinished, *map(str, (cache / "scratch").iterdir()), *map(str, processes._running)]
 
