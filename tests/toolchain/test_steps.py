@@ -33,7 +33,7 @@ def programs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def noted(command: Any, **options: Any) -> Any:
         if threading.current_thread() is threading.main_thread():
-            names.append(Path(command[0]).name)
+            names.append(Path(command[0]).name.removeprefix("x86_64-linux-gnu-"))
         return popen(command, **options)
 
     monkeypatch.setattr(subprocess, "Popen", noted)
