@@ -198,15 +198,15 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     texts: list[bytes] = []
 
     class Counting:
-        def __init__(self, cplus: bool) -> None:
-            self.parser = c_tree._PARSERS[cplus]
+        def __init__(self, grammar: Any) -> None:
+            self.parser = parser(grammar)
 
         def parse(self, code: bytes) -> Any:
             texts.append(code)
             return self.parser.parse(code)
 
-    parsers = {cplus: Counting(cplus) for cplus in (False, True)}
-    monkeypatch.setattr(c_tree, "_PARSERS", parsers)
+    parser = c_tree.Parser
+    monkeypatch.setattr(c_tree, "Parser", Counting)
     return texts
 
 

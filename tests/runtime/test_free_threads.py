@@ -51,7 +51,7 @@ def together(work: Callable[[int], T]) -> list[T]:
 
 
 def leftovers(cache: Path) -> list[str]:
-    """Files of the cache that nobody will finish and compilers that nobody waits for, once portable objects are there."""
+    """Files of the cache that nobody will finish and compilers that nobody waits for, once the background is done."""
     done = threading.Event()
     frontends.do_in_background(done.set)
     done.wait()

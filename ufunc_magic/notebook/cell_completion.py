@@ -102,7 +102,9 @@ def _declared_by_module(module: str) -> tuple[str, ...]:
     cython, package = [[*(spec.submodule_search_locations or ())] if spec else [] for spec in specs]
     folders = (".", *(f"{folder}/Includes" for folder in cython), *(str(Path(folder).parent) for folder in package))
     path = module.strip(".").replace(".", "/")
-    return _declared_in([f"{path}.pxd", f"{path}/__init__.pxd"], folders)
+    names = (path, f"{path}/__init__")
+    # As Cython 3 looks for them: since NumPy 2.5 the plain one is for older versions.
+    return _declared_in([f"{name}{ending}" for ending in (".cython-30.pxd", ".pxd") for name in names], folders)
 
 
 def _declared_in(files: Iterable[str], folders: Iterable[str]) -> tuple[str, ...]:

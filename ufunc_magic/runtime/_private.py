@@ -1,6 +1,6 @@
 """What this room uses of NumPy and ctypes beside their documented interfaces.
 
-Tried with NumPy 2.2, 2.4 and 2.5 and with Python 3.11 and 3.13.
+Tried with NumPy 2.2, 2.4 and 2.5 and with Python 3.11 and 3.13 to 3.15.
 
 * ``_multiarray_umath._UFUNC_API``: the capsule that NumPy's own headers read in ``import_umath()``; a table of
   pointers whose order NumPy keeps (``numpy/_core/code_generators/numpy_api.py``).  Without it there are no ufuncs:

@@ -96,14 +96,14 @@ class LoadedObject:
         if complete := self.complete:
             whole = complete()
             with opening(self.object_code):
-                if self.complete is complete:  # no other thread has come first
+                if self._portable is self.object_code:  # no other thread has come first
                     if whole.code_digest != self.object_code.code_digest:  # nothing of it is open
                         packed = zlib.compress(whole.code, 1)
                         whole.spare(lambda: zlib.decompress(packed))
                     self._portable = self._sent = whole
                     if build := loaded(self.object_code):  # which is what comes back to this process
                         _loaded[_identity(whole)] = build
-                    self.complete = None
+                self.complete = None
         return self._portable
 
     def carry(self, **more: Any) -> None:
