@@ -100,24 +100,31 @@ def _emulated() -> bool:
 
 
 def tests(reports: Sequence[str]) -> dict[str, Any]:
-    """What pytest's reports say: how many passed, failed and were skipped, in which files, and why not."""
+    """What pytest's reports say: how many passed, failed and were skipped, in which files, and why not.
+
+    A test that is in several reports counts as it ended in the last one.
+    """
     counts: collections.Counter[str] = collections.Counter()
     files: collections.Counter[str] = collections.Counter()
     reasons: collections.Counter[str] = collections.Counter()
     failures = []
-    for report in reports:
-        for case in ElementTree.parse(report).iter("testcase"):
-            outcome = next((child for child in case if child.tag in ("failure", "error", "skipped")), None)
-            where = _file(case.get("classname", ""))
-            files[where] += 1
-            if outcome is None:
-                counts["passed"] += 1
-            elif outcome.tag == "skipped":
-                counts["skipped"] += 1
-                reasons[outcome.get("message", "")] += 1
-            else:
-                counts["failed"] += 1
-                failures.append(f"{where}::{case.get('name')}")
+    cases = {
+        (case.get("classname", ""), case.get("name", "")): case
+        for report in reports
+        for case in ElementTree.parse(report).iter("testcase")
+    }
+    for (module, name), case in cases.items():
+        outcome = next((child for child in case if child.tag in ("failure", "error", "skipped")), None)
+        where = _file(module)
+        files[where] += 1
+        if outcome is None:
+            counts["passed"] += 1
+        elif outcome.tag == "skipped":
+            counts["skipped"] += 1
+            reasons[outcome.get("message", "")] += 1
+        else:
+            counts["failed"] += 1
+            failures.append(f"{where}::{name}")
     return {
         **{kind: counts[kind] for kind in ("passed", "failed", "skipped")},
         "files": dict(sorted(files.items())),

@@ -169,7 +169,7 @@ def test_memory_faults_say_what_to_do_and_others_do_not(built: Build) -> None:
     assert "may be damaged" in caught.value.remedy
     assert "--sandbox" in caught.value.remedy
     with pytest.raises(um.CellCrashed) as caught:
-        built.mod(1, 0)
+        built.trap(4.0)
     assert caught.value.remedy == ""
 
 
@@ -363,6 +363,7 @@ class TestProcesses:
             code=-6,
         )
 
+    @traps
     def test_a_handler_of_somebody_else_still_gets_what_is_its(self) -> None:
         done = run(
             """

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         translate as translate,
         types_wanted as types_wanted,
         vector_math as vector_math,
+        with_headers as with_headers,
     )
 else:
     __getattr__ = lazy_names(
@@ -47,7 +48,7 @@ else:
             "loops": "template",
             "unit": (
                 "Translation append c_string copy driver in_terms_of_t instances prefix_of reached read_records "
-                "read_types translate types_wanted vector_math"
+                "read_types translate types_wanted vector_math with_headers"
             ),
         },
     )

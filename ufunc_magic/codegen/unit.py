@@ -196,10 +196,16 @@ def in_terms_of_t(unit: Unit) -> bool:
 
 def driver() -> str:
     """The driver's translation unit, C; define UFM_PARALLEL for the threaded one."""
-    text = template("driver.c")
-    for name in ("interface.h", "containment.h"):
-        text = text.replace(f'#include "{name}"', f'#line 1 "{name}"\n{template(name)}\n#line 1 "driver.c"')
-    return text + "".join(f'#line 1 "{name}"\n{template(name)}' for name in ("records.c", "narrowing.c"))
+    more = "".join(f'#line 1 "{name}"\n{template(name)}' for name in ("records.c", "narrowing.c"))
+    return with_headers("driver.c") + more
+
+
+def with_headers(file: str) -> str:
+    """A template with the text of our own headers in place of their includes."""
+    text = template(file)
+    for name in ("interface.h", "containment.h", "access.h"):
+        text = text.replace(f'#include "{name}"', f'#line 1 "{name}"\n{template(name)}\n#line 1 "{file}"')
+    return text
 
 
 def vector_math(function: str, *, machine: str) -> str:

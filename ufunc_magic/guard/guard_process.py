@@ -168,7 +168,7 @@ def watch_library() -> Path:
     if _watch is not None and _watch.exists():
         return _watch
     tool = toolchain.find()
-    text = codegen.template("watch.c")
+    text = codegen.with_headers("watch.c")
     flags = [*toolchain.base_flags(tool), "-w"]
     key = store.key(["watch", text, repr(tool.identity()), repr(flags)])
     cache = store.default()

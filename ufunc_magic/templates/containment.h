@@ -127,6 +127,8 @@ RARE static uintptr_t place(const void *context, int stack)
     return 0;
 #endif
 }
+#include "access.h"
+
 RARE static int in_cell(const Frame *frame, const void *context)
 {
     const char *at = (const char *)place(context, 0);
@@ -202,6 +204,8 @@ RARE static void on_fault(int number, siginfo_t *info, void *context)
 #if defined(__linux__) && defined(__x86_64__)
             const greg_t *r = ((const ucontext_t *)context)->uc_mcontext.gregs;
             if (r[REG_TRAPNO] == 14) fault.access = r[REG_ERR] & 2 ? 2 : 1;
+#elif defined(__linux__) && defined(__aarch64__)
+            fault.access = access_at(info, context);
 #endif
             /* Between the stack's end and the frame all would be there, were it not full. */
             if (sp && fault.address + 65536 > sp && fault.address < (uintptr_t)frame) fault.kind = STACK_FULL;

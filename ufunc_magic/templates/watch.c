@@ -226,6 +226,8 @@ EXPORT int confine(int link)
 #endif
 }
 
+#include "access.h"
+
 static void note(int number, siginfo_t *info, void *context)
 {
     uintptr_t pc = 0, sp = 0;
@@ -235,6 +237,7 @@ static void note(int number, siginfo_t *info, void *context)
     pc = (uintptr_t)m->gregs[REG_RIP], sp = (uintptr_t)m->gregs[REG_RSP];
 #elif defined(__linux__) && defined(__aarch64__)
     const mcontext_t *m = &((ucontext_t *)context)->uc_mcontext;
+    if (number == SIGSEGV) record->access = (uint64_t)access_at(info, context);
     pc = (uintptr_t)m->pc, sp = (uintptr_t)m->sp;
 #elif defined(__APPLE__) && defined(__x86_64__)
     const mcontext_t m = ((ucontext_t *)context)->uc_mcontext;
