@@ -272,6 +272,8 @@ def test_another_thread_may_come_between_the_question_and_the_call() -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+# From Python 3.12 on.
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded, use of fork:DeprecationWarning")
 def test_the_child_of_a_fork_makes_it_itself() -> None:
     build = um.compile_c(new())
     read, write = os.pipe()

@@ -51,14 +51,26 @@ _MOST_BUILDS = 256
 _MAIN = re.compile(r"^\s*(?:int|void|auto)\s+main\s*\(", re.MULTILINE)
 _SANDBOX_NOTE = "--sandbox: every call runs in another process, on copies of its operands."
 
-
 #: Strings, and names with marks of their own behind letters, as macOS writes ``a`` and a diaeresis.
 _DECOMPOSED = re.compile(r'"(?:\\.|[^"\\\n])*"|[^\W\d]\w*(?:[\u0300-\u036f]+\w*)+')
 
 
-def _with_composed_names(source: str) -> str:
-    """The source with its names in the form that Python looks names up in; strings stay."""
-    if source.isascii():
+def _readable(source: str, *, language: Language, name: str) -> str:
+    """The source without a byte order mark, and its names in the form that Python looks names up in; strings stay.
+
+    Raises
+    ------
+    ParseError
+        For half a character.
+    """
+    source = source.removeprefix("\ufeff")
+    if half := re.search("[\ud800-\udfff]", source):
+        line = line_mark(source.count("\n", 0, half.start()) + 1)
+        raise ParseError(
+            f"{name}:{line}: {half[0]!r} is half of a surrogate pair.",
+            remedy="Write the whole character, or an escape sequence.",
+        )
+    if source.isascii() or language == "cython":  # which does so itself
         return source
     return _DECOMPOSED.sub(lambda m: m[0] if m[0][0] == '"' else unicodedata.normalize("NFC", m[0]), source)
 
@@ -84,15 +96,7 @@ def build(source: str, *, language: Language, options: Options, name: str, first
     refuse(options, language=language)
     if language == "cuda":
         _attach_cuda()
-    source = source.removeprefix("\ufeff")
-    if half := re.search("[\ud800-\udfff]", source):
-        line = line_mark(source.count("\n", 0, half.start()) + 1)
-        raise ParseError(
-            f"{name}:{line}: {half[0]!r} is half of a surrogate pair.",
-            remedy="Write the whole character, or an escape sequence.",
-        )
-    if language != "cython":  # which does so itself
-        source = _with_composed_names(source)
+    source = _readable(source, language=language, name=name)
     front_end = _front_end(language)
     seconds: dict[str, float] = {}
     with _timed(seconds, "key"):
@@ -103,19 +107,12 @@ def build(source: str, *, language: Language, options: Options, name: str, first
         if known is not None:
             return _standing_at(replace(known, cached=True, seconds=seconds), place)
 
-        printed = ""
-        stored: CompiledCell | None = None
-        unreadable = False
         # What is made first is for CPUs like this one; the portable object stands under the key itself.
-        first = store.key([key, "this CPU", *runtime.cpu_features()])
+        first, printed = store.key([key, "this CPU", *runtime.cpu_features()]), ""
         with _timed(seconds, "load"):
             entry = None if options.force else cache.get(key) or cache.get(first)
-            if entry is not None:
-                stored = frontends.stored_cell(entry)
-                unreadable = stored is None
-        if stored is not None and entry is not None:
-            cell = stored
-        else:
+            stored = frontends.stored_cell(entry) if entry else None
+        if entry is None or stored is None:
             from . import guard  # only who compiles needs it
 
             del seconds["load"]  # it comes after compiling
@@ -125,32 +122,28 @@ def build(source: str, *, language: Language, options: Options, name: str, first
                     guard.begin()
                 compile_first = partial(c.compile, this_cpu=True) if front_end is c else front_end.compile
                 cell = compile_first(source, options=options, name=name, folder=folder)
-                object_code = replace(cell.object_code, options=options.changed(), first_line=place.first_line)
-                cell = replace(cell, object_code=object_code)
+            object_code = replace(cell.object_code, options=options.changed(), first_line=first_line)
+            cell = replace(cell, object_code=object_code)
             if guarded:
                 with _timed(seconds, "guard"):
-
-                    def again(more: Sequence[str]) -> CompiledCell:
-                        with store.default().scratch() as folder:
-                            return _compiled(front_end, source, options=options, more=more, name=name, folder=folder)
-
-                    cell, printed = guard.try_out(cell, again=again, sanitize=options.sanitize, lenient=options.sandbox)
+                    cell, printed = _tried_out(cell, front_end, source, options=options, name=name)
             else:
                 cell = cell.noted(guard.untried(options))
             # Last, for who tries it out may leave functions out.
             cell = replace(cell, object_code=with_contract(cell.object_code))
             address = first if frontends.is_first(cell.object_code) else key
             record, code = cell.to_record(), cell.object_code.code
-            entry = cache.publish(address, record=record, code=code, replace=options.force or unreadable)
+            entry = cache.publish(address, record=record, code=code, replace=options.force or entry is not None)
+        else:
+            cell = stored
 
         with _timed(seconds, "load"):
             loaded = _loaded(cell, entry.library, place=place)
-        cached = "compile" not in seconds
         if frontends.is_first(cell.object_code):
             loaded.loaded.complete = frontends.Portable(key, front_end, cell, options)
         result = replace(
             loaded,
-            cached=cached,
+            cached="compile" not in seconds,
             seconds=seconds,
             printed=printed,
             reporter=_report,
@@ -161,6 +154,19 @@ def build(source: str, *, language: Language, options: Options, name: str, first
             _builds.pop(next(iter(tuple(_builds)), ""), None)  # other threads make room as well
         _builds[key] = result
         return result
+
+
+def _tried_out(
+    cell: CompiledCell, front_end: Backend, source: str, *, options: Options, name: str
+) -> tuple[CompiledCell, str]:
+    """What `guard.try_out` makes of a cell, and what the cell's functions have printed there."""
+    from . import guard
+
+    def again(more: Sequence[str]) -> CompiledCell:
+        with store.default().scratch() as folder:
+            return _compiled(front_end, source, options=options, more=more, name=name, folder=folder)
+
+    return guard.try_out(cell, again=again, sanitize=options.sanitize, lenient=options.sandbox)
 
 
 def build_source(source: str, *, language: Language, keywords: Mapping[str, Any]) -> Build:

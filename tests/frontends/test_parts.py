@@ -200,7 +200,9 @@ def test_every_machine_makes_the_same_object(tmp_path: Path, monkeypatch: pytest
     for processors in ({0}, os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else ({0},) * 2:
         monkeypatch.setattr(os, "sched_getaffinity", lambda pid, processors=processors: processors, raising=False)
         monkeypatch.setenv("UFUNC_MAGIC_CACHE", str(tmp_path / str(len(codes))))
-        codes.append(um.compile_c(f"{STATE}{CELL}").object_code.code)
+        build = um.compile_c(f"{STATE}{CELL}", force=True)
+        assert not build.cached
+        codes.append(build.object_code.code)
     assert codes[0] == codes[1]
 
 

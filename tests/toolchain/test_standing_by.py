@@ -153,6 +153,8 @@ def test_it_ends_with_this_process() -> None:
     process.wait()  # for ever, if the end of its pipes did not end it
 
 
+# From Python 3.12 on.
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded, use of fork:DeprecationWarning")
 def test_the_child_of_a_fork_has_none() -> None:
     um.compile_c(CELL.format(9), force=True)
     toolchain.stand_by()

@@ -487,8 +487,9 @@ def test_an_interrupt_ends_the_compilers_of_all_parts(tmp_path):
     before = leftovers()
     timer = threading.Timer(0.3, lambda: signal.pthread_kill(threading.main_thread().ident, signal.SIGINT))
     timer.start()
+    units = [LargeUnit("", tmp_path / "a.o", 2, 5, ())] * 9
     with pytest.raises(KeyboardInterrupt):
-        compile_in_parts(hanging, [LargeUnit("", tmp_path / "a.o", 2, 5, ())] * 9, name=NAME, cell="")
+        compile_in_parts(hanging, units, output=tmp_path / "a.so", flags=(), name=NAME, cell="")
     timer.join()
     time.sleep(0.05)
     assert leftovers() == before
@@ -514,7 +515,7 @@ def test_the_first_part_that_fails_ends_the_others(tmp_path):
     before = leftovers()
     units = [LargeUnit(text, tmp_path / "a.o", 2, 5, ()) for text in ("wrong\n", *["right\n"] * 9)]
     with pytest.raises(CompileError, match="wrong"):
-        compile_in_parts(tool, units, name=NAME, cell="")
+        compile_in_parts(tool, units, output=tmp_path / "a.so", flags=(), name=NAME, cell="")
     assert leftovers() == before
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import codegen, toolchain
-from ..model import CellFunction, CompileError, Diagnostic, LinkError, ObjectCode, Options, ParseError, Unit, line_mark
+from ..model import CellFunction, CompileError, Diagnostic, ObjectCode, Options, ParseError, Unit, line_mark
 from ..toolchain import GENERATED
 from . import native, ufunc_comment
 
@@ -114,15 +114,11 @@ class CellBuild:
         # What the user says of a unit may mean all of it.
         if not parts or self.tool.kind != "gcc" or o.src or o.compile_args or _OF_A_UNIT.search(self.source):
             return None
-        about: dict[str, Any] = {"name": self.name, "cell": self.source}
-        unit = toolchain.LargeUnit(
-            translation.text, library.with_suffix(".o"), parts, len(translation.instances), self.flags
-        )
-        with contextlib.suppress(CompileError, LinkError):
-            of_cell, warnings = toolchain.compile_in_parts(self.tool, [unit], **about)
-            objects = [*of_cell, *objects]
-            toolchain.link_shared(self.tool, objects, output=library, flags=self.flags, link=self.link, **about)
-            return warnings
+        count, flags = len(translation.instances), self.flags
+        unit = toolchain.LargeUnit(translation.text, library.with_suffix(".o"), parts, count, flags)
+        arguments = self.arguments(library.name, *objects)
+        with contextlib.suppress(CompileError):
+            return toolchain.compile_in_parts(self.tool, [unit], **arguments)
         return None
 
     @property

@@ -137,9 +137,8 @@ def opened_at(handle: int) -> int:
     return ctypes.c_void_p.from_address(link_map.value).value or 0
 
 
-_LINK_MAP = (
-    2  # RTLD_DI_LINKMAP of <dlfcn.h>, of glibc and musl; the first field is the difference to the file's addresses
-)
+#: RTLD_DI_LINKMAP of <dlfcn.h>, of glibc and musl; the first field is the difference to the file's addresses.
+_LINK_MAP = 2
 
 
 def prepare() -> None:

@@ -26,7 +26,7 @@ static int __ufm_sequence_$k(__ufm_intp __ufm_m, __ufm_char **__ufm_p, const __u
 $scalar_text
 static const __ufm_plan __ufm_plan_$k = {$kernel, __ufm_sequence_$k, __ufm_types + $offset, $nin, $nout, $pad, $judge, $python, $strided, "$name"};
 static void __ufm_loop_$k(__ufm_char **__ufm_args, const __ufm_intp *__ufm_dimensions,
-                                const __ufm_intp *__ufm_steps, void *__ufm_data)
+                          const __ufm_intp *__ufm_steps, void *__ufm_data)
 {
     __ufm_elementwise(&__ufm_plan_$k, __ufm_args, __ufm_dimensions, __ufm_steps, __ufm_data);
 }

@@ -234,7 +234,8 @@ def base_link(toolchain: Toolchain, *, environ: Mapping[str, str] | None = None)
     # Without -z defs a missing symbol shows only when the object is opened.
     defs: tuple[str, ...] = ("-Wl,-z,defs",) if sys.platform.startswith("linux") else ()
     # A page of its own for each kind of section would be a quarter of a small object, and objects travel.
-    defs += ("-Wl,-z,noseparate-code",) if defs and toolchain.kind == "gcc" else ()
+    # Nor is what it writes to moved to a page of its own, which the smaller page forbids.
+    defs += ("-Wl,-z,noseparate-code", "-Wl,-z,common-page-size=512") if defs and toolchain.kind == "gcc" else ()
     # Opening is a twentieth faster without it.  It keeps a program's input from writing to the program's tables; here
     # only the cell could, and that is a program itself.
     defs += ("-Wl,-z,norelro",) if defs and toolchain.kind in ("gcc", "clang") else ()

@@ -195,61 +195,75 @@ _OF_WALL = ("-Warray-bounds", "-Wuninitialized", "-Wmaybe-uninitialized", "-Wres
 
 
 def compile_in_parts(
-    toolchain: Toolchain, units: Sequence[LargeUnit], *, name: str, cell: str
-) -> tuple[list[pathlib.Path], tuple[Diagnostic, ...]]:
-    """Compile units of one folder into object files, on all processors.  Only gcc can.
+    toolchain: Toolchain,
+    units: Sequence[LargeUnit],
+    *,
+    output: pathlib.Path,
+    flags: Sequence[str],
+    link: Sequence[str] = (),
+    extra_sources: Sequence[pathlib.Path] = (),
+    name: str,
+    cell: str,
+) -> tuple[Diagnostic, ...]:
+    """Compile units of one folder on all processors, and link them into a shared library.  Only gcc can.
 
     It reads each unit, decides what is inlined, and divides the rest, as for link-time optimisation.  How it does so
-    depends on the unit alone.  The object files are ordinary ones: no linker needs a plugin for them.
+    depends on the unit alone.  What is linked are ordinary object files: no linker needs a plugin for them.
 
     Parameters
     ----------
     units : sequence of LargeUnit
-    name, cell
-        As for `compile_shared`; so are the errors.
-
-    Returns
-    -------
-    objects : list of pathlib.Path
-    warnings : tuple of Diagnostic
+    extra_sources : sequence of pathlib.Path
+        Object files.
+    output, flags, link, name, cell
+        As for `link_shared`; results and errors as of `compile_shared`.
     """
-    folder = units[0].output.parent
-
-    def compiled(unit: LargeUnit, *words: str) -> tuple[Diagnostic, ...]:
-        flags = [f for f in (*unit.flags, *_limits(toolchain)) if f != "-shared"]
-        warnings = _OF_WALL if "-Wall" in flags else ()
-        done = finished([*toolchain.command, "-xlto", "-c", *flags, *warnings, *words], "", folder)
-        _check(done, name, cell, unit.places)
-        return read_compiler(done.messages, name=name, cell=cell, places=unit.places)
-
-    def divided(unit: LargeUnit) -> tuple[dict[str, int], tuple[Diagnostic, ...]]:
-        """The files of its parts, with their sizes; without any where it has been compiled."""
-        output = unit.output.with_suffix(".lto.o") if unit.parts > 1 else unit.output
-        flags = [*unit.flags, "-flto"] if unit.parts > 1 else unit.flags
-        about: dict[str, Any] = {"name": name, "cell": cell, "places": unit.places}
-        warnings = compile_object(toolchain, unit.text, output=output, flags=flags, **about)
-        if unit.parts < 2:
-            return {}, warnings
-        listed = unit.output.with_suffix(".list")
-        words = ("-fwpa", f"-fltrans-output-list={listed}", "-flto-partition=balanced", "-flinker-output=nolto-rel")
-        least = ("--param", f"lto-partitions={unit.parts}", "--param", "lto-min-partition=200")
-        more = compiled(unit, *words, *least, str(output), "-o", str(unit.output))
-        # Each file's size stands on the line before it.
-        sizes = re.findall(r"(?m)^(\d+)\n(.+\.o)$", listed.read_text()) if listed.exists() else []
-        if not sizes:
-            raise CompileError(f"{name}: the compiler has not divided the unit.", remedy="Use another version of gcc.")
-        return {file: int(size) for size, file in sizes}, (*warnings, *more)
-
     objects, jobs, shares, messages = list[pathlib.Path](), list[Callable[[], Any]](), list[float](), list[Any]()
-    reading = [functools.partial(divided, unit) for unit in units]
-    for unit, (sizes, warnings) in zip(units, at_once(folder, reading, lambda place: None), strict=True):
+    about = {"name": name, "cell": cell}
+    reading = [functools.partial(_divided, toolchain, unit, **about) for unit in units]
+    for unit, (sizes, warnings) in zip(units, at_once(output.parent, reading, lambda place: None), strict=True):
         messages.append(warnings)
         objects += [pathlib.Path(f"{file}bj") for file in sizes] or [unit.output]
-        jobs += [functools.partial(compiled, unit, "-fltrans", file, "-o", f"{file}bj") for file in sizes]
-        shares += [unit.functions * size / sum(sizes.values()) for size in sizes.values()]
-    with counting(folder, sum(unit.functions for unit in units)) as ready:
-        messages += at_once(folder, jobs, lambda place: ready(shares[place]))
-    return objects, shorten(tuple(dict.fromkeys(warning for warnings in messages for warning in warnings)))
+        for file, size in sizes.items():
+            words = ("-fltrans", file, "-o", f"{file}bj")
+            jobs.append(functools.partial(_read_again, toolchain, unit, words, **about))
+            shares.append(unit.functions * size / sum(sizes.values()))
+    with counting(output.parent, sum(unit.functions for unit in units)) as ready:
+        messages += at_once(output.parent, jobs, lambda place: ready(shares[place]))
+    link_shared(toolchain, [*objects, *extra_sources], output=output, flags=flags, link=link, **about)
+    return shorten(tuple(dict.fromkeys(warning for warnings in messages for warning in warnings)))
+
+
+def _divided(
+    toolchain: Toolchain, unit: LargeUnit, *, name: str, cell: str
+) -> tuple[dict[str, int], tuple[Diagnostic, ...]]:
+    """The files of a unit's parts with their sizes, and warnings; no files where there is one part, compiled by now."""
+    output = unit.output.with_suffix(".lto.o") if unit.parts > 1 else unit.output
+    flags = [*unit.flags, "-flto"] if unit.parts > 1 else unit.flags
+    about: dict[str, Any] = {"name": name, "cell": cell}
+    warnings = compile_object(toolchain, unit.text, output=output, flags=flags, places=unit.places, **about)
+    if unit.parts < 2:
+        return {}, warnings
+    listed = unit.output.with_suffix(".list")
+    words = ["-fwpa", f"-fltrans-output-list={listed}", "-flto-partition=balanced", "-flinker-output=nolto-rel"]
+    words += ["--param", f"lto-partitions={unit.parts}", "--param", "lto-min-partition=200"]
+    more = _read_again(toolchain, unit, [*words, str(output), "-o", str(unit.output)], **about)
+    # Each file's size stands on the line before it.
+    sizes = re.findall(r"(?m)^(\d+)\n(.+\.o)$", listed.read_text()) if listed.exists() else []
+    if not sizes:
+        raise CompileError(f"{name}: the compiler has not divided the unit.", remedy="Use another version of gcc.")
+    return {file: int(size) for size, file in sizes}, (*warnings, *more)
+
+
+def _read_again(
+    toolchain: Toolchain, unit: LargeUnit, words: Sequence[str], *, name: str, cell: str
+) -> tuple[Diagnostic, ...]:
+    """Have gcc go on with what it has written of a unit; its warnings."""
+    flags = [f for f in (*unit.flags, *_limits(toolchain)) if f != "-shared"]
+    warnings = _OF_WALL if "-Wall" in flags else ()
+    done = finished([*toolchain.command, "-xlto", "-c", *flags, *warnings, *words], "", unit.output.parent)
+    _check(done, name, cell, unit.places)
+    return read_compiler(done.messages, name=name, cell=cell, places=unit.places)
 
 
 def link_shared(

@@ -48,7 +48,7 @@ _UNKNOWN_C = f"because ufunc_magic does not recognize the C code of Cython {cyth
 _LOOPS = codegen.template("interface.h").partition("\n")[0]
 
 #: Letters of a module's C that make a part of it: half a second of gcc's.
-_PART_OF_MODULE, _MOST_PARTS = 250_000, 32
+_PART_OF_MODULE = 250_000
 
 
 @dataclass(frozen=True)
@@ -315,7 +315,7 @@ def _compiled_in_parts(
 ) -> tuple[Diagnostic, ...] | None:
     """Compile and link ``unit`` on all processors, with further ``objects``; None where that does not pay or fails."""
     o, parts, count = cell.options, unit.translation.parts, len(unit.translation.instances)
-    of_module = min(len(unit.text) // _PART_OF_MODULE, _MOST_PARTS)
+    of_module = len(unit.text) // _PART_OF_MODULE
     # Module and loops are two compilers' work already.
     if (
         max(parts, of_module) < (8 if unit.loops else 2)
@@ -329,13 +329,12 @@ def _compiled_in_parts(
     units = [toolchain.LargeUnit(unit.text, output, max(of_module, whole * parts), whole * count, unit.flags, places)]
     if unit.loops:
         units += [toolchain.LargeUnit(unit.loops, cell.folder / "loops.o", parts, count, _fast(unit.flags))]
-    about: dict[str, Any] = {"name": cell.name, "cell": cell.source}
+    about: dict[str, Any] = {"output": library, "name": cell.name, "cell": cell.source}
     # Whatever is wrong with the parts, the whole unit has the words for it, or is right.
-    with contextlib.suppress(CompileError, LinkError):
-        of_cell, warnings = toolchain.compile_in_parts(cell.tool, units, **about)
-        objects = [*of_cell, *objects]
-        toolchain.link_shared(cell.tool, objects, output=library, flags=unit.flags, link=unit.link, **about)
-        return warnings
+    with contextlib.suppress(CompileError):
+        return toolchain.compile_in_parts(
+            cell.tool, units, flags=unit.flags, link=unit.link, extra_sources=objects, **about
+        )
     return None
 
 
