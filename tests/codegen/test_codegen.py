@@ -127,7 +127,7 @@ __UFM_SMALL static __ufm_t0_2 __ufm_scalar_0(__ufm_t0_0 __ufm_v0, __ufm_t0_1 __u
 static const __ufm_plan __ufm_plan_0 = {__ufm_kernel_0, __ufm_sequence_0, __ufm_types + 27, 2, 1, 1, 1, 0, \
 __ufm_strided_0, "add"};
 static void __ufm_loop_0(__ufm_char **__ufm_args, const __ufm_intp *__ufm_dimensions,
-                                const __ufm_intp *__ufm_steps, void *__ufm_data)
+                          const __ufm_intp *__ufm_steps, void *__ufm_data)
 {
     __ufm_elementwise(&__ufm_plan_0, __ufm_args, __ufm_dimensions, __ufm_steps, __ufm_data);
 }
