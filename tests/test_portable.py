@@ -254,6 +254,16 @@ def test_the_end_of_python_waits_for_nobody() -> None:
             os.kill(int(pid), 0)
 
 
+def test_a_table_needs_no_portable_object() -> None:
+    """Nobody sends it anywhere, and the compiler would be waited for."""
+    build = um.compile_c(new())
+    complete = build.loaded.complete
+    assert complete
+    assert all(table.ok for table in build.report().comparisons)
+    assert "ufunc" in str(build.report(time=False))
+    assert build.loaded.complete is complete
+
+
 def test_another_thread_may_come_between_the_question_and_the_call() -> None:
     build = um.compile_c(new())
     complete = build.loaded.complete

@@ -147,7 +147,7 @@ class _Cell:
         timed = [
             c
             for c in known[:MOST_TIMED]
-            if (c.timed or c.samples) and _runs_here(self.build[c.name], self.build.object_code)
+            if (c.timed or c.samples) and _runs_here(self.build[c.name], self.build.loaded.object_code)
         ]
         notes = []
         if len(known) > MOST_TIMED:
