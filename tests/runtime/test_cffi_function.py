@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -195,3 +196,12 @@ def test_struct_defined_in_a_local_header_is_known(tmp_path: Path, monkeypatch: 
     monkeypatch.chdir(tmp_path)
     built = um.compile_c('#include "point.h"\ndouble norm2(point p) { return p.x*p.x + p.y*p.y; }')
     assert built.norm2((3, 4)) == 25
+
+
+def test_without_cffi_only_plain_functions_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has no build for Python 3.13 without a GIL."""
+    monkeypatch.setitem(sys.modules, "cffi", None)
+    built = um.compile_c("double without_cffi(double x) { return x; }\nvoid *no_ufunc(void *p) { return p; }")
+    assert [*built] == ["without_cffi"]
+    assert "no_ufunc" in "\n".join(built.notes)
+    assert "needs cffi" in "\n".join(built.notes)
