@@ -282,6 +282,113 @@ def test_pickled_function_stays_in_its_sandbox(made: Any) -> None:
     assert done.stdout == "6.0\ncrashed\n", done.stderr
 
 
+# -------------------------------------------------------------------------------------------- emulated kernels
+
+
+KERNELS = """\
+#include <cstdio>
+__constant__ float scale[2];
+__device__ int count;
+__device__ float scaled(float x) { return x * scale[0]; }
+__global__ void axpy(int n, double a, const float *x, float *y)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) { y[i] += a * scale[1] * x[i]; atomicAdd(&count, 1); }
+}
+__global__ void shift(const float *from, float *to) { to[threadIdx.x] = from[threadIdx.x] + 1; }
+__global__ void copy4(float4 v, float4 *out, const float *none)
+{
+    if (!none) out[0] = v;
+    printf("thread %d\\n", threadIdx.x);
+}
+__global__ void store(float *y, long long at) { y[at] = 1; }
+__global__ void meet()
+{
+    if (threadIdx.x) __syncthreads();
+    else __syncthreads();
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def kernels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("UFUNC_MAGIC_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield um.compile_cuda(KERNELS, sandbox=True, device="cpu")
+    process.stop()
+
+
+def test_launches_in_a_sandbox_do_what_they_do_here(kernels: Any, capfd: pytest.CaptureFixture[str]) -> None:
+    here = um.compile_cuda(KERNELS, device="cpu")
+    x, results = np.arange(100, dtype="f4"), {}
+    v = np.array((1, 2, 3, 4), dtype=[(n, "f4") for n in "xyzw"])
+    for build in (kernels, here):
+        build.scale[...] = [2, 3]
+        build.count[...] = 0
+        y, row, four = np.ones(100, "f4"), np.arange(6, dtype="f4"), np.zeros(4, "f4")
+        for _ in range(2):
+            build.axpy[4, 32](100, 2.0, x, y)
+        build.shift[1, 5](row[:-1], row[1:])
+        build.copy4[1, 2](v, four, None)
+        results[build] = [y.tolist(), row.tolist(), four.tolist(), int(build.count[()]), build.scaled(x).tolist()]
+        assert capfd.readouterr().out == "thread 0\nthread 1\n"
+    assert results[kernels] == results[here]
+    assert results[here][0][1] == 13.0
+    assert results[here][3] == 200
+
+
+def test_a_launch_that_fails_costs_its_sandbox_alone(kernels: Any) -> None:
+    y = np.zeros(8, "f4")
+    with pytest.raises(um.CellCrashed, match="store was ended by SIGSEGV in its sandbox"):
+        kernels.store[1, 1](y, 10**12)
+    with pytest.raises(um.CellCrashed, match=r"meet failed on the CPU: .*__syncthreads"):
+        kernels.meet[1, 2]()
+    kernels.store[1, 1](y, 3)
+    assert y.tolist() == [0, 0, 0, 1, 0, 0, 0, 0]
+
+
+def test_interrupt_ends_an_endless_launch() -> None:
+    program = (
+        "import os, signal, threading, numpy as np, ufunc_magic as um\n"
+        "b = um.compile_cuda('__global__ void wait(volatile int *p) { while (p[0] == 0) ; }', sandbox=True, device='cpu')\n"
+        "b.wait[1, 1](np.ones(1, 'i4'))\n"
+        "threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()\n"
+        "try:\n    b.wait[1, 1](np.zeros(1, 'i4'))\nexcept KeyboardInterrupt:\n    print('interrupted')\n"
+        "b.wait[1, 1](np.ones(1, 'i4'))\n"
+    )
+    command = [sys.executable, "-P", "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(um.__file__).parents[1], timeout=120)
+    assert done.stdout == "interrupted\n", done.stderr
+
+
+def test_stray_access_in_a_sandbox_has_its_line_and_element() -> None:
+    words = []
+    for sandbox in (True, False):
+        build = um.compile_cuda(
+            "\n__global__ void store(float *y, int k) { y[threadIdx.x + k] = 1; }",
+            sandbox=sandbox,
+            sanitize=True,
+            device="cpu",
+        )
+        if any("--sanitize looks at" in note for note in build.notes):
+            pytest.skip("--sanitize looks at the accesses of kernels with gcc on Linux alone")
+        with pytest.raises(um.CellCrashed) as caught:
+            build.store[1, 8](np.zeros(4, "f4"), 2)
+        words.append(str(caught.value))
+    assert words[0] == words[1]
+    assert words[0].endswith("outside of its arrays on line 2, at y[4]; y has 4 elements.")
+
+
+def test_sandbox_and_gpu_are_refused_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ufunc_magic.runtime import device
+
+    with pytest.raises(um.OptionError, match="--sandbox is for the emulation"):
+        um.compile_cuda("__device__ float f(float x) { return x; }", sandbox=True, device="gpu")
+    monkeypatch.setattr(device, "available", lambda: True)
+    with pytest.raises(um.OptionError, match="Add --device cpu"):
+        um.compile_cuda("__device__ float f(float x) { return x; }", sandbox=True)
+
+
 # ------------------------------------------------------------------------------------------------- operands
 
 

@@ -16,7 +16,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -67,10 +67,13 @@ class Sandbox:
     object_code : ObjectCode
     loop : int
         Address of ``__ufm_remote_loop``.
+    variables : list of tuple of int
+        Of the cell's memory that calls may change: the place in the table of functions, the address here, the bytes.
     """
 
     object_code: ObjectCode = field(repr=False)
     loop: int
+    variables: list[tuple[int, int, int]] = field(default_factory=list)
     _server: _Server | None = field(default=None, repr=False)
     _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
     _calls: list[_Call] = field(default_factory=list, repr=False)
@@ -86,6 +89,66 @@ class Sandbox:
             self._calls.append(call)
             data[loop.index] = ctypes.addressof(call)
         return dict.fromkeys(data, self.loop), data
+
+    def launch(
+        self,
+        code: FunctionCode,
+        values: Sequence[NDArray[Any]],
+        arrays: Mapping[int, NDArray[Any]],
+        *,
+        constant: Sequence[int],
+        grid: Sequence[int],
+        block: Sequence[int],
+        shared: int,
+    ) -> tuple[str, tuple[int, ...], list[int]]:
+        """Launch an emulated kernel.
+
+        Parameters
+        ----------
+        values : sequence of array
+            The arguments; those that are pointers are set there.
+        arrays : mapping
+            By the number of an argument what it points to, contiguous.
+        constant : sequence of int
+            The arguments whose arrays the kernel leaves as they are.
+
+        Returns
+        -------
+        tuple
+            Why it failed, ``""`` if it has not; where a checked launch was, what it touched and how many bytes (0 if
+            all was well); where the arrays were, counted as that is.
+
+        Raises
+        ------
+        CellCrashed
+        """
+        operands = [_bytes_of(value, read=True) for value in values]
+        operands += [_bytes_of(array, read=n in constant) for n, array in arrays.items()]
+        places, size, _ = laid_out(operands)
+        given = [place.address for place in places[len(values) :]]
+        request = {
+            "kernel": code.index,
+            "places": [place.address for place in places[: len(values)]],
+            "pointers": [(places[n].address, place) for n, place in zip(arrays, given, strict=True)],
+            "arrays": [(place, array.nbytes) for place, array in zip(given, arrays.values(), strict=True)],
+            "grid": list(grid),
+            "block": list(block),
+            "shared": shared,
+        }
+        with self._lock:
+            server = self._ready(size)
+            there = [replace(place, address=place.address + server.address) for place in places]
+            for operand, place in zip(operands, there, strict=True):
+                copy(operand, to=place)
+            try:
+                fault, stray = self._ask(server, code, request)["launched"]
+            except KeyboardInterrupt:
+                self.end()
+                raise
+            for operand, place in zip(operands, there, strict=True):
+                if not operand.read:
+                    copy(place, to=operand)
+        return fault.decode(errors="replace"), stray, given
 
     def _remote(self, code: FunctionCode, types: Sequence[int], call: _Call) -> Callable[..., int | None]:
         """What the loop calls; text for an exception, which cannot leave a callback by itself."""
@@ -124,22 +187,14 @@ class Sandbox:
             for operand, place in zip(part, there, strict=True):
                 if operand.read or overlap:
                     copy(operand, to=place)
-            flags |= self._ask(server, code, index, places)
+            flags |= self._ask(server, code, _call_of(code, index, places))["flags"]
             for operand, place in zip(part, there, strict=True):
                 if not operand.read:
                     copy(place, to=operand)
         return flags
 
-    def _ask(self, server: _Server, code: FunctionCode, index: int, places: Sequence[OperandMemory]) -> int:
-        sizes: dict[str, int] = {}
-        for place, core in zip(places, code.cores, strict=True):
-            sizes |= dict(zip(core, place.shape[1:], strict=True))
-        request = {
-            "loop": index,
-            "places": [place.address for place in places],
-            "dimensions": [places[0].shape[0], *sizes.values()],
-            "steps": [*(p.strides[0] for p in places), *(s for p in places for s in p.strides[1:])],
-        }
+    def _ask(self, server: _Server, code: FunctionCode, request: dict[str, Any]) -> dict[str, Any]:
+        request["memory"] = [(index, ctypes.string_at(address, size)) for index, address, size in self.variables]
         message = None
         with contextlib.suppress(OSError):
             send(server.link, request)
@@ -153,8 +208,9 @@ class Sandbox:
         if answer["raised"]:
             kind, text = answer["raised"]
             raise (MemoryError if kind == "MemoryError" else RuntimeError)(text)
-        flags: int = answer["flags"]
-        return flags
+        for (_, address, size), data in zip(self.variables, answer["memory"], strict=True):
+            ctypes.memmove(address, data, size)
+        return answer
 
     # ---------------------------------------------------------------------------------- the server
 
@@ -175,8 +231,10 @@ class Sandbox:
         with theirs:
             os.ftruncate(descriptor, size)
             memory = mmap.mmap(descriptor, size)
-            loops = max(loop.index for f in self.object_code.functions for loop in f.loops) + 1
-            request = {"task": "serve", "loops": loops, "size": size}
+            functions = self.object_code.functions
+            last = max((loop.index for f in functions for loop in f.loops), default=-1)
+            plain = max([*(index for index, _, _ in self.variables), *(f.index for f in functions)], default=-1)
+            request = {"task": "serve", "loops": last + 1, "functions": plain + 1, "size": size}
             with runtime.memory_file(self.object_code.code) as library:
                 answer = guard_process.ask(request, [library, descriptor, theirs.fileno()])
         os.close(descriptor)
@@ -237,6 +295,24 @@ class OperandMemory:
             span = step * (number - 1)
             low, high = low + min(span, 0), high + max(span, 0)
         return low, high + self.size
+
+
+def _bytes_of(array: NDArray[Any], *, read: bool) -> OperandMemory:
+    """The memory of a contiguous array."""
+    return OperandMemory(array.ctypes.data, 1, (array.nbytes,), (1,), read)
+
+
+def _call_of(code: FunctionCode, index: int, places: Sequence[OperandMemory]) -> dict[str, Any]:
+    """The request for one call of a loop."""
+    sizes: dict[str, int] = {}
+    for place, core in zip(places, code.cores, strict=True):
+        sizes |= dict(zip(core, place.shape[1:], strict=True))
+    return {
+        "loop": index,
+        "places": [place.address for place in places],
+        "dimensions": [places[0].shape[0], *sizes.values()],
+        "steps": [*(p.strides[0] for p in places), *(s for p in places for s in p.strides[1:])],
+    }
 
 
 def operands_of(

@@ -224,7 +224,7 @@ TABLE: tuple[Option, ...] = (
     _row(
         "--sandbox",
         "Run every call in another process, so that a crash in any call raises an exception. Slower.",
-        languages="c",
+        languages="c cuda",
     ),
     _row("-f --force", "Compile again, even if the code is in the cache."),
     _row("-n --name", "Name of the cell in messages, and of the module.", "-n filters"),

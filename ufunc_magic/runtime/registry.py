@@ -41,6 +41,9 @@ class RemoteLoops(Protocol):
     def loops(self, code: FunctionCode) -> tuple[dict[int, int], dict[int, int]]:
         """By loop index, the addresses to give NumPy and the data to give with them."""
 
+    #: Of the cell's memory, see `Sandbox`.
+    variables: list[tuple[int, int, int]]
+
 
 @dataclass(eq=False)
 class LoadedObject:
@@ -390,6 +393,8 @@ def load(
         notes = list(map(place.text, opened.report_data.all_notes))
         if object_code.language == "cuda":
             opened.memory = _memory(object_code, native)
+            if opened.sandbox:
+                opened.sandbox.variables = opened.memory.changing
         for code in object_code.functions:
             function: Any = None
             try:
@@ -487,7 +492,13 @@ def _device_function(code: FunctionCode, opened: LoadedObject, emulated: Any) ->
         address = library.functions[code.index] if isinstance(library, loader.Library) else 0
         on_gpu = device.on_gpu(opened.object_code)
         return device.Kernel(
-            code, opened.object_code, address=address, owner=library, emulated=not on_gpu, memory=opened.memory
+            code,
+            opened.object_code,
+            address=address,
+            owner=library,
+            emulated=not on_gpu,
+            memory=opened.memory,
+            sandbox=opened.sandbox,
         )
     if library is None or device.on_gpu(opened.object_code):
         return device.CudaFunction(code, opened.object_code, emulated=emulated, memory=opened.memory)

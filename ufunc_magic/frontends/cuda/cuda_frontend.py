@@ -7,7 +7,7 @@ checks the cell, and a cell that was once compiled is not checked again.
 from __future__ import annotations
 
 from ... import toolchain
-from ...model import Options, ToolchainError
+from ...model import OptionError, Options, ToolchainError
 from ...runtime import device
 from ..frontend import c_key
 
@@ -22,9 +22,16 @@ def key(source: str, *, options: Options) -> str:
 
     Raises
     ------
+    OptionError
+        For ``--sandbox`` where the cell would run on a GPU.
     ToolchainError
         For ``--device gpu`` without a GPU and without NVRTC.
     """
+    if options.sandbox and (options.device == "gpu" or (options.device == "auto" and device.available())):
+        raise OptionError(
+            "--sandbox is for the emulation, and this cell is for the GPU.",
+            remedy="Add --device cpu, or remove --sandbox.",
+        )
     compile_only = needs_gpu(options)
     try:
         tool = toolchain.find(cplus=True)

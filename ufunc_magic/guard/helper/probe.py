@@ -119,23 +119,31 @@ def serve(request: dict[str, Any], library: int, memory: int, descriptor: int, *
     link = socket.socket(fileno=descriptor)
     handle = ctypes.CDLL(f"/proc/self/fd/{library}", mode=os.RTLD_NOW | os.RTLD_LOCAL)
     loops = _loops(handle, request["loops"])
+    functions = (ctypes.c_void_p * request["functions"]).in_dll(handle, "__ufm_functions")
     raised_flags = getattr(libc, "fetestexcept", None) if os.uname().machine == "x86_64" else None
     while message := receive(link):
         case, _ = message
+        for index, data in case["memory"]:
+            ctypes.memmove(functions[index], data, len(data))
         if raised_flags:
             libc.feclearexcept(61)
-        raised = None
+        raised = launched = None
         try:
-            _call(loops[case["loop"]], case, [here + place for place in case["places"]])
+            if "kernel" in case:
+                launched = _launch(handle, functions[case["kernel"]], case, here)
+            else:
+                _call(loops[case["loop"]], case, [here + place for place in case["places"]])
         except (RuntimeError, MemoryError) as fault:
             raised = (type(fault).__name__, str(fault))
         flags = raised_flags(61) if raised_flags and not raised else 0
+        variables = [ctypes.string_at(functions[index], len(data)) for index, data in case["memory"]]
         libc.fflush(None)
         printed = os.pread(output, PRINTED, 0)
         if printed:
             os.ftruncate(output, 0)
             os.lseek(output, 0, 0)
-        send(link, {"raised": raised, "flags": flags, "printed": printed})
+        answer = {"raised": raised, "launched": launched, "flags": flags, "printed": printed, "memory": variables}
+        send(link, answer)
 
 
 # ------------------------------------------------------------------------------------------ the process
@@ -232,6 +240,26 @@ def _call(loop: int | None, case: dict[str, Any], places: list[int]) -> None:
     dimensions = (ctypes.c_ssize_t * len(case["dimensions"]))(*case["dimensions"])
     steps = (ctypes.c_ssize_t * len(case["steps"]))(*case["steps"])
     Loop(loop or 0)(ctypes.addressof(arguments), ctypes.addressof(dimensions), ctypes.addressof(steps), None)
+
+
+def _launch(handle: ctypes.CDLL, kernel: int | None, case: dict[str, Any], here: int) -> tuple[bytes, tuple[int, ...]]:
+    """Launch an emulated kernel; why it failed, and where a checked one was and what it touched, counted from ``here``."""
+    for value, array in case["pointers"]:
+        ctypes.c_void_p.from_address(here + value).value = here + array
+    arguments = (ctypes.c_void_p * max(1, len(case["places"])))(*(here + place for place in case["places"]))
+    stray = (ctypes.c_size_t * 3)()
+    if hasattr(handle, "__ufm_stray"):  # --sanitize
+        stray = (ctypes.c_size_t * 3).in_dll(handle, "__ufm_stray")
+        stray[2] = 0
+        ctypes.c_size_t.in_dll(handle, "__ufm_array_count").value = len(case["arrays"])
+        spans = (ctypes.c_size_t * 2 * 64).in_dll(handle, "__ufm_arrays")
+        for span, (place, size) in zip(spans, case["arrays"], strict=False):
+            span[:] = here + place, here + place + size
+    grid, block = ((ctypes.c_uint * 3)(*case[name]) for name in ("grid", "block"))
+    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)(kernel or 0)
+    call(ctypes.addressof(grid), ctypes.addressof(block), case["shared"], ctypes.addressof(arguments))
+    handle.__ufm_launch_error.restype = ctypes.c_char_p
+    return handle.__ufm_launch_error() or b"", (stray[0], stray[1] - here, stray[2])
 
 
 def _base(address: int) -> int:

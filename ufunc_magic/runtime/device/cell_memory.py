@@ -49,6 +49,12 @@ class CellMemory(Mapping[str, Any]):
     def __repr__(self) -> str:
         return f"<memory of {self._object_code.name}: {', '.join(self)}>"
 
+    @property
+    def changing(self) -> list[tuple[int, int, int]]:
+        """Of variables of the emulation that are not const: the place in the table of functions, address, bytes."""
+        arrays = {name: self[name] for name, row in self._variables.items() if self._emulated and not row[1]}
+        return [(self._variables[name][0], array.ctypes.data, array.nbytes) for name, array in arrays.items()]
+
     def _function(self) -> Any:
         device = driver.current()
         if device not in self._last:
@@ -71,9 +77,8 @@ class CellMemory(Mapping[str, Any]):
             try:
                 self._kernels[device] = driver.functions(self._object_code, "", [*entries])
             except CompileError:
-                self._kernels[
-                    device
-                ] = {}  # one instance of a template that is refused there keeps no other from running
+                # One instance of a template that is refused there keeps no other from running.
+                self._kernels[device] = {}
         compiled = self._kernels[device]
         if entry not in compiled:
             compiled[entry] = driver.functions(self._object_code, "", [entry])[entry]

@@ -58,9 +58,10 @@ class Kernel:
         object_code: ObjectCode,
         *,
         address: int = 0,
-        owner: object = None,
+        owner: Any = None,
         emulated: bool,
         memory: CellMemory | None = None,
+        sandbox: Any = None,
     ) -> None:
         self.code = code
         self.object_code = object_code
@@ -69,6 +70,7 @@ class Kernel:
         self.kinds = kinds(code.prototype)
         self._address = address
         self._owner = owner
+        self._sandbox = sandbox
         self.__name__ = self.__qualname__ = code.name
         self.__module__ = "__main__"
         names = [n if n.isidentifier() else f"x{i}" for i, n in enumerate(code.parameters, 1)]
@@ -242,19 +244,43 @@ class Kernel:
                 f"one after the other, {MOST_THREADS:,} are the most.",
                 remedy="Use a smaller grid, or a machine with a GPU.",
             )
-        values = [np.asarray(np.uint64(a.array.ctypes.data) if _on_host(a) else a) for a in arguments]
+        arrays = {n: a.array for n, a in enumerate(arguments) if _on_host(a)}
+        values = [np.asarray(np.uint64(a.array.ctypes.data) if n in arrays else a) for n, a in enumerate(arguments)]
+        if self._sandbox is None:
+            fault, stray = self._launched(launch, values, [*arrays.values()])
+            places = [array.ctypes.data for array in arrays.values()]
+        else:
+            constant = [n for n in arrays if self.kinds[n].const]
+            grid, block, shared = launch.grid, launch.block, launch.shared
+            fault, stray, places = self._sandbox.launch(
+                self.code, values, arrays, constant=constant, grid=grid, block=block, shared=shared
+            )
+        if not fault:
+            return
+        place = cell_names.current_place(self.object_code)
+        fault = place.renamed(fault, old=self.object_code.name)
+        named = [(self._names[n], at, array) for at, (n, array) in zip(places, arrays.items(), strict=True)]
+        where = _where(stray, named, self.object_code.device.get("lines", ()), place)
+        raise CellCrashed(f"{self.__name__} failed on the CPU: {fault}{where}")
+
+    def _launched(
+        self, launch: Launch, values: Sequence[np.ndarray[Any, Any]], arrays: Sequence[np.ndarray[Any, Any]]
+    ) -> tuple[str, tuple[int, ...]]:
+        """Launch it in this process: why it failed, and what `_where` tells of."""
         pointers = (ctypes.c_void_p * max(1, len(values)))(*(v.ctypes.data for v in values))
         grid, block = (np.array(sizes, np.uint32) for sizes in (launch.grid, launch.block))
         call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)(self._address)
-        lines = self.object_code.device.get("lines")
-        named = [(n, a.array) for n, a in zip(self._names, arguments, strict=True) if _on_host(a)]
-        stray = None if lines is None else _Stray.of(self._owner, named)
+        stray = (ctypes.c_size_t * 3)()
+        if "lines" in self.object_code.device:  # --sanitize
+            stray = (ctypes.c_size_t * 3).in_dll(self._owner.handle, "__ufm_stray")
+            stray[2] = 0
+            ctypes.c_size_t.in_dll(self._owner.handle, "__ufm_array_count").value = len(arrays)
+            spans = (ctypes.c_size_t * 2 * 64).in_dll(self._owner.handle, "__ufm_arrays")
+            for span, array in zip(spans, arrays, strict=False):
+                span[:] = array.ctypes.data, array.ctypes.data + array.nbytes
         call(grid.ctypes.data, block.ctypes.data, launch.shared, ctypes.addressof(pointers))
-        if fault := _launch_error(self._owner):
-            place = cell_names.current_place(self.object_code)
-            where = stray.words(named, lines, place) if stray is not None and lines is not None else ""
-            fault = place.renamed(fault, old=self.object_code.name)
-            raise CellCrashed(f"{self.__name__} failed on the CPU: {fault}{where}")
+        text = ctypes.CFUNCTYPE(ctypes.c_char_p)(self._owner.symbol("__ufm_launch_error"))()
+        return (text or b"").decode(errors="replace"), tuple(stray)
 
 
 class KernelFamily(Kernel):
@@ -327,45 +353,31 @@ class Launch:
         self.kernel.run(self, args)
 
 
-class _Stray(ctypes.Structure):
-    """What a checked launch found: ``__ufm_stray`` of ``templates/cuda_checked.h``."""
+def _where(
+    stray: Sequence[int],
+    arrays: Sequence[tuple[str, int, np.ndarray[Any, Any]]],
+    lines: Sequence[Sequence[int]],
+    place: CellPlace,
+) -> str:
+    """Where a checked launch went astray, behind what it says; ``""`` where it did not.
 
-    _fields_ = tuple((name, ctypes.c_size_t) for name in ("place", "address", "size"))
-
-    @classmethod
-    def of(cls, library: Any, arrays: Sequence[tuple[str, np.ndarray[Any, Any]]]) -> _Stray:
-        """That of the next launch, on these arrays."""
-        places = (ctypes.c_size_t * 2 * 64).in_dll(library.handle, "__ufm_arrays")
-        for k, (_, array) in enumerate(arrays[:64]):
-            places[k][0], places[k][1] = array.ctypes.data, array.ctypes.data + array.nbytes
-        ctypes.c_size_t.in_dll(library.handle, "__ufm_array_count").value = len(arrays)
-        stray = cls.in_dll(library.handle, "__ufm_stray")
-        stray.size = 0
-        return stray
-
-    def words(
-        self, arrays: Sequence[tuple[str, np.ndarray[Any, Any]]], lines: Sequence[Sequence[int]], place: CellPlace
-    ) -> str:
-        """Where that was, behind what the launch says; ``""`` if there was none."""
-        if not self.size:
-            return ""
-        line = next((row[2] for row in lines if row[0] < self.place <= row[1]), 0)
-        at = f" on line {place.line(line)}" if line else ""
-        for name, array in arrays:
-            index = (self.address - array.ctypes.data) // array.itemsize
-            if -_NEAR < index < array.size + _NEAR:
-                return f"{at}, at {name}[{index}]; {name} has {array.size:,} elements."
-        return f"{at}."
-
-
-def _launch_error(library: object) -> str:
-    """Why this thread's last launch of an emulated kernel of ``library`` failed; ``""`` if it has not."""
-    try:
-        address: int = library.symbol("__ufm_launch_error")  # type: ignore[attr-defined]
-    except AttributeError:
+    Parameters
+    ----------
+    stray : sequence of int
+        ``__ufm_stray`` of ``templates/cuda_checked.h``: the place in the code, the address that it touched, how many bytes.
+    arrays : sequence
+        Names, addresses and arrays of the launch.
+    """
+    code, address, size = stray
+    if not size:
         return ""
-    text: bytes | None = ctypes.CFUNCTYPE(ctypes.c_char_p)(address)()
-    return (text or b"").decode(errors="replace")
+    line = next((row[2] for row in lines if row[0] < code <= row[1]), 0)
+    at = f" on line {place.line(line)}" if line else ""
+    for name, start, array in arrays:
+        index = (address - start) // array.itemsize
+        if -_NEAR < index < array.size + _NEAR:
+            return f"{at}, at {name}[{index}]; {name} has {array.size:,} elements."
+    return f"{at}."
 
 
 def _on_host(argument: Any) -> bool:

@@ -57,6 +57,8 @@ def available() -> bool:
 
 def on_gpu(object_code: ObjectCode) -> bool:
     """Whether functions of ``object_code`` are to run on the GPU here: as its option says, else where there is one."""
+    if object_code.options.get("sandbox"):
+        return False
     place = object_code.options.get("device", "auto")
     return available() if place == "auto" else bool(place == "gpu")
 
