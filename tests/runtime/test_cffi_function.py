@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import os
+import platform
+import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -205,3 +209,160 @@ def test_without_cffi_only_plain_functions_are_missing(monkeypatch: pytest.Monke
     assert [*built] == ["without_cffi"]
     assert "no_ufunc" in "\n".join(built.notes)
     assert "needs cffi" in "\n".join(built.notes)
+
+
+# --------------------------------------------------------------------------------------- calls are contained
+
+CONTAINED = """\
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+void put(double *x, long k, double v) { x[k] = v; }
+void read_table(const char *path, double *out) { if (path[0] == '/') exit(3); out[0] = 1; }
+int positive(const double *x, int n, char *why)
+{
+    assert(n > 0);
+    why[0] = 0;
+    return n;
+}
+int quotient(int a, int b, char *why) { return a / b; }
+int deep(int n, char *s) { char big[1000]; big[n % 1000] = 1; return deep(n + 1, big) + big[3]; }
+size_t length(char *s) { return strlen(s); }
+double apply(double (*f)(double), double x, char *why) { return f(x); }
+struct pair { double x, y; };
+struct pair *swapped(struct pair *p) { double x = p->x; p->x = p->y; p->y = x; return p; }
+double of_many(int n, ...) { return n; }
+"""
+
+contained = pytest.mark.skipif(os.name != "posix", reason="calls are contained where there are POSIX signals")
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("UFUNC_MAGIC_CACHE", str(tmp_path_factory.mktemp("cache")))
+        return um.compile_c(CONTAINED)
+
+
+@contained
+@pytest.mark.parametrize(
+    ("name", "arguments", "fault", "says"),
+    [
+        ("put", (np.zeros(3), 10**12, 1.0), um.CellCrashed, r"put (wrote|read or wrote) out of bounds"),
+        ("read_table", (b"/nowhere", np.zeros(1)), um.CellExited, r"read_table called exit\(3\)\."),
+        ("positive", (np.zeros(1), 0, b"why"), um.CellAssertionError, "`n > 0' failed: positive, on line 8 of <c>."),
+        ("deep", (1, b"s"), um.CellCrashed, "deep overflowed the stack"),
+        ("length", (None,), um.CellCrashed, "length followed a null pointer"),
+        ("apply", (None, 1.0, b"why"), um.CellCrashed, "apply followed a null pointer"),
+    ],
+)
+def test_what_ends_a_call_does_not_end_the_process(
+    plain: Any, name: str, arguments: tuple[Any, ...], fault: type[Exception], says: str
+) -> None:
+    function = plain[name]
+    ffi = function.ffi
+    given = [ffi.NULL if a is None else ffi.new("char[]", a) if isinstance(a, bytes) else a for a in arguments]
+    with pytest.raises(fault, match=says):
+        function(*given)
+    x = np.zeros(3)
+    plain.put(x, 1, 2.0)
+    assert x.tolist() == [0, 2, 0]
+
+
+@contained
+@pytest.mark.skipif(platform.machine() in ("aarch64", "arm64"), reason="arm64 divides integers by zero, to 0")
+def test_division_by_zero_in_any_thread_is_an_exception(plain: Any) -> None:
+    faults: list[Exception] = []
+
+    def work() -> None:
+        try:
+            plain.quotient(1, 0, plain.quotient.ffi.NULL)
+        except um.CellCrashed as fault:
+            faults.append(fault)
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(faults) == 3
+
+
+def test_contained_calls_take_and_give_what_the_functions_do(plain: Any) -> None:
+    pair = plain.swapped.ffi.new("struct pair *", [1, 2])
+    assert plain.swapped(pair) == pair
+    assert (pair.x, pair.y) == (2, 1)
+    twice = plain.apply.ffi.callback("double(double)", lambda x: 2 * x)
+    assert plain.apply(twice, 3.0, plain.apply.ffi.NULL) == 6
+    assert plain.of_many(3) == 3
+    assert plain.length(plain.length.ffi.new("char[]", b"four")) == 4
+
+
+@contained
+def test_interrupt_ends_an_endless_plain_function() -> None:
+    program = (
+        "import os, signal, threading, numpy as np, ufunc_magic as um\n"
+        "f = um.compile_c('long wait(volatile long *p, char *why) { while (!p[0]) ; return p[0]; }').wait\n"
+        "assert f(np.ones(1, 'l'), f.ffi.NULL) == 1\n"
+        "threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()\n"
+        "try:\n    f(np.zeros(1, 'l'), f.ffi.NULL)\nexcept KeyboardInterrupt:\n    print('interrupted')\n"
+        "print(f(np.ones(1, 'l'), f.ffi.NULL))\n"
+    )
+    command = [sys.executable, "-P", "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(um.__file__).parents[1], timeout=120)
+    assert done.stdout == "interrupted\n1\n", done.stderr
+
+
+@contained
+def test_exceptions_of_cplus_reach_python() -> None:
+    text = """
+        #include <stdexcept>
+        namespace phys {
+        double at(const double *x, int n, char *why)
+        {
+            if (n < 0) throw std::invalid_argument("n is negative");
+            return x[n];
+        }
+        }
+        struct pair { double x, y; };
+        double far(pair *p) noexcept { return p[1L << 40].x; }
+    """
+    for arguments in ([], ["-std=c++14"]):
+        built = um.compile_c(text, cplus=True, compile_args=arguments)
+        assert built.at(np.arange(3.0), 2, built.at.ffi.NULL) == 2
+        if not arguments:  # older standards have no templates for it
+            with pytest.raises(RuntimeError, match="n is negative"):
+                built.at(np.arange(3.0), -1, built.at.ffi.NULL)
+            with pytest.raises(um.CellCrashed, match="far read out of bounds"):
+                built.far(built.far.ffi.new("pair *"))
+
+
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        (
+            'template <class T> void show(const char *s, T v) {}\ndouble f(double x) { show("x", x); return x; }',
+            "show is a template that cannot be a ufunc ('s' is a string): nothing is made of it alone",
+        ),
+        (
+            "int g(int x) { return x; }\nint g(int x, int y) { return x + y; }\ndouble f(double x) { return x; }",
+            "g on line 2 is overloaded and cannot be a ufunc (has other inputs, outputs or core dimensions than g on "
+            "line 1): give it a name of its own",
+        ),
+        (
+            "void g(char *s) {}\nvoid g(char **s) {}\ndouble f(double x) { return x; }",
+            "g on line 2 is overloaded and cannot be a ufunc ('s' is a pointer to pointers): give it a name of its own",
+        ),
+    ],
+    ids=["template", "other inputs", "pointers"],
+)
+def test_a_template_or_an_overload_keeps_no_other_function_from_being_bound(text: str, note: str) -> None:
+    built = um.compile_c(text.replace("\\n", "\n"), cplus=True)
+    assert note in built.notes
+    assert built.f(2.0) == 2
+
+
+def test_of_overloads_that_are_no_ufuncs_the_first_is_bound() -> None:
+    text = "int g(char *s) { return s[0]; }\nint g(char *s, char *t) { return t[0]; }\n"
+    built = um.compile_c(text, cplus=True)
+    assert built.g(built.g.ffi.new("char[]", b"A")) == 65

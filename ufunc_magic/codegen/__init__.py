@@ -3,7 +3,8 @@
 In come a cell's text and the `Signature` of each function; out comes one translation unit with its loops.
 
 ``unit`` writes the whole unit, and reads the loops' types back from what the compiler made of it; ``loops`` writes one
-loop; ``loop_types`` spells the types of its operands, ``record_layout`` those of structures.
+loop; ``loop_types`` spells the types of its operands, ``record_layout`` those of structures; ``plain_calls``
+writes what stands around a function that is no ufunc.
 What no cell changes (strides, blocks, threads, floating-point flags, interrupts) is ``templates/driver.c``.
 """
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
         type_text as type_text,
     )
     from .loops import template as template
+    from .plain_calls import contained as contained
     from .unit import (
         Translation as Translation,
         append as append,
@@ -46,6 +48,7 @@ else:
         {
             "loop_types": "INSTRUCTIONS Instance callee cplus_type type_numbers type_text",
             "loops": "template",
+            "plain_calls": "contained",
             "unit": (
                 "Translation append c_string copy driver in_terms_of_t instances prefix_of reached read_records "
                 "read_types translate types_wanted vector_math with_headers"

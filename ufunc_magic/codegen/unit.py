@@ -86,6 +86,7 @@ def translate(
     plain: Sequence[str],
     options: Options,
     name: str,
+    contained: Sequence[str] = (),
     simd: Sequence[str] = (),
     judge: int = 1,
     before: str = "",
@@ -106,6 +107,8 @@ def translate(
     options : Options
     name : str
         What diagnostics call the cell (``"In[3]"``).
+    contained : sequence of str
+        Pointers to what calls those of ``plain`` contained, defined in ``after``; ``"0"`` for none.
     simd : sequence of str
         libm functions to declare with SIMD clones (gcc's ``simd`` attribute).
     judge : {0, 1, 2}
@@ -126,7 +129,8 @@ def translate(
         parts += [f"#line 1 {c_string(name)}", cell]
     parts += ["", template("support.h"), template("types.hpp" if cplus else "types.h")]
     parts += [*_simd_declarations(simd, cplus=cplus), *filter(None, [after])]
-    return _translation(parts, loops, [cell, name], plain=plain, options=options, simd=simd, judge=judge)
+    tables = [plain, contained]
+    return _translation(parts, loops, [cell, name], plain=tables, options=options, simd=simd, judge=judge)
 
 
 def append(
@@ -157,7 +161,7 @@ def append(
     cplus = options.cplus
     parts = [c, template("interface.h"), template("support.h")]
     parts += [template("types.hpp" if cplus else "types.h"), *_simd_declarations(simd, cplus=cplus), functions]
-    return _translation(parts, instances, [c, functions, seed], plain=(), options=options, simd=simd, judge=judge)
+    return _translation(parts, instances, [c, functions, seed], plain=[(), ()], options=options, simd=simd, judge=judge)
 
 
 def _translation(
@@ -165,7 +169,7 @@ def _translation(
     instances: Sequence[Instance],
     seed: Sequence[str],
     *,
-    plain: Sequence[str],
+    plain: Sequence[Sequence[str]],
     options: Options,
     simd: Sequence[str],
     judge: int,
@@ -184,8 +188,8 @@ def _translation(
 
     small = [leaf for leaf in leaves if leaf]
     leaf = ["#ifdef __UFM_LEAF", *small, "#endif"] if small else []
-    text = "\n".join([*parts, *types, table, *loops, *leaf, _export(instances, plain)]) + "\n"
-    return Translation(text, tuple(instances), tuple(plain), marker, bool(options.parallel))
+    text = "\n".join([*parts, *types, table, *loops, *leaf, _export(instances, *plain)]) + "\n"
+    return Translation(text, tuple(instances), tuple(plain[0]), marker, bool(options.parallel))
 
 
 def in_terms_of_t(unit: Unit) -> bool:
@@ -326,7 +330,7 @@ def _simd_declarations(names: Sequence[str], *, cplus: bool) -> list[str]:
     return lines
 
 
-def _export(instances: Sequence[Instance], plain: Sequence[str]) -> str:
+def _export(instances: Sequence[Instance], plain: Sequence[str], contained: Sequence[str]) -> str:
     def entries(name: str, has: Callable[[Instance], bool]) -> str:
         return ", ".join(f"{name}_{k}" if has(i) else "0" for k, i in enumerate(instances)) or "0"
 
@@ -335,6 +339,8 @@ def _export(instances: Sequence[Instance], plain: Sequence[str]) -> str:
         "void *const __ufm_functions[]": ", ".join(f"(void *){name}" for name in plain) or "0",
         "void *const __ufm_scalars[]": entries("(void *)__ufm_scalar", has_scalar),
     }
+    if any(pointer != "0" for pointer in contained):
+        tables["void *const __ufm_plain_calls[]"] = ", ".join(f"(void *){name}" for name in contained)
     if any(i.signature.has_records for i in instances):
         record = "void *, __ufm_char *const *, const __ufm_intp *, const __ufm_intp *, void *"
         tables[f"int (*const __ufm_records[])({record})"] = entries("__ufm_record", lambda i: i.signature.has_records)

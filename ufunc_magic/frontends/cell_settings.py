@@ -153,8 +153,13 @@ class CellBuild:
             return fault if any(d.severity == "error" and d.file == self.name for d in fault.diagnostics) else None
         return None
 
-    def nothing_to_bind(self, unit: Unit) -> ParseError:
-        """The error of a cell without a function that could be bound."""
+    def nothing_to_bind(self, unit: Unit, reasons: Sequence[str] = ()) -> ParseError:
+        """The error of a cell without a function that could be bound, for ``reasons`` if there are any."""
+        if reasons:
+            return ParseError(
+                f"{self.name} has nothing to bind: {reasons[0]}.",
+                remedy="Give the function a name of its own, and types of its own.",
+            )
         hidden = [f.name for f in unit.functions]
         if hidden:
             return ParseError(

@@ -98,13 +98,13 @@ def _exception(report: _Report, fault: _Fault) -> UfuncMagicError:
     if fault.kind == _RAISED:
         return CellExited(f"{call} raised {_signal_name(fault.code)}{where}, which normally ends the process.")
     what, damaged = _crash(fault, [] if inputs is None else inputs)
-    return CellCrashed(f"{call} {what}{where}.", remedy=_DAMAGED if damaged else "")
+    remedy = f"{_DAMAGED} {_FURTHER}" if report.types else _DAMAGED
+    return CellCrashed(f"{call} {what}{where}.", remedy=remedy if damaged else "")
 
 
-_DAMAGED = (
-    "Memory of this process may be damaged: save your work and restart the kernel. --sanitize shows the line; "
-    "--sandbox runs every call in another process."
-)
+_DAMAGED = "Memory of this process may be damaged: save your work and restart the kernel."
+#: For ufuncs.
+_FURTHER = "--sanitize shows the line; --sandbox runs every call in another process."
 
 
 def _crash(fault: _Fault, inputs: list[Any]) -> tuple[str, bool]:
@@ -162,6 +162,8 @@ def _signal_name(number: int) -> str:
 
 
 def _where(report: _Report) -> str:
+    if not report.types:  # a plain function
+        return ""
     if not report.values:
         return f", in one of {report.total:,} elements, but not again when each was computed alone"
     if report.total <= 1:

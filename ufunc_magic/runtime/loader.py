@@ -121,12 +121,14 @@ def prepare() -> None:
 class Library:
     """An opened object: addresses of its loops and plain functions, in the order of its tables.
 
-    ``handle`` keeps it open; it is never closed, since NumPy may still hold a loop.
+    ``plain_calls`` are what calls the functions contained, 0 where nothing does.  ``handle`` keeps it open; it is never
+    closed, since NumPy may still hold a loop.
     """
 
     handle: ctypes.CDLL = field(repr=False)
     loops: tuple[int, ...]
     functions: tuple[int, ...]
+    plain_calls: tuple[int, ...] = ()
 
     def symbol(self, name: str) -> int:
         """The address of one of the driver's functions."""
@@ -273,7 +275,9 @@ def open_library(object_code: ObjectCode, path: str | os.PathLike[str]) -> Libra
     last = max((loop.index for f in object_code.functions for loop in f.loops), default=-1)
     variables = [row[1] for row in object_code.device.get("memory", ())]
     plain = max([*variables, *(f.index for f in object_code.functions)], default=-1)
-    return Library(handle, _table(handle, "__ufm_loops", last + 1), _table(handle, "__ufm_functions", plain + 1))
+    functions = _table(handle, "__ufm_functions", plain + 1)
+    calls = _table(handle, "__ufm_plain_calls", plain + 1) if functions and hasattr(handle, "__ufm_plain_calls") else ()
+    return Library(handle, _table(handle, "__ufm_loops", last + 1), functions, calls or (0,) * len(functions))
 
 
 def _lend(handle: ctypes.CDLL) -> None:

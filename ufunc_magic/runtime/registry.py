@@ -413,7 +413,8 @@ def load(
                             f"{code.name} is not a ufunc, so it cannot run in a sandbox.", remedy="Remove --sandbox."
                         )
                     checked = path is not None
-                    function = PlainFunction(code, native.functions[code.index], owner=opened, checked=checked)
+                    address = native.plain_calls[code.index] or native.functions[code.index]
+                    function = PlainFunction(code, address, owner=opened, checked=checked)
             except SignatureError as fault:
                 notes.append(str(fault))
             if object_code.language == "cuda":

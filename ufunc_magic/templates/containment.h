@@ -132,6 +132,12 @@ RARE static uintptr_t place(const void *context, int stack)
 RARE static int in_cell(const Frame *frame, const void *context)
 {
     const char *at = (const char *)place(context, 0);
+    /* A null pointer was called: by whom it would return to. */
+#if defined(__linux__) && defined(__x86_64__)
+    if (!at) at = *(const char *const *)place(context, 1);
+#elif defined(__linux__) && defined(__aarch64__)
+    if (!at) at = (const char *)((const ucontext_t *)context)->uc_mcontext.regs[30];
+#endif
     return at && at >= frame->object->low && at < frame->object->high;
 }
 

@@ -431,18 +431,19 @@ static inline int call(Own *own, Code *code, int python, void *a, void *b, void 
 #endif
 #ifdef CONTAINED
 /* Where an enclosed call goes on that did not come back. */
-RARE static int left_enclosed(Modes modes, int python)
+RARE static int left_enclosed(Modes modes, int holds)
 {
     Own *const own = ask_own();
     Thread before = {.modes = modes, .around = own->now};
     own->now = &before;
-    left(own, python);
+    left(own, holds);
     own->now = before.around;
     if (!--own->inside->calls) own->inside->stopping = 0;
     return own->inside->fault.kind == INTERRUPTED ? 2 : 1;
 }
 #endif
-ONCE static int enclosed(void (*code)(void *), void *with, int python)
+/* `python`: the code may run Python, whose frames must not be left; `holds`: this thread has the GIL. */
+ONCE static int enclosed(void (*code)(void *), void *with, int python, int holds)
 {
 #ifdef CONTAINED
     Inside *const in = inside_of(ask_own());
@@ -451,7 +452,7 @@ ONCE static int enclosed(void (*code)(void *), void *with, int python)
         Frame frame = {.previous = in->frame, .object = &this_object, .python = python};
         in->calls++;
         if (!in->watched) contained()->watch(in);
-        if (SET_JUMP(frame.jump)) return left_enclosed(modes, python);
+        if (SET_JUMP(frame.jump)) return left_enclosed(modes, holds);
         in->frame = &frame;
         code(with);
         in->frame = frame.previous;
@@ -464,7 +465,7 @@ ONCE static int enclosed(void (*code)(void *), void *with, int python)
 }
 /* A call of a function of Python's, contained.  0: it came back; 1: it faulted; 2: the user wants out.  It is short,
    since plain calls of such functions are. */
-EXPORT int __ufm_enclosed_1(void (*code)(void *), void *with) { return enclosed(code, with, 1); }
+EXPORT int __ufm_enclosed_1(void (*code)(void *), void *with) { return enclosed(code, with, 1, 1); }
 
 /* A launch of a CUDA kernel's emulation, contained: the same, and in words.  `bottom` returns where the '
                             'running thread's
@@ -472,7 +473,7 @@ EXPORT int __ufm_enclosed_1(void (*code)(void *), void *with) { return enclosed(
 __attribute__((visibility("hidden"))) int __ufm_contained(void (*code)(void *), void *with, char *text, size_t size,
                                                           const char *(*bottom)(void))
 {
-    const int end = enclosed(code, with, 0);
+    const int end = enclosed(code, with, 0, 0);
 #ifdef CONTAINED
     const Fault *fault = end ? &ask_own()->inside->fault : NULL;
     const int full = end && fault->kind == STACK_FULL && (!bottom() || fault->address < (uintptr_t)bottom());
@@ -531,6 +532,19 @@ RARE static int was_stop(Own *own, int *halt)
 static void tell(const Report *report) { (void)report; }
 static int was_stop(Own *own, int *halt) { return (void)own, (void)halt, 0; }
 #endif
+
+/* A call of a function that is no ufunc, without the GIL, contained: what did not come back is an exception. */
+void __ufm_plain_call(const char *name, void (*code)(void *), void *with, int python)
+{
+    const int end = enclosed(code, with, python, 0);
+#ifdef CONTAINED
+    const Report report = {.name = name, .fault = end ? &ask_own()->inside->fault : NULL};
+    if (end == 1) tell(&report);
+    else if (end && !interrupted()) fail(__ufm_host.runtime_error, "the call was interrupted, and has not come to its end");
+#else
+    (void)name, (void)end;
+#endif
+}
 
 /* A fault whose element is known, for the thread that called: as it was, since what it was computed from may be gone. */
 typedef struct {

@@ -14,6 +14,7 @@ that is not C is no error: the compiler reports it.
 `index_bounds`   pointers whose length one of the integers is, by the loops around their indices
 `c_text`         the syntax tree, and below it comments, directives, constant expressions
 `line_markers`   the preprocessor's output: which lines are the user's
+`plain_functions`  functions that are no ufuncs: which are bound, and what points to them
 `cffi_types`     type definitions for functions that are called through cffi
 `cuda_names`     CUDA's own types and functions
 ===============  ======================================================================================

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from ... import codegen, toolchain
 from ...model import (
-    CellFunction,
     CompiledCell,
     CompileError,
     LinkError,
@@ -20,6 +19,7 @@ from ...model import (
 from .. import cell_settings, function_entries, native, operands
 from ..cell_settings import CellBuild
 from ..frontend import compiler_flags, linker_flags, users_files
+from . import plain_functions
 from .cffi_types import type_definitions
 from .parser import parse_cell
 from .prototypes import ONLY_DECLARED, declared, linked, nothing_declared, sized
@@ -61,7 +61,8 @@ def compile(source: str, *, options: Options, name: str, folder: Path, this_cpu:
         cell = replace(cell, options=options)
 
         # What becomes of its functions.
-        signatures, plain = operands.plan(unit, options=options, structures=True)
+        signatures, others = operands.plan(unit, options=options, structures=True)
+        plain, unbound = plain_functions.bindable(others, taken=[s.name for s in signatures], unit=unit)
         library_functions = declared(unit, options=options)
         nothing = not (signatures or plain or library_functions.signatures)
         if nothing or len(signatures) > _MANY:
@@ -71,9 +72,9 @@ def compile(source: str, *, options: Options, name: str, folder: Path, this_cpu:
             if nothing and library_functions.reasons:
                 raise nothing_declared(library_functions.reasons, name)
             if nothing:
-                raise cell.nothing_to_bind(unit)
+                raise cell.nothing_to_bind(unit, unbound)
         if options.types and codegen.in_terms_of_t(unit):
-            plain = ()  # their C names exist once per type
+            plain = []  # their C names exist once per type
 
         # The unit.
         plan, planned = cell.planned(unit, floats=bool(options.types or options.cplus))
@@ -100,6 +101,9 @@ def compile(source: str, *, options: Options, name: str, folder: Path, this_cpu:
         )
         vectors = native.vector_math(tool, plan.simd, folder=folder)
         library = folder / "cell.so"
+        native_functions = [*(p.function for p in plain), *of_structures]
+        pointers = [plain_functions.pointer(f, unit) for f in native_functions]
+        behind, contained = codegen.contained([*zip(pointers, native_functions, strict=True)], cplus=options.cplus)
         with ThreadPoolExecutor(1, thread_name_prefix="ufunc_magic-python-form") as pool:
             # The compiler is a process of its own, so the Python forms cost nothing meanwhile.
             forms = pool.submit(python_forms)
@@ -109,12 +113,13 @@ def compile(source: str, *, options: Options, name: str, folder: Path, this_cpu:
                     source,
                     unit=unit,
                     signatures=(*signatures, *library_functions.signatures),
-                    plain=["::".join([*f.scope, f.name]) for f in (*(p.function for p in plain), *of_structures)],
+                    plain=pointers,
+                    contained=contained,
                     options=options,
                     name=name,
                     simd=plan.simd,
                     judge=plan.judge,
-                    after=library_functions.text(options),
+                    after="\n".join(filter(None, [library_functions.text(options), behind])),
                 )
                 try:
                     diagnostics = planned.compiled_in_parts(translation, library, [driver, *vectors])
@@ -140,13 +145,13 @@ def compile(source: str, *, options: Options, name: str, folder: Path, this_cpu:
             remedy=None if options.wrap else ", or --types",
             records=codegen.read_records(code, translation),
         )
-        types_text = type_definitions(tree) if plain or of_structures else ""
-        functions += _plain_entries(plain, types_text)
+        types_text = type_definitions(tree, cplus=options.cplus) if plain or of_structures else ""
+        functions += plain_functions.entries(plain, types_text)
         for index, function in enumerate(of_structures, start=len(plain)):
             place = next(n for n, f in enumerate(functions) if f.records and f.source == function.text)
             declaration = f"{types_text}\n{function_entries.prototype(function)}"
             functions[place] = replace(functions[place], index=index, declaration=declaration)
-        notes = (*plan.notes, *library_functions.notes(options))
+        notes = (*plan.notes, *unbound, *library_functions.notes(options))
         serial = [s.name for s in signatures if s.has_records] if options.parallel else []
         if serial:
             notes += (f"--parallel: {', '.join(serial)} runs on one thread, like all functions with structures.",)
@@ -159,18 +164,3 @@ def _is_whole(options: Options, files: object) -> bool:
     # No files are (), and None is that nobody knows.
     others = files != () or options.src or options.lib or options.link_args or options.wrap
     return bool(native.this_level()) and options.arch != "native" and not others
-
-
-def _plain_entries(plain: tuple[operands.Plain, ...], types: str) -> list[CellFunction]:
-    """Functions that are called through cffi, with the types that it needs to know."""
-    return [
-        function_entries.native_entry(
-            p.function,
-            name=p.name,
-            index=index,
-            parameters=[parameter.name for parameter in p.function.parameters],
-            declaration=f"{types}\n{function_entries.prototype(p.function)}",
-            reason=(p.reason, p.remedy),
-        )
-        for index, p in enumerate(plain)
-    ]

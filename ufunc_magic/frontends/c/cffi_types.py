@@ -11,11 +11,11 @@ _TAGGED = ("struct_specifier", "union_specifier", "enum_specifier")
 
 
 @one_at_a_time
-def type_definitions(tree: CText) -> str:
+def type_definitions(tree: CText, *, cplus: bool = False) -> str:
     """Every struct, union, enum and typedef that a cell defines at file scope, one to a line.
 
     Sizes that are object-like macros with a number are written as that number, since cffi knows no
-    preprocessor.
+    preprocessor.  In C++ a structure's name alone is a type.
     """
     nodes = []
     for node in tree.root.named_children:
@@ -27,4 +27,6 @@ def type_definitions(tree: CText) -> str:
     lines = [" ".join(text_of(node).split()).rstrip(";") + ";" for node in nodes]
     numbers = {n: value for n, body in tree.macros.items() if (value := constant(body, tree.macros)) is not None}
     words = {**numbers, "_Atomic": "_Complex"}  # as `readable` has it
-    return "\n".join(re.sub(r"\b[A-Za-z_]\w*\b", lambda m: str(words.get(m[0], m[0])), line) for line in lines)
+    lines = [re.sub(r"\b[A-Za-z_]\w*\b", lambda m: str(words.get(m[0], m[0])), line) for line in lines]
+    tags = [re.match(r"((?:struct|union|enum) (\w+)) \{", line) for line in lines if cplus]
+    return "\n".join([*lines, *(f"typedef {tag[1]} {tag[2]};" for tag in tags if tag)])

@@ -373,8 +373,7 @@ def _assign(unit: Unit, *, options: Options, unbound: Collection[str] = ()) -> R
     signatures = tuple(s for s in signatures if s.inputs)
     templates = [p for p in plain if p.function.template]
     notes += [
-        f"{p.name} is a template that cannot be a ufunc, so nothing is made of it alone: it {p.reason}"
-        for p in templates
+        f"{p.name} is a template that cannot be a ufunc ({p.reason}): nothing is made of it alone" for p in templates
     ]
     for signature in signatures:
         if options.abi == "auto" and not signature.status and in_numbas_form(signature.function, abi="numba"):

@@ -200,6 +200,8 @@ def _translated(reading: Reading, plan: native.UnitPlan) -> tuple[codegen.Transl
     before = shim(reading.source, reading.unit, dynamic)
     seed = "\0".join([reading.source, reading.name, repr(reading.options.key())])
     after, pointers, marker = kernel_prototypes.exports_text(reading.exports, reading.variables, seed=seed)
+    functions = [None if export.kernel else export.function for export in reading.exports]
+    behind, contained = codegen.contained([*zip(pointers, functions, strict=False)], cplus=True)
     translation = codegen.translate(
         hosted,
         unit=reading.unit,
@@ -207,10 +209,11 @@ def _translated(reading: Reading, plan: native.UnitPlan) -> tuple[codegen.Transl
         plain=pointers,
         options=reading.options,
         name=reading.name,
+        contained=contained,
         simd=plan.simd,
         judge=plan.judge,
         before=before,
-        after="".join([*(f"__UFM_DYNAMIC_SHARED({word})\n" for word in dynamic), _FAILED, after]),
+        after="".join([*(f"__UFM_DYNAMIC_SHARED({word})\n" for word in dynamic), _FAILED, after, behind]),
     )
     return translation, before, marker
 
@@ -506,12 +509,8 @@ def _calls(loops: Sequence[LoopCode], translation: codegen.Translation) -> tuple
 
 
 def _own_types(reading: Reading) -> str:
-    """Definitions of the cell's own types for cffi, where C++ needs no struct in front of their names."""
-    if not reading.exports:
-        return ""
-    lines = c.type_definitions(reading.tree).splitlines()
-    tags = [re.match(r"((?:struct|union|enum) (\w+)) \{", line) for line in lines]
-    return "\n".join([*lines, *(f"typedef {tag[1]} {tag[2]};" for tag in tags if tag)])
+    """Definitions of the cell's own types for cffi."""
+    return c.type_definitions(reading.tree, cplus=True) if reading.exports else ""
 
 
 def _narrow(functions: Sequence[CellFunction]) -> list[str]:

@@ -243,7 +243,10 @@ def _call(loop: int | None, case: dict[str, Any], places: list[int]) -> None:
 
 
 def _launch(handle: ctypes.CDLL, kernel: int | None, case: dict[str, Any], here: int) -> tuple[bytes, tuple[int, ...]]:
-    """Launch an emulated kernel; why it failed, and where a checked one was and what it touched, counted from ``here``."""
+    """Launch an emulated kernel.
+
+    Why it failed, and of a checked one where it was, what it touched, counted from ``here``, and how many bytes.
+    """
     for value, array in case["pointers"]:
         ctypes.c_void_p.from_address(here + value).value = here + array
     arguments = (ctypes.c_void_p * max(1, len(case["places"])))(*(here + place for place in case["places"]))

@@ -364,7 +364,7 @@ def _where(
     Parameters
     ----------
     stray : sequence of int
-        ``__ufm_stray`` of ``templates/cuda_checked.h``: the place in the code, the address that it touched, how many bytes.
+        ``__ufm_stray`` of ``templates/cuda_checked.h``: the place in the code, the address it touched, how many bytes.
     arrays : sequence
         Names, addresses and arrays of the launch.
     """
