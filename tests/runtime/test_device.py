@@ -28,7 +28,7 @@ from ufunc_magic import gpucheck
 from ufunc_magic.gpucheck import __main__ as command, cells, checks
 from ufunc_magic.model.errors import ArgumentError, CompileError, ToolchainError
 from ufunc_magic.model.object_code import FunctionCode, LoopCode, ObjectCode
-from ufunc_magic.runtime import device
+from ufunc_magic.runtime import device, loader
 from ufunc_magic.runtime.device import (
     device_timing as timing,
     driver,
@@ -715,7 +715,8 @@ def kernel_of(name: str, cell: str, prototype: Sequence[str], *, emulated: bool 
     )
     run = compiled(cell, name)[0] if emulated else None
     address = ctypes.cast(run, ctypes.c_void_p).value if run else 0
-    return device.Kernel(code, object_code, address=address or 0, owner=run, emulated=not device.on_gpu(object_code))
+    owner = loader.Library(run.module, (), ()) if run else None
+    return device.Kernel(code, object_code, address=address or 0, owner=owner, emulated=not device.on_gpu(object_code))
 
 
 @pytest.fixture

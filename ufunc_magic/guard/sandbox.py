@@ -125,12 +125,12 @@ class Sandbox:
         operands = [_bytes_of(value, read=True) for value in values]
         operands += [_bytes_of(array, read=n in constant) for n, array in arrays.items()]
         places, size, _ = laid_out(operands)
-        given = [place.address for place in places[len(values) :]]
+        array_places = [place.address for place in places[len(values) :]]
         request = {
             "kernel": code.index,
             "places": [place.address for place in places[: len(values)]],
-            "pointers": [(places[n].address, place) for n, place in zip(arrays, given, strict=True)],
-            "arrays": [(place, array.nbytes) for place, array in zip(given, arrays.values(), strict=True)],
+            "pointers": [(places[n].address, place) for n, place in zip(arrays, array_places, strict=True)],
+            "arrays": [(place, array.nbytes) for place, array in zip(array_places, arrays.values(), strict=True)],
             "grid": list(grid),
             "block": list(block),
             "shared": shared,
@@ -148,7 +148,7 @@ class Sandbox:
             for operand, place in zip(operands, there, strict=True):
                 if not operand.read:
                     copy(place, to=operand)
-        return fault.decode(errors="replace"), stray, given
+        return fault.decode(errors="replace"), stray, array_places
 
     def _remote(self, code: FunctionCode, types: Sequence[int], call: _Call) -> Callable[..., int | None]:
         """What the loop calls; text for an exception, which cannot leave a callback by itself."""
