@@ -138,6 +138,49 @@ def test_loops_tell_the_length_of_an_array(text: str) -> None:
     assert signature.notes[0].startswith(f"{INFERRED[text]} was inferred: it uses ")
 
 
+#: What C++ users write: their loops, and functions of the library.
+OF_CPLUS: dict[str, str] = {
+    "double f(const double *x, std::size_t n) { double s = 0; for (std::size_t i = 0; i < n; ++i) s += x[i]; "
+    "return s; }": ("f(x: double*[n]) -> result: double; 1 gets n"),
+    "double f(const double *x, int n) { double s = 0; for (unsigned i{1}; i != (unsigned)n; ++i) s += x[i - 1]; "
+    "return s; }": ("f(x: double*[n]) -> result: double; 1 gets n"),
+    "double f(const double *x, int n) { return std::accumulate(x, x + n, 0.0); }": (
+        "f(x: double*[n]) -> result: double; 1 gets n"
+    ),
+    "double f(const double *a, const double *b, int n) { return inner_product(a, a + n, b, 0.0); }": (
+        "f(a: double*[n], b: double*[n]) -> result: double; 2 gets n"
+    ),
+    "void f(const double *x, double *y, int n) { std::partial_sum(x, x + n, y); }": (
+        "f(x: double*[n]) -> y: double*[n]; 2 gets n"
+    ),
+    "void f(double *x, const double *k, int n) { std::sort(x, x + n); for (int i = 0; i < n; i++) x[i] += k[i]; }": (
+        "f(±x: double*[n], k: double*[n]) -> ±x: double*[n]; 2 gets n"
+    ),
+}
+
+
+@pytest.mark.parametrize("text", OF_CPLUS)
+def test_loops_and_ranges_of_cplus_tell_the_length_of_an_array(text: str) -> None:
+    assert only(text, cplus=True) == OF_CPLUS[text]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "std::vector<double> v(x); for (int i = 0; i < n; i++) s += x[i];",
+        "s = std::accumulate(x, x + n / 2, 0.0);",
+        "s = std::accumulate(x + 1, x + n, 0.0);",
+        "s = std::accumulate(y, x + n, 0.0);",
+        "s = accumulated(x, x + n);",
+        "n--; s = std::accumulate(x, x + n, 0.0);",
+    ],
+)
+def test_other_uses_of_cplus_tell_no_length(body: str) -> None:
+    text = f"double f(const double *x, const double *y, int n) {{ double s = 0; {body} return s; }}"
+    signatures, plains = planned(text, cplus=True)
+    assert (signatures, plains[0].reason) == ((), "pointer 'x' to const is an array of unknown length")
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -705,6 +705,22 @@ def test_the_simple_part_of_cplusplus_is_understood() -> None:
     assert made.source == "def g(x):\n    s = abs(x)\n    if s > 1.0:\n        s = 1.0\n    return s\n"
 
 
+def test_constructors_with_arguments_are_understood() -> None:
+    """``z(x, y)`` reads as a function of types x and y."""
+    text = (
+        "double f(double x, double y) {\n"
+        "    std::complex<double> z(x, y), w{x, 2}; double a(x), b(2.0); auto c{y};\n"
+        "    return std::norm(z*w) + a + b + c; }\n"
+    )
+    made = written(Case("f", "d d -> d", text), cplus=True)
+    assert made.source == (
+        "def f(x, y):\n    z = complex(x, y)\n    w = complex(x, 2)\n    a = x\n    b = 2.0\n    c = y\n"
+        "    return (z * w).real * (z * w).real + (z * w).imag * (z * w).imag + a + b + c\n"
+    )
+    refused = write(Case("f", "d -> d", "double f(double x) { Wave w(x); return x; }"), cplus=True)
+    assert refused == NotPython("uses the type `Wave`", 1)
+
+
 def test_types_of_the_cell_are_resolved_through_what_is_known() -> None:
     case = Case("f", "I I -> I", "word f(word a, word b) { return a + b; }")
     made = python_form.write(tree(case.c), signature=signature_of(case), unit=Unit(typedefs={"word": "uint32_t"}))

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
+from ufunc_magic.model import UnboundFunction
 from ufunc_magic.runtime.cffi_function import PlainFunction
 from ufunc_magic.runtime.registry import Build
 
@@ -366,3 +367,54 @@ def test_of_overloads_that_are_no_ufuncs_the_first_is_bound() -> None:
     text = "int g(char *s) { return s[0]; }\nint g(char *s, char *t) { return t[0]; }\n"
     built = um.compile_c(text, cplus=True)
     assert built.g(built.g.ffi.new("char[]", b"A")) == 65
+
+
+def test_references_of_cplus_are_pointers() -> None:
+    built = um.compile_c(
+        """
+        #include <cstddef>
+        #include <string>
+        using namespace std;
+        struct point { double x, y; };
+        double far(const point &p, const char *why) { return p.x; }
+        double near(const double &x, std::size_t n, const char *why) { return x * n; }
+        double height(const point p, const char *why) { return p.y; }
+        double length(const string &s) { return s.size(); }
+        """,
+        cplus=True,
+    )
+    nothing = built.far.ffi.NULL
+    point = built.far.ffi.new("point *", [3, 4])
+    assert built.far(point, nothing) == 3
+    assert built.height(point[0], nothing) == 4
+    assert built.near(np.array([2.5]), 2, nothing) == 5
+    assert built.near.prototype == "double (*)(const double *, size_t, const char *)"
+    assert "length" not in built
+    assert any(note.startswith("length can be neither a ufunc") for note in built.notes)
+
+
+def test_enumerations_are_integers_in_cplus_as_well() -> None:
+    built = um.compile_c(
+        """
+        #include <cstdint>
+        enum class Mode : uint8_t { on, off };
+        enum Color { red, green };
+        double apply(double x, Mode m) { return m == Mode::on ? x : -x; }
+        int next(Color c) { return c + 1; }
+        Mode other(Mode m) { return m == Mode::on ? Mode::off : Mode::on; }
+        """,
+        cplus=True,
+    )
+    assert built.apply([1.0, 2.0], [0, 1]).tolist() == [1, -2]
+    assert built.next([0, 1]).tolist() == [1, 2]
+    assert built.other.types == ["B->B"]
+    assert built.other(np.array([0, 1], "u1")).tolist() == [1, 0]
+
+
+def test_a_type_that_numpy_has_not_keeps_no_other_function_from_being_bound() -> None:
+    text = "typedef float v4 __attribute__((vector_size(16)));\nfloat first(v4 v) { return v[0]; }\n"
+    built = um.compile_c(f"{text}double f(double x) {{ return x; }}")
+    assert built.f(2.0) == 2
+    assert repr(built) == "<Build <c>: f d->d; not bound: first>"
+    with pytest.raises(UnboundFunction, match="first is not bound: 'v4' is not a NumPy number type on line 2"):
+        built.first

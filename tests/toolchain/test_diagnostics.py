@@ -189,6 +189,13 @@ def test_more_than_ten_are_counted():
         ("implicit declaration of function 'gsl_sf_bessel_J0'", "-l gsl -l gslcblas"),
         ("implicit declaration of function 'omp_get_thread_num'", "--parallel"),
         ("conflicting types for 'gamma'; have 'float(float)'", "rename"),
+        ("'accumulate' is not a member of 'std'", "Add #include <numeric> at the top of the cell."),
+        ("'sqrt' is not a member of 'std'", "Add #include <cmath> at the top of the cell."),
+        ("'complex' is not a member of 'std'", "Add #include <complex> at the top of the cell."),
+        ("'size_t' in namespace 'std' does not name a type", "Add #include <cstddef> at the top of the cell."),
+        ("no member named 'sort' in namespace 'std'", "Add #include <algorithm> at the top of the cell."),
+        ("'sort' was not declared in this scope; did you mean 'short'?", "#include <algorithm>"),
+        ("use of undeclared identifier 'string'", "and write std::string."),
     ],
 )
 def test_hints_are_specific(message, advice):

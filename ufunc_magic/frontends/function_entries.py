@@ -11,6 +11,7 @@ from .. import codegen, python_form
 from ..model import (
     MOST_TIMED,
     CellFunction,
+    Diagnostic,
     Function,
     LoopCode,
     Options,
@@ -47,6 +48,35 @@ def representatives(signatures: Sequence[Signature]) -> tuple[Signature, ...]:
 
 
 # ------------------------------------------------------------------------------- of every language
+
+
+#: What helps a function with a type that NumPy has not.
+NUMBERS = "Use an integer, floating-point or complex C type, or declare the function `static`."
+
+
+def foreign(
+    instances: Sequence[codegen.Instance], types: Sequence[tuple[int, ...]], *, name: str, source: str
+) -> dict[str, Diagnostic]:
+    """By name, why functions are not bound for which the compiler found a type that NumPy has not.
+
+    Parameters
+    ----------
+    instances, types
+        The loops and their operands' numbers.
+    name, source : str
+        The cell's.
+    """
+    lines = source.split("\n")
+    refused: dict[str, Diagnostic] = {}
+    for instance, numbers in zip(instances, types, strict=True):
+        signature = instance.signature
+        if 255 in numbers:
+            operand = (*signature.inputs, *signature.outputs)[numbers.index(255)]
+            line = signature.function.line
+            text = lines[line - 1] if 0 < line <= len(lines) else ""
+            what = f"{signature.name} is not bound: {operand.type!r} is not a NumPy number type"
+            refused.setdefault(signature.name, Diagnostic("error", what, name, line, text=text, hint=NUMBERS))
+    return refused
 
 
 def loops_by_name(
@@ -218,8 +248,7 @@ def c_ufunc_entries(
     SignatureError
         If the compiler found a type that NumPy has not.
     """
-    number = "Use an integer, floating-point or complex C type, or declare the function `static`."
-    loops = loops_by_name(translation.instances, types, without=without, remedy=number)
+    loops = loops_by_name(translation.instances, types, without=without, remedy=NUMBERS)
     numbers = {id(i.signature): n for i, n in zip(translation.instances, types, strict=True)}
     entries = []
     for name, (signature, form) in forms.items():
@@ -254,4 +283,5 @@ def c_ufunc_entries(
 def prototype(function: Function) -> str:
     """The function's type for cffi: ``double (*)(const double *, int)``."""
     parameters = [*(p.spelled for p in function.parameters), *(["..."] if function.variadic else [])]
-    return f"{function.returns} (*)({', '.join(parameters) or 'void'})"
+    text = f"{function.returns} (*)({', '.join(parameters) or 'void'})"
+    return re.sub(r"\bstd::(?=\w+_t\b)", "", text)  # it knows them by their names in C

@@ -350,6 +350,7 @@ def _without(cell: CompiledCell, refused: Mapping[str, Diagnostic]) -> CompiledC
     functions = tuple(f for f in cell.report_data.functions if f.name not in refused)
     if not functions:
         raise CellCrashed("\n".join(sentence(d) for d in refused.values()), remedy=_NOTHING)
+    refused = {**cell.report_data.refused, **refused}
     report_data = replace(cell.report_data, functions=functions, refused=refused)
     codes = tuple(f.function_code for f in functions)
     return CompiledCell(replace(cell.object_code, functions=codes), report_data)

@@ -189,10 +189,11 @@ class Parameter:
 
     @property
     def spelled(self) -> str:
-        """Its type in C, an array as a pointer."""
+        """Its type in C, an array as a pointer; a value's ``const`` is its function's own matter."""
         if "(*)" in self.type:
             return self.type
-        return f"{'const ' * self.const}{self.type} {'*' * (self.pointer + bool(self.shape))}".strip()
+        stars = "*" * (self.pointer + bool(self.shape))
+        return f"{'const ' * bool(self.const and stars)}{self.type} {stars}".strip()
 
 
 @dataclass(frozen=True)

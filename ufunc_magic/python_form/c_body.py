@@ -225,7 +225,7 @@ class CBody(Expressions):
     def _dead_after(self, name: str, loop: Node) -> bool:
         """Whether a counter declared outside its loop is used only in loops that set it first."""
         for node in walk(self.body):
-            if node.type != "identifier" or text_of(node) != name:
+            if node.type not in ("identifier", "type_identifier") or text_of(node) != name:
                 continue
             above: Node | None = node
             while above is not None and above != self.body:
@@ -301,7 +301,7 @@ class CBody(Expressions):
         words = text_of(node).split("=")[0].replace("(", " ").split()
         lines: Lines = []
         for declarator in node.children_by_field_name("declarator"):
-            start = declarator.child_by_field_name("value")
+            start = declarator.child_by_field_name("value") or self._constructed(declarator)
             plain = declarator if start is None else child(declarator, "declarator")
             constant = "const" in words and start is not None and start.type == "initializer_list"
             if "static" in words or "extern" in words or constant:
@@ -310,11 +310,20 @@ class CBody(Expressions):
             if base.type != "placeholder_type_specifier":
                 declared = self.cell.declared(plain, self.cell.type_named(base))
             elif start is not None:
+                start = children(start)[0] if start.type.endswith("_list") and len(children(start)) == 1 else start
                 declared = CDeclaration(declared_name(plain), self.value(start).type)
             else:
                 raise stop(f"cannot read `{text_of(node)}`", node)
             lines += self._prepared(lambda d=declared, s=start: self._local(d, s, node))  # type: ignore[misc]
         return lines
+
+    def _constructed(self, declarator: Node) -> Node | None:
+        """The arguments of ``complex<double> z(x, y)``, which reads as a function of types ``x`` and ``y``; or None."""
+        if declarator.type != "function_declarator":
+            return None
+        items = children(child(declarator, "parameters"))
+        names = [text_of(item) for item in items]
+        return child(declarator, "parameters") if items and all(map(self.variable, names)) else None
 
     def _static(self, name: str, declaration: Node, declarator: Node) -> None:
         if declarator.child_by_field_name("value") is None:

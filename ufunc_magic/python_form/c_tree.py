@@ -162,6 +162,10 @@ def _root_name(node: Node) -> str:
     return text_of(node)
 
 
+#: In C++ ``complex<double> z(x)`` reads as a function of a type ``x``.
+_NAMES = ("identifier", "type_identifier")
+
+
 @functools.lru_cache(maxsize=256)
 def assigned_first(body: Node, name: str) -> bool:
     """Whether ``*name`` is certainly assigned before it is read and before any return."""
@@ -171,12 +175,10 @@ def assigned_first(body: Node, name: str) -> bool:
             if inner is not None and inner.type == "assignment_expression" and text_of(child(inner, "operator")) == "=":
                 target = text_of(child(inner, "left")).replace(" ", "")
                 if target in (f"*{name}", f"{name}[0]", name, f"(*{name})"):
-                    uses = sum(1 for n in walk(statement) if n.type == "identifier" and text_of(n) == name)
+                    uses = sum(1 for n in walk(statement) if n.type in _NAMES and text_of(n) == name)
                     if uses == 1:
                         return True
-        if any(
-            n.type == "return_statement" or (n.type == "identifier" and text_of(n) == name) for n in walk(statement)
-        ):
+        if any(n.type == "return_statement" or (n.type in _NAMES and text_of(n) == name) for n in walk(statement)):
             return False
     return False
 

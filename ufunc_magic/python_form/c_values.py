@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 LARGEST = 4096
 
 _OPERATOR_NAMES = {"and": "&&", "or": "||", "not": "!"}
-_COMPLEX_NAMES = {"arg": "carg", "real": "creal", "imag": "cimag"}
+_COMPLEX_NAMES = {"arg": "carg", "real": "creal", "imag": "cimag", "norm": "__norm"}
 
 
 class Expressions(Arithmetic):
@@ -122,6 +122,10 @@ class Expressions(Arithmetic):
         if variable.cell:
             raise stop(f"uses the pointer `{name}` itself", node)
         return variable.expression
+
+    def _parameter_declaration(self, node: Node) -> Expr:
+        """An argument of a constructor that reads as a function."""
+        return self._identifier(node)
 
     def _qualified_identifier(self, node: Node) -> Expr:
         return self.constant(text_of(node).rpartition("::")[2], node)
@@ -434,8 +438,12 @@ class Expressions(Arithmetic):
         """An initializer for type ``t``, which is completed with an array's length."""
         if t.kind == "a" and t.of is not None:
             return self._initial_array(source, t, t.of, frozen=frozen)
-        if source.type == "initializer_list":
+        if source.type in ("initializer_list", "argument_list", "parameter_list"):
             items = children(source)
+            if t.kind == "c" and len(items) == 2:
+                return Expr(call("complex", *map(self.settled, items)), t)
+            if len(items) > 1:
+                raise stop(f"initializes a number with `{brief(source)}`", source)
             if not items:
                 return Expr(zero(t), t)
             source = items[0]

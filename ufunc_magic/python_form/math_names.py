@@ -11,6 +11,9 @@ from typing import Literal
 
 from .c_arithmetic import BOOL, DOUBLE, FLOAT, INT, LONG, SIZE, CType, promoted
 
+#: Of a complex number the square of its absolute value.
+_NORM = "{0}.real*{0}.real + {0}.imag*{0}.imag"
+
 
 @dataclass(frozen=True)
 class Known:
@@ -29,7 +32,7 @@ class Known:
     @property
     def real(self) -> bool:
         """A real number comes of complex ones."""
-        return self.call in ("abs", "{0}.real", "{0}.imag", "cmath.phase")
+        return self.call in ("abs", "{0}.real", "{0}.imag", "cmath.phase", _NORM)
 
 
 _MATH = (
@@ -70,6 +73,7 @@ KNOWN: dict[str, Known] = {
     "carg": Known("cmath.phase"),
     "creal": Known("{0}.real"),
     "cimag": Known("{0}.imag"),
+    "__norm": Known(_NORM),
     # CUDA's.
     "rsqrt": Known("1/math.sqrt({0})", "_fdiv(1.0, math.sqrt({0}))"),
     "__rcp": Known("1/{0}", "_fdiv(1.0, {0})"),

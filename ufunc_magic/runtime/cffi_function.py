@@ -161,9 +161,14 @@ def _bind(code: FunctionCode, address: int) -> tuple[Any, Any, Any]:
         return ffi, pointer, ffi.typeof(pointer)
     except (CDefError, FFIError, NotImplementedError, TypeError, AssertionError) as fault:
         raise SignatureError(
-            f"{code.name} can be neither a ufunc ({code.reason}) nor a plain function: {str(fault).splitlines()[0]}.",
+            f"{code.name} can be neither a ufunc ({code.reason}) nor a plain function: {_first(fault)}.",
             remedy="Write a wrapper with numbers and pointers to numbers only, or declare it `static`.",
         ) from fault
+
+
+def _first(fault: Exception) -> str:
+    """The first sentence: cffi goes on with advice about itself."""
+    return str(fault).splitlines()[0].partition(".  ")[0].rstrip(".")
 
 
 @lru_cache(maxsize=256)

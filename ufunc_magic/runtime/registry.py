@@ -294,7 +294,8 @@ class Build(Mapping[str, Any]):
 
     def __repr__(self) -> str:
         refused = f"; not bound: {', '.join(self.report_data.refused)}" if self.report_data.refused else ""
-        return f"<Build {self.name}: {', '.join(map(_described, self.loaded.object_code.functions))}{refused}>"
+        bound = [f for f in self.loaded.object_code.functions if f.name in self.loaded.functions]
+        return f"<Build {self.name}: {', '.join(map(_described, bound)) or 'no functions'}{refused}>"
 
     @contextmanager
     def threads(self, count: int) -> Iterator[None]:

@@ -12,6 +12,8 @@ template <class __ufm_t> struct __ufm_simple {
     enum { __ufm_it = __is_trivially_copyable(__ufm_t) && __is_trivially_constructible(__ufm_t) };
 };
 template <> struct __ufm_simple<void> { enum { __ufm_it = 1 }; };
+template <class __ufm_t> struct __ufm_passed : __ufm_simple<__ufm_t> {};
+template <class __ufm_t> struct __ufm_passed<__ufm_t &> { enum { __ufm_it = 1 }; };
 
 template <class __ufm_tag, bool, class __ufm_r, class... __ufm_a> struct __ufm_plain_if {
     template <__ufm_r (*)(__ufm_a...)> static constexpr __ufm_r (*__ufm_address)(__ufm_a...) = nullptr;
@@ -45,5 +47,5 @@ template <class __ufm_tag, class __ufm_r, class... __ufm_a> struct __ufm_plain_i
     template <__ufm_r (*__ufm_f)(__ufm_a...)> static constexpr __ufm_r (*__ufm_address)(__ufm_a...) = &__ufm_call<__ufm_f>;
 };
 template <class __ufm_tag, class __ufm_r, class... __ufm_a>
-__ufm_plain_if<__ufm_tag, __ufm_simple<__ufm_r>::__ufm_it && (true && ... && (bool)__ufm_simple<__ufm_a>::__ufm_it), __ufm_r, __ufm_a...>
+__ufm_plain_if<__ufm_tag, __ufm_simple<__ufm_r>::__ufm_it && (true && ... && (bool)__ufm_passed<__ufm_a>::__ufm_it), __ufm_r, __ufm_a...>
 __ufm_plain_of(__ufm_r (*)(__ufm_a...));

@@ -1,5 +1,6 @@
 // C++: the same as types.h, by templates.  <complex> is known only if the cell brought it: it is slow to compile.
-template <class __ufm_T> struct __ufm_type { enum { __ufm_number = 255 }; };
+template <class __ufm_T, bool = __is_enum(__ufm_T)> struct __ufm_type { enum { __ufm_number = 255 }; };
+template <class __ufm_T> struct __ufm_type<__ufm_T, true> : __ufm_type<__underlying_type(__ufm_T)> {};
 #define __UFM_IS(T, n) template <> struct __ufm_type<T> { enum { __ufm_number = n }; };
 __UFM_IS(bool, 0) __UFM_IS(char, ((char)-1 < 0 ? 1 : 2)) __UFM_IS(signed char, 1) __UFM_IS(unsigned char, 2)
 __UFM_IS(short, 3) __UFM_IS(unsigned short, 4) __UFM_IS(int, 5) __UFM_IS(unsigned int, 6) __UFM_IS(long, 7)

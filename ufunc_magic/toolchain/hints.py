@@ -35,6 +35,20 @@ _HEADER_PATTERNS = (
     (r"omp_\w+$", "omp.h"),
 )
 
+#: The same for namespace ``std``, of headers that g++ does not name in a note.
+_OF_STD: dict[str, str] = {
+    name: header
+    for header, names in {
+        "algorithm": "sort stable_sort max min max_element min_element minmax clamp reverse rotate find find_if count "
+        "count_if fill copy transform for_each all_of any_of none_of nth_element partial_sort lower_bound upper_bound "
+        "binary_search unique remove_if next_permutation",
+        "numeric": "accumulate inner_product partial_sum iota gcd lcm reduce adjacent_difference",
+        "string": "string to_string stod stof stoi stol",
+        "utility": "pair make_pair swap move exchange",
+    }.items()
+    for name in names.split()
+}
+
 #: Prefix of a name -> what to link with.
 _LIBRARIES = {
     "gsl_": "gsl gslcblas",
@@ -106,6 +120,25 @@ def missing_file(message: str) -> str:
     return match[1] or match[2] if match else ""
 
 
+_NOT_IN_STD = (
+    r"'(\w+)' (?:is not a member of 'std'|in namespace 'std' does not name)|"
+    r"no (?:type |template )?(?:member )?named '(\w+)' in namespace 'std'"
+)
+
+
+def _of_std(message: str) -> str:
+    """What C++ code needs for a name of namespace ``std`` that is not there."""
+    if match := re.search(_NOT_IN_STD, message):
+        name = match[1] or match[2]
+        header = _OF_STD.get(name) or re.sub(r"^(\w+)\.h$", r"c\1", header_of(name)).replace("ccomplex", "complex")
+        return f"Add #include <{header}> at the top of the cell." if header else ""
+    name = (
+        unknown_name(message) if "not declared in this scope" in message or "undeclared identifier" in message else ""
+    )
+    header = _OF_STD.get(name, "")
+    return f"Add #include <{header}> at the top of the cell, and write std::{name}." if header else ""
+
+
 def _unknown(name: str, message: str) -> str:
     if name in _WORDS:
         return _WORDS[name]
@@ -165,6 +198,8 @@ _ADVICE: tuple[tuple[str, str, str], ...] = (
 
 def advise(message: str, *, line: str = "") -> str:
     """What to do about a compiler's ``message`` on a ``line``, or ``""`` where only the message itself can tell."""
+    if advice := _of_std(message):
+        return advice
     if (name := unknown_name(message)) and (advice := _unknown(name, message)):
         return advice
     if header := missing_file(message):

@@ -38,7 +38,10 @@ if TYPE_CHECKING:
         VECTORS as VECTORS,
         stand_for as stand_for,
     )
-    from .declarations import ReferenceParameter as ReferenceParameter
+    from .declarations import (
+        ConstReferenceParameter as ConstReferenceParameter,
+        ReferenceParameter as ReferenceParameter,
+    )
     from .parser import parse as parse, parse_cell as parse_cell
 else:
     __getattr__ = lazy_names(
@@ -49,7 +52,7 @@ else:
             "c_unit": "compile",
             "cffi_types": "type_definitions",
             "cuda_names": "PACKED PREDEFINED TYPES VECTORS stand_for",
-            "declarations": "ReferenceParameter",
+            "declarations": "ConstReferenceParameter ReferenceParameter",
             "parser": "parse parse_cell",
         },
     )

@@ -137,11 +137,15 @@ def compile(source: str, *, options: Options, name: str, folder: Path, this_cpu:
         # What the object code says of them.
         types = codegen.read_types(code, translation)
         known = {**forms.result(), **{s.name: (s, ONLY_DECLARED) for s in library_functions.signatures}}
+        refused = function_entries.foreign(translation.instances, types, name=name, source=source)
+        if refused.keys() >= known.keys() and not plain:
+            refused = {}  # there is nothing else, so that is an error
         functions = function_entries.c_ufunc_entries(
             translation,
             types,
             known,
             unit,
+            without=refused,
             remedy=None if options.wrap else ", or --types",
             records=codegen.read_records(code, translation),
         )
@@ -156,7 +160,8 @@ def compile(source: str, *, options: Options, name: str, folder: Path, this_cpu:
         if serial:
             notes += (f"--parallel: {', '.join(serial)} runs on one thread, like all functions with structures.",)
         object_code = planned.object_code(code, functions, language="c++" if options.cplus else "c")
-        return CompiledCell(object_code, ReportData(tuple(functions), tuple(diagnostics), notes, planned.command))
+        report_data = ReportData(tuple(functions), tuple(diagnostics), notes, planned.command, refused=refused)
+        return CompiledCell(object_code, report_data)
 
 
 def _is_whole(options: Options, files: object) -> bool:

@@ -40,6 +40,15 @@ class ReferenceParameter(Parameter):
     """A C++ parameter ``T &x``: like ``T *x`` to a caller of the ufunc, but C++ wants the element, not its address."""
 
 
+class ConstReferenceParameter(Parameter):
+    """A C++ parameter ``const T &x``: like ``T x`` to a caller of the ufunc, but what C++ passes is an address."""
+
+    @property
+    def spelled(self) -> str:
+        """Its type in C."""
+        return f"const {self.type} *"
+
+
 class Mark(NamedTuple):
     """One step of a declarator: a star, a reference, an array (``text`` its size), a function (``node``)."""
 
@@ -339,7 +348,7 @@ class DeclaredTypes:
             if len(marks) > 1 or marks[0].kind == "&&":
                 return Parameter(name, _spelled(base, tuple(marks)), const, line=line)
             return (
-                Parameter(name, base, True, line=line)
+                ConstReferenceParameter(name, base, True, line=line)
                 if const
                 else ReferenceParameter(name, base, pointer=1, line=line)
             )

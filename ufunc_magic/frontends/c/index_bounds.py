@@ -13,6 +13,7 @@ from typing import NamedTuple
 from tree_sitter import Node
 
 from ...python_form import text_of, walk
+from .side_effects import RANGES
 
 
 class Passed(NamedTuple):
@@ -30,10 +31,11 @@ class Bounds(NamedTuple):
     passed: tuple[Passed, ...]
 
 
-#: ``for (int i = 1; i <= n - 1; i++)``, and the index ``i + 1``.
+#: ``for (std::size_t i = 1; i <= (int)n - 1; i++)``, also with ``i{1}`` and ``i != n``, and the index ``i + 1``.
 _LOOP = re.compile(
-    r"for\s*\(\s*(?:\w+\s+){0,3}(\w+)\s*=\s*(\d{1,9})\s*;\s*\1\s*(<=?)\s*([^\W\d]\w*)\s*(?:([+-])\s*(\d{1,9})\s*)?;"
-    r"\s*(?:\1\s*\+\+|\+\+\s*\1|\1\s*\+=\s*[1-9]\d*)\s*\)"
+    r"for\s*\(\s*(?:[\w:]+\s+){0,3}(?P<counter>\w+)\s*(?:=\s*|\{\s*)(?P<first>\d{0,9})[uUlL]*\s*\}?\s*;\s*"
+    r"(?P=counter)\s*(?P<compared><=?|!=)\s*(?:\([\w: ]+\)\s*)?(?P<end>[^\W\d]\w*)\s*(?P<shift>[+-]\s*\d{1,9}\s*)?;"
+    r"\s*(?:(?P=counter)\s*\+\+|\+\+\s*(?P=counter)|(?P=counter)\s*\+=\s*(?P<step>[1-9]\d*))\s*\)"
 )
 _INDEX = re.compile(r"([^\W\d]\w*)\s*(?:([+-])\s*(\d{1,9}))?")
 
@@ -44,11 +46,16 @@ def bounds(body: Node, *, pointers: Collection[str], integers: Collection[str]) 
     passed: dict[str, list[Passed]] = {name: [] for name in pointers}
     changed = _changed(body)
     for node in walk(body):
-        if node.type != "identifier" or (name := text_of(node)) not in lengths or (parent := node.parent) is None:
+        # ``vector<double> v(x)`` reads as a function of a type ``x``.
+        if node.type not in ("identifier", "type_identifier"):
+            continue
+        if (name := text_of(node)) not in lengths or (parent := node.parent) is None:
             continue
         if parent.type == "subscript_expression" and parent.child_by_field_name("argument") == node:
             length = _length(parent)
             lengths[name].add(length if length in integers and length not in changed else "")
+        elif end := _range_end(node):
+            lengths[name].add(end if end in integers and end not in changed else "")
         elif parent.type == "argument_list" and parent.parent is not None and parent.parent.type == "call_expression":
             arguments = parent.named_children
             names = tuple(text_of(a) if a.type == "identifier" and text_of(a) not in changed else "" for a in arguments)
@@ -85,6 +92,21 @@ def settled(
     return known
 
 
+def _range_end(node: Node) -> str:
+    """The name of ``n`` where the pointer at ``node`` is an argument of ``std::copy(x, x + n, y)``, or ``""``."""
+    argument = node.parent if node.parent and node.parent.type == "binary_expression" else node
+    arguments = argument.parent
+    call = arguments.parent if arguments and arguments.type == "argument_list" else None
+    callee = call.child_by_field_name("function") if call and call.type == "call_expression" else None
+    known = RANGES.get(text_of(callee).removeprefix("std::").partition("<")[0], {}) if callee else {}
+    if not arguments or argument not in arguments.named_children[: len(known)]:
+        return ""
+    first, second, *_ = [*map(text_of, arguments.named_children), "", ""]
+    end = re.fullmatch(r"(\w+)\s*\+\s*([^\W\d]\w*)", second)
+    alone = argument == node and arguments.named_children.index(node) > 1
+    return end[2] if end and first == end[1] and (alone or first == text_of(node)) else ""
+
+
 def _changed(node: Node) -> set[str]:
     """What is assigned to, or has its address taken."""
     return {
@@ -107,10 +129,12 @@ def _length(subscript: Node) -> str:
     while index and loop is not None:
         body = loop.child_by_field_name("body")
         if loop.type == "for_statement" and body is not None and body == inner:
-            header = _LOOP.fullmatch(text_of(loop)[: body.start_byte - loop.start_byte].strip())
-            if header and header[1] == index[1] and index[1] not in _changed(body):
+            loops = _LOOP.fullmatch(text_of(loop)[: body.start_byte - loop.start_byte].strip())
+            if loops and loops["counter"] == index[1] and index[1] not in _changed(body):
+                # A step over an end that is only compared for equality would go on.
+                stops = loops["compared"] != "!=" or loops["step"] in (None, "1")
                 shift = int(f"{index[2] or ''}{index[3] or 0}")
-                end = int(f"{header[5] or ''}{header[6] or 0}") + (header[3] == "<=")
-                return header[4] if int(header[2]) + shift >= 0 >= end + shift else ""
+                end = int("".join((loops["shift"] or "0").split())) + (loops["compared"] == "<=")
+                return loops["end"] if stops and int(loops["first"] or 0) + shift >= 0 >= end + shift else ""
         inner, loop = loop, loop.parent
     return ""

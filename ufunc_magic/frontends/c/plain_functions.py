@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from ...model import CellFunction, Function, Unit, line_mark
 from .. import function_entries
 from ..operands import Plain
-from .declarations import ReferenceParameter
+from .declarations import ConstReferenceParameter, ReferenceParameter
 
 #: Words of types that no cell gives another meaning.
 BUILTIN = frozenset("void bool char signed unsigned short int long float double".split())
@@ -60,7 +60,8 @@ def pointer(function: Function, unit: Unit) -> str:
 def _castable(function: Function) -> bool:
     """Whether its types mean the same everywhere in the cell, and are read whole, so that a cast can spell them."""
     words = {word for text in (function.returns, *(p.type for p in function.parameters)) for word in text.split()}
-    single = all(p.pointer + bool(p.shape) < 2 and not isinstance(p, ReferenceParameter) for p in function.parameters)
+    references = ConstReferenceParameter, ReferenceParameter
+    single = all(p.pointer + bool(p.shape) < 2 and not isinstance(p, references) for p in function.parameters)
     return single and "volatile" not in function.text and words - {"*"} <= BUILTIN
 
 

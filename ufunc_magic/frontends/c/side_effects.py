@@ -76,7 +76,7 @@ _Step = tuple[Node, _How] | Use
 _LOOPS = frozenset(("for_statement", "while_statement", "do_statement", "goto_statement", "for_range_loop"))
 _WORLDLY = frozenset(("gnu_asm_expression", "new_expression", "delete_expression", "throw_statement"))
 #: Most nodes of a body, with nothing in them to look at.
-_LEAVES = frozenset(("number_literal", "primitive_type", "type_identifier", "field_identifier", "string_literal"))
+_LEAVES = frozenset(("number_literal", "primitive_type", "field_identifier", "string_literal"))
 _COMPARE = frozenset(("==", "!=", "<", ">", "<=", ">=", "&&", "||"))
 _STATIC = re.compile(rb"\bstatic\b[^;={]*")
 _FIXED = re.compile(rb"\bconst(?:expr)?\b(?![^\[]*\*(?!\s*const\b))")
@@ -312,6 +312,12 @@ def _callee(node: Node) -> str:
     return text_of(node) if node.type in ("identifier", "field_identifier", "type_identifier") else ""
 
 
+def _type(body: BodyEffects, watched: Mapping[str, Subject], node: Node, how: _How) -> list[_Step]:
+    """``vector<double> v(x)`` reads as a function of a type ``x``."""
+    subject = watched.get(text_of(node)) if node.parent and node.parent.type == "parameter_declaration" else None
+    return _use(body, _Place(subject, 0, False, ()), "escape") if subject else []
+
+
 def _nothing(body: BodyEffects, watched: Mapping[str, Subject], node: Node, how: _How) -> list[_Step]:
     return []
 
@@ -322,6 +328,7 @@ _VISITS: dict[str, _Visit] = {
     **dict.fromkeys(("if_statement", "while_statement", "do_statement", "for_statement"), _looking),
     **dict.fromkeys(("expression_statement", "unary_expression"), _looking),
     **dict.fromkeys(("sizeof_expression", "alignof_expression", "type_descriptor", "comment"), _nothing),
+    "type_identifier": _type,
     "binary_expression": _binary,
     "conditional_expression": _choice,
     "comma_expression": _comma,
@@ -365,6 +372,21 @@ _UNKNOWN = "?"
 #: What reads and writes its first operand as memory that other threads write, too.
 _ATOMIC = re.compile(r"atomic[A-Z]\w*|__(?:nv_)?atomic_\w+|__sync_\w+")
 
+#: Functions of C++'s library that go from one pointer to another, ``sort(x, x + n)``, and of which further ones start
+#: as long a way: name -> argument -> access.
+_OF_ARGUMENTS: tuple[tuple[tuple[Access, ...], str], ...] = (
+    (
+        ("read", "read"),
+        "accumulate all_of any_of binary_search count count_if find find_if is_sorted lower_bound max_element "
+        "min_element none_of reduce upper_bound",
+    ),
+    (("update", "update"), "nth_element partial_sort reverse sort stable_sort"),
+    (("write", "write"), "fill iota"),
+    (("read", "read", "read"), "inner_product"),
+    (("read", "read", "write"), "adjacent_difference copy partial_sum"),
+)
+RANGES = {name: dict(enumerate(accesses)) for accesses, names in _OF_ARGUMENTS for name in names.split()}
+
 #: What library functions do to the pointers they are given: name -> argument -> (access, indexed).
 _LIBRARY: dict[str, dict[int, tuple[Access, bool]]] = {
     name + suffix: dict.fromkeys(positions, ("write", False))
@@ -386,6 +408,7 @@ _LIBRARY: dict[str, dict[int, tuple[Access, bool]]] = {
     "memset": {0: ("write", True)},
     "memcmp": {0: ("read", True), 1: ("read", True)},
     "qsort": {0: ("update", True)},
+    **{name: {at: (access, True) for at, access in accesses.items()} for name, accesses in RANGES.items()},
     # What these are handed they do not read as numbers.
     **{name: dict.fromkeys(range(32), ("none", False)) for name in ("assert", "printf", "fprintf", "snprintf", "free")},
 }

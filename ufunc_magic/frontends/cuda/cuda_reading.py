@@ -10,7 +10,7 @@ from ... import codegen, toolchain
 from ...model import TYPES, CompileError, Diagnostic, Function, Options, ParseError, Signature, Unit
 from ...python_form import CText
 from .. import c, cell_settings, operands
-from ..c import ReferenceParameter
+from ..c import ConstReferenceParameter, ReferenceParameter
 from ..operands import Plain
 from .cuda_diagnostics import once
 from .kernel_prototypes import CellVariable, Export
@@ -439,7 +439,8 @@ def plain_call(callee: str, function: Function, prototype: Sequence[str], *, sta
     With ``status``, the first is ``&{out0}`` and none of them.
     """
     parameters = function.parameters[1:] if status else function.parameters
-    arguments = [f"{'*' * isinstance(p, ReferenceParameter)}{{in{n}}}" for n, p in enumerate(parameters)]
+    references = ConstReferenceParameter, ReferenceParameter
+    arguments = [f"{'*' * isinstance(p, references)}{{in{n}}}" for n, p in enumerate(parameters)]
     if status:
         return f"{callee}({', '.join(['&{out0}', *arguments])})"
     return f"{'{out0} = ' * (prototype[0] != 'void')}{callee}({', '.join(arguments)})"
