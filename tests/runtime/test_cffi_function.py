@@ -227,7 +227,12 @@ int positive(const double *x, int n, char *why)
     return n;
 }
 int quotient(int a, int b, char *why) { return a / b; }
-int deep(int n, char *s) { char big[1000]; big[n % 1000] = 1; return deep(n + 1, big) + big[3]; }
+int deep(int n, volatile char *s)
+{
+    volatile char big[1000];
+    big[n % 1000] = s[0];
+    return deep(n + 1, big) + big[3];
+}
 size_t length(char *s) { return strlen(s); }
 double apply(double (*f)(double), double x, char *why) { return f(x); }
 struct pair { double x, y; };
