@@ -259,7 +259,11 @@ def script(text: str, *, timeout: float = 120) -> str:
     root = str(Path(__file__).parents[2])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))}
     done = subprocess.run(
-        [sys.executable, "-P", "-W", "ignore", "-c", text], env=environment, capture_output=True, text=True, timeout=timeout
+        [sys.executable, "-P", "-W", "ignore", "-c", text],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()

@@ -124,7 +124,7 @@ TOUCHES_EVERY_MODULE = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def elsewhere(given: object, script: str, *, folder: Path, options: tuple[str, ...] = ("-Werror",), **env: str) -> str:
     """What ``script`` prints in a new process that has no compiler, where ``got`` is the pickled ``given``."""
     data = given if isinstance(given, bytes) else pickle.dumps(given)
-    kept = {name: os.environ[name] for name in ("SYSTEMROOT", "LD_LIBRARY_PATH") if name in os.environ}
+    kept = {name: os.environ[name] for name in ("SYSTEMROOT", "LD_LIBRARY_PATH", "PYTHON_GIL") if name in os.environ}
     environment = {"PATH": "", "UFUNC_MAGIC_CACHE": str(folder / "worker"), "HOME": str(folder), **kept, **env}
     command = [sys.executable, *options, "-c", PREAMBLE + script]
     ran = subprocess.run(command, input=data, capture_output=True, env=environment, check=False)

@@ -216,8 +216,8 @@ def read_remarks(text: str) -> tuple[Remark, ...]:
     if text.lstrip().startswith("---"):
         return tuple(filter(None, map(_yaml_remark, _YAML.findall(text))))
     remarks = []
-    said = _GCC.findall(text)
-    for before, (file, line, kind, words) in zip([("", "0", "", ""), *said], said, strict=False):
+    messages = _GCC.findall(text)
+    for before, (file, line, kind, words) in zip([("", "0", "", ""), *messages], messages, strict=False):
         if kind == "optimized" and "loop vectorized" in words:
             remarks.append(Remark(file, int(line), True, words))
         elif kind == "missed" and words.startswith("not vectorized:"):
