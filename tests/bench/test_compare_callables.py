@@ -98,6 +98,7 @@ def test_arguments_are_cut_or_repeated() -> None:
     short, same = at_size((table, number), 2)
     assert (short.tolist(), same) == ([[0, 1], [2, 3]], 2.5)
     assert at_size((np.arange(3),), 7)[0].tolist() == [0, 1, 2, 0, 1, 2, 0]
+    assert at_size((table,), 4)[0].tolist() == [[0, 1], [2, 3], [4, 5], [0, 1]]
 
 
 # -- what can be compared -----------------------------------------------------------------------

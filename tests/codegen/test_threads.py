@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import shutil
 import subprocess
 import sys
 import threading
@@ -255,12 +254,16 @@ def test_threads_that_load_the_same_bytes_get_the_same_function(monkeypatch):
 # ---------------------------------------------------------------------------------- forks and pools
 
 
-def script(text: str, *, python: str = sys.executable, timeout: float = 120) -> str:
+def script(text: str, *, timeout: float = 120) -> str:
     """Run a program of a user's; its output."""
     root = str(Path(__file__).parents[2])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))}
     done = subprocess.run(
-        [python, "-P", "-W", "ignore", "-c", text], env=environment, capture_output=True, text=True, timeout=timeout
+        [sys.executable, "-P", "-W", "ignore", "-c", text],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
@@ -427,50 +430,3 @@ def test_sixteen_threads_with_an_unusable_cache_get_one_note(tmp_path, monkeypat
         made = at_once(lambda n: store.publish(cache.key([str(n)]), record=b"r", code=b"%d" % n))
     assert len(caught) == 1
     assert [entry.library.read_bytes() for entry in made] == [b"%d" % n for n in range(THREADS)]
-
-
-# ------------------------------------------------------------------------------------ free threading
-
-
-def free_threaded() -> str:
-    """A Python without the global lock that has NumPy and what this package needs, or ``""``."""
-    names = [sys.executable, *(found for n in ("3.14t", "3.13t") if (found := shutil.which(f"python{n}")))]
-    asks = (
-        "import sys, numpy, platformdirs, tree_sitter_c; print(int(not getattr(sys, '_is_gil_enabled', lambda: 1)()))"
-    )
-    for name in names:
-        done = subprocess.run([name, "-P", "-c", asks], capture_output=True, text=True, check=False)
-        if done.stdout.strip() == "False":
-            return name
-    return ""
-
-
-@pytest.mark.slow
-def test_threads_without_the_global_lock():
-    python = free_threaded()
-    if not python:
-        pytest.skip("no free-threaded Python with NumPy is installed here")
-    said = script(
-        f"CELL = {CELL!r}\n"
-        + """
-import sys, threading
-from concurrent.futures import ThreadPoolExecutor
-import numpy as np
-import ufunc_magic as um
-
-made = um.compile_c(CELL)
-gate = threading.Barrier(16)
-
-def run(n):
-    gate.wait()
-    x = np.arange(1000.0) + n
-    same = all(np.allclose(made.wave(x), np.exp(-x) + 2 * x) and made.dot(x, x) == x @ x for _ in range(200))
-    own = um.c_ufunc(f"double f(double x) {{ return x + {n % 4}; }}")(1.0) == 1 + n % 4
-    return same and own
-
-with ThreadPoolExecutor(16) as pool:
-    print(all(pool.map(run, range(16))), sys._is_gil_enabled())
-""",
-        python=python,
-    )
-    assert said == "True False"

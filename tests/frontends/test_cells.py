@@ -55,6 +55,8 @@ GOOD, BAD = (
 #: The compiler and the Cython that the golden messages are of.
 GOLDEN_COMPILER = "12."
 GOLDEN_CYTHON = "3.3."
+#: Functions without types, which older compilers leave to us.
+UNTYPED = ("emptied_double.c", "no_types_at_all.c")
 
 
 def _read(path: Path) -> tuple[str, dict[str, list[str]]]:
@@ -135,6 +137,8 @@ def test_message_of_bad_cell(path: Path, monkeypatch: pytest.MonkeyPatch, reques
     expected = golden.read_text()
     if _is_golden_compiler() and (path.suffix != ".pyx" or version("Cython").startswith(GOLDEN_CYTHON)):
         assert text == expected
+    elif path.name in UNTYPED and text.startswith("CompileError"):  # gcc 14, clang 16 and newer
+        assert "type" in text
     else:  # other compilers use other words
         assert text.split("\n")[0] == expected.split("\n")[0]
         assert _lines(text)[:1] == _lines(expected)[:1]

@@ -18,7 +18,7 @@ from ufunc_magic.model.options import make_options
 from ufunc_magic.render import Report, assembly, source_views as show
 from ufunc_magic.render.assembly import HotLoop, Placed, hot_loops
 from ufunc_magic.render.progress import Progress
-from ufunc_magic.render.source_views import annotated, assembly_of, generated, read_remarks
+from ufunc_magic.render.source_views import Remark, annotated, assembly_of, generated, read_remarks
 from ufunc_magic.runtime import Build, LoadedObject, cpu_features
 from ufunc_magic.toolchain import CompilerTexts, discovery as compilers, texts_of
 
@@ -62,6 +62,17 @@ def test_instructions_know_their_lines_and_lose_their_comments() -> None:
     assert placed[2] == ("vmovupd (%rbx), %zmm1", "In[3]", 4)
     assert placed[3][1:] == ("In[3]", 5)
     assert len(placed) == 11
+
+
+def test_arithmetic_at_our_own_store_is_the_cell_s() -> None:
+    """gcc 16 on ``x + x * 3``: only a mark that no instruction follows names the cell's line."""
+    body = (
+        '\t.file 1 "<ufunc_magic>"\n\t.file 2 "In[3]"\n\t.loc 1 118 5\n\tvmovupd\t(%rcx,%rax), %zmm0\n'
+        "\t.loc 2 3 5 is_stmt 1 view .LVU674\n\t.loc 1 121 27 discriminator 34816 view .LVU677\n"
+        "\tvfmadd132pd\t%zmm1, %zmm0, %zmm0\n\tvmovupd\t%zmm0, (%rdx,%rax)\n"
+    )
+    listed = assembly.read(f"\t.type\tf, @function\nf:\n{body}\t.size\tf, .-f\n")["f"]
+    assert [i.line for i in listed.instructions] == [118, 3, 121]
 
 
 def test_loops_are_found_wherever_their_blocks_stand() -> None:
@@ -193,6 +204,10 @@ Args:
 def test_remarks_of_gcc_and_clang_are_read() -> None:
     of_gcc = [(r.file, r.line, r.vectorized) for r in read_remarks(GCC)]
     assert of_gcc == [("In[3]", 11, False), ("<ufunc_magic>", 101, True)]
+    of_gcc_16 = (
+        "In[3]:7:28: missed: couldn't vectorize loop\nIn[3]:5:8: missed: not vectorized: unhandled relevant PHI: x_1.\n"
+    )
+    assert read_remarks(of_gcc_16) == (Remark("In[3]", 7, False, "unhandled relevant PHI: x_1"),)
     of_clang = [(r.file, r.line, r.vectorized) for r in read_remarks(CLANG)]
     assert of_clang == [("In[3]", 19, False), ("In[3]", 5, True)]
 

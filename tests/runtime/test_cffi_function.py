@@ -204,7 +204,7 @@ def test_struct_defined_in_a_local_header_is_known(tmp_path: Path, monkeypatch: 
 
 
 def test_without_cffi_only_plain_functions_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It has no build for Python 3.13 without a GIL."""
+    """As on Python 3.13 without a GIL, for which it has no build."""
     monkeypatch.setitem(sys.modules, "cffi", None)
     built = um.compile_c("double without_cffi(double x) { return x; }\nvoid *no_ufunc(void *p) { return p; }")
     assert [*built] == ["without_cffi"]

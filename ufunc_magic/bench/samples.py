@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -414,7 +415,19 @@ def at_size(args: Sequence[Any], size: int) -> tuple[Any, ...]:
 
 
 def _resized(array: np.ndarray[Any, Any], size: int) -> np.ndarray[Any, Any]:
-    return array[:size] if len(array) >= size else np.resize(array, (size, *array.shape[1:]))
+    if len(array) >= size:
+        return array[:size]
+    shape = (size, *array.shape[1:])
+    # Not np.resize: its tuple of all repetitions is memory that a Python without a GIL promises and does not have.
+    if math.prod(shape) * array.itemsize > sys.maxsize:
+        raise MemoryError
+    result = np.zeros(shape, array.dtype)
+    have = len(array)
+    result[:have] = array
+    while 0 < have < size:
+        result[have : 2 * have] = result[: min(have, size - have)]
+        have *= 2
+    return result
 
 
 def work_size(args: Sequence[Any]) -> int:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ..model import CellFunction, CompiledCell, ObjectCode
 from ..runtime import letters
+from ..toolchain import GENERATED
 from .tables import count
 
 _FILE = re.compile(r'\s*\.file\s+(\d+)\s+"([^"]*)"(?:\s+"([^"]*)")?')
@@ -20,6 +21,8 @@ _BRANCH = re.compile(r"(?:j\w+|b|b\.\w+|cbn?z|tbn?z|loop\w*)$")
 #: After it, what follows is not reached.
 _END = re.compile(r"(?:jmpq?|b|br|retq?|ud2)$")
 _CALL = re.compile(r"(?:callq?|bl)$")
+#: Our loops do none of it themselves.
+_ARITHMETIC = re.compile(r"v?(?:add|sub|mul|div|sqrt|fn?m(?:add|sub)\w*)[ps][sd]\b")
 #: A number sign alone: on Arm one stands before numbers.
 _COMMENT = re.compile(r"(?:^|\s)(?:#(?:\s|$)|//).*")
 _VECTOR = re.compile(r"_ZGV[a-zA-Z]+?([NM])(\d+)\w*?_(\w+)$")
@@ -87,18 +90,19 @@ def read(text: str) -> Listing:
     files: dict[str, str] = {}
     names: set[str] = set(_TYPE.findall(text))
     functions: dict[str, ListedFunction] = {}
-    name, place = "", ("", 0)
+    name, place, of_cell = "", ("", 0), ("", 0)
     labels: list[str] = []
     body: list[Instruction] = []
     for line in text.splitlines():
         if match := _LABEL.match(line):
             word = match[1].strip('"')
             if word in names:
-                name, body, place, labels = word, [], ("", 0), []
+                name, body, place, of_cell, labels = word, [], ("", 0), ("", 0), []
             else:
                 labels.append(word)
         elif match := _LOC.match(line):
             place = files.get(match[1], ""), int(match[2])
+            of_cell = of_cell if place[0] == GENERATED else place
         elif match := _FILE.match(line):
             files[match[1]] = match[3] or match[2]
         elif match := _SIZE.match(line):
@@ -106,7 +110,9 @@ def read(text: str) -> Listing:
                 functions[name] = ListedFunction(name, tuple(body), _loops(body))
                 name = ""
         elif name and (words := _instruction(line)):
-            body.append(Instruction(words, *place, tuple(labels)))
+            # gcc 16 gives what it joins after vectorizing, such as a fused multiply-add, the place of our store.
+            joined = place[0] == GENERATED and of_cell[0] and _ARITHMETIC.match(words)
+            body.append(Instruction(words, *(of_cell if joined else place), tuple(labels)))
             labels = []
     return functions
 

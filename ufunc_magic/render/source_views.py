@@ -216,10 +216,13 @@ def read_remarks(text: str) -> tuple[Remark, ...]:
     if text.lstrip().startswith("---"):
         return tuple(filter(None, map(_yaml_remark, _YAML.findall(text))))
     remarks = []
-    for file, line, kind, words in _GCC.findall(text):
+    messages = _GCC.findall(text)
+    for before, (file, line, kind, words) in zip([("", "0", "", ""), *messages], messages, strict=False):
         if kind == "optimized" and "loop vectorized" in words:
             remarks.append(Remark(file, int(line), True, words))
         elif kind == "missed" and words.startswith("not vectorized:"):
+            # gcc 16 gives the reason the place of a value of the loop; the line before it has the loop's own.
+            file, line = before[:2] if before[3].startswith("couldn't vectorize loop") else (file, line)
             remarks.append(Remark(file, int(line), False, words.partition(":")[2].strip(" .")))
     return tuple(remarks)
 

@@ -148,7 +148,7 @@ for _char, _name in (("b", "char"), ("h", "short"), ("i", "int"), ("l", "long"),
 def _bind(code: FunctionCode, address: int) -> tuple[Any, Any, Any]:
     try:
         from cffi import CDefError, FFIError
-    except ImportError:  # it has no build for 3.13t; the cell's other functions need none
+    except ImportError:  # there are Pythons without it; the cell's other functions need none
         raise SignatureError(
             f"{code.name} cannot be a ufunc ({code.reason}), and calling it as a plain function needs cffi.",
             remedy="Install cffi.",

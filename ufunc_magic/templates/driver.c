@@ -990,17 +990,25 @@ static Job *job_now; /* one at a time: a call that finds another's works alone *
 static int seats;    /* workers that may still join it */
 static int hired, cores, owner;
 
+/* Not atoi(): under glibc 2.38 and newer that is strtol() under a new name, which older ones do not have. */
+static int whole_number(const char *digits)
+{
+    int n = 0;
+    while (*digits == ' ') digits++;
+    while (*digits >= '0' && *digits <= '9' && n < 100000) n = 10 * n + (*digits++ - '0');
+    return n;
+}
 __attribute__((constructor)) static void look_around(void)
 {
     const char *wish = getenv("OMP_NUM_THREADS");
-    cores = wish ? atoi(wish) : 0;
+    cores = wish ? whole_number(wish) : 0;
 #ifdef CPU_COUNT
     cpu_set_t allowed;
     if (cores <= 0 && !sched_getaffinity(0, sizeof allowed, &allowed)) cores = CPU_COUNT(&allowed);
 #endif
 #ifdef _WIN32
     wish = getenv("NUMBER_OF_PROCESSORS");
-    if (cores <= 0) cores = wish ? atoi(wish) : 1;
+    if (cores <= 0) cores = wish ? whole_number(wish) : 1;
 #else
     if (cores <= 0) cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
     owner = (int)getpid();

@@ -30,11 +30,11 @@ _NAMES = {
     "c": (
         r"__errno_location|__tls_get_addr|__libc_single_threaded|clock(_gettime)?|fflush|free|[mc]alloc|realloc|mem(cpy|move|set|cmp|chr)|"
         r"v?[fsd]?n?printf|mmap|munmap|sig(action|altstack|procmask|longjmp|delset|fillset|emptyset)|syscall|write|"
-        r"getpid|getenv|sysconf|strtol|program_invocation_short_name|__sched_cpucount|sched_(getaffinity|yield)|"
+        r"getpid|getenv|sysconf|program_invocation_short_name|__sched_cpucount|sched_(getaffinity|yield)|"
         r"pthread_(create|detach|join|kill|self|sigmask|cond_(broadcast|signal|timedwait|wait)|mutex_(lock|unlock))|"
         r"__cxa_finalize|__stack_chk_fail|__(memcpy|memset|memmove|[fds]?n?printf)_chk|__assert_fail|_?longjmp|_setjmp|"
         r"__sigsetjmp|abort|exit|l?l?abs|l?l?div|qsort|bsearch|s?rand(om)?|rand_r|[de]rand48|ato[fil]|"
-        r"strto(d|f|ul|ll|ull)|str(len|n?cmp|n?cpy|cat|r?chr|str)|puts|putchar|putc|fput[cs]|fwrite|std(in|out|err)|"
+        r"(__isoc23_)?strto(d|f|u?ll?)|str(len|n?cmp|n?cpy|cat|r?chr|str)|puts|putchar|putc|fput[cs]|fwrite|std(in|out|err)|"
         r"__ctype_(b|tolower|toupper)_loc|to(lower|upper)|time|gettimeofday|nanosleep|aligned_alloc|posix_memalign"
     ),
     "gcc_s": r"_Unwind_Resume",
