@@ -59,7 +59,7 @@ def loop_text(k: int, instance: Instance, *, offset: int, options: Options, simd
 
 
 def _clone_words(instance: Instance, simd: Sequence[str]) -> dict[str, str]:
-    """The attributes by which a kernel is compiled once for each level of the CPU (AVX2, AVX-512, SVE), callees and all.
+    """The attributes by which a kernel is compiled once for each level of the CPU (AVX2, SVE), callees and all.
 
     Which levels there are says ``__UFM_CLONES`` in ``templates/support.h``; the system's loader picks one by the CPU it
     runs on.  Units that are compiled with ``__UFM_ONE_TARGET`` have one target and no clones.
