@@ -169,7 +169,7 @@ def called(target: str) -> str:
 
 # -- the hot loop of each function of a cell
 
-#: Clones of a kernel, best first: in symbols, in words (x86-64-v4 and -v3 are the psABI's), what the CPU must have for it.
+#: Clones of a kernel, best first: suffix, name (psABI's x86-64-v4 and -v3), what the CPU must have in NumPy's words.
 _CLONES: tuple[tuple[str, str, frozenset[str]], ...] = (
     ("arch_x86_64_v4", "x86-64-v4", frozenset({"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"})),
     ("arch_x86_64_v3", "x86-64-v3", frozenset({"avx2", "fma3", "f16c"})),
