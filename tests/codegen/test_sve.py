@@ -33,7 +33,8 @@ int32_t mixed(int32_t a, int32_t b) { return a * b + (a ^ b) - (a >> 3); }
 uint8_t apart(uint8_t a, uint8_t b) { return a > b ? a - b : b - a; }
 int64_t steps(int64_t a) { int64_t s = 0; for (int i = 0; i < 9; i++) s += a >> i; return s; }
 int64_t total(const int32_t *a, int n) { int64_t s = 0; for (int i = 0; i < n; i++) s += a[i]; return s; }
-double dot(const double *a, const double *b, int n) { double s = 0; for (int i = 0; i < n; i++) s += a[i] * b[i]; return s; }
+double dot(const double *a, const double *b, int n)
+{ double s = 0; for (int i = 0; i < n; i++) s += a[i] * b[i]; return s; }
 """
 #: IRELATIVE: the loader writes there what the resolver returns.
 PICKED = 1032
