@@ -77,6 +77,14 @@ def test_a_loop_that_is_entered_in_its_middle_is_one() -> None:
     assert assembly.read(text)["f"].loops == (frozenset({1, 2, 3}),)
 
 
+@pytest.mark.parametrize("branch", ["b.ne", "bne", "bgt", "b.any", "blo", "cbnz\tx1,", "tbz\tw1, 3,"])
+def test_branches_of_arm_make_loops(branch: str) -> None:
+    separator = "" if branch.endswith(",") else "\t"
+    body = f".L1:\n\tadd\tx1, x1, 1\n\tbl\troot\n\t{branch}{separator}.L1\n\tret\n"
+    text = f"\t.type\tf, %function\nf:\n{body}\t.size\tf, .-f\n"
+    assert assembly.read(text)["f"].loops == (frozenset({0, 1, 2}),)
+
+
 @pytest.mark.parametrize(
     ("target", "words"),
     [("_ZGVeN8v_exp", "exp, 8 at a time"), ("_ZGVdN4vv_pow", "pow, 4 at a time"), ("exp", "exp"), ("root", "root")],

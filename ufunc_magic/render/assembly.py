@@ -15,8 +15,8 @@ _LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)")
 _TYPE = re.compile(r"\s*\.type\s+([^\s,]+)\s*,\s*[@%]function")
 _SIZE = re.compile(r"\s*\.size\s+([^\s,]+)\s*,")
 _LABEL = re.compile(r'("?[\w.$@]+"?):')
-#: Branches of x86-64 and of 64-bit Arm; what a branch goes to is its last operand.
-_BRANCH = re.compile(r"(?:j\w+|b|b\.\w+|cbn?z|tbn?z|loop\w*)$")
+#: Branches of x86-64 and of 64-bit Arm, whose conditions gcc writes without a dot; the last operand is the target.
+_BRANCH = re.compile(r"(?:j\w+|b|b\.\w+|b(?:eq|ne|[cv][cs]|h[is]|l[eost]|g[et]|mi|pl|any|none)|cbn?z|tbn?z|loop\w*)$")
 #: After it, what follows is not reached.
 _END = re.compile(r"(?:jmpq?|b|br|retq?|ud2)$")
 _CALL = re.compile(r"(?:callq?|bl)$")
