@@ -185,3 +185,19 @@ def test_only_gcc_14_for_glibc_has_clones_for_sve() -> None:
     assert clones("-D__GNUC__=14", "-D__clang__") == ["", "", ""]
     # gcc for musl, whose loader resolves nothing.
     assert clones("-D__GNUC__=14", "-U__gnu_linux__") == ["", "", ""]
+
+
+#: As the assembler writes them: loads, stores and what reaches no memory.
+INSTRUCTIONS = {
+    1: (0xC5E1C000, 0x85614000, 0xA4815C9E, 0x85C0E000, 0x85804000, 0xFD400020, 0x3DC00020),
+    2: (0xE5804000, 0xE5BEBC5D, 0xE5415C7F, 0xE4015C7F, 0xFD000020, 0x3D800020),
+    0: (0x65C20020, 0x8B020020, 0x65E20020),
+}
+
+
+@pytest.mark.parametrize("access", INSTRUCTIONS)
+def test_instructions_of_sve_and_others_say_whether_they_read_or_write(access: int) -> None:
+    text = codegen.template("access.h")
+    function = text[text.index("static int access_of") : text.index("/* 1: it read")]
+    of = um.compile_c(f"#include <stdint.h>\n{function}\nint of(uint32_t i) {{ return access_of(i); }}")["of"]
+    assert of(np.array(INSTRUCTIONS[access], np.uint32)).tolist() == [access] * len(INSTRUCTIONS[access])
