@@ -206,6 +206,7 @@ def main() -> None:
     parser.add_argument("--job", required=True, help="the command that this row comes from")
     parser.add_argument("--junit", action="append", default=[], help="a report of pytest; may be repeated")
     parser.add_argument("--install", default="a checkout", help="how the package came here")
+    parser.add_argument("--compiler", default="", help="what else is to be said of the compiler")
     parser.add_argument("--emulated", action="store_true", help="another kind of processor plays this one")
     parser.add_argument("--cross-compiled", default="", help="a report of tests/toolchain/test_cross_compiled.py")
     parser.add_argument("--out", type=Path, default=RESULTS)
@@ -219,6 +220,7 @@ def main() -> None:
         os.environ["UFUNC_MAGIC_CACHE"] = cache
         emulated = options.emulated or _emulated()
         row = {**description(), "emulated": emulated, "install": options.install, "demo": demo(), **common}
+        row["compiler"] += f", {options.compiler}" if options.compiler else ""
         elements = ELEMENTS_EMULATED if emulated else ELEMENTS
         row |= {"tests": tests(options.junit), "elements": elements, "speed": ratios(elements)}
     version = re.match(r"\d+\.\d+", row["python"])

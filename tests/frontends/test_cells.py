@@ -15,6 +15,7 @@ name of its exception; ``pytest --golden`` writes them anew.
 
 from __future__ import annotations
 
+import platform
 import re
 import warnings
 from collections.abc import Callable
@@ -44,6 +45,7 @@ def _marks(path: Path) -> list[pytest.MarkDecorator]:
     return [pytest.mark.cython] * (path.suffix == ".pyx") + [pytest.mark.slow] * (takes_long and path.name not in QUICK)
 
 
+ARM = platform.machine() == "aarch64"
 GOOD, BAD = (
     [
         pytest.param(path, id=path.name, marks=_marks(path))
@@ -141,7 +143,8 @@ def test_message_of_bad_cell(path: Path, monkeypatch: pytest.MonkeyPatch, reques
         assert "type" in text
     else:  # other compilers use other words
         assert text.split("\n")[0] == expected.split("\n")[0]
-        assert _lines(text)[:1] == _lines(expected)[:1]
+        # For arm64 gcc does not tell the assembler which line of the cell it is on.
+        assert _lines(text)[:1] == ([] if ARM and path.stem == "assembler_error" else _lines(expected)[:1])
     assert "Traceback" not in text
     assert "ufm" not in text
     assert "pyx_" not in text

@@ -13,6 +13,7 @@ import json
 import multiprocessing
 import os
 import pickle
+import platform
 import struct
 import subprocess
 import sys
@@ -304,8 +305,9 @@ def test_functions_of_one_build_share_one_payload_in_a_pickle() -> None:
 
 def test_a_one_line_function_is_at_most_48_kB() -> None:
     build = um.compile_c("double one_line(double x) { return 2 * x + 1; }")
-    # gcc 16's libgcc asks for more processors, and its code for the driver is longer.
+    # gcc 16's libgcc asks for more processors, and its code for the driver is longer; so is code for arm64.
     most = 48_000 if build.object_code.toolchain.startswith("gcc 12.") else 52_000
+    most = 56_000 if platform.machine() == "aarch64" else most
     assert len(um.dumps(build.one_line)) <= most
     assert len(pickle.dumps(build.one_line)) <= most
 

@@ -49,7 +49,7 @@ def loop_text(k: int, instance: Instance, *, offset: int, options: Options, simd
         "nin": str(signature.nin),
         "nout": str(signature.nout),
         "judge": str(judge),
-        **_clone_words(instance),
+        **_clone_words(instance, simd),
         "try": "try {" if options.cplus else "",
         "catch": _CATCH if options.cplus else "",
     }
@@ -58,17 +58,21 @@ def loop_text(k: int, instance: Instance, *, offset: int, options: Options, simd
     return _elementwise(instance, inputs, outputs, words, simd)
 
 
-def _clone_words(instance: Instance) -> dict[str, str]:
-    """The attributes by which a kernel is compiled once for each level of the CPU (AVX2, AVX-512), callees and all.
+def _clone_words(instance: Instance, simd: Sequence[str]) -> dict[str, str]:
+    """The attributes by which a kernel is compiled once for each level of the CPU (AVX2, SVE), callees and all.
 
     Which levels there are says ``__UFM_CLONES`` in ``templates/support.h``; the system's loader picks one by the CPU it
     runs on.  Units that are compiled with ``__UFM_ONE_TARGET`` have one target and no clones.
     """
     function = instance.signature.function
     small = function.size <= (_INLINE_NODES if instance.loops else _INLINE_STRAIGHT_NODES) and not function.recursive
-    return {
-        word: f"__UFM_{word.upper()}" if small else "" for word in ("clones", "clones_fma", "flatten", "flatten_body")
+    words = {
+        "clones": "__UFM_CLONES" if instance.calls.isdisjoint(simd) else "__UFM_CLONES_MATH",
+        "clones_fma": "__UFM_CLONES_FMA",
+        "flatten": "__UFM_FLATTEN",
+        "flatten_body": "__UFM_FLATTEN_BODY",
     }
+    return words if small else dict.fromkeys(words, "")
 
 
 _CATCH = (

@@ -58,6 +58,8 @@ def plan(
         A function of libm may be called by its double's name and mean float's.
     """
     flags = list(_sound_copies(description)) if options.arch == "native" else []
+    if description.machine == "aarch64" and description.gcc >= 15:
+        flags.append("-Wno-experimental-fmv-target")  # it warns of each clone for SVE, and heeds no pragma
     if words & _ENVIRONMENT or fenv:
         flags += ["-frounding-math"] if fenv else []
         note = (

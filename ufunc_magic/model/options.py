@@ -164,7 +164,7 @@ TABLE: tuple[Option, ...] = (
     ),
     _row(
         "--arch",
-        "portable: one object that uses AVX2 or AVX-512 where available; native: for this CPU only.",
+        "portable: one object that uses AVX2, AVX-512 or SVE where available; native: for this CPU only.",
         "--arch native",
         choices="portable native",
     ),

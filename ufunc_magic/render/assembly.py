@@ -16,8 +16,8 @@ _LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)")
 _TYPE = re.compile(r"\s*\.type\s+([^\s,]+)\s*,\s*[@%]function")
 _SIZE = re.compile(r"\s*\.size\s+([^\s,]+)\s*,")
 _LABEL = re.compile(r'("?[\w.$@]+"?):')
-#: Branches of x86-64 and of 64-bit Arm; what a branch goes to is its last operand.
-_BRANCH = re.compile(r"(?:j\w+|b|b\.\w+|cbn?z|tbn?z|loop\w*)$")
+#: Branches of x86-64 and of 64-bit Arm, whose conditions gcc writes without a dot; the last operand is the target.
+_BRANCH = re.compile(r"(?:j\w+|b|b\.\w+|b(?:eq|ne|[cv][cs]|h[is]|l[eost]|g[et]|mi|pl|any|none)|cbn?z|tbn?z|loop\w*)$")
 #: After it, what follows is not reached.
 _END = re.compile(r"(?:jmpq?|b|br|retq?|ud2)$")
 _CALL = re.compile(r"(?:callq?|bl)$")
@@ -175,11 +175,12 @@ def called(target: str) -> str:
 
 # -- the hot loop of each function of a cell
 
-#: Clones of a kernel, best first: what the CPU must have (psABI's x86-64-v4 and -v3, in NumPy's words).
-_CLONES: tuple[tuple[str, frozenset[str]], ...] = (
-    ("arch_x86_64_v4", frozenset({"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"})),
-    ("arch_x86_64_v3", frozenset({"avx2", "fma3", "f16c"})),
-    ("default", frozenset()),
+#: Clones of a kernel, best first: suffix, name (psABI's x86-64-v4 and -v3), what the CPU must have in NumPy's words.
+_CLONES: tuple[tuple[str, str, frozenset[str]], ...] = (
+    ("arch_x86_64_v4", "x86-64-v4", frozenset({"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"})),
+    ("arch_x86_64_v3", "x86-64-v3", frozenset({"avx2", "fma3", "f16c"})),
+    ("_Msve", "SVE", frozenset({"sve"})),
+    ("default", "", frozenset()),
 )
 #: A function of ours and the suffix of its clone; C++ writes its types behind its name.
 _OURS = re.compile(r"(?:_ZL?\d+)?(__ufm_(?:kernel|item|sequence)_\d+)[^.\d]?[^.]*((?:\..*)?)$")
@@ -189,6 +190,8 @@ _PACKED = re.compile(
     r"v?(?:add|sub|mul|div|sqrt|min|max|mov[au]|xor|and|or|cmp)p[sd]|v?fn?m\w+p[sd]|v?p(?:add|sub|mul)"
 )
 _NEON = re.compile(r"\bv\d+\.\d+[bhsd]\b")
+#: Registers as long as the processor has them.
+_SVE = re.compile(r"\bz\d+\.[bhsd]\b")
 #: Functions of the cell that were not inlined are followed this far.
 _FOLLOWED = 3
 
@@ -279,10 +282,10 @@ def clone_of(index: int, functions: Listing, features: Collection[str]) -> tuple
     """The variant of kernel ``index`` that a CPU with ``features`` runs, and what it is called."""
     functions = {f"{m[1]}{m[2]}": f for name, f in functions.items() if (m := _OURS.match(name))}
     for kernel in (f"__ufm_kernel_{index}", f"__ufm_item_{index}"):
-        for suffix, needed in _CLONES:
+        for suffix, words, needed in _CLONES:
             variant = functions.get(f"{kernel}.{suffix}")
             if variant and needed <= set(features):
-                return variant, "" if suffix == "default" else suffix.removeprefix("arch_").replace("_64_", "-64-")
+                return variant, words
         if kernel in functions:
             return functions[kernel], ""
     # A function that always goes through Python has no kernel.
@@ -303,6 +306,8 @@ def _followed(start: Sequence[Instruction], listing: Listing, name: str) -> list
 
 
 def _vectors(placed: Sequence[Placed]) -> str:
+    if any(_SVE.search(p.text) for p in placed):
+        return "SVE vectors"
     packed = [p.text for p in placed if _PACKED.match(p.text) or _NEON.search(p.text)]
     for words, register in _REGISTERS:
         if any(register.search(text) for text in packed):

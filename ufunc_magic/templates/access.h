@@ -1,9 +1,10 @@
 /* On arm64, whether an access to memory that failed was to read or to write; for the driver and for watch.c. */
 #if defined(__linux__) && defined(__aarch64__)
-/* By the instruction: loads and stores have x1x0 in bits 28 to 25 (Arm Architecture Reference Manual, C4.1). */
+/* By the instruction: loads and stores have x1x0 in bits 28 to 25, SVE's 0010 and bit 31 (Arm Architecture Reference Manual, C4.1). */
 static int access_of(uint32_t instruction)
 {
     const uint32_t group = instruction >> 27 & 7, kind = instruction >> 22 & 3;
+    if ((instruction & 0x9e000000) == 0x84000000) return instruction >> 29 == 7 ? 2 : 1;
     if ((instruction & 0x0a000000) != 0x08000000) return 0;
     if (group == 3 && !(instruction >> 24 & 1)) return 1; /* of a constant beside the code */
     /* Of one register 0 stores, as 2 does of a vector's 16 bytes; of all others bit 22 says that it loads. */

@@ -43,7 +43,16 @@
 #endif
 // One object for every CPU of its kind: the loader picks the clone through an IFUNC, which only ELF has.  The object
 // that is made first has the clones of one CPU alone, and they are the same.
-#if !defined(__ELF__) || !defined(__x86_64__) || !defined(__linux__) || defined(__UFM_ONE_TARGET)
+#if defined(__aarch64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__) && !defined(__UFM_ONE_TARGET)
+#if __GNUC__ >= 14
+#define __UFM_CLONES __attribute__((__target_clones__("default", "sve")))
+#else
+#define __UFM_CLONES
+#endif
+// NEON has FMA.
+#define __UFM_CLONES_FMA
+#define __UFM_CLONES_MATH
+#elif !defined(__ELF__) || !defined(__x86_64__) || !defined(__linux__) || defined(__UFM_ONE_TARGET)
 #define __UFM_CLONES
 #define __UFM_CLONES_FMA
 #elif !defined(__UFM_LEVEL)
@@ -64,6 +73,11 @@
 #else
 #define __UFM_CLONES
 #define __UFM_CLONES_FMA
+#endif
+// Those of loops that call libmvec.  On arm64 these are for NEON alone: gcc 14 has no others to call, and from 15 on a clone
+// would call others, which round otherwise.
+#ifndef __UFM_CLONES_MATH
+#define __UFM_CLONES_MATH __UFM_CLONES
 #endif
 // Nothing of what it calls is written out once more for it.
 #define __UFM_SMALL __attribute__((__cold__))
