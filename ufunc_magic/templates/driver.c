@@ -561,7 +561,7 @@ static const unsigned char item_size[24] = {
     sizeof(long long), sizeof(long long), sizeof(float), sizeof(double), sizeof(long double), 2 * sizeof(float),
     2 * sizeof(double), 2 * sizeof(long double), 0, 0, 0, 0, 0, 0, 2 /* half */};
 
-enum { HAS_NAN = 1, HAS_INFINITE = 2, HAS_TINY = 4, HAS_INDEFINITE = 8 };
+enum { HAS_NAN = 1, HAS_INFINITE = 2, HAS_TINY = 4, HAS_INDEFINITE = 8, HAS_NOTHING = 16 };
 
 static int judge_real(long double value, long double smallest_normal)
 {
@@ -570,15 +570,22 @@ static int judge_real(long double value, long double smallest_normal)
     return (value < 0 ? -value : value) < smallest_normal ? HAS_TINY : 0;
 }
 
-/* What is special about one element.  x86 turns a conversion that has no value (NaN to int) into the
-   smallest integer, so that is what an invalid conversion looks like. */
+/* What an invalid conversion to an integer may look like.  x86 makes the smallest integer of all that has no value;
+   arm64 makes 0 of NaN, and of what is too large the next integer there is. */
+#ifdef __aarch64__
+#define CONVERTED(value, least, most) ((value) == (least) || (value) == (most) ? HAS_INDEFINITE : (value) ? 0 : HAS_NOTHING)
+#else
+#define CONVERTED(value, least, most) ((value) == (least) ? HAS_INDEFINITE : 0)
+#endif
+
+/* What is special about one element. */
 RARE static int judge(int type, const char *p)
 {
     switch (type) {
-    case 5: return *(const int *)p == INT32_MIN ? HAS_INDEFINITE : 0;
-    case 7: return sizeof(long) == 8 ? (*(const long *)p == (long)INT64_MIN ? HAS_INDEFINITE : 0)
-                                     : (*(const long *)p == (long)INT32_MIN ? HAS_INDEFINITE : 0);
-    case 9: return *(const long long *)p == INT64_MIN ? HAS_INDEFINITE : 0;
+    case 5: return CONVERTED(*(const int *)p, INT32_MIN, INT32_MAX);
+    case 7: return sizeof(long) == 8 ? CONVERTED(*(const long *)p, (long)INT64_MIN, (long)INT64_MAX)
+                                     : CONVERTED(*(const long *)p, (long)INT32_MIN, (long)INT32_MAX);
+    case 9: return CONVERTED(*(const long long *)p, INT64_MIN, INT64_MAX);
     case 11: return judge_real(*(const float *)p, 1.17549435e-38L);
     case 12: return judge_real(*(const double *)p, 2.2250738585072014e-308L);
     case 13: return judge_real(*(const long double *)p, __LDBL_MIN__);
@@ -643,7 +650,8 @@ RARE static Flags real_flags(const __ufm_plan *plan, char *const *operands, ptrd
             for (int k = nin; k < all; k++) out |= judge(types[k], operands[k] + j * item_size[types[k]]);
             if (!out) continue;
             for (int k = 0; k < nin; k++) in |= judge(types[k], operands[k] + j * item_size[types[k]]);
-            if ((out & HAS_NAN && !(in & HAS_NAN)) || out & HAS_INDEFINITE) real |= seen & INVALID;
+            const int converted = out & HAS_INDEFINITE || (out & HAS_NOTHING && in & HAS_NAN);
+            if ((out & HAS_NAN && !(in & HAS_NAN)) || converted) real |= seen & INVALID;
             if (out & HAS_INFINITE && !(in & (HAS_NAN | HAS_INFINITE))) real |= seen & (DIVIDE | OVERFLOWED);
             if (out & HAS_TINY && !(in & HAS_INFINITE)) real |= seen & UNDERFLOWED;
         }
