@@ -374,6 +374,12 @@ def test_of_overloads_that_are_no_ufuncs_the_first_is_bound() -> None:
     assert built.g(built.g.ffi.new("char[]", b"A")) == 65
 
 
+@pytest.mark.filterwarnings("ignore:'enum here' has no values:UserWarning")  # to cffi
+def test_a_type_without_a_name_behind_the_cell_keeps_nothing_from_being_bound() -> None:
+    built = um.compile_c("int f(char *s, enum here { a, b } x) { return s[0] + x; }\nint g(char *s) { return s[0]; }")
+    assert built.g(built.g.ffi.new("char[]", b"A")) == 65
+
+
 def test_references_of_cplus_are_pointers() -> None:
     built = um.compile_c(
         """
