@@ -339,7 +339,7 @@ def test_exceptions_of_cplus_reach_python() -> None:
         if not arguments:  # older standards have no templates for it
             with pytest.raises(RuntimeError, match="n is negative"):
                 built.at(np.arange(3.0), -1, built.at.ffi.NULL)
-            with pytest.raises(um.CellCrashed, match="far read (or wrote )?out of bounds"):
+            with pytest.raises(um.CellCrashed, match=r"far read (or wrote )?out of bounds"):
                 built.far(built.far.ffi.new("pair *"))
 
 
