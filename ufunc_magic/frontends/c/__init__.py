@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         ReferenceParameter as ReferenceParameter,
     )
     from .parser import parse as parse, parse_cell as parse_cell
+    from .plain_functions import BUILTIN as BUILTIN
 else:
     __getattr__ = lazy_names(
         __name__,
@@ -54,5 +55,6 @@ else:
             "cuda_names": "PACKED PREDEFINED TYPES VECTORS stand_for",
             "declarations": "ConstReferenceParameter ReferenceParameter",
             "parser": "parse parse_cell",
+            "plain_functions": "BUILTIN",
         },
     )

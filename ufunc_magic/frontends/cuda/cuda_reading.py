@@ -28,8 +28,6 @@ _SHORT = {t.c: t.names[0] if t.names else t.char for t in TYPES.values()}
 #: CUDA's vectors as NumPy knows their numbers: ``float4`` is ``f4x4``.
 _VECTORS = {name: f"{_SHORT[kind]}x{len(members)}" for name, (kind, members) in c.VECTORS.items()}
 _VECTORS |= dict.fromkeys(("half2", "__half2"), "f2x2")
-#: Words of types that no cell gives another meaning.
-_BUILTIN = frozenset("void bool char signed unsigned short int long float double".split())
 #: Names that a result's pointer has in Numba's documentation, and in what people write after it.
 _RESULT = re.compile(r"return_?val(?:ue)?|ret(?:_?val|_?ptr)?|res(?:ult)?", re.IGNORECASE)
 
@@ -201,7 +199,7 @@ def _of_builtin_types(kernel: Function) -> bool:
         kernel.text and "volatile" not in kernel.text and all(p.pointer + bool(p.shape) < 2 for p in kernel.parameters)
     )
     words |= {*kernel.returns.replace("*", " ").split()} - {"const"}
-    return bool(plain) and words <= _BUILTIN | c.VECTORS.keys() and not kernel.template
+    return bool(plain) and words <= c.BUILTIN | c.VECTORS.keys() and not kernel.template
 
 
 def _instances(
@@ -247,7 +245,7 @@ def instantiated(source: str) -> dict[str, list[str]]:
         return {}
     text = c.read(source, cplus=True, predefined=c.PREDEFINED)
     code = text.code.decode(errors="replace")
-    types = {*_BUILTIN, *c.TYPES, *text.macros, *re.findall(r"\b(?:struct|class|typedef[^;{}]*|using)\s+(\w+)", code)}
+    types = {*c.BUILTIN, *c.TYPES, *text.macros, *re.findall(r"\b(?:struct|class|typedef[^;{}]*|using)\s+(\w+)", code)}
     result: dict[str, list[str]] = {}
     for match in _INSTANCES.finditer(code):
         inner = ", ".join(" ".join(word.split()) for word in (match[2] or match[4]).split(","))
