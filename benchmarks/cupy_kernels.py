@@ -1,17 +1,21 @@
-"""CuPy's own kernels through the emulation, against NumPy and SciPy.
+"""CuPy's own kernels through the emulation, or on a GPU, against NumPy and SciPy.
 
     python benchmarks/cupy_kernels.py                 all, some minutes
     python benchmarks/cupy_kernels.py --only gamma    those whose name has it
+    python benchmarks/cupy_kernels.py --device gpu    on this machine's GPU
 
 Needs CuPy, which imports without a GPU, and SciPy.  Each of CuPy's ufuncs that NumPy or SciPy has by the same
 name becomes a cell: its preamble and a kernel for each of a few of its types, around its operation, as CuPy writes one.
-Nothing of CuPy's is kept.  The result goes to benchmarks/results/cupy_kernels.json, and as a table to docs/cuda.md.
+Nothing of CuPy's is kept.  The result goes to benchmarks/results/cupy_kernels.json, of a GPU cupy_kernels_gpu.json, and
+as a table to docs/cuda.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import json
+import multiprocessing
 import re
 import warnings
 from concurrent.futures import ProcessPoolExecutor
@@ -20,13 +24,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pycuda_suite import write_table
+from pycuda_suite import results, write_table
 
 import ufunc_magic as um
 from ufunc_magic.model import UfuncMagicError
 from ufunc_magic.toolchain import nvrtc
 
-RESULTS = Path(__file__).parent / "results" / "cupy_kernels.json"
 #: Types of the first input that are tried.
 TYPES = "?", "q", "e", "f", "d", "D"
 _C = {
@@ -119,7 +122,7 @@ def nvrtc_refuses(text: str) -> str:
     return ""
 
 
-def row(name: str) -> list[dict[str, str]]:
+def row(name: str, device: str) -> list[dict[str, str]]:
     """What becomes of the kernels of one ufunc."""
     warnings.simplefilter("ignore")
     ours, theirs = ufuncs()[name]
@@ -130,7 +133,7 @@ def row(name: str) -> list[dict[str, str]]:
     text = _HEAD + ours._preamble + "\n"
     rows, builds = [], []
     try:
-        whole = _compiled(text + "\n".join(kernel(n, op) for n, op in enumerate(ops.values())))
+        whole = _compiled(text + "\n".join(kernel(n, op) for n, op in enumerate(ops.values())), device)
         builds = [whole] * len(ops)
     except UfuncMagicError:
         builds = [None] * len(ops)
@@ -141,7 +144,7 @@ def row(name: str) -> list[dict[str, str]]:
         }
         if build is None:
             try:
-                build = _compiled(text + kernel(n, op))
+                build = _compiled(text + kernel(n, op), device)
             except UfuncMagicError as fault:
                 if why := nvrtc_refuses(text + kernel(n, op)):
                     rows.append(one | {"state": "no CUDA", "why": why})
@@ -170,17 +173,20 @@ def row(name: str) -> list[dict[str, str]]:
     return rows
 
 
-def _compiled(text: str) -> Any:
-    return um.compile_cuda(text, device="cpu", include=folders(), compile_args=("-DCUPY_USE_JITIFY=0",))
+def _compiled(text: str, device: Any) -> Any:
+    return um.compile_cuda(text, device=device, include=folders(), compile_args=("-DCUPY_USE_JITIFY=0",))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--only", default="")
+    parser.add_argument("--device", choices=("cpu", "gpu"), default="cpu")
+    parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     names = [name for name in ufuncs() if options.only in name]
-    with ProcessPoolExecutor(2) as pool:
-        rows = [one for each in pool.map(row, names) for one in each]
+    # A process that was forked cannot use the GPU of its parent's.
+    with ProcessPoolExecutor(options.jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+        rows = [one for each in pool.map(functools.partial(row, device=options.device), names) for one in each]
     states: dict[str, int] = {}
     for one in rows:
         states[one["state"]] = states.get(one["state"], 0) + 1
@@ -195,7 +201,9 @@ def main() -> None:
             if one["state"] != "agrees"
         ]
         version = f"CuPy {metadata.version('cupy-cuda13x')}"
-        RESULTS.write_text(json.dumps({"version": version, "states": states, "others": others}, indent=1) + "\n")
+        results("cupy_kernels", options.device).write_text(
+            json.dumps({"version": version, "states": states, "others": others}, indent=1) + "\n"
+        )
         write_table()
 
 

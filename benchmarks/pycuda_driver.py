@@ -1,4 +1,4 @@
-"""PyCUDA's ``_driver`` over the emulation: memory of this process, modules compiled as cells, launches of kernels.
+"""PyCUDA's ``_driver`` over this package: memory of this process, modules compiled as cells, launches of kernels.
 
 Put into ``sys.modules`` as ``pycuda._driver``, it lets PyCUDA's Python files run without a GPU and without PyCUDA's
 own extension module.  What it lacks raises `Lacking`.
@@ -327,11 +327,13 @@ def _argument(kind: Any, raw: bytes) -> Any:
 class Module:
     """One text, compiled when its first kernel is asked for."""
 
+    device: ClassVar[Any] = "cpu"
+
     def __init__(self, text: str, include: list[str], arguments: list[str]) -> None:
         self.text = text
         compile_args = [a for a in arguments if a.startswith(("-D", "-U"))]
         try:
-            self.build = um.compile_cuda(text, device="cpu", include=include, compile_args=tuple(compile_args))
+            self.build = um.compile_cuda(text, device=self.device, include=include, compile_args=tuple(compile_args))
         except UfuncMagicError as fault:
             LAUNCHES[text, ""] = f"{type(fault).__name__}: {fault}"
             raise
@@ -372,8 +374,12 @@ def pack(format: str, *values: Any) -> list[bytes]:
     return result
 
 
-def install(root: Path) -> None:
-    """Make ``import pycuda`` find the files of an sdist, on this driver."""
+def install(root: Path, device: str = "cpu") -> None:
+    """Make ``import pycuda`` find the files of an sdist, on this driver; cells are compiled for ``device``.
+
+    On a GPU launches copy what an argument points to there and back; pointers inside of that are this process's.
+    """
+    Module.device = device
     sys.path.insert(0, str(root))
     module = types.ModuleType("pycuda._driver")
     names = {k: v for k, v in globals().items() if not k.startswith("_") and k not in ("annotations", "um", "np")}

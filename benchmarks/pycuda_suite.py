@@ -1,12 +1,14 @@
-"""PyCUDA's own tests and examples on the emulation: which of their kernels run and agree with NumPy.
+"""PyCUDA's own tests and examples on the emulation, or on a GPU: which of their kernels run and agree with NumPy.
 
     python benchmarks/pycuda_suite.py                    all, about five minutes
     python benchmarks/pycuda_suite.py --only test_driver   files whose name has it
+    python benchmarks/pycuda_suite.py --device gpu       kernels on this machine's GPU, arrays copied there and back
 
 The newest sdist of PyCUDA comes from PyPI when this runs and is kept in a temporary folder; what it imports (pytools,
 mako) is put beside it by pip or uv.  Its Python files run as they are on `pycuda_driver`, whose modules are cells and
 whose memory is this process's, so that PyCUDA's tests compare with NumPy.  Each file runs in a process of its own.  The
-result goes to benchmarks/results/pycuda_suite.json, and with that of `cupy_kernels` as a table to docs/cuda.md.
+result goes to benchmarks/results/pycuda_suite.json, of a GPU pycuda_suite_gpu.json, and with that of `cupy_kernels` as
+a table to docs/cuda.md.
 """
 
 from __future__ import annotations
@@ -23,14 +25,14 @@ import sys
 import tarfile
 import tempfile
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 FOLDER = Path(os.environ.get("UFUNC_MAGIC_PYCUDA", Path(tempfile.gettempdir()) / "ufunc-magic-pycuda"))
 INDEX = "https://pypi.org/simple/pycuda/"
 NEEDS = "pytools", "mako", "markupsafe", "platformdirs", "typing_extensions", "siphash24"
-RESULTS = Path(__file__).parent / "results" / "pycuda_suite.json"
-CUPY = Path(__file__).parent / "results" / "cupy_kernels.json"
+RESULTS = Path(__file__).parent / "results"
 PAGE = Path(__file__).parents[1] / "docs" / "cuda.md"
 LIMIT = {"test": 300, "examples": 30}
 
@@ -47,6 +49,8 @@ STATES = (
     "wrong",
 )
 _FAULTS = (
+    # Gone with CUDA 12.
+    ("no CUDA", r"surface_functions\.h|texture is not a template"),
     ("needs warps", r"lanes of a warp|cooperative groups|looks at the other lanes"),
     ("refused", r"need a GPU|needs a GPU|for the GPU alone|NVRTC alone"),
 )
@@ -74,12 +78,12 @@ def files(root: Path) -> list[Path]:
     return [*sorted((root / "test").glob("test_*.py")), *sorted((root / "examples").rglob("*.py"))]
 
 
-def run(path: Path, root: Path) -> list[dict[str, str]]:
+def run(path: Path, root: Path, device: str) -> list[dict[str, str]]:
     """What became of the kernels of one file, in this process."""
     import pycuda_driver
 
     sys.path.append(str(FOLDER / "site"))
-    pycuda_driver.install(root)
+    pycuda_driver.install(root, device)
     rows: list[dict[str, str]] = []
 
     def note(where: str, state: str, why: str = "") -> None:
@@ -127,7 +131,10 @@ def run(path: Path, root: Path) -> list[dict[str, str]]:
 
 def fault_state(why: str) -> str:
     """The word for a fault."""
-    if re.search(r"ModuleNotFoundError|IndexError|ImportError|InsufficientDriver|CudaSupportError", why):
+    others = (
+        "ModuleNotFoundError|IndexError|ImportError|InsufficientDriver|CudaSupportError|RectangleSelector|scipy.misc"
+    )
+    if re.search(others, why):
         return "not run"
     if "the memory of variables" in why:
         return "needs variables"
@@ -149,14 +156,20 @@ def summary(rows: list[dict[str, str]]) -> dict[str, int]:
     return counts
 
 
+def results(name: str, device: str) -> Path:
+    """The file for what came out."""
+    return RESULTS / f"{name}{'_gpu' * (device == 'gpu')}.json"
+
+
 def write_table() -> None:
-    """The table in docs/cuda.md, of both results."""
-    lines = ["| kernels of | " + " | ".join(STATES) + " |", "|---|" + "---|" * len(STATES)]
-    for path in (RESULTS, CUPY):
-        if path.exists():
-            result = json.loads(path.read_text())
-            cells = [str(result["states"].get(state, 0)) for state in STATES]
-            lines.append(f"| {result['version']} | {' | '.join(cells)} |")
+    """The table in docs/cuda.md, of all results."""
+    lines = ["| kernels of | on | " + " | ".join(STATES) + " |", "|---|---|" + "---|" * len(STATES)]
+    for device, place in ("cpu", "emulation"), ("gpu", "GPU"):
+        for path in results("pycuda_suite", device), results("cupy_kernels", device):
+            if path.exists():
+                result = json.loads(path.read_text())
+                cells = [str(result["states"].get(state, 0)) for state in STATES]
+                lines.append(f"| {result['version']} | {place} | {' | '.join(cells)} |")
     page = PAGE.read_text(encoding="utf-8")
     begin, end = "<!-- kernels: benchmarks/pycuda_suite.py -->\n", "<!-- end -->\n"
     at, stop = page.index(begin) + len(begin), page.index(end, page.index(begin))
@@ -166,24 +179,31 @@ def write_table() -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--only", default="")
-    parser.add_argument("--one", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--device", choices=("cpu", "gpu"), default="cpu")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--one", type=Path, nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     root = fetch()
     if options.one:
-        rows = run(options.one, root)
-        (FOLDER / "rows.json").write_text(json.dumps(rows))
+        path, result_file = options.one
+        result_file.write_text(json.dumps(run(path, root, options.device)))
         return
-    everything: list[dict[str, str]] = []
-    for path in files(root):
-        if not re.search(options.only, path.name):
-            continue
-        (FOLDER / "rows.json").write_text("[]")
-        try:
-            command = [sys.executable, "-W", "ignore", __file__, "--one", str(path)]
-            subprocess.run(command, timeout=LIMIT.get(path.parent.name, 30), capture_output=True, cwd=FOLDER)
-        except subprocess.TimeoutExpired:
-            print(f"{path.name}: too long for the emulation")
-        everything += [row | {"file": path.name} for row in json.loads((FOLDER / "rows.json").read_text())]
+
+    def rows_of(path: Path) -> list[dict[str, str]]:
+        command = [sys.executable, "-W", "ignore", __file__, "--device", options.device, "--one", str(path)]
+        with tempfile.TemporaryDirectory() as folder:
+            result_file = Path(folder, "rows.json")
+            result_file.write_text("[]")
+            try:
+                limit = LIMIT.get(path.parent.name, 30)
+                subprocess.run([*command, str(result_file)], timeout=limit, capture_output=True, cwd=FOLDER)
+            except subprocess.TimeoutExpired:
+                print(f"{path.name}: too long")
+            return [row | {"file": path.name} for row in json.loads(result_file.read_text())]
+
+    paths = [path for path in files(root) if re.search(options.only, path.name)]
+    with ThreadPoolExecutor(options.jobs) as pool:
+        everything = [row for rows in pool.map(rows_of, paths) for row in rows]
     for one in everything:
         if one["state"] not in ("agrees", "runs", "skipped"):
             print(one["state"], one["file"], one["where"], one["kernel"], one["why"][:200], sep=" | ")
@@ -192,7 +212,7 @@ def main() -> None:
     if not options.only:
         others = [one for one in everything if one["state"] not in ("agrees", "runs")]
         result = {"version": root.name.replace("-", " "), "states": states, "others": others}
-        RESULTS.write_text(json.dumps(result, indent=1) + "\n")
+        results("pycuda_suite", options.device).write_text(json.dumps(result, indent=1) + "\n")
         write_table()
 
 

@@ -112,6 +112,8 @@ def build(source: str, *, language: Language, options: Options, name: str, first
         with _timed(seconds, "load"):
             entry = None if options.force else cache.get(key) or cache.get(first)
             stored = frontends.stored_cell(entry) if entry else None
+            if stored and _needs_a_gpu(stored, options):
+                stored = None
         if entry is None or stored is None:
             from . import guard  # only who compiles needs it
 
@@ -154,6 +156,15 @@ def build(source: str, *, language: Language, options: Options, name: str, first
             _builds.pop(next(iter(tuple(_builds)), ""), None)  # other threads make room as well
         _builds[key] = result
         return result
+
+
+def _needs_a_gpu(cell: CompiledCell, options: Options) -> bool:
+    """Whether it was kept when there was a GPU, which alone runs it, and there is none now."""
+    if cell.object_code.language != "cuda" or cell.object_code.code or options.device == "gpu":
+        return False
+    from .runtime import device
+
+    return not device.available()
 
 
 def _tried_out(

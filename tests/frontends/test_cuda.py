@@ -209,7 +209,7 @@ HD float smaller(float x, float y) { return length(fminf(make_float3(x), floorf(
 #endif
 HD int on_the_gpu(int x) { return x + PLACE; }
 """
-    cell = compiled(source, device="auto")
+    cell = compiled(source, device="cpu")
     assert cell.smaller(np.float32(5), np.float32(2.5)) == np.sqrt(np.float32(12))
     assert cell.on_the_gpu(1) == 1
 
@@ -315,7 +315,7 @@ __global__ void all(int *bins, cuda::atomic<float, cuda::thread_scope_device> *t
 @pytest.mark.slow
 def test_atomics_of_libcu_run_in_the_emulation() -> None:
     arrays = np.zeros(3, "i4"), np.zeros(1, "f4"), np.zeros(1, "u4"), np.full(1, -1, "i4")
-    compiled(ATOMICS, device="auto").all[2, 8](*arrays)
+    compiled(ATOMICS, device="cpu").all[2, 8](*arrays)
     assert [a.tolist() for a in arrays] == [[6, 6, 4], [8.0], [7], [0]]
 
 
@@ -463,7 +463,7 @@ def test_statements_of_device_code_name_the_function_as_cplus_does(cell: build.B
     assert found["total"] == ()
     assert found["sum_reduce"] == ("sum_reduce(&{out0}, {in0}, {in1})",)
     assert found["fill"] == ("fill({in0}, {in1}, {in2})",)
-    assert found["axpy"] == ("axpy",)
+    assert found["axpy"] == ("axpy", "static_cast<void (*)(int, float, const float *, float *)>(&axpy)")
     assert found["reversed_f8"] == ("reversed<double>",)
 
 
@@ -717,6 +717,34 @@ template __global__ void k<double, 32>(double *);
 
 @pytest.mark.nvrtc
 @pytest.mark.skipif(nvrtc.find() is None, reason="NVRTC is not installed (extra: cuda)")
+@pytest.mark.parametrize(
+    ("cell", "why"),
+    [
+        (
+            "#include <cstdlib>\nnamespace std { __device__ double abs(double x) { return x < 0 ? -x : x; } }\n"
+            "__device__ double f(double x) { return std::abs(x); }",
+            "line 2: redefinition of 'double std::abs(double)'",
+        ),
+        ("#ifdef __CUDA_ARCH__\n__device__ float f(float x) { return x; }\n#endif", "<cuda> defines no CUDA function."),
+    ],
+)
+def test_what_the_gpus_compiler_alone_takes_is_for_the_gpu_alone(
+    cell: str, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(um.UfuncMagicError):
+        um.compile_cuda(cell)
+    with monkeypatch.context() as there_is_a_gpu:
+        there_is_a_gpu.setattr(driver, "missing", lambda: "")
+        b = um.compile_cuda(cell)
+        assert f"<cuda> has no emulation on the CPU: {why}" in b.notes
+        assert (b.object_code.code, "f" in b) == (b"", True)
+    build._builds.clear()
+    with pytest.raises(um.UfuncMagicError):  # the GPU is gone, and what was kept for it serves nobody
+        um.compile_cuda(cell)
+
+
+@pytest.mark.nvrtc
+@pytest.mark.skipif(nvrtc.find() is None, reason="NVRTC is not installed (extra: cuda)")
 def test_too_much_shared_memory_is_one_error_for_the_gpu_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device, "available", lambda: False)
     monkeypatch.setattr(device, "missing", lambda: "there is no driver")
@@ -806,7 +834,7 @@ def test_pickled_function_of_a_cell_comes_back(cell: build.Build) -> None:
 @pytest.mark.slow
 def test_report_says_emulation_and_has_no_row_of_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cell_report, "_announced", set())
-    monkeypatch.setattr(device, "available", lambda: False)
+    monkeypatch.setattr(driver, "missing", lambda: "there is no GPU")
     made = um.compile_cuda("__device__ double f(double x) { return 1.0 / (1.0 + exp(-x)); }")
     reports = [build.report(made, options=make_options({"size": 1000})) for _ in range(2)]
     labels = [row.label for row in reports[0].rows]

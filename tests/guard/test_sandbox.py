@@ -388,6 +388,8 @@ def test_sandbox_and_gpu_are_refused_together(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(device, "available", lambda: True)
     with pytest.raises(um.OptionError, match="Add --device cpu"):
         um.compile_cuda("__device__ float f(float x) { return x; }", sandbox=True)
+    with pytest.raises(um.OptionError, match="--sanitize is for the emulation"):
+        um.compile_cuda("__global__ void k(float *x) { *x = 1; }", sanitize=True)
 
 
 # ------------------------------------------------------------------------------------------------- operands

@@ -18,6 +18,7 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from ufunc_magic.model.errors import ArgumentError, CompileError, ToolchainError
 from ufunc_magic.model.object_code import FunctionCode, LoopCode, ObjectCode
 from ufunc_magic.runtime import device, loader
 from ufunc_magic.runtime.device import (
+    device_arrays,
     device_timing as timing,
     driver,
     element_loops as geometry,
@@ -138,7 +140,8 @@ class Device:
     def functions(self, object_code: ObjectCode, generated: str, entries: Sequence[str]) -> dict[str, Any]:
         text = source.unit(source.cell(object_code), object_code.name, generated)
         self.compiled.append(text)
-        return dict(zip(entries, compiled(text, *entries), strict=True))
+        names = [source.c_symbol(entry) or entry for entry in entries]
+        return dict(zip(entries, compiled(text, *names), strict=True))
 
     def launch(
         self,
@@ -151,7 +154,7 @@ class Device:
         cooperative: bool = False,
     ) -> None:
         self.launched.append((grid, block, shared, self.stream) + ("cooperative",) * cooperative)
-        values = [np.asarray(value) for value in given]
+        values = [np.asarray(np.uint64(value.ptr) if hasattr(value, "ptr") else value) for value in given]
         pointers = (ctypes.c_void_p * max(1, len(values)))(*(v.ctypes.data for v in values))
         function((ctypes.c_uint * 3)(*grid), (ctypes.c_uint * 3)(*block), ctypes.c_size_t(shared), pointers)
 
@@ -169,7 +172,7 @@ class Device:
     def wait(self, *, for_all: bool = False) -> None:
         self.waits.append(self.stream)
 
-    def elapsed(self, run: Any, *, repeat: int = 1) -> float:
+    def elapsed(self, run: Any, *, repeat: int = 1, queued: bool = False) -> float:
         for _ in range(repeat):
             run()
         return 0.01
@@ -321,7 +324,8 @@ def test_outputs_are_laid_out_as_numpy_does(gpu: Device, mul: Any, layout: str) 
     assert mul(gpu.lend(x), gpu.lend(y)).strides == np.multiply(x, y).strides
 
 
-def test_packed_loads_are_used_where_all_are_aligned(gpu: Device, mul: Any) -> None:
+def test_packed_loads_are_used_where_all_are_aligned(gpu: Device, mul: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(geometry, "_FILLING", 0)
     x = np.zeros(64, "f4")
     x = x[(-x.ctypes.data // 4) % 4 :][:32]
     mul(gpu.lend(x), gpu.lend(x), out=gpu.lend(x))
@@ -445,6 +449,24 @@ def test_raw_types_are_passed_as_the_cell_names_them(gpu: Device) -> None:
         np.testing.assert_array_equal(host(f(gpu.lend(layout))), layout.imag + 1j * layout.real)
 
 
+@pytest.mark.skipif(not HAS_CUPY, reason="no CuPy")
+def test_kernels_take_addresses_as_cupys_pointers() -> None:
+    kernel = kernel_of("set", "__global__ void set(float *x) { *x = 1; }", ("void", "f4*"), emulated=False)
+    pointer = cupy_array(sample(3)).data
+    assert kernel.converted([pointer]) == [np.uint64(pointer.ptr)]
+    assert device_arrays.role(type(pointer)) == ""
+
+
+@pytest.mark.skipif(not HAS_CUPY, reason="no CuPy")
+def test_variable_of_the_device_is_at_its_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "current", lambda: 0)
+    memory = np.arange(6, dtype="f4")
+    module = SimpleNamespace(get_global_var=lambda name: {"taps": memory.ctypes.data}[name])
+    array = driver.variable(SimpleNamespace(module=module), "taps", (2, 3), np.dtype("f4"))
+    np.testing.assert_array_equal(host(array), memory.reshape(2, 3))
+    assert device_arrays.role(type(array)) == "array"
+
+
 def test_second_call_compiles_nothing(gpu: Device, mul: Any) -> None:
     for _ in range(3):
         mul(gpu.lend(sample(8)), 2.0)
@@ -508,6 +530,8 @@ class Tensor:
 class Library:
     """A library that takes DLPack."""
 
+    Tensor = strided = type("PlainTensor", (), {"__module__": "torch"})
+
     def __init__(self) -> None:
         self.taken: list[Any] = []
         #: CuPy's current stream when it borrowed from here, which then waits for the library's.
@@ -536,6 +560,7 @@ def borrowing(gpu: Device, monkeypatch: pytest.MonkeyPatch) -> Library:
 
     library = Library()
     monkeypatch.setattr(driver, "cupy", CuPy)
+    monkeypatch.setattr(driver, "shares_stream", lambda *_: False)
     monkeypatch.setitem(__import__("sys").modules, "torch", library)
     return library
 
@@ -551,6 +576,46 @@ def test_tensors_give_tensors_of_their_library(borrowing: Library, gpu: Device, 
     np.testing.assert_array_equal(out.held, 2 * sample(6))
     assert len(borrowing.taken) == 1  # so that torch's stream waits for ours
     assert gpu.moved == []
+
+
+def test_tensors_on_our_stream_are_seen_without_dlpack(
+    borrowing: Library, gpu: Device, mul: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which takes three times as long as the call."""
+
+    class PlainTensor(Library.Tensor):  # type: ignore[misc, valid-type]
+        is_cuda, layout, dtype, requires_grad = True, Library.strided, "torch.float32", False
+        device = SimpleNamespace(index=0)
+
+        def __init__(self, held: np.ndarray[Any, Any]) -> None:
+            self.held, self.shape = held, held.shape
+
+        is_neg = is_conj = lambda self: False
+        data_ptr = lambda self: self.held.ctypes.data  # noqa: E731
+        element_size = lambda self: self.held.itemsize  # noqa: E731
+        stride = lambda self: tuple(n // self.held.itemsize for n in self.held.strides)  # noqa: E731
+
+    def borrowed(pointer: int, shape: Any, dtype: Any, strides: Any, *, owner: Any) -> Any:
+        assert (pointer, shape, dtype, strides) == (
+            owner.held.ctypes.data,
+            owner.held.shape,
+            owner.held.dtype,
+            owner.held.strides,
+        )
+        return gpu.lend(owner.held)
+
+    PlainTensor.__module__ = "torch"
+    monkeypatch.setattr(borrowing, "Tensor", PlainTensor, raising=False)
+    monkeypatch.setattr(driver, "shares_stream", lambda *_: True)
+    monkeypatch.setattr(driver, "borrowed", borrowed)
+    x = PlainTensor(sample(4, 6)[:, ::2])
+    for _ in range(2):
+        np.testing.assert_array_equal(mul(x, x).held, x.held**2)
+    out = PlainTensor(np.zeros((4, 3), "f4"))
+    borrowing.taken.clear()
+    assert mul(x, 2, out=out) is out
+    np.testing.assert_array_equal(out.held, 2 * x.held)
+    assert (borrowing.streams, borrowing.taken) == ([], [])
 
 
 def test_tensor_that_needs_its_gradient_says_detach(borrowing: Library, mul: Any) -> None:
@@ -607,6 +672,23 @@ def test_reduce_agrees_with_numpy(gpu: Device, add: Any, axis: Any, keepdims: bo
     expected = np.add.reduce(x, axis=axis, keepdims=keepdims, dtype="i8")
     assert (z.shape, z.dtype) == (np.shape(expected), expected.dtype)
     np.testing.assert_array_equal(host(z), expected)
+
+
+@pytest.mark.parametrize(
+    ("shape", "axis"),
+    [
+        *(((n,), 0) for n in (1, 4, 255, 4096, 9001, 36_864)),
+        *(((700, 8), axis) for axis in (0, 1)),
+        *(((5, 1200), axis) for axis in (0, 1)),
+        *(((1200, 5), axis) for axis in (0, 1)),
+        ((6, 40, 64), (0, 2)),
+    ],
+)
+def test_threads_share_results_as_the_shape_asks(gpu: Device, add: Any, shape: Any, axis: Any) -> None:
+    x = sample(*shape) % 32
+    for view in (x, x[..., 1:], x[::-1]):
+        if view.size:
+            np.testing.assert_array_equal(host(add.reduce(gpu.lend(view), axis=axis)), view.sum(axis))
 
 
 def test_long_reduction_goes_in_slices(gpu: Device, add: Any) -> None:
@@ -836,7 +918,7 @@ def test_large_grids_are_not_emulated(axpy: Any) -> None:
 def test_kernel_that_waits_for_the_grid_is_launched_with_all_its_blocks_at_once(gpu: Device) -> None:
     text = "__global__ void both(int *x) { cooperative_groups::this_grid().sync(); *x = 1; }"
     kernel = kernel_of("both", text, ("void", "i4*"), emulated=False)
-    kernel.code = replace(kernel.code, source=text)
+    kernel = device.Kernel(replace(kernel.code, source=text), kernel.object_code, emulated=False)
     kernel[2, 1](gpu.lend(np.zeros(1, "i4")))
     assert gpu.launched == [((2, 1, 1), (1, 1, 1), 0, None, "cooperative")]
 
@@ -1088,6 +1170,28 @@ def test_option_decides_where_functions_run(monkeypatch: pytest.MonkeyPatch) -> 
     _, object_code = code_of("f", "", ["d->d"], "x")
     asked = [replace(object_code, options={"device": word}) for word in ("auto", "cpu", "gpu")]
     assert [device.on_gpu(o) for o in (object_code, *asked)] == [False, False, False, True]
+
+
+def test_kernel_whose_name_means_several_functions_is_launched_by_its_types(
+    gpu: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "__global__ void good(float *x) { *x = 1; }\n"
+    compile_all = gpu.functions
+
+    def functions(object_code: ObjectCode, generated: str, entries: Sequence[str]) -> dict[str, Any]:
+        if "good" in entries:
+            raise CompileError("cannot determine which instance of overloaded function good is intended")
+        return compile_all(object_code, generated, entries)
+
+    monkeypatch.setattr(driver, "functions", functions)
+    kernel = kernel_of("good", text, ("void", "f4*"), emulated=False)
+    x = gpu.lend(np.zeros(1, "f4"))
+    with pytest.raises(CompileError, match="which instance"):
+        kernel[1, 1](x)
+    code = replace(kernel.code, calls=("good", "static_cast<void (*)(float *)>(&good)"))
+    kernel = device.Kernel(code, replace(kernel.object_code, functions=(code,)), emulated=False)
+    kernel[1, 1](x)
+    assert host(x) == 1
 
 
 # ------------------------------------------------------------------------------------ gpucheck

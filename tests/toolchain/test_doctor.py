@@ -126,3 +126,16 @@ def test_what_is_missing_comes_with_its_command(only_path, monkeypatch):
 
 def test_the_simd_level_is_one_of_the_known():
     assert re.match(r"x86-64(-v[234])? \((SSE2|SSE4\.2|AVX2|AVX-512)\)|\w+ \(", simd_level())
+
+
+def test_the_gpu_is_shown_where_cupy_is_there(monkeypatch):
+    monkeypatch.setattr(doctor, "_version", {"cupy-cuda12x": "14.2.0"}.get)
+    for missing, said in (("", ("A100, sm_80", True)), ("there is no driver", ("there is no driver", None))):
+        for name, value in (("missing", missing), ("name", "A100"), ("arch", "sm_80")):
+            monkeypatch.setattr(doctor.device, name, lambda value=value: value)
+        shown = of(diagnose(), "GPU", "device")
+        assert (shown.value, shown.ok) == said
+    assert of(diagnose(), "Packages", "cupy").value == "14.2.0"
+    monkeypatch.setattr(doctor, "_version", lambda package: "")
+    assert of(diagnose(), "Packages", "cupy").remedy == "pip install cupy-cuda13x"
+    assert "GPU" not in {f.group for f in diagnose().findings}

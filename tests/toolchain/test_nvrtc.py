@@ -462,6 +462,13 @@ __device__ unsigned g(int x) { return half_of(x) + std::numeric_limits<std::make
 
 
 @pytest.mark.nvrtc
+def test_headers_of_c_may_stand_in_extern_c() -> None:
+    includes = "".join(f"#include <{name}>\n" for name in headers.provided() if name.endswith(".h"))
+    source = f'extern "C" {{\n{includes}__global__ void k(float *x) {{ *x = pow(*x, 2) + sqrt(2); }}\n}}\n'
+    assert b".entry k(" in nvrtc.compile(source, name="In[3]").code
+
+
+@pytest.mark.nvrtc
 def test_all_headers_together_define_what_device_code_uses() -> None:
     names = [name for name in headers.provided() if name != "complex"]
     nvrtc.compile("".join(f"#include <{name}>\n" for name in names) + ALL_OF_IT, name="In[3]")

@@ -380,7 +380,7 @@ def gpu_rows(function: Any, arrays: Sequence[NDArray[Any]], *, meter: Any = devi
     check = agreement(expected, results, inputs=tuple(arrays))
     seconds = meter.time_function(function, arrays)
     share = seconds.bandwidth / _copy_bandwidth(meter)
-    note = f"{percent(share)} of the GPU's copy bandwidth"
+    note = f"{percent(share)} of the GPU's copy bandwidth" if share <= 1 else "the arrays stay in the GPU's cache"
     return (
         Row("GPU, kernel alone", "gpu", number, number, seconds.kernel, agreement=check, bandwidth=share, note=note),
         Row("GPU with transfers", "gpu", number, number, seconds.transfers, agreement=check),

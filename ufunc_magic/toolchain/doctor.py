@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from .. import store
 from ..model import CacheError, ToolchainError
-from ..runtime import cpu_features
+from ..runtime import cpu_features, device
+from . import nvrtc
 from .description import describe
 from .discovery import find, find_all
 
@@ -26,6 +27,8 @@ _PACKAGES = {
     "numba": "for comparisons, and for um.from_numba",
     "cupy": "for arrays on an NVIDIA GPU",
 }
+#: What CuPy is called, by CUDA's version.
+_CUPY = "cupy-cuda13x", "cupy-cuda12x", "cupy"
 
 
 @dataclass(frozen=True)
@@ -67,9 +70,10 @@ _MARKS = {None: " ", True: "+", False: "!"}
 def diagnose() -> Diagnosis:
     """Look at compilers, processor, cache and packages: what ``%ufunc_doctor`` shows.
 
-    Compilers are asked for their versions, once each per version of theirs; no package is imported.
+    Compilers are asked for their versions, once each per version of theirs.  Of packages CuPy alone is imported, to ask
+    for the GPU.
     """
-    findings = [*_compilers(cplus=False), *_compilers(cplus=True), *_machine(), *_cache(), *_packages()]
+    findings = [*_compilers(cplus=False), *_compilers(cplus=True), *_machine(), *_gpu(), *_cache(), *_packages()]
     return Diagnosis(tuple(findings))
 
 
@@ -136,13 +140,28 @@ def _cache() -> Iterator[Finding]:
     yield Finding(group, "objects", f"{len(cache.entries())}, {used:.1f} MB of at most {limit:.0f} MB")
 
 
+def _gpu() -> Iterator[Finding]:
+    if not any(map(_version, _CUPY)):
+        return
+    missing = device.missing()
+    yield Finding("GPU", "device", missing or f"{device.name()}, {device.arch()}", None if missing else True)
+    compiler = nvrtc.find()
+    version = ".".join(map(str, compiler.version)) if compiler else nvrtc.reason()
+    yield Finding("GPU", "NVRTC", version, True if compiler else None)
+
+
+def _version(package: str) -> str:
+    """``""`` where it is not installed."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
 def _packages() -> Iterable[Finding]:
     for name, use in _PACKAGES.items():
-        try:
-            version = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            if use:
-                install = "cupy-cuda13x" if name == "cupy" else name
-                yield Finding("Packages", name, f"not installed ({use})", None, f"pip install {install}")
-        else:
+        known = _CUPY if name == "cupy" else (name,)
+        if version := next(filter(None, map(_version, known)), ""):
             yield Finding("Packages", name, version)
+        elif use:
+            yield Finding("Packages", name, f"not installed ({use})", None, f"pip install {known[0]}")

@@ -23,14 +23,15 @@ def key(source: str, *, options: Options) -> str:
     Raises
     ------
     OptionError
-        For ``--sandbox`` where the cell would run on a GPU.
+        For ``--sandbox``, and for ``--sanitize`` of kernels, where the cell would run on a GPU.
     ToolchainError
         For ``--device gpu`` without a GPU and without NVRTC.
     """
-    if options.sandbox and (options.device == "gpu" or (options.device == "auto" and device.available())):
+    word = "--sandbox" if options.sandbox else "--sanitize" if options.sanitize and "__global__" in source else ""
+    if word and (options.device == "gpu" or (options.device == "auto" and device.available())):
         raise OptionError(
-            "--sandbox is for the emulation, and this cell is for the GPU.",
-            remedy="Add --device cpu, or remove --sandbox.",
+            f"{word} is for the emulation, and this cell is for the GPU.",
+            remedy=f"Add --device cpu, or remove {word}.",
         )
     compile_only = needs_gpu(options)
     try:

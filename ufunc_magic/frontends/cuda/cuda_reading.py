@@ -28,6 +28,8 @@ _SHORT = {t.c: t.names[0] if t.names else t.char for t in TYPES.values()}
 #: CUDA's vectors as NumPy knows their numbers: ``float4`` is ``f4x4``.
 _VECTORS = {name: f"{_SHORT[kind]}x{len(members)}" for name, (kind, members) in c.VECTORS.items()}
 _VECTORS |= dict.fromkeys(("half2", "__half2"), "f2x2")
+# NumPy has no bfloat16: its bits.
+_VECTORS |= {f"{front}nv_bfloat16{back}": f"u2x{back or 1}" for front in ("", "__") for back in ("", "2")}
 #: Names that a result's pointer has in Numba's documentation, and in what people write after it.
 _RESULT = re.compile(r"return_?val(?:ue)?|ret(?:_?val|_?ptr)?|res(?:ult)?", re.IGNORECASE)
 
@@ -287,7 +289,7 @@ def nothing_to_bind(reading: Reading) -> ParseError:
     name = reading.name
     if any("__global__" in f.qualifiers for f in reading.unit.functions):
         return ParseError(f"{name} has no kernel that is complete.", remedy=reading.roles.notes[-1])
-    if hidden := [f.name for f in reading.unit.functions]:
+    if hidden := [f.name for f in reading.unit.functions if not f.name.startswith("__ufm_")]:
         return ParseError(
             f"{name} has no function for the GPU that is not static: {', '.join(hidden)}.",
             remedy="Write __device__ in front of the one to be bound, or __global__ for a kernel.",

@@ -23,6 +23,7 @@ from ...model import (
     LoopCode,
     ObjectCode,
     Options,
+    ParseError,
     ReportData,
     Signature,
     ToolchainError,
@@ -127,12 +128,27 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
                 source, refusals_of = without_refused(source, errors, name=name)
                 refused |= refusals_of
             else:
-                raise better from None
+                return _for_gpu_after(better, whole, options=options, name=name)
+        except ParseError as fault:
+            return _for_gpu_after(fault, whole, options=options, name=name)
     if source != whole:
         # What travels is the whole cell, for a GPU to see.
         object_code = replace(compiled.object_code, source=whole)
         compiled = replace(compiled, object_code=object_code)
     return replace(compiled, report_data=replace(compiled.report_data, refused=refused))
+
+
+def _for_gpu_after(fault: CompileError | ParseError, source: str, *, options: Options, name: str) -> CompiledCell:
+    """What the host's compiler has refused, for the GPU alone, if there is one whose compiler takes it."""
+    if options.device == "cpu" or not (device.available() and nvrtc.find()):
+        raise fault from None
+    diagnostics = fault.diagnostics if isinstance(fault, CompileError) else ()
+    error = next((d for d in diagnostics if d.severity == "error"), None)
+    why = f"line {line_mark(error.line)}: {error.message}" if error and error.file == name else fault.message
+    try:
+        return compile_for_gpu(source, options=options, name=name, why=f"{name} has no emulation on the CPU: {why}")
+    except (CompileError, ParseError):
+        raise fault from None
 
 
 # -------------------------------------------------------------------------------------- for the CPU
@@ -482,10 +498,11 @@ def _entries(
     callees = [export.callee for export in reading.exports]
     for index, (export, prototype) in enumerate(zip(reading.exports, prototypes_, strict=True)):
         p = None if export.kernel else plain[export.name]
-        # A kernel is launched by what NVRTC takes for its name in C++.
-        call = export.callee if callees.count(export.callee) == 1 else kernel_prototypes.pointed(export)
+        calls: tuple[str, ...]
         if p:
-            call = plain_call(export.callee, export.function, prototype, status=export.status)
+            calls = (plain_call(export.callee, export.function, prototype, status=export.status),)
+        else:
+            calls = _launched_by(export, alone=callees.count(export.callee) == 1)
         functions.append(
             native_entry(
                 export.function,
@@ -494,12 +511,22 @@ def _entries(
                 parameters=[q.name for q in export.parameters],
                 declaration=kernel_prototypes.declaration(export, prototype, types=own) if p else "",
                 reason=(p.reason, p.remedy) if p else ("", ""),
-                calls=(call,),
+                calls=calls,
                 prototype=prototype if p else with_vectors(prototype, export.function),
                 instance=export.instance,
             )
         )
     return functions, notes
+
+
+def _launched_by(export: kernel_prototypes.Export, *, alone: bool) -> tuple[str, ...]:
+    """What NVRTC takes for the name of a kernel in C++, and what serves where a header has functions of that name."""
+    with_types = kernel_prototypes.pointed(replace(export, overloaded=True))
+    if not alone:
+        return (with_types,)
+    if 'extern "C"' in export.function.qualifiers:
+        return (device.C_LINKAGE + export.function.name,)
+    return (export.callee, with_types) if export.callee == export.function.name else (export.callee,)
 
 
 def _calls(loops: Sequence[LoopCode], translation: codegen.Translation) -> tuple[str, ...]:

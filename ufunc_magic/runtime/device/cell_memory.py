@@ -62,8 +62,13 @@ class CellMemory(Mapping[str, Any]):
             self._last[device] = driver.functions(self._object_code, empty, [kernel_source.ENTRY])[kernel_source.ENTRY]
         return self._last[device]
 
-    def kernel(self, entry: str) -> Any:
+    def kernel(self, names: tuple[str, ...]) -> Any:
         """A kernel of the cell, which is about to run on the current GPU.
+
+        Parameters
+        ----------
+        names : tuple of str
+            As in `FunctionCode.calls`: the second serves where the first means several functions.
 
         Raises
         ------
@@ -80,10 +85,20 @@ class CellMemory(Mapping[str, Any]):
                 # One instance of a template that is refused there keeps no other from running.
                 self._kernels[device] = {}
         compiled = self._kernels[device]
+        entry = names[0]
         if entry not in compiled:
-            compiled[entry] = driver.functions(self._object_code, "", [entry])[entry]
+            compiled[entry] = self._alone(names)
         self.follow(compiled[entry])
         return compiled[entry]
+
+    def _alone(self, names: tuple[str, ...]) -> Any:
+        faults = []
+        for entry in names:
+            try:
+                return driver.functions(self._object_code, "", [entry])[entry]
+            except CompileError as fault:
+                faults.append(fault)
+        raise faults[0]
 
     def follow(self, function: Any) -> None:
         """Let a function of the GPU, which is about to run there, have what the last one left."""

@@ -78,6 +78,12 @@ class CudaFunction:
         signature: Any = None,
         subok: bool = True,
     ) -> Any:
+        usual = where is True and dtype is None and signature is None and order == "K" and casting == "same_kind"
+        if usual:
+            arguments = args if out is None else (*args, *out) if isinstance(out, tuple) else (*args, out)
+            results = self._loops.again(arguments)
+            if results is not None:
+                return results[0] if self.nout == 1 else tuple(results)
         self._check()
         inputs, outs = self._split(args, out)
         self._needs_gpu()
@@ -89,17 +95,23 @@ class CudaFunction:
         mask = None if where is True else device_arrays.operand(where, name=self.__name__)
         everything = [o for o in (*operands, *targets, mask) if o is not None]
         on_host = device_arrays.place(everything, name=self.__name__) == "host"
-        types = [*(o.dtype for o in operands), *(None if t is None else t.array.dtype for t in targets)]
-        choice = self._choose(types, casting=casting, signature=_requested(dtype, signature, self.nin, self.nout))
         shape = None
         targets_there = targets
         if on_host:
-            shape = np.broadcast_shapes(*(o.shape for o in everything))
+            if any(targets):
+                shape = np.broadcast_shapes(*(o.shape for o in everything))
             operands = [_sent(o) for o in operands]
             # Under a mask, what stays of an output must be there first.
             targets_there = [None if t is None or mask is None else _sent(t) for t in targets]
             mask = None if mask is None else _sent(mask)
-        results = self._loops.run(choice, operands, targets_there, mask, order=order, shape=shape)
+        results = None
+        if usual and shape is None:
+            arrays = [None if t is None else t.array for t in targets] if any(targets) else []
+            results = self._loops.again([*(o.array for o in operands), *arrays])
+        if results is None:
+            types = [*(o.dtype for o in operands), *(None if t is None else t.array.dtype for t in targets)]
+            choice = self._choose(types, casting=casting, signature=_requested(dtype, signature, self.nin, self.nout))
+            results = self._loops.run(choice, operands, targets_there, mask, order=order, shape=shape)
         like = next((o.original for o in everything if o.place == "device"), None)
         answers = [_delivered(r, t, like) for r, t in zip(results, targets, strict=True)]
         return answers[0] if self.nout == 1 else tuple(answers)

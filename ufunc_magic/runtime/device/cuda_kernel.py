@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import functools
 import inspect
 import math
 import re
@@ -26,6 +28,8 @@ MOST_THREADS = 2**22
 _NEAR = 2**20
 #: What waits for the whole grid.
 _GRID = re.compile(r"\b(?:this_grid|grid_group)\b")
+#: Launches, and layouts of arrays, that a kernel remembers.
+_MOST_KNOWN = 256
 _Triple = tuple[int, int, int]
 #: What every device since compute capability 5.0 takes, and none takes more.
 _MOST_BLOCKS, _MOST_THREADS, _OF_BLOCK = (2**31 - 1, 65535, 65535), (1024, 1024, 64), 1024
@@ -76,6 +80,13 @@ class Kernel:
         names = [n if n.isidentifier() else f"x{i}" for i, n in enumerate(code.parameters, 1)]
         self._names = tuple(names if len(names) == len(self.kinds) else [f"x{i}" for i, _ in enumerate(self.kinds, 1)])
         parameters = ", ".join(f"{k} {n}" for k, n in zip(self.kinds, self._names, strict=True))
+        self._labels = tuple(f"{code.name}(): {name}" for name in self._names)
+        self._is_cooperative = bool(_GRID.search(code.source))
+        # What is printed is for the cell that launches it.
+        self._prints = "printf" in object_code.source
+        #: Launches without a stream, by what stood in the brackets; places, types and layouts of CuPy arrays that fit.
+        self._launches: dict[Any, Launch] = {}
+        self._fitting: set[Any] = set()
         self.__doc__ = "\n\n".join(filter(None, (f"{code.name}[grid, block, shared, stream]({parameters})", code.doc)))
         self.__source__ = code.source
         kind = inspect.Parameter
@@ -108,6 +119,8 @@ class Kernel:
         """``k[grid, block]``, ``k[grid, block, shared]`` or ``k[grid, block, shared, stream]``; ``k["float"]``."""
         if isinstance(launch, str):
             return self._instance(launch)
+        with contextlib.suppress(TypeError, KeyError):  # lists cannot be looked up
+            return self._launches[launch]
         entries = launch if isinstance(launch, tuple) else (launch,)
         if not 2 <= len(entries) <= 4:
             raise ArgumentError(
@@ -135,7 +148,13 @@ class Kernel:
             pointer = driver.stream_pointer(stream)
         except TypeError as fault:
             raise ArgumentError(f"{self.__name__}: {fault}.", remedy="Give a cupy.cuda.Stream.") from fault
-        return Launch(self, grid, block, int(shared), pointer)
+        result = Launch(self, grid, block, int(shared), pointer)
+        if stream is None:
+            if len(self._launches) >= _MOST_KNOWN:
+                self._launches.clear()
+            with contextlib.suppress(TypeError):
+                self._launches[launch] = result
+        return result
 
     def __call__(self, *_: Any) -> Any:
         """Not without a grid."""
@@ -159,22 +178,31 @@ class Kernel:
         ArgumentError, OverflowError
             For arguments that it does not take.
         """
+        if self.emulated or launch.stream is None:
+            self._run(launch, args)
+            return
         # What arrays of other libraries wait for, and what waits for them, is the current stream.
-        with driver.using(None if self.emulated else launch.stream):
-            arguments = self.converted(args)
-            operands = [a for a in arguments if isinstance(a, ArrayOperand)]
-            side = device_arrays.place(operands, name=self.__name__)
-            if self.emulated and side == "device":
-                raise ArgumentError(
-                    f"{self.__name__} runs on the CPU here, and its arrays are on a GPU.",
-                    remedy="Give NumPy arrays (x.get()), or leave out --device cpu.",
-                )
-            if self.emulated:
-                self._emulate(launch, arguments)
-                return
-            device = one_device([o.array for o in operands if o.place == "device"], name=self.__name__)
-            with driver.on(driver.current() if device is None else device):
-                self._launch(launch, arguments)
+        with driver.using(launch.stream):
+            self._run(launch, args)
+
+    def _run(self, launch: Launch, args: Sequence[Any]) -> None:
+        arguments = self.converted(args)
+        operands = [a for a in arguments if isinstance(a, ArrayOperand)]
+        side = device_arrays.place(operands, name=self.__name__)
+        if self.emulated and side == "device":
+            raise ArgumentError(
+                f"{self.__name__} runs on the CPU here, and its arrays are on a GPU.",
+                remedy="Give NumPy arrays (x.get()), or leave out --device cpu.",
+            )
+        if self.emulated:
+            self._emulate(launch, arguments)
+            return
+        device = one_device([o.array for o in operands if o.place == "device"], name=self.__name__)
+        if device is None or device == driver.current():
+            self._launch(launch, arguments)
+            return
+        with driver.on(device):
+            self._launch(launch, arguments)
 
     def takes(self, args: Sequence[Any], *, exactly: bool = False) -> bool:
         """Whether the arguments fit; exactly, if numbers are of the parameters' own types."""
@@ -197,27 +225,38 @@ class Kernel:
                 f"{self.__name__} takes {len(self.kinds)} arguments, {len(args)} were given.",
                 remedy=f"Write {self.__doc__.partition(chr(10))[0] if self.__doc__ else self.__name__}.",
             )
-        named = zip(self.kinds, args, self._names, strict=True)
-        return [convert(kind, value, name=f"{self.__name__}(): {name}") for kind, value, name in named]
+        arguments: list[Any] = []
+        for n, (kind, value) in enumerate(zip(self.kinds, args, strict=True)):
+            layout = None
+            if kind.stars and device_arrays.role(type(value)) == "array":
+                layout = n, value.dtype, value.shape, value.strides
+                if layout in self._fitting:
+                    arguments.append(ArrayOperand("device", value, value))
+                    continue
+            arguments.append(convert(kind, value, name=self._labels[n]))
+            if layout and len(self._fitting) < _MOST_KNOWN:
+                self._fitting.add(layout)
+        return arguments
 
     def _launch(self, launch: Launch, arguments: Sequence[Any]) -> None:
-        lent = _lent([a.array for a in arguments if _on_host(a)])
-        values = []
+        on_host = [a.array for a in arguments if _on_host(a)]
+        lent = _lent(on_host) if on_host else {}
+        values: list[Any] = []
         for a in arguments:
             if _on_host(a):
                 memory, offset = lent[a.array.ctypes.data]
                 values.append(np.uint64(memory.data.ptr + offset))
             else:
-                values.append(np.uint64(a.array.data.ptr) if isinstance(a, ArrayOperand) else a)
+                values.append(a.array.data if isinstance(a, ArrayOperand) else a)
         driver.launch(
-            self.memory.kernel(self.code.calls[0] if self.code.calls else self.code.name),
+            self.memory.kernel(self.code.calls or (self.code.name,)),
             launch.grid,
             launch.block,
             values,
             shared=launch.shared,
-            cooperative=bool(_GRID.search(self.code.source)),
+            cooperative=self._is_cooperative,
         )
-        if lent or "printf" in self.object_code.source:  # what is printed is for the cell that launches it
+        if lent or self._prints:
             driver.wait()
         back: dict[int, Any] = {}
         for kind, a in zip(self.kinds, arguments, strict=True):
@@ -429,7 +468,7 @@ class Kind:
     stars: int
     members: int = 0
 
-    @property
+    @functools.cached_property
     def dtype(self) -> np.dtype[Any]:
         """NumPy's type of one element; ``V0`` for ``void``, ``V16`` for ``float4``."""
         if self.members:
@@ -501,17 +540,13 @@ def _pointer(kind: Kind, value: Any, name: str) -> Any:
     is_record = several and dtype.itemsize in (0, size, row)
     if several and dtype.itemsize and array.ndim == 1 and array.dtype.kind != "V":
         is_record = is_record or (dtype.itemsize % size == 0 and row % dtype.itemsize == 0)
-    if dtype == "V2" and not kind.members and array.dtype == np.float16:
-        # What else has two bytes is bfloat16, whose bits mean other numbers.
-        raise ArgumentError(
-            f"{name} is an array of float16, the kernel takes a type of its own of 2 bytes.",
-            remedy="Give bfloat16 numbers (of ml_dtypes), or their bits as uint16.",
-        )
     if kind.stars > 1 or not (array.dtype == dtype or is_record):
         raise ArgumentError(
             f"{name} is an array of {array.dtype} of shape {array.shape}, the kernel takes {kind}.",
             remedy=f"Give rows of {kind.members}: x.astype({np.dtype(kind.element).name!r})."
-            if kind.members
+            if kind.members > 1
+            else "Give bfloat16 numbers (of ml_dtypes), or their bits as uint16."
+            if kind.element == "u2" and kind.members
             else f"Give an array of {dtype.name}, or rows of {dtype.itemsize} bytes: x.astype({dtype.name!r}).",
         )
     if not array.flags.c_contiguous:

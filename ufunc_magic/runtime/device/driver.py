@@ -7,6 +7,7 @@ over the host's memory with these few functions replaced.
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from ...model import CellCrashed, CompileError, ObjectCode
+from ...model import ArgumentError, CellCrashed, CompileError, ObjectCode
 from . import kernel_source
+from .kernel_source import c_symbol
 
 #: ``(source, *, name, cell, arch, options, entries) -> machine code of the device, symbols of the kernels ``entries```;
 #: the options are the cell's own.
@@ -112,24 +114,44 @@ def on(device: int) -> Iterator[None]:
 
 def allocate(shape: Sequence[int], dtype: np.dtype[Any]) -> Any:
     """A C-contiguous CuPy array of the current device, not initialised."""
-    return cupy().empty(tuple(shape), dtype)
+    with errors("allocating memory"):
+        return cupy().ndarray(tuple(shape), dtype)
 
 
 def to_device(array: np.ndarray[Any, Any]) -> Any:
     """A copy on the current device."""
-    return cupy().asarray(array)
+    with errors("copying to the device"):
+        return cupy().asarray(array)
 
 
 def to_host(array: Any) -> np.ndarray[Any, Any]:
     """A copy in the host's memory, once everything before it on the current stream is done."""
-    with _errors("copying from the device"):
+    with errors("copying from the device"):
         copied: np.ndarray[Any, Any] = array.get()
     return copied
 
 
+def borrowed(
+    pointer: int, shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, ...], *, owner: object
+) -> Any:
+    """A CuPy array over memory of the current device that ``owner`` keeps."""
+    cuda = cupy().cuda
+    reach = sum(max(0, n - 1) * step for n, step in zip(shape, strides, strict=True)) + dtype.itemsize
+    memory = cuda.UnownedMemory(pointer, reach, owner, current())
+    return cupy().ndarray(shape, dtype, memptr=cuda.MemoryPointer(memory, 0), strides=strides)
+
+
+def shares_stream(torch: Any, device: int) -> bool:
+    """Whether torch's current stream of a device is CuPy's."""
+    raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)  # the public function takes 8 us
+    theirs = torch.cuda.current_stream(device).cuda_stream if raw is None else raw(device)
+    return bool(theirs == cupy().cuda.get_current_stream().ptr)
+
+
 def copy(array: Any, dtype: np.dtype[Any] | None = None) -> Any:
     """A contiguous copy on the device, of another type if asked for."""
-    return array.astype(dtype or array.dtype, order="C", copy=True)
+    with errors("copying on the device"):
+        return array.astype(dtype or array.dtype, order="C", copy=True)
 
 
 def may_share_memory(a: Any, b: Any) -> bool:
@@ -139,7 +161,8 @@ def may_share_memory(a: Any, b: Any) -> bool:
 
 def assign(array: Any, value: Any) -> None:
     """Write an array or a number into an array of the device."""
-    array[...] = value
+    with errors("copying on the device"):
+        array[...] = value
 
 
 # ------------------------------------------------------------------------------------------ code
@@ -151,7 +174,7 @@ def functions(object_code: ObjectCode, generated: str, entries: Sequence[str]) -
     Parameters
     ----------
     entries : sequence of str
-        Their names in C++, or other expressions that are their addresses.
+        Their names in C++, other expressions that are their addresses, or ``extern "C" k``.
 
     Returns
     -------
@@ -168,15 +191,41 @@ def functions(object_code: ObjectCode, generated: str, entries: Sequence[str]) -
     compiler = _compiler or _compiled_by_cupy
     code, symbols = compiler(unit, name=name, cell=cell, arch=arch(), options=options, entries=entries)
     loaded = cupy().cuda.Module()
-    with _errors("loading the compiled code"):
+    with errors("loading the compiled code"):
         loaded.load(code)
         return {entry: loaded.get_function(symbol) for entry, symbol in zip(entries, symbols, strict=True)}
 
 
 def variable(function: Any, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
     """A CuPy array over a variable of the module that a function is in."""
-    with _errors(f"looking for {name}"):
-        return cupy().ndarray(shape, dtype, memptr=function.module.get_global_var(name))
+    module = cupy()
+    size = dtype.itemsize * math.prod(shape)
+    with errors(f"looking for {name}"):
+        address = function.module.get_global_var(name)
+    memory = module.cuda.UnownedMemory(int(address), size, function.module, current())
+    return _variable_type()(shape, dtype, memptr=module.cuda.MemoryPointer(memory, 0))
+
+
+@cache
+def _variable_type() -> type:
+    """CuPy's arrays, but with NumPy's arrays and lists assigned to as NumPy's are."""
+    base: Any = cupy().ndarray
+
+    class DeviceVariable(base):  # type: ignore[misc, unused-ignore]
+        def __setitem__(self, index: Any, value: Any) -> None:
+            super().__setitem__(index, cupy().asarray(value, self.dtype))
+
+    return DeviceVariable
+
+
+@cache
+def _header_folders() -> tuple[str, ...]:
+    """Where CUDA's own headers are (cuComplex.h, cuda_fp16.h)."""
+    try:
+        pathfinder = importlib.import_module("cuda.pathfinder")  # CuPy's, since 14
+    except ImportError:
+        return ()
+    return tuple(filter(None, [pathfinder.find_nvidia_header_directory("cudart")]))
 
 
 def _compiled_by_cupy(
@@ -186,15 +235,20 @@ def _compiled_by_cupy(
     compiler = cupy().cuda.compiler
     words = ["-std=c++17"] + ["--use_fast_math"] * bool(options.get("fast_math"))
     words += ["--fmad=false"] * bool(options.get("strict"))
+    words += [f"-I{folder}" for folder in _header_folders()]
     try:
         code, symbols = compiler.compile_using_nvrtc(
-            source, tuple(words), arch.removeprefix("sm_"), f"{name}.cu", tuple(entries)
+            source,
+            tuple(words),
+            arch.removeprefix("sm_"),
+            f"{name}.cu",
+            tuple(entry for entry in entries if not c_symbol(entry)),
         )
     except compiler.CompileException as fault:
         log = str(fault)
         head = next((line for line in log.splitlines() if "error" in line), log)
         raise CompileError(f"{name} does not compile for {arch}: {head}", output=log) from fault
-    return bytes(code), tuple(symbols[entry] for entry in entries)
+    return bytes(code), tuple(c_symbol(entry) or symbols[entry] for entry in entries)
 
 
 def launch(
@@ -211,7 +265,8 @@ def launch(
     Parameters
     ----------
     arguments : sequence
-        NumPy scalars, and structured arrays of no dimension for what C passes as a struct; pointers as ``uint64``.
+        NumPy scalars, and structured arrays of no dimension for what C passes as a struct; pointers as CuPy's or as
+        ``uint64``.
     cooperative : bool
         All blocks run at once, so that they can wait for each other.
 
@@ -222,9 +277,14 @@ def launch(
     """
     module = cupy()
     if shared > SHARED:
-        with _errors(f"asking for {shared} bytes of shared memory"):
+        most = module.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"]
+        if shared > most:
+            raise ArgumentError(
+                f"{shared:,} bytes of shared memory for a block; this GPU has {most:,}.", remedy="Ask for less."
+            )
+        with errors(f"asking for {shared} bytes of shared memory"):
             module.cuda.driver.funcSetAttribute(function.ptr, _MOST_SHARED, shared)
-    with _errors("launching"):
+    with errors("launching"):
         function(grid, block, tuple(arguments), shared_mem=shared, enable_cooperative_groups=cooperative)
 
 
@@ -236,7 +296,7 @@ def wait(*, for_all: bool = False) -> None:
     CellCrashed
         If any of it failed.
     """
-    with _errors("running"):
+    with errors("running"):
         (cupy().cuda.Device() if for_all else cupy().cuda.get_current_stream()).synchronize()
 
 
@@ -284,28 +344,74 @@ def stream_pointer(stream: Any) -> int | None:
     raise TypeError(f"{stream!r} is not a stream")
 
 
-def elapsed(run: Callable[[], Any], *, repeat: int = 1) -> float:
-    """Seconds that the device took for one of ``repeat`` runs, by its own events on the current stream."""
-    module = cupy()
-    start, stop = module.cuda.Event(), module.cuda.Event()
-    start.record()
-    for _ in range(repeat):
-        run()
-    stop.record()
-    with _errors("running"):
-        stop.synchronize()
-    return float(module.cuda.get_elapsed_time(start, stop)) * 1e-3 / repeat
+_WAIT = """extern "C" __global__ void __ufm_wait(unsigned long long nanoseconds)
+{
+    unsigned long long start, now;
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(start));
+    do asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now)); while (now - start < nanoseconds);
+}
+"""
+#: Seconds of `_WAIT`: at first, and at most.
+_SHORT_WAIT, _LONG_WAIT = 1e-3, 0.256
 
 
-@contextmanager
-def _errors(step: str) -> Iterator[None]:
-    """Errors of the driver and of CUDA's runtime as this package's."""
-    module = cupy()
+def elapsed(run: Callable[[], Any], *, repeat: int = 1, queued: bool = False) -> float:
+    """Seconds that the device took for one of ``repeat`` runs, by its own events on the current stream.
+
+    With ``queued``, all of them are on the stream before the first begins, so that what the host takes for a call
+    does not count; they must not wait for the device.
+    """
+    cuda = cupy().cuda
+    start, stop = cuda.Event(), cuda.Event()
+    wait = _SHORT_WAIT if queued else 0.0
+    while True:
+        if wait:
+            _waiter(current())((1,), (1,), (np.uint64(wait * 1e9),))
+        start.record()
+        for _ in range(repeat):
+            run()
+        stop.record()
+        in_time = not start.done
+        with errors("running"):
+            stop.synchronize()
+        if not queued or in_time or wait >= _LONG_WAIT:
+            return float(cuda.get_elapsed_time(start, stop)) * 1e-3 / repeat
+        wait *= 4
+
+
+@cache
+def _waiter(device: int) -> Any:
+    """A kernel that keeps a device busy."""
+    return cupy().RawKernel(_WAIT, "__ufm_wait")
+
+
+class errors:
+    """Errors of the driver and of CUDA's runtime in a block of code, as this package's."""
+
+    # No generator: it would be a tenth of what a call takes.
+    __slots__ = ("step",)
+
+    def __init__(self, step: str) -> None:
+        self.step = step
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: type[BaseException] | None, fault: BaseException | None, _: object) -> None:
+        if kind is None:
+            return
+        cuda = cupy().cuda
+        if issubclass(kind, cuda.driver.CUDADriverError | cuda.runtime.CUDARuntimeError):
+            raise CellCrashed(f"CUDA failed while {self.step}: {fault}.", remedy=_remedy()) from fault
+
+
+def _remedy() -> str:
+    """What can be done after an error: some end the process's use of the GPU."""
+    runtime = cupy().cuda.runtime
     try:
-        yield
-    except (module.cuda.driver.CUDADriverError, module.cuda.runtime.CUDARuntimeError) as fault:
-        raise CellCrashed(
-            f"CUDA failed while {step}: {fault}.",
-            remedy="Use a smaller grid, block or array. If a kernel wrote or read outside of its arrays, restart this "
-            "process to use the GPU again; --device cpu runs the same code where a debugger can see it.",
-        ) from fault
+        runtime.memGetInfo()
+    except runtime.CUDARuntimeError:
+        return (
+            "A kernel wrote or read outside of its arrays, or stopped itself. Restart this process (in a notebook, the "
+            "kernel) to use the GPU again; --device cpu runs the same code where a debugger can see it."
+        )
+    return "Use a smaller grid, block or array."

@@ -14,18 +14,22 @@ from typing import Any
 import numpy as np
 
 from ...model import ArgumentError, FunctionCode, ObjectCode
-from . import driver, kernel_source
+from . import device_arrays, driver, kernel_source
 from .cell_memory import CellMemory
 from .device_arrays import ArrayOperand
 from .kernel_source import BLOCK, ENTRY, Plan, castable
 
 #: Bytes that the widest load needs its address to be a multiple of.
 _ALIGNED = 16
+_BLOCK = BLOCK, 1, 1
+#: Threads that keep a large device busy: only more elements than these are taken several at once.
+_FILLING = 2**17
 #: Layouts that are remembered for each function.
 _MOST_RECIPES = 256
-#: Of reductions: blocks that keep a large device busy, and elements that one thread takes before a second block is
-#: worth its launch.
-_BLOCKS, _EACH = 2048, 16
+#: Of reductions: blocks that keep a large device busy, elements that one thread takes before a second block is
+#: worth its launch, and before a second thread is.
+_BLOCKS, _EACH, _OF_A_LANE = 2048, 16, 8
+_WARP = 32
 
 
 @dataclass(frozen=True)
@@ -51,8 +55,12 @@ def overwrites(target: Any, source: Any) -> bool:
 
     The same elements in the same places do not count.
     """
-    a, b = ((v.data.ptr, v.shape, v.strides, v.dtype) for v in (source, target))
-    return a != b and driver.may_share_memory(source, target)
+    at, to = source.data.ptr, target.data.ptr
+    if at == to and (source.shape, source.strides, source.dtype) == (target.shape, target.strides, target.dtype):
+        return False
+    if source.flags.c_contiguous and target.flags.c_contiguous:
+        return bool(at < to + target.nbytes and to < at + source.nbytes)
+    return driver.may_share_memory(source, target)
 
 
 def collapsed(
@@ -119,41 +127,44 @@ def one_device(arrays: Sequence[Any], *, name: str) -> int | None:
 
 @dataclass(frozen=True, eq=False)
 class _Recipe:
-    """A kernel, its grid, and all of its arguments but values and addresses: the next call on arrays of the same
-    layout only needs those."""
+    """What a call on arguments of one layout launches: all but values and addresses.
+
+    Attributes
+    ----------
+    kernel, grid
+    last : object
+        The kernel's last argument.
+    inputs : tuple
+        What makes the kernel's argument of each value; None for arrays.
+    outputs : tuple of dtype
+    shape : tuple of int
+        Of new outputs.
+    device : int
+    """
 
     kernel: Any
     grid: tuple[int, int, int]
-    last: Any  #: the kernel's last argument
-    choice: Choice
+    last: Any
+    inputs: tuple[type[np.generic] | None, ...]
+    outputs: tuple[np.dtype[Any], ...]
     shape: tuple[int, ...]
-
-    def follow(self, operands: Sequence[ArrayOperand], targets: Sequence[ArrayOperand | None]) -> list[Any]:
-        """Launch it, on new outputs where there are no targets."""
-        results = [
-            driver.allocate(self.shape, np.dtype(c)) if t is None else t.array
-            for t, c in zip(targets, self.choice.outputs, strict=True)
-        ]
-        pairs = zip(operands, self.choice.inputs, strict=True)
-        arguments = [np.dtype(c).type(o.array) for o, c in pairs if o.place == "value"]
-        arguments += [np.uint64(o.array.data.ptr) for o in operands if o.place == "device"]
-        arguments += [np.uint64(r.data.ptr) for r in results]
-        driver.launch(self.kernel, self.grid, (BLOCK, 1, 1), [*arguments, self.last])
-        return results
+    device: int
 
 
-def _layout(operand: ArrayOperand | None) -> Any:
-    """All that a recipe depends on; a bool for what is passed by value or is not there."""
-    if operand is None or operand.place == "value":
-        return operand is None
-    array = operand.array
-    return array.dtype.char, array.shape, array.strides, array.data.ptr % _ALIGNED
-
-
-def _is_clear(operands: Sequence[ArrayOperand], targets: Sequence[ArrayOperand | None]) -> bool:
-    """Whether it is plain that no output overwrites what is still to be read."""
-    sources = [o.array for o in operands if o.place == "device"]
-    return not any(overwrites(t.array, source) for t in targets if t is not None for source in sources)
+def _key(arguments: Sequence[Any]) -> tuple[Any, ...] | None:
+    """All that a recipe depends on, of CuPy arrays and numbers; None where there is something else."""
+    parts: list[Any] = []
+    for value in arguments:
+        kind = type(value)
+        role = device_arrays.role(kind)
+        if role == "array":
+            memory = value.data
+            parts.append((value.dtype.char, value.shape, value.strides, memory.ptr % _ALIGNED, memory.device_id))
+        elif role or value is None:
+            parts.append(kind)
+        else:
+            return None
+    return tuple(parts)
 
 
 class Loops:
@@ -164,7 +175,41 @@ class Loops:
         self.memory = memory
         self.object_code = object_code
         self._kernels: dict[tuple[str, int], Any] = {}
-        self._recipes: dict[Any, _Recipe] = {}
+        self._recipes: dict[tuple[Any, ...] | None, _Recipe] = {}
+
+    def again(self, arguments: Sequence[Any]) -> list[Any] | None:
+        """Compute outputs as `run` does, where arguments of the same layout have been there before.
+
+        Parameters
+        ----------
+        arguments : sequence
+            Inputs, then outputs or None.
+
+        Returns
+        -------
+        list of arrays or None
+            None where `run` has to look at the arguments.
+        """
+        recipe = self._recipes.get(_key(arguments))
+        if recipe is None or recipe.device != driver.current():
+            return None
+        values: list[Any] = []
+        sources: list[Any] = []
+        for value, kind in zip(arguments, recipe.inputs, strict=False):
+            if kind is None:
+                sources.append(value)
+            else:
+                values.append(kind(value))
+        targets = arguments[len(recipe.inputs) :] or (None,) * len(recipe.outputs)
+        results: list[Any] = []
+        for target, dtype in zip(targets, recipe.outputs, strict=True):
+            if target is not None and any(overwrites(target, source) for source in sources):
+                return None
+            results.append(driver.allocate(recipe.shape, dtype) if target is None else target)
+        self.memory.follow(recipe.kernel)
+        pointers = [array.data for array in (*sources, *results)]
+        driver.launch(recipe.kernel, recipe.grid, _BLOCK, (*values, *pointers, recipe.last))
+        return results
 
     def run(
         self,
@@ -186,17 +231,12 @@ class Loops:
         order : {"K", "C", "F", "A"}
             Memory layout of new outputs.
         shape : tuple of int
-            Of new outputs, where it is known already.
+            Of new outputs, where those of the operands do not say it.
         """
+        usual = mask is None and order == "K" and shape is None
         arrays = [o.array for o in (*operands, *targets, mask) if o is not None and o.place == "device"]
         device = one_device(arrays, name=self.code.name)
         with driver.on(driver.current() if device is None else device):
-            key = None if mask is not None else (choice, order, shape, device, *map(_layout, (*operands, *targets)))
-            recipe = self._recipes.get(key)
-            if recipe is not None and _is_clear(operands, targets):
-                self.memory.follow(recipe.kernel)
-                return recipe.follow(operands, targets)
-            # How arrays of this layout are worked on is found out once.
             fixed = [t.shape for t in targets if t is not None]
             if shape is None:
                 shape = np.broadcast_shapes(*(o.shape for o in (*operands, mask) if o is not None), *fixed)
@@ -219,10 +259,11 @@ class Loops:
             recipe = self._launch(choice, operands, inputs, None if mask is None else _as_mask(mask), written, shape)
             converted = _assign_others(results, written)
             borrowed = all(a is None or a is o.array for a, o in zip(inputs, operands, strict=True))
-            if key and recipe and borrowed and not converted and all(r.flags.c_contiguous for r in results):
+            if usual and recipe and borrowed and not converted and all(r.flags.c_contiguous for r in results):
                 if len(self._recipes) >= _MOST_RECIPES:
                     self._recipes.clear()
-                self._recipes[key] = recipe
+                outputs = [None if t is None else t.array for t in targets] if any(targets) else []
+                self._recipes[_key([*(o.array for o in operands), *outputs])] = recipe
             return results
 
     def _launch(
@@ -256,7 +297,7 @@ class Loops:
         last: Any
         form: dict[str, Any]
         if not plan.masked and strides == [[a.dtype.itemsize] for a in arrays]:
-            packed = plan.pack > 1 and all(a.data.ptr % _ALIGNED == 0 for a in arrays)
+            packed = plan.pack > 1 and count >= plan.pack * _FILLING and all(a.data.ptr % _ALIGNED == 0 for a in arrays)
             threads, last = -(-count // (plan.pack if packed else 1)), np.int64(count)
             form = {"ndim": 0, "packed": packed, "wide": False}
         else:
@@ -266,8 +307,9 @@ class Loops:
             last["count"], last["stride"], last["size"] = count, strides, sizes
         kernel = self._kernel(kernel_source.elements(plan, **form))
         grid = (-(-threads // BLOCK), 1, 1)
-        driver.launch(kernel, grid, (BLOCK, 1, 1), [*arguments, last])
-        return _Recipe(kernel, grid, last, choice, shape)
+        driver.launch(kernel, grid, _BLOCK, [*arguments, last])
+        makers = tuple(np.dtype(c).type if a is None else None for c, a in zip(choice.inputs, inputs, strict=True))
+        return _Recipe(kernel, grid, last, makers, tuple(map(np.dtype, choice.outputs)), shape, driver.current())
 
     def _kernel(self, text: str) -> Any:
         """The kernel of a generated text for the current device, which is about to run there."""
@@ -317,13 +359,17 @@ class Loops:
                 raise ValueError(f"zero-size array to reduction operation {self.code.name} which has no identity")
             driver.assign(result, first)
             return result
-        parts = min(max(1, _BLOCKS // results), -(-elements // (BLOCK * _EACH)))
+        pack = _pack(array, outer, inner) if len({*choice.inputs, *choice.outputs}) == 1 else 1
+        lanes = _lanes(array, outer, inner, pack)[0]
+        elements //= pack
+        blocks = -(-results // (BLOCK // lanes))
+        parts = min(max(1, _BLOCKS // blocks), -(-elements // (lanes * _EACH)))
         parts = -(-elements // -(-elements // parts))  # no slice is empty
         if parts > 1:
             part = driver.allocate((results, parts), dtype)
-            self._launch_reduction(choice, array, outer, inner, part, parts, None)
-            array, outer, inner = part, (0,), (1,)
-        self._launch_reduction(choice, array, outer, inner, result, 1, first)
+            self._launch_reduction(choice, array, outer, inner, part, parts, None, pack)
+            array, outer, inner, pack = part, (0,), (1,), 1
+        self._launch_reduction(choice, array, outer, inner, result, 1, first, pack)
         return result
 
     def _launch_reduction(
@@ -335,21 +381,57 @@ class Loops:
         result: Any,
         parts: int,
         first: Any,
+        pack: int,
     ) -> None:
         """Reduce the ``inner`` axes for every element of the ``outer`` ones, ``parts`` slices of it apart."""
         outer_size, outer_stride = collapsed(array.shape, [array.strides], outer)
         inner_size, inner_stride = collapsed(array.shape, [array.strides], inner)
+        if pack > 1:
+            inner_size, inner_stride = [inner_size[0] // pack], [[inner_stride[0][0] * pack]]
         form = {"outer": len(outer_size), "inner": len(inner_size)}
         call, types = self.code.calls[choice.index], choice.inputs + choice.outputs
-        text = kernel_source.reduction(call, types, array.dtype.char, has_start=first is not None, **form)
+        has_start = first is not None
+        text = kernel_source.reduction(call, types, array.dtype.char, has_start=has_start, pack=pack, **form)
         box = np.zeros((), kernel_source.reduction_box(**form))
         box["outer"], box["inner"] = math.prod(outer_size), math.prod(inner_size)
         box["slice"] = -(-math.prod(inner_size) // parts)
+        box["lanes"], box["along"] = _lanes(array, outer, inner, pack)
         box["outer_stride"], box["inner_stride"] = outer_stride[0], inner_stride[0]
         box["outer_size"], box["inner_size"] = outer_size, inner_size
         pointers = [np.uint64(array.data.ptr), np.uint64(result.data.ptr)]
         arguments = [*pointers, *([] if first is None else [first]), box]
-        driver.launch(self._kernel(text), (int(box["outer"]), parts, 1), (BLOCK, 1, 1), arguments)
+        blocks = -(-int(box["outer"]) // (BLOCK // int(box["lanes"])))
+        driver.launch(self._kernel(text), (blocks, parts, 1), _BLOCK, arguments)
+
+
+def _pack(array: Any, outer: Sequence[int], inner: Sequence[int]) -> int:
+    """How many neighbours of an array can be loaded at once: 16 bytes, if all of them are contiguous and aligned."""
+    size = array.dtype.itemsize
+    (_, (outer_stride,)), (inner_size, (inner_stride,)) = (
+        collapsed(array.shape, [array.strides], axes) for axes in (outer, inner)
+    )
+    count = max(1, _ALIGNED // size)
+    aligned = all(place % _ALIGNED == 0 for place in (array.data.ptr, *outer_stride))
+    return count if inner_stride == [size] and inner_size[0] % count == 0 and aligned else 1
+
+
+def _lanes(array: Any, outer: Sequence[int], inner: Sequence[int], pack: int) -> tuple[int, bool]:
+    """How many threads of a block share a result, and whether neighbouring threads do.
+
+    They do where the elements of a result are closer together than those of the next.
+    """
+    (outer_size, (outer_stride,)), (inner_size, (inner_stride,)) = (
+        collapsed(array.shape, [array.strides], axes) for axes in (outer, inner)
+    )
+    results, elements = math.prod(outer_size), math.prod(inner_size) // pack
+    if results == 1 or abs(inner_stride[-1]) <= abs(outer_stride[-1]):
+        return min(BLOCK, _power(-(-elements // _OF_A_LANE))), True
+    return BLOCK // min(_WARP, _power(results)), False
+
+
+def _power(number: int) -> int:
+    """The next power of two."""
+    return 1 << max(0, number - 1).bit_length()
 
 
 def _axes(axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, ...]:

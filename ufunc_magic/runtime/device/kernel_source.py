@@ -16,8 +16,12 @@ from ...model import TYPES, FunctionCode, ObjectCode, SignatureError
 
 #: The symbol of the generated kernel.
 ENTRY = "__ufm_kernel"
+#: Before the names of kernels whose symbols are their names.
+C_LINKAGE = 'extern "C" '
 #: Threads of a block.
 BLOCK = 256
+#: Elements that a thread of a reduction loads before it needs the first.
+_AT_ONCE = 4
 _BY_CHAR = {t.char: t for t in TYPES.values()}
 #: Types that C++ itself converts into each other.
 _PLAIN = frozenset("?bBhHiIlLqQfd")
@@ -52,6 +56,12 @@ template <int __ufm_n> struct __ufm_bytes : __ufm_words<__ufm_n> {
     };
     __host__ __device__ __ufm_address operator&() { return __ufm_address{this}; }
 };
+"""
+
+
+_PACK = """
+template <class __ufm_t, int __ufm_m>
+struct alignas(sizeof(__ufm_t) * __ufm_m) __ufm_pack { __ufm_t __ufm_e[__ufm_m]; };
 """
 
 
@@ -123,6 +133,11 @@ def cell(object_code: ObjectCode) -> str:
             remedy="Send it with its source: dumps(f).",
         )
     return text
+
+
+def c_symbol(entry: str) -> str:
+    """The symbol of a kernel that has C's linkage, ``extern "C" k``; ``""`` of one that is given by its name in C++."""
+    return entry.removeprefix(C_LINKAGE) if entry.startswith(C_LINKAGE) else ""
 
 
 def unit(cell: str, name: str, generated: str) -> str:
@@ -205,10 +220,7 @@ def _flat(plan: Plan, pack: int) -> str:
     first = plan.first_output
     loads = " ".join(f"__ufm_k{k} = *(const {packs[k]} *){places[k]};" for k in range(first))
     stores = " ".join(f"*({packs[k]} *){places[k]} = __ufm_k{k};" for k in range(first, len(packs)))
-    return f"""
-template <class __ufm_t, int __ufm_m>
-struct alignas(sizeof(__ufm_t) * __ufm_m) __ufm_pack {{ __ufm_t __ufm_e[__ufm_m]; }};
-
+    return f"""{_PACK}
 extern "C" __global__ void __launch_bounds__({BLOCK}) {ENTRY}(
     {_head(plan, "long long __ufm_n", raw=False)})
 {{
@@ -283,8 +295,8 @@ def usual(code: FunctionCode) -> tuple[str, dict[str, str]]:
     return "".join(texts), names
 
 
-def reduction(call: str, types: str, stored: str, *, outer: int, inner: int, has_start: bool) -> str:
-    """A kernel that reduces the ``inner`` last axes of an array, one block for each result and slice.
+def reduction(call: str, types: str, stored: str, *, outer: int, inner: int, has_start: bool, pack: int = 1) -> str:
+    """A kernel that reduces the ``inner`` last axes of an array.
 
     Parameters
     ----------
@@ -298,20 +310,33 @@ def reduction(call: str, types: str, stored: str, *, outer: int, inner: int, has
         Number of axes that stay and that go, at least 1 each.
     has_start : bool
         A value comes before the first element.
+    pack : int
+        So many neighbours along the last axis are loaded at once, and count as one element of it.  The loop's types
+        are the same then.
 
     Notes
     -----
     Parameters of the kernel: input, output, the start value if there is one, and a struct as of
-    `reduction_box`.  Blocks of axis y share a result: each takes a slice, and its own place in the output.
-    Threads take every `BLOCK`-th element, so the function must be associative and commutative.
+    `reduction_box`.  ``lanes`` threads of a block share a result and take every ``lanes``-th element, so the function
+    must be associative and commutative.  Neighbouring threads are lanes of one result (``along``) or of neighbouring
+    results: those whose elements are closer together.  Blocks of axis y share results: each takes a slice, and its
+    own place in the output.
     """
-    value, element = _c_type(types[2]), _c_type(stored)
+    value = _c_type(types[2])
+    loaded = types[2] if pack > 1 else stored
+    element = _c_type(loaded)
     names = {"in0": "__ufm_x0", "in1": "__ufm_x1", "out0": "__ufm_y0"}
     start = f"{value} __ufm_start,\n    " if has_start else ""
     whole = "__ufm_join(__ufm_start, __ufm_all)" if has_start else "__ufm_all"
-    return f"""{_support(types, stored)}
+    join = f"__ufm_all = __ufm_join(__ufm_all, {_cast(loaded, types[1])}{{}});".format
+    pieces = [f"__ufm_e{k}" for k in range(_AT_ONCE)]
+    loads = " ".join(
+        f"const {element} {e} = __ufm_load(__ufm_in, __ufm_i + {k} * __ufm_lanes, __ufm_b);"
+        for k, e in enumerate(pieces)
+    )
+    return f"""{_support(types, stored)}{_PACK}
 struct __ufm_box {{
-    long long __ufm_outer, __ufm_inner, __ufm_slice;
+    long long __ufm_outer, __ufm_inner, __ufm_slice, __ufm_lanes, __ufm_along;
     long long __ufm_outer_stride[{outer}], __ufm_inner_stride[{inner}];
     long long __ufm_outer_size[{outer}], __ufm_inner_size[{inner}];
 }};
@@ -323,55 +348,88 @@ static __device__ __forceinline__ {value} __ufm_join({_c_type(types[0])} __ufm_x
     return __ufm_y0;
 }}
 
+static __device__ __forceinline__ {element} __ufm_load(
+    const char *__ufm_in, long long __ufm_i, const __ufm_box &__ufm_b)
+{{
+    {_places("inner", inner)}
+    {_loaded(stored, loaded, pack)}
+}}
+
 extern "C" __global__ void __launch_bounds__({BLOCK}) {ENTRY}(
     const char *__ufm_in,
     {value} *__ufm_out,
     {start}const __ufm_box __ufm_b)
 {{
     __shared__ {value} __ufm_part[{BLOCK}];
-    long long __ufm_rest = blockIdx.x;
-#pragma unroll
-    for (int __ufm_d = {outer - 1}; __ufm_d >= 0; __ufm_d--) {{
-        __ufm_in += __ufm_rest % __ufm_b.__ufm_outer_size[__ufm_d] * __ufm_b.__ufm_outer_stride[__ufm_d];
-        __ufm_rest /= __ufm_b.__ufm_outer_size[__ufm_d];
-    }}
+    const int __ufm_t = threadIdx.x, __ufm_lanes = (int)__ufm_b.__ufm_lanes, __ufm_rows = {BLOCK} / __ufm_lanes;
+    const int __ufm_lane = __ufm_b.__ufm_along ? __ufm_t % __ufm_lanes : __ufm_t / __ufm_rows;
+    const int __ufm_row = __ufm_b.__ufm_along ? __ufm_t / __ufm_lanes : __ufm_t % __ufm_rows;
+    const int __ufm_step = __ufm_b.__ufm_along ? 1 : __ufm_rows;
+    const long long __ufm_result = blockIdx.x * (long long)__ufm_rows + __ufm_row;
+    const bool __ufm_used = __ufm_result < __ufm_b.__ufm_outer;
     const long long __ufm_first = blockIdx.y * __ufm_b.__ufm_slice;
     long long __ufm_end = __ufm_first + __ufm_b.__ufm_slice;
     if (__ufm_end > __ufm_b.__ufm_inner) __ufm_end = __ufm_b.__ufm_inner;
-    int __ufm_live = __ufm_end - __ufm_first < {BLOCK} ? (int)(__ufm_end - __ufm_first) : {BLOCK};
+    int __ufm_live = __ufm_end - __ufm_first < __ufm_lanes ? (int)(__ufm_end - __ufm_first) : __ufm_lanes;
     {value} __ufm_all{{}};
-    for (long long __ufm_i = __ufm_first + threadIdx.x; __ufm_i < __ufm_end; __ufm_i += {BLOCK}) {{
-        const char *__ufm_at = __ufm_in;
-        __ufm_rest = __ufm_i;
-#pragma unroll
-        for (int __ufm_d = {inner - 1}; __ufm_d >= 0; __ufm_d--) {{
-            __ufm_at += __ufm_rest % __ufm_b.__ufm_inner_size[__ufm_d] * __ufm_b.__ufm_inner_stride[__ufm_d];
-            __ufm_rest /= __ufm_b.__ufm_inner_size[__ufm_d];
+    if (__ufm_used && __ufm_lane < __ufm_live) {{
+        long long __ufm_i = __ufm_result;
+        {_places("outer", outer)}
+        __ufm_i = __ufm_first + __ufm_lane;
+        __ufm_all = {_cast(loaded, types[2])}__ufm_load(__ufm_in, __ufm_i, __ufm_b);
+        // Several loads are on their way at once.
+        __ufm_i += __ufm_lanes;
+        for (; __ufm_i + {_AT_ONCE - 1} * __ufm_lanes < __ufm_end; __ufm_i += {_AT_ONCE} * __ufm_lanes) {{
+            {loads}
+            {" ".join(map(join, pieces))}
         }}
-        const {element} __ufm_x = *(const {element} *)__ufm_at;
-        if (__ufm_i < __ufm_first + {BLOCK}) __ufm_all = {_cast(stored, types[2])}__ufm_x;
-        else __ufm_all = __ufm_join(__ufm_all, {_cast(stored, types[1])}__ufm_x);
+        for (; __ufm_i < __ufm_end; __ufm_i += __ufm_lanes) {{
+            {join("__ufm_load(__ufm_in, __ufm_i, __ufm_b)")}
+        }}
     }}
-    __ufm_part[threadIdx.x] = __ufm_all;
+    __ufm_part[__ufm_t] = __ufm_all;
     __syncthreads();
     while (__ufm_live > 1) {{
         const int __ufm_half = (__ufm_live + 1) / 2;
-        if ((int)threadIdx.x + __ufm_half < __ufm_live)
-            __ufm_part[threadIdx.x] = __ufm_join(__ufm_part[threadIdx.x], __ufm_part[threadIdx.x + __ufm_half]);
+        if (__ufm_used && __ufm_lane + __ufm_half < __ufm_live)
+            __ufm_part[__ufm_t] = __ufm_join(__ufm_part[__ufm_t], __ufm_part[__ufm_t + __ufm_half * __ufm_step]);
         __syncthreads();
         __ufm_live = __ufm_half;
     }}
-    if (threadIdx.x == 0) {{
-        const long long __ufm_to = (long long)blockIdx.x * gridDim.y + blockIdx.y;
-        __ufm_all = __ufm_part[0];
-        __ufm_out[__ufm_to] = {whole};
+    if (__ufm_used && __ufm_lane == 0) {{
+        __ufm_all = __ufm_part[__ufm_t];
+        __ufm_out[__ufm_result * gridDim.y + blockIdx.y] = {whole};
     }}
 }}
 """
 
 
+def _loaded(stored: str, loaded: str, pack: int) -> str:
+    """Statements that return what is at ``__ufm_in``."""
+    kind = _c_type(stored) if pack == 1 else f"__ufm_pack<{_c_type(stored)}, {pack}>"
+    if pack == 1:
+        return f"return *(const {kind} *)__ufm_in;"
+    return f"""const {kind} __ufm_k = *(const {kind} *)__ufm_in;
+    {_c_type(loaded)} __ufm_all = {_cast(stored, loaded)}__ufm_k.__ufm_e[0];
+#pragma unroll
+    for (int __ufm_j = 1; __ufm_j < {pack}; __ufm_j++)
+        __ufm_all = __ufm_join(__ufm_all, {_cast(stored, loaded)}__ufm_k.__ufm_e[__ufm_j]);
+    return __ufm_all;"""
+
+
+def _places(axes: str, count: int) -> str:
+    """Statements that move ``__ufm_in`` to the element ``__ufm_i`` along ``count`` axes, which use it up."""
+    # The first axis needs no division, the only one of most arrays: it would take longer than the load.
+    lines = [
+        f"__ufm_in += __ufm_i % __ufm_b.__ufm_{axes}_size[{d}] * __ufm_b.__ufm_{axes}_stride[{d}];"
+        f" __ufm_i /= __ufm_b.__ufm_{axes}_size[{d}];"
+        for d in range(count - 1, 0, -1)
+    ]
+    return " ".join([*lines, f"__ufm_in += __ufm_i * __ufm_b.__ufm_{axes}_stride[0];"])
+
+
 def reduction_box(*, outer: int, inner: int) -> np.dtype[np.void]:
     """NumPy's form of the ``__ufm_box`` that `reduction` takes."""
     sizes = [("outer_stride", outer), ("inner_stride", inner), ("outer_size", outer), ("inner_size", inner)]
-    fields: list[Any] = [(name, "i8") for name in ("outer", "inner", "slice")]
+    fields: list[Any] = [(name, "i8") for name in ("outer", "inner", "slice", "lanes", "along")]
     return np.dtype(fields + [(name, "i8", (count,)) for name, count in sizes], align=True)

@@ -6,6 +6,7 @@ code needs for ``<cmath>`` and ``<cstdint>``, and asks a driver before it makes 
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from typing import Any, Literal
 
 from ... import store
 from ...model import CompileError, Diagnostic, SignatureError, ToolchainError
+from ...runtime.device import c_symbol
 from ..diagnostics import GENERATED, counted
 from . import device_headers
 from .nvrtc_discovery import REMEDY, Nvrtc, architecture, bindings, find, identity, reason
@@ -104,7 +106,8 @@ def compile(
     options : sequence of str
         Further options of NVRTC's, which win over those given here.
     entries : sequence of str
-        Addresses of kernels as expressions, ``"ns::scale<float>"``: a template is then instantiated.
+        Addresses of kernels as expressions, ``"ns::scale<float>"``: a template is then instantiated; or
+        ``'extern "C" k'``, whose symbol is known.
 
     Returns
     -------
@@ -170,15 +173,17 @@ def _run(
     if status:
         return status, "", b"", ()
     try:
-        for entry in entries:
+        for entry in itertools.filterfalse(c_symbol, entries):
             library.nvrtcAddNameExpression(program, entry.encode())
         (status,) = library.nvrtcCompileProgram(program, len(options), [o.encode(errors="replace") for o in options])
         log = _read(program, library.nvrtcGetProgramLogSize, library.nvrtcGetProgramLog)
-        code, symbols = b"", ()
+        code, symbols = b"", tuple[str, ...]()
         if not status:
             word = {"ptx": "PTX", "ltoir": "LTOIR", "cubin": "CUBIN"}[output]
             code = _read(program, getattr(library, f"nvrtcGet{word}Size"), getattr(library, f"nvrtcGet{word}"))
-            symbols = tuple(library.nvrtcGetLoweredName(program, entry.encode())[1].decode() for entry in entries)
+            symbols = tuple(
+                c_symbol(entry) or library.nvrtcGetLoweredName(program, entry.encode())[1].decode() for entry in entries
+            )
         return status, log.rstrip(b"\0").decode(errors="replace"), code, symbols
     finally:
         library.nvrtcDestroyProgram(program)

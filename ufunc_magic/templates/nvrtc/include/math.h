@@ -24,6 +24,8 @@
 #define FP_NORMAL 4
 typedef float float_t;
 typedef double double_t;
+// Some include this in extern "C" {}.
+extern "C++" {
 // Calls with integers, and with float and double mixed, are double's, as in <cmath>.
 template <class, class> struct __ufm_mixed { typedef double type; };
 template <> struct __ufm_mixed<float, float> {};
@@ -71,3 +73,4 @@ __UFM_COMPARES(isless, a < b)
 __UFM_COMPARES(islessequal, a <= b)
 __UFM_COMPARES(islessgreater, a < b || a > b)
 #undef __UFM_COMPARES
+}

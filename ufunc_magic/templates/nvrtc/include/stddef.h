@@ -1,5 +1,5 @@
 #pragma once
-#if __CUDACC_VER_MAJOR__ > 12
+#if __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ > 1300
 #define offsetof(T, member) __builtin_offsetof(T, member)
 #else
 #define offsetof(T, member) ((size_t)&(((T *)0)->member))
