@@ -24,9 +24,11 @@ from .model import (
     Comfort,
     CompiledCell,
     LinkError,
+    ObjectCode,
     OptionError,
     Options,
     ParseError,
+    ToolchainError,
     UfuncMagicError,
     line_mark,
     make_options,
@@ -391,6 +393,13 @@ def _views(built: Build, names: Sequence[str], *, options: Options) -> tuple[Vie
         raise OptionError(
             "--show works in C and CUDA cells only.", remedy="Use -a, which shows the C code of each line."
         )
+    if "ptx" in names:
+        names = [name for name in names if name != "ptx"]
+        return (*(_views(built, names, options=options) if names else ()), _ptx(code, place=built.place))
+    if not code.code:
+        raise OptionError(
+            f"{code.name} is for the GPU alone, and has no code for the CPU to show.", remedy="Use --show ptx."
+        )
     front_end = _front_end("cuda" if code.language == "cuda" else "c")
     with store.default().scratch() as folder:
 
@@ -401,6 +410,21 @@ def _views(built: Build, names: Sequence[str], *, options: Options) -> tuple[Vie
         texts = toolchain.texts_of(folder, cplus=code.language == "c++", compile_again=again)
     cell = CompiledCell(code, built.report_data)
     return render.views(cell, names, texts, place=built.place)  # type: ignore[arg-type]
+
+
+def _ptx(code: ObjectCode, *, place: CellPlace) -> View:
+    """What NVRTC makes of a CUDA cell for the GPU that is here, else for the oldest that it knows."""
+    from . import render
+    from .runtime import device
+    from .toolchain import nvrtc
+
+    compiler = nvrtc.find()
+    if compiler is None:
+        raise ToolchainError(nvrtc.reason(), remedy="Remove --show ptx.")
+    arch = device.arch().replace("sm", "compute") if device.available() else nvrtc.architecture(compiler)
+    unit = device.unit(device.cell(code), code.name, "")
+    compiled = nvrtc.compile(unit, name=code.name, cell=code.source, arch=arch, options=nvrtc.flags(code.options))
+    return render.ptx(compiled.text, place=place, toolchain=f"{compiler}, {arch}")
 
 
 def _front_end(language: Language) -> Backend:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import ufunc_magic as um
 from ufunc_magic import pipeline
 from ufunc_magic.frontends import c
 from ufunc_magic.model import CellPlace, CompiledCell, ObjectCode, Target
@@ -20,7 +21,7 @@ from ufunc_magic.render.assembly import HotLoop, Placed, hot_loops
 from ufunc_magic.render.progress import Progress
 from ufunc_magic.render.source_views import Remark, annotated, assembly_of, generated, read_remarks
 from ufunc_magic.runtime import Build, LoadedObject, cpu_features
-from ufunc_magic.toolchain import CompilerTexts, discovery as compilers, texts_of
+from ufunc_magic.toolchain import CompilerTexts, discovery as compilers, nvrtc, texts_of
 
 needs_listing = pytest.mark.skipif(
     compilers.find().kind == "zig", reason="zig keeps no assembly: gcc or clang is needed for --show"
@@ -429,3 +430,50 @@ def test_an_interrupt_goes_on_and_where_nothing_can_be_shown_nothing_is() -> Non
     assert seen[1:] == ["stopped at 0%, &lt;0&gt;"]
     with Progress(None, iter([0.0, 5.0]).__next__) as progress:
         progress(0.5)
+
+
+PTX = """\
+//
+.version 8.8
+.target sm_75
+	// .globl	_Z1hf
+.visible .func  (.param .b32 func_retval0) _Z1hf(
+	.param .b32 _Z1hf_param_0
+)
+{
+	.reg .f32 	%f<2>;
+
+	// a comment
+	ret;
+
+}
+.visible .entry _ZN2ns5otherEPf(
+	.param .u64 _ZN2ns5otherEPf_param_0
+)
+{
+	ret;
+}
+.visible .entry plain()
+{
+	ret;
+}
+"""
+
+
+def test_ptx_is_shown_by_function() -> None:
+    view = show.ptx(PTX, place=CellPlace("In[3]"), toolchain="NVRTC 13, compute_75")
+    assert view.title == "the PTX of the cell (NVRTC 13, compute_75)"
+    assert [title for title, _ in view.parts] == ["h: a function", "ns::other: a kernel", "plain: a kernel"]
+    assert view.parts[0][1].endswith("{\n\t.reg .f32 \t%f<2>;\n\tret;\n}")
+
+
+@pytest.mark.nvrtc
+@pytest.mark.skipif(nvrtc.find() is None, reason="NVRTC is not installed (extra: cuda)")
+def test_cells_for_the_gpu_show_their_ptx_and_have_no_assembly() -> None:
+    b = um.compile_cuda("__device__ float h(float x) { return rsqrtf(x); }", device="gpu")
+    assert "rsqrt.approx.f32" in str(b.report(show="ptx", time=False))
+    for asked in {"show": "asm"}, {"annotate": True}:
+        with pytest.raises(um.OptionError, match="has no code for the CPU to show"):
+            b.report(time=False, **asked)
+    with pytest.raises(um.OptionError, match="--show ptx is for CUDA cells, and this one is C"):
+        um.compile_c("double f(double x) { return x; }", show="ptx")

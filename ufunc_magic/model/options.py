@@ -257,8 +257,8 @@ TABLE: tuple[Option, ...] = (
     _row("--plot", "Plot the time per element over --sizes (10:1e7 by default)."),
     _row(
         "--show",
-        "Show the assembly of the hot loop (asm), which loops are vectorized and why others are not (vec), or "
-        "the generated C (c).",
+        "Show the assembly of the hot loop (asm), which loops are vectorized and why others are not (vec), "
+        "the generated C (c), or the PTX of a CUDA cell (ptx).",
         "--show asm,vec",
         languages="c cuda",
     ),
@@ -303,9 +303,9 @@ def make_options(keywords: Mapping[str, Any] | None = None, *, base: Options | N
             "Use only one of them.",
         ),
         (
-            not shown <= {"asm", "vec", "c"},
+            not shown <= {"asm", "vec", "c", "ptx"},
             f"show={options.show!r} is not a valid choice.",
-            "Use asm, vec, c, or several of them.",
+            "Use asm, vec, c, ptx (of CUDA cells), or several of them.",
         ),
         (level not in (0, 2, 3), f"language_level={level} is not one of 2, 3.", "Give 2 or 3."),
         (
@@ -365,6 +365,10 @@ def refuse(options: Options, *, language: str) -> None:
         raise OptionError(
             f"{typed} is for {kinds} cells, and this one is {LANGUAGES[language][0]}.",
             remedy=f"Remove it, or use {homes}.",
+        )
+    if language != "cuda" and "ptx" in options.show.split(","):
+        raise OptionError(
+            f"--show ptx is for CUDA cells, and this one is {LANGUAGES[language][0]}.", remedy="Use --show asm."
         )
 
 

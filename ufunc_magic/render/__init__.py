@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .comparison import Comparison as Comparison, installed as installed, needed as needed
     from .progress import Progress as Progress
     from .report import Bound as Bound, Report as Report, contents as contents
-    from .source_views import View as View, ViewName as ViewName, views as views
+    from .source_views import View as View, ViewName as ViewName, ptx as ptx, views as views
     from .tables import (
         Agreement as Agreement,
         Kind as Kind,
@@ -38,7 +38,7 @@ else:
             "comparison": "Comparison installed needed",
             "progress": "Progress",
             "report": "Bound Report contents",
-            "source_views": "View ViewName views",
+            "source_views": "View ViewName ptx views",
             "tables": "Agreement Kind Level Row agrees count duration percent",
         },
     )

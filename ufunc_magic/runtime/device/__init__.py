@@ -36,7 +36,13 @@ if TYPE_CHECKING:
         to_host as to_host,
         wait as wait,
     )
-    from .kernel_source import C_LINKAGE as C_LINKAGE, c_symbol as c_symbol, unit as unit, usual as usual
+    from .kernel_source import (
+        C_LINKAGE as C_LINKAGE,
+        c_symbol as c_symbol,
+        cell as cell,
+        unit as unit,
+        usual as usual,
+    )
 else:
     __getattr__ = lazy_names(
         __name__,
@@ -46,6 +52,6 @@ else:
             "cuda_kernel": "Kernel KernelFamily Launch",
             "device_timing": "copy_bandwidth time_call time_function",
             "driver": "arch available compile_with cupy missing name on_gpu to_device to_host wait",
-            "kernel_source": "C_LINKAGE c_symbol unit usual",
+            "kernel_source": "C_LINKAGE c_symbol cell unit usual",
         },
     )
