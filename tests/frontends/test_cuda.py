@@ -76,7 +76,7 @@ extern "C" __device__ int sum_reduce(float *return_value, const float *data, int
     *return_value = total(data, n);
     return 0;
 }
-__device__ void fill(double *p, long n, const char *what) { for (long i = 0; i < n; i++) p[i] = what[0]; }
+__device__ void fill(double *p, long n, const signed char *what) { for (long i = 0; i < n; i++) p[i] = what[0]; }
 
 __global__ void axpy(int n, float a, const float *x, float *y)
 {

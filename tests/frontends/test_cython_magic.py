@@ -26,6 +26,10 @@ pytestmark = [
     pytest.mark.skipif(not importlib.util.find_spec("Cython"), reason="Cython is not installed (extra: cython)"),
 ]
 
+_PROGRAM = "/proc/thread-self/exe"
+#: By qemu, ten to twenty times slower; /proc/self it hides.
+EMULATED = os.path.islink(_PROGRAM) and "qemu" in os.readlink(_PROGRAM)
+
 LOGIT = """from libc.math cimport log
 
 
@@ -152,7 +156,7 @@ def test_same_cell_again_gives_the_same_objects_in_a_millisecond(loaded: Interac
         start = time.process_time()  # other programs of the machine are not the subject
         um.compile_cython(LOGIT)
         taken.append(time.process_time() - start)
-    assert min(taken) < 1e-3
+    assert min(taken) < (1e-2 if EMULATED else 1e-3)
 
 
 @pytest.mark.slow

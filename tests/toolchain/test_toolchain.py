@@ -267,20 +267,23 @@ def test_gcc_describes_itself_as_it_does_on_its_command_line():
 
 
 @needs_gcc
-def test_promised_vector_functions_link_in_all_four_widths(tmp_path):
+def test_promised_vector_functions_link_in_every_width(tmp_path):
     gcc = find(environ={"PATH": os.environ["PATH"], "CC": "gcc"})
-    names = sorted(describe(gcc).libmvec)
+    described = describe(gcc)
+    names = sorted(described.libmvec)
     if not names:
         pytest.skip("no libmvec here")
-    assert {"exp", "expf", "log", "sin", "cos", "pow"} <= set(names)
+    assert {"exp", "log", "sin", "cos"} <= set(names)  # all that arm64 has in glibc 2.38
     assert "sincos" not in names
     two = {"pow", "powf", "atan2", "atan2f", "hypot", "hypotf"}
+    # Of AArch64's, gcc calls those for two floats, too.
+    widths = [("n", 16), ("n", 8)] if described.machine == "aarch64" else [("b", 16), ("c", 32), ("d", 32), ("e", 64)]
     lines = []
     for name in names:
-        lanes = {"b": 2, "c": 4, "d": 4, "e": 8}
-        for isa, count in lanes.items():
-            count *= 2 if name.endswith("f") and name != "erf" else 1
-            lines.append(f"void _ZGV{isa}N{count}v{'v' * (name in two)}_{name}(void);")
+        size = 4 if name.endswith("f") and name != "erf" else 8
+        for isa, width in widths:
+            if width > size:
+                lines.append(f"void _ZGV{isa}N{width // size}v{'v' * (name in two)}_{name}(void);")
     calls = " ".join(re.sub(r"void (\w+)\(void\);", r"\1();", line) for line in lines)
     source = "\n".join(lines) + f"\n{PUBLIC}void f(void) {{ {calls} }}\n"
     link = [*base_link(gcc, environ={}), "-l:libmvec.so.1"]

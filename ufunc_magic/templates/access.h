@@ -24,10 +24,11 @@ static int access_at(const siginfo_t *info, const void *context)
         if (head[0] == 0x45535201) {
             uint64_t syndrome;
             memcpy(&syndrome, p + 8, 8);
-            return (syndrome >> 26 & 0x3e) != 0x24 ? 0 : syndrome >> 6 & 1 ? 2 : 1;
+            const unsigned kind = syndrome >> 26 & 0x3e; /* 0x20: the code itself could not be read */
+            return kind == 0x20 ? 1 : kind != 0x24 ? 0 : syndrome >> 6 & 1 ? 2 : 1;
         }
     }
-    /* Emulators leave it out.  Where the code itself could not be read there is no instruction. */
-    return (uintptr_t)info->si_addr == m->pc ? 0 : access_of(*(const uint32_t *)m->pc);
+    /* Emulators leave it out. */
+    return (uintptr_t)info->si_addr == m->pc ? 1 : access_of(*(const uint32_t *)m->pc);
 }
 #endif

@@ -30,7 +30,7 @@ _NAMES = {
     "c": (
         r"__errno_location|__tls_get_addr|__libc_single_threaded|clock(_gettime)?|fflush|free|[mc]alloc|realloc|mem(cpy|move|set|cmp|chr)|"
         r"v?[fsd]?n?printf|mmap|munmap|sig(action|altstack|procmask|longjmp|delset|fillset|emptyset)|syscall|write|"
-        r"getpid|getenv|getauxval|sysconf|program_invocation_short_name|__sched_cpucount|sched_(getaffinity|yield)|"
+        r"getpid|getenv|(__)?getauxval|sysconf|program_invocation_short_name|__sched_cpucount|sched_(getaffinity|yield)|"
         r"pthread_(create|detach|join|kill|self|sigmask|cond_(broadcast|signal|timedwait|wait)|mutex_(lock|unlock))|"
         r"__cxa_finalize|__stack_chk_fail|__(memcpy|memset|memmove|[fds]?n?printf)_chk|__assert_fail|_?longjmp|_setjmp|"
         r"__sigsetjmp|abort|exit|l?l?abs|l?l?div|qsort|bsearch|s?rand(om)?|rand_r|[de]rand48|ato[fil]|"
@@ -47,7 +47,10 @@ _NAMES = {
         r"_ZSt(ls|4endl|16__ostream_insert)\w+|_ZNSt8ios_base4Init\w+"
     ),
 }
-_SYMBOL = re.compile(r" (FUNC|IFUNC|OBJECT|NOTYPE) +(?:GLOBAL|WEAK|UNIQUE) +DEFAULT +(?!UND)\S+ (\w+)@@([\w.]+)$", re.M)
+#: Arm64's vector functions are marked: they leave more registers as they are.
+_SYMBOL = re.compile(
+    r" (FUNC|IFUNC|OBJECT|NOTYPE) +(?:GLOBAL|WEAK|UNIQUE) +DEFAULT +(\[VARIANT_PCS\] +)?\d+ (\w+)@@([\w.]+)$", re.M
+)
 
 
 def with_stand_ins(toolchain: Toolchain, words: Sequence[str], folder: pathlib.Path) -> tuple[list[str], list[str]]:
@@ -126,10 +129,12 @@ def _written(listing: str, pattern: str) -> tuple[str, str, str]:
     """A library in assembly, its version script, its name, of what readelf lists of a library."""
     versions: dict[str, list[str]] = {}
     lines = []
-    for kind, name, version in _SYMBOL.findall(listing):
+    for kind, vector, name, version in _SYMBOL.findall(listing):
         if version != "GLIBC_PRIVATE" and re.fullmatch(pattern, name):
             versions.setdefault(version, []).append(name)
-            lines.append(f".globl {name}\n.type {name},@{'object' if kind == 'OBJECT' else 'function'}\n{name}:\n")
+            mark = f".variant_pcs {name}\n" if vector else ""
+            what = "object" if kind == "OBJECT" else "function"
+            lines.append(f"{mark}.globl {name}\n.type {name},@{what}\n{name}:\n")
     script = "".join(f"{version} {{ {'; '.join(names)}; }};\n" for version, names in versions.items())
     soname = re.search(r"Library soname: \[(.+)\]", listing)
     return "".join(lines), script, soname[1] if soname else ""

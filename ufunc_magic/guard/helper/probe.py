@@ -33,6 +33,8 @@ HOST = (
 MEMORY = 1 << 30
 #: Bytes that are passed on of what the code prints.
 PRINTED = 1 << 15
+#: All flags of <fenv.h> by machine, less x86's one for denormals.
+_FLAGS = {"x86_64": 61, "aarch64": 31}
 Loop = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 #: Libraries of templates/watch.c that this process and those that it forks have open.
 watchers: dict[str, ctypes.CDLL] = {}
@@ -120,13 +122,15 @@ def serve(request: dict[str, Any], library: int, memory: int, descriptor: int, *
     handle = ctypes.CDLL(f"/proc/self/fd/{library}", mode=os.RTLD_NOW | os.RTLD_LOCAL)
     loops = _loops(handle, request["loops"])
     functions = (ctypes.c_void_p * request["functions"]).in_dll(handle, "__ufm_functions")
-    raised_flags = getattr(libc, "fetestexcept", None) if os.uname().machine == "x86_64" else None
+    machine = os.uname().machine
+    every_flag = _FLAGS.get(machine, 0)
+    raised_flags = getattr(libc, "fetestexcept", None) if every_flag else None
     while message := receive(link):
         case, _ = message
         for index, data in case["memory"]:
             ctypes.memmove(functions[index], data, len(data))
         if raised_flags:
-            libc.feclearexcept(61)
+            libc.feclearexcept(every_flag)
         raised = launched = None
         try:
             if "kernel" in case:
@@ -135,7 +139,9 @@ def serve(request: dict[str, Any], library: int, memory: int, descriptor: int, *
                 _call(loops[case["loop"]], case, [here + place for place in case["places"]])
         except (RuntimeError, MemoryError) as fault:
             raised = (type(fault).__name__, str(fault))
-        flags = raised_flags(61) if raised_flags and not raised else 0
+        flags = raised_flags(every_flag) if raised_flags and not raised else 0
+        if machine == "aarch64":  # the driver's bits are those of x86
+            flags = flags & 1 | (flags & 14) << 1
         variables = [ctypes.string_at(functions[index], len(data)) for index, data in case["memory"]]
         libc.fflush(None)
         printed = os.pread(output, PRINTED, 0)
