@@ -1,14 +1,15 @@
-"""C that other people wrote: released sources, file by file into cells, and what became of every function.
+"""C and C++ that other people wrote: released sources, file by file into cells, and what became of every function.
 
-    python benchmarks/wild.py             every library, about ten minutes
-    python benchmarks/wild.py erfa gsl    some of them
+    python benchmarks/wild.py             every library, about a quarter of an hour
+    python benchmarks/wild.py erfa gsl    some of them; the others keep their rows
 
 ERFA's files call one another, so that its library has to be there (apt-get install liberfa-dev).
 Sources come from PyPI and Debian when this runs and are kept in a temporary folder; a library that cannot be fetched
 is named and left out, and so is a file that gcc alone does not compile.  Each file is one cell.  A function that became
 a ufunc of numbers is called on the same values as the plain C function, compiled from the same file by gcc and called
-through ctypes; "wrong" counts functions that differ by more than 1e-9, relative, where both are finite, and with
---strict as well.  The result goes to benchmarks/results/wild.json and into the table of docs/reliability.md.
+through ctypes, of C++ where only one function has the name; "wrong" counts functions that differ by more than 1e-9,
+relative, where both are finite, and with --strict as well.  The result goes to benchmarks/results/wild.json and into
+the table of docs/reliability.md.
 """
 
 from __future__ import annotations
@@ -132,6 +133,14 @@ LIBRARIES = [
         ("*/src/h3lib/src/h3lib/include",),
         sources=("*/src/h3lib/src/h3lib/lib/*.c",),
     ),
+    # Header files as cells: xsf, which SciPy's special functions are, from CuPy's sources.
+    Library(
+        "xsf (C++)",
+        pypi("cupy"),
+        "*/cupy/_core/include/cupy/xsf/**/*.h",
+        ("*/cupy/_core/include/cupy", "*/cupy/_core/include/cupy/xsf", "*/cupy/_core/include/cupy/xsf/cephes"),
+        {"cplus": True},
+    ),
 ]
 
 
@@ -160,10 +169,34 @@ def pasted(library: Library, folder: Path) -> Iterator[tuple[Path, dict[str, Any
         if not (header := template.with_suffix("")).exists():
             header.write_text(re.sub(r"@\w+@", "0", template.read_text()))
     for path in sorted(folder.glob(library.files)):
-        check = ["gcc", "-fsyntax-only", "-w", *(f"-I{p}" for p in include), str(path)]
+        check = [*compiler(library.options), "-fsyntax-only", "-w", *(f"-I{p}" for p in include), str(path)]
         if not path.name.startswith(library.skip or "\0") and not subprocess.run(check, capture_output=True).returncode:
             others = [source for source in sources if source != str(path)]
             yield path, {"include": include, "src": others, **library.options}
+
+
+def compiler(options: dict[str, Any]) -> list[str]:
+    return ["g++", "-x", "c++", "-std=c++20", "-fkeep-inline-functions"] if options.get("cplus") else ["gcc"]
+
+
+class ByBaseName:
+    """Functions of a C++ library by their names without namespaces, where one function alone has the name."""
+
+    def __init__(self, library: ctypes.CDLL, path: Path) -> None:
+        self._library = library
+        named = subprocess.run(["nm", "-D", "--defined-only", str(path)], capture_output=True, text=True).stdout
+        symbols = [line.split()[-1] for line in named.splitlines()]
+        shown = subprocess.run(["c++filt"], input="\n".join(symbols), capture_output=True, text=True).stdout
+        self._symbols: dict[str, list[str]] = {}
+        for symbol, text in zip(symbols, shown.splitlines(), strict=True):
+            if match := re.match(r"(?:\w+::)*(\w+)\([^()]*\)$", text):
+                self._symbols.setdefault(match[1], []).append(symbol)
+
+    def __getattr__(self, name: str) -> Any:
+        symbols = self._symbols.get(name, [])
+        if len(symbols) != 1:
+            raise AttributeError(name)
+        return self._library[symbols[0]]
 
 
 def tried(library: Library) -> Count:
@@ -201,10 +234,23 @@ def first_line(fault: object) -> str:
     return re.sub(r"In\[\d+\]|<c>|\d+(?=:)", "", str(fault)).strip().partition("\n")[0][:160]
 
 
-def compiled(path: Path, options: dict[str, Any]) -> ctypes.CDLL | None:
-    """The same file as gcc alone makes it."""
+def compiled(path: Path, options: dict[str, Any]) -> Any:
+    """The same file as gcc alone makes it; None where it does not."""
     library = FOLDER / f"{path.stem}.so"
-    command = ["gcc", "-O1", "-ffp-contract=off", "-w", "-shared", "-fPIC", str(path), "-o", str(library), "-lm"]
+    command = [
+        *compiler(options),
+        "-O1",
+        "-ffp-contract=off",
+        "-w",
+        "-shared",
+        "-fPIC",
+        str(path),
+        "-x",
+        "none",
+        "-o",
+        str(library),
+        "-lm",
+    ]
     command += [
         *options["src"],
         *(f"-I{p}" for p in options["include"]),
@@ -213,7 +259,8 @@ def compiled(path: Path, options: dict[str, Any]) -> ctypes.CDLL | None:
     if subprocess.run(command, capture_output=True).returncode:
         return None
     try:
-        return ctypes.CDLL(str(library))
+        plain = ctypes.CDLL(str(library))
+        return ByBaseName(plain, library) if options.get("cplus") else plain
     except OSError:
         return None
 
@@ -221,7 +268,7 @@ def compiled(path: Path, options: dict[str, Any]) -> ctypes.CDLL | None:
 C_TYPES = {"d": ctypes.c_double, "f": ctypes.c_float, "i": ctypes.c_int, "l": ctypes.c_long, "I": ctypes.c_uint}
 
 
-def compared(function: Any, code: Any, plain: ctypes.CDLL | None) -> str | None:
+def compared(function: Any, code: Any, plain: Any) -> str | None:
     """ "" where both agree, a text where they do not, None where they were not compared."""
     if not function.types:  # of structures
         return None
@@ -232,7 +279,7 @@ def compared(function: Any, code: Any, plain: ctypes.CDLL | None) -> str | None:
         return None
     declared = [p for p in header[2].split(",") if p.strip() not in ("", "void")]
     names = [re.sub(r"\W", " ", p).split()[-1] for p in declared]
-    pointers = {name for name, p in zip(names, declared, strict=True) if "*" in p}
+    pointers = {name for name, p in zip(names, declared, strict=True) if "*" in p or "&" in p}
     if sorted([*code.parameters, *[r for r in code.results if r in names]]) != sorted(names):
         return None
     c = getattr(plain, header[1])
@@ -280,12 +327,17 @@ def main() -> None:
         for text in count.wrong:
             print(f"    WRONG {text}")
         sys.stdout.flush()
-    if not sys.argv[1:]:
-        write(rows)
+    if sys.argv[1:]:
+        known = json.loads(RESULTS.read_text())
+        write(
+            {**known["libraries"], **{k: row | {"machine": machine.describe()} for k, row in rows.items()}},
+            known["machine"],
+        )
+    else:
+        write(rows, machine.describe())
 
 
-def write(rows: dict[str, Any]) -> None:
-    described = machine.describe()
+def write(rows: dict[str, Any], described: dict[str, Any]) -> None:
     RESULTS.write_text(json.dumps({"machine": described, "libraries": rows}, indent=1) + "\n")
     lines = [
         "| library | cells | refused whole | ufuncs | plain functions | functions refused | compared | wrong |",

@@ -11,6 +11,9 @@ from . import record_layout
 #: What a processor has an instruction for, so that a function that calls nothing else calls nothing.
 INSTRUCTIONS = frozenset("sqrt fabs copysign sqrtf fabsf copysignf".split())
 
+#: Types that are the same in every namespace.
+_BUILT_IN = r"(?:(?:unsigned|signed|long|short|int|char|float|double|bool) ?)+"
+
 
 @dataclass(frozen=True)
 class Instance:
@@ -55,23 +58,28 @@ def values(k: int, signature: Signature) -> tuple[list[Value], list[Value]]:
 def type_text(k: int, instance: Instance) -> str:
     """A typedef for every operand of loop ``k``, in the cell's own words; the compiler resolves them."""
     inputs, outputs = values(k, instance.signature)
-    template = instance.signature.function.template
+    template, scope = instance.signature.function.template, instance.signature.function.scope
     lines = []
     scoped = bool(template and instance.type)
+    # Where the function is, its types have the names that it gives them.
+    inside, end, prefix = "".join(f"namespace {s} {{ " for s in scope), " }" * len(scope), "::".join([*scope, ""])
     if scoped and instance.type:
         kind = cplus_type(instance.type)
         members = "".join(f"typedef {kind} {t}; " for t in template)
         for value in (*inputs, *outputs):
             members += f"typedef {value.operand.type} o{value.n}; " if value.operand.type != "auto" else ""
-        lines.append(f"struct __ufm_s{k} {{ {members}}};")
+        lines.append(f"{inside}struct __ufm_s{k} {{ {members}}};{end}")
     for value in (*inputs, *outputs):
         spelled = value.operand.type
         if spelled in ("auto", "decltype(auto)"):
             spelled = f"__typeof__({callee(instance)}({', '.join(f'*({v.t} *)0' for v in inputs)}))"
         elif scoped:
-            spelled = f"__ufm_s{k}::o{value.n}"
+            spelled = f"{prefix}__ufm_s{k}::o{value.n}"
         elif instance.copy and instance.type:
             spelled = _in_copy(spelled, instance)
+        elif scope and not re.fullmatch(_BUILT_IN, spelled):
+            lines.append(f"{inside}typedef {spelled} __ufm_n{k}_{value.n};{end}")
+            spelled = f"{prefix}__ufm_n{k}_{value.n}"
         lines.append(f"typedef {spelled} {value.t};")
     return "\n".join(lines) + "\n"
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -11,10 +12,13 @@ from ... import codegen, toolchain
 from ...model import (
     CompiledCell,
     CompileError,
+    Function,
     LinkError,
     Options,
     ReportData,
     Signature,
+    Unit,
+    line_mark,
 )
 from .. import cell_settings, function_entries, native, operands
 from ..cell_settings import CellBuild
@@ -26,6 +30,8 @@ from .prototypes import ONLY_DECLARED, declared, linked, nothing_declared, sized
 
 #: Functions above which a cell is checked by itself first.
 _MANY = 300
+#: A function by its name, its file and its line.
+_Place = tuple[str, str, int]
 
 
 def compile(source: str, *, options: Options, name: str, folder: Path, this_cpu: bool = False) -> CompiledCell:
@@ -107,7 +113,7 @@ def compile(source: str, *, options: Options, name: str, folder: Path, this_cpu:
         with ThreadPoolExecutor(1, thread_name_prefix="ufunc_magic-python-form") as pool:
             # The compiler is a process of its own, so the Python forms cost nothing meanwhile.
             forms = pool.submit(python_forms)
-            diagnostics = None
+            diagnostics, left_out = None, dict[_Place, str]()
             while diagnostics is None:
                 translation = codegen.translate(
                     source,
@@ -131,14 +137,24 @@ def compile(source: str, *, options: Options, name: str, folder: Path, this_cpu:
                     if not (signatures or plain or library_functions.signatures):
                         raise
                 except CompileError as fault:
-                    if not contained or any(d.severity == "error" and d.file == name for d in fault.diagnostics):
+                    more = {}
+                    if options.cplus and not options.types:  # who asks for types is told what is wrong with them
+                        more = _left_out(fault, translation, unit, signatures, name=name)
+                    kept = tuple(s for s in signatures if _place(s.function) not in more)
+                    if more and (kept or plain) and (left_out or cell.fault_alone() is None):
+                        signatures, left_out = kept, {**left_out, **more}
+                    elif contained and not any(d.severity == "error" and d.file == name for d in fault.diagnostics):
+                        # Some type has no name behind the cell: plain functions go uncontained.
+                        behind, contained = "", []
+                    else:
                         raise planned.blamed(fault) from None
-                    behind, contained = "", []  # some type has no name behind the cell: plain functions go uncontained
         code = library.read_bytes()
 
         # What the object code says of them.
         types = codegen.read_types(code, translation)
-        known = {**forms.result(), **{s.name: (s, ONLY_DECLARED) for s in library_functions.signatures}}
+        bound = {s.name for s in signatures}
+        known = dict(python_forms() if left_out else forms.result())
+        known |= {s.name: (s, ONLY_DECLARED) for s in library_functions.signatures}
         refused = function_entries.foreign(translation.instances, types, name=name, source=source)
         if refused.keys() >= known.keys() and not plain:
             refused = {}  # there is nothing else, so that is an error
@@ -157,13 +173,57 @@ def compile(source: str, *, options: Options, name: str, folder: Path, this_cpu:
             place = next(n for n, f in enumerate(functions) if f.records and f.source == function.text)
             declaration = f"{types_text}\n{function_entries.prototype(function)}"
             functions[place] = replace(functions[place], index=index, declaration=declaration)
-        notes = (*plan.notes, *unbound, *library_functions.notes(options))
+        notes = (*plan.notes, *unbound, *_notes_of(left_out, bound), *library_functions.notes(options))
         serial = [s.name for s in signatures if s.has_records] if options.parallel else []
         if serial:
             notes += (f"--parallel: {', '.join(serial)} runs on one thread, like all functions with structures.",)
         object_code = planned.object_code(code, functions, language="c++" if options.cplus else "c")
         report_data = ReportData(tuple(functions), tuple(diagnostics), notes, planned.command, refused=refused)
         return CompiledCell(object_code, report_data)
+
+
+def _place(function: Function) -> _Place:
+    return function.name, function.file, function.line
+
+
+def _left_out(
+    fault: CompileError, translation: codegen.Translation, unit: Unit, signatures: Sequence[Signature], *, name: str
+) -> dict[_Place, str]:
+    """Of the functions of ``signatures`` those that the compiler takes, but not their loops, and what it says.
+
+    They are templates that were written for other types than numbers, and functions with types that have no name
+    outside of their own scope.
+    """
+    ours = {_place(s.function) for s in signatures}
+    templates = [f for f in unit.functions if f.template]
+    errors = [d for d in fault.diagnostics if d.severity == "error"]
+    result: dict[_Place, str] = {}
+    for error in errors:
+        if error.file == toolchain.GENERATED:
+            loops = {int(k) for k in re.findall(r"__ufm_[a-z]+(\d+)", error.message)}
+            hit = [i.signature.function for k, i in enumerate(translation.instances) if k in loops]
+            why = error.message
+        else:
+            hit = [f for f in templates if (f.file or name) == error.file and f.line <= error.line <= f.end_line]
+            why = f"line {line_mark(error.line)}: {error.message}"
+        result |= {_place(f): why for f in hit}
+    if ours & result.keys() or not errors:
+        return {place: why for place, why in result.items() if place in ours}
+    # What calls the templates that are in error; where nobody can tell, every template.
+    names = {place[0] for place in result}
+    while callers := {f.name for f in templates if f.calls & names} - names:
+        names |= callers
+    among = [f for f in templates if f.name in names and _place(f) in ours] or templates
+    return {_place(f): errors[0].message for f in among if _place(f) in ours}
+
+
+def _notes_of(left_out: Mapping[_Place, str], bound: Collection[str]) -> list[str]:
+    """A note for each reason."""
+    names: dict[str, list[str]] = {}
+    for (function, _, _), why in left_out.items():
+        if function not in bound:
+            names.setdefault(why, []).append(function)
+    return [f"no loop is made of {', '.join(dict.fromkeys(functions))}: {why}" for why, functions in names.items()]
 
 
 def _is_whole(options: Options, files: object) -> bool:
