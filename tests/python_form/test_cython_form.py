@@ -484,8 +484,12 @@ def test_cdivision_makes_a_quotient_of_integers_an_integer() -> None:
         checked(made)(1, 0)
 
 
-def test_a_cast_of_infinity_is_the_lowest_integer() -> None:
-    assert checked(form("cdef int f(double x):\n    return <int>x\n", types="d->i"))(math.inf) == -(2**31)
+@pytest.mark.parametrize("x", [math.inf, math.nan, 2.0**31, -(2.0**31) - 1])
+def test_a_cast_of_what_does_not_fit_is_not_compared(x: float) -> None:
+    cast = checked(form("cdef int f(double x):\n    return <int>x\n", types="d->i"))
+    assert (cast(2.0**31 - 0.5), cast(-(2.0**31) - 0.5)) == (2**31 - 1, -(2**31))
+    with pytest.raises(OverflowError):
+        cast(x)
 
 
 def test_remainders_of_floats_follow_cdivision() -> None:

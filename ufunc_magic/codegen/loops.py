@@ -91,8 +91,12 @@ def _call(instance: Instance, arguments: dict[int, str], *, checked: bool = Fals
     if instance.signature.status:  # the result is no operand but says, if it is not 0, that the function failed
         failed = f'if (int __ufm_status = {call}) {{ __ufm_fail_with("{name}", __ufm_status); return 1; }}'
         return failed if checked else f"__ufm_fault = {call} != 0;"
-    returned = next((n for n, o in enumerate(instance.signature.outputs) if o.index < 0), None)
-    call = f"{call};" if returned is None else f"__ufm_r{returned} = {call};"
+    returned = [n for n, o in enumerate(instance.signature.outputs) if o.index < 0]
+    if len(returned) > 1:  # std::pair, std::tuple, std::array
+        parts = " ".join(f"__ufm_r{n} = std::get<{place}>(__ufm_all);" for place, n in enumerate(returned))
+        call = f"{{ const auto __ufm_all = {call}; {parts} }}"
+    else:
+        call = f"__ufm_r{returned[0]} = {call};" if returned else f"{call};"
     return f"{call} if (__ufm_fault) return 1;" if checked else call
 
 

@@ -114,12 +114,15 @@ def _signature(
 ) -> Signature:
     identity = options.identity
     members = record_types.of_function(function, unit, options=options) if structures else {}
-    _check_types(function, unit.typedefs, strings=note.inputs is not None, without=members)
+    parts = several(resolved(function.returns, unit.typedefs)) if structures else ()
+    _check_types(function, unit.typedefs, strings=note.inputs is not None, without=members, parts=parts)
     function = record_types.updated(function, members)
     layout = (
-        annotated(function, note, unit.typedefs) if note.inputs is not None else guessed(function, note, unit.typedefs)
+        annotated(function, note, unit.typedefs, returned=len(parts) or int(function.returns != "void"))
+        if note.inputs is not None
+        else guessed(function, note, unit.typedefs)
     )
-    inputs, outputs = _operands(function, layout, members)
+    inputs, outputs = _operands(function, layout, members, parts)
     if members and any(o.core for o in (*inputs, *outputs)):
         raise NotUfuncError(
             "has structures together with core dimensions, or arrays of structures",
@@ -165,7 +168,7 @@ def _signature(
 
 
 def _operands(
-    function: Function, layout: Layout, members: Mapping[int, tuple[Member, ...]]
+    function: Function, layout: Layout, members: Mapping[int, tuple[Member, ...]], parts: Sequence[str]
 ) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
     used: set[str] = set()
 
@@ -185,10 +188,39 @@ def _operands(
         operands.append(Operand(name, role, parameter.type, index, layout.cores[index], by_address, record))
     inputs = tuple(operand for operand in operands if operand.role != "output")
     outputs = tuple(operand for operand in operands if operand.role != "input")
-    if function.returns != "void":
+    if parts:
+        names = ("first", "second") if len(parts) == 2 else [f"result{n}" for n, _ in enumerate(parts, 1)]
+        results = [
+            Operand(nameplace_of(n), "output", t, -k) for k, (n, t) in enumerate(zip(names, parts, strict=True), 1)
+        ]
+        outputs = (*results, *outputs)
+    elif function.returns != "void":
         result = Operand(nameplace_of("result"), "output", function.returns, -1, record=members.get(-1, ()))
         outputs = (result, *outputs)
     return inputs, outputs
+
+
+#: Results of which ``std::get`` takes the parts: types, or a type and how many.
+_SEVERAL = re.compile(
+    r"(?:::)?(?:std::)?(?:(?:pair|tuple)\s*<(?P<types>.*)>|array\s*<(?P<type>.*?),\s*(?P<count>[2-9])\s*>)$"
+)
+
+
+def several(returns: str) -> tuple[str, ...]:
+    """The types in a result of several values; empty for another."""
+    match = _SEVERAL.match(returns)
+    if match is None:
+        return ()
+    if match["count"]:
+        return (match["type"].strip(),) * int(match["count"])
+    parts, depth = [""], 0
+    for char in match["types"]:
+        depth += {"<": 1, ">": -1}.get(char, 0)
+        if char == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += char
+    return tuple(part.strip() for part in parts) if len(parts) > 1 else ()
 
 
 # -- what cannot be an operand
@@ -211,7 +243,12 @@ _NO_NUMBER: tuple[tuple[str, str, str], ...] = (
 
 
 def _check_types(
-    function: Function, typedefs: Mapping[str, str], *, strings: bool, without: Collection[int] = ()
+    function: Function,
+    typedefs: Mapping[str, str],
+    *,
+    strings: bool,
+    without: Collection[int] = (),
+    parts: Sequence[str] = (),
 ) -> None:
     if function.variadic:
         raise NotUfuncError("takes a variable number of arguments", "Declare the parameters that it needs.")
@@ -226,9 +263,10 @@ def _check_types(
         if fault:
             raise NotUfuncError(f"{name} {fault[0]}", fault[1])
     returned = "void" if -1 in without else resolved(function.returns, typedefs)
-    if returned != "void" and returned != "auto" and (fault := _fault(returned, Parameter("", returned))):
-        reason = "returns a pointer" if "*" in returned else f"its result {fault[0]}"
-        raise NotUfuncError(reason, "Write the results through pointer parameters.")
+    for part in parts or (returned,):
+        if part != "void" and part != "auto" and (fault := _fault(part, Parameter("", part))):
+            reason = "returns a pointer" if "*" in part else f"its result {fault[0]}"
+            raise NotUfuncError(reason, "Write the results through pointer parameters.")
 
 
 def _fault(spelled: str, parameter: Parameter) -> tuple[str, str] | None:

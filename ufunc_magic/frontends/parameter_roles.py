@@ -174,19 +174,19 @@ def _forced(function: Function, note: Annotation) -> set[int]:
     return {positions[name] for name in note.inout}
 
 
-def annotated(function: Function, note: Annotation, typedefs: Mapping[str, str]) -> Layout:
-    """The layout that the annotation asks for, checked against the declaration."""
+def annotated(function: Function, note: Annotation, typedefs: Mapping[str, str], *, returned: int) -> Layout:
+    """The layout that the annotation asks for, checked against the declaration; ``returned`` values are returned."""
     inputs, outputs = list(note.inputs or ()), list(note.outputs or ())
     sizes = {
         index: parameter.name
         for index, parameter in enumerate(function.parameters)
         if parameter.name in note.dims and _is_integer(parameter, typedefs)
     }
-    returns = function.returns != "void"
     if unfixed := [d for core in outputs for d in core if str(d).isidentifier() and not any(d in c for c in inputs)]:
         _refuse(function, note, f"gives the outputs a size {unfixed[0]} that no input has", "Use a fixed size instead.")
-    roles = _roles(function, note, sizes, counts=(len(inputs), len(outputs) - returns))
-    if returns and outputs.pop(0):
+    roles = _roles(function, note, sizes, counts=(len(inputs), len(outputs) - returned))
+    returns, outputs = outputs[:returned], outputs[returned:]
+    if any(returns):
         _refuse(function, note, "gives the return value core dimensions", "Write () for it, as the first output.")
     cores: dict[int, Core] = {}
     for index, role in roles.items():

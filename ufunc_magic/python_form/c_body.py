@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 #: A counter moves by small literal steps: it would take 2**30 of them to leave this range.
 COUNTER = 1 << 30
 
+#: Calls that make a pair or a tuple of their arguments.
+_MAKERS = r"(?:::)?(?:std::)?(?:make_)?(?:pair|tuple)\b"
+
 #: What a limit may be made of to stay the same while its names do.
 _STILL = frozenset(
     (
@@ -32,12 +36,12 @@ _STILL = frozenset(
 class CBody(Expressions):
     """Writes one function's statements.
 
-    ``results`` says what ``return`` gives back for the C value (None for void).  Each enclosing loop or switch has
+    ``results`` says what ``return`` gives back for the C values (none for void).  Each enclosing loop or switch has
     an entry in ``around``: the statements that ``continue`` needs before it, or None for a switch.
     """
 
     def __init__(
-        self, cell: CCell, routine: CRoutine, *, checked: bool, results: Callable[[Expr | None], Sequence[ast.expr]]
+        self, cell: CCell, routine: CRoutine, *, checked: bool, results: Callable[..., Sequence[ast.expr]]
     ) -> None:
         super().__init__(cell, routine, checked=checked)
         self.body = child(routine.node, "body")
@@ -113,11 +117,16 @@ class CBody(Expressions):
         return lines, e
 
     def _write_return(self, node: Node) -> Lines:
-        values, t = children(node), self.routine.returns
+        nodes: Sequence[Node] = children(node)
+        types = self.routine.parts or (self.routine.returns,)
+        if nodes and self.routine.parts:
+            nodes = _parts_of(nodes[0])
+            if len(nodes) != len(types):
+                raise stop("returns fewer values than its type has", node)
 
         def line() -> Lines:
-            value = self.convert(self.value(values[0]), t, node=node, final=True) if values else None
-            return [result(self.results(value))]
+            pairs = zip(nodes, types, strict=False)
+            return [result(self.results(*(self.convert(self.value(n), t, node=node, final=True) for n, t in pairs)))]
 
         return self._prepared(line)
 
@@ -458,3 +467,15 @@ def _negated(e: Expr) -> ast.expr:
         case ast.UnaryOp(op=ast.Not(), operand=inner):
             return inner
     return negation(e)
+
+
+def _parts_of(node: Node) -> Sequence[Node]:
+    """The values that a pair, a tuple or an array is written of."""
+    if node.type == "compound_literal_expression":
+        node = child(node, "value")
+    if node.type == "call_expression" and re.match(_MAKERS, text_of(child(node, "function"))):
+        return children(child(node, "arguments"))
+    if node.type != "initializer_list":
+        raise stop("returns several values that are not written one by one", node)
+    parts = children(node)
+    return _parts_of(parts[0]) if len(parts) == 1 else parts

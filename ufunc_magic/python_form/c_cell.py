@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import keyword
 import re
@@ -51,7 +52,8 @@ class CParameter:
 
 @dataclass(frozen=True)
 class CRoutine:
-    """One function of the cell.  ``main`` is the one being written; ``plain``: called as in C, by value."""
+    """One function of the cell.  ``main`` is the one being written; ``plain``: called as in C, by value; ``parts``: the
+    types in its result, where that is several values."""
 
     name: str
     node: Node
@@ -59,6 +61,7 @@ class CRoutine:
     parameters: tuple[CParameter, ...]
     main: bool = False
     plain: bool = True
+    parts: tuple[CType, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -137,7 +140,9 @@ class CCell:
                 case "enum_specifier":
                     self._enumeration(node)
                 case "alias_declaration":
-                    self.named[text_of(child(node, "name"))] = self.type_named(child(node, "type"))
+                    # What cannot be read is unknown where it is used.
+                    with contextlib.suppress(Stop):
+                        self.named[text_of(child(node, "name"))] = self.type_named(child(node, "type"))
                 case "linkage_specification" | "declaration_list" | "namespace_definition" | "template_declaration":
                     self.read(node.named_children)
 

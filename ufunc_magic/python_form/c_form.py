@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from tree_sitter import Node
 
 from ..model import Comfort, Signature, Unit
-from .c_arithmetic import VOID
+from .c_arithmetic import VOID, CType
 from .c_body import COUNTER, CBody
 from .c_cell import CCell, CParameter, CRoutine, python_name
 from .c_tree import CText, assigned_first, changed, child, one_at_a_time, parameters_of, stop, text_of, tree
@@ -130,8 +130,21 @@ def _find(cell: CCell, signature: Signature, lines: Sequence[int]) -> CRoutine:
         parameters.append(CParameter(declared.name, t, one and not reference, reads, writes, reference))
     plain = not any(p.cell or p.reference or p.type.kind == "a" for p in parameters)
     cell.main_name = python_name(signature.name)
-    cell.main = CRoutine(name, node, cell.returned(node), tuple(parameters), main=True, plain=plain)
+    parts = _parts(cell, signature, node)
+    returned = VOID if parts else cell.returned(node)
+    cell.main = CRoutine(name, node, returned, tuple(parameters), main=True, plain=plain, parts=parts)
     return cell.main
+
+
+def _parts(cell: CCell, signature: Signature, node: Node) -> tuple[CType, ...]:
+    """The types in a result of several values, ``std::pair`` or its like."""
+    results = [o for o in signature.outputs if o.index < 0]
+    if len(results) < 2:
+        return ()
+    types = [cell.type_of(o.type) for o in results]
+    if None in types:
+        raise stop(f"returns `{', '.join(o.type for o in results)}`", node)
+    return tuple(t for t in types if t is not None)
 
 
 # -- modules ------------------------------------------------------------------------------------
@@ -157,7 +170,10 @@ def _vector(cell: CCell, main: CRoutine, signature: Signature, module: ast.Modul
     }
     inputs = [main.parameters[o.index].type.element for o in signature.inputs]
     types[cell.main_name] = FunctionTypes(tuple(inputs))
-    outputs = [main.returns if o.index < 0 else main.parameters[o.index].type.element for o in signature.outputs]
+    returned = main.parts or (main.returns,)
+    outputs = [
+        returned[-1 - o.index] if o.index < 0 else main.parameters[o.index].type.element for o in signature.outputs
+    ]
     if signature.core and len({t.bits for t in (*inputs, *outputs) if t.kind in "fc"}) > 1:
         return ""  # NumPy would add floats up in float where C does in double
     dimensions = [len(o.core) for o in signature.inputs]
@@ -172,9 +188,7 @@ def _called(cell: CCell, routine: CRoutine, *, checked: bool) -> ast.FunctionDef
     if routine.node.has_error:
         raise stop(f"calls `{routine.name}`, whose syntax could not be read", routine.node)
     stored: list[ast.expr] = []
-    body = CBody(
-        cell, routine, checked=checked, results=lambda value: [*([value.node] if value is not None else []), *stored]
-    )
+    body = CBody(cell, routine, checked=checked, results=lambda *values: [*(value.node for value in values), *stored])
     names = []
     for p in routine.parameters:
         variable = body.declare(p.name, p.type, cell=p.cell and not p.reference)
@@ -188,7 +202,7 @@ def _function(
 ) -> ast.FunctionDef:
     lines = [*head, *body.statements([n for n in body.body.named_children if n.type != "comment"])]
     if ends and not (lines and isinstance(lines[-1], ast.Return)):
-        lines.append(result(body.results(None)))
+        lines.append(result(body.results()))
     return define(name, parameters, lines)
 
 
@@ -199,12 +213,11 @@ def _main(cell: CCell, main: CRoutine, signature: Signature, *, checked: bool) -
     operands = {o.index: o for o in (*signature.inputs, *signature.outputs) if o.index >= 0}
     variables: dict[int, Variable] = {}
 
-    def results(value: Expr | None) -> list[ast.expr]:
+    def results(*values: Expr) -> list[ast.expr]:
         nodes = {o.index: lists.closing(o) for o in signature.outputs if o.index >= 0}
-        if value is not None:
-            if signature.status and value.text != "0":
-                raise stop("may return a status other than 0", main.node)
-            nodes[-1] = value.node
+        if signature.status and any(value.text != "0" for value in values):
+            raise stop("may return a status other than 0", main.node)
+        nodes |= {-1 - place: value.node for place, value in enumerate(values)}
         if any(o.index not in nodes for o in signature.outputs):
             raise stop("does not always return a value", main.node)
         return [nodes[o.index] for o in signature.outputs]
@@ -224,4 +237,4 @@ def _main(cell: CCell, main: CRoutine, signature: Signature, *, checked: bool) -
         name = main.parameters[position].name
         changes = bool(operand.core and changed(body.body, name))
         head += lists.opening(operand, assigned=assigned_first(body.body, name), changed=changes)
-    return _function(cell.main_name, lists.parameters(), body, head, ends=main.returns == VOID)
+    return _function(cell.main_name, lists.parameters(), body, head, ends=main.returns == VOID and not main.parts)

@@ -96,8 +96,10 @@ def _cabs(z: complex) -> float:
 
 
 def _truncate(x: float, bits: int) -> int:
-    """Double to integer as x86 does it: what does not fit becomes the lowest integer (undefined in C)."""
-    return int(x) if -(2.0 ** (bits - 1)) - 1 < x < 2.0 ** (bits - 1) else -(1 << (bits - 1))
+    """Double to integer; what does not fit is undefined in C, where processors differ, and vector code from scalar."""
+    if not -(2.0 ** (bits - 1)) - 1 < x < 2.0 ** (bits - 1):
+        raise OverflowError(f"{x} as an integer of {bits} bits")
+    return int(x)
 
 
 def _whole(function: Callable[[float], float]) -> Callable[[float], float]:
