@@ -140,9 +140,9 @@ def compile(source: str, *, options: Options, name: str, folder: Path, this_cpu:
                     more = {}
                     if options.cplus and not options.types:  # who asks for types is told what is wrong with them
                         more = _left_out(fault, translation, unit, signatures, name=name)
-                    kept = tuple(s for s in signatures if _place(s.function) not in more)
-                    if more and (kept or plain) and (left_out or cell.fault_alone() is None):
-                        signatures, left_out = kept, {**left_out, **more}
+                    remaining = tuple(s for s in signatures if _place(s.function) not in more)
+                    if more and (remaining or plain) and (left_out or cell.fault_alone() is None):
+                        signatures, left_out = remaining, {**left_out, **more}
                     elif contained and not any(d.severity == "error" and d.file == name for d in fault.diagnostics):
                         # Some type has no name behind the cell: plain functions go uncontained.
                         behind, contained = "", []
