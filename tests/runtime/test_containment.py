@@ -463,7 +463,7 @@ b = um.compile_c({ENDLESS!r}, guard=False, **{options})
 x = np.arange(100_000.0)
 b.hang(x, -1.0)
 wait = "sleep 0.3"
-if {call != "sleeping"} and os.path.exists("/proc/self/stat"):  # a busy machine may not have begun by then
+if {call == "others' handler"} and os.path.exists("/proc/self/stat"):  # which is noticed after 30 ms of computing
     wait = "until [ $(awk '{{{{print $14 + $15}}}}' /proc/{{pid}}/stat) -ge {{ticks}} ]; do sleep 0.02; done"
 for _ in range(2):
     try:
