@@ -115,7 +115,7 @@ def tests(reports: Sequence[str]) -> dict[str, Any]:
     }
     for (module, name), case in cases.items():
         outcome = next((child for child in case if child.tag in ("failure", "error", "skipped")), None)
-        where = _file(module)
+        where = _file(module or name)  # a module that is skipped whole is a name alone
         files[where] += 1
         if outcome is None:
             counts["passed"] += 1

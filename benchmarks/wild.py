@@ -272,9 +272,13 @@ def compared(function: Any, code: Any, plain: Any) -> str | None:
     """ "" where both agree, a text where they do not, None where they were not compared."""
     if not function.types:  # of structures
         return None
-    chars = function.types[0].replace("->", "")
-    inputs, outputs = chars[: code.nin], chars[code.nin :]
     header = re.match(r"[^{;]*?\b(\w+)\s*\(([^)]*)\)", code.source or "", re.S)
+    declared_types = header[2] if header else ""
+    kind = "d" if "double" in declared_types else "f" if "float" in declared_types else ""
+    # Of several loops that of the function whose text is there.
+    types = next((t for t in function.types if kind in t), function.types[0])
+    chars = types.replace("->", "")
+    inputs, outputs = chars[: code.nin], chars[code.nin :]
     if code.core or plain is None or header is None or not set(chars) <= set(C_TYPES) or not hasattr(plain, header[1]):
         return None
     declared = [p for p in header[2].split(",") if p.strip() not in ("", "void")]
