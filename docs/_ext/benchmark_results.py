@@ -34,15 +34,19 @@ _MOST_ROWS = 100
 #: Files whose names are not their script's.
 _SCRIPTS = {
     "arrays": "arrays_table",
+    "cupy_kernels_gpu": "cupy_kernels",
     "cython": "cython_cells",
     "first_second_before": "first_second",
     "first_second_cython": "first_second",
     "honest_table_2": "honest_table",
     "honest_table_8": "honest_table",
+    "pycuda_suite_gpu": "pycuda_suite",
     "simdmath": "simdmath_speed",
     "simdmath_avx2": "simdmath_speed",
     "simdmath_neon": "simdmath_accuracy",
 }
+#: Files that the package itself writes.
+_PROGRAMS = {"gpucheck": "ufunc_magic/gpucheck/__main__.py"}
 
 
 def figure(value: Any) -> str:
@@ -59,13 +63,15 @@ def figure(value: Any) -> str:
 
 def machine(name: str, data: Any) -> str:
     """Where, when and with what a file was made."""
-    script = f"benchmarks/{_SCRIPTS.get(Path(name).stem, Path(name).stem)}.py"
+    stem = Path(name).stem
+    script = _PROGRAMS.get(stem, f"benchmarks/{_SCRIPTS.get(stem, stem)}.py")
     if not (BENCHMARKS.parent / script).exists():
         raise ExtensionError(f"{name} has no script {script}")
     facts = data.get("machine", {}) if isinstance(data, dict) else {}
     packages = facts.get("packages") or {key: facts[key] for key in ("numpy", "scipy", "jax") if key in facts}
     parts = [
         facts.get("date"),
+        facts.get("gpu"),
         facts.get("cpu"),
         f"{facts['cores']} processors" if "cores" in facts else None,
         f"Python {facts['python']}" if "python" in facts else None,
