@@ -923,18 +923,23 @@ def test_kernel_that_waits_for_the_grid_is_launched_with_all_its_blocks_at_once(
     assert gpu.launched == [((2, 1, 1), (1, 1, 1), 0, None, "cooperative")]
 
 
+def refuse_on_the_gpu(gpu: Device, monkeypatch: pytest.MonkeyPatch, refused: str, message: str) -> None:
+    """The GPU's compiler refuses compilations that name one entry."""
+    compile_all = gpu.functions
+
+    def functions(object_code: ObjectCode, generated: str, entries: Sequence[str]) -> dict[str, Any]:
+        if refused in entries:
+            raise CompileError(message)
+        return compile_all(object_code, generated, entries)
+
+    monkeypatch.setattr(driver, "functions", functions)
+
+
 def test_an_instance_that_a_gpu_refuses_keeps_no_other_from_running(
     gpu: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = "__global__ void good(float *x) { *x = 1; }\n__global__ void bad(float *x) { *x = 2; }\n"
-    compile_all = gpu.functions
-
-    def functions(object_code: ObjectCode, generated: str, entries: Sequence[str]) -> dict[str, Any]:
-        if "bad" in entries:
-            raise CompileError("bad does not compile for sm_90.")
-        return compile_all(object_code, generated, entries)
-
-    monkeypatch.setattr(driver, "functions", functions)
+    refuse_on_the_gpu(gpu, monkeypatch, "bad", "bad does not compile for sm_90.")
     good, bad = (kernel_of(name, text, ("void", "f4*"), emulated=False) for name in ("good", "bad"))
     good.memory = bad.memory = device.CellMemory(
         replace(good.object_code, functions=(good.code, bad.code)), emulated=False
@@ -1176,14 +1181,8 @@ def test_kernel_whose_name_means_several_functions_is_launched_by_its_types(
     gpu: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = "__global__ void good(float *x) { *x = 1; }\n"
-    compile_all = gpu.functions
-
-    def functions(object_code: ObjectCode, generated: str, entries: Sequence[str]) -> dict[str, Any]:
-        if "good" in entries:
-            raise CompileError("cannot determine which instance of overloaded function good is intended")
-        return compile_all(object_code, generated, entries)
-
-    monkeypatch.setattr(driver, "functions", functions)
+    said = "cannot determine which instance of overloaded function good is intended"
+    refuse_on_the_gpu(gpu, monkeypatch, "good", said)
     kernel = kernel_of("good", text, ("void", "f4*"), emulated=False)
     x = gpu.lend(np.zeros(1, "f4"))
     with pytest.raises(CompileError, match="which instance"):
