@@ -519,6 +519,17 @@ def test_sanitized_launches_name_block_thread_line_and_element() -> None:
     cell.add[2, 50](x, y)
 
 
+@pytest.mark.skipif(sys.platform != "linux" or shutil.which("gcc") is None, reason="kernels are checked with gcc")
+def test_what_lies_beside_a_threads_own_variables_is_not_its_own() -> None:
+    beside = "__global__ void read(unsigned *x, int n) { x[0] = (&threadIdx.x)[n]; }"
+    read, x = um.compile_cuda(beside, device="cpu", sanitize=True).read, np.ones(1, "u4")
+    read[1, 1](x, 0)
+    assert x[0] == 0
+    for n in (-2000, 2000):  # in the heap, where the loader keeps such variables, that may be an array of anybody's
+        with pytest.raises(um.CellCrashed, match=r"it reads 4 bytes outside of its arrays on line 1"):
+            read[1, 1](x, n)
+
+
 def test_dynamic_shared_memory_that_no_launch_asked_for_is_an_error() -> None:
     reversed_ = """\
 __global__ void reversed(int *x)

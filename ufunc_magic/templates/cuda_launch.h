@@ -627,6 +627,9 @@ static void __ufm_launch_any(void (*call)(const void *, void **), const void *ke
     dim3 threads = blockDim, blocks = gridDim;
     blockDim = like.threads, gridDim = like.blocks;
     __ufm_running_block = first, __ufm_wait = __ufm_wait_here;
+#if defined __UFM_CUDA_CHECKED__ && defined __UFM_FIBERS
+    __ufm_find_own();
+#endif
     __ufm_shared_objects.count = 0;
 #ifdef __UFM_DYNAMIC_SHARED
     if (shared)
