@@ -124,6 +124,19 @@ def test_the_clone_that_is_shown_is_the_one_that_this_cpu_runs(features: tuple[s
     assert words == clone
 
 
+def test_clones_of_clang_are_found_under_its_names() -> None:
+    names = ("__ufm_kernel_7.default.2", "__ufm_kernel_7.arch_x86-64-v3.0")
+    text = "".join(
+        f'\t.type\t"{name}",@function\n"{name}":  # @{name}\n\tretq\n\t.size\t"{name}", 1\n' for name in names
+    )
+    functions = assembly.read(text)
+    assert tuple(functions) == names
+    for features, name in (((), names[0]), (("avx2", "fma3", "f16c"), names[1])):
+        found, _ = assembly.clone_of(7, functions, features)
+        assert found is not None
+        assert found.name == name
+
+
 LOOP = HotLoop(
     "f", "d->d", "x86-64-v4", "512-bit vectors",
     (

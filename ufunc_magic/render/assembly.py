@@ -15,7 +15,7 @@ _FILE = re.compile(r'\s*\.file\s+(\d+)\s+"([^"]*)"(?:\s+"([^"]*)")?')
 _LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)")
 _TYPE = re.compile(r"\s*\.type\s+([^\s,]+)\s*,\s*[@%]function")
 _SIZE = re.compile(r"\s*\.size\s+([^\s,]+)\s*,")
-_LABEL = re.compile(r'("?[\w.$@]+"?):')
+_LABEL = re.compile(r'([\w.$@]+|"[^"]+"):')
 #: Branches of x86-64 and of 64-bit Arm, whose conditions gcc writes without a dot; the last operand is the target.
 _BRANCH = re.compile(r"(?:j\w+|b|b\.\w+|b(?:eq|ne|[cv][cs]|h[is]|l[eost]|g[et]|mi|pl|any|none)|cbn?z|tbn?z|loop\w*)$")
 #: After it, what follows is not reached.
@@ -88,7 +88,7 @@ def read(text: str) -> Listing:
     Listing
     """
     files: dict[str, str] = {}
-    names: set[str] = set(_TYPE.findall(text))
+    names = {name.strip('"') for name in _TYPE.findall(text)}
     functions: dict[str, ListedFunction] = {}
     name, place, of_cell = "", ("", 0), ("", 0)
     labels: list[str] = []
@@ -182,8 +182,8 @@ _CLONES: tuple[tuple[str, str, frozenset[str]], ...] = (
     ("_Msve", "SVE", frozenset({"sve"})),
     ("default", "", frozenset()),
 )
-#: A function of ours and the suffix of its clone; C++ writes its types behind its name.
-_OURS = re.compile(r"(?:_ZL?\d+)?(__ufm_(?:kernel|item|sequence)_\d+)[^.\d]?[^.]*((?:\..*)?)$")
+#: A function of ours and the suffix of its clone, which clang numbers; C++ writes its types behind its name.
+_OURS = re.compile(r"(?:_ZL?\d+)?(__ufm_(?:kernel|item|sequence)_\d+)[^.\d]?[^.]*((?:\..*?)?)(?:\.\d+)?$")
 _REGISTERS = (("512-bit vectors", re.compile(r"%zmm")), ("256-bit vectors", re.compile(r"%ymm")))
 #: Instructions on all lanes of a register, in x86-64's packed forms and on Arm's vectors.
 _PACKED = re.compile(
@@ -280,7 +280,7 @@ def _hot_loop(
 
 def clone_of(index: int, functions: Listing, features: Collection[str]) -> tuple[ListedFunction | None, str]:
     """The variant of kernel ``index`` that a CPU with ``features`` runs, and what it is called."""
-    functions = {f"{m[1]}{m[2]}": f for name, f in functions.items() if (m := _OURS.match(name))}
+    functions = {m[1] + m[2].replace("-", "_"): f for name, f in functions.items() if (m := _OURS.match(name))}
     for kernel in (f"__ufm_kernel_{index}", f"__ufm_item_{index}"):
         for suffix, words, needed in _CLONES:
             variant = functions.get(f"{kernel}.{suffix}")
