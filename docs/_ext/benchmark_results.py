@@ -38,6 +38,7 @@ _SCRIPTS = {
     "cython": "cython_cells",
     "first_second_before": "first_second",
     "first_second_cython": "first_second",
+    "gpu_kernels_h100": "gpu_kernels",
     "honest_table_2": "honest_table",
     "honest_table_8": "honest_table",
     "pycuda_suite_gpu": "pycuda_suite",
@@ -46,7 +47,7 @@ _SCRIPTS = {
     "simdmath_neon": "simdmath_accuracy",
 }
 #: Files that the package itself writes.
-_PROGRAMS = {"gpucheck": "ufunc_magic/gpucheck/__main__.py"}
+_PROGRAMS = dict.fromkeys(("gpucheck", "gpucheck_h100"), "ufunc_magic/gpucheck/__main__.py")
 
 
 def figure(value: Any) -> str:

@@ -31,6 +31,7 @@ from ufunc_magic.model.errors import ArgumentError, CompileError, ToolchainError
 from ufunc_magic.model.object_code import FunctionCode, LoopCode, ObjectCode
 from ufunc_magic.runtime import device, loader
 from ufunc_magic.runtime.device import (
+    cuda_kernel,
     device_arrays,
     device_timing as timing,
     driver,
@@ -512,6 +513,13 @@ def test_scalars_go_with_either_place(gpu: Device, mul: Any) -> None:
         np.testing.assert_array_equal(mul(x, two), 2 * x)
 
 
+def test_numbers_alone_give_numbers_each_time(gpu: Device, mul: Any) -> None:
+    for _ in range(3):
+        result = mul(2.0, 3.0)
+        assert type(result) is np.float64
+        assert result == 6
+
+
 class Tensor:
     """What torch's CUDA tensors are to others: DLPack on device type 2."""
 
@@ -531,9 +539,11 @@ class Library:
     """A library that takes DLPack."""
 
     Tensor = strided = type("PlainTensor", (), {"__module__": "torch"})
+    float32 = object()
 
     def __init__(self) -> None:
         self.taken: list[Any] = []
+        self.allocated = 0
         #: CuPy's current stream when it borrowed from here, which then waits for the library's.
         self.streams: list[int | None] = []
 
@@ -560,7 +570,7 @@ def borrowing(gpu: Device, monkeypatch: pytest.MonkeyPatch) -> Library:
 
     library = Library()
     monkeypatch.setattr(driver, "cupy", CuPy)
-    monkeypatch.setattr(driver, "shares_stream", lambda *_: False)
+    monkeypatch.setattr(driver, "other_stream", lambda *_: 7)
     monkeypatch.setitem(__import__("sys").modules, "torch", library)
     return library
 
@@ -578,13 +588,12 @@ def test_tensors_give_tensors_of_their_library(borrowing: Library, gpu: Device, 
     assert gpu.moved == []
 
 
-def test_tensors_on_our_stream_are_seen_without_dlpack(
-    borrowing: Library, gpu: Device, mul: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Which takes three times as long as the call."""
+@pytest.fixture
+def plain_tensor(borrowing: Library, gpu: Device, monkeypatch: pytest.MonkeyPatch) -> type:
+    """torch's own class; torch is on stream 7."""
 
     class PlainTensor(Library.Tensor):  # type: ignore[misc, valid-type]
-        is_cuda, layout, dtype, requires_grad = True, Library.strided, "torch.float32", False
+        is_cuda, layout, dtype, requires_grad = True, Library.strided, Library.float32, False
         device = SimpleNamespace(index=0)
 
         def __init__(self, held: np.ndarray[Any, Any]) -> None:
@@ -594,6 +603,8 @@ def test_tensors_on_our_stream_are_seen_without_dlpack(
         data_ptr = lambda self: self.held.ctypes.data  # noqa: E731
         element_size = lambda self: self.held.itemsize  # noqa: E731
         stride = lambda self: tuple(n // self.held.itemsize for n in self.held.strides)  # noqa: E731
+        new_empty = lambda self, shape, dtype: made(np.empty(shape, {Library.float32: "f4"}[dtype]))  # noqa: E731
+        __dlpack_device__, __dlpack__ = Tensor.__dlpack_device__, Tensor.__dlpack__
 
     def borrowed(pointer: int, shape: Any, dtype: Any, strides: Any, *, owner: Any) -> Any:
         assert (pointer, shape, dtype, strides) == (
@@ -604,18 +615,49 @@ def test_tensors_on_our_stream_are_seen_without_dlpack(
         )
         return gpu.lend(owner.held)
 
+    def made(held: np.ndarray[Any, Any]) -> PlainTensor:
+        borrowing.allocated += 1
+        return PlainTensor(held)
+
+    def as_tensor(array: Any, *, device: Any) -> PlainTensor:
+        assert device is PlainTensor.device
+        return PlainTensor(host(array))
+
     PlainTensor.__module__ = "torch"
     monkeypatch.setattr(borrowing, "Tensor", PlainTensor, raising=False)
-    monkeypatch.setattr(driver, "shares_stream", lambda *_: True)
+    monkeypatch.setattr(borrowing, "as_tensor", as_tensor, raising=False)
     monkeypatch.setattr(driver, "borrowed", borrowed)
-    x = PlainTensor(sample(4, 6)[:, ::2])
-    for _ in range(2):
-        np.testing.assert_array_equal(mul(x, x).held, x.held**2)
-    out = PlainTensor(np.zeros((4, 3), "f4"))
-    borrowing.taken.clear()
-    assert mul(x, 2, out=out) is out
-    np.testing.assert_array_equal(out.held, 2 * x.held)
-    assert (borrowing.streams, borrowing.taken) == ([], [])
+    monkeypatch.setattr(driver, "other_stream", lambda *_: None if gpu.stream == 7 else 7)
+    return PlainTensor
+
+
+def test_tensors_are_computed_on_torchs_stream_without_dlpack(
+    plain_tensor: type, borrowing: Library, gpu: Device, mul: Any
+) -> None:
+    """DLPack takes as long as the call, and torch's graphs cannot record how it orders two streams."""
+    x, out = plain_tensor(sample(4, 6)[:, ::2]), plain_tensor(np.zeros((4, 3), "f4"))
+    for n in (2, 3):  # the second time by what the first has left
+        z = mul(x, x)
+        assert type(z) is plain_tensor
+        np.testing.assert_array_equal(z.held, x.held**2)
+        assert mul(x, n, out=out) is out
+        np.testing.assert_array_equal(out.held, n * x.held)
+    assert {launch[3] for launch in gpu.launched} == {7}
+    assert (borrowing.streams, borrowing.taken, gpu.stream) == ([], [], None)
+    assert borrowing.allocated == 1
+
+
+def test_tensors_beside_cupys_arrays_are_computed_on_cupys_stream(
+    plain_tensor: type, borrowing: Library, gpu: Device, mul: Any
+) -> None:
+    x = plain_tensor(sample(6))
+    np.testing.assert_array_equal(host(mul(gpu.lend(sample(6)), x)), x.held**2)
+    assert [launch[3] for launch in gpu.launched] == borrowing.streams == [None]  # which has waited for torch's
+
+
+def test_reductions_of_tensors_are_on_torchs_stream(plain_tensor: type, gpu: Device, add: Any) -> None:
+    assert add.reduce(plain_tensor(sample(6))).held == sample(6).sum()
+    assert {launch[3] for launch in gpu.launched} == {7}
 
 
 def test_tensor_that_needs_its_gradient_says_detach(borrowing: Library, mul: Any) -> None:
@@ -1050,6 +1092,19 @@ def test_a_launch_that_prints_is_waited_for(gpu: Device) -> None:
     text = '__global__ void hello(const int *x) { printf("%d\\n", *x); }'
     kernel_of("hello", text, ("void", "const i4*"), emulated=False)[1, 1](gpu.lend(np.ones(1, "i4")))
     assert gpu.waits == [None]
+
+
+def test_kernels_of_tensors_are_launched_on_torchs_stream_unless_told(plain_tensor: type, gpu: Device) -> None:
+    set_ = kernel_of("set", "__global__ void set(float *x) { *x = 1; }", ("void", "f4*"), emulated=False)
+    set_[1, 1](plain_tensor(sample(1)))
+    set_[1, 1, 0, 8](gpu.lend(sample(1)))
+    set_[1, 1](gpu.lend(sample(1)))
+    assert [launch[3] for launch in gpu.launched] == [7, 8, None]
+
+
+def test_textures_of_cupys_are_their_numbers() -> None:
+    texture = type("TextureObject", (), {"__module__": "cupy.cuda.texture", "ptr": 2**40})()
+    assert cuda_kernel.convert(cuda_kernel.kinds(("void", "u8"))[0], texture, name="x") == np.uint64(2**40)
 
 
 @pytest.mark.skipif(not HAS_CUPY, reason="no CuPy")

@@ -81,12 +81,17 @@ class CudaFunction:
         usual = where is True and dtype is None and signature is None and order == "K" and casting == "same_kind"
         if usual:
             arguments = args if out is None else (*args, *out) if isinstance(out, tuple) else (*args, out)
-            results = self._loops.again(arguments)
+            results = self._loops.again([device_arrays.lent(value) for value in arguments], arguments)
             if results is not None:
                 return results[0] if self.nout == 1 else tuple(results)
         self._check()
         inputs, outs = self._split(args, out)
         self._needs_gpu()
+        stream = device_arrays.stream_of_tensors((*inputs, *outs, where))
+        if stream is not None:
+            rules = {"where": where, "casting": casting, "order": order, "dtype": dtype, "signature": signature}
+            with driver.using(stream):
+                return self(*args, out=out, subok=subok, **rules)
         other = _dispatcher(inputs)
         if other is not None:
             return other.__array_ufunc__(self, "__call__", *inputs, **({} if out is None else {"out": out}))
@@ -156,6 +161,10 @@ class CudaFunction:
                 f"{self.__name__}.reduce needs a function of two inputs and one output with an identity.",
                 remedy="Write // ufunc: identity=0 (or 1, or reorderable) above the function.",
             )
+        stream = device_arrays.stream_of_tensors((array, *(out if isinstance(out, tuple) else (out,))))
+        if stream is not None:
+            with driver.using(stream):
+                return self.reduce(array, axis, dtype, out, keepdims, initial)
         source = device_arrays.operand(array, name=self.__name__)
         if source.place == "value":
             source = ArrayOperand("host", np.asarray(source.array), array)

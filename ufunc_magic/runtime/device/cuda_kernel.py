@@ -178,11 +178,14 @@ class Kernel:
         ArgumentError, OverflowError
             For arguments that it does not take.
         """
-        if self.emulated or launch.stream is None:
+        stream = launch.stream
+        if stream is None and not self.emulated:
+            stream = device_arrays.stream_of_tensors(args)
+        if self.emulated or stream is None:
             self._run(launch, args)
             return
         # What arrays of other libraries wait for, and what waits for them, is the current stream.
-        with driver.using(launch.stream):
+        with driver.using(stream):
             self._run(launch, args)
 
     def _run(self, launch: Launch, args: Sequence[Any]) -> None:
@@ -574,6 +577,8 @@ def _struct(kind: Kind, value: Any, name: str) -> np.ndarray[Any, Any]:
 
 def _number(kind: Kind, value: Any, name: str) -> Any:
     number = value.item() if isinstance(value, np.generic | np.ndarray) and not value.ndim else value
+    if type(value).__module__ == "cupy.cuda.texture":
+        number = value.ptr
     if not isinstance(number, bool | int | float | complex):
         raise ArgumentError(
             f"{name} is {type(value).__name__}, the kernel takes a number ({kind}).", remedy="Give x.item()."

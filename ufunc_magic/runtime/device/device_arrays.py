@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -14,12 +16,6 @@ from . import driver
 
 #: Device types of the DLPack standard: kDLCUDA and kDLCUDAManaged.
 _ON_GPU = (2, 13)
-_OF_TORCH = {
-    **{f"torch.float{n}": f"f{n // 8}" for n in (16, 32, 64)},
-    **{f"torch.{sign}int{n}": f"{sign or 'i'}{n // 8}" for sign in ("", "u") for n in (8, 16, 32, 64)},
-    **{f"torch.complex{n}": f"c{n // 8}" for n in (64, 128)},
-    "torch.bool": "?",
-}
 _roles: dict[type, Literal["array", "value", ""]] = {}
 
 
@@ -79,7 +75,7 @@ def operand(value: Any, *, name: str) -> ArrayOperand:
         return ArrayOperand("host", value, value) if value.ndim else ArrayOperand("value", value[()], value)
     if known := role(type(value)):
         return ArrayOperand("device" if known == "array" else "value", value, value)
-    if type(value).__module__ == "torch" and (borrowed := _of_torch(value)) is not None:
+    if (borrowed := lent(value)) is not value:
         return ArrayOperand("device", borrowed, value)
     if _on_device(value):
         return ArrayOperand("device", _borrowed(value, name), value)
@@ -87,20 +83,59 @@ def operand(value: Any, *, name: str) -> ArrayOperand:
     return ArrayOperand("host" if array.ndim else "value", array if array.ndim else array[()], value)
 
 
-def _of_torch(tensor: Any) -> Any:
-    """A CuPy array over a plain tensor of torch's, where both libraries are on the same stream; else None."""
-    # DLPack takes 30 us, three times as long as a call.
+def lent(value: Any) -> Any:
+    """A CuPy array over a plain tensor of torch's, where both libraries are on the same stream; others as they are."""
+    # DLPack takes three times as long.
+    if type(value).__module__ != "torch":
+        return value
     torch = sys.modules["torch"]
-    usual = type(tensor) is torch.Tensor and tensor.is_cuda and tensor.layout is torch.strided
-    if not usual or tensor.requires_grad or tensor.is_neg() or tensor.is_conj():
+    if type(value) is not torch.Tensor or not value.is_cuda or value.layout is not torch.strided:
+        return value
+    dtype, device = _types_of(torch).get(value.dtype), value.device.index
+    if dtype is None or value.requires_grad or value.is_neg() or value.is_conj():
+        return value
+    if device != driver.current() or driver.other_stream(torch, device) is not None:
+        return value
+    size = dtype.itemsize
+    strides = tuple([size * n for n in value.stride()])
+    return driver.borrowed(value.data_ptr(), tuple(value.shape), dtype, strides, owner=value)
+
+
+@cache
+def _types_of(torch: Any) -> dict[Any, Any]:
+    """torch's types that NumPy has too, each way; older ones of torch's have not all of them."""
+    names = [np.dtype(char).name for char in "?bBhHiIlLefdFD"]
+    types = {getattr(torch, name): np.dtype(name) for name in names if hasattr(torch, name)}
+    return types | {dtype: kind for kind, dtype in types.items()}
+
+
+def new(shape: tuple[int, ...], dtype: np.dtype[Any], like: Any) -> tuple[Any, Any]:
+    """A new array as CuPy's, and the same memory as the kind of ``like``: CuPy's, or a tensor that was `lent`.
+
+    torch allocates its tensors itself, so that its graphs can record that too.
+    """
+    if role(type(like)) != "array" and (kind := _types_of(sys.modules["torch"]).get(dtype)) is not None:
+        tensor = like.new_empty(shape, dtype=kind)
+        return lent(tensor), tensor
+    array = driver.allocate(shape, dtype)
+    return array, give(array, like)
+
+
+def stream_of_tensors(values: Sequence[Any]) -> int | None:
+    """The pointer of torch's current stream, where tensors of it are the only device arrays and CuPy is on another.
+
+    torch then need not wait for anything, and its graphs can record what is launched.
+    """
+    torch = sys.modules.get("torch")
+    kind = getattr(torch, "Tensor", ())
+    tensors = [value for value in values if isinstance(value, kind) and value.is_cuda]
+    if not tensors:
         return None
-    char, device = _OF_TORCH.get(str(tensor.dtype)), tensor.device.index
-    if char is None or device != driver.current() or not driver.shares_stream(torch, device):
+    others = [value for value in values if not isinstance(value, kind) and role(type(value)) != "value"]
+    if any(role(type(value)) == "array" or _on_device(value) for value in others):
         return None
-    size = tensor.element_size()
-    return driver.borrowed(
-        tensor.data_ptr(), tuple(tensor.shape), np.dtype(char), tuple(size * n for n in tensor.stride()), owner=tensor
-    )
+    device = driver.current()
+    return driver.other_stream(torch, device) if {tensor.device.index for tensor in tensors} == {device} else None
 
 
 def _on_device(value: Any) -> bool:
@@ -149,7 +184,7 @@ def give(array: Any, like: Any) -> Any:
     if role(type(like)) == "array":
         return array
     if module.partition(".")[0] == "torch":
-        return sys.modules["torch"].from_dlpack(array)
+        return _as_tensor(array, like)
     if ".cudadrv" in module:  # numba.cuda.cudadrv.devicearray
         return sys.modules[module.partition(".cudadrv")[0]].as_cuda_array(array)
     namespace = getattr(like, "__array_namespace__", None)
@@ -157,11 +192,19 @@ def give(array: Any, like: Any) -> Any:
     return array if taken is None else taken(array)
 
 
+def _as_tensor(array: Any, like: Any) -> Any:
+    torch = sys.modules["torch"]
+    if driver.other_stream(torch, driver.of(array)) is None:
+        with contextlib.suppress(TypeError):  # of a dtype that torch takes from DLPack alone
+            return torch.as_tensor(array, device=like.device)
+    return torch.from_dlpack(array)
+
+
 def ordered_after(array: Any, target: Any) -> None:
     """Let the stream of ``target``'s library wait for what the current one writes into ``array``."""
     if role(type(target)) == "array":
         return
-    torch = sys.modules.get("torch") if type(target).__module__ == "torch" else None
+    torch = sys.modules["torch"] if type(target).__module__ == "torch" else None
     # Whoever takes the array through DLPack has its stream wait; nothing is done with what it takes.
-    if torch is None or not driver.shares_stream(torch, driver.current()):
+    if torch is None or driver.other_stream(torch, driver.current()) is not None:
         give(array, target)

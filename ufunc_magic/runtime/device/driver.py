@@ -141,11 +141,11 @@ def borrowed(
     return cupy().ndarray(shape, dtype, memptr=cuda.MemoryPointer(memory, 0), strides=strides)
 
 
-def shares_stream(torch: Any, device: int) -> bool:
-    """Whether torch's current stream of a device is CuPy's."""
+def other_stream(torch: Any, device: int) -> int | None:
+    """The pointer of torch's current stream of a device; None where it is CuPy's current one."""
     raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)  # the public function takes 8 us
     theirs = torch.cuda.current_stream(device).cuda_stream if raw is None else raw(device)
-    return bool(theirs == cupy().cuda.get_current_stream().ptr)
+    return None if theirs == cupy().cuda.get_current_stream().ptr else int(theirs)
 
 
 def copy(array: Any, dtype: np.dtype[Any] | None = None) -> Any:
@@ -401,11 +401,13 @@ class errors:
             return
         cuda = cupy().cuda
         if issubclass(kind, cuda.driver.CUDADriverError | cuda.runtime.CUDARuntimeError):
-            raise CellCrashed(f"CUDA failed while {self.step}: {fault}.", remedy=_remedy()) from fault
+            raise CellCrashed(f"CUDA failed while {self.step}: {fault}.", remedy=_remedy(str(fault))) from fault
 
 
-def _remedy() -> str:
+def _remedy(fault: str) -> str:
     """What can be done after an error: some end the process's use of the GPU."""
+    if "StreamCapture" in fault:
+        return "Call it once before, and give out=: a graph records launches, and neither compiles nor allocates."
     runtime = cupy().cuda.runtime
     try:
         runtime.memGetInfo()

@@ -177,18 +177,20 @@ class Loops:
         self._kernels: dict[tuple[str, int], Any] = {}
         self._recipes: dict[tuple[Any, ...] | None, _Recipe] = {}
 
-    def again(self, arguments: Sequence[Any]) -> list[Any] | None:
+    def again(self, arguments: Sequence[Any], originals: Sequence[Any] = ()) -> list[Any] | None:
         """Compute outputs as `run` does, where arguments of the same layout have been there before.
 
         Parameters
         ----------
         arguments : sequence
             Inputs, then outputs or None.
+        originals : sequence
+            What the caller passed, tensors that were lent; the arguments themselves where there is nothing.
 
         Returns
         -------
         list of arrays or None
-            None where `run` has to look at the arguments.
+            Of the kind of the first array; None where `run` has to look at the arguments.
         """
         recipe = self._recipes.get(_key(arguments))
         if recipe is None or recipe.device != driver.current():
@@ -200,14 +202,20 @@ class Loops:
                 sources.append(value)
             else:
                 values.append(kind(value))
+        originals = originals or arguments
+        like = next(o for o, a in zip(originals, arguments, strict=True) if device_arrays.role(type(a)) == "array")
         targets = arguments[len(recipe.inputs) :] or (None,) * len(recipe.outputs)
+        outputs = originals[len(recipe.inputs) :] or targets
+        if any(target is not None and overwrites(target, source) for target in targets for source in sources):
+            return None
+        written: list[Any] = []
         results: list[Any] = []
-        for target, dtype in zip(targets, recipe.outputs, strict=True):
-            if target is not None and any(overwrites(target, source) for source in sources):
-                return None
-            results.append(driver.allocate(recipe.shape, dtype) if target is None else target)
+        for target, original, dtype in zip(targets, outputs, recipe.outputs, strict=True):
+            array, result = device_arrays.new(recipe.shape, dtype, like) if target is None else (target, original)
+            written.append(array)
+            results.append(result)
         self.memory.follow(recipe.kernel)
-        pointers = [array.data for array in (*sources, *results)]
+        pointers = [array.data for array in (*sources, *written)]
         driver.launch(recipe.kernel, recipe.grid, _BLOCK, (*values, *pointers, recipe.last))
         return results
 
@@ -259,7 +267,8 @@ class Loops:
             recipe = self._launch(choice, operands, inputs, None if mask is None else _as_mask(mask), written, shape)
             converted = _assign_others(results, written)
             borrowed = all(a is None or a is o.array for a, o in zip(inputs, operands, strict=True))
-            if usual and recipe and borrowed and not converted and all(r.flags.c_contiguous for r in results):
+            usual = usual and device is not None and not converted  # numbers alone give numbers
+            if usual and recipe and borrowed and all(r.flags.c_contiguous for r in results):
                 if len(self._recipes) >= _MOST_RECIPES:
                     self._recipes.clear()
                 outputs = [None if t is None else t.array for t in targets] if any(targets) else []
