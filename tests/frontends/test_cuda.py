@@ -1078,7 +1078,7 @@ def test_a_function_of_the_host_cannot_be_called_by_device_code() -> None:
     ("cell", "said"),
     [
         ("__device__ float f(float x) { cudaMalloc(0, 4); return x; }", "The magic launches kernels and copies arrays"),
-        ("#include <cublas.h>\n__device__ float f(float x) { return x; }", "Name the folder of cublas.h"),
+        ("#include <cublas.h>\n__device__ float f(float x) { return x; }", "NVIDIA's libraries are not for cells"),
         ("__device__ float f(float x) { curandState s; return x; }", "Add #include <curand_kernel.h>"),
         ("__device__ __half f(__half x) { return x; }", "Add #include <cuda_fp16.h>"),
         ("__device__ float f(float x) { std::vector<int> v; return x; }", "Device code has no containers"),

@@ -7,11 +7,13 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import ufunc_magic as um
 from ufunc_magic import toolchain
 from ufunc_magic.frontends.cuda.cuda_program import with_launches
+from ufunc_magic.frontends.cuda.cuda_reading import without_host
 from ufunc_magic.toolchain import nvrtc
 
 PROGRAM = r"""
@@ -78,6 +80,9 @@ int main(int argc, char **argv)
         ('puts("k<<<1, 1>>>(x)");', 'puts("k<<<1, 1>>>(x)");'),
         ("k<<<1, 1>>>;", "k<<<1, 1>>>;"),
         ("k<<<(1, 1>>>(x);", "k<<<(1, 1>>>(x);"),
+        # a pointer to a kernel keeps its type
+        ("cudaLaunchCooperativeKernel((void *)k, g, b, a);", "cudaLaunchCooperativeKernel(k, g, b, a);"),
+        ("cudaLaunchKernel((const void*)&k<T>, g, b, a);", "cudaLaunchKernel(&k<T>, g, b, a);"),
     ],
 )
 def test_a_launch_becomes_a_call_on_its_line(text: str, call: str) -> None:
@@ -97,6 +102,77 @@ def test_a_program_runs_with_its_arguments_and_its_functions_are_bound(capfd: py
     assert {"add", "scale"} <= set(b)
     um.compile_cuda(PROGRAM, device="cpu", run_main=True)
     assert capfd.readouterr().out.startswith("n=10 step=2 last=18\n")
+
+
+MODERN = r"""
+#include <cstdio>
+#include <memory>
+#include <numeric>
+#include <vector>
+inline void check(cudaError_t code);
+cudaStream_t stream;
+class Buffer {
+public:
+    explicit Buffer(size_t n) : size(n) { cudaMalloc(&data, n * sizeof(float)); }
+    ~Buffer() { cudaFree(data); }
+    std::vector<float> download() const
+    {
+        std::vector<float> x(size);
+        cudaMemcpy(x.data(), data, size * sizeof(float), cudaMemcpyDeviceToHost);
+        return x;
+    }
+    float *data = nullptr;
+    size_t size;
+};
+template <class T> struct Owner { std::unique_ptr<Buffer> of; };
+struct Step {
+    float by;
+    __device__ void operator()(float &x) const { x += by; }
+};
+__global__ void fill(float *x, float by) { x[threadIdx.x] = by; Step{1}(x[threadIdx.x]); }
+template <class F> __global__ void each(float *x, F f) { f(x[threadIdx.x]); }
+int main()
+{
+    Owner<float> owner{std::make_unique<Buffer>(8)};
+    fill<<<1, 8>>>(owner.of->data, 2.f);
+    each<<<1, 8>>>(owner.of->data, [=] __device__ (float &x) { x *= 2; });
+    const std::vector<float> x = owner.of->download();
+    printf("{%g", std::accumulate(x.begin(), x.end(), 0.f));
+    check(cudaGetLastError());
+}
+void check(cudaError_t code) { printf(", %d}\n", code); }
+"""
+
+
+@pytest.mark.slow
+def test_classes_of_the_hosts_are_no_part_of_the_cell(capfd: pytest.CaptureFixture[str]) -> None:
+    """Neither of its emulation nor, where NVRTC is installed, of what that is given."""
+    cell = um.compile_cuda(MODERN, run_main=True)
+    assert capfd.readouterr().out == "{48, 0}\n"
+    x = np.zeros(3, "f4")
+    um.compile_cuda(MODERN, device="cpu").fill[1, 3](x, 2)
+    np.testing.assert_array_equal(x, 3)
+    assert not cell.diagnostics
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("struct A { cudaEvent_t e; };", ""),
+        ("struct A { std::vector<int> v; };\nclass B { A a; cudaEvent_t e; };", ""),
+        ("cudaError_t check(cudaError_t e), last = cudaSuccess;\nint n;", "int n;"),
+        # what device code may name stays
+        ("struct A { float x; };", None),
+        ("struct A { cudaEvent_t e; };\n__device__ A *a;", None),
+        ("struct A { cudaEvent_t e; __device__ float f() { return 1; } };", None),
+        ("__global__ void k(cudaTextureObject_t t);", None),
+        ('struct A { const char *text = "cudaMalloc}"; };', None),
+    ],
+)
+def test_what_the_host_alone_needs_is_left_out(text: str, left: str | None) -> None:
+    rest = without_host(text)
+    assert [len(line) for line in rest.splitlines()] == [len(line) for line in text.splitlines()]
+    assert rest.strip() == (text if left is None else left)
 
 
 @pytest.mark.slow

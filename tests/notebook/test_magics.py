@@ -568,3 +568,16 @@ print(*sorted(set(sys.modules) - before))
 
 def test_importing_the_package_imports_none_of_its_modules(fresh_process: Any) -> None:
     assert fresh_process("import sys, ufunc_magic; print(*(m for m in sys.modules if 'ufunc_magic.' in m))") == []
+
+
+@pytest.mark.slow
+def test_a_program_without_a_function_to_bind_runs(
+    loaded: InteractiveShell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = '#include <cstdio>\nint main() { int n; cudaGetDeviceCount(&n); printf("%d devices\\n", n); return 3; }'
+    result = loaded.run_cell(f"%%cuda_device --run-main --device cpu\n{program}", store_history=True)
+    result.raise_error()
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err) == ("1 devices\n", "main() returned 3.\n")
+    failed = loaded.run_cell(f"%%cuda_device --device cpu\n{program}", store_history=True)
+    assert "has a main(), and nothing to bind.\n--run-main runs it." in str(failed.error_in_exec)

@@ -22,6 +22,7 @@ from ..model import (
     CellPlace,
     OptionError,
     Options,
+    ParseError,
     UfuncMagicError,
     make_options,
     refuse,
@@ -289,11 +290,17 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
             line_shown = self._progress() if options.time else pipeline.progress(None)
             first_line = first_line_of(cell, self._running)
             with Waiting(line_shown, f"compiling {name}", how_far=toolchain.how_far):
+                built = None
                 try:
                     built = pipeline.build(cell, language=language, options=options, name=name, first_line=first_line)
                 except UfuncMagicError as error:
                     error.place = CellPlace(name, first_line)
-                    raise
+                    if not (options.run_main and isinstance(error, ParseError)):
+                        raise
+                    self._last = f"{name} bound nothing, so there is nothing to save."
+            if built is None:
+                self._run_main(cell, options=options, name=name)
+                return None
             if built.printed and options.time:
                 sys.stdout.write(built.printed)
             if options.run_main:

@@ -488,14 +488,15 @@ static void __ufm_died(int number)
 }
 __attribute__((__constructor__)) static void __ufm_begin_program()
 {
-    static char stack[1 << 16];
+    static char stack[1 << 16], lines[1 << 12];
     stack_t other = {};
     other.ss_sp = stack, other.ss_size = sizeof stack;
     sigaltstack(&other, 0);
     struct sigaction action = {};
     action.sa_handler = __ufm_died, action.sa_flags = SA_ONSTACK | SA_NODEFER;
     sigaction(SIGSEGV, &action, 0), sigaction(SIGBUS, &action, 0), sigaction(SIGFPE, &action, 0);
-    setvbuf(stdout, 0, _IOLBF, 1 << 12);
+    /* Of our own: under PYTHONUNBUFFERED the one there has room for one character. */
+    setvbuf(stdout, lines, _IOLBF, sizeof lines);
 }
 
 #endif

@@ -26,6 +26,10 @@ _NO_CODE = re.compile(
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
 #: The name of the kernel before ``<<<``, with its scopes.
 _NAME = re.compile(r"(?:[A-Za-z_]\w*\s*::\s*)*[A-Za-z_]\w*\s*$")
+#: A kernel without its type, which the emulated launch needs.
+_UNTYPED = re.compile(
+    r"(\bcudaLaunch(?:Cooperative)?Kernel\s*\(\s*)(?:\(\s*(?:const\s+)?void\s*\*\s*\)\s*)(?=&?\s*[A-Za-z_])"
+)
 #: Arguments that may have side effects: they are computed once per launch, not once per thread.
 _DOES = re.compile(r"\+\+|--|\w\s*\(|[^=!<>]=[^=]")
 
@@ -85,6 +89,7 @@ def run_program(library: Path, words: Sequence[str], *, show: Callable[[str], ob
 
 def with_launches(source: str) -> str:
     """Turn ``k<<<grid, block>>>(x)`` into ``__ufm_start("k", {grid, block}, [&] { k(x); })``, on the same lines."""
+    source = _UNTYPED.sub(r"\1", source)
     while launch := _first_launch(_NO_CODE.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), source), source):
         start, end, call = launch
         breaks = "".join(re.findall(r"\\?\n", source[start:end]))

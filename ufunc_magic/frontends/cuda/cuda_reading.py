@@ -289,7 +289,10 @@ def nothing_to_bind(reading: Reading) -> ParseError:
     name = reading.name
     if any("__global__" in f.qualifiers for f in reading.unit.functions):
         return ParseError(f"{name} has no kernel that is complete.", remedy=reading.roles.notes[-1])
-    if hidden := [f.name for f in reading.unit.functions if not f.name.startswith("__ufm_")]:
+    names = [f.name for f in reading.unit.functions]
+    if names == ["main"]:
+        return ParseError(f"{name} has a main(), and nothing to bind.", remedy="--run-main runs it.")
+    if hidden := [name for name in names if not name.startswith("__ufm_")]:
         return ParseError(
             f"{name} has no function for the GPU that is not static: {', '.join(hidden)}.",
             remedy="Write __device__ in front of the one to be bound, or __global__ for a kernel.",
@@ -449,10 +452,19 @@ def plain_call(callee: str, function: Function, prototype: Sequence[str], *, sta
 # ---------------------------------------------------------------------------------- the host's part
 
 
-def without_host(source: str, *, unit: Unit | None = None) -> str:
-    """The cell with spaces for the functions that are neither ``__device__`` nor ``__global__``.
+#: Of CUDA's runtime, and what only the host has.
+_RUNTIME = r"\bcuda(?!Texture|Surface)[A-Z]\w*"
+_OF_HOST = re.compile(rf"{_RUNTIME}|\bstd\s*::|<<<")
+_CLASS = re.compile(r"(?:\btemplate\s*<[^{};]*>\s*)?\b(?:class|struct)\s+(\w+)\b[^;{}()=]*\{")
+_ON_DEVICE = re.compile(r"\b__(?:device|global|constant|managed)__\b|\b(?:texture|surface)\s*<")
+_LITERAL = re.compile(r'"(?:[^"\\\n]|\\.)*"' r"|'(?:[^'\\\n]|\\.)+'")
 
-    Those that device code calls stay, for the compiler to speak of.  Lines and columns stay as they are.
+
+def without_host(source: str, *, unit: Unit | None = None) -> str:
+    """The cell with spaces for what is neither ``__device__`` nor ``__global__``: functions, and classes and variables
+    of the host's.
+
+    What device code names stays, for the compiler to speak of.  Lines and columns stay as they are.
     """
     # As it is typed: where macros are expanded, functions have another text.
     typed = c.parse(source, cplus=True, predefined=c.PREDEFINED)
@@ -462,7 +474,45 @@ def without_host(source: str, *, unit: Unit | None = None) -> str:
         spared = function.name in called or (unit is not None and function.name in on_device)
         if not spared and function.text and source.count(function.text) == 1:
             source = source.replace(function.text, re.sub(r"[^\n]", " ", function.text))
-    return source
+    return _without_host_types(source) if _OF_HOST.search(source) else source
+
+
+def _without_host_types(source: str) -> str:
+    """The cell with spaces for classes of the host's, which nothing else names, and for variables of its runtime."""
+    while True:
+        text = c.read(source, cplus=True, predefined=c.PREDEFINED)
+        code, raw = text.code.decode("latin-1"), text.raw.decode("latin-1")
+        code = _LITERAL.sub(lambda m: " " * len(m[0]), code)
+        spans = [*_host_classes(code), *_host_declarations(code)]
+        if not spans:
+            return source
+        for start, end in spans:
+            raw = raw[:start] + re.sub(r"[^\n]", " ", raw[start:end]) + raw[end:]
+        source = raw.encode("latin-1").decode()
+
+
+def _host_classes(code: str) -> list[tuple[int, int]]:
+    spans = []
+    for match in _CLASS.finditer(code):
+        at, depth = match.end(), 1
+        while depth and at < len(code):
+            depth += (code[at] == "{") - (code[at] == "}")
+            at += 1
+        end = code.find(";", at) + 1
+        body, elsewhere = code[match.start() : end], code[: match.start()] + code[end:]
+        named = re.search(rf"\b{match[1]}\b", elsewhere)
+        if end and not named and _OF_HOST.search(body) and not _ON_DEVICE.search(body):
+            spans.append((match.start(), end))
+    return spans
+
+
+def _host_declarations(code: str) -> list[tuple[int, int]]:
+    spans, depth = [], 0
+    for match in re.finditer(r"([^;{}]*)([;{}])", code):
+        if match[2] == ";" and not depth and re.search(_RUNTIME, match[1]) and not _ON_DEVICE.search(match[1]):
+            spans.append(match.span())
+        depth += (match[2] == "{") - (match[2] == "}")
+    return spans
 
 
 def unasked(source: str, errors: Sequence[Diagnostic], *, options: Options) -> frozenset[str]:

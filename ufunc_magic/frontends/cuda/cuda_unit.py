@@ -172,7 +172,8 @@ def _emulated(
     host = replace(options, compile_args=host.compile_args)
     cell = CellBuild(tool, source, name, host, folder, flags, linker_flags(tool, host), shim(source))
     if reading.empty:
-        raise cell.fault_alone() or nothing_to_bind(reading)
+        on_device = replace(cell, source=without_host(source, unit=unit))
+        raise on_device.fault_alone() or nothing_to_bind(reading)
     plan, cell = cell.planned(unit, words=c.stand_for(unit.identifiers | unit.calls), floats=True)
     translation, before, marker = _translated(reading, plan)
     cell = replace(cell, before=before)

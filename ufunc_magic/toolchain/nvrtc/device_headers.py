@@ -22,7 +22,9 @@ _EMPTY = (
     "vector_functions.h vector_types.h builtin_types.h host_defines.h sm_20_intrinsics.h "
     "iostream ostream istream fstream sstream iomanip string vector map unordered_map set unordered_set list deque "
     "queue stack memory random chrono ctime time.h thread mutex future exception stdexcept cerrno errno.h signal.h "
-    "unistd.h locale iterator"
+    "unistd.h locale iterator numeric functional tuple bitset valarray ratio atomic condition_variable optional any "
+    "variant span ranges numbers bit concepts typeinfo typeindex new filesystem regex system_error cctype ctype.h "
+    "cstdarg stdarg.h csignal cwchar sys/time.h sys/stat.h fcntl.h getopt.h pthread.h omp.h"
 ).split()
 
 #: Of the headers that nvcc includes by itself: what a text says that needs one of those provided here.

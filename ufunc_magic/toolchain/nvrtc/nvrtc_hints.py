@@ -65,6 +65,8 @@ def no_header(name: str) -> str:
         return "It comes in a wheel of its own: pip install nvidia-curand, for CUDA 12 nvidia-curand-cu12."
     if re.match(r"(?:cuda|cub|thrust|nv|crt)/|cuda_|cooperative_groups|cuComplex|math_constants", name):
         return f"CUDA's headers come in separate wheels: {REMEDY}"
+    if re.match(r"(?:cublas|cufft|cusparse|cusolver|cudnn|nccl|npp|nvml)", name):
+        return "NVIDIA's libraries are not for cells: call them through CuPy."
     return f"Name the folder of {name} with -I FOLDER."
 
 
