@@ -620,7 +620,9 @@ def test_variables_of_the_cell_are_arrays_that_its_kernels_see() -> None:
     np.testing.assert_array_equal(x, np.arange(8) % 4 + 7)
     cell.coefficients[...] = [5, 6, 7, 8]
     cell.table[1, 2] = 0
-    cell.k.memory["pair"][...] = np.array((0.5, 1), "f4,i4").view("V8")
+    cell.k.memory["pair"][...] = np.array((0.5, 1), "f4,i4")
+    with pytest.raises(um.ArgumentError, match=r"a structure of 8 bytes; .* has 4"):
+        cell.k.memory["pair"][...] = np.float32(1)
     cell.k[2, 8](x)
     np.testing.assert_array_equal(x, np.arange(8) % 4 + 5.5)
     assert (cell.counter, cell.f(np.float32(2))) == (24, 10)

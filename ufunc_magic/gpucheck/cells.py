@@ -45,6 +45,8 @@ __global__ void astray(float *x) { x[1ll << 40] = 1; }
 #: Kernels by what they show, in a cell of their own: launches of a cell that prints are waited for.
 KERNELS = r"""
 __constant__ float coefficients[3];
+struct Start { float value; int step; };
+__device__ Start start;
 __device__ int launches;
 __device__ void add(int *p, int v) { atomicAdd(p, v); }
 
@@ -60,7 +62,7 @@ __global__ void shifted(const int *x, int *y, int n) { for (int i = 0; i < n; i+
 __global__ void polynomial(float *x)
 {
     float v = x[threadIdx.x];
-    x[threadIdx.x] = coefficients[0] + v * (coefficients[1] + v * coefficients[2]);
+    x[threadIdx.x] = start.value + coefficients[0] + v * (coefficients[1] + v * coefficients[2]);
     if (threadIdx.x == 0) atomicAdd(&launches, 1);
 }
 __global__ void more(int by) { launches += by; }

@@ -210,7 +210,8 @@ def variables() -> Finding:
     build.coefficients[...] = [1, 2, 0]
     build.coefficients[2:] = np.array([3], "f4")
     build.launches[...] = 0
-    _same(_launched(build["polynomial"], x), 1 + 2 * x + 3 * x * x, "the polynomial")
+    build.start[...] = np.array((0.5, 1), "f4,i4")
+    _same(_launched(build["polynomial"], x), 1.5 + 2 * x + 3 * x * x, "the polynomial")
     build["more"][1, 1](10)
     _launched(build["polynomial"], x)
     _same(build.launches, 12, "the count of launches")

@@ -16,6 +16,13 @@ from ...model import CompileError, ObjectCode
 from . import driver, kernel_source
 
 
+class _Structures(np.ndarray[Any, Any]):
+    """An array over structures, which takes records: NumPy's own takes none without their names."""
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        super().__setitem__(index, driver.structures(value, self.dtype))
+
+
 class CellMemory(Mapping[str, Any]):
     """Name -> array over the variable: NumPy's in the emulation, CuPy's on the current GPU."""
 
@@ -38,7 +45,7 @@ class CellMemory(Mapping[str, Any]):
         raw = (ctypes.c_uint8 * size).from_address(self._functions[index])
         array = np.ndarray(tuple(shape), dtype, raw)
         array.flags.writeable = not fixed
-        return array
+        return array.view(_Structures) if dtype.kind == "V" else array
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._variables)

@@ -213,9 +213,35 @@ def _variable_type() -> type:
 
     class DeviceVariable(base):  # type: ignore[misc, unused-ignore]
         def __setitem__(self, index: Any, value: Any) -> None:
-            super().__setitem__(index, cupy().asarray(value, self.dtype))
+            if self.dtype.kind != "V":
+                super().__setitem__(index, cupy().asarray(value, self.dtype))
+                return
+            part = self[index]  # structures, for which CuPy has no kernels
+            if isinstance(value, base):
+                part.data.copy_from_device_async(value.data, part.nbytes)
+                return
+            records = np.ascontiguousarray(np.broadcast_to(structures(value, self.dtype), part.shape))
+            with errors("copying to the device"):
+                part.data.copy_from_host_async(records.ctypes.data, records.nbytes)
 
     return DeviceVariable
+
+
+def structures(value: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """Records, or the bytes of some, as structures of C's, of which only the size is known.
+
+    Raises
+    ------
+    ArgumentError
+        If they have another size.
+    """
+    records = np.asarray(value)
+    if records.dtype.itemsize != dtype.itemsize:
+        raise ArgumentError(
+            f"The variable is a structure of {dtype.itemsize} bytes; {records.dtype} has {records.dtype.itemsize}.",
+            remedy="Give a record with all members of the structure: np.dtype([('x', 'f4'), ...], align=True).",
+        )
+    return np.ascontiguousarray(records).view(dtype).reshape(records.shape)
 
 
 @cache
