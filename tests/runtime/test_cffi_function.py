@@ -424,8 +424,9 @@ def test_enumerations_are_integers_in_cplus_as_well() -> None:
 
 def test_a_type_that_numpy_has_not_keeps_no_other_function_from_being_bound() -> None:
     text = "typedef float v4 __attribute__((vector_size(16)));\nfloat first(v4 v) { return v[0]; }\n"
+    text += "v4 twice(v4 v) { return v + v; }\n"
     built = um.compile_c(f"{text}double f(double x) {{ return x; }}")
     assert built.f(2.0) == 2
-    assert repr(built) == "<Build <c>: f d->d; not bound: first>"
+    assert repr(built) == "<Build <c>: f d->d; not bound: first, twice>"
     with pytest.raises(UnboundFunction, match="first is not bound: 'v4' is not a NumPy number type on line 2"):
         built.first

@@ -10,4 +10,4 @@
     long long * : 9, unsigned long long * : 10, __UFM_HALF float * : 11, double * : 12, long double * : 13, \
     float _Complex * : 14, double _Complex * : 15, long double _Complex * : 16, default : 255)
 #define __UFM_ZERO_RECORD(T) ({ T __ufm_z; __builtin_memset(&__ufm_z, 0, sizeof __ufm_z); __ufm_z; })
-#define __UFM_ZERO(T) ((T)0)
+#define __UFM_ZERO(T) ((T){0})
