@@ -76,7 +76,8 @@ class DeviceArray:
         return DeviceArray(np.asarray(self.held[key]))
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self.held[key] = getattr(value, "held", value)
+        value = getattr(value, "held", value)
+        self.held[key] = driver.structures(value, self.dtype) if self.dtype.kind == "V" else value
 
 
 def cupy_array(held: np.ndarray[Any, Any]) -> Any:
@@ -1123,6 +1124,8 @@ def test_structs_and_vectors_are_passed_by_their_bytes() -> None:
     assert y[0] == 1
     inside[1, 1](box, np.array([0, 0, 0, 4, 0, 0, 0, 2], "f4"), y)
     assert y[0] == 0
+    inside[1, 1](box, np.full((2, 3, 8), 2, "f4"), y)
+    assert y[0] == 1
     with pytest.raises(ArgumentError, match="rows of 16 bytes"):
         inside[1, 1](box, np.zeros(6, "f4"), y)
     with pytest.raises(ArgumentError, match="struct of 8 bytes"):

@@ -534,14 +534,14 @@ def _pointer(kind: Kind, value: Any, name: str) -> Any:
         )
     array = operand.array if operand.place == "device" else value
     dtype = kind.dtype
-    # float4 over rows of four floats, or over a flat array whose length they divide; complex numbers over their parts
+    # float4 over rows whose length it divides; complex numbers over their parts
     size = array.dtype.itemsize
     row = size * (array.shape[-1] if array.ndim else 1)
     several = (dtype.kind == "V" and kind.holds(array.dtype)) or (
         dtype.kind == "c" and array.dtype == np.dtype(f"f{dtype.itemsize // 2}")
     )
     is_record = several and dtype.itemsize in (0, size, row)
-    if several and dtype.itemsize and array.ndim == 1 and array.dtype.kind != "V":
+    if several and dtype.itemsize and array.ndim and array.dtype.kind != "V":
         is_record = is_record or (dtype.itemsize % size == 0 and row % dtype.itemsize == 0)
     if kind.stars > 1 or not (array.dtype == dtype or is_record):
         raise ArgumentError(
