@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import ast
+import cmath
 import ctypes
 import itertools
 import math
@@ -642,6 +643,22 @@ def test_preprocessed_text_reads_as_before_and_keeps_the_cells_lines() -> None:
     assert g.source == "def g(z):\n    return cmath.exp(z) * 1j + complex(z.real, 2.0)\n"
     assert g.vector == "def g(z):\n    return np.exp(z) * 1j + (z.real + 1j * 2.0)\n"
     assert made("h") == NotPython("calls `erfcx`, which Python does not have", 8)
+
+
+def test_complex_functions_of_real_numbers_stay_complex() -> None:
+    """NumPy's square root of -4 is NaN, of -4 + 0j it is 2j."""
+    made = written(Case("f", "d -> D", "double _Complex f(double x) { return csqrt(x) + cpow(x, 0.5); }"))
+    assert made.source == "def f(x):\n    return cmath.sqrt(x) + complex(x) ** 0.5\n"
+    assert made.vector == "def f(x):\n    return np.sqrt(x + 0j) + (x + 0j) ** 0.5\n"
+    assert np.allclose(function(made, "vector")(np.array([-4.0, 9.0])), [4j, 6])
+    assert cmath.isclose(function(made, "verify")(-4.0), 4j, rel_tol=1e-15)
+
+
+def test_zero_to_the_power_of_zero_is_nan_as_in_libm() -> None:
+    text = "double _Complex f(double x, double y) { return cpow(CMPLX(0, x), y); }"
+    power = function(written(Case("f", "d d -> D", text)), "verify")
+    assert cmath.isnan(power(0.0, 0.0))
+    assert cmath.isclose(power(2.0, 3.0), -8j, rel_tol=1e-15)
 
 
 def test_shift_that_c_leaves_undefined_has_no_expected_result() -> None:

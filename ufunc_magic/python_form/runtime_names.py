@@ -79,6 +79,11 @@ def _cpow(a: complex, b: complex) -> complex:
         return complex(math.nan, math.nan)
 
 
+def _libm_cpow(a: complex, b: complex) -> complex:
+    """The function of C, as glibc and musl compute it: 0 to the power of 0 is NaN."""
+    return complex(_exp(_cmul(complex(b), _log(complex(a)))))
+
+
 def _fmin(a: float, b: float) -> float:
     return float(b if a != a or b < a else a)
 
@@ -107,6 +112,8 @@ def _whole(function: Callable[[float], float]) -> Callable[[float], float]:
     return lambda x: math.copysign(float(function(x)), x) if math.isfinite(x) else x
 
 
+_exp, _log = (_never_raising(name, getattr(cmath, name), complex) for name in ("exp", "log"))
+
 _VERIFY: dict[str, object] = {
     "math": SimpleNamespace(
         **{
@@ -122,7 +129,8 @@ _VERIFY: dict[str, object] = {
         },
         phase=lambda z: math.atan2(z.imag, z.real),
     ),
-    **{f.__name__: f for f in (_fdiv, _cdiv, _cmul, _cpow, _cabs, _fmin, _fmax, _fdim, _truncate, _complex64)},
+    **{f.__name__: f for f in (_fdiv, _cdiv, _cmul, _cpow, _libm_cpow, _cabs, _complex64)},
+    **{f.__name__: f for f in (_fmin, _fmax, _fdim, _truncate)},
     **{f"_{f.__name__}": _whole(f) for f in (math.floor, math.ceil, math.trunc)},
     "_rint": _whole(round),
     "_float32": float32,
