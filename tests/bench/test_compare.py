@@ -24,7 +24,7 @@ from ufunc_magic.bench.machine import Limits
 from ufunc_magic.bench.rounds import Call, Timing, affordable, measure
 from ufunc_magic.bench.samples import LastDraw, rounded_down, sample_inputs
 from ufunc_magic.model.errors import ComparisonError, OptionError
-from ufunc_magic.python_form import Watched
+from ufunc_magic.python_form import Watched, inexact, namespace
 from ufunc_magic.render import Comparison
 
 
@@ -582,6 +582,32 @@ def test_an_ill_conditioned_function_agrees_and_its_wrong_branch_does_not(wrong:
     found = time_function(
         clock.working(ufunc, element=1e-7), name="svp", types="d->d", inputs=(temperature,), edges=False,
         python=clock.working(_kelvin, call=1e-6), clock=clock,
+    )  # fmt: skip
+    assert found.ok == (not wrong)
+
+
+ROOT = "def root(b, c):\n    return -b + math.sqrt(b * b - c)\n"
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_a_cancellation_that_no_input_moves_is_explained_by_other_roundings(wrong: bool) -> None:
+    clock = FakeClock()
+    rng = np.random.default_rng(5)
+    b, c = rng.uniform(10, 100, 10_000), rng.uniform(-1, 1, 10_000)
+
+    def form(kind: Any) -> Callable[..., Any]:
+        names = namespace(kind)
+        exec(ROOT, names)
+        return names["root"]  # type: ignore[return-value]
+
+    def ufunc(b: NDArray[Any], c: NDArray[Any]) -> NDArray[Any]:
+        result = np.nextafter(np.sqrt(b * b - c), np.inf) - b
+        return np.where(np.arange(len(b)) == 34, result * (1 + 1e-6), result) if wrong else result
+
+    random = form("random")
+    found = time_function(
+        clock.working(ufunc, element=1e-7), name="root", types="dd->d", inputs=(b, c), edges=False, clock=clock,
+        python=clock.working(form("verify"), call=1e-6), random=lambda *row: random(*map(inexact, row)),
     )  # fmt: skip
     assert found.ok == (not wrong)
 

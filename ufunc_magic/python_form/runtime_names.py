@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .c_arithmetic import float32
+from .random_rounding import rounding_at_random
 
 
 def _never_raising(name: str, function: Callable[..., Any], kind: type) -> Callable[..., Any]:
@@ -137,16 +138,19 @@ _VERIFY: dict[str, object] = {
 }
 
 
-def namespace(kind: Literal["timing", "verify", "vector"]) -> dict[str, object]:
+def namespace(kind: Literal["timing", "verify", "random", "vector"]) -> dict[str, object]:
     """Fresh globals in which to execute a form's text.
 
     Parameters
     ----------
-    kind : {"timing", "verify", "vector"}
+    kind : {"timing", "verify", "random", "vector"}
         "timing" for ``source``: Python's own ``math`` and ``cmath``, whose functions raise outside
         their domain.  "verify" for ``checked`` (``source`` runs in it too): the same names with the
-        values of C's Annex F, and never an exception.  "vector" for ``vector``: ``np``.
+        values of C's Annex F, and never an exception.  "random": the same, its results rounded at random;
+        for arguments that are ``inexact``.  "vector" for ``vector``: ``np``.
     """
+    if kind == "random":
+        return rounding_at_random(_VERIFY)
     names: dict[str, dict[str, object]]
     names = {"timing": {"math": math, "cmath": cmath}, "verify": {**_VERIFY}, "vector": {"np": np}}
     return names[kind]
