@@ -565,6 +565,12 @@ def test_assert_is_pythons_own() -> None:
     assert function(form, "timing")(4.0) == 2
     with pytest.raises(AssertionError):
         function(form, "timing")(-1.0)
+    body = 'if (x == 1) assert(!"one"); assert(x >= 0 && "below zero"); return sqrt(x);'
+    form = written(Case("root", "d -> d", f"double root(double x) {{ {body} }}"))
+    assert function(form, "verify")(4.0) == 2
+    for value, message in ((1.0, "one"), (-1.0, "below zero")):
+        with pytest.raises(AssertionError, match=message):
+            function(form, "verify")(value)
 
 
 def test_function_named_like_a_keyword_or_a_builtin_gets_an_underscore() -> None:

@@ -356,11 +356,21 @@ class Expressions(Arithmetic):
             calls = zip(("sin", "cos"), arguments[1:], strict=True)
             return [self.store(self.address(a), self._library_call(f, arguments[:1], node), node) for f, a in calls]
         if name == "assert" and len(arguments) == 1:
-            return [ast.Assert(self.condition(arguments[0]).node)]
+            return [self._assertion(bare(arguments[0]))]
         e, targets = self._called(node)
         if not targets:
             return [ast.Expr(e.node)]
         return [assign(tuple_of(["_", *targets] if e.type != VOID else targets), e)]
+
+    def _assertion(self, node: Node) -> ast.stmt:
+        """``assert(x > 0 && "why")`` and ``assert(!"here")`` have a message, which counts as true."""
+        words = node.child_by_field_name("right") or node.child_by_field_name("argument")
+        if words is None or bare(words).type != "string_literal" or _operator(node) not in ("&&", "!"):
+            return ast.Assert(self.condition(node).node)
+        left = node.child_by_field_name("left")
+        return ast.Assert(
+            self.condition(left).node if left else ast.Constant(False), ast.Constant(text_of(words).strip('"'))
+        )
 
     def _called(self, node: Node) -> tuple[Expr, list[Expr]]:
         """A call, and the places that its further results go to."""
