@@ -573,6 +573,20 @@ def test_assert_is_pythons_own() -> None:
             function(form, "verify")(value)
 
 
+def test_what_cplus_throws_is_raised() -> None:
+    text = (
+        'double f(double x) { if (x < 0) throw std::domain_error("below zero");\n'
+        "    switch ((int)x) { case 1: throw 1; default: return sqrt(x); } }"
+    )
+    form = written(Case("f", "d -> d", text), cplus=True)
+    assert function(form, "verify")(4.0) == 2
+    for value, message in ((-1.0, "^below zero$"), (1.0, "^$")):
+        with pytest.raises(RuntimeError, match=message):
+            function(form, "verify")(value)
+    text = 'double g(double x) { if (x < 0) throw std::domain_error("x"); return sqrt(x); }'
+    assert written(Case("g", "d -> d", text), cplus=True).vector == "def g(x):\n    return np.sqrt(x)\n"
+
+
 def test_function_named_like_a_keyword_or_a_builtin_gets_an_underscore() -> None:
     assert written(Case("lambda", "d -> d", "double lambda(double x) { return x; }")).name == "lambda_"
     assert written(Case("abs", "d -> d", "double abs(double x) { return x < 0 ? -x : x; }")).name == "abs_"
