@@ -742,6 +742,14 @@ def test_the_simple_part_of_cplusplus_is_understood() -> None:
     assert made.source == "def g(x):\n    s = abs(x)\n    if s > 1.0:\n        s = 1.0\n    return s\n"
 
 
+def test_clamp_is_the_lesser_of_the_greater() -> None:
+    made = written(Case("f", "d -> d", "double f(double x) { return std::clamp(x, 0.0, 1.0); }"), cplus=True)
+    assert made.source == "def f(x):\n    return min(max(x, 0.0), 1.0)\n"
+    clamp = function(made, "verify")
+    assert [clamp(x) for x in (-1.0, 0.5, 2.0)] == [0.0, 0.5, 1.0]
+    assert math.isnan(clamp(math.nan))
+
+
 def test_constructors_with_arguments_are_understood() -> None:
     """``z(x, y)`` reads as a function of types x and y."""
     text = (

@@ -400,6 +400,9 @@ class Expressions(Arithmetic):
         cplus = self.cell.cplus
         if cplus and short in ("min", "max") and len(arguments) == 2:
             return self.extreme(short, [self.settled(a) for a in arguments])
+        if cplus and short == "clamp" and len(arguments) == 3:
+            value, low, high = (self.settled(a) for a in arguments)
+            return self.extreme("min", [self.extreme("max", [value, low]), high])
         entry_and_type = known(_COMPLEX_NAMES.get(short, name) if cplus else name)
         if entry_and_type is None:
             raise stop(f"calls `{short}`, which Python does not have", node)
