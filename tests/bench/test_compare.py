@@ -613,6 +613,29 @@ def test_a_cancellation_that_no_input_moves_is_explained_by_other_roundings(wron
 
 
 @pytest.mark.parametrize("wrong", [False, True])
+def test_an_edge_where_roundings_leave_the_domain_is_explained(wrong: bool) -> None:
+    """The arc between a point and itself: the cosine may be 1, a little less, or more, which has no arc."""
+    clock = FakeClock()
+    text = "def arc(x, y):\n    return math.acos(math.sin(x)*math.sin(y) + math.cos(x)*math.cos(y))\n"
+    names = namespace("verify"), namespace("random")
+    for each in names:
+        exec(text, each)
+    verify, random = (each["arc"] for each in names)
+
+    def ufunc(x: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
+        with np.errstate(invalid="ignore"):
+            cosine = np.nextafter(np.sin(x) * np.sin(y) + np.cos(x) * np.cos(y), 0)
+            return np.arccos(cosine) + (1e-6 if wrong else 0) * (x == y)
+
+    x, y = np.linspace(0, 1, 1000), np.linspace(1, 2, 1000)
+    found = time_function(
+        clock.working(ufunc, element=1e-7), name="arc", types="dd->d", clock=clock, inputs=(x, y),
+        python=clock.working(verify, call=1e-6), random=lambda *row: random(*map(inexact, row)),
+    )  # fmt: skip
+    assert found.ok == (not wrong)
+
+
+@pytest.mark.parametrize("wrong", [False, True])
 def test_float_noise_is_told_from_a_wrong_branch(wrong: bool) -> None:
     clock = FakeClock()
 

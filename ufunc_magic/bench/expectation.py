@@ -288,7 +288,7 @@ def _spread(part: Expected, rows: NDArray[np.intp]) -> Arrays:
     inputs = tuple(array[rows] for array in part.inputs)
     known = tuple(result[rows] for result in part.results)
     changes = [_apart(part.again(tuple(_moved(array, rng) for array in inputs)), known) for _ in range(DRAWS)]
-    spread = _reach(part, changes)
+    spread = _reach(part, changes, share=0.25)
     for _ in range(DRAWS if part.unrounded is not None else 0):
         near = tuple(_nearby(array, rng) for array in inputs)
         noise = _apart(part.unrounded(near), part.again(near))  # type: ignore[misc]
@@ -301,17 +301,17 @@ def _noise(part: Expected, rows: NDArray[np.intp]) -> Arrays:
     assert part.random is not None
     inputs = tuple(array[rows] for array in part.inputs)
     known = tuple(result[rows] for result in part.results)
-    return _reach(part, [_apart(part.random(inputs), known) for _ in range(DRAWS)])
+    return _reach(part, [_apart(part.random(inputs), known) for _ in range(DRAWS)], share=0.5)
 
 
-def _reach(part: Expected, changes: Sequence[Arrays]) -> Arrays:
+def _reach(part: Expected, changes: Sequence[Arrays], *, share: float) -> Arrays:
     """The largest change.
 
-    At the edges the lower quartile: an edge may lie on a branch of the function, and the jump on one of its sides must
-    not explain the wrong side.
+    At the edges one that a ``share`` of the changes do not exceed: an edge may lie on a branch of the function, and the
+    jump on one of its sides must not explain the wrong side.  NaN, as of ``acos`` above 1, count as the largest.
     """
     if part.places is None:
-        return tuple(np.quantile(np.stack(d), 0.25, axis=0, method="lower") for d in zip(*changes, strict=True))
+        return tuple(np.sort(np.stack(draws), axis=0)[int(share * (DRAWS - 1))] for draws in zip(*changes, strict=True))
     return tuple(np.fmax.reduce(draws) for draws in zip(*changes, strict=True))
 
 
