@@ -24,7 +24,7 @@ from ufunc_magic.bench.machine import Limits
 from ufunc_magic.bench.rounds import Call, Timing, affordable, measure
 from ufunc_magic.bench.samples import LastDraw, rounded_down, sample_inputs
 from ufunc_magic.model.errors import ComparisonError, OptionError
-from ufunc_magic.python_form import Watched, inexact, namespace
+from ufunc_magic.python_form import Watched, at_random, namespace
 from ufunc_magic.render import Comparison
 
 
@@ -607,7 +607,7 @@ def test_a_cancellation_that_no_input_moves_is_explained_by_other_roundings(wron
     random = form("random")
     found = time_function(
         clock.working(ufunc, element=1e-7), name="root", types="dd->d", inputs=(b, c), edges=False, clock=clock,
-        python=clock.working(form("verify"), call=1e-6), random=lambda *row: random(*map(inexact, row)),
+        python=clock.working(form("verify"), call=1e-6), random=at_random(random),
     )  # fmt: skip
     assert found.ok == (not wrong)
 
@@ -630,7 +630,7 @@ def test_an_edge_where_roundings_leave_the_domain_is_explained(wrong: bool) -> N
     x, y = np.linspace(0, 1, 1000), np.linspace(1, 2, 1000)
     found = time_function(
         clock.working(ufunc, element=1e-7), name="arc", types="dd->d", clock=clock, inputs=(x, y),
-        python=clock.working(verify, call=1e-6), random=lambda *row: random(*map(inexact, row)),
+        python=clock.working(verify, call=1e-6), random=at_random(random),
     )  # fmt: skip
     assert found.ok == (not wrong)
 

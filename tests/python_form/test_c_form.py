@@ -27,7 +27,7 @@ import ufunc_magic as um
 from ufunc_magic import python_form
 from ufunc_magic.frontends.c import parse_cell
 from ufunc_magic.model.signature import Function, Operand, Signature, Unit
-from ufunc_magic.python_form import NotPython, PythonForm, inexact, namespace
+from ufunc_magic.python_form import NotPython, PythonForm, at_random, namespace
 from ufunc_magic.python_form.value import walk
 
 needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="compares with gcc")
@@ -799,10 +799,10 @@ def test_timing_uses_pythons_own_math() -> None:
 
 def test_rounding_at_random_moves_what_is_rounded_and_nothing_else() -> None:
     text = "double f(double x, double y) { double s = x + y; return s > 3 ? cos(s) : s * (x - y); }"
-    f = function(written(Case("f", "d d -> d", text)), "random")
+    f = at_random(function(written(Case("f", "d d -> d", text)), "random"))
 
     def results(x: float, y: float) -> set[float]:
-        return {float(f(*map(inexact, (x, y)))) for _ in range(200)}
+        return {float(f(x, y)) for _ in range(200)}
 
     assert results(2.0, 1.0) == {3.0}  # whole numbers are exact
     assert 1e-16 < max(abs(r / 0.09 - 1) for r in results(0.3, 0.0)) < 1e-15
@@ -810,14 +810,24 @@ def test_rounding_at_random_moves_what_is_rounded_and_nothing_else() -> None:
 
 
 def test_rounding_at_random_knows_floats_and_complex_numbers() -> None:
-    single = function(written(Case("g", "f -> f", "float g(float x) { return x * x; }")), "random")
-    assert {float(single(inexact(0.1))) for _ in range(50)} == {
+    single = at_random(function(written(Case("g", "f -> f", "float g(float x) { return x * x; }")), "random"))
+    assert {float(single(0.1)) for _ in range(50)} == {
         float(np.float32(0.01) + k * np.spacing(np.float32(0.01))) for k in (-1, 0, 1)
     }
     text = "double _Complex h(double x) { double _Complex z = x + 2 * I; return z * z / cexp(z) - 1; }"
-    values = {function(written(Case("h", "d -> D", text)), "random")(inexact(0.1)) for _ in range(50)}
+    h = at_random(function(written(Case("h", "d -> D", text)), "random"))
+    values = {h(0.1) for _ in range(50)}
     assert len(values) > 1
     assert all(cmath.isclose(value, (0.1 + 2j) ** 2 / cmath.exp(0.1 + 2j) - 1, rel_tol=1e-14) for value in values)
+
+
+def test_rounding_at_random_ends() -> None:
+    """Also where a loop waits for two results to be equal, and they are not."""
+    text = "double f(double x) { double y = 0; while (y != 0.05) y += x; return y; }"
+    f = at_random(function(written(Case("f", "d -> d", text)), "random"), operations=1000)
+    for _ in range(2):
+        with pytest.raises(RuntimeError):
+            f(0.1)
 
 
 @pytest.mark.parametrize(

@@ -301,17 +301,20 @@ def _noise(part: Expected, rows: NDArray[np.intp]) -> Arrays:
     assert part.random is not None
     inputs = tuple(array[rows] for array in part.inputs)
     known = tuple(result[rows] for result in part.results)
-    return _reach(part, [_apart(part.random(inputs), known) for _ in range(DRAWS)], share=0.5)
+    return _reach(part, [_apart(part.random(inputs), known) for _ in range(DRAWS)], share=0.6)
 
 
 def _reach(part: Expected, changes: Sequence[Arrays], *, share: float) -> Arrays:
     """The largest change.
 
     At the edges one that a ``share`` of the changes do not exceed: an edge may lie on a branch of the function, and the
-    jump on one of its sides must not explain the wrong side.  NaN, as of ``acos`` above 1, count as the largest.
+    jump on one of its sides must not explain the wrong side.  NaN, as of ``acos`` above 1, count as the largest number.
     """
     if part.places is None:
-        return tuple(np.sort(np.stack(draws), axis=0)[int(share * (DRAWS - 1))] for draws in zip(*changes, strict=True))
+        ranked = [
+            np.sort(np.stack(draws), axis=0)[: int(share * (DRAWS - 1)) + 1] for draws in zip(*changes, strict=True)
+        ]
+        return tuple(np.fmax.reduce(draws) for draws in ranked)
     return tuple(np.fmax.reduce(draws) for draws in zip(*changes, strict=True))
 
 

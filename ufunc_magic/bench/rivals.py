@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..model import RECORD, TYPES, CellFunction, Comfort, ComparisonError, UfuncMagicError
-from ..python_form import Watched, agreeing_text, cython_text, inexact, namespace, numexpr_text
+from ..python_form import Watched, agreeing_text, at_random, cython_text, namespace, numexpr_text
 from ..render import installed
 from .candidates import Candidate, numexpr_function
 from .expectation import FAULTS
@@ -51,7 +51,7 @@ def forms(code: CellFunction) -> Forms:
     return Forms(
         _run(code, code.python, "timing"),
         _run(code, code.checked, "verify") if code.checked else None,
-        _rounding_at_random(code),
+        at_random(_run(code, code.checked or code.python, "random")),
         _run(code, code.vector, "vector") if code.vector else None,
         Watched(code.marks, code.python_name) if code.marks else None,
     )
@@ -63,11 +63,6 @@ def _run(code: CellFunction, text: str, kind: Any) -> Callable[..., Any]:
     exec(compile(text, f"<{code.name} in Python>", "exec"), names)
     function: Callable[..., Any] = names[code.python_name]
     return function
-
-
-def _rounding_at_random(code: CellFunction) -> Callable[..., Any]:
-    function = _run(code, code.checked or code.python, "random")
-    return lambda *arguments: function(*map(inexact, arguments))
 
 
 def chosen(words: str) -> tuple[str, ...]:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     )
     from .dialects import cython_text as cython_text, numexpr_text as numexpr_text
     from .integer_rules import Watched as Watched, agreeing_text as agreeing_text
-    from .random_rounding import inexact as inexact
+    from .random_rounding import at_random as at_random
     from .runtime_names import namespace as namespace
     from .value import NotPython as NotPython, PythonForm as PythonForm
 else:
@@ -43,7 +43,7 @@ else:
             "c_tree": "CText one_at_a_time readable text_of tree walk",
             "dialects": "cython_text numexpr_text",
             "integer_rules": "Watched agreeing_text",
-            "random_rounding": "inexact",
+            "random_rounding": "at_random",
             "runtime_names": "namespace",
             "value": "PythonForm NotPython",
         },

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import cmath
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any
 
 from .c_arithmetic import float32
 
+#: Some seconds.
+OPERATIONS = 2_000_000
 #: Ulp that a function of glibc's vector library may be off.
 _FUNCTION = 4
 #: Below it a double that is whole comes of whole numbers, which are added and multiplied exactly.
@@ -26,19 +28,38 @@ _INEXACT = (
 )
 
 
-def _numbers() -> Iterator[int]:
+class _Draws:
     """Knuth's generator of MMIX; Python's would be no purer and slower."""
-    state = 0
-    while True:
-        state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
-        yield state >> 33
+
+    state = left = 0
+
+    def steps(self, ulp: int) -> int:
+        self.left -= 1
+        if self.left < 0:
+            raise RuntimeError("too many operations")
+        self.state = (self.state * 6364136223846793005 + 1442695040888963407) % 2**64
+        return (self.state >> 33) % (2 * ulp + 1) - ulp
 
 
-_number = _numbers().__next__
+_draws = _Draws()
+_steps = _draws.steps
 
 
-def _steps(ulp: int) -> int:
-    return _number() % (2 * ulp + 1) - ulp
+def at_random(function: Callable[..., Any], *, operations: int = OPERATIONS) -> Callable[..., Any]:
+    """``function``, which runs with `random_names`, for Python's numbers; after so many operations in all it raises:
+    a loop that ends once two results are equal may never end here.
+    """
+    left, state = operations, 0
+
+    def drawn(*arguments: Any) -> Any:
+        nonlocal left, state
+        _draws.left, _draws.state = left, state
+        try:
+            return function(*map(_inexact, arguments))
+        finally:
+            left, state = _draws.left, _draws.state
+
+    return drawn
 
 
 class _Real(float):
@@ -51,11 +72,11 @@ class _Complex(complex):
         return _Complex(-complex(self))
 
 
-def inexact(value: Any) -> Any:
+def _inexact(value: Any) -> Any:
     """An argument of a function of scalars, or a core as nested lists, whose operations are rounded at random."""
     match value:
         case list():
-            return [inexact(part) for part in value]
+            return [_inexact(part) for part in value]
         case complex():
             return _Complex(value)
         case float():
@@ -69,7 +90,7 @@ def _rounded(value: Any, *, ulp: int = 1, exact: bool = True) -> Any:
         unit = math.ulp(max(abs(value.real), abs(value.imag)))
         return _Complex(*(part and part + _steps(ulp) * unit for part in (value.real, value.imag)))
     if not isinstance(value, float) or not math.isfinite(value) or not value:
-        return inexact(value)
+        return _inexact(value)
     if exact and abs(value) < _WHOLE and value.is_integer():
         return _Real(value)
     return _Real(value + _steps(ulp) * math.ulp(value))
@@ -93,7 +114,7 @@ def _function(function: Callable[..., Any], ulp: int = _FUNCTION) -> Callable[..
     return lambda *values: _rounded(function(*values), ulp=ulp, exact=False)
 
 
-def rounding_at_random(names: Mapping[str, Any]) -> dict[str, object]:
+def random_names(names: Mapping[str, Any]) -> dict[str, object]:
     """``names`` that a form's text runs with, their results off as those of C's may be."""
     real, other = vars(names["math"]), vars(names["cmath"])
     return {

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .c_arithmetic import float32
-from .random_rounding import rounding_at_random
+from .random_rounding import random_names
 
 
 def _never_raising(name: str, function: Callable[..., Any], kind: type) -> Callable[..., Any]:
@@ -147,10 +147,10 @@ def namespace(kind: Literal["timing", "verify", "random", "vector"]) -> dict[str
         "timing" for ``source``: Python's own ``math`` and ``cmath``, whose functions raise outside
         their domain.  "verify" for ``checked`` (``source`` runs in it too): the same names with the
         values of C's Annex F, and never an exception.  "random": the same, its results rounded at random;
-        for arguments that are ``inexact``.  "vector" for ``vector``: ``np``.
+        for a function that is called ``at_random``.  "vector" for ``vector``: ``np``.
     """
     if kind == "random":
-        return rounding_at_random(_VERIFY)
+        return random_names(_VERIFY)
     names: dict[str, dict[str, object]]
     names = {"timing": {"math": math, "cmath": cmath}, "verify": {**_VERIFY}, "vector": {"np": np}}
     return names[kind]
