@@ -255,6 +255,16 @@ def test_an_interval_on_which_nothing_happens_is_left() -> None:
     assert len(np.unique(np.clip(x, 20, 90))) > 100
 
 
+def test_an_interval_on_which_the_function_raises_is_left() -> None:
+    def raising(x: NDArray[Any]) -> NDArray[Any]:
+        if (x < 0).any():
+            raise RuntimeError
+        return np.sqrt(x)
+
+    (x,) = sample_inputs("d->d", size=1000, probe=raising)
+    assert (x > 0).all()
+
+
 def test_samples_are_the_same_every_time() -> None:
     first, second = (sample_inputs("dl->d", size=100, probe=np.add) for _ in range(2))
     assert all((a == b).all() for a, b in zip(first, second, strict=True))
