@@ -24,7 +24,7 @@ from ufunc_magic.bench.machine import Limits
 from ufunc_magic.bench.rounds import Call, Timing, affordable, measure
 from ufunc_magic.bench.samples import LastDraw, rounded_down, sample_inputs
 from ufunc_magic.model.errors import ComparisonError, OptionError
-from ufunc_magic.python_form import Watched
+from ufunc_magic.python_form import Watched, at_random, namespace
 from ufunc_magic.render import Comparison
 
 
@@ -253,6 +253,16 @@ def test_a_function_defined_everywhere_is_sampled_on_both_sides_of_zero() -> Non
 def test_an_interval_on_which_nothing_happens_is_left() -> None:
     (x,) = sample_inputs("d->d", size=1000, probe=lambda x: np.clip(x, 20, 90))
     assert len(np.unique(np.clip(x, 20, 90))) > 100
+
+
+def test_an_interval_on_which_the_function_raises_is_left() -> None:
+    def raising(x: NDArray[Any]) -> NDArray[Any]:
+        if (x < 0).any():
+            raise RuntimeError
+        return np.sqrt(x)
+
+    (x,) = sample_inputs("d->d", size=1000, probe=raising)
+    assert (x > 0).all()
 
 
 def test_samples_are_the_same_every_time() -> None:
@@ -582,6 +592,55 @@ def test_an_ill_conditioned_function_agrees_and_its_wrong_branch_does_not(wrong:
     found = time_function(
         clock.working(ufunc, element=1e-7), name="svp", types="d->d", inputs=(temperature,), edges=False,
         python=clock.working(_kelvin, call=1e-6), clock=clock,
+    )  # fmt: skip
+    assert found.ok == (not wrong)
+
+
+ROOT = "def root(b, c):\n    return -b + math.sqrt(b * b - c)\n"
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_a_cancellation_that_no_input_moves_is_explained_by_other_roundings(wrong: bool) -> None:
+    clock = FakeClock()
+    rng = np.random.default_rng(5)
+    b, c = rng.uniform(10, 100, 10_000), rng.uniform(-1, 1, 10_000)
+
+    def form(kind: Any) -> Callable[..., Any]:
+        names = namespace(kind)
+        exec(ROOT, names)
+        return names["root"]  # type: ignore[return-value]
+
+    def ufunc(b: NDArray[Any], c: NDArray[Any]) -> NDArray[Any]:
+        result = np.nextafter(np.sqrt(b * b - c), np.inf) - b
+        return np.where(np.arange(len(b)) == 34, result * (1 + 1e-6), result) if wrong else result
+
+    random = form("random")
+    found = time_function(
+        clock.working(ufunc, element=1e-7), name="root", types="dd->d", inputs=(b, c), edges=False, clock=clock,
+        python=clock.working(form("verify"), call=1e-6), random=at_random(random),
+    )  # fmt: skip
+    assert found.ok == (not wrong)
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_an_edge_where_roundings_leave_the_domain_is_explained(wrong: bool) -> None:
+    """The arc between a point and itself: the cosine may be 1, a little less, or more, which has no arc."""
+    clock = FakeClock()
+    text = "def arc(x, y):\n    return math.acos(math.sin(x)*math.sin(y) + math.cos(x)*math.cos(y))\n"
+    names = namespace("verify"), namespace("random")
+    for each in names:
+        exec(text, each)
+    verify, random = (each["arc"] for each in names)
+
+    def ufunc(x: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
+        with np.errstate(invalid="ignore"):
+            cosine = np.nextafter(np.sin(x) * np.sin(y) + np.cos(x) * np.cos(y), 0)
+            return np.arccos(cosine) + (1e-6 if wrong else 0) * (x == y)
+
+    x, y = np.linspace(0, 1, 1000), np.linspace(1, 2, 1000)
+    found = time_function(
+        clock.working(ufunc, element=1e-7), name="arc", types="dd->d", clock=clock, inputs=(x, y),
+        python=clock.working(verify, call=1e-6), random=at_random(random),
     )  # fmt: skip
     assert found.ok == (not wrong)
 

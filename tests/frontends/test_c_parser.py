@@ -214,6 +214,8 @@ DOCS: dict[str, tuple[str, str]] = {
     "// Doc\n// ufunc: (n)->()\n// ufunc: identity=0\nint f(int x) {}": ("Doc", "(n)->() identity=0"),
     "/* Doc\n * ufunc: (n)->()\n * more */\nint f(int x) {}": ("Doc\nmore", "(n)->()"),
     "/* Doc */\n// ufunc: (n)->()\nint f(int x) {}": ("Doc", "(n)->()"),
+    "// File\n// ufunc: (n)->()\n#include <math.h>\n\n// Doc\nint f(int x) {}": ("Doc", "(n)->()"),
+    "// ufunc: (n)->()\nint a;\nint f(int x) {}": ("", ""),
     '// é\nint g(char *s) { return "//"[0]; }\n// ü\nint f(int x) {}': ("ü", ""),
 }
 

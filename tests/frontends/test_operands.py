@@ -270,6 +270,24 @@ def test_what_is_no_ufunc_stays_plain_and_says_why(text: str) -> None:
     assert plain.remedy.endswith(".")
 
 
+LAYOUTS: dict[str, str] = {
+    "double f(int n, float *x, double a) { for (int i = 0, j = n-1; i < n; j = i++) a += x[i] - x[j]; return a; }": (
+        "(n),()->()"
+    ),
+    "void f(char unsigned *x, char unsigned *y, int h, int w)\n"
+    "{ for (int i = 0; i < h; i++) for (int j = 0; j < w; j++) y[i * w + j] = 255 - x[w*i+j]; }": "(h,w)->(h,w)",
+    "double f(const double *a, const double *b, double *c, int m, int k, int n) {\n"
+    "    for (int i = 0; i < m; i++) for (int j = 0; j < n; j++) { c[i*n + j] = 0;\n"
+    "        for (int l = 0; l < k; l++) c[i*n + j] += a[i*k + l] * b[l*n + j]; } return 0; }": "(m,k),(k,n)->(),(m,n)",
+}
+
+
+@pytest.mark.parametrize("text", LAYOUTS)
+def test_the_layout_that_is_proposed_is_that_of_the_loops(text: str) -> None:
+    _, (plain,) = planned(text)
+    assert plain.remedy.endswith(f"for example // ufunc: {LAYOUTS[text]}.")
+
+
 def test_cplus_classes_stay_plain() -> None:
     text = """
     class P {};

@@ -236,6 +236,16 @@ def test_function_that_ends_for_positive_numbers_only_is_bound() -> None:
     assert made.collatz(27) == 111
 
 
+def test_note_says_that_some_calls_raise_and_others_never_end() -> None:
+    made = um.compile_c(
+        "#include <stdlib.h>\n"
+        "int f(int n) { volatile int on = 1; if (n == 0) abort(); while (n < 0 && on) ; return n; }"
+    )
+    (note,) = made.notes
+    assert "f(-1): was still running after " in note
+    assert note.endswith("Such a call raises CellExited or runs until you press Stop.")
+
+
 def test_recursion_that_is_too_deep_for_the_largest_number_is_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(inputs._PATIENCE, "huge", 5.0)
     made = um.compile_c("int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }")

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import ast
+import cmath
 import ctypes
 import itertools
 import math
@@ -26,7 +27,7 @@ import ufunc_magic as um
 from ufunc_magic import python_form
 from ufunc_magic.frontends.c import parse_cell
 from ufunc_magic.model.signature import Function, Operand, Signature, Unit
-from ufunc_magic.python_form import NotPython, PythonForm, namespace
+from ufunc_magic.python_form import NotPython, PythonForm, at_random, namespace
 from ufunc_magic.python_form.value import walk
 
 needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="compares with gcc")
@@ -98,7 +99,7 @@ def written(case: Case, **options: Any) -> PythonForm:
 
 def function(made: PythonForm, kind: str) -> Callable[..., Any]:
     names = namespace(kind)  # type: ignore[arg-type]
-    exec({"timing": made.source, "verify": made.checked, "vector": made.vector}[kind], names)
+    exec({"timing": made.source, "vector": made.vector}.get(kind, made.checked), names)
     return names[made.name]  # type: ignore[return-value]
 
 
@@ -564,6 +565,26 @@ def test_assert_is_pythons_own() -> None:
     assert function(form, "timing")(4.0) == 2
     with pytest.raises(AssertionError):
         function(form, "timing")(-1.0)
+    body = 'if (x == 1) assert(!"one"); assert(x >= 0 && "below zero"); return sqrt(x);'
+    form = written(Case("root", "d -> d", f"double root(double x) {{ {body} }}"))
+    assert function(form, "verify")(4.0) == 2
+    for value, message in ((1.0, "one"), (-1.0, "below zero")):
+        with pytest.raises(AssertionError, match=message):
+            function(form, "verify")(value)
+
+
+def test_what_cplus_throws_is_raised() -> None:
+    text = (
+        'double f(double x) { if (x < 0) throw std::domain_error("below zero");\n'
+        "    switch ((int)x) { case 1: throw 1; default: return sqrt(x); } }"
+    )
+    form = written(Case("f", "d -> d", text), cplus=True)
+    assert function(form, "verify")(4.0) == 2
+    for value, message in ((-1.0, "^below zero$"), (1.0, "^$")):
+        with pytest.raises(RuntimeError, match=message):
+            function(form, "verify")(value)
+    text = 'double g(double x) { if (x < 0) throw std::domain_error("x"); return sqrt(x); }'
+    assert written(Case("g", "d -> d", text), cplus=True).vector == "def g(x):\n    return np.sqrt(x)\n"
 
 
 def test_function_named_like_a_keyword_or_a_builtin_gets_an_underscore() -> None:
@@ -644,6 +665,22 @@ def test_preprocessed_text_reads_as_before_and_keeps_the_cells_lines() -> None:
     assert made("h") == NotPython("calls `erfcx`, which Python does not have", 8)
 
 
+def test_complex_functions_of_real_numbers_stay_complex() -> None:
+    """NumPy's square root of -4 is NaN, of -4 + 0j it is 2j."""
+    made = written(Case("f", "d -> D", "double _Complex f(double x) { return csqrt(x) + cpow(x, 0.5); }"))
+    assert made.source == "def f(x):\n    return cmath.sqrt(x) + complex(x) ** 0.5\n"
+    assert made.vector == "def f(x):\n    return np.sqrt(x + 0j) + (x + 0j) ** 0.5\n"
+    assert np.allclose(function(made, "vector")(np.array([-4.0, 9.0])), [4j, 6])
+    assert cmath.isclose(function(made, "verify")(-4.0), 4j, rel_tol=1e-15)
+
+
+def test_zero_to_the_power_of_zero_is_nan_as_in_libm() -> None:
+    text = "double _Complex f(double x, double y) { return cpow(CMPLX(0, x), y); }"
+    power = function(written(Case("f", "d d -> D", text)), "verify")
+    assert cmath.isnan(power(0.0, 0.0))
+    assert cmath.isclose(power(2.0, 3.0), -8j, rel_tol=1e-15)
+
+
 def test_shift_that_c_leaves_undefined_has_no_expected_result() -> None:
     made = written(Case("bit", "I i -> i", "int bit(unsigned x, int i) { return (x >> i) & 1; }"))
     bit = function(made, "verify")
@@ -705,6 +742,14 @@ def test_the_simple_part_of_cplusplus_is_understood() -> None:
     assert made.source == "def g(x):\n    s = abs(x)\n    if s > 1.0:\n        s = 1.0\n    return s\n"
 
 
+def test_clamp_is_the_lesser_of_the_greater() -> None:
+    made = written(Case("f", "d -> d", "double f(double x) { return std::clamp(x, 0.0, 1.0); }"), cplus=True)
+    assert made.source == "def f(x):\n    return min(max(x, 0.0), 1.0)\n"
+    clamp = function(made, "verify")
+    assert [clamp(x) for x in (-1.0, 0.5, 2.0)] == [0.0, 0.5, 1.0]
+    assert math.isnan(clamp(math.nan))
+
+
 def test_constructors_with_arguments_are_understood() -> None:
     """``z(x, y)`` reads as a function of types x and y."""
     text = (
@@ -750,6 +795,39 @@ def test_verifying_math_gives_annex_f_values(name: str, arguments: tuple[float, 
 
 def test_timing_uses_pythons_own_math() -> None:
     assert namespace("timing")["math"] is math
+
+
+def test_rounding_at_random_moves_what_is_rounded_and_nothing_else() -> None:
+    text = "double f(double x, double y) { double s = x + y; return s > 3 ? cos(s) : s * (x - y); }"
+    f = at_random(function(written(Case("f", "d d -> d", text)), "random"))
+
+    def results(x: float, y: float) -> set[float]:
+        return {float(f(x, y)) for _ in range(200)}
+
+    assert results(2.0, 1.0) == {3.0}  # whole numbers are exact
+    assert 1e-16 < max(abs(r / 0.09 - 1) for r in results(0.3, 0.0)) < 1e-15
+    assert 1e-16 < max(abs(r - 1) for r in results(2 * math.pi, 0.0)) < 1e-15  # a function that gives 1 may be off, too
+
+
+def test_rounding_at_random_knows_floats_and_complex_numbers() -> None:
+    single = at_random(function(written(Case("g", "f -> f", "float g(float x) { return x * x; }")), "random"))
+    assert {float(single(0.1)) for _ in range(50)} == {
+        float(np.float32(0.01) + k * np.spacing(np.float32(0.01))) for k in (-1, 0, 1)
+    }
+    text = "double _Complex h(double x) { double _Complex z = x + 2 * I; return z * z / cexp(z) - 1; }"
+    h = at_random(function(written(Case("h", "d -> D", text)), "random"))
+    values = {h(0.1) for _ in range(50)}
+    assert len(values) > 1
+    assert all(cmath.isclose(value, (0.1 + 2j) ** 2 / cmath.exp(0.1 + 2j) - 1, rel_tol=1e-14) for value in values)
+
+
+def test_rounding_at_random_ends() -> None:
+    """Also where a loop waits for two results to be equal, and they are not."""
+    text = "double f(double x) { double y = 0; while (y != 0.05) y += x; return y; }"
+    f = at_random(function(written(Case("f", "d -> d", text)), "random"), operations=1000)
+    for _ in range(2):
+        with pytest.raises(RuntimeError):
+            f(0.1)
 
 
 @pytest.mark.parametrize(

@@ -235,6 +235,36 @@ def test_what_stays_a_plain_function_says_why(c: Build, name: str, reason: str) 
     assert reason in c[name].reason
 
 
+def test_cplus_structures_have_functions_and_constructors() -> None:
+    build = um.compile_c(
+        """
+        struct Point {
+            double x, y;
+            Point(double x = 0, double y = 0) : x(x), y(y) {}
+            Point operator+(const Point &o) const { return {x + o.x, y + o.y}; }
+            double square() const;
+            friend Point operator-(Point a) { return {-a.x, -a.y}; }
+        };
+        double Point::square() const { return x * x + y * y; }
+        Point add(Point a, Point b) { return a + -(-b); }
+        double square(const Point &p) { return p.square(); }
+        Point diagonal(double d) { return Point(d, d); }
+
+        struct Fixed { double x; Fixed(double x) : x(x) {} };
+        double of_fixed(Fixed f) { return f.x; }
+        struct Shape { double x; virtual double area() { return x; } };
+        double of_shape(Shape s) { return s.area(); }
+        """,
+        cplus=True,
+    )
+    p = build.diagonal([1.0, 2.0])
+    assert build.add(p, p).tolist() == [(2.0, 2.0), (4.0, 4.0)]
+    assert build.square(p).tolist() == [2.0, 8.0]
+    refusals = [note for note in build.notes if " is a struct that has " in note]
+    assert ["no constructor without arguments" in note for note in refusals] == [True, False]
+    assert ["virtual functions" in note for note in refusals] == [False, True]
+
+
 def test_core_dimensions_that_a_comment_asks_for_are_refused() -> None:
     with pytest.raises(um.SignatureError, match="core dimensions"):
         um.compile_c(

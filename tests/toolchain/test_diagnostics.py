@@ -185,6 +185,11 @@ def test_more_than_ten_are_counted():
         ("'nothere.h' file not found", "-I FOLDER"),
         ("vector: No such file or directory", "-+"),
         ("expected ';' before '}' token", "the missing ;"),
+        ("expected ';', ',' or ')' before '{' token", "the missing )"),
+        ("expected ';', ',' or ')' before '=' token", "-+"),
+        ("'vector' was not declared in this scope", "#include <vector> at the top of the cell, and write std::vector."),
+        ("unknown type name 'import'", "This is Python."),
+        ("ignoring '#pragma omp simd' [-Wunknown-pragmas]", "--parallel"),
         ("invalid operands to binary ^ (have 'double' and 'double')", "pow(x, y)"),
         ("implicit declaration of function 'gsl_sf_bessel_J0'", "-l gsl -l gslcblas"),
         ("implicit declaration of function 'omp_get_thread_num'", "--parallel"),
@@ -207,6 +212,11 @@ def test_unknown_messages_get_no_hint():
 
 
 def test_some_advice_depends_on_the_line():
+    message = "expected '=', ',', ';', 'asm' or '__attribute__' before '<' token"
+    assert (advise(message, line="template <class T>"), advise(message, line="T<3> x")) == (
+        "This is C++. Compile the cell with -+",
+        "",
+    )
     message = "invalid type argument of unary '*' (have 'double')"
     assert (advise(message, line="x**2"), advise(message, line="*x")) == ("C has no ** operator. Write pow(x, y).", "")
 

@@ -15,7 +15,8 @@ difference is at most ``tolerance / 2`` times what the last bits of the inputs (
 the expected result there.  That also shows how coarse its intermediate results are.
 ``exp(77 - 7235/T)``, the arcsine of nearly 1, iterations that amplify: no two correct programs agree on
 these to a few ulp.  A wrong branch is not explained by that.  Of many such elements the 300 that are furthest
-off, in ulp and in value, are looked at, and one unexplained is enough.
+off, in ulp and in value, are looked at, and one unexplained is enough.  Where the inputs' last bits change too little,
+as in ``1 - cos(x)`` for a tiny x, the same is asked of other roundings at every step, of 30 elements.
 
 The default tolerance is 4 ulp, the documented bound of glibc's vector functions; 16 where one side was
 computed in a wider type than the other (Python's double against C's float), because every step then
@@ -42,7 +43,7 @@ from ..render import Agreement, count
 #: See the module's text.
 SAME_TYPE, OTHER_TYPE = 4.0, 16.0
 EASED_SHARE = 0.25
-EXPLAINED = 300
+EXPLAINED, ROUNDED = 300, 30
 
 Array = NDArray[Any]
 #: Numbers along each axis of a core that are kept to name it.
@@ -59,6 +60,7 @@ def agreement(
     tolerance: float | None = None,
     inputs: Sequence[Array] = (),
     explain: Explain | None = None,
+    roundings: Explain | None = None,
     terms: int = 1,
 ) -> Agreement:
     """Compare results with the expected ones.
@@ -73,6 +75,8 @@ def agreement(
         What the results were computed from, to name the worst place.
     explain : callable
         See the module; not asked where ``tolerance`` is 0.
+    roundings : callable
+        The same of what other roundings on the way change, which is slow to find out: asked last, and of few places.
     terms : int
         Numbers that each result was gathered from; only the default tolerance grows with them.
 
@@ -93,9 +97,11 @@ def agreement(
             return Agreement(False, float("inf"), detail=detail)
     compared = max((difference.got.size for difference in differences), default=0)
     wrong = any(difference.wrong.any() for difference in differences)
-    if wrong and explain is not None and tolerance != 0:
-        differences = _explained(differences, explain, SAME_TYPE if tolerance is None else tolerance, piled)
-        wrong = any(difference.wrong.any() for difference in differences)
+    for spreads, most in ((explain, EXPLAINED), (roundings, ROUNDED)):
+        if wrong and spreads is not None and tolerance != 0:
+            allowed = SAME_TYPE if tolerance is None else tolerance
+            differences = _explained(differences, spreads, allowed, piled, most=most)
+            wrong = any(difference.wrong.any() for difference in differences)
     if not any(difference.index.size for difference in differences):
         return Agreement(True, 0.0, compared=compared)
     position, at = _worst(differences, wrong=wrong)
@@ -249,9 +255,11 @@ def _exact_differences(expected: Any, got: Array) -> _Differences:
     return _Differences(e, got, index, np.fmax(apart, 1.0), apart, np.ones(index.size, np.bool_))
 
 
-def _explained(differences: list[_Differences], explain: Explain, tolerance: float, piled: float) -> list[_Differences]:
+def _explained(
+    differences: list[_Differences], explain: Explain, tolerance: float, piled: float, *, most: int
+) -> list[_Differences]:
     """``differences`` with only those wrong that were looked at and remain unexplained."""
-    rows = np.unique(np.concatenate([_furthest(difference) for difference in differences]))
+    rows = np.unique(np.concatenate([_furthest(difference, most=most) for difference in differences]))
     spreads = explain(rows)
     remaining = []
     for difference, spread in zip(differences, spreads, strict=True):
@@ -264,7 +272,7 @@ def _explained(differences: list[_Differences], explain: Explain, tolerance: flo
             within = (apart <= limit / 2 * _coarse(np.asarray(spread), difference.got)[place]) & np.isfinite(apart)
         wrong = np.zeros_like(difference.wrong)
         wrong[looked_at] = ~within
-        unseen = int(difference.wrong.sum() - looked_at.sum())
+        unseen = difference.unseen + int(difference.wrong.sum() - looked_at.sum())
         remaining.append(replace(difference, wrong=wrong, unseen=unseen))
     return remaining
 
@@ -277,11 +285,11 @@ def _coarse(spread: Array, got: Array) -> Array:
     return np.where(spread == 0, np.median(moved), spread)
 
 
-def _furthest(difference: _Differences) -> NDArray[np.intp]:
+def _furthest(difference: _Differences, *, most: int = EXPLAINED) -> NDArray[np.intp]:
     """Positions along the first axis of the wrong elements that are furthest off, in ulp or in value."""
     wrong = np.flatnonzero(difference.wrong)
     measures = (np.nan_to_num(m[wrong], nan=np.inf, posinf=np.inf) for m in (difference.ulp, difference.apart))
-    chosen = [wrong[np.argsort(-m)[: EXPLAINED // 2]] for m in measures]
+    chosen = [wrong[np.argsort(-m)[: most // 2]] for m in measures]
     return _lead(difference, difference.index[np.concatenate(chosen)])[0]
 
 

@@ -193,6 +193,7 @@ class _Cell:
             code.name,
             python=python.python,
             checked=python.checked,
+            random=python.random,
             watched=python.watched,
             text=code.python,
             reference=reference,

@@ -103,7 +103,8 @@ class Expected:
 
     ``places`` are their positions in the timed inputs, None for the edges of the domain, which are not
     timed; ``inputs`` are the elements themselves.  ``again`` computes expectations at other inputs, NaN
-    where it cannot; ``unrounded`` does so in double where ``again`` rounds to float at every step.
+    where it cannot; ``unrounded`` does so in double where ``again`` rounds to float at every step, ``random`` with
+    every rounding drawn anew.
     """
 
     inputs: Arrays
@@ -111,6 +112,7 @@ class Expected:
     places: NDArray[np.intp] | None
     again: Callable[[Arrays], Arrays]
     unrounded: Callable[[Arrays], Arrays] | None = None
+    random: Callable[[Arrays], Arrays] | None = None
 
 
 def everywhere(function: Callable[..., Any], inputs: Arrays) -> Expected:
@@ -129,6 +131,7 @@ def at_places(
     *,
     nout: int,
     unrounded: Callable[..., Any] | None = None,
+    random: Callable[..., Any] | None = None,
 ) -> Expected | None:
     """What a function of scalars expects, those left out where it raises; None if it always does.
 
@@ -144,8 +147,8 @@ def at_places(
     inputs = tuple(array[passed] for array in inputs)
     places = places if places is None else places[passed]
     again = functools.partial(_again, function, nout)
-    doubles = None if unrounded is None else functools.partial(_again, unrounded, nout)
-    return Expected(inputs, outputs(gather(results, nout)), places, again, doubles)
+    doubles, drawn = (f and functools.partial(_again, f, nout) for f in (unrounded, random))
+    return Expected(inputs, outputs(gather(results, nout)), places, again, doubles, drawn)
 
 
 def _again(function: Callable[..., Any], nout: int, arrays: Arrays) -> Arrays:
@@ -199,7 +202,8 @@ def judge(
         _joined([part.results for part in parts]),
         _joined(actual),
         inputs=_joined([part.inputs for part in parts]),
-        explain=functools.partial(_spreads, parts),
+        explain=functools.partial(_spreads, parts, _spread),
+        roundings=functools.partial(_spreads, parts, _noise) if all(part.random for part in parts) else None,
     )
 
 
@@ -261,14 +265,16 @@ def _cut(part: Expected, number: int) -> Expected:
     return replace(part, inputs=inputs, results=results, places=part.places[inside])
 
 
-def _spreads(parts: Sequence[Expected], rows: NDArray[np.intp]) -> Arrays:
+def _spreads(
+    parts: Sequence[Expected], spread: Callable[[Expected, NDArray[np.intp]], Arrays], rows: NDArray[np.intp]
+) -> Arrays:
     """How far expectations move at ``rows`` of the joined parts, in the parts' order."""
     spreads, start = [], 0
     for part in parts:
         stop = start + len(part.inputs[0])
         here = rows[(rows >= start) & (rows < stop)] - start
         if here.size:
-            spreads.append(_spread(part, here))
+            spreads.append(spread(part, here))
         start = stop
     return _joined(spreads)
 
@@ -276,23 +282,40 @@ def _spreads(parts: Sequence[Expected], rows: NDArray[np.intp]) -> Arrays:
 def _spread(part: Expected, rows: NDArray[np.intp]) -> Arrays:
     """Changes of the results over ``DRAWS`` random changes of the inputs' last bits.
 
-    The largest change.  At the edges the lower quartile: an edge may lie on a branch of the function, and
-    the jump on one of its sides must not explain the wrong side.  Where float and double can be had, what
-    sets them apart in the neighbourhood counts too.
+    Where float and double can be had, what sets them apart in the neighbourhood counts too.
     """
     rng = np.random.default_rng(0)
     inputs = tuple(array[rows] for array in part.inputs)
     known = tuple(result[rows] for result in part.results)
     changes = [_apart(part.again(tuple(_moved(array, rng) for array in inputs)), known) for _ in range(DRAWS)]
-    if part.places is None:
-        spread = [np.quantile(np.stack(draws), 0.25, axis=0, method="lower") for draws in zip(*changes, strict=True)]
-    else:
-        spread = [np.fmax.reduce(draws) for draws in zip(*changes, strict=True)]
+    spread = _reach(part, changes, share=0.25)
     for _ in range(DRAWS if part.unrounded is not None else 0):
         near = tuple(_nearby(array, rng) for array in inputs)
         noise = _apart(part.unrounded(near), part.again(near))  # type: ignore[misc]
-        spread = [np.fmax(a, b) for a, b in zip(spread, noise, strict=True)]
-    return tuple(spread)
+        spread = tuple(np.fmax(a, b) for a, b in zip(spread, noise, strict=True))
+    return spread
+
+
+def _noise(part: Expected, rows: NDArray[np.intp]) -> Arrays:
+    """Changes of the results over ``DRAWS`` draws of every rounding on the way to them."""
+    assert part.random is not None
+    inputs = tuple(array[rows] for array in part.inputs)
+    known = tuple(result[rows] for result in part.results)
+    return _reach(part, [_apart(part.random(inputs), known) for _ in range(DRAWS)], share=0.6)
+
+
+def _reach(part: Expected, changes: Sequence[Arrays], *, share: float) -> Arrays:
+    """The largest change.
+
+    At the edges one that a ``share`` of the changes do not exceed: an edge may lie on a branch of the function, and the
+    jump on one of its sides must not explain the wrong side.  NaN, as of ``acos`` above 1, count as the largest number.
+    """
+    if part.places is None:
+        ranked = [
+            np.sort(np.stack(draws), axis=0)[: int(share * (DRAWS - 1)) + 1] for draws in zip(*changes, strict=True)
+        ]
+        return tuple(np.fmax.reduce(draws) for draws in ranked)
+    return tuple(np.fmax.reduce(draws) for draws in zip(*changes, strict=True))
 
 
 def _nearby(array: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:

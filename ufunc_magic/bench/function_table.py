@@ -103,6 +103,8 @@ class Request:
         The function in Python (on scalars, nested lists for cores): the one that is timed, and the one with C's answers
         where Python has others, whose results are expected; each stands in for the other.  Without both the loop that
         calls a ufunc per element is timed, and nothing can be checked.
+    random : callable
+        The one whose results are expected, with every rounding drawn anew.
     text : str
         The text of ``python``.
     watched : Watched
@@ -146,6 +148,7 @@ class Request:
     inputs: Sequence[NDArray[Any]] | None = None
     python: Callable[..., Any] | None = None
     checked: Callable[..., Any] | None = None
+    random: Callable[..., Any] | None = None
     text: str = ""
     watched: Watched | None = None
     reference: Callable[..., Any] | None = None
@@ -177,10 +180,12 @@ class Request:
         return self.checked or self.python
 
     @property
-    def unrounded(self) -> Callable[..., Any] | None:
-        """The Python version in double, where the exact one rounds to something narrower."""
-        narrow = self.python is not self.exact and self.reference is None and set(self.types) & set("efF")
-        return self.python if narrow else None
+    def otherwise(self) -> dict[str, Callable[..., Any] | None]:
+        """The exact form with other roundings, for ``at_places``: in double where it has narrower types, at random."""
+        if self.reference is not None:
+            return {}
+        narrow = self.python is not self.exact and set(self.types) & set("efF")
+        return {"unrounded": self.python if narrow else None, "random": self.random}
 
     def call(self, arrays: Sequence[Any], *, threads: int = 1) -> Call:
         """The ufunc on arrays, on so many threads."""
@@ -365,11 +370,9 @@ def _expected(request: Request, arrays: Arrays) -> list[Expected]:
         expectation.survivors(function, columns(_cut(arrays, number)))
 
     part = affordable(run, most=len(arrays[0]), seconds=EXPECTED * request.budget, clock=request.clock)
-    parts = [expectation.at_places(function, arrays, np.arange(part), nout=nout, unrounded=request.unrounded)]
+    parts = [expectation.at_places(function, arrays, np.arange(part), nout=nout, **request.otherwise)]
     if request.edges and not request.cautious and not any(request.cores) and reference is None:
-        parts.append(
-            expectation.at_places(function, edge_inputs(request.types), None, nout=nout, unrounded=request.unrounded)
-        )
+        parts.append(expectation.at_places(function, edge_inputs(request.types), None, nout=nout, **request.otherwise))
     return [part for part in parts if part is not None]
 
 
@@ -394,7 +397,7 @@ def _suspects(
         places = np.setdiff1d(places, known)
     if not places.size:
         return []
-    part = expectation.at_places(request.exact, arrays, places, nout=len(request.out), unrounded=request.unrounded)
+    part = expectation.at_places(request.exact, arrays, places, nout=len(request.out), **request.otherwise)
     return [] if part is None else [part]
 
 

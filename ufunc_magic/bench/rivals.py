@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..model import RECORD, TYPES, CellFunction, Comfort, ComparisonError, UfuncMagicError
-from ..python_form import Watched, agreeing_text, cython_text, namespace, numexpr_text
+from ..python_form import Watched, agreeing_text, at_random, cython_text, namespace, numexpr_text
 from ..render import installed
 from .candidates import Candidate, numexpr_function
 from .expectation import FAULTS
@@ -34,6 +34,7 @@ class Forms:
 
     python: Callable[..., Any] | None = None
     checked: Callable[..., Any] | None = None
+    random: Callable[..., Any] | None = None
     vector: Callable[..., Any] | None = None
     watched: Watched | None = None
 
@@ -50,6 +51,7 @@ def forms(code: CellFunction) -> Forms:
     return Forms(
         _run(code, code.python, "timing"),
         _run(code, code.checked, "verify") if code.checked else None,
+        at_random(_run(code, code.checked or code.python, "random")),
         _run(code, code.vector, "vector") if code.vector else None,
         Watched(code.marks, code.python_name) if code.marks else None,
     )

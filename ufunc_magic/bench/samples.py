@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model import ComparisonError
+from ..model import ComparisonError, UfuncMagicError
 from .agreement import outputs
+from .expectation import FAULTS
 
 #: Size of a core dimension that only has a name.
 CORE_SIZE = 16
@@ -319,8 +320,13 @@ def _score(
         lost = 1.0 - float(passed.mean())
     if not len(inputs[0]):
         return 1.0, True
-    with np.errstate(all="ignore"):
-        results = probe(*inputs)
+    try:
+        with np.errstate(all="ignore"):
+            results = probe(*inputs)
+    except UfuncMagicError:  # a crash or an exit, which is not to be repeated
+        raise
+    except FAULTS:
+        return 1.0, True
     results = tuple(map(np.asarray, outputs(results)))
     good = np.ones(len(inputs[0]), dtype=np.bool_)
     for result in results:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, NoReturn
 
 from ..model import Function, Parameter, SignatureError, line_mark
@@ -130,20 +130,34 @@ def _check_layout(function: Function, parameter: Parameter, sizes: set[str]) -> 
 
 
 def _example(function: Function) -> str:
-    """A signature the function might have, of one core dimension named like its first integer parameter."""
+    """A signature the function might have: core dimensions named like its first integer parameter, or like two of them
+    where an index ``i*w + j`` counts in rows."""
     words = [
         parameter.name for parameter in function.parameters if re.search(r"\b(int|long|\w*size_t)\b", parameter.type)
     ]
     dim = next(iter(words), "n") or "n"
+    rows = {p.name: sides for p in function.parameters if p.pointer and (sides := _rows(function, p.name, words))}
+    sizes = {dim} if not rows else {size for both in rows.values() for size in both}
     cores: dict[bool, list[str]] = {True: [], False: [] if function.returns == "void" else ["()"]}
     for parameter in function.parameters:
-        if parameter.name != dim or parameter.pointer:
-            inner = ",".join(map(str, parameter.shape)) if not parameter.pointer else dim
+        if parameter.name not in sizes or parameter.pointer:
+            inner = ",".join(rows.get(parameter.name, (dim,)) if parameter.pointer else map(str, parameter.shape))
             role = _role(parameter)
             cores[role != "output"].append(f"({inner})")
             if role == "inout":
                 cores[False].append(f"({inner})")
     return f"{','.join(cores[True]) or '(n)'}->{','.join(cores[False]) or '(n)'}"
+
+
+def _rows(function: Function, pointer: str, words: Sequence[str]) -> tuple[str, ...]:
+    """The parameters that give the number of rows and of columns, if the body has an index of both."""
+    for index in re.findall(rf"\b{re.escape(pointer)}\s*\[([^\]]*)\]", function.text):
+        for row, columns in re.findall(r"(\w+)\s*\*\s*(\w+)", index):
+            row, columns = (columns, row) if row in words else (row, columns)
+            end = re.search(rf"\b{re.escape(row)}\s*<\s*(\w+)", function.text)
+            if columns in words and end and end[1] in words:
+                return end[1], columns
+    return ()
 
 
 # -- with an annotation

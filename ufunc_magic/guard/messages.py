@@ -168,7 +168,9 @@ def warning_text(faults: Sequence[tuple[Fault, Case]], *, sandbox: bool = False)
     if sandbox:
         return f"{text} In the sandbox, such a call raises an exception."
     names = dict.fromkeys(_RAISES.get(fault.kind, "CellCrashed") for fault, _ in faults if fault.kind != "endless")
-    return f"{text} Such a call {'raises ' if names else 'runs until you press Stop'}{' or '.join(names)}."
+    ends = [f"raises {' or '.join(names)}"] if names else []
+    ends += ["runs until you press Stop"] if any(fault.kind == "endless" for fault, _ in faults) else []
+    return f"{text} Such a call {' or '.join(ends)}."
 
 
 def printed_text(data: bytes, total: int) -> str:

@@ -8,7 +8,7 @@ reason.
 * `c_arithmetic`, `arithmetic_expressions`: C's types, and C's operators and conversions as Python's.
 * `integer_rules`: where C's integers may differ from Python's, and what a person writes who knows the inputs.
 * `operand_lists`: a ufunc's operands as parameters, nested lists and results.
-* `math_names`, `runtime_names`: C's library in Python's words, and the names that the texts run with.
+* `math_names`, `runtime_names`, `random_rounding`: C's library in Python's words, and what the texts run with.
 * `c_tree`, `c_cell`, `c_values`, `c_body`, `c_form`: the reader of tree-sitter's tree.
 * `cython`: the reader of Cython's tree.
 * `numpy_writer` with `numpy_values`, `numpy_reductions`, `dataflow`; `dialects`: what is made of the Python form.
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     )
     from .dialects import cython_text as cython_text, numexpr_text as numexpr_text
     from .integer_rules import Watched as Watched, agreeing_text as agreeing_text
+    from .random_rounding import at_random as at_random
     from .runtime_names import namespace as namespace
     from .value import NotPython as NotPython, PythonForm as PythonForm
 else:
@@ -42,6 +43,7 @@ else:
             "c_tree": "CText one_at_a_time readable text_of tree walk",
             "dialects": "cython_text numexpr_text",
             "integer_rules": "Watched agreeing_text",
+            "random_rounding": "at_random",
             "runtime_names": "namespace",
             "value": "PythonForm NotPython",
         },

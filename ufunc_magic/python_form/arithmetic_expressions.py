@@ -361,6 +361,8 @@ class Arithmetic:
             # The second argument of ldexp and its kind stays an integer.
             count = 1 if "ldexp" in entry.call else len(values)
             values = [*(self._argument(v, t, entry) for v in values[:count]), *values[count:]]
+        elif entry.call == "{0}**{1}" and all(v.type.kind != "c" for v in values):  # NumPy's power would be real
+            values[0] = self.convert(values[0], COMPLEX)
         template = entry.checked if self.checked and entry.checked else entry.call
         if template == "{0}":
             return values[0]

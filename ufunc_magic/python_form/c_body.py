@@ -93,6 +93,11 @@ class CBody(Expressions):
         update = next((lines for lines in reversed(self.around) if lines is not None), [])
         return [*update, ast.Continue()]
 
+    def _write_throw(self, node: Node) -> Lines:
+        """Whatever is thrown arrives as a RuntimeError."""
+        words = [text_of(n).strip('"') for n in walk(node) if n.type == "string_literal"]
+        return [ast.Raise(call("RuntimeError", *(map(ast.Constant, words) if len(words) == 1 else ())))]
+
     def _write_goto(self, node: Node) -> Lines:
         raise stop("uses `goto`", node)
 
@@ -454,7 +459,7 @@ def _leaves(body: Sequence[Node]) -> bool:
     if not body:
         return False
     last = body[-1]
-    if last.type in ("return_statement", "continue_statement"):
+    if last.type in ("return_statement", "continue_statement", "throw_statement"):
         return True
     if last.type == "compound_statement":
         return _leaves(children(last))

@@ -356,11 +356,21 @@ class Expressions(Arithmetic):
             calls = zip(("sin", "cos"), arguments[1:], strict=True)
             return [self.store(self.address(a), self._library_call(f, arguments[:1], node), node) for f, a in calls]
         if name == "assert" and len(arguments) == 1:
-            return [ast.Assert(self.condition(arguments[0]).node)]
+            return [self._assertion(bare(arguments[0]))]
         e, targets = self._called(node)
         if not targets:
             return [ast.Expr(e.node)]
         return [assign(tuple_of(["_", *targets] if e.type != VOID else targets), e)]
+
+    def _assertion(self, node: Node) -> ast.stmt:
+        """``assert(x > 0 && "why")`` and ``assert(!"here")`` have a message, which counts as true."""
+        words = node.child_by_field_name("right") or node.child_by_field_name("argument")
+        if words is None or bare(words).type != "string_literal" or _operator(node) not in ("&&", "!"):
+            return ast.Assert(self.condition(node).node)
+        left = node.child_by_field_name("left")
+        return ast.Assert(
+            self.condition(left).node if left else ast.Constant(False), ast.Constant(text_of(words).strip('"'))
+        )
 
     def _called(self, node: Node) -> tuple[Expr, list[Expr]]:
         """A call, and the places that its further results go to."""
@@ -390,6 +400,9 @@ class Expressions(Arithmetic):
         cplus = self.cell.cplus
         if cplus and short in ("min", "max") and len(arguments) == 2:
             return self.extreme(short, [self.settled(a) for a in arguments])
+        if cplus and short == "clamp" and len(arguments) == 3:
+            value, low, high = (self.settled(a) for a in arguments)
+            return self.extreme("min", [self.extreme("max", [value, low]), high])
         entry_and_type = known(_COMPLEX_NAMES.get(short, name) if cplus else name)
         if entry_and_type is None:
             raise stop(f"calls `{short}`, which Python does not have", node)

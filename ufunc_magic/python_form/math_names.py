@@ -67,7 +67,7 @@ KNOWN: dict[str, Known] = {
     "exp10": Known("math.pow(10.0, {0})"),
     "signbit": Known("math.copysign(1.0, {0}) < 0", result="bool"),
     "expect": Known("{0}", result="same"),
-    "cpow": Known("{0}**{1}", "_cpow", result="complex"),
+    "cpow": Known("{0}**{1}", "_libm_cpow", result="complex"),
     "conj": Known("{0}.conjugate()", result="complex"),
     "cabs": Known("abs", "_cabs"),
     "carg": Known("cmath.phase"),

@@ -112,6 +112,7 @@ _OPERATORS: dict[str, type[ast.operator]] = {
     "_cdiv": ast.Div,
     "_cmul": ast.Mult,
     "_cpow": ast.Pow,
+    "_libm_cpow": ast.Pow,
     "math.pow": ast.Pow,
     "pow": ast.Pow,
 }
@@ -442,6 +443,9 @@ class ArrayValues:
                 return replace(e.like(known), node=call("np.abs", e.node), factors=None)
             case "abs", [e]:
                 values = [self.settled(e)]
+            case _, [e] if name.startswith("cmath.") and e.type is not None and e.type.kind != "c":
+                # NumPy's functions stay real: of -1 they give NaN, not 1j.
+                values = [self._function("complex", values, loose=False)]
         word = _FUNCTIONS.get(name, name if name.startswith("np.") else "")
         function: Any = getattr(np, word[3:], None)
         count = getattr(function, "nin", 1 if word == "np.angle" else -1)

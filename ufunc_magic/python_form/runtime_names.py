@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .c_arithmetic import float32
+from .random_rounding import random_names
 
 
 def _never_raising(name: str, function: Callable[..., Any], kind: type) -> Callable[..., Any]:
@@ -79,6 +80,11 @@ def _cpow(a: complex, b: complex) -> complex:
         return complex(math.nan, math.nan)
 
 
+def _libm_cpow(a: complex, b: complex) -> complex:
+    """The function of C, as glibc and musl compute it: 0 to the power of 0 is NaN."""
+    return complex(_exp(_cmul(complex(b), _log(complex(a)))))
+
+
 def _fmin(a: float, b: float) -> float:
     return float(b if a != a or b < a else a)
 
@@ -107,6 +113,8 @@ def _whole(function: Callable[[float], float]) -> Callable[[float], float]:
     return lambda x: math.copysign(float(function(x)), x) if math.isfinite(x) else x
 
 
+_exp, _log = (_never_raising(name, getattr(cmath, name), complex) for name in ("exp", "log"))
+
 _VERIFY: dict[str, object] = {
     "math": SimpleNamespace(
         **{
@@ -122,23 +130,27 @@ _VERIFY: dict[str, object] = {
         },
         phase=lambda z: math.atan2(z.imag, z.real),
     ),
-    **{f.__name__: f for f in (_fdiv, _cdiv, _cmul, _cpow, _cabs, _fmin, _fmax, _fdim, _truncate, _complex64)},
+    **{f.__name__: f for f in (_fdiv, _cdiv, _cmul, _cpow, _libm_cpow, _cabs, _complex64)},
+    **{f.__name__: f for f in (_fmin, _fmax, _fdim, _truncate)},
     **{f"_{f.__name__}": _whole(f) for f in (math.floor, math.ceil, math.trunc)},
     "_rint": _whole(round),
     "_float32": float32,
 }
 
 
-def namespace(kind: Literal["timing", "verify", "vector"]) -> dict[str, object]:
+def namespace(kind: Literal["timing", "verify", "random", "vector"]) -> dict[str, object]:
     """Fresh globals in which to execute a form's text.
 
     Parameters
     ----------
-    kind : {"timing", "verify", "vector"}
+    kind : {"timing", "verify", "random", "vector"}
         "timing" for ``source``: Python's own ``math`` and ``cmath``, whose functions raise outside
         their domain.  "verify" for ``checked`` (``source`` runs in it too): the same names with the
-        values of C's Annex F, and never an exception.  "vector" for ``vector``: ``np``.
+        values of C's Annex F, and never an exception.  "random": the same, its results rounded at random;
+        for a function that is called ``at_random``.  "vector" for ``vector``: ``np``.
     """
+    if kind == "random":
+        return random_names(_VERIFY)
     names: dict[str, dict[str, object]]
     names = {"timing": {"math": math, "cmath": cmath}, "verify": {**_VERIFY}, "vector": {"np": np}}
     return names[kind]

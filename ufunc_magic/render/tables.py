@@ -31,7 +31,7 @@ MEANINGS = {
     "ufunc": "the compiled function, called on arrays",
     "identical": "bitwise equal",
     "ulp": "units in the last place of the expected value",
-    "up to rounding": "a change in the last bits of the inputs causes a difference of the same size",
+    "up to rounding": "other last bits of the inputs, or of results on the way, cause a difference of the same size",
     "checked": "compared with the same function in Python, with C's rules for numbers",
     "as C does": "some of the timed elements need C's rules for integers, so the loop includes them",
     "timed on": "measured on the first elements, then scaled up",

@@ -161,7 +161,7 @@ def _bind(code: FunctionCode, address: int) -> tuple[Any, Any, Any]:
         return ffi, pointer, ffi.typeof(pointer)
     except (CDefError, FFIError, NotImplementedError, TypeError, AssertionError) as fault:
         raise SignatureError(
-            f"{code.name} can be neither a ufunc ({code.reason}) nor a plain function: {_first(fault)}.",
+            f"{code.name} can be neither a ufunc ({code.reason}) nor a plain function (cffi: {_first(fault)}).",
             remedy="Write a wrapper with numbers and pointers to numbers only, or declare it `static`.",
         ) from fault
 

@@ -45,6 +45,9 @@ _OF_STD: dict[str, str] = {
         "numeric": "accumulate inner_product partial_sum iota gcd lcm reduce adjacent_difference",
         "string": "string to_string stod stof stoi stol",
         "utility": "pair make_pair swap move exchange",
+        "vector": "vector",
+        "map": "map",
+        "iostream": "cout cerr endl",
     }.items()
     for name in names.split()
 }
@@ -70,7 +73,10 @@ _WORDS = {
     "True": "In C, write 1 for True (or true, with #include <stdbool.h>).",
     "False": "In C, write 0 for False (or false, with #include <stdbool.h>).",
     "None": "C has no None. A floating-point function can return NAN.",
-    "def": "This is Python. A C function starts with its return type: double f(double x) { ... }",
+    **dict.fromkeys(
+        ("def", "import", "lambda"),
+        "This is Python. A C function starts with its return type: double f(double x) { ... }",
+    ),
     "np": "Call the C function: exp(x) instead of np.exp(x), with #include <math.h>.",
     "float64": "In C, write double for float64.",
     "float32": "In C, write float for float32.",
@@ -172,6 +178,7 @@ _ADVICE: tuple[tuple[str, str, str], ...] = (
     (r"before '%' token", "%", "A line that starts with % is an IPython command. Remove it from the cell."),
     (r"before ':' token", "):", "The colon is Python syntax. In C, enclose the body of a function in { }."),
     (r"expected '=', ',', ';'", "complex", "Add #include <complex.h> at the top of the cell."),
+    (r"expected '=', ',', ';'", "template", "This is C++. Compile the cell with -+"),
     (r"expected .* before ':' token|expected .*after .*'std'", "::", "If this is C++, compile the cell with -+"),
     (r"conflicting types for (?:built-in function )?'(\w+)'", "",
      f"{{0}} is declared twice with different types: {_TWICE}"),
@@ -180,6 +187,9 @@ _ADVICE: tuple[tuple[str, str, str], ...] = (
      "Enclose the body of the function in { }."),
     (r"expected identifier or '\(' before '}'", "", "There is an extra } here or above."),
     (r"expected '\(' before", "", "Enclose the condition after if, while, for or switch in ( )."),
+    (r"expected ';', ',' or '\)' before '='", "", "C has no default arguments. Compile the cell as C++ with -+"),
+    (r"expected ';', ',' or '\)' before '{'", "", "Add the missing ) at the end of the parameters."),
+    (r"ignoring '#pragma omp", "", "Compile the OpenMP pragmas of the cell with --parallel"),
     (r"expected ';'|expected .*'?;'? before", "",
      "Add the missing ; at the end of this statement or of the line above."),
     (r"expected declaration or statement at end of input|expected '}'", "", "A { has no matching }."),

@@ -111,15 +111,21 @@ class Text:
         return any(header.startswith('"') for header in self.includes)
 
     def comment_above(self, start: int) -> tuple[str, str]:
-        """The comment that ends just above byte ``start``: its text, and what follows ``ufunc:`` in it."""
+        """The comment that ends just above byte ``start``: its text, and what follows ``ufunc:`` in it.
+
+        Lines that start with ``ufunc:`` may stand further above, behind nothing but directives and blank lines.
+        """
         lines: list[str] = []
+        near = True
         for first, last in reversed(self.comments[: bisect_right(self.comments, start, key=lambda span: span[1])]):
             # A pragma between the comment and its function does not part them, nor does EXPORT on a line of its own.
             between = self._beside.sub(b"", self.raw[last:start])
             own_line = not self.code[self.code.rfind(b"\n", 0, first) + 1 : first].strip()
-            if between.strip() or between.count(b"\n") > 1 or not own_line:
+            if self._beside.sub(b"", self.code[last:start]).strip() or not own_line:
                 break
-            lines[:0] = _unmarked(self.raw[first:last].decode(errors="replace"))
+            near = near and not between.strip() and between.count(b"\n") <= 1
+            above = _unmarked(self.raw[first:last].decode(errors="replace"))
+            lines[:0] = above if near else [line for line in above if _UFUNC.match(line.strip())]
             start = first
         notes = [note[1].strip() for line in lines if (note := _UFUNC.match(line.strip()))]
         comment = [line for line in lines if not _UFUNC.match(line.strip())]

@@ -79,6 +79,29 @@ class Declaration:
         return replace(self, base=base, const=False, marks=tuple(rest))
 
 
+def _method(member: Node) -> bool:
+    """Whether it declares a function, which takes no place in a structure."""
+    return member.type == "field_declaration" and all(
+        d.marks[:1] and d.marks[0].kind == "(" for d, _ in declared_by(member)
+    )
+
+
+def _default_constructible(body: Node) -> bool:
+    """Whether a class with such members can be made without arguments, as loops make their variables."""
+    constructors = [
+        declarator.child_by_field_name("parameters")
+        for one in body.named_children
+        if one.type in ("function_definition", "declaration")
+        and (declarator := one.child_by_field_name("declarator"))
+        and declarator.type == "function_declarator"
+        and one.child_by_field_name("type") is None
+        and text_of(declarator)[0] != "~"
+    ]
+    return not constructors or any(
+        c and all(p.type == "optional_parameter_declaration" for p in c.named_children) for c in constructors
+    )
+
+
 def _spelled(base: str, marks: tuple[Mark, ...]) -> str:
     text = ""
     for mark in marks:
@@ -274,8 +297,12 @@ class DeclaredTypes:
         members: list[Member] = []
         if _first(node, "base_class_clause"):
             return _MORE
+        if not _default_constructible(body):
+            return "has no constructor without arguments"
         for one in body.named_children:
-            if one.type == "comment":
+            if any(c.type == "virtual" for c in one.children):
+                return "has virtual functions"
+            if one.type in ("comment", "function_definition", "declaration", "friend_declaration") or _method(one):
                 continue
             if one.type != "field_declaration" or "vector_size" in text_of(one):
                 return _MORE
