@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from .c_arithmetic import COMPLEX, DOUBLE, FLOAT, INT, LONG, SIZE, CType, float32, promoted, result_range, usual
-from .integer_rules import marked, marked_parts
+from .integer_rules import hexadecimal, marked, marked_parts
 from .math_names import CONSTANTS, KNOWN, LIMITS, Known
 from .value import Expr, Spelled, Stop, assign, call, number, operation, python
 
@@ -293,8 +293,9 @@ class Arithmetic:
             case "-":
                 return self.negative(e)
         e = self.modular(e, promoted(e.type))
-        if e.type.kind == "u":  # NumPy's unsigned numbers know no -1
-            return Expr(python("~int({})" if e.truth else "~{}", e), e.type, loose=True)
+        if e.type.kind == "u":
+            # Not ~, as below; and NumPy's unsigned numbers know no -1.
+            return Expr(operation("^", e, hexadecimal(e.type.high)), e.type, loose=e.loose)
         low, high = e.range
         flipped = Expr(marked("flip", e), e.type, loose=e.loose)
         return flipped if e.loose else replace(flipped, low=~high, high=~low)

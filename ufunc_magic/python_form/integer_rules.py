@@ -170,10 +170,10 @@ class _Written(_Marks):
                 return first
         low, span = _range(word)
         if not low:
-            return operation("&", first, _hexadecimal(span))
+            return operation("&", first, hexadecimal(span))
         if level == _HELPER:
             return call(f"_{word}", first)
-        return python("(({} + {}) & {}) - {}", first, _hexadecimal(-low), _hexadecimal(span), _hexadecimal(-low))
+        return python("(({} + {}) & {}) - {}", first, hexadecimal(-low), hexadecimal(span), hexadecimal(-low))
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
         """``x = int32(x + 1)`` is ``x += 1`` without the mark."""
@@ -186,7 +186,7 @@ class _Written(_Marks):
         return node
 
 
-def _hexadecimal(value: int) -> ast.expr:
+def hexadecimal(value: int) -> ast.expr:
     return number(Spelled(value, f"0x{value:X}"))
 
 
