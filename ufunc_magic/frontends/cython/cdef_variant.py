@@ -130,6 +130,8 @@ class Analysis(AnalyseExpressionsTransform):  # type: ignore[misc, unused-ignore
         returns = self._variants.returned(original) if original is not None and not declared else None
         if returns is None and not declared:
             return _forgotten(node)
+        # Tracebacks, and what is said of an exception that noexcept drops, name the function as the cell does.
+        node.entry.qualified_name = EncodedString(node.entry.qualified_name.replace(PREFIX, ""))
         with Errors.local_errors(ignore=True) as errors:
             if not declared:
                 _retype(node, returns)
