@@ -319,6 +319,10 @@ def test_noexcept_tells_of_an_exception_and_goes_on(raising: Build, monkeypatch:
     assert [type(told.exc_value) for told in seen] == [ValueError]
 
 
+def test_noexcept_prints_nothing_in_its_trial() -> None:
+    assert um.compile_cython("cdef double inverse_or_0(double x) noexcept:\n    return 1 / x").printed == ""
+
+
 def test_noexcept_names_the_function_as_the_cell_does(raising: Build, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", seen.append)
