@@ -457,3 +457,15 @@ def test_python_form_computes_in_the_type_that_a_typedef_stands_for(shared_cache
     square, total = made.report_data.functions
     assert "_float32(x * x)" in square.checked
     assert total.samples == ("f1", "f1")
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("def f(int n=1):\n    return [n]\n", "returns a Python object"),
+        ("def f(double x=1, y=None):\n    return x\n", "takes a Python object, 'y'"),
+    ],
+)
+def test_default_value_is_no_reason_beside_another(source: str, reason: str) -> None:
+    made = um.compile_cython(source, time=False)
+    assert [code.reason for code in made.object_code.functions] == [reason]
