@@ -469,3 +469,11 @@ def test_python_form_computes_in_the_type_that_a_typedef_stands_for(shared_cache
 def test_default_value_is_no_reason_beside_another(source: str, reason: str) -> None:
     made = um.compile_cython(source, time=False)
     assert [code.reason for code in made.object_code.functions] == [reason]
+
+
+def test_array_that_may_be_left_out_is_given_to_be_timed() -> None:
+    made = um.compile_cython(
+        "def total(double[:] x, double times=2, double[:] by=None, int end=0):\n"
+        "    return x[end] * times if by is None else x[end] * by[end]\n",
+    )
+    assert made.report_data.functions[0].samples == ("d1", "d0", "d1")
