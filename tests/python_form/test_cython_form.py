@@ -371,6 +371,11 @@ def test_a_quotient_of_integers_is_true_division_in_language_level_3_only() -> N
     assert source(old)(7, 2) == checked(old)(7, 2) == 3
 
 
+def test_print_is_a_statement_in_language_level_2() -> None:
+    cell = "print 'loaded'\ndef f(int a, int b):\n    return a/b\n"
+    assert checked(form(cell, types="ii->i", directives={"language_level": 2}))(7, 2) == 3
+
+
 def test_c_integers_wrap_in_the_checked_text_only() -> None:
     made = form("cdef int f(int a):\n    return a*a + 1\n", types="i->i")
     assert checked(made)(65536) == 1
