@@ -347,6 +347,18 @@ def test_traceback_names_the_function_and_the_line_of_the_cell(raising: Build, h
     assert last.lineno + 1 == RAISING.split("\n").index(head) + 3
 
 
+def test_traceback_goes_through_the_caller_of_a_c_function_that_raises() -> None:
+    made = um.compile_cython(
+        'cdef extern from *:\n    """\n    static double refuse(double x) { PyGILState_STATE s = PyGILState_Ensure();\n'
+        "    PyErr_SetNone(PyExc_KeyError); PyGILState_Release(s); return -1; }\n"
+        '    """\n    double refuse(double x) except? -1 nogil\n'
+        "cpdef double f(double x) except? -1 nogil:\n    return refuse(x)\n"
+    )
+    with pytest.raises(KeyError) as caught:
+        made.f(np.zeros(2))
+    assert caught.traceback[-1].name.endswith(".f")
+
+
 @pytest.mark.parametrize("name", RAISERS)
 def test_four_threads_get_their_own_exceptions(raising: Build, name: str) -> None:
     f = raising[name]

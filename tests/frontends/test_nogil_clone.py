@@ -117,3 +117,9 @@ def test_c_that_is_written_in_another_way_costs_nothing_but_time(name: str, monk
         cell.divided(np.array([4]), 0)
     if name in ("_HEAD", "CODE_SECTION", "TYPES_SECTION"):
         assert any("GIL" in note for note in cell.notes)
+
+
+def test_specialisation_of_another_modules_fused_function_needs_no_gil(tmp_path: Path) -> None:
+    pytest.importorskip("scipy", reason="SciPy is not installed")
+    cell = "from scipy.special.cython_special cimport gamma\ncpdef double f(double x):\n    return gamma(x)\n"
+    assert "gamma(" in cloned(cell, "f", tmp_path)
