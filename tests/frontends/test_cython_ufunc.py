@@ -477,3 +477,24 @@ def test_array_that_may_be_left_out_is_given_to_be_timed() -> None:
         "    return x[end] * times if by is None else x[end] * by[end]\n",
     )
     assert made.report_data.functions[0].samples == ("d1", "d0", "d1")
+
+
+@pytest.mark.parametrize(
+    ("result", "loop", "expected"),
+    [
+        ("x > 0 and y > 0", "dd->?", [False, False, True]),
+        ("not (0 < x < 1.5 and (y < 1 or y > 7))", "dd->?", [True, False, True]),
+        ("x or y", "dd->d", [5, 1, 2]),
+        ("x > 1 and y", "dd->d", [0, 0, 6]),
+    ],
+)
+def test_and_and_or_give_numbers(result: str, loop: str, expected: list[float]) -> None:
+    f = um.compile_cython(f"def f(double x, double y):\n    return {result}\n", time=False)["f"]
+    x, y = np.array([0.0, 1, 2]), np.array([5.0, 0, 6])
+    assert f.types == [loop]
+    assert f(x, y).tolist() == expected
+
+
+def test_and_that_may_be_an_object_gives_an_object() -> None:
+    f = um.compile_cython("def f(double x):\n    return x > 0 and 'positive'\n", time=False)["f"]
+    assert (f(1), f(0)) == ("positive", False)

@@ -290,11 +290,15 @@ def _return_types(function: Any) -> list[Any]:
 
 
 def _value_types(value: Any) -> list[Any]:
-    """The types of a value; several where it depends on a condition."""
+    """The types of a value; several where it depends on a condition, or is one of those of ``and`` or ``or``."""
     while isinstance(value, ExprNodes.CoerceToTempNode | ExprNodes.TypecastNode) and value.type.is_pyobject:
         value = getattr(value, "arg", None) or value.operand
     if isinstance(value, ExprNodes.CondExprNode) and value.type.is_pyobject:
         return [*_value_types(value.true_val), *_value_types(value.false_val)]
+    if isinstance(value, ExprNodes.BoolBinopNode):
+        return [*_value_types(value.operand1), *_value_types(value.operand2)]
+    if isinstance(value, ExprNodes.BoolBinopResultNode):
+        return _value_types(value.value)
     kind = value.arg.type if isinstance(value, ExprNodes.CoerceToPyTypeNode) else None
     if kind is not None:
         kind = bare(kind)
