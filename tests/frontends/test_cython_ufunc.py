@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
+from ufunc_magic.model import MOST_TIMED
 from ufunc_magic.runtime.registry import Build
 
 pytestmark = [
@@ -498,3 +499,9 @@ def test_and_and_or_give_numbers(result: str, loop: str, expected: list[float]) 
 def test_and_that_may_be_an_object_gives_an_object() -> None:
     f = um.compile_cython("def f(double x):\n    return x > 0 and 'positive'\n", time=False)["f"]
     assert (f(1), f(0)) == ("positive", False)
+
+
+def test_function_that_is_not_timed_is_not_said_to_have_side_effects() -> None:
+    names = [f"f{n}" for n in range(MOST_TIMED + 1)]
+    made = um.compile_cython("".join(f"cdef double {f}(double x):\n    return sum([x, x])\n\n\n" for f in names))
+    assert made.notes == ()

@@ -392,7 +392,8 @@ def _entries(
         written = form if isinstance(form, PythonForm) else None
         harmless = written.pure if written else called.pure
         notes = [*native.narrow(name, by_name[name])]
-        if not harmless:
+        # Only those that are to be timed were to be written as Python.
+        if not harmless and signature.name in forms:
             notes.append(f"{function.name} may have side effects, so the report does not call it.")
         entry = function_entries.ufunc_entry(
             signature,
