@@ -123,3 +123,23 @@ def test_specialisation_of_another_modules_fused_function_needs_no_gil(tmp_path:
     pytest.importorskip("scipy", reason="SciPy is not installed")
     cell = "from scipy.special.cython_special cimport gamma\ncpdef double f(double x):\n    return gamma(x)\n"
     assert "gamma(" in cloned(cell, "f", tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["int", "long", "long long"])
+def test_absolute_value_of_an_integer_raises_nothing(kind: str, tmp_path: Path) -> None:
+    text = cloned(f"cpdef {kind} f({kind} a):\n    return abs(a)\n", "f", tmp_path)
+    assert "abs" in text
+    assert "__ufm_fault" not in text
+
+
+@pytest.mark.parametrize("kind", ["int", "long", "double"])
+def test_function_with_an_error_value_of_its_own_can_be_called(kind: str, tmp_path: Path) -> None:
+    cell = (
+        f"cdef {kind} checked({kind} n) except -1:\n    if n > 9: raise ValueError(n)\n    return n\n"
+        f"cpdef {kind} f({kind} n) except -1:\n    return checked(n) + 1\n"
+    )
+    assert "_checked(__pyx_v_n, __ufm_fault)" in cloned(cell, "f", tmp_path)
+    made = um.compile_cython(cell)
+    assert made.f(np.arange(3)).tolist() == [1, 2, 3]
+    with pytest.raises(ValueError, match=r"^12(\.0)?$"):
+        made.f(np.array([1, 12, 13]))

@@ -24,7 +24,13 @@ _UNCONDITIONAL = re.compile(r"(?:^|\n)[ \t]*__PYX_ERR\(\d+, \d+, (__pyx_L\w+)\)\
 _NO_ASSERT = re.compile(r"#else\s*if \(\(1\)\); else __PYX_ERR\([^)]*\)\s*\n")
 _GIL_BLOCK = re.compile(r"\s*PyGILState_STATE __pyx_gilstate_save = ")
 _AFTER_CALL = re.compile(
-    r"if \(unlikely\([^;{}]*?(?:PyErr_Occurred|__Pyx_ErrOccurredWithGIL)\(\)\)+ __PYX_ERR\(\d+, \d+, (__pyx_L\w+)\)"
+    r"if \(unlikely\([^;{}]*?(?:(?:PyErr_Occurred|__Pyx_ErrOccurredWithGIL)\(\)|== \(\([a-z ]+\)-?[\w.]+\))\)+ "
+    r"__PYX_ERR\(\d+, \d+, (__pyx_L\w+)\)"
+)
+#: Cython takes C's abs() for a function that gives -1 for an exception.
+_ABS_CHECK = re.compile(
+    r"(?P<call>(?P<value>__pyx_t_\d+) = (?:l?abs|__Pyx_abs_longlong)\([^;]*\); )"
+    r"if \(unlikely\((?P=value) == \(\([a-z ]+\)-1\)\)\) __PYX_ERR\([^()]*\)"
 )
 #: A power of doubles that must not be complex: before its base, between that and its exponent, and behind it.
 _NOT_COMPLEX = "__Pyx_SoftComplexToDouble(__Pyx_c_pow_double("
@@ -218,7 +224,8 @@ def _clone(
     written_to: re.Pattern[str],
 ) -> Clone | None:
     """The clone of one function, or None where it needs Python."""
-    body = _IDLE.sub("", _NO_ASSERT.sub("", _POWER_AGAIN.sub(r"{ \1 }", definition.body)))
+    body = _ABS_CHECK.sub(r"\g<call>", _POWER_AGAIN.sub(r"{ \1 }", definition.body))
+    body = _IDLE.sub("", _NO_ASSERT.sub("", body))
     # What is gone already, an index into the arguments of an exception, say, is no obstacle.
     past = _may_go_past(definition, _without_raising(body, past=False))
     body = _without_raising(body, past=past)
