@@ -505,3 +505,14 @@ def test_function_that_is_not_timed_is_not_said_to_have_side_effects() -> None:
     names = [f"f{n}" for n in range(MOST_TIMED + 1)]
     made = um.compile_cython("".join(f"cdef double {f}(double x):\n    return sum([x, x])\n\n\n" for f in names))
     assert made.notes == ()
+
+
+def test_ccall_with_a_default_value_is_a_ufunc_of_all_parameters() -> None:
+    made = um.compile_cython(
+        "import cython\n"
+        "@cython.ccall\ndef annotated(x: cython.double, y: cython.double = 2) -> cython.double:\n    return x * y\n"
+        "@cython.ccall\n@cython.locals(x=cython.double, n=cython.int)\n@cython.returns(cython.double)\n"
+        "def declared(x, n=3):\n    return x * n\n"
+    )
+    assert (made.annotated.types, made.declared.types) == (["dd->d"], ["di->d"])
+    assert made.declared(np.arange(2.0), 5).tolist() == [0, 5]

@@ -90,6 +90,9 @@ class Variants:
             if isinstance(node, Nodes.CFuncDefNode):
                 tree.body.stats.append(_cpdef_variant(node, name))
                 self.declared.add(name)
+            elif _ccall(node) and any(arg.default for arg in node.args):
+                tree.body.stats.append(_ccall_variant(node))
+                self.declared.add(name)
             elif _is_numeric_def(node, arrays=arrays):
                 tree.body.stats.append(_variant(node))
             else:
@@ -213,6 +216,21 @@ def _cpdef_variant(node: Any, name: str) -> Any:
     return node
 
 
+def _ccall(node: Any) -> Any:
+    """The ``@cython.ccall`` of a function, which makes it a ``cpdef``."""
+    marks = (decorator.decorator for decorator in node.decorators or ())
+    return next((mark for mark in marks if getattr(mark, "attribute", "") == "ccall" and _is_of_cython(mark)), None)
+
+
+def _ccall_variant(node: Any) -> Any:
+    """The same of a function with ``@cython.ccall``: Cython turns it into a ``cdef`` itself."""
+    node = copy.deepcopy(node)
+    node.name, node.doc = EncodedString(PREFIX + node.name), None
+    _ccall(node).attribute = EncodedString("cfunc")
+    _drop_defaults(node.args)
+    return node
+
+
 def _drop_defaults(args: list[Any]) -> None:
     for arg in args:
         arg.default = None
@@ -262,8 +280,12 @@ def _is_directive(decorator: Any) -> bool:
     """``@cython.boundscheck(False)`` and its like, which change how a function is compiled and not what it is."""
     if isinstance(decorator, ExprNodes.SimpleCallNode):
         decorator = decorator.function
-    own = isinstance(decorator, ExprNodes.AttributeNode) and getattr(decorator.obj, "name", "") == "cython"
-    return own and decorator.attribute not in ("cfunc", "ccall", "ufunc", "returns", "locals", "exceptval")
+    other = ("cfunc", "ccall", "ufunc", "returns", "locals", "exceptval")
+    return _is_of_cython(decorator) and decorator.attribute not in other
+
+
+def _is_of_cython(node: Any) -> bool:
+    return isinstance(node, ExprNodes.AttributeNode) and getattr(node.obj, "name", "") == "cython"
 
 
 def walk(node: Any, closed: tuple[type, ...] = ()) -> Iterator[Any]:
