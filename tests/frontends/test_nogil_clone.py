@@ -143,3 +143,25 @@ def test_function_with_an_error_value_of_its_own_can_be_called(kind: str, tmp_pa
     assert made.f(np.arange(3)).tolist() == [1, 2, 3]
     with pytest.raises(ValueError, match=r"^12(\.0)?$"):
         made.f(np.array([1, 12, 13]))
+
+
+@pytest.mark.parametrize(
+    ("condition", "c"),
+    [
+        ("x < 1 and y > 2", "((__pyx_v_x < 1.0) && (__pyx_v_y > 2.0))"),
+        ("x < 1 or y > 2", "((__pyx_v_x < 1.0) || (__pyx_v_y > 2.0))"),
+        ("x < 1 and (y > 2 or y < 0)", "((__pyx_v_x < 1.0) && ((__pyx_v_y > 2.0) || (__pyx_v_y < 0.0)))"),
+    ],
+)
+def test_comparisons_are_joined_without_a_jump(condition: str, c: str, tmp_path: Path) -> None:
+    text = cloned(f"cpdef bint f(double x, double y):\n    return {condition}\n", "f", tmp_path)
+    assert f"= {c};" in text
+    assert not re.search(r"goto \w+_bool_binop_done", text)
+
+
+@pytest.mark.parametrize("condition", ["n and m", "(n < m) + 3 and m", "n == 1 and m", "n < m or m"])
+def test_operand_that_is_the_result_is_no_truth(condition: str) -> None:
+    f = um.compile_cython(f"cpdef int f(int n, int m):\n    return {condition}\n", time=False)["f"]
+    n, m = (part.ravel() for part in np.meshgrid([0, 1, 7], [0, 1, 7]))
+    expected = [int(eval(condition, {"n": int(a), "m": int(b)})) for a, b in zip(n, m, strict=True)]
+    assert f(n, m).tolist() == expected

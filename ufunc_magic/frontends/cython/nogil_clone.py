@@ -22,6 +22,12 @@ _COMMENT = re.compile(r"/\*.*?\*/", re.S)
 _UNCONDITIONAL = re.compile(r"(?:^|\n)[ \t]*__PYX_ERR\(\d+, \d+, (__pyx_L\w+)\)\s*$")
 #: Cython's way to keep the condition of an assert that is compiled out free of warnings.
 _NO_ASSERT = re.compile(r"#else\s*if \(\(1\)\); else __PYX_ERR\([^)]*\)\s*\n")
+#: The last two operands of ``and``, or of ``or``.
+_BOOLEANS = re.compile(
+    r"(?P<one>__pyx_t_\d+) = (?P<left>\([^;{}]*\));\s*if \((?P<not>!?)(?P=one)\) \{\s*\} else \{\s*"
+    r"(?P<both>__pyx_t_\d+) = (?P=one);\s*goto (?P<done>__pyx_L\d+_bool_binop_done);\s*\}\s*"
+    r"(?P=one) = (?P<right>\([^;{}]*\));(?P<end>\s*(?P=both) = (?P=one);\s*(?P=done):;)"
+)
 _GIL_BLOCK = re.compile(r"\s*PyGILState_STATE __pyx_gilstate_save = ")
 _AFTER_CALL = re.compile(
     r"if \(unlikely\([^;{}]*?(?:(?:PyErr_Occurred|__Pyx_ErrOccurredWithGIL)\(\)|== \(\([a-z ]+\)-?[\w.]+\))\)+ "
@@ -225,7 +231,7 @@ def _clone(
 ) -> Clone | None:
     """The clone of one function, or None where it needs Python."""
     body = _ABS_CHECK.sub(r"\g<call>", _POWER_AGAIN.sub(r"{ \1 }", definition.body))
-    body = _IDLE.sub("", _NO_ASSERT.sub("", body))
+    body = _with_booleans(_IDLE.sub("", _NO_ASSERT.sub("", body)))
     # What is gone already, an index into the arguments of an exception, say, is no obstacle.
     past = _may_go_past(definition, _without_raising(body, past=False))
     body = _without_raising(body, past=past)
@@ -259,6 +265,28 @@ def _clone(
         size=len(re.findall(r"\w+", body)) + sum(c.size for c in callees.values()),
         recursive=itself,
     )
+
+
+def _with_booleans(body: str) -> str:
+    """``body`` with C's ``&&`` and ``||`` between comparisons: gcc vectorizes no loop with Cython's jumps past them."""
+
+    def joined(m: re.Match[str]) -> str:
+        if not (_is_truth(m["left"]) and _is_truth(m["right"])):
+            return m[0]
+        return f"{m['one']} = ({m['left']} {'||' if m['not'] else '&&'} {m['right']});{m['end']}"
+
+    before = ""
+    while before != body:  # the operands before the last two
+        before, body = body, _BOOLEANS.sub(joined, body)
+    return body
+
+
+def _is_truth(expression: str) -> bool:
+    """Whether an expression in parentheses is 0 or 1, and not one of the operands itself."""
+    inner = expression[1:-1]
+    while inner != (inner := re.sub(r"\([^()]*\)", "", inner)):
+        pass
+    return re.fullmatch(r"[^()]* (?:[<>]=?|[!=]=|&&|\|\|) [^()]*", inner) is not None
 
 
 def _renamed_call(body: str, name: str, by: str, *, fails: bool) -> str:
