@@ -518,7 +518,7 @@ def test_ccall_with_a_default_value_is_a_ufunc_of_all_parameters() -> None:
     assert made.declared(np.arange(2.0), 5).tolist() == [0, 5]
 
 
-@pytest.mark.parametrize("change", ["n[0] = n[0] + 2"])
+@pytest.mark.parametrize("change", ["n[0] += 2", "n[0] = n[0] + 2"])
 def test_pointer_to_one_number_that_is_changed_is_an_input_and_an_output(change: str) -> None:
     made = um.compile_cython(f"cdef double f(double *n) noexcept nogil:\n    {change}\n    return n[0] * 10\n")
     assert [part.tolist() for part in made.f(np.arange(2.0))] == [[20, 30], [2, 3]]

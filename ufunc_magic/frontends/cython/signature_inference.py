@@ -178,6 +178,9 @@ def _access(name: str, body: str) -> tuple[_Access, bool]:
     """What C does to the elements behind a parameter, and whether to others than the first."""
     word = rf"__pyx_v_{re.escape(name)}"
     reads = writes = updates = indexed = False
+    # `x[0] += 1`: Cython keeps the index.
+    for index in set(re.findall(r"\b(__pyx_t_\d+) = 0;", body)) - set(re.findall(r"\b(__pyx_t_\d+) = (?!0;)", body)):
+        body = body.replace(f"[{index}]", "[0]")
     for statement in re.split(r"[;{}]", body):
         if not re.search(rf"\b{word}\b", statement):
             continue
