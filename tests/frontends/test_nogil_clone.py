@@ -148,18 +148,24 @@ def test_function_with_an_error_value_of_its_own_can_be_called(kind: str, tmp_pa
 @pytest.mark.parametrize(
     ("condition", "c"),
     [
-        ("x < 1 and y > 2", "((__pyx_v_x < 1.0) && (__pyx_v_y > 2.0))"),
-        ("x < 1 or y > 2", "((__pyx_v_x < 1.0) || (__pyx_v_y > 2.0))"),
-        ("x < 1 and (y > 2 or y < 0)", "((__pyx_v_x < 1.0) && ((__pyx_v_y > 2.0) || (__pyx_v_y < 0.0)))"),
+        ("x < 1 and y > 2", "(((__pyx_v_x < 1.0) & (__pyx_v_y > 2.0)) != 0)"),
+        ("x < 1 or y * x > 2", "(((__pyx_v_x < 1.0) | ((__pyx_v_y * __pyx_v_x) > 2.0)) != 0)"),
+        (
+            "x < 1 and (y > 2 or y < 0)",
+            "(((__pyx_v_x < 1.0) & (((__pyx_v_y > 2.0) | (__pyx_v_y < 0.0)) != 0)) != 0)",
+        ),
+        ("x < 1 and sin(y) > 2", "((__pyx_v_x < 1.0) && (sin(__pyx_v_y) > 2.0))"),
+        ("x < 1 and table[0] > 2", "((__pyx_v_x < 1.0) && ((__pyx_v_1m_table[0]) > 2.0))"),
     ],
 )
 def test_comparisons_are_joined_without_a_jump(condition: str, c: str, tmp_path: Path) -> None:
-    text = cloned(f"cpdef bint f(double x, double y):\n    return {condition}\n", "f", tmp_path)
+    head = "from libc.math cimport sin\ncdef double[3] table\n"
+    text = cloned(f"{head}cpdef bint f(double x, double y):\n    return {condition}\n", "f", tmp_path)
     assert f"= {c};" in text
     assert not re.search(r"goto \w+_bool_binop_done", text)
 
 
-@pytest.mark.parametrize("condition", ["n and m", "(n < m) + 3 and m", "n == 1 and m", "n < m or m"])
+@pytest.mark.parametrize("condition", ["n and m", "(n < m) + 3 and m", "n == 1 and m", "n < m or m", "n & m and m > 1"])
 def test_operand_that_is_the_result_is_no_truth(condition: str) -> None:
     f = um.compile_cython(f"cpdef int f(int n, int m):\n    return {condition}\n", time=False)["f"]
     n, m = (part.ravel() for part in np.meshgrid([0, 1, 7], [0, 1, 7]))

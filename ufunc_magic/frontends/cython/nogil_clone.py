@@ -28,6 +28,8 @@ _BOOLEANS = re.compile(
     r"(?P<both>__pyx_t_\d+) = (?P=one);\s*goto (?P<done>__pyx_L\d+_bool_binop_done);\s*\}\s*"
     r"(?P=one) = (?P<right>\([^;{}]*\));(?P<end>\s*(?P=both) = (?P=one);\s*(?P=done):;)"
 )
+#: What may be computed whatever stands to its left: no call, division, index or pointer.
+_UNGUARDED = re.compile(r"(?:[\w .+<=!|&)]|-(?!>)|>|(?<!\()\*|(?<!\w)\()*")
 _GIL_BLOCK = re.compile(r"\s*PyGILState_STATE __pyx_gilstate_save = ")
 _AFTER_CALL = re.compile(
     r"if \(unlikely\([^;{}]*?(?:(?:PyErr_Occurred|__Pyx_ErrOccurredWithGIL)\(\)|== \(\([a-z ]+\)-?[\w.]+\))\)+ "
@@ -268,12 +270,18 @@ def _clone(
 
 
 def _with_booleans(body: str) -> str:
-    """``body`` with C's ``&&`` and ``||`` between comparisons: gcc vectorizes no loop with Cython's jumps past them."""
+    """``body`` with C's operators between comparisons: gcc vectorizes no loop with jumps past them.
+
+    Nor one with more than two of ``&&``, so it is ``&`` where that is as good.
+    """
 
     def joined(m: re.Match[str]) -> str:
         if not (_is_truth(m["left"]) and _is_truth(m["right"])):
             return m[0]
-        return f"{m['one']} = ({m['left']} {'||' if m['not'] else '&&'} {m['right']});{m['end']}"
+        word = "|" if m["not"] else "&"
+        if _UNGUARDED.fullmatch(m["right"]):
+            return f"{m['one']} = (({m['left']} {word} {m['right']}) != 0);{m['end']}"
+        return f"{m['one']} = ({m['left']} {2 * word} {m['right']});{m['end']}"
 
     before = ""
     while before != body:  # the operands before the last two
