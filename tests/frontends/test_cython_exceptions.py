@@ -129,6 +129,10 @@ cdef double added(double a, double b) except? -1:
     return a + b
 
 
+cpdef double swallowed_in_cpdef(double x, double y=1) noexcept:
+    return y / x
+
+
 cdef double swallowed(double x) noexcept:
     if x < 0:
         raise ValueError("negative", x)
@@ -315,6 +319,17 @@ def test_noexcept_tells_of_an_exception_and_goes_on(raising: Build, monkeypatch:
     assert [type(told.exc_value) for told in seen] == [ValueError]
 
 
+def test_noexcept_prints_nothing_in_its_trial() -> None:
+    assert um.compile_cython("cdef double inverse_or_0(double x) noexcept:\n    return 1 / x").printed == ""
+
+
+def test_noexcept_names_the_function_as_the_cell_does(raising: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", seen.append)
+    raising.swallowed_in_cpdef(np.zeros(1), 1)
+    assert [told.object.rpartition(".")[2] for told in seen] == ["swallowed_in_cpdef"]
+
+
 def test_generalized_ufunc_raises_and_keeps_what_it_has(raising: Build) -> None:
     x = np.array([[1.0, 2.0], [-3.0, 4.0], [5.0, 6.0]])
     out = np.full(3, 9.0)
@@ -322,12 +337,26 @@ def test_generalized_ufunc_raises_and_keeps_what_it_has(raising: Build) -> None:
     assert out[0] == 1
 
 
-def test_traceback_names_the_function_and_the_line_of_the_cell(raising: Build) -> None:
+@pytest.mark.parametrize("head", ["cdef double plain(double x):", "def typed_def(double x):"])
+def test_traceback_names_the_function_and_the_line_of_the_cell(raising: Build, head: str) -> None:
+    name = head.partition("(")[0].split()[-1]
     with pytest.raises(ValueError, match="negative") as caught:
-        raising.plain([1.0, -1.0])
+        raising[name](np.array([1.0, -1.0]))
     last = caught.traceback[-1]
-    assert "plain" in last.name
-    assert last.lineno + 1 == RAISING.split("\n").index("cdef double plain(double x):") + 3
+    assert last.name.rpartition(".")[2] == name
+    assert last.lineno + 1 == RAISING.split("\n").index(head) + 3
+
+
+def test_traceback_goes_through_the_caller_of_a_c_function_that_raises() -> None:
+    made = um.compile_cython(
+        'cdef extern from *:\n    """\n    static double refuse(double x) { PyGILState_STATE s = PyGILState_Ensure();\n'
+        "    PyErr_SetNone(PyExc_KeyError); PyGILState_Release(s); return -1; }\n"
+        '    """\n    double refuse(double x) except? -1 nogil\n'
+        "cpdef double f(double x) except? -1 nogil:\n    return refuse(x)\n"
+    )
+    with pytest.raises(KeyError) as caught:
+        made.f(np.zeros(2))
+    assert caught.traceback[-1].name.endswith(".f")
 
 
 @pytest.mark.parametrize("name", RAISERS)

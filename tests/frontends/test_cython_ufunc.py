@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
+from ufunc_magic.model import MOST_TIMED
 from ufunc_magic.runtime.registry import Build
 
 pytestmark = [
@@ -457,3 +458,70 @@ def test_python_form_computes_in_the_type_that_a_typedef_stands_for(shared_cache
     square, total = made.report_data.functions
     assert "_float32(x * x)" in square.checked
     assert total.samples == ("f1", "f1")
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("def f(int n=1):\n    return [n]\n", "returns a Python object"),
+        ("def f(double x=1, y=None):\n    return x\n", "takes a Python object, 'y'"),
+    ],
+)
+def test_default_value_is_no_reason_beside_another(source: str, reason: str) -> None:
+    made = um.compile_cython(source, time=False)
+    assert [code.reason for code in made.object_code.functions] == [reason]
+
+
+def test_array_that_may_be_left_out_is_given_to_be_timed() -> None:
+    made = um.compile_cython(
+        "def total(double[:] x, double times=2, double[:] by=None, int end=0):\n"
+        "    return x[end] * times if by is None else x[end] * by[end]\n",
+    )
+    assert made.report_data.functions[0].samples == ("d1", "d0", "d1")
+
+
+@pytest.mark.parametrize(
+    ("result", "loop", "expected"),
+    [
+        ("x > 0 and y > 0", "dd->?", [False, False, True]),
+        ("not (0 < x < 1.5 and (y < 1 or y > 7))", "dd->?", [True, False, True]),
+        ("x or y", "dd->d", [5, 1, 2]),
+        ("x > 1 and y", "dd->d", [0, 0, 6]),
+    ],
+)
+def test_and_and_or_give_numbers(result: str, loop: str, expected: list[float]) -> None:
+    f = um.compile_cython(f"def f(double x, double y):\n    return {result}\n", time=False)["f"]
+    x, y = np.array([0.0, 1, 2]), np.array([5.0, 0, 6])
+    assert f.types == [loop]
+    assert f(x, y).tolist() == expected
+
+
+def test_and_that_may_be_an_object_gives_an_object() -> None:
+    f = um.compile_cython("def f(double x):\n    return x > 0 and 'positive'\n", time=False)["f"]
+    assert (f(1), f(0)) == ("positive", False)
+
+
+def test_function_that_is_not_timed_is_not_said_to_have_side_effects() -> None:
+    names = [f"f{n}" for n in range(MOST_TIMED + 1)]
+    made = um.compile_cython("".join(f"cdef double {f}(double x):\n    return sum([x, x])\n\n\n" for f in names))
+    assert made.notes == ()
+
+
+def test_ccall_with_a_default_value_is_a_ufunc_of_all_parameters() -> None:
+    made = um.compile_cython(
+        "import cython\n"
+        "@cython.ccall\ndef annotated(x: cython.double, y: cython.double = 2) -> cython.double:\n    return x * y\n"
+        "@cython.ccall\n@cython.locals(x=cython.double, n=cython.int)\n@cython.returns(cython.double)\n"
+        "def declared(x, n=3):\n    return x * n\n"
+    )
+    assert (made.annotated.types, made.declared.types) == (["dd->d"], ["di->d"])
+    assert made.declared(np.arange(2.0), 5).tolist() == [0, 5]
+
+
+@pytest.mark.parametrize("change", ["n[0] += 2", "n[0] = n[0] + 2"])
+def test_pointer_to_one_number_that_is_changed_is_an_input_and_an_output(change: str) -> None:
+    made = um.compile_cython(f"cdef double f(double *n) noexcept nogil:\n    {change}\n    return n[0] * 10\n")
+    assert [part.tolist() for part in made.f(np.arange(2.0))] == [[20, 30], [2, 3]]
+    names: dict[str, Any] = {}
+    exec(made.report_data.functions[0].python, names)
+    assert names["f"](1.0) == (30, 3)

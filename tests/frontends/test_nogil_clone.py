@@ -117,3 +117,57 @@ def test_c_that_is_written_in_another_way_costs_nothing_but_time(name: str, monk
         cell.divided(np.array([4]), 0)
     if name in ("_HEAD", "CODE_SECTION", "TYPES_SECTION"):
         assert any("GIL" in note for note in cell.notes)
+
+
+def test_specialisation_of_another_modules_fused_function_needs_no_gil(tmp_path: Path) -> None:
+    pytest.importorskip("scipy", reason="SciPy is not installed")
+    cell = "from scipy.special.cython_special cimport gamma\ncpdef double f(double x):\n    return gamma(x)\n"
+    assert "gamma(" in cloned(cell, "f", tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["int", "long", "long long"])
+def test_absolute_value_of_an_integer_raises_nothing(kind: str, tmp_path: Path) -> None:
+    text = cloned(f"cpdef {kind} f({kind} a):\n    return abs(a)\n", "f", tmp_path)
+    assert "abs" in text
+    assert "__ufm_fault" not in text
+
+
+@pytest.mark.parametrize("kind", ["int", "long", "double"])
+def test_function_with_an_error_value_of_its_own_can_be_called(kind: str, tmp_path: Path) -> None:
+    cell = (
+        f"cdef {kind} checked({kind} n) except -1:\n    if n > 9: raise ValueError(n)\n    return n\n"
+        f"cpdef {kind} f({kind} n) except -1:\n    return checked(n) + 1\n"
+    )
+    assert "_checked(__pyx_v_n, __ufm_fault)" in cloned(cell, "f", tmp_path)
+    made = um.compile_cython(cell)
+    assert made.f(np.arange(3)).tolist() == [1, 2, 3]
+    with pytest.raises(ValueError, match=r"^12(\.0)?$"):
+        made.f(np.array([1, 12, 13]))
+
+
+@pytest.mark.parametrize(
+    ("condition", "c"),
+    [
+        ("x < 1 and y > 2", "(((__pyx_v_x < 1.0) & (__pyx_v_y > 2.0)) != 0)"),
+        ("x < 1 or y * x > 2", "(((__pyx_v_x < 1.0) | ((__pyx_v_y * __pyx_v_x) > 2.0)) != 0)"),
+        (
+            "x < 1 and (y > 2 or y < 0)",
+            "(((__pyx_v_x < 1.0) & (((__pyx_v_y > 2.0) | (__pyx_v_y < 0.0)) != 0)) != 0)",
+        ),
+        ("x < 1 and sin(y) > 2", "((__pyx_v_x < 1.0) && (sin(__pyx_v_y) > 2.0))"),
+        ("x < 1 and table[0] > 2", "((__pyx_v_x < 1.0) && ((__pyx_v_1m_table[0]) > 2.0))"),
+    ],
+)
+def test_comparisons_are_joined_without_a_jump(condition: str, c: str, tmp_path: Path) -> None:
+    head = "from libc.math cimport sin\ncdef double[3] table\n"
+    text = cloned(f"{head}cpdef bint f(double x, double y):\n    return {condition}\n", "f", tmp_path)
+    assert f"= {c};" in text
+    assert not re.search(r"goto \w+_bool_binop_done", text)
+
+
+@pytest.mark.parametrize("condition", ["n and m", "(n < m) + 3 and m", "n == 1 and m", "n < m or m", "n & m and m > 1"])
+def test_operand_that_is_the_result_is_no_truth(condition: str) -> None:
+    f = um.compile_cython(f"cpdef int f(int n, int m):\n    return {condition}\n", time=False)["f"]
+    n, m = (part.ravel() for part in np.meshgrid([0, 1, 7], [0, 1, 7]))
+    expected = [int(eval(condition, {"n": int(a), "m": int(b)})) for a, b in zip(n, m, strict=True)]
+    assert f(n, m).tolist() == expected

@@ -377,6 +377,7 @@ def test_exception_of_cython_is_no_crash() -> None:
         ("import numpy as np\nx = np.zeros(3)", True),
         ("from math import (\n  sin,\n  cos)\ncdef double k = 3.0", True),
         ('"""print(3)\nfor\n"""\n@cython.cfunc\ndef f(): pass', True),
+        ("cimport numpy as cnp\ncnp.import_array()", True),
         ("print('hello')", False),
         ("x = open('f')", False),
         ("import pandas", False),
@@ -385,6 +386,18 @@ def test_exception_of_cython_is_no_crash() -> None:
 )
 def test_statements_that_do_something_are_not_run_twice(source: str, answer: bool) -> None:
     assert may_run_twice(source) is answer
+
+
+@pytest.mark.cython
+def test_function_that_calls_scipy_is_tried() -> None:
+    pytest.importorskip("Cython")
+    pytest.importorskip("scipy", reason="SciPy is not installed")
+    made = um.compile_cython(
+        "from scipy.linalg.cython_blas cimport dnrm2\n"
+        "cpdef double length(double x) noexcept nogil:\n    cdef int n = 1\n    return dnrm2(&n, &x, &n)\n"
+    )
+    assert made.notes == ()
+    assert made.length(np.array([-3.0])).tolist() == [3]
 
 
 @pytest.mark.cython

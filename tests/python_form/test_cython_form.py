@@ -371,6 +371,17 @@ def test_a_quotient_of_integers_is_true_division_in_language_level_3_only() -> N
     assert source(old)(7, 2) == checked(old)(7, 2) == 3
 
 
+def test_print_is_a_statement_in_language_level_2() -> None:
+    cell = "print 'loaded'\ndef f(int a, int b):\n    return a/b\n"
+    assert checked(form(cell, types="ii->i", directives={"language_level": 2}))(7, 2) == 3
+
+
+def test_keyword_only_parameters_are_given_by_position() -> None:
+    cell = "def scaled(double x, *, double by, double more=1):\n    return x * by + more\n"
+    assert checked(form(cell + "def f(double x):\n    return scaled(x, by=2)\n"))(3.0) == 7
+    assert checked(form(cell, name="scaled", types="ddd->d"))(3.0, 2.0, 5.0) == 11
+
+
 def test_c_integers_wrap_in_the_checked_text_only() -> None:
     made = form("cdef int f(int a):\n    return a*a + 1\n", types="i->i")
     assert checked(made)(65536) == 1

@@ -399,7 +399,7 @@ _DEFINES = re.compile(
 _IMPORTS = re.compile(r"import\s+(?P<names>.+)|from\s+(?P<name>\w+)[\w.]*\s+(?P<how>c?import)\b")
 #: Calls that calculate.
 _CALCULATES = re.compile(
-    r"\b(?:np|numpy|math|cython)\.(?!random|load|save|seterr|fromfile|memmap)[\w.]+\(|\b(?:int|float|complex|bool|len|range|tuple|list|dict|set|frozenset|abs|min|max|sum|round|pow)\("
+    r"\b(?:np|numpy|math|cython)\.(?!random|load|save|seterr|fromfile|memmap)[\w.]+\(|\b(?:import_array|import_umath|int|float|complex|bool|len|range|tuple|list|dict|set|frozenset|abs|min|max|sum|round|pow)\("
 )
 _BLOCKS = re.compile(r"(?:for|while|with|try|if|del|raise|assert|exec|print)\b")
 _QUICK = sys.stdlib_module_names | {"numpy", "cython"}

@@ -35,6 +35,8 @@ class OperandLists:
         """What an operand needs before the first statement, which may certainly assign it or change its elements."""
         name, t = self.names[operand.index], self.types[operand.index]
         if not operand.core:
+            if operand.role == "inout" and self.boxed:
+                return [assign(name, ast.List([ast.Name(name)]))]
             if operand.role != "output" or assigned:
                 return []
             return [assign(name, ast.List([zero(t.element)]) if self.boxed else zero(t))]

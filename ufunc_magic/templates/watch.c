@@ -132,7 +132,7 @@ static const int allowed[] = {
     SYS_dup, SYS_dup3, SYS_pipe2, SYS_fstat, SYS_newfstatat, SYS_statx, SYS_statfs, SYS_fstatfs, SYS_faccessat, SYS_readlinkat,
     SYS_getdents64, SYS_getcwd, SYS_fsync, SYS_fdatasync, SYS_ftruncate, SYS_fadvise64, SYS_ppoll, SYS_pselect6, SYS_epoll_create1,
     SYS_epoll_ctl, SYS_epoll_pwait, SYS_eventfd2, SYS_mmap, SYS_munmap, SYS_mremap, SYS_mprotect, SYS_madvise, SYS_msync,
-    SYS_mincore, SYS_mlock, SYS_munlock, SYS_brk, SYS_memfd_create, SYS_membarrier, SYS_get_mempolicy, SYS_futex,
+    SYS_mincore, SYS_mlock, SYS_munlock, SYS_brk, SYS_memfd_create, SYS_membarrier, SYS_get_mempolicy, SYS_mbind, SYS_futex,
     SYS_set_robust_list, SYS_get_robust_list, SYS_set_tid_address, SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn,
     SYS_rt_sigpending, SYS_rt_sigtimedwait, SYS_rt_sigsuspend, SYS_sigaltstack, SYS_setitimer, SYS_getitimer, SYS_timer_create,
     SYS_timer_settime, SYS_timer_gettime, SYS_timer_delete, SYS_timer_getoverrun, SYS_clock_gettime, SYS_clock_getres,

@@ -90,6 +90,9 @@ class Variants:
             if isinstance(node, Nodes.CFuncDefNode):
                 tree.body.stats.append(_cpdef_variant(node, name))
                 self.declared.add(name)
+            elif _ccall(node) and any(arg.default for arg in node.args):
+                tree.body.stats.append(_ccall_variant(node))
+                self.declared.add(name)
             elif _is_numeric_def(node, arrays=arrays):
                 tree.body.stats.append(_variant(node))
             else:
@@ -130,6 +133,8 @@ class Analysis(AnalyseExpressionsTransform):  # type: ignore[misc, unused-ignore
         returns = self._variants.returned(original) if original is not None and not declared else None
         if returns is None and not declared:
             return _forgotten(node)
+        # Tracebacks, and what is said of an exception that noexcept drops, name the function as the cell does.
+        node.entry.qualified_name = EncodedString(node.entry.qualified_name.replace(PREFIX, ""))
         with Errors.local_errors(ignore=True) as errors:
             if not declared:
                 _retype(node, returns)
@@ -211,6 +216,21 @@ def _cpdef_variant(node: Any, name: str) -> Any:
     return node
 
 
+def _ccall(node: Any) -> Any:
+    """The ``@cython.ccall`` of a function, which makes it a ``cpdef``."""
+    marks = (decorator.decorator for decorator in node.decorators or ())
+    return next((mark for mark in marks if getattr(mark, "attribute", "") == "ccall" and _is_of_cython(mark)), None)
+
+
+def _ccall_variant(node: Any) -> Any:
+    """The same of a function with ``@cython.ccall``: Cython turns it into a ``cdef`` itself."""
+    node = copy.deepcopy(node)
+    node.name, node.doc = EncodedString(PREFIX + node.name), None
+    _ccall(node).attribute = EncodedString("cfunc")
+    _drop_defaults(node.args)
+    return node
+
+
 def _drop_defaults(args: list[Any]) -> None:
     for arg in args:
         arg.default = None
@@ -260,8 +280,12 @@ def _is_directive(decorator: Any) -> bool:
     """``@cython.boundscheck(False)`` and its like, which change how a function is compiled and not what it is."""
     if isinstance(decorator, ExprNodes.SimpleCallNode):
         decorator = decorator.function
-    own = isinstance(decorator, ExprNodes.AttributeNode) and getattr(decorator.obj, "name", "") == "cython"
-    return own and decorator.attribute not in ("cfunc", "ccall", "ufunc", "returns", "locals", "exceptval")
+    other = ("cfunc", "ccall", "ufunc", "returns", "locals", "exceptval")
+    return _is_of_cython(decorator) and decorator.attribute not in other
+
+
+def _is_of_cython(node: Any) -> bool:
+    return isinstance(node, ExprNodes.AttributeNode) and getattr(node.obj, "name", "") == "cython"
 
 
 def walk(node: Any, closed: tuple[type, ...] = ()) -> Iterator[Any]:
@@ -288,11 +312,15 @@ def _return_types(function: Any) -> list[Any]:
 
 
 def _value_types(value: Any) -> list[Any]:
-    """The types of a value; several where it depends on a condition."""
+    """The types of a value; several where it depends on a condition, or is one of those of ``and`` or ``or``."""
     while isinstance(value, ExprNodes.CoerceToTempNode | ExprNodes.TypecastNode) and value.type.is_pyobject:
         value = getattr(value, "arg", None) or value.operand
     if isinstance(value, ExprNodes.CondExprNode) and value.type.is_pyobject:
         return [*_value_types(value.true_val), *_value_types(value.false_val)]
+    if isinstance(value, ExprNodes.BoolBinopNode):
+        return [*_value_types(value.operand1), *_value_types(value.operand2)]
+    if isinstance(value, ExprNodes.BoolBinopResultNode):
+        return _value_types(value.value)
     kind = value.arg.type if isinstance(value, ExprNodes.CoerceToPyTypeNode) else None
     if kind is not None:
         kind = bare(kind)

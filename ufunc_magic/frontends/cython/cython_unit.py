@@ -392,7 +392,8 @@ def _entries(
         written = form if isinstance(form, PythonForm) else None
         harmless = written.pure if written else called.pure
         notes = [*native.narrow(name, by_name[name])]
-        if not harmless:
+        # Only those that are to be timed were to be written as Python.
+        if not harmless and signature.name in forms:
             notes.append(f"{function.name} may have side effects, so the report does not call it.")
         entry = function_entries.ufunc_entry(
             signature,
@@ -463,7 +464,9 @@ def _samples(function: CyFunction) -> tuple[str, ...]:
     """What each parameter of a function takes, if it is numbers and arrays; else ``()``."""
     if function.varargs or not any(_is_array(p.type) for p in function.parameters):
         return ()
-    letters = [_sample(p.type) for p in function.parameters if not p.default]
+    # The default of an array is None, which often means to do nothing.
+    last = max(k for k, p in enumerate(function.parameters) if _is_array(p.type) or not p.default)
+    letters = [_sample(p.type) for p in function.parameters[: last + 1]]
     return tuple(letters) if all(letters) else ()
 
 

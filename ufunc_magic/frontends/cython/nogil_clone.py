@@ -22,9 +22,23 @@ _COMMENT = re.compile(r"/\*.*?\*/", re.S)
 _UNCONDITIONAL = re.compile(r"(?:^|\n)[ \t]*__PYX_ERR\(\d+, \d+, (__pyx_L\w+)\)\s*$")
 #: Cython's way to keep the condition of an assert that is compiled out free of warnings.
 _NO_ASSERT = re.compile(r"#else\s*if \(\(1\)\); else __PYX_ERR\([^)]*\)\s*\n")
+#: The last two operands of ``and``, or of ``or``.
+_BOOLEANS = re.compile(
+    r"(?P<one>__pyx_t_\d+) = (?P<left>\([^;{}]*\));\s*if \((?P<not>!?)(?P=one)\) \{\s*\} else \{\s*"
+    r"(?P<both>__pyx_t_\d+) = (?P=one);\s*goto (?P<done>__pyx_L\d+_bool_binop_done);\s*\}\s*"
+    r"(?P=one) = (?P<right>\([^;{}]*\));(?P<end>\s*(?P=both) = (?P=one);\s*(?P=done):;)"
+)
+#: What may be computed whatever stands to its left: no call, division, index or pointer.
+_UNGUARDED = re.compile(r"(?:[\w .+<=!|&)]|-(?!>)|>|(?<!\()\*|(?<!\w)\()*")
 _GIL_BLOCK = re.compile(r"\s*PyGILState_STATE __pyx_gilstate_save = ")
 _AFTER_CALL = re.compile(
-    r"if \(unlikely\([^;{}]*?(?:PyErr_Occurred|__Pyx_ErrOccurredWithGIL)\(\)\)+ __PYX_ERR\(\d+, \d+, (__pyx_L\w+)\)"
+    r"if \(unlikely\([^;{}]*?(?:(?:PyErr_Occurred|__Pyx_ErrOccurredWithGIL)\(\)|== \(\([a-z ]+\)-?[\w.]+\))\)+ "
+    r"__PYX_ERR\(\d+, \d+, (__pyx_L\w+)\)"
+)
+#: Cython takes C's abs() for a function that gives -1 for an exception.
+_ABS_CHECK = re.compile(
+    r"(?P<call>(?P<value>__pyx_t_\d+) = (?:l?abs|__Pyx_abs_longlong)\([^;]*\); )"
+    r"if \(unlikely\((?P=value) == \(\([a-z ]+\)-1\)\)\) __PYX_ERR\([^()]*\)"
 )
 #: A power of doubles that must not be complex: before its base, between that and its exponent, and behind it.
 _NOT_COMPLEX = "__Pyx_SoftComplexToDouble(__Pyx_c_pow_double("
@@ -218,7 +232,8 @@ def _clone(
     written_to: re.Pattern[str],
 ) -> Clone | None:
     """The clone of one function, or None where it needs Python."""
-    body = _IDLE.sub("", _NO_ASSERT.sub("", _POWER_AGAIN.sub(r"{ \1 }", definition.body)))
+    body = _ABS_CHECK.sub(r"\g<call>", _POWER_AGAIN.sub(r"{ \1 }", definition.body))
+    body = _with_booleans(_IDLE.sub("", _NO_ASSERT.sub("", body)))
     # What is gone already, an index into the arguments of an exception, say, is no obstacle.
     past = _may_go_past(definition, _without_raising(body, past=False))
     body = _without_raising(body, past=past)
@@ -252,6 +267,34 @@ def _clone(
         size=len(re.findall(r"\w+", body)) + sum(c.size for c in callees.values()),
         recursive=itself,
     )
+
+
+def _with_booleans(body: str) -> str:
+    """``body`` with C's operators between comparisons: gcc vectorizes no loop with jumps past them.
+
+    Nor one with more than two of ``&&``, so it is ``&`` where that is as good.
+    """
+
+    def joined(m: re.Match[str]) -> str:
+        if not (_is_truth(m["left"]) and _is_truth(m["right"])):
+            return m[0]
+        word = "|" if m["not"] else "&"
+        if _UNGUARDED.fullmatch(m["right"]):
+            return f"{m['one']} = (({m['left']} {word} {m['right']}) != 0);{m['end']}"
+        return f"{m['one']} = ({m['left']} {2 * word} {m['right']});{m['end']}"
+
+    before = ""
+    while before != body:  # the operands before the last two
+        before, body = body, _BOOLEANS.sub(joined, body)
+    return body
+
+
+def _is_truth(expression: str) -> bool:
+    """Whether an expression in parentheses is 0 or 1, and not one of the operands itself."""
+    inner = expression[1:-1]
+    while inner != (inner := re.sub(r"\([^()]*\)", "", inner)):
+        pass
+    return re.fullmatch(r"[^()]* (?:[<>]=?|[!=]=|&&|\|\|) [^()]*", inner) is not None
 
 
 def _renamed_call(body: str, name: str, by: str, *, fails: bool) -> str:

@@ -50,12 +50,12 @@ def infer(typed: TypedFunction, options: Options, defined: Mapping[str, Definiti
     """
     function = typed.function
     annotation = typed.text.annotation(function.line)
-    reason = _reason(function)
+    reason = _reason(function, annotated=bool(annotation))
     if reason:
         if annotation:
             raise SignatureError(
                 f"{typed.place}: '# ufunc: {annotation}' asks for a ufunc, but the function {reason}.",
-                remedy="Declare the types of its parameters and its result, or remove the comment.",
+                remedy="Declare its types, with no default values, or remove the comment.",
             )
         return NoUfunc(function, reason)
     described = Function(
@@ -121,17 +121,19 @@ def _cython(message: str) -> str:
     return message.replace("// ufunc:", "# ufunc:")
 
 
-def _reason(function: CyFunction) -> str:
+def _reason(function: CyFunction, *, annotated: bool) -> str:
     """Why it can be no ufunc, whatever its comment says; ``""`` if it can."""
     if function.varargs:
         return "takes *args, **kwargs or keywords"
     for parameter in function.parameters:
-        if parameter.default:
-            return f"has a default value, for '{parameter.name}'"
         if parameter.type.kind == "object":
             return f"takes a Python object, '{parameter.name}'"
         if parameter.type.kind not in ("number", "array", "pointer"):
             return f"takes a {parameter.type.shown}, '{parameter.name}'"
+    # A def of numbers may have them; only of arrays, which take a comment, a ufunc needs all.
+    defaults = [p.name for p in function.parameters if p.default and (annotated or function.kind != "def")]
+    if defaults:
+        return f"has a default value, for '{defaults[0]}'"
     if not function.parameters:
         return "takes no input"
     if function.returns.kind == "object" or not function.cname:
@@ -176,6 +178,9 @@ def _access(name: str, body: str) -> tuple[_Access, bool]:
     """What C does to the elements behind a parameter, and whether to others than the first."""
     word = rf"__pyx_v_{re.escape(name)}"
     reads = writes = updates = indexed = False
+    # `x[0] += 1`: Cython keeps the index.
+    for index in set(re.findall(r"\b(__pyx_t_\d+) = 0;", body)) - set(re.findall(r"\b(__pyx_t_\d+) = (?!0;)", body)):
+        body = body.replace(f"[{index}]", "[0]")
     for statement in re.split(r"[;{}]", body):
         if not re.search(rf"\b{word}\b", statement):
             continue

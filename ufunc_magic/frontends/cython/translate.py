@@ -258,13 +258,17 @@ def _c_function(entry: Any, run: _Run) -> CyFunction:
         returns=_ctype(kind.return_type),
         skip_dispatch=bool(kind.is_overridable),
         value="" if value is None else str(value),
-        raises=bool(kind.exception_check) or value is not None,
+        raises=_may_raise(kind),
         nogil=bool(kind.nogil),
         keeps=run.keepers is None or name.removeprefix(PREFIX) in run.keepers,
         varargs=bool(kind.has_varargs),
         fused=_specialization(run.tree.scope.entries.get(name), kind),
         doc=run.variants.docs.get(name, ""),
     )
+
+
+def _may_raise(kind: Any) -> bool:
+    return bool(kind.exception_check) or kind.exception_value is not None
 
 
 def _specialization(general: Any, specific: Any) -> dict[str, str]:
@@ -319,7 +323,7 @@ def _def_functions(node: Any, variants: Sequence[CyFunction], *, doc: str) -> li
 
 
 def _free_functions(run: _Run) -> frozenset[str]:
-    """C names of everything that was declared nogil, in the cell and in what it cimports."""
+    """C names of everything that was declared nogil and does not raise, in the cell and in what it cimports."""
     names: set[str] = set()
     visited, waiting = set(), [run.tree.scope, *run.context.modules.values()]
     while waiting:
@@ -327,11 +331,10 @@ def _free_functions(run: _Run) -> frozenset[str]:
         if id(scope) in visited or not hasattr(scope, "entries"):
             continue
         visited.add(id(scope))
-        for entry in list(scope.entries.values()):
-            waiting.extend(filter(None, (entry.as_module, getattr(entry.type, "scope", None))))
-            if entry.is_cfunction and entry.type.is_cfunction and entry.type.nogil:
-                names.update({str(entry.func_cname or ""), str(entry.cname)})
-            for other in entry.overloaded_alternatives:
-                if getattr(other.type, "nogil", False):
-                    names.add(str(other.func_cname or other.cname))
+        # Specialisations of fused functions stand in the second list only.
+        for entry in [*scope.entries.values(), *getattr(scope, "cfunc_entries", ())]:
+            waiting.extend(filter(None, (entry.scope, entry.as_module, getattr(entry.type, "scope", None))))
+            for one in (entry, *entry.overloaded_alternatives):
+                if one.type.is_cfunction and one.type.nogil and not _may_raise(one.type):
+                    names.update({str(one.func_cname or ""), str(one.cname)})
     return frozenset(names - {""})

@@ -206,8 +206,12 @@ def _routine(node: Any) -> CythonRoutine:
     while c_function and kind(declarator) != "CFuncDeclaratorNode":
         refused = "returns a pointer"
         declarator = declarator.base
-    if not c_function and (node.star_arg or node.starstar_arg or any(a.kw_only for a in node.args)):
+    if not c_function and (node.star_arg or node.starstar_arg):
         refused = "takes any number of arguments, or keywords"
+    # The form is called by position, keyword-only or not.
+    optional = [bool(a.default) for a in declarator.args]
+    if optional != sorted(optional):
+        refused = "takes a keyword that must be given behind one that need not"
     parameters = tuple(_parameter(a, position) for position, a in enumerate(declarator.args))
     annotation = None if c_function else node.return_type_annotation
     returns = node.base_type if c_function else annotation or marks.get("returns")

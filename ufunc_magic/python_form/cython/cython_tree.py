@@ -21,6 +21,8 @@ def parse(source: str, *, cplus: bool, directives: Mapping[str, Any]) -> Any:
     """
     Errors.init_thread()  # before Cython 3.2 a thread has nowhere to put errors otherwise
     context = StringParseContext("cell", compiler_directives=dict(directives), cpp=cplus)
+    if level := directives.get("language_level"):  # which the context takes for 3, whatever the directives say
+        context.set_language_level(level)
     with Errors.local_errors(ignore=True) as faults:
         try:
             tree = parse_from_strings("cell", source, context=context)
