@@ -192,7 +192,7 @@ CASES = [
     Case("small", "B b -> i", "int small(unsigned char a, signed char b) { return (a << 4) + b * a - (a >> b % 4 + 3 - b % 4); }"),
     Case("hash", "I -> I", "unsigned hash(unsigned x) {\n    x ^= x >> 16;\n    x *= 0x7feb352dU;\n    x ^= x >> 15;\n    return x;\n}"),
     Case("wide", "Q -> Q", "uint64_t wide(uint64_t x) { x += 0x9e3779b97f4a7c15ULL; x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL; return ~x | -x; }"),
-    Case("flipped", "i -> L", "unsigned long flipped(int a) { unsigned long d = a == 2; return ~d; }"),
+    Case("flipped", "i -> Q", "uint64_t flipped(int a) { uint64_t d = a == 2; return ~d; }"),
     Case("bits", "i i -> i", "int bits(int a, int b) { return ((a & 0xFF) | (b ^ ~a)) << (b & 31) >> 3; }"),
     Case("popcount", "I -> i", "int popcount(unsigned x) { int n = 0; while (x) { x &= x - 1; n++; } return n; }"),
     Case("compares", "i I -> i", "int compares(int a, unsigned b) { return (a < b) + 2*(a == b) + 4*(a > -1); }"),
