@@ -554,6 +554,16 @@ def test_vector_calls_other_functions_of_the_cell_but_no_recursion() -> None:
     assert written(Case("f", "d -> d", mutual)).vector == ""
 
 
+def test_vector_is_of_double_where_c_computes_in_it() -> None:
+    """NumPy would stay in float, where ``1 - cos(x)`` of a small x is 0."""
+    text = "float f(float x) {{ return {}; }}".format
+    assert written(Case("f", "f -> f", text("1 - cos(x)"))).vector == (
+        "def f(x):\n    x = x.astype(np.float64)\n    return (1 - np.cos(x)).astype(np.float32)\n"
+    )
+    for inside, vector in (("1 - cosf(x)", "1 - np.cos(x)"), ("x > 0.5 ? x : -x", "np.where(x > 0.5, x, -x)")):
+        assert written(Case("f", "f -> f", text(inside))).vector == f"def f(x):\n    return {vector}\n"
+
+
 def test_division_is_plain_in_the_timed_text_and_guarded_in_the_checked_one() -> None:
     made = written(by_name("quotient"))
     assert made.source == "def quotient(x, y):\n    return x / y\n"

@@ -195,6 +195,7 @@ class Arithmetic:
             raise self.stop(f"applies `{op}` to a floating-point number", node)
         left, right = self.settle(left), self.settle(right)
         t = usual(left.type, right.type)
+        self.widen(t, (left, right))
         if t == FLOAT:
             left, right = (self.to_float(e, t) if self.inexact(e, t) else e for e in (left, right))
         if op == "/" and self.checked and (t.kind == "c" or not right.value):
@@ -206,6 +207,10 @@ class Arithmetic:
         elif right.whole and left.type.integral:
             right = Expr(call("float", right), t)
         return self.rounded(Expr(operation(op, left, right), t))
+
+    def widen(self, t: CType, operands: Sequence[Expr]) -> None:
+        """Note that C computes in double what comes as float, which NumPy does not."""
+        self.cell.widens |= t == DOUBLE and any(e.type == FLOAT and e.value is None for e in operands)
 
     def compare(self, op: str, left: Expr, right: Expr) -> Expr:
         left, right = self.settle(left), self.settle(right)
@@ -359,6 +364,7 @@ class Arithmetic:
         elif entry.result == "same" and entry.call == "abs" and values[0].type.integral:
             return self._absolute(values[0])
         elif entry.result not in ("same", "complex") and t.kind == "f":
+            self.widen(t, values)
             # The second argument of ldexp and its kind stays an integer.
             count = 1 if "ldexp" in entry.call else len(values)
             values = [*(self._argument(v, t, entry) for v in values[:count]), *values[count:]]

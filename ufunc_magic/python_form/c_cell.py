@@ -96,6 +96,7 @@ class CCell:
     parameters: Mapping[str, tuple[Parameter, ...]] = field(default_factory=dict)
     constants: dict[str, tuple[ast.stmt, Expr]] = field(default_factory=dict)
     requested: dict[str, CRoutine] = field(default_factory=dict)
+    widens: bool = False
     functions: dict[str, list[Node]] = field(default_factory=dict)
     variables: dict[str, tuple[Node, Node]] = field(default_factory=dict)
     macros: dict[str, str] = field(default_factory=dict)
@@ -114,7 +115,7 @@ class CCell:
 
     def forget(self) -> None:
         """Ready for another text."""
-        self.constants, self.requested, self.serial = {}, {}, 0
+        self.constants, self.requested, self.serial, self.widens = {}, {}, 0, False
 
     def again(self) -> CCell:
         """The same file scope, for writing another function: nothing is needed from it yet."""

@@ -177,7 +177,14 @@ def _vector(cell: CCell, main: CRoutine, signature: Signature, module: ast.Modul
     if signature.core and len({t.bits for t in (*inputs, *outputs) if t.kind in "fc"}) > 1:
         return ""  # NumPy would add floats up in float where C does in double
     dimensions = [len(o.core) for o in signature.inputs]
-    return numpy_text(module, cell.main_name, dimensions=dimensions, stacked=bool(signature.core), types=types)
+    return numpy_text(
+        module,
+        cell.main_name,
+        dimensions=dimensions,
+        stacked=bool(signature.core),
+        types=types,
+        rounded=outputs if cell.widens else (),
+    )
 
 
 # -- functions ----------------------------------------------------------------------------------

@@ -11,12 +11,12 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from .c_arithmetic import DOUBLE
+from .c_arithmetic import DOUBLE, FLOAT, CType
 from .dataflow import alive, ends, gives_back, index_count, loaded, names_assigned, replace_aliases
 from .math_names import HELPERS
 from .numpy_reductions import Reductions
 from .numpy_values import ArrayValues, FunctionTypes, NoVector, Val
-from .value import define, result, spelled, unparse, walk
+from .value import assign, define, python, result, spelled, unparse, walk
 
 #: A longer text is no expression that anybody would write.
 _LINES, _CHARACTERS = 40, 4000
@@ -31,6 +31,7 @@ def numpy_text(
     dimensions: Sequence[int],
     stacked: bool = False,
     types: Mapping[str, FunctionTypes] | None = None,
+    rounded: Sequence[CType] = (),
 ) -> str:
     """The NumPy text of a function, or ``""`` where there is none.
 
@@ -45,6 +46,8 @@ def numpy_text(
         It is a generalized ufunc, whose arrays have broadcast dimensions before the core ones.
     types : mapping
         C's types of all functions in ``tree``; without them its numbers are what the arrays are.
+    rounded : sequence of CType
+        Of the results, where C computes in double what comes as float, and rounds in the end.
     """
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     functions = {name: node for name, node in functions.items() if name not in HELPERS or name == "_round"}
@@ -67,6 +70,7 @@ def numpy_text(
             known = {p: index_count(node, p) if d == -1 else d for p, d in zip(parameters, counts, strict=True)}
             above = frozenset(block.name for block in blocks)
             writer = _Function(known, stacked and main, above, types, {**values}, main=main, node=node)
+            writer.rounded = rounded if main else ()
             blocks.append(writer.function())
     except (NoVector, RecursionError):
         return ""
@@ -111,6 +115,7 @@ class _Function(Reductions):
     """Writes one function."""
 
     node: ast.FunctionDef = field(kw_only=True)
+    rounded: Sequence[CType] = ()
 
     def function(self) -> ast.FunctionDef:
         batch = self.stacked or not any(self.dimensions.values())
@@ -118,11 +123,15 @@ class _Function(Reductions):
         for (name, count), t in zip(self.dimensions.items(), parameters, strict=True):
             if count == 0:
                 self.values[name] = Val(ast.Name(name), batch=batch).of_type(t)
+                if t == FLOAT and self.rounded:
+                    self.lines.append(assign(name, python("{}.astype(np.float64)", name)))
             elif t is not None:
                 self.elements[name] = t
         results = self.returned(self.node.body, branch=False)
         if not results and not self.stores:
             raise NoVector
+        narrow = (e.batch and t == FLOAT for e, t in zip(results, self.rounded, strict=False))
+        results[: len(self.rounded)] = [self._cast(e, FLOAT) if n else e for e, n in zip(results, narrow, strict=False)]
         body = alive([*self.lines, *([result([e.node for e in results])] if results else [])])
         function = define(self.node.name, [a.arg for a in self.node.args.args], body)
         function.args.defaults = self.node.args.defaults

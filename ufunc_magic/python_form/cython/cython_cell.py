@@ -63,6 +63,7 @@ class CythonCell:
     names_used: set[str] = field(default_factory=set)
     imported: dict[str, str] = field(default_factory=dict)
     truncates: bool = False
+    widens: bool = False
     watched: bool = True
 
     @classmethod
