@@ -633,6 +633,14 @@ def test_variables_of_the_cell_are_arrays_that_its_kernels_see() -> None:
         cell.of_the_host
 
 
+@pytest.mark.slow
+def test_references_of_a_kernel_are_taken_as_pointers() -> None:
+    text = "struct P { float x; int n; };\n__global__ void k(float &x, const P &p, int *y) { x += p.x; y[0] = p.n; }"
+    x, p, y = np.ones(1, "f4"), np.array([(2.5, 7)], "f4,i4"), np.zeros(1, "i4")
+    compiled(text).k[1, 1](x, p, y)
+    assert (x[0], y[0]) == (3.5, 7)
+
+
 def test_kernels_have_a_line_in_the_report(cell: build.Build) -> None:
     shown = str(build.report(cell, options=make_options({"time": False})))
     assert "axpy[grid, block](n, a, x, y): a kernel" in shown

@@ -670,13 +670,18 @@ static void __ufm_launch_any(void (*call)(const void *, void **), const void *ke
 template <unsigned...> struct __ufm_places {};
 template <unsigned N, unsigned... K> struct __ufm_make_places : __ufm_make_places<N - 1, N - 1, K...> {};
 template <unsigned... K> struct __ufm_make_places<0, K...> { typedef __ufm_places<K...> type; };
-template <class T> struct __ufm_value { typedef T type; };
-template <class T> struct __ufm_value<const T> { typedef T type; };
+template <class T> struct __ufm_argument {
+    __UFM_UNCHECKED static T &at(void *where) { return *(T *)where; }
+};
+/* What a pointer goes to, as the ABI has references. */
+template <class T> struct __ufm_argument<T &> {
+    __UFM_UNCHECKED static T &at(void *where) { return **(T **)where; }
+};
 template <class... A> struct __ufm_kernel_call {
     template <unsigned... K> __UFM_UNCHECKED static void spread(const void *kernel, void **arguments, __ufm_places<K...>)
     {
         (void)arguments;
-        ((void (*)(A...))kernel)(*(typename __ufm_value<A>::type *)arguments[K]...);
+        ((void (*)(A...))kernel)(__ufm_argument<A>::at(arguments[K])...);
     }
     __UFM_UNCHECKED static void of(const void *kernel, void **arguments)
     {

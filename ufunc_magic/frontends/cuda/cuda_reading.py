@@ -456,6 +456,8 @@ def plain_call(callee: str, function: Function, prototype: Sequence[str], *, sta
 _RUNTIME = r"\bcuda(?!Texture|Surface)[A-Z]\w*"
 _OF_HOST = re.compile(rf"{_RUNTIME}|\bstd\s*::|<<<")
 _CLASS = re.compile(r"(?:\btemplate\s*<[^{};]*>\s*)?\b(?:class|struct)\s+(\w+)\b[^;{}()=]*\{")
+#: What ends a member of a class, or begins its body.
+_PIECE = re.compile(r"[;{}]|\b(?:public|private|protected)\s*:")
 _ON_DEVICE = re.compile(r"\b__(?:device|global|constant|managed)__\b|\b(?:texture|surface)\s*<")
 _LITERAL = re.compile(r'"(?:[^"\\\n]|\\.)*"' r"|'(?:[^'\\\n]|\\.)+'")
 
@@ -483,7 +485,7 @@ def _without_host_types(source: str) -> str:
         text = c.read(source, cplus=True, predefined=c.PREDEFINED)
         code, raw = text.code.decode("latin-1"), text.raw.decode("latin-1")
         code = _LITERAL.sub(lambda m: " " * len(m[0]), code)
-        spans = [*_host_classes(code), *_host_declarations(code)]
+        spans = [*_host_classes(code), *_host_declarations(code)] or _host_members(code)
         if not spans:
             return source
         for start, end in spans:
@@ -494,16 +496,38 @@ def _without_host_types(source: str) -> str:
 def _host_classes(code: str) -> list[tuple[int, int]]:
     spans = []
     for match in _CLASS.finditer(code):
-        at, depth = match.end(), 1
-        while depth and at < len(code):
-            depth += (code[at] == "{") - (code[at] == "}")
-            at += 1
-        end = code.find(";", at) + 1
+        end = code.find(";", _closing(code, match.end())) + 1
         body, elsewhere = code[match.start() : end], code[: match.start()] + code[end:]
         named = re.search(rf"\b{match[1]}\b", elsewhere)
         if end and not named and _OF_HOST.search(body) and not _ON_DEVICE.search(body):
             spans.append((match.start(), end))
     return spans
+
+
+def _host_members(code: str) -> list[tuple[int, int]]:
+    """Functions of the other classes that call CUDA's runtime and are not for the device."""
+    spans = []
+    for match in _CLASS.finditer(code):
+        start = at = match.end()
+        while (piece := _PIECE.search(code, at)) and piece[0] != "}":
+            at = piece.end() if piece[0] != "{" else _closing(code, piece.end())
+            if piece[0] == "{":
+                if re.match(r"\s*[,{]", code[at:]):  # of a constructor's x{0}, y{0}
+                    continue
+                head = code[start : piece.start()]
+                if ")" in head and re.search(_RUNTIME, code[start:at]) and not _ON_DEVICE.search(head):
+                    spans.append((start, at))
+            start = at
+    return spans
+
+
+def _closing(code: str, at: int) -> int:
+    """Behind the brace that closes the one before ``at``."""
+    depth = 1
+    while depth and at < len(code):
+        depth += (code[at] == "{") - (code[at] == "}")
+        at += 1
+    return at
 
 
 def _host_declarations(code: str) -> list[tuple[int, int]]:
