@@ -991,11 +991,20 @@ def test_nvrtc_knows_the_types_that_the_host_compiler_knows() -> None:
 @pytest.mark.nvrtc
 @needs_nvrtc
 def test_what_nvrtc_refuses_is_an_error_on_the_cells_line() -> None:
-    source = "\n__device__ float f(float x) { return x; }\nfloat g = 2;\n"
+    source = "\n\nfloat g = 2;\n__device__ float f(float x) { return g * x; }\n"
     with pytest.raises(um.CompileError, match=r"In\[3\]:3:") as caught:
         um.compile_cuda(source, name="In[3]")
     assert "--device cpu" in str(caught.value)
     assert "f" in compiled(source)
+
+
+@pytest.mark.nvrtc
+@needs_nvrtc
+def test_members_without_device_are_no_error_of_nvrtcs() -> None:
+    """nvcc wants ``__device__`` only of those that device code calls."""
+    text = "struct V { float x; V(float x) : x(x) {} __device__ float f() const { return x; } };\n"
+    build = um.compile_cuda(f"{text}__global__ void k(V v, float *x) {{ x[0] = v.f(); }}")
+    assert (list(build), build.diagnostics) == (["k"], ())
 
 
 def test_header_that_nvrtc_lacks_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:

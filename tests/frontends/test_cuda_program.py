@@ -160,14 +160,16 @@ def test_classes_of_the_hosts_are_no_part_of_the_cell(capfd: pytest.CaptureFixtu
     [
         ("struct A { cudaEvent_t e; };", ""),
         ("struct A { std::vector<int> v; };\nclass B { A a; cudaEvent_t e; };", ""),
-        ("cudaError_t check(cudaError_t e), last = cudaSuccess;\nint n;", "int n;"),
+        ("cudaError_t check(cudaError_t e), last = cudaSuccess;\nint n, *p = nullptr;\nstd::vector<int> v(3);", ""),
+        ("int n;\n#define M (n + 1)\nfloat a[2][2] = {{1, 2}, {3, 4}}, f(float);", "int n;\n#define M (n + 1)"),
         (
             "struct A {\n A() : x{0}, y{1} { cudaMalloc(&p, 4); }\n public: ~A() { cudaFree(p); }\n"
             " __device__ int f() { return x; }\n int x, y; void *p;\n};\n__device__ A *a;",
             "struct A {\n\n public:\n __device__ int f() { return x; }\n int x, y; void *p;\n};\n__device__ A *a;",
         ),
         # what device code may name stays
-        ("struct A { float x; };", None),
+        ("struct A { float x; } one;", None),
+        ("const int n = 4, m = 5;\n__device__ int a[n];\nextern int b;\nusing T = int;", None),
         ("struct A { cudaEvent_t e; };\n__device__ A *a;", None),
         ("struct A { cudaEvent_t e; __device__ float f() { return 1; } };", None),
         ("__global__ void k(cudaTextureObject_t t);", None),

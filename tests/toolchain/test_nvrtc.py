@@ -288,13 +288,13 @@ In[3]:3:1: error: expected a ";"
   hint: Add the missing ; at the end of this statement or of the line above.""",
     ),
     (
-        "float sq(float x) { return x * x; }\n__device__ float f(float x) { return sq(x); }",
+        "float table[2];\n__device__ float f(float x) { return table[0] * x; }",
         """In[3] does not compile for the GPU: 1 error.
-In[3]:1:7: error: A function without execution space annotations (__host__/__device__/__global__) is considered a \
-host function
-  float sq(float x) { return x * x; }
+In[3]:1:7: error: A namespace scope variable without memory space annotations \
+(__device__/__constant__/__shared__/__managed__) is considered a host variable
+  float table[2];
         ^
-  hint: Write __device__ before it.""",
+  hint: Write __device__ before it, or constexpr (__constant__ for a table) if it never changes.""",
     ),
     (
         "#include <iostream>\n__device__ float f(float x) { std::cout << x; return x; }",

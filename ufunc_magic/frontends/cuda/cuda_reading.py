@@ -456,6 +456,12 @@ def plain_call(callee: str, function: Function, prototype: Sequence[str], *, sta
 _RUNTIME = r"\bcuda(?!Texture|Surface)[A-Z]\w*"
 _OF_HOST = re.compile(rf"{_RUNTIME}|\bstd\s*::|<<<")
 _CLASS = re.compile(r"(?:\btemplate\s*<[^{};]*>\s*)?\b(?:class|struct)\s+(\w+)\b[^;{}()=]*\{")
+#: Of variables and functions, not of types, nor of what has another linkage.
+_DECLARATION = re.compile(
+    r"\s*(?!(?:typedef|using|extern|template|namespace|class|struct|union|enum|static_assert|asm)\b)"
+    r"[\w:]+(?:\s*<[^<>]*>)?[\s*&]+."
+)
+_INITIALIZER = re.compile(r"=\s*\{(?:[^{};]|\{(?:[^{};]|\{[^{};]*\})*\})*\}")
 #: What ends a member of a class, or begins its body.
 _PIECE = re.compile(r"[;{}]|\b(?:public|private|protected)\s*:")
 _ON_DEVICE = re.compile(r"\b__(?:device|global|constant|managed)__\b|\b(?:texture|surface)\s*<")
@@ -476,16 +482,17 @@ def without_host(source: str, *, unit: Unit | None = None) -> str:
         spared = function.name in called or (unit is not None and function.name in on_device)
         if not spared and function.text and source.count(function.text) == 1:
             source = source.replace(function.text, re.sub(r"[^\n]", " ", function.text))
-    return _without_host_types(source) if _OF_HOST.search(source) else source
+    return _without_host_entities(source)
 
 
-def _without_host_types(source: str) -> str:
-    """The cell with spaces for classes of the host's, which nothing else names, and for variables of its runtime."""
+def _without_host_entities(source: str) -> str:
+    """The cell with spaces for classes and variables of the host's, which nothing else names."""
     while True:
         text = c.read(source, cplus=True, predefined=c.PREDEFINED)
         code, raw = text.code.decode("latin-1"), text.raw.decode("latin-1")
         code = _LITERAL.sub(lambda m: " " * len(m[0]), code)
-        spans = [*_host_classes(code), *_host_declarations(code)] or _host_members(code)
+        directives = "\n".join(re.findall(r"(?m)^[ \t]*#.*(?:\\\n.*)*", raw))
+        spans = [*_host_classes(code), *_host_declarations(code, directives)] or _host_members(code)
         if not spans:
             return source
         for start, end in spans:
@@ -516,7 +523,7 @@ def _host_members(code: str) -> list[tuple[int, int]]:
                     continue
                 head = code[start : piece.start()]
                 if ")" in head and re.search(_RUNTIME, code[start:at]) and not _ON_DEVICE.search(head):
-                    spans.append((start, at))
+                    spans.append((piece.start() - len(head.lstrip()), at))
             start = at
     return spans
 
@@ -530,11 +537,17 @@ def _closing(code: str, at: int) -> int:
     return at
 
 
-def _host_declarations(code: str) -> list[tuple[int, int]]:
+def _host_declarations(code: str, directives: str) -> list[tuple[int, int]]:
+    """Declarations of what nothing else names, or of CUDA's runtime types, outside of all braces."""
+    code = _INITIALIZER.sub(lambda m: "=" + " " * (len(m[0]) - 1), code)
     spans, depth = [], 0
     for match in re.finditer(r"([^;{}]*)([;{}])", code):
-        if match[2] == ";" and not depth and re.search(_RUNTIME, match[1]) and not _ON_DEVICE.search(match[1]):
-            spans.append(match.span())
+        text = match[1]
+        if match[2] == ";" and not depth and not _ON_DEVICE.search(text):
+            elsewhere = code[: match.start()] + code[match.end() :] + directives
+            unnamed = _DECLARATION.match(text) and not any(re.search(rf"\b{n}\b", elsewhere) for n in declared(text))
+            if unnamed or re.search(_RUNTIME, text):
+                spans.append((match.end() - 1 - len(text.lstrip()), match.end()))
         depth += (match[2] == "{") - (match[2] == "}")
     return spans
 

@@ -259,7 +259,7 @@ def _compiled_by_cupy(
 ) -> tuple[bytes, tuple[str, ...]]:
     # The uncached function, since the cached ones add -ftz=true, and flush what NumPy keeps.
     compiler = cupy().cuda.compiler
-    words = ["-std=c++17"] + ["--use_fast_math"] * bool(options.get("fast_math"))
+    words = ["-std=c++17", "-default-device"] + ["--use_fast_math"] * bool(options.get("fast_math"))
     words += ["--fmad=false"] * bool(options.get("strict"))
     words += [f"-I{folder}" for folder in _header_folders()]
     try:

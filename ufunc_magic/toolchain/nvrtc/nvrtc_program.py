@@ -29,6 +29,9 @@ _ITS_OWN = r"--(?:use_fast_math|fmad|ftz|prec-|maxrregcount|extra-device-vec|dia
 ARCHITECTURE = r"-{1,2}(?:arch|gpu-architecture)=(?:sm|compute)_(\d+)"
 _TABLE = r"\.global \.align \d+ \.b8 __ufm_types\[(?P<size>\d+)\](?: = \{(?P<bytes>[^}]*)\})?;"
 
+#: What NVRTC says of entities of the host's, and says no more with ``-default-device``.
+_HOST_FUNCTION = "A function without execution space annotations"
+_HOST_VARIABLE = "A namespace scope variable without memory space annotations"
 #: What ``-minimal`` leaves out; a third of a small cell's time goes into declaring it.
 _MORE_THAN_MINIMAL = r"\bcuda[A-Z]\w*|\btex|\bsurf|<<<|#[ \t]*include|\bCUDA_VERSION|\b(?:CU|NV)[A-Z]?\w*"
 
@@ -129,6 +132,9 @@ def compile(
     if not cell or source == cell:
         before += line_of(name)
     status, log, code, symbols = _run(before + source, words, provided, output, entries)
+    if _HOST_FUNCTION in log and _HOST_VARIABLE not in log:
+        # nvcc takes classes some of whose functions are for the host alone.
+        status, log, code, symbols = _run(before + source, [*words, "-default-device"], provided, output, entries)
     nvrtc_result = bindings().nvrtcResult
     diagnostics = read_log(log, name=name, cell=cell or source)
     if status == nvrtc_result.NVRTC_SUCCESS:
