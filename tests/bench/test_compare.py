@@ -19,7 +19,7 @@ from ufunc_magic.bench import compare, rounds
 from ufunc_magic.bench.agreement import agreement, suspects, ulp_distance
 from ufunc_magic.bench.candidates import Candidate
 from ufunc_magic.bench.expectation import columns, survivors
-from ufunc_magic.bench.function_table import Request, compare_function
+from ufunc_magic.bench.function_table import Request, compare_function, sampled
 from ufunc_magic.bench.machine import Limits
 from ufunc_magic.bench.rounds import Call, Timing, affordable, measure
 from ufunc_magic.bench.samples import LastDraw, rounded_down, sample_inputs
@@ -323,6 +323,21 @@ def test_sizes_are_round_numbers(most: int, size: int) -> None:
 def test_integers_without_a_screen_are_small_and_positive() -> None:
     (x,) = sample_inputs("i->d", size=1000, probe=np.sqrt)
     assert (x.min(), x.max()) == (1, 10)
+
+
+def _at(index: NDArray[Any]) -> NDArray[Any]:
+    """``v.at(i)`` of a vector of three."""
+    return np.array([0.5, 1.5, 2.5])[index]
+
+
+def test_integers_are_the_indices_of_a_short_array_where_the_function_checks_them() -> None:
+    (x,) = sample_inputs("i->d", size=1000, probe=_at)
+    assert (x.min(), x.max()) == (1, 2)
+
+
+def test_a_function_that_raises_on_the_first_samples_is_timed_on_others() -> None:
+    (x,) = sampled(Request(_at, "at", types="i->d", clock=FakeClock()))
+    assert (x.min(), x.max()) == (1, 2)
 
 
 def test_a_function_that_may_not_end_is_tried_with_small_positive_values_only() -> None:

@@ -59,7 +59,7 @@ class Case:
 
 
 def signature_of(case: Case) -> Signature:
-    declared = re.search(rf"\b{case.name}\s*\(([^)]*)\)\s*\{{", case.c)
+    declared = re.search(rf"\b{case.name}\s*\(([^)]*)\)\s*(?:->[^{{]*)?\{{", case.c)
     names = [re.sub(r"\[.*", "", p).split()[-1].lstrip("*&") for p in declared[1].split(",")] if declared and declared[1].strip() != "void" else []  # fmt: skip
     inputs, outputs, sizes = [], [], {}
     if case.returns != "v":
@@ -775,6 +775,35 @@ def test_constructors_with_arguments_are_understood() -> None:
     )
     refused = write(Case("f", "d -> d", "double f(double x) { Wave w(x); return x; }"), cplus=True)
     assert refused == NotPython("uses the type `Wave`", 1)
+
+
+@pytest.mark.parametrize(
+    ("spec", "text", "body"),
+    [
+        ("d -> d", "auto f(double x) { return 2*x; }", "2 * x"),
+        ("i -> q", "auto f(int x) -> long { return x + 1L; }", "x + 1"),
+        ("I -> i", "auto f(unsigned x) -> int { return x; }", "_int32(x)"),
+        ("I -> I", "auto f(unsigned x) { return x + 1; }", "(x + 1) & 0xFFFFFFFF"),
+        ("d -> I", "static auto g(double x) -> unsigned { return x; }\nauto f(double x) { return g(x) + 1; }", "(g(x) + 1) & 0xFFFFFFFF"),
+        ("d -> I", "static auto g(double x) { return 2u; }\nauto f(double x) { return g(x) + 1; }", "(g(x) + 1) & 0xFFFFFFFF"),
+        ("d -> d", "template <typename T> auto f(T x) -> T { return x / 2; }", "x / 2"),
+    ],
+)  # fmt: skip
+def test_auto_is_the_type_behind_the_parameters_or_of_what_is_returned(spec: str, text: str, body: str) -> None:
+    made = written(Case("f", spec, text), cplus=True, types={"T": 12})
+    assert made.source.endswith(f"    return {body}\n")
+
+
+def test_auto_is_the_type_of_the_first_value_returned() -> None:
+    """Which a function that calls itself must return before."""
+    text = "auto f(unsigned n) { static const unsigned t[] = {1, 1}; if (n < 2) return t[n]; return n*f(n - 1); }"
+    made = written(Case("f", "I -> I", text), cplus=True)
+    assert function(made, "verify")(20) == math.factorial(20) % 2**32
+    assert made.source.count("(1, 1)") == 1
+    made = write(
+        Case("f", "d -> d", "auto g(double *x) { return x; }\nauto f(double x) { return *g(&x); }"), cplus=True
+    )
+    assert made == NotPython("returns a pointer", 1)
 
 
 def test_types_of_the_cell_are_resolved_through_what_is_known() -> None:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model import ComparisonError, OptionError
+from ..model import ComparisonError, OptionError, UfuncMagicError
 from ..python_form import Watched
 from ..render import Agreement, Comparison, Kind, Row, count
 from . import expectation
@@ -336,7 +336,12 @@ def sampled(request: Request) -> Arrays:
     def run(number: int) -> None:
         arrays = _cut(few, number)
         passed = screen(*arrays)
-        once(request.call(tuple(array[passed] for array in arrays)), clock=clock)
+        try:
+            once(request.call(tuple(array[passed] for array in arrays)), clock=clock)
+        except UfuncMagicError:  # a crash or an exit, which is not to be repeated
+            raise
+        except FAULTS:
+            pass  # where it does not raise is looked for below
 
     run(1)  # whatever happens only once
     pool = request.fitting(run, SAMPLING, most=POOL)

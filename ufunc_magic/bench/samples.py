@@ -50,7 +50,7 @@ _FLOATS = (
 #: Both ends belong to the interval.
 _INTEGERS = ((-100.0, 100.0), (1.0, 100.0), (1.0, 10.0), (0.0, 1.0))
 _SAFE_FLOATS = ((0.05, 0.95), (0.05, 5.0), (1.5, 100.0), (-2.0, 2.0))
-_SAFE_INTEGERS = ((1.0, 10.0),)
+_SAFE_INTEGERS = ((1.0, 10.0), (1.0, 2.0))
 
 #: By kind.  No huge or tiny values: there a fused multiply-add may rightly differ from two roundings.  No extremes:
 #: signed overflow, and INT_MIN / -1 among it, is undefined in C and may trap.

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .arithmetic_expressions import array, zero
-from .c_arithmetic import CType
+from .c_arithmetic import VOID, CType
 from .c_cell import CCell, CDeclaration, CRoutine, python_name
 from .c_tree import bare, brief, changed, child, children, declared_name, stop, text_of, walk
 from .c_values import Expressions
@@ -396,6 +396,33 @@ class CBody(Expressions):
         inner = self._empty(t.of, sizes[1:])
         size = self.settled(sizes[0]).node if sizes[0] is not None else number(t.length or 0)
         return array(inner, [size], copied=t.of.kind == "a")
+
+
+class _Returned(Exception):
+    """The type of the first value returned: the others have it too, and only after it may the function call itself."""
+
+    def __init__(self, t: CType) -> None:
+        super().__init__()
+        self.type = t
+
+
+class _Deduction(CBody):
+    def _write_return(self, node: Node) -> Lines:
+        raise _Returned(self._tested(lambda: self.value(children(node)[0]))[1].type if children(node) else VOID)
+
+
+def deduce(cell: CCell, routine: CRoutine) -> CType:
+    """The type of what a function returns whose result is ``auto``."""
+    body = _Deduction(cell, routine, checked=False, results=list)
+    for p in routine.parameters:
+        body.declare(p.name, p.type, cell=p.cell and not p.reference)
+    try:
+        body.statements(children(body.body))
+    except _Returned as returned:
+        if returned.type.kind == "a":
+            raise stop("returns a pointer", routine.node) from None
+        return returned.type
+    return VOID
 
 
 def _loop_start(start: Node) -> tuple[str, Node | None]:

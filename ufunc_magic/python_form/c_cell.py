@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from ..model import Parameter
-from .c_arithmetic import INT, CType, array_of, from_number, named_type
+from .c_arithmetic import INT, VOID, CType, array_of, from_number, named_type
 from .c_tree import (
     assigned_first,
     child,
@@ -83,7 +83,8 @@ def python_name(name: str) -> str:
 class CCell:
     """File scope of one text; collects what the functions written from it turn out to need.
 
-    ``evaluate`` gives the value of a constant expression, ``expression`` the tree of a macro's text.
+    ``evaluate`` gives the value of a constant expression, ``expression`` the tree of a macro's text, ``deduce`` the
+    type of what a function returns.
     """
 
     root: Node
@@ -91,6 +92,7 @@ class CCell:
     typedefs: Mapping[str, str]
     expression: Callable[[str], Node | None]
     evaluate: Callable[[CCell, Node], float | None]
+    deduce: Callable[[CCell, CRoutine], CType]
     cplus: bool = False
     #: Of each function of the cell.
     parameters: Mapping[str, tuple[Parameter, ...]] = field(default_factory=dict)
@@ -254,12 +256,21 @@ class CCell:
         if not nodes:
             return None
         node = nodes[0]
-        return CRoutine(name, node, self.returned(node), tuple(self._parameter(p, node) for p in parameters_of(node)))
+        parameters = tuple(self._parameter(p, node) for p in parameters_of(node))
+        return CRoutine(name, node, self.returned(node, parameters), parameters)
 
-    def returned(self, node: Node) -> CType:
-        if child(node, "declarator").type == "pointer_declarator":
+    def returned(self, node: Node, parameters: tuple[CParameter, ...]) -> CType:
+        """The type of a function's result: behind its parameters, or what it returns, where C++ has ``auto``."""
+        declarator, named = child(node, "declarator"), child(node, "type")
+        for trailing in declarator.named_children:
+            if trailing.type == "trailing_return_type":
+                declarator = trailing.named_children[0].child_by_field_name("declarator") or declarator
+                named = child(trailing.named_children[0], "type")
+        if "pointer_declarator" in declarator.type:
             raise stop("returns a pointer", node)
-        return self.type_named(child(node, "type"))
+        if named.type == "placeholder_type_specifier":
+            return self.deduce(self.again(), CRoutine(function_name(node), node, VOID, parameters))
+        return self.type_named(named)
 
     def _parameter(self, node: Node, function: Node) -> CParameter:
         declared = self.declared(child(node, "declarator"), self.type_named(child(node, "type")))

@@ -18,7 +18,7 @@ from tree_sitter import Node
 
 from ..model import Comfort, Signature, Unit
 from .c_arithmetic import VOID, CType
-from .c_body import COUNTER, CBody
+from .c_body import COUNTER, CBody, deduce
 from .c_cell import CCell, CParameter, CRoutine, python_name
 from .c_tree import CText, assigned_first, changed, child, one_at_a_time, parameters_of, stop, text_of, tree
 from .c_values import evaluate
@@ -88,7 +88,8 @@ def _write(
 def _read(text: CText, types: tuple[tuple[str, int], ...], typedefs: tuple[tuple[str, str], ...], cplus: bool) -> CCell:
     """The file scope of ``text``."""
     expression = functools.partial(_expression, cplus=cplus)
-    return CCell(text.root, dict(types), dict(typedefs), expression, evaluate, cplus=cplus, macros=dict(text.macros))
+    macros = dict(text.macros)
+    return CCell(text.root, dict(types), dict(typedefs), expression, evaluate, deduce, cplus=cplus, macros=macros)
 
 
 def _expression(text: str, *, cplus: bool) -> Node | None:
@@ -131,7 +132,7 @@ def _find(cell: CCell, signature: Signature, lines: Sequence[int]) -> CRoutine:
     plain = not any(p.cell or p.reference or p.type.kind == "a" for p in parameters)
     cell.main_name = python_name(signature.name)
     parts = _parts(cell, signature, node)
-    returned = VOID if parts else cell.returned(node)
+    returned = VOID if parts else cell.returned(node, tuple(parameters))
     cell.main = CRoutine(name, node, returned, tuple(parameters), main=True, plain=plain, parts=parts)
     return cell.main
 

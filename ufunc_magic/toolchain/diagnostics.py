@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ..model import Comfort, Diagnostic
-from .hints import advise, libraries_of
+from .hints import advise, libraries_of, unknown_name
 from .line_map import is_news, place
 
 #: The file name of the code that is written around a cell.
@@ -45,6 +45,7 @@ _CHATTER = (
     r"this is the location of the previous|ld returned \d+ exit status|argument unused during compilation|"
     r"candidate expects|candidate: '?(?:constexpr )?(\w+)::\1\((?:const )?\1&&?\)|template argument deduction"
 )
+_ECHO = r"expected |conflicting types for |'[^']+' redeclared as "
 _LIBRARY = r"[\\/](?:include[\\/])?c\+\+[\\/]"
 _INSTANCE_NAME = r"\b__ufm_(?:[biufc]\d{1,2}|c?longdouble|[a-zA-Z])_(?=\w)"
 _UNIVERSAL = r"\\U([0-9a-fA-F]{8})|\\u([0-9a-fA-F]{4})"
@@ -94,7 +95,7 @@ def read_compiler(output: str, *, name: str, cell: str, places: Sequence[int] | 
             if diagnostic.severity == "note":
                 if entries:
                     _attach(entries[-1], diagnostic, name)
-            else:
+            elif not _of_macro(entries, diagnostic):
                 entries.append(_Entry(diagnostic, included=included))
                 included = []
     return _flatten(entries, name, lines)
@@ -179,6 +180,21 @@ def _readable(text: str) -> str:
     return re.sub(_INSTANCE_NAME, "", text).translate({0x2018: "'", 0x2019: "'"})
 
 
+def _of_macro(entries: Iterable[_Entry], diagnostic: Diagnostic) -> bool:
+    """Whether it follows from an error in a macro's use that its name is unknown.
+
+    That tells where the use is that does not end: gcc reports it where the text does.
+    """
+    unknown = unknown_name(diagnostic.message)
+    for entry in entries:
+        if unknown and entry.head.message.endswith(f'argument list invoking macro "{unknown}"'):
+            entry.head = replace(diagnostic, message=entry.head.message, hint=entry.head.hint)
+            return True
+        if unknown and entry.head.message.startswith(f'macro "{unknown}"'):
+            return True
+    return False
+
+
 def _attach(entry: _Entry, note: Diagnostic, name: str) -> None:
     head = entry.head
     if match := re.search(_HEADER_NOTE, note.message):
@@ -212,8 +228,13 @@ def _flatten(entries: Iterable[_Entry], name: str, lines: Sequence[str]) -> tupl
         place = (head.file, head.line, head.column)
         if head.severity == "warning" and (head.file in ("", GENERATED) or place in errors_at):
             continue
-        # What a parser says of the rest of a line that it has not understood.
-        echo = place[:2] in lines_with_errors and head.message.startswith("expected ")
+        # What a parser says of the rest of a line that it has not understood, such as `retrun sin(x);`.
+        echo = place[:2] in lines_with_errors and bool(re.match(_ECHO, head.message))
+        # C declares by itself what it does not know.
+        echo |= any(
+            n.message.startswith("previous implicit declaration") and (n.file, n.line, n.column) in errors_at
+            for n in entry.notes
+        )
         inside = (own and head.file == GENERATED) or (in_cell and re.search(_LIBRARY, head.file))
         if head.severity == "error" and (echo or inside):
             continue

@@ -189,6 +189,8 @@ _ADVICE: tuple[tuple[str, str, str], ...] = (
     (r"expected '\(' before", "", "Enclose the condition after if, while, for or switch in ( )."),
     (r"expected ';', ',' or '\)' before '='", "", "C has no default arguments. Compile the cell as C++ with -+"),
     (r"expected ';', ',' or '\)' before '{'", "", "Add the missing ) at the end of the parameters."),
+    (r"unterminated (?:argument list invoking|function-like) macro", "",
+     "Add the missing ) at the end of the macro's arguments."),
     (r"ignoring '#pragma omp", "", "Compile the OpenMP pragmas of the cell with --parallel"),
     (r"expected ';'|expected .*'?;'? before", "",
      "Add the missing ; at the end of this statement or of the line above."),
