@@ -464,8 +464,16 @@ def test_python_functions_share_the_limit_with_ufuncs() -> None:
     made = report(_build(*codes), options=Options(size=10), names={})
     assert len(made.comparisons) == MOST_TIMED
     assert made.notes == (
-        f"the report times the first {MOST_TIMED} of {MOST_TIMED + 2} functions; use um.compare() for the others",
+        f"the report times {MOST_TIMED} of {MOST_TIMED + 2} functions; use um.compare() for the others",
     )
+
+
+def test_functions_that_are_not_called_take_no_place_among_those_that_are_timed() -> None:
+    untimed = [CellFunction(f"p{n}", "ufunc", effects=("printf",)) for n in range(4)]
+    codes = [*untimed, *(_code(f"f{n}", samples=("d1",), python=SUM) for n in range(MOST_TIMED))]
+    made = report(_build(*codes), options=Options(size=10), names={})
+    assert [comparison.name for comparison in made.comparisons] == [f"f{n}" for n in range(MOST_TIMED)]
+    assert made.notes == ()
 
 
 # -- um.compare ---------------------------------------------------------------------------------
