@@ -104,6 +104,22 @@ def test_the_classic_table_comes_out_of_one_function() -> None:
     ]
 
 
+def test_a_call_that_cannot_have_looked_at_the_elements_has_no_time_per_element() -> None:
+    clock = FakeClock()
+    made = _timed(
+        clock.working(lambda v: (v.dtype, v.itemsize), call=2**-23), parameters=("v",),
+        python=clock.working(lambda v: (v.dtype, v.itemsize), call=2**-23), clock=clock,
+    )  # fmt: skip
+    assert str(made).split("\n") == [
+        "f  v: float64",
+        "  results not checked",
+        "                       time  spread  per element  speed-up",
+        "  Python loop        119 ns     0 %                     1x",
+        "  compiled function  119 ns     0 %                     1x",
+        "  note: the results are not made of numbers, so they were not compared",
+    ]
+
+
 def test_a_call_without_arrays_is_timed_by_itself() -> None:
     clock = FakeClock()
     made = _timed(
