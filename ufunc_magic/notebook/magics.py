@@ -305,10 +305,17 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
             # A line cannot be taken back, and a quiet cell leaves nothing.
             line_shown = self._progress() if options.time else pipeline.progress(None)
             first_line = first_line_of(cell, self._running)
-            with Waiting(line_shown, f"compiling {name}", how_far=toolchain.how_far):
+            with Waiting(line_shown, f"compiling {name}", how_far=toolchain.how_far) as waiting:
                 built = None
                 try:
-                    built = pipeline.build(cell, language=language, options=options, name=name, first_line=first_line)
+                    built = pipeline.build(
+                        cell,
+                        language=language,
+                        options=options,
+                        name=name,
+                        first_line=first_line,
+                        doing=lambda step: waiting.now(f"{step} {name}"),
+                    )
                 except UfuncMagicError as error:
                     error.place = CellPlace(name, first_line)
                     if not (options.run_main and isinstance(error, ParseError)):
