@@ -77,7 +77,15 @@ def _readable(source: str, *, language: Language, name: str) -> str:
     return _DECOMPOSED.sub(lambda m: m[0] if m[0][0] == '"' else unicodedata.normalize("NFC", m[0]), source)
 
 
-def build(source: str, *, language: Language, options: Options, name: str, first_line: int = 1) -> Build:
+def build(
+    source: str,
+    *,
+    language: Language,
+    options: Options,
+    name: str,
+    first_line: int = 1,
+    doing: Callable[[str], object] = str,
+) -> Build:
     """Turn ``source`` into functions: from this process's memory, from the cache, or with the compiler.
 
     Parameters
@@ -89,6 +97,8 @@ def build(source: str, *, language: Language, options: Options, name: str, first
         What messages call the source.
     first_line : int
         The number that messages give its first line: 2 for a cell below its magic.
+    doing : callable
+        Is told what begins after compiling: ``"trying out"``, ``"loading"``.
 
     Raises
     ------
@@ -129,6 +139,7 @@ def build(source: str, *, language: Language, options: Options, name: str, first
             object_code = replace(cell.object_code, options=options.changed(), first_line=first_line)
             cell = replace(cell, object_code=object_code)
             if guarded:
+                doing("trying out")
                 with _timed(seconds, "guard"):
                     cell, printed = _tried_out(cell, front_end, source, options=options, name=name)
             else:
@@ -141,6 +152,7 @@ def build(source: str, *, language: Language, options: Options, name: str, first
         else:
             cell = stored
 
+        doing("loading")
         with _timed(seconds, "load"):
             loaded = _loaded(cell, entry.library, place=place)
         if frontends.is_first(cell.object_code):

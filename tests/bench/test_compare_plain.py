@@ -104,6 +104,22 @@ def test_the_classic_table_comes_out_of_one_function() -> None:
     ]
 
 
+def test_a_call_that_cannot_have_looked_at_the_elements_has_no_time_per_element() -> None:
+    clock = FakeClock()
+    made = _timed(
+        clock.working(lambda v: (v.dtype, v.itemsize), call=2**-23), parameters=("v",),
+        python=clock.working(lambda v: (v.dtype, v.itemsize), call=2**-23), clock=clock,
+    )  # fmt: skip
+    assert str(made).split("\n") == [
+        "f  v: float64",
+        "  results not checked",
+        "                       time  spread  per element  speed-up",
+        "  Python loop        119 ns     0 %                     1x",
+        "  compiled function  119 ns     0 %                     1x",
+        "  note: the results are not made of numbers, so they were not compared",
+    ]
+
+
 def test_a_call_without_arrays_is_timed_by_itself() -> None:
     clock = FakeClock()
     made = _timed(
@@ -464,8 +480,16 @@ def test_python_functions_share_the_limit_with_ufuncs() -> None:
     made = report(_build(*codes), options=Options(size=10), names={})
     assert len(made.comparisons) == MOST_TIMED
     assert made.notes == (
-        f"the report times the first {MOST_TIMED} of {MOST_TIMED + 2} functions; use um.compare() for the others",
+        f"the report times {MOST_TIMED} of {MOST_TIMED + 2} functions; use um.compare() for the others",
     )
+
+
+def test_functions_that_are_not_called_take_no_place_among_those_that_are_timed() -> None:
+    untimed = [CellFunction(f"p{n}", "ufunc", effects=("printf",)) for n in range(4)]
+    codes = [*untimed, *(_code(f"f{n}", samples=("d1",), python=SUM) for n in range(MOST_TIMED))]
+    made = report(_build(*codes), options=Options(size=10), names={})
+    assert [comparison.name for comparison in made.comparisons] == [f"f{n}" for n in range(MOST_TIMED)]
+    assert made.notes == ()
 
 
 # -- um.compare ---------------------------------------------------------------------------------

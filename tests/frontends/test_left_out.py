@@ -73,3 +73,9 @@ def test_an_error_of_the_cell_is_an_error() -> None:
     source = "template <class T> T twice(T x) { return 2 * x; }\ndouble f(double x) { return twice(y); }\n"
     with pytest.raises(um.CompileError, match="'y' was not declared"):
         um.compile_c(source, cplus=True)
+
+
+def test_functions_that_print_take_no_python_form_from_others() -> None:
+    printing = [f'void p{n}(double x, double *y) {{ printf("%f", x); *y = {n}; }}\n' for n in range(8)]
+    made = um.compile_c(f"#include <stdio.h>\n{''.join(printing)}double f(double x) {{ return x + 1; }}\n")
+    assert made.report_data.functions[-1].python

@@ -181,6 +181,18 @@ def test_tracebacks_of_cython_follow_the_cell_that_has_the_function(
 
 
 @pytest.mark.cython
+def test_an_exception_of_a_cells_statement_is_shown_without_our_frames(
+    loaded: InteractiveShell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("Cython", reason="Cython is not installed (extra: cython)")
+    error = fails(loaded, "%%cython_ufunc -q\ndef f():\n    raise ValueError('hello')\nf()\n")
+    assert [frame[1:] for frame in _frames(error)[-2:]] == [(4, "f()"), (3, "raise ValueError('hello')")]
+    shown = capsys.readouterr().out
+    assert "hello" in shown
+    assert "ufunc_magic" not in shown
+
+
+@pytest.mark.cython
 def test_a_cython_that_writes_tracebacks_anew_costs_the_lines_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("Cython", reason="Cython is not installed (extra: cython)")
     module = importlib.import_module("ufunc_magic.frontends.cython.traceback_lines")

@@ -57,7 +57,9 @@ class FakeEngine:
     report_fails: bool = False
     asked: list[dict[str, Any]] = field(default_factory=list)
 
-    def build(self, source: str, *, language: str, options: Options, name: str, first_line: int) -> FakeBuild:
+    def build(
+        self, source: str, *, language: str, options: Options, name: str, first_line: int, doing: Any
+    ) -> FakeBuild:
         self.asked.append(
             {"source": source, "language": language, "options": options, "name": name, "first": first_line}
         )

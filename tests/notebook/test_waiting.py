@@ -6,6 +6,8 @@ import threading
 
 import pytest
 
+from ufunc_magic import pipeline
+from ufunc_magic.model import Options
 from ufunc_magic.notebook.waiting import Waiting
 from ufunc_magic.render import Progress
 
@@ -42,6 +44,28 @@ def test_the_line_counts_and_says_where_an_interrupt_came() -> None:
     first, *_, last = outputs.texts
     assert first == "compiling In[3]: 0 s"
     assert last == "stopped at compiling In[3]: 0 s"
+
+
+def test_the_line_says_what_was_stopped_even_if_that_had_just_begun() -> None:
+    outputs = Outputs()
+
+    def interrupted() -> None:
+        with Waiting(Progress(outputs.display, float), "compiling In[3]", pause=0.001) as waiting:
+            assert outputs.twice.wait(60)
+            waiting.now("trying out In[3]")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert outputs.texts[-1] == "stopped at trying out In[3]: 0 s"
+
+
+def test_what_follows_the_compiler_is_told_as_it_begins() -> None:
+    steps: list[str] = []
+    options = Options(time=False)
+    for _ in range(2):
+        pipeline.build("double f(double x) { return x; }", language="c", options=options, name="c", doing=steps.append)
+    assert steps == ["trying out", "loading"]
 
 
 def test_the_line_says_how_far_it_is() -> None:

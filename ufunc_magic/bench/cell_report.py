@@ -145,15 +145,12 @@ class _Cell:
         reference = _reference(self.options.ref, self.names) if self.options.ref and known else None
         data = _data(self.options.data, self.names) if self.options.data and known else None
         timed = [
-            c
-            for c in known[:MOST_TIMED]
-            if (c.timed or c.samples) and _runs_here(self.build[c.name], self.build.loaded.object_code)
-        ]
+            c for c in known if (c.timed or c.samples) and _runs_here(self.build[c.name], self.build.loaded.object_code)
+        ][:MOST_TIMED]
         notes = []
-        if len(known) > MOST_TIMED:
-            notes.append(
-                f"the report times the first {MOST_TIMED} of {len(known)} functions; use um.compare() for the others"
-            )
+        harmless = sum(not code.effects for code in known)  # each other one has a note of its own
+        if harmless > MOST_TIMED:
+            notes.append(f"the report times {len(timed)} of {harmless} functions; use um.compare() for the others")
         comparisons = []
         for code in timed:
             step = "timed"

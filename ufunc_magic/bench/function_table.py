@@ -65,6 +65,9 @@ SMALL, MOST = 20, 100_000
 #: Share of the budget that one call of the slowest form of a Python function may take.
 FORM_PASS = 0.06
 
+#: Bytes per second that no processor reads: what takes less time has not looked at all elements.
+UNREAD = 5e11
+
 #: Element types to try where a Python function takes any, or one that it does not show.
 KINDS = ("float64", "int64", "float32", "int32", "uint8", "complex128", "int16", "uint32", "uint64", "bool")
 
@@ -235,6 +238,8 @@ def compare_function(request: Request) -> Comparison:
         )
         if len(rows) == 1:
             rows = (replace(rows[0], speedup=None),)
+        if not request.types and max(row.seconds for row in rows) * UNREAD < _most_bytes(prepared.arguments):
+            rows = tuple(replace(row, elements=0, measured=0) for row in rows)
         if request.gpu is not None:
             gpu = tuple(request.gpu(prepared.arguments))
             rows += gpu if rows[0].speedup is None else faster(gpu, rows[0])
@@ -247,6 +252,11 @@ def compare_function(request: Request) -> Comparison:
         inputs=words,
         arguments=tuple(map(_first_elements, prepared.arguments)),
     )
+
+
+def _most_bytes(arguments: Sequence[Any]) -> int:
+    """Bytes of the largest array, 0 where there is none."""
+    return max((argument.nbytes for argument in arguments if isinstance(argument, np.ndarray)), default=0)
 
 
 def _first_elements(argument: Any) -> Any:
@@ -538,6 +548,8 @@ def _prepared_function(request: Request, deadline: float) -> _Prepared:
             if check is not None and check.ok:  # nobody wrote one that disagrees
                 add(rival.label, rival.kind, Call(rival.function, arguments), check)
         verdict = _verdict(request, deadline, truth, arguments, accepted.outcome)
+        if None in (truth.outcome.returned, accepted.outcome.returned):
+            notes.append("the results are not made of numbers, so they were not compared")
     add("compiled function", "compiled", Call(request.function, arguments), verdict)
     if spoils:
         notes.append("it changes its arguments, so every call gets new ones")

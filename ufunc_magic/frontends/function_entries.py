@@ -218,14 +218,22 @@ def python_forms(
     """Each name's signature with its Python form."""
     wide = codegen.types_wanted(options.types or "f4,f8")[-1].number
     forms: dict[str, tuple[Signature, Form]] = {}
-    for n, signature in enumerate(signatures):
+    left = MOST_TIMED
+    for signature in signatures:
         form = None
-        if n < MOST_TIMED:  # a library has hundreds, and each takes its time
+        if left:  # a library has hundreds, and each takes its time
+            left -= not _effects_of(signature.function, unit)
             # A template or a cell in terms of T is written, and timed, for its widest type.
             types = dict.fromkeys(signature.function.template or ("T",), wide)
             form = python_form.write(text, signature=signature, unit=unit, types=types, cplus=options.cplus)
         forms[signature.name] = signature, form
     return forms
+
+
+def _effects_of(function: Function, unit: Unit) -> list[str]:
+    """What a function calls that keeps it from being called to be timed."""
+    effects = sorted(codegen.reached(function, unit) & _EFFECTS)
+    return effects + ["std::cout"] * bool(re.search(r"\bstd::c(out|err|log)\b", function.text))
 
 
 def c_ufunc_entries(
@@ -255,8 +263,7 @@ def c_ufunc_entries(
         if name in without:
             continue
         function = signature.function
-        effects = sorted(codegen.reached(function, unit) & _EFFECTS)
-        effects += ["std::cout"] * bool(re.search(r"\bstd::c(out|err|log)\b", function.text))
+        effects = _effects_of(function, unit)
         notes: list[str] = []
         if remedy is not None and signature.inputs and not signature.has_records:
             notes += narrow(name, loops[name], remedy=remedy)

@@ -35,6 +35,8 @@ from .editor_marks import EditorMarks
 from .waiting import Waiting
 
 if TYPE_CHECKING:
+    from types import FrameType, TracebackType
+
     from IPython.core.interactiveshell import ExecutionInfo, ExecutionResult, InteractiveShell
 
     from ..interop.python_package import SavedModule
@@ -89,6 +91,19 @@ def first_line_of(source: str, running: str) -> int:
     return above + 1 if above > 0 and whole[above:] == part else 1
 
 
+def _of_the_cell(trace: TracebackType | None, name: str) -> TracebackType | None:
+    """A traceback from the cell's first frame on; the whole of it where the cell has none, for that is our own."""
+    frames = trace
+    while frames is not None and not _stands_in(frames.tb_frame, name):
+        frames = frames.tb_next
+    return frames or trace
+
+
+def _stands_in(frame: FrameType, name: str) -> bool:
+    """Whether a frame is of the cell; behind the name of one that another cell has had, there is more."""
+    return f"{frame.f_code.co_filename} ".startswith(f"{name} ")
+
+
 @contextlib.contextmanager
 def _stopped(name: str, outcome: str) -> Iterator[None]:
     """Have IPython show an interrupt in one line, unless the cell's own code was running: our frames say nothing."""
@@ -96,7 +111,7 @@ def _stopped(name: str, outcome: str) -> Iterator[None]:
         yield
     except KeyboardInterrupt as interrupt:
         lines = [f"KeyboardInterrupt: {name} was stopped; it {outcome}."]
-        if name not in {frame.f_code.co_filename for frame, _ in traceback.walk_tb(interrupt.__traceback__)}:
+        if not any(_stands_in(frame, name) for frame, _ in traceback.walk_tb(interrupt.__traceback__)):
             vars(interrupt)["_render_traceback_"] = lambda: lines
         raise
 
@@ -219,6 +234,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
             from libcpp.vector cimport vector
             def primes(int n): ...
         """
+        __tracebackhide__ = True
         return self._cell(line, cell, language="cython")
 
     @line_cell_magic
@@ -289,15 +305,25 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
             # A line cannot be taken back, and a quiet cell leaves nothing.
             line_shown = self._progress() if options.time else pipeline.progress(None)
             first_line = first_line_of(cell, self._running)
-            with Waiting(line_shown, f"compiling {name}", how_far=toolchain.how_far):
+            with Waiting(line_shown, f"compiling {name}", how_far=toolchain.how_far) as waiting:
                 built = None
                 try:
-                    built = pipeline.build(cell, language=language, options=options, name=name, first_line=first_line)
+                    built = pipeline.build(
+                        cell,
+                        language=language,
+                        options=options,
+                        name=name,
+                        first_line=first_line,
+                        doing=lambda step: waiting.now(f"{step} {name}"),
+                    )
                 except UfuncMagicError as error:
                     error.place = CellPlace(name, first_line)
                     if not (options.run_main and isinstance(error, ParseError)):
                         raise
                     self._last = f"{name} bound nothing, so there is nothing to save."
+                except BaseException as error:
+                    error.__traceback__ = _of_the_cell(error.__traceback__, name)
+                    raise
             if built is None:
                 self._run_main(cell, options=options, name=name)
                 return None
