@@ -221,8 +221,9 @@ def python_forms(
     left = MOST_TIMED
     for signature in signatures:
         form = None
-        if left:  # a library has hundreds, and each takes its time
-            left -= not _effects_of(signature.function, unit)
+        # A library has hundreds, and each takes its time; what has effects is not called to be timed.
+        if left and not _effects_of(signature.function, unit):
+            left -= 1
             # A template or a cell in terms of T is written, and timed, for its widest type.
             types = dict.fromkeys(signature.function.template or ("T",), wide)
             form = python_form.write(text, signature=signature, unit=unit, types=types, cplus=options.cplus)
