@@ -105,7 +105,12 @@ def loops_by_name(
                 f"{signature.name}, line {line}: {operand.type!r} is not a NumPy number type.",
                 remedy=remedy,
             )
-        loops.setdefault(signature.name, {}).setdefault(numbers[: signature.nin], LoopCode(index, numbers))
+        known = loops.setdefault(signature.name, {})
+        before = known.get(numbers[: signature.nin])
+        # As C++ chooses: what is no template comes before an instance of one.
+        better = before and instances[before.index].signature.function.template and not signature.function.template
+        if before is None or better:
+            known[numbers[: signature.nin]] = LoopCode(index, numbers)
     return {name: tuple(sorted(ls.values(), key=lambda loop: loop_order(loop.types))) for name, ls in loops.items()}
 
 
