@@ -169,6 +169,7 @@ def test_classes_of_the_hosts_are_no_part_of_the_cell(capfd: pytest.CaptureFixtu
         ),
         # what device code may name stays
         ("struct A { float x; } one;", None),
+        ("#define B A *\nstruct A { cudaEvent_t e; };", None),
         ("const int n = 4, m = 5;\n__device__ int a[n];\nextern int b;\nusing T = int;", None),
         ("struct A { cudaEvent_t e; };\n__device__ A *a;", None),
         ("struct A { cudaEvent_t e; __device__ float f() { return 1; } };", None),

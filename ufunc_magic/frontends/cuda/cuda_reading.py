@@ -492,7 +492,7 @@ def _without_host_entities(source: str) -> str:
         code, raw = text.code.decode("latin-1"), text.raw.decode("latin-1")
         code = _LITERAL.sub(lambda m: " " * len(m[0]), code)
         directives = "\n".join(re.findall(r"(?m)^[ \t]*#.*(?:\\\n.*)*", raw))
-        spans = [*_host_classes(code), *_host_declarations(code, directives)] or _host_members(code)
+        spans = [*_host_classes(code, directives), *_host_declarations(code, directives)] or _host_members(code)
         if not spans:
             return source
         for start, end in spans:
@@ -500,11 +500,11 @@ def _without_host_entities(source: str) -> str:
         source = raw.encode("latin-1").decode()
 
 
-def _host_classes(code: str) -> list[tuple[int, int]]:
+def _host_classes(code: str, directives: str) -> list[tuple[int, int]]:
     spans = []
     for match in _CLASS.finditer(code):
         end = code.find(";", _closing(code, match.end())) + 1
-        body, elsewhere = code[match.start() : end], code[: match.start()] + code[end:]
+        body, elsewhere = code[match.start() : end], code[: match.start()] + code[end:] + directives
         named = re.search(rf"\b{match[1]}\b", elsewhere)
         if end and not named and _OF_HOST.search(body) and not _ON_DEVICE.search(body):
             spans.append((match.start(), end))
