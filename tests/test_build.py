@@ -12,7 +12,7 @@ import ufunc_magic as um
 from ufunc_magic import pipeline, store
 from ufunc_magic.frontends.c import key as key_of
 from ufunc_magic.model import make_options
-from ufunc_magic.runtime.registry import Build, LoadedObject
+from ufunc_magic.runtime import Build, LoadedObject
 
 SOURCE = """
 #include <stdint.h>

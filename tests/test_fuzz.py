@@ -25,8 +25,7 @@ from ufunc_magic import python_form
 from ufunc_magic.codegen import unit as codegen
 from ufunc_magic.frontends import operands
 from ufunc_magic.frontends.c import parser as cparse
-from ufunc_magic.model import object_code as objectcode
-from ufunc_magic.model.options import Options, make_options
+from ufunc_magic.model import Options, make_options, object_code as objectcode
 from ufunc_magic.notebook import option_line as arguments
 from ufunc_magic.runtime import loader
 

@@ -17,9 +17,9 @@ from ufunc_magic.bench import compare
 from ufunc_magic.bench.candidates import Candidate, candidates
 from ufunc_magic.bench.machine import Limits, verdict
 from ufunc_magic.bench.samples import at_size, sizes_of
-from ufunc_magic.model.errors import CacheError, ComparisonError, OptionError
+from ufunc_magic.model import CacheError, ComparisonError, OptionError
 from ufunc_magic.notebook.compare_line import compared
-from ufunc_magic.render.comparison import Comparison, needed
+from ufunc_magic.render import Comparison, needed
 
 X = np.arange(1.0, 1001.0)
 LIMIT = Limits(((1 << 24, 1e10),))

@@ -10,17 +10,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ufunc_magic.bench import compare
+from ufunc_magic.bench import compare, report
 from ufunc_magic.bench.candidates import Candidate
-from ufunc_magic.bench.cell_report import report
 from ufunc_magic.bench.expectation import changed, leaves
 from ufunc_magic.bench.function_table import Request, compare_function
 from ufunc_magic.bench.samples import sample_arguments
-from ufunc_magic.model import CellFunction, ObjectCode, ReportData, Target
-from ufunc_magic.model.errors import ComparisonError
-from ufunc_magic.model.options import MOST_TIMED, Options
+from ufunc_magic.model import MOST_TIMED, CellFunction, ComparisonError, ObjectCode, Options, ReportData, Target
 from ufunc_magic.render import Comparison
-from ufunc_magic.runtime.registry import Build, LoadedObject
+from ufunc_magic.runtime import Build, LoadedObject
 
 
 class FakeClock:

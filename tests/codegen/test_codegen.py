@@ -11,13 +11,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import ufunc_magic as um
-from ufunc_magic.codegen import unit as codegen
-from ufunc_magic.codegen.unit import Translation
+from ufunc_magic.codegen import Translation, unit as codegen
 from ufunc_magic.frontends import operands
 from ufunc_magic.frontends.c import parser as cparse
-from ufunc_magic.model.errors import SignatureError
-from ufunc_magic.model.options import make_options
-from ufunc_magic.model.signature import TYPES
+from ufunc_magic.model import TYPES, SignatureError, make_options
 from ufunc_magic.toolchain import discovery as compilers
 
 

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
-from ufunc_magic.runtime.registry import Build
+from ufunc_magic.runtime import Build
 
 SOURCE = """
 #include <math.h>

@@ -9,10 +9,8 @@ import textwrap
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from ufunc_magic.frontends.c import c_text as ctext
-from ufunc_magic.frontends.c.declarations import ReferenceParameter
-from ufunc_magic.frontends.c.parser import parse, parse_cell
-from ufunc_magic.model.signature import Function, Parameter, Unit
+from ufunc_magic.frontends.c import ReferenceParameter, c_text as ctext, parse, parse_cell
+from ufunc_magic.model import Function, Parameter, Unit
 from ufunc_magic.python_form import CText
 
 

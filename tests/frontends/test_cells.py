@@ -30,7 +30,7 @@ import ufunc_magic as um
 from ufunc_magic import pipeline as build, toolchain
 from ufunc_magic.frontends import cell_settings
 from ufunc_magic.frontends.c import c_unit
-from ufunc_magic.model.options import Options, make_options
+from ufunc_magic.model import Options, make_options
 from ufunc_magic.python_form import c_tree
 from ufunc_magic.toolchain import discovery as compilers
 

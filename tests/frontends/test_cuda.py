@@ -20,11 +20,9 @@ from ufunc_magic.bench import cell_report
 from ufunc_magic.frontends.c import parser as cparse
 from ufunc_magic.frontends.cuda import cuda_frontend as cuda, cuda_reading as reading, cuda_unit
 from ufunc_magic.frontends.cuda.cuda_diagnostics import refusals
-from ufunc_magic.model import CellFunction, ObjectCode
-from ufunc_magic.model.errors import Diagnostic
-from ufunc_magic.model.options import make_options
+from ufunc_magic.model import CellFunction, Diagnostic, ObjectCode, make_options
 from ufunc_magic.notebook.bound_names import defined_in
-from ufunc_magic.python_form.runtime_names import namespace
+from ufunc_magic.python_form import namespace
 from ufunc_magic.runtime import device
 from ufunc_magic.runtime.device import driver
 from ufunc_magic.toolchain import discovery as compilers, nvrtc

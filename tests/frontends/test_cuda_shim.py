@@ -17,7 +17,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import ufunc_magic
 import ufunc_magic as um
-from ufunc_magic.model.errors import ToolchainError
+from ufunc_magic.model import ToolchainError
 from ufunc_magic.runtime import device
 from ufunc_magic.toolchain import describe, discovery as compilers
 

@@ -27,7 +27,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
-from ufunc_magic.model.options import Options
+from ufunc_magic.model import Options
 from ufunc_magic.runtime import ufunc_of
 
 pytestmark = [

@@ -8,9 +8,9 @@ from html.parser import HTMLParser
 import pytest
 
 import ufunc_magic as um
-from ufunc_magic.frontends.cython import annotate
-from ufunc_magic.frontends.cython.annotate import Annotated, AnnotatedLine
-from ufunc_magic.model.errors import ToolchainError
+from ufunc_magic.frontends.cython import Annotated, annotate
+from ufunc_magic.frontends.cython.annotate import AnnotatedLine
+from ufunc_magic.model import ToolchainError
 
 CELL = '''\
 # cython: language_level=3

@@ -17,7 +17,7 @@ import pytest
 
 import ufunc_magic as um
 from ufunc_magic import toolchain
-from ufunc_magic.runtime.registry import Build
+from ufunc_magic.runtime import Build
 
 pytestmark = [
     pytest.mark.cython,

@@ -14,12 +14,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 import ufunc_magic as um
-from ufunc_magic.model.errors import CompileError, Diagnostic, ToolchainError
-from ufunc_magic.model.options import Options as CellOptions
-from ufunc_magic.toolchain import toolchain
-from ufunc_magic.toolchain.diagnostics import GENERATED, read_compiler, read_linker
+from ufunc_magic.model import CompileError, Diagnostic, Options as CellOptions, ToolchainError
+from ufunc_magic.toolchain import GENERATED, places, read_linker, toolchain
+from ufunc_magic.toolchain.diagnostics import read_compiler
 from ufunc_magic.toolchain.hints import advise_in_cython
-from ufunc_magic.toolchain.line_map import places, restore
+from ufunc_magic.toolchain.line_map import restore
 
 pytest.importorskip("Cython", reason="Cython is not installed")
 

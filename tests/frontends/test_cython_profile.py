@@ -12,7 +12,7 @@ import pytest
 
 import ufunc_magic as um
 from ufunc_magic.frontends.cython import pgo as profile
-from ufunc_magic.model.errors import ToolchainError
+from ufunc_magic.model import ToolchainError
 from ufunc_magic.toolchain import discovery as compilers
 
 #: An extension module that works when it is imported, and a loop that only callers from outside run.

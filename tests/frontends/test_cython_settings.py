@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from ufunc_magic.frontends.cython import cython_settings as settings, dependencies
-from ufunc_magic.model.errors import OptionError, ToolchainError
-from ufunc_magic.model.options import TABLE, Options, make_options, refuse, suited
+from ufunc_magic.model import TABLE, OptionError, Options, ToolchainError, make_options, refuse, suited
 from ufunc_magic.notebook import option_line as arguments
 
 # ---------------------------------------------------------------------------------------- options

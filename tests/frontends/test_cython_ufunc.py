@@ -16,7 +16,7 @@ import pytest
 
 import ufunc_magic as um
 from ufunc_magic.model import MOST_TIMED
-from ufunc_magic.runtime.registry import Build
+from ufunc_magic.runtime import Build
 
 pytestmark = [
     pytest.mark.cython,

@@ -22,7 +22,7 @@ import pytest
 
 import ufunc_magic as um
 from ufunc_magic.model import CellFunction
-from ufunc_magic.runtime.registry import Build
+from ufunc_magic.runtime import Build
 
 gsw = pytest.importorskip("gsw", reason="the gsw package is not installed")
 theirs = pytest.importorskip("gsw._gsw_ufuncs", reason="this gsw has no module of ufuncs")

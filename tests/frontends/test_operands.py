@@ -9,12 +9,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from ufunc_magic.frontends import ufunc_comment as annotation
-from ufunc_magic.frontends.c.parser import parse
+from ufunc_magic.frontends.c import parse
 from ufunc_magic.frontends.operands import Plain, plan
-from ufunc_magic.model.cell_place import CellPlace
-from ufunc_magic.model.errors import SignatureError
-from ufunc_magic.model.options import make_options
-from ufunc_magic.model.signature import MAX_OPERANDS, Operand, Signature
+from ufunc_magic.model import MAX_OPERANDS, CellPlace, Operand, Signature, SignatureError, make_options
 
 
 def planned(text: str, *, cplus: bool = False, **options: Any) -> tuple[tuple[Signature, ...], tuple[Plain, ...]]:

@@ -14,9 +14,7 @@ sys.path.insert(0, str(ROOT))
 with atheris.instrument_imports(include=["ufunc_magic"]):
     from ufunc_magic.frontends import operands, ufunc_comment as annotation
     from ufunc_magic.frontends.c import parser as cparse
-    from ufunc_magic.model import object_code as objectcode
-    from ufunc_magic.model.errors import UfuncMagicError
-    from ufunc_magic.model.options import TABLE, Options, make_options
+    from ufunc_magic.model import TABLE, Options, UfuncMagicError, make_options, object_code as objectcode
     from ufunc_magic.notebook import option_line as arguments
 
 

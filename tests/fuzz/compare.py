@@ -17,7 +17,7 @@ from ufunc_magic.bench import expectation as verify
 from ufunc_magic.bench.expectation import FAULTS, columns
 from ufunc_magic.frontends import operands
 from ufunc_magic.frontends.c import parser as cparse
-from ufunc_magic.model.options import Options
+from ufunc_magic.model import Options
 from ufunc_magic.render import Agreement
 
 from . import cvalues, grow

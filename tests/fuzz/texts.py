@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
-from ufunc_magic.model.options import TABLE
+from ufunc_magic.model import TABLE
 
 __all__ = ["cut", "deep", "good_cells", "mixed", "mutated", "option_line", "shuffled"]
 

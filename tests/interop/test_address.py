@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
-from ufunc_magic.interop.hosts.c_address import address, ctypes_function, lowlevel, prototype
+from ufunc_magic.interop.hosts import address, ctypes_function, lowlevel, prototype
 
 needs_scipy = pytest.mark.skipif(not importlib.util.find_spec("scipy"), reason="SciPy is not installed (extra: test)")
 needs_cython = [

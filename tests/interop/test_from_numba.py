@@ -16,8 +16,7 @@ import numpy as np
 import pytest
 
 from ufunc_magic.interop import numba as numbacode
-from ufunc_magic.model import object_code as objectcode
-from ufunc_magic.model.errors import SignatureError, ToolchainError
+from ufunc_magic.model import SignatureError, ToolchainError, object_code as objectcode
 from ufunc_magic.runtime import exception_codec as raising, loader, numpy_ufunc as ufunc
 
 numba = pytest.importorskip("numba", reason="Numba is not installed")

@@ -15,7 +15,7 @@ import pytest
 
 from ufunc_magic.interop import numba_cuda
 from ufunc_magic.interop.numba_cuda import Form, ValueType, choose, forms, mismatch, refusal
-from ufunc_magic.model.object_code import FunctionCode, LoopCode, ObjectCode, Target
+from ufunc_magic.model import FunctionCode, LoopCode, ObjectCode, Target
 from ufunc_magic.toolchain import nvrtc
 
 KERNELS = Path(__file__).parents[1] / "kernels"

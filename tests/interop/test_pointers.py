@@ -20,8 +20,8 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
-from ufunc_magic.interop.arrays.pointers import asarray, ascapsule, pointer
-from ufunc_magic.model.errors import ToolchainError
+from ufunc_magic.interop.arrays import asarray, ascapsule, pointer
+from ufunc_magic.model import ToolchainError
 from ufunc_magic.runtime.device import driver
 
 needs_cupy = pytest.mark.skipif(not importlib.util.find_spec("cupy"), reason="CuPy is not installed (extra: cuda)")

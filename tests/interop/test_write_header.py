@@ -14,8 +14,7 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 import ufunc_magic as um
-from ufunc_magic.interop.hosts import elf_names as elfnames
-from ufunc_magic.interop.hosts.c_header import write_header
+from ufunc_magic.interop.hosts import elf_names as elfnames, write_header
 from ufunc_magic.runtime import Build, LoadedObject, pickling as serialize, registry as built
 
 pytestmark = pytest.mark.skipif(not shutil.which("cc") or not shutil.which("c++"), reason="no cc and c++ here")

@@ -16,7 +16,7 @@ import cffi
 
 import ufunc_magic as um
 from ufunc_magic.interop import numba_cuda
-from ufunc_magic.runtime.device.cuda_function import CudaFunction
+from ufunc_magic.runtime.device import CudaFunction
 
 CELL = r"""
 #include <cuda_fp16.h>

@@ -9,9 +9,19 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, strategies as st
 
-from ufunc_magic.model import CellFunction, CompiledCell, ReportData
-from ufunc_magic.model.errors import Diagnostic, TargetError
-from ufunc_magic.model.object_code import FORMAT_VERSION, FunctionCode, LoopCode, ObjectCode, Target, required_glibc
+from ufunc_magic.model import (
+    CellFunction,
+    CompiledCell,
+    Diagnostic,
+    FunctionCode,
+    LoopCode,
+    ObjectCode,
+    ReportData,
+    Target,
+    TargetError,
+    required_glibc,
+)
+from ufunc_magic.model.object_code import FORMAT_VERSION
 
 SAMPLE = ObjectCode(
     code=b"\x7fELF machine code \0\xff",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from ufunc_magic.model.options import TABLE, Option
+from ufunc_magic.model import TABLE, Option
 from ufunc_magic.notebook import magics
 from ufunc_magic.notebook.option_line import CACHE, COMPARE, CONFIG, HELP_FLAGS, SAVE, flags_of
 

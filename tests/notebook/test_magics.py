@@ -20,9 +20,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 import ufunc_magic
 import ufunc_magic as um
-from ufunc_magic.model import ReportData
-from ufunc_magic.model.errors import CompileError, OptionError
-from ufunc_magic.model.options import TABLE, TIME, Options, make_options
+from ufunc_magic.model import TABLE, TIME, CompileError, OptionError, Options, ReportData, make_options
 from ufunc_magic.notebook import option_line as arguments
 from ufunc_magic.notebook.bound_names import defined_in
 from ufunc_magic.notebook.magics import Remembered, UfuncMagics, _store, _stored

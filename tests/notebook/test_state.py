@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
-from ufunc_magic.runtime.registry import Build
+from ufunc_magic.runtime import Build
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="asks glibc for the FP environment and errno"),

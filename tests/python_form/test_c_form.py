@@ -26,7 +26,7 @@ from hypothesis import Phase, given, settings, strategies as st
 import ufunc_magic as um
 from ufunc_magic import python_form
 from ufunc_magic.frontends.c import parse_cell
-from ufunc_magic.model.signature import Function, Operand, Signature, Unit
+from ufunc_magic.model import Function, Operand, Signature, Unit
 from ufunc_magic.python_form import NotPython, PythonForm, at_random, namespace
 from ufunc_magic.python_form.value import walk
 

@@ -13,11 +13,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 import ufunc_magic as um
-from ufunc_magic.model.errors import Diagnostic
-from ufunc_magic.render.comparison import Comparison
+from ufunc_magic.model import Diagnostic
+from ufunc_magic.render import Agreement, Bound, Comparison, Level, Report, Row, duration, percent
 from ufunc_magic.render.figure import COLORS, drawable, figure, lines_of
-from ufunc_magic.render.report import Bound, Report
-from ufunc_magic.render.tables import BAR, BARS, MEANINGS, Agreement, Level, Row, duration, percent, ratio, significant
+from ufunc_magic.render.tables import BAR, BARS, MEANINGS, ratio, significant
 
 MATPLOTLIB = importlib.util.find_spec("matplotlib") is not None
 

@@ -13,12 +13,18 @@ import pytest
 import ufunc_magic as um
 from ufunc_magic import pipeline
 from ufunc_magic.frontends import c
-from ufunc_magic.model import CellPlace, CompiledCell, ObjectCode, Target
-from ufunc_magic.model.errors import CompileError, OptionError, ToolchainError
-from ufunc_magic.model.options import make_options
-from ufunc_magic.render import Report, assembly, source_views as show
+from ufunc_magic.model import (
+    CellPlace,
+    CompiledCell,
+    CompileError,
+    ObjectCode,
+    OptionError,
+    Target,
+    ToolchainError,
+    make_options,
+)
+from ufunc_magic.render import Progress, Report, assembly, source_views as show
 from ufunc_magic.render.assembly import HotLoop, Placed, hot_loops
-from ufunc_magic.render.progress import Progress
 from ufunc_magic.render.source_views import Remark, annotated, assembly_of, generated, read_remarks
 from ufunc_magic.runtime import Build, LoadedObject, cpu_features
 from ufunc_magic.toolchain import CompilerTexts, discovery as compilers, nvrtc, texts_of

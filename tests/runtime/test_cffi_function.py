@@ -16,8 +16,7 @@ import pytest
 
 import ufunc_magic as um
 from ufunc_magic.model import UnboundFunction
-from ufunc_magic.runtime.cffi_function import PlainFunction
-from ufunc_magic.runtime.registry import Build
+from ufunc_magic.runtime import Build, PlainFunction
 
 SOURCE = """
 #include <stdarg.h>

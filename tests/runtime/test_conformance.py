@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import ufunc_magic as um
-from ufunc_magic.runtime.registry import Build
+from ufunc_magic.runtime import Build
 
 SOURCE = """
 #include <math.h>

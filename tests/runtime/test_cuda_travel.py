@@ -17,11 +17,9 @@ import pytest
 
 import ufunc_magic as um
 from ufunc_magic import __main__ as shell
-from ufunc_magic.model.object_code import FunctionCode, ObjectCode, unpack
-from ufunc_magic.runtime import device
+from ufunc_magic.model import FunctionCode, ObjectCode, unpack
+from ufunc_magic.runtime import Build, LoadedObject, carry, device
 from ufunc_magic.runtime.device import kernel_source as source
-from ufunc_magic.runtime.pickling import carry
-from ufunc_magic.runtime.registry import Build, LoadedObject
 from ufunc_magic.toolchain import nvrtc
 
 pytestmark = pytest.mark.skipif(device.available(), reason="functions are not emulated here: there is a GPU")

@@ -27,9 +27,8 @@ import pytest
 import ufunc_magic as um
 from ufunc_magic import gpucheck
 from ufunc_magic.gpucheck import __main__ as command, cells, checks
-from ufunc_magic.model.errors import ArgumentError, CompileError, ToolchainError
-from ufunc_magic.model.object_code import FunctionCode, LoopCode, ObjectCode
-from ufunc_magic.runtime import device, loader
+from ufunc_magic.model import ArgumentError, CompileError, FunctionCode, LoopCode, ObjectCode, ToolchainError
+from ufunc_magic.runtime import device, here, loader
 from ufunc_magic.runtime.device import (
     cuda_kernel,
     device_arrays,
@@ -38,7 +37,6 @@ from ufunc_magic.runtime.device import (
     element_loops as geometry,
     kernel_source as source,
 )
-from ufunc_magic.runtime.loader import here
 
 TEMPLATES = Path(um.__file__).parent / "templates"
 COMPILER = shutil.which("g++") or shutil.which("clang++")

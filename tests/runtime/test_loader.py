@@ -10,8 +10,7 @@ import pytest
 
 import ufunc_magic as um
 from ufunc_magic import store as cache
-from ufunc_magic.model.errors import TargetError
-from ufunc_magic.model.object_code import ObjectCode, Target
+from ufunc_magic.model import ObjectCode, Target, TargetError
 from ufunc_magic.runtime import loader
 
 

@@ -13,8 +13,7 @@ import pytest
 
 import ufunc_magic as um
 from ufunc_magic.model import FunctionCode, LoopCode, ObjectCode, Target
-from ufunc_magic.runtime.cffi_function import PlainFunction
-from ufunc_magic.runtime.registry import Build
+from ufunc_magic.runtime import Build, PlainFunction
 
 #: What rests on a trap of the processor's.
 traps = pytest.mark.skipif(

@@ -30,8 +30,8 @@ from hypothesis import given, strategies as st
 
 import ufunc_magic as um
 from ufunc_magic import __main__, serialize as door
-from ufunc_magic.model.errors import OptionError, SignatureError, TargetError
-from ufunc_magic.model.object_code import FORMAT_VERSION, ObjectCode, pack, unpack
+from ufunc_magic.model import ObjectCode, OptionError, SignatureError, TargetError, pack, unpack
+from ufunc_magic.model.object_code import FORMAT_VERSION
 from ufunc_magic.render import contents
 from ufunc_magic.runtime import loader, pickling as serialize
 

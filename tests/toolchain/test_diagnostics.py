@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from ufunc_magic.model.errors import Diagnostic
-from ufunc_magic.toolchain.diagnostics import GENERATED, read_compiler, read_linker, shorten
-from ufunc_magic.toolchain.hints import advise, header_of, libraries_of
+from ufunc_magic.model import Diagnostic
+from ufunc_magic.toolchain import GENERATED, header_of, read_linker, shorten
+from ufunc_magic.toolchain.diagnostics import read_compiler
+from ufunc_magic.toolchain.hints import advise, libraries_of
 
 NAME = "In[3]"
 

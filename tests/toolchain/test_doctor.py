@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from ufunc_magic import store as cache
-from ufunc_magic.toolchain import discovery as compilers, doctor
-from ufunc_magic.toolchain.doctor import Diagnosis, Finding, diagnose, simd_level
+from ufunc_magic.toolchain import Diagnosis, diagnose, discovery as compilers, doctor
+from ufunc_magic.toolchain.doctor import Finding, simd_level
 
 
 def of(diagnosis: Diagnosis, group: str, name: str) -> Finding:

@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from ufunc_magic.model.errors import CompileError, ToolchainError
-from ufunc_magic.model.object_code import FunctionCode, LoopCode, ObjectCode, Target
+from ufunc_magic.model import CompileError, FunctionCode, LoopCode, ObjectCode, Target, ToolchainError
 from ufunc_magic.toolchain import nvrtc
 from ufunc_magic.toolchain.nvrtc import (
     device_headers as headers,

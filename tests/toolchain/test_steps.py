@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 
 import ufunc_magic as um
-from ufunc_magic.model.errors import LinkError
-from ufunc_magic.toolchain import steps, toolchain
-from ufunc_magic.toolchain.discovery import base_flags, base_link, find
+from ufunc_magic.model import LinkError
+from ufunc_magic.toolchain import base_flags, base_link, find, steps, toolchain
 
 pytestmark = pytest.mark.skipif(
     not shutil.which("gcc") or not sys.platform.startswith("linux"), reason="needs gcc on Linux"

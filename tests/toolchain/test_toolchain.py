@@ -20,11 +20,23 @@ import psutil
 import pytest
 
 from ufunc_magic import toolchain
-from ufunc_magic.model.errors import CompileError, LinkError, ToolchainError
-from ufunc_magic.toolchain import description, discovery as compilers, processes
-from ufunc_magic.toolchain.description import Description, describe, examine, read_description
-from ufunc_magic.toolchain.discovery import Toolchain, base_flags, base_link, find
-from ufunc_magic.toolchain.toolchain import LargeUnit, compile_in_parts, compile_shared, preprocess
+from ufunc_magic.model import CompileError, LinkError, ToolchainError
+from ufunc_magic.toolchain import (
+    Description,
+    LargeUnit,
+    Toolchain,
+    base_flags,
+    base_link,
+    compile_in_parts,
+    compile_shared,
+    describe,
+    description,
+    discovery as compilers,
+    find,
+    preprocess,
+    processes,
+)
+from ufunc_magic.toolchain.description import examine, read_description
 
 NAME = "In[3]"
 #: Exports by an attribute, as generated code does.
