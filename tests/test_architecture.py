@@ -27,6 +27,7 @@ ORDER: tuple[tuple[str, ...], ...] = (
     ("serialize",),
     ("guard",),
     ("codegen", "python_form"),
+    ("ir",),
     ("toolchain",),
     ("runtime",),
     ("store",),
@@ -41,6 +42,7 @@ NEEDS_A_COMPILER = (
     "frontends",
     "codegen",
     "python_form",
+    "ir",
     "guard",
     "bench",
     "render",
@@ -91,7 +93,7 @@ CALLS: dict[str, tuple[str, ...]] = {
 }
 
 #: Rooms of text and values: nothing of the machine.
-PURE = ("model", "codegen", "python_form", "render")
+PURE = ("model", "codegen", "python_form", "ir", "render")
 MACHINE = frozenset("os pathlib shutil tempfile socket subprocess ctypes time threading platform random".split())
 
 #: Names that say how a thing was come by instead of what it is.

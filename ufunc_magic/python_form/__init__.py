@@ -5,7 +5,7 @@ it that are wanted (`cython.write`); out comes a `PythonForm`, three texts of th
 reason.
 
 * `value`: expressions as ``ast`` nodes with what is known of their values; forms; nodes to text.
-* `c_arithmetic`, `arithmetic_expressions`: C's types, and C's operators and conversions as Python's.
+* `arithmetic_expressions`: C's operators and conversions as Python's.
 * `integer_rules`: where C's integers may differ from Python's, and what a person writes who knows the inputs.
 * `operand_lists`: a ufunc's operands as parameters, nested lists and results.
 * `math_names`, `runtime_names`, `random_rounding`: C's library in Python's words, and what the texts run with.

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from .c_arithmetic import COMPLEX, DOUBLE, FLOAT, INT, LONG, SIZE, CType, float32, promoted, result_range, usual
+from ..ir import COMPLEX, DOUBLE, FLOAT, INT, LONG, SIZE, CType, float32, promoted, result_range, usual
 from .integer_rules import hexadecimal, marked, marked_parts
 from .math_names import CONSTANTS, KNOWN, LIMITS, Known
 from .value import Expr, Spelled, Stop, assign, call, number, operation, python

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ..ir import VOID, CType
 from .arithmetic_expressions import array, zero
-from .c_arithmetic import VOID, CType
 from .c_cell import CCell, CDeclaration, CRoutine, python_name
 from .c_tree import bare, brief, changed, child, children, declared_name, stop, text_of, walk
 from .c_values import Expressions

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from ..ir import INT, VOID, CType, array_of, from_number, named_type
 from ..model import Parameter
-from .c_arithmetic import INT, VOID, CType, array_of, from_number, named_type
 from .c_tree import (
     assigned_first,
     child,

@@ -16,8 +16,8 @@ from collections.abc import Mapping, Sequence
 
 from tree_sitter import Node
 
+from ..ir import VOID, CType
 from ..model import Comfort, Signature, Unit
-from .c_arithmetic import VOID, CType
 from .c_body import COUNTER, CBody, deduce
 from .c_cell import CCell, CParameter, CRoutine, python_name
 from .c_tree import CText, assigned_first, changed, child, one_at_a_time, parameters_of, stop, text_of, tree

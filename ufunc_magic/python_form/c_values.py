@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ..ir import BOOL, COMPLEX, DOUBLE, INT, VOID, CType, float_value, integer_value
 from .arithmetic_expressions import Arithmetic, constant, header_constant, zero
-from .c_arithmetic import BOOL, COMPLEX, DOUBLE, INT, VOID, CType, float_value, integer_value
 from .c_cell import CCell, CRoutine, python_name
 from .c_tree import bare, brief, child, children, stop, text_of, walk
 from .math_names import known

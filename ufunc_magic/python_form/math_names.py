@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from .c_arithmetic import BOOL, DOUBLE, FLOAT, INT, LONG, SIZE, CType, promoted
+from ..ir import BOOL, DOUBLE, FLOAT, INT, LONG, SIZE, CType, promoted
 
 #: Of a complex number the square of its absolute value.
 _NORM = "{0}.real*{0}.real + {0}.imag*{0}.imag"

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from .c_arithmetic import DOUBLE, INT, CType, result_range
+from ..ir import DOUBLE, INT, CType, result_range
 from .value import call, operation, python, spelled, tuple_of
 
 

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from .c_arithmetic import DOUBLE, FLOAT, CType
+from ..ir import DOUBLE, FLOAT, CType
 from .dataflow import alive, ends, gives_back, index_count, loaded, names_assigned, replace_aliases
 from .math_names import HELPERS
 from .numpy_reductions import Reductions

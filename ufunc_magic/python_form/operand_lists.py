@@ -6,9 +6,9 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ..ir import CType
 from ..model import Operand, Signature
 from .arithmetic_expressions import array, length, zero
-from .c_arithmetic import CType
 from .value import Lines, Stop, assign, number, python
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any
 
-from .c_arithmetic import float32
+from ..ir import float32
 
 #: Some seconds.
 OPERATIONS = 2_000_000

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .c_arithmetic import float32
+from ..ir import float32
 from .random_rounding import random_names
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .c_arithmetic import CType
+from ..ir import CType
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from ...ir import CType
 from ..arithmetic_expressions import zero
-from ..c_arithmetic import CType
 from ..value import Expr, Lines, Stop, Variable, assign, branches, call, python, result
 from .cython_calls import Calls
 from .cython_cell import CythonCell, CythonRoutine

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..c_arithmetic import DOUBLE, CType, promoted
+from ...ir import DOUBLE, CType, promoted
 from ..math_names import known
 from ..value import Expr, call, python
 from .cython_cell import CythonRoutine

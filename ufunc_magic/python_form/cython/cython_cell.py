@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..c_arithmetic import CType
+from ...ir import CType
 from ..math_names import CONSTANTS, KNOWN
 from ..value import Stop
 from .cython_tree import assigned_names, dotted, kind, statements, walk

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...ir import CType, from_number
 from ...model import Comfort, Signature
-from ..c_arithmetic import CType, from_number
 from ..dataflow import has_loops, is_pure
 from ..integer_rules import module_texts
 from ..numpy_writer import numpy_text

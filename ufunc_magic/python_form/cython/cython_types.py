@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..c_arithmetic import BOOL, COMPLEX, DOUBLE, INT, SIZE, CType, from_number, named_type
+from ...ir import BOOL, COMPLEX, DOUBLE, INT, SIZE, CType, from_number, named_type
 from .cython_tree import dotted, kind, stop
 
 #: What C's types do not have: "o" a Python object, "t" a tuple of C values, "p" a pointer.

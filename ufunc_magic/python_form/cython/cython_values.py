@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from ...ir import BOOL, COMPLEX, DOUBLE, FLOAT, INT, LONG, CType, promoted, usual
 from ..arithmetic_expressions import COMPARISONS, Arithmetic, constant, header_constant, length
-from ..c_arithmetic import BOOL, COMPLEX, DOUBLE, FLOAT, INT, LONG, CType, promoted, usual
 from ..math_names import HELPERS
 from ..value import Expr, Variable, call, negation, number, operation, python
 from .cython_cell import CythonCell, CythonRoutine

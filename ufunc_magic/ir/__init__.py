@@ -1,0 +1,82 @@
+"""The IR: a function of a cell as a typed value, made once by its language's lowerer and read by everybody else.
+
+=========  ==========================================================================================
+`nodes`    statements and expressions, with C types and places; symbols; functions; walks over them
+`types`    C's types, their conversions, constants and ranges
+=========  ==========================================================================================
+
+What the IR cannot say is an `OpaqueExpression` or an `OpaqueStatement` with a reason, the symbols that it may read and
+write, and its text.  A function with one is compiled as ever.  A reader that needs the whole body reports the reason.
+"""
+
+from __future__ import annotations
+
+from .nodes import (
+    NOWHERE as NOWHERE,
+    AddressOf as AddressOf,
+    Aggregate as Aggregate,
+    Arm as Arm,
+    Assert as Assert,
+    Assignment as Assignment,
+    Binary as Binary,
+    Block as Block,
+    Break as Break,
+    Comma as Comma,
+    Conditional as Conditional,
+    Constant as Constant,
+    Continue as Continue,
+    Convert as Convert,
+    CountedFor as CountedFor,
+    Current as Current,
+    Declare as Declare,
+    DoWhile as DoWhile,
+    Element as Element,
+    Evaluate as Evaluate,
+    Expression as Expression,
+    Field as Field,
+    For as For,
+    FunctionCall as FunctionCall,
+    FunctionIR as FunctionIR,
+    If as If,
+    Logical as Logical,
+    Name as Name,
+    Node as Node,
+    OpaqueExpression as OpaqueExpression,
+    OpaqueStatement as OpaqueStatement,
+    Place as Place,
+    Position as Position,
+    Program as Program,
+    Raise as Raise,
+    Return as Return,
+    Statement as Statement,
+    Storage as Storage,
+    StringLiteral as StringLiteral,
+    Switch as Switch,
+    Symbol as Symbol,
+    Unary as Unary,
+    While as While,
+    children as children,
+    truth as truth,
+    walk as walk,
+)
+from .types import (
+    BOOL as BOOL,
+    COMPLEX as COMPLEX,
+    DOUBLE as DOUBLE,
+    FLOAT as FLOAT,
+    INT as INT,
+    LONG as LONG,
+    SIZE as SIZE,
+    UINT as UINT,
+    VOID as VOID,
+    CType as CType,
+    array_of as array_of,
+    float32 as float32,
+    float_value as float_value,
+    from_number as from_number,
+    integer_value as integer_value,
+    named_type as named_type,
+    promoted as promoted,
+    result_range as result_range,
+    usual as usual,
+)

@@ -1,0 +1,476 @@
+"""The typed function: statements and expressions of one function, each with its C type and its place in the cell.
+
+A language's lowerer makes these values once for each function; every other room reads them.  C's rules are properties
+of operations, not spellings: an integer operation wraps in its type, a conversion from floating point truncates, an
+operation of ``float`` rounds to ``float``.  Every implicit conversion of C17 6.3.1 is a `Convert` node, so both
+operands of a `Binary` have the type in which the operation is done.
+
+Nodes are immutable.  `Symbol` is compared by identity: two variables of one name in nested scopes are two symbols.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from typing import Literal, TypeAlias
+
+from .types import BOOL, CType
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A place in the cell: 1-based line, 0-based column in UTF-8 bytes.  Line 0: written by a macro, or generated."""
+
+    line: int = 0
+    column: int = 0
+
+
+NOWHERE = Position()
+
+Storage: TypeAlias = Literal["parameter", "local", "static", "global", "constant"]
+
+
+@dataclass(eq=False, slots=True)
+class Symbol:
+    """A variable.
+
+    Attributes
+    ----------
+    name : str
+        As in the cell.
+    type : CType
+        Of a parameter that is a pointer or an array: kind ``"a"``.
+    storage : {"parameter", "local", "static", "global", "constant"}
+        ``"static"``: a local variable that keeps its value between calls.  ``"constant"``: nothing changes it after its
+        initial value, whatever its scope: a ``const`` variable, an enumerator, a macro that is a constant, a table.
+    reference : bool
+        A C++ reference: the symbol is another name of what it is bound to.
+    const : bool
+        Of a pointer or an array: its elements are const.
+    initial : Expression or None
+        Of a constant, a static or a global variable.
+    """
+
+    name: str
+    type: CType
+    storage: Storage = "local"
+    reference: bool = False
+    const: bool = False
+    initial: Expression | None = None
+    at: Position = NOWHERE
+
+    def __repr__(self) -> str:
+        return f"Symbol({self.name!r}, {self.type.kind}{self.type.bits or ''}, {self.storage})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A part of a function.  ``at`` is where it begins in the cell."""
+
+    at: Position = NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Expression(Node):
+    """A value, with its C type."""
+
+    type: CType
+
+
+# ------------------------------------------------------------------------------------------- values
+
+
+@dataclass(frozen=True, slots=True)
+class Constant(Expression):
+    """A number.  ``spelling`` is how the cell writes it where that is not plain (``0xFF``, ``M_PI``, ``'a'``)."""
+
+    value: int | float | complex
+    spelling: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StringLiteral(Expression):
+    """A string literal, without its quotes."""
+
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Name(Expression):
+    """The value of a variable, or the variable as a place to store to."""
+
+    symbol: Symbol
+
+
+@dataclass(frozen=True, slots=True)
+class Element(Expression):
+    """``base[index]``, and ``*base`` with the index 0: an element of an array or behind a pointer; a place."""
+
+    base: Expression
+    index: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Field(Expression):
+    """``base.name``; ``base->name`` is the member of an `Element`.  A place."""
+
+    base: Expression
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class AddressOf(Expression):
+    """``&place``."""
+
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Convert(Expression):
+    """``value`` converted to ``type`` (C17 6.3.1); ``explicit``: the cell has a cast there."""
+
+    value: Expression
+    explicit: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Unary(Expression):
+    """``-x``, ``~x`` in the type of ``x``, promoted before; ``!x`` gives 0 or 1."""
+
+    op: Literal["-", "~", "!"]
+    operand: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Binary(Expression):
+    """An arithmetic operation, or a comparison, which gives 0 or 1.
+
+    Both operands have the same type, that of the operation; of a shift each has its own promoted one.  Pointer
+    arithmetic (``p + i``, ``p - q``) has a pointer (kind ``"a"``) on one side or on both.
+    """
+
+    op: Literal["+", "-", "*", "/", "%", "<<", ">>", "&", "|", "^", "<", ">", "<=", ">=", "==", "!="]
+    left: Expression
+    right: Expression
+
+    @property
+    def compares(self) -> bool:
+        return self.op in ("<", ">", "<=", ">=", "==", "!=")
+
+
+@dataclass(frozen=True, slots=True)
+class Logical(Expression):
+    """``left && right`` or ``left || right``; the right side is evaluated only where it decides."""
+
+    op: Literal["&&", "||"]
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Conditional(Expression):
+    """``test ? yes : no``; both have the type of the whole."""
+
+    test: Expression
+    yes: Expression
+    no: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionCall(Expression):
+    """A call of a function.
+
+    Attributes
+    ----------
+    name : str
+        The resolved name: of a function of the cell, or of a library as C spells it (``expf``, ``std::max``).
+    arguments : tuple of Expression
+        Converted to the types of the parameters where those are known.
+    target : {"cell", "library", "unknown"}
+        ``"library"``: a row of `math_functions` or another function whose effects are known.
+    """
+
+    name: str
+    arguments: tuple[Expression, ...]
+    target: Literal["cell", "library", "unknown"] = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Current(Expression):
+    """In the ``value`` of an `Assignment`: what the place held before.  ``x += y`` is ``x = Current + y``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment(Expression):
+    """Store ``value``, which has the place's type, in ``place``.  The place is evaluated once.
+
+    The value of the expression is what was stored, or with ``postfix`` (``x++``) what was there before.
+    """
+
+    place: Place
+    value: Expression
+    postfix: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Comma(Expression):
+    """``first, second``: the value of ``second``."""
+
+    first: Expression
+    second: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate(Expression):
+    """``{a, b, c}`` of an array, a structure or a complex number, converted; what is missing at the end is zero."""
+
+    items: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OpaqueExpression(Expression):
+    """A value that the IR cannot say.
+
+    ``reason`` completes "The function ..."; ``reads`` and ``writes`` are the symbols that it may touch.
+    """
+
+    reason: str
+    text: str
+    operands: tuple[Expression, ...] = ()
+    reads: frozenset[Symbol] = frozenset()
+    writes: frozenset[Symbol] = frozenset()
+
+
+Place: TypeAlias = Name | Element | Field | OpaqueExpression
+
+
+# --------------------------------------------------------------------------------------- statements
+
+
+@dataclass(frozen=True, slots=True)
+class Statement(Node):
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Block(Statement):
+    """Statements in a scope of their own."""
+
+    body: tuple[Statement, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Declare(Statement):
+    """A local variable; ``sizes`` are the lengths of an array that are no constants, outermost first."""
+
+    symbol: Symbol
+    value: Expression | None = None
+    sizes: tuple[Expression | None, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluate(Statement):
+    """An expression for what it does."""
+
+    value: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class If(Statement):
+    test: Expression
+    then: Block
+    otherwise: Block | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CountedFor(Statement):
+    """A loop whose trip count is known when it begins.
+
+    The counter goes from ``start`` by ``step`` while ``counter < stop`` (``<=`` with ``inclusive``; ``>`` and ``>=``
+    for a negative step).  The body changes neither the counter nor anything that ``stop`` depends on.
+
+    Attributes
+    ----------
+    counter : Symbol
+    declared : bool
+        The counter belongs to the loop.  Otherwise nothing reads it after the loop before it is set again.
+    start, stop : Expression
+        In the type of the counter, and in that of the comparison.
+    step : int
+        Not 0.
+    """
+
+    counter: Symbol
+    start: Expression
+    stop: Expression
+    step: int
+    body: Block
+    inclusive: bool = False
+    declared: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class For(Statement):
+    """Any other ``for``: ``continue`` goes to ``update``."""
+
+    start: tuple[Statement, ...]
+    test: Expression | None
+    update: Expression | None
+    body: Block
+
+
+@dataclass(frozen=True, slots=True)
+class While(Statement):
+    test: Expression
+    body: Block
+
+
+@dataclass(frozen=True, slots=True)
+class DoWhile(Statement):
+    body: Block
+    test: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Arm(Statement):
+    """The statements behind the labels of a ``switch``; a None among the labels is ``default``.
+
+    ``falls``: control goes on into the next arm.  A ``break`` at the end is left out.
+    """
+
+    labels: tuple[Expression | None, ...]
+    body: tuple[Statement, ...]
+    falls: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Switch(Statement):
+    subject: Expression
+    arms: tuple[Arm, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Return(Statement):
+    """The values, converted to the function's result types; none for void."""
+
+    values: tuple[Expression, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Break(Statement):
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Continue(Statement):
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Raise(Statement):
+    """``throw`` and ``raise``: the name of the exception's class, and its message where it is a constant text."""
+
+    exception: str
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Assert(Statement):
+    test: Expression
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OpaqueStatement(Statement):
+    """A statement that the IR cannot say; see `OpaqueExpression`.  ``parts`` are what could be lowered inside."""
+
+    reason: str
+    text: str
+    parts: tuple[Node, ...] = ()
+    reads: frozenset[Symbol] = frozenset()
+    writes: frozenset[Symbol] = frozenset()
+
+
+# ---------------------------------------------------------------------------------------- functions
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionIR:
+    """A function of a cell.
+
+    Attributes
+    ----------
+    name : str
+    parameters : tuple of Symbol
+    returns : tuple of CType
+        None for void, several for ``std::pair`` and its like.
+    body : Block
+    language : {"c", "c++", "cython", "cuda"}
+    calls : tuple of str
+        Functions of the cell that it calls, in the order of the text.
+    """
+
+    name: str
+    parameters: tuple[Symbol, ...]
+    returns: tuple[CType, ...]
+    body: Block
+    language: str = "c"
+    at: Position = NOWHERE
+    calls: tuple[str, ...] = ()
+
+    def opaque(self) -> Iterator[OpaqueExpression | OpaqueStatement]:
+        """What the IR cannot say of the function."""
+        for node in walk(self.body):
+            if isinstance(node, OpaqueExpression | OpaqueStatement):
+                yield node
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """The functions of a cell by name, overloads in the order of the text, and its variables of file scope."""
+
+    functions: dict[str, tuple[FunctionIR, ...]] = field(default_factory=dict)
+    symbols: dict[str, Symbol] = field(default_factory=dict)
+
+
+# -------------------------------------------------------------------------------------------- walks
+
+
+#: Fields that hold no nodes, or a symbol.
+_LEAVES = frozenset("type at op name spelling reason text reads writes symbol counter".split())
+#: Kind of a node -> its other fields.
+_child_fields: dict[type[Node], tuple[str, ...]] = {}
+
+
+def children(node: Node) -> Iterator[Node]:
+    """The nodes directly below, in the order of evaluation as far as C fixes one."""
+    kind = type(node)
+    if kind not in _child_fields:
+        _child_fields[kind] = tuple(f.name for f in fields(kind) if f.name not in _LEAVES)
+    for name in _child_fields[kind]:
+        value = getattr(node, name)
+        if isinstance(value, Node):
+            yield value
+        elif isinstance(value, tuple):
+            for item in value:
+                if isinstance(item, Node):
+                    yield item
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """The node and all below it, parents first, in the order of the text."""
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += reversed(tuple(children(node)))
+
+
+def truth(value: Expression) -> bool:
+    """Whether an expression is 0 or 1: a comparison, a logical operation, or of type ``bool``."""
+    match value:
+        case Logical() | Unary(op="!"):
+            return True
+        case Binary():
+            return value.compares
+    return value.type == BOOL
