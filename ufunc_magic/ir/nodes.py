@@ -104,10 +104,30 @@ class Name(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Element(Expression):
-    """``base[index]``, and ``*base`` with the index 0: an element of an array or behind a pointer; a place."""
+    """``base[index]``, and ``*base`` with the index 0: an element of an array or behind a pointer; a place.
+
+    An element of an array of several dimensions is an element of an element.
+
+    Attributes
+    ----------
+    from_end : bool
+        A negative index counts from the end: Cython's ``wraparound``.
+    checked : bool
+        An index that is outside raises IndexError: Cython's ``boundscheck``.
+    """
 
     base: Expression
     index: Expression
+    from_end: bool = False
+    checked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Length(Expression):
+    """``base.shape[axis]`` of a typed memoryview: how many elements an array has along one dimension."""
+
+    base: Expression
+    axis: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,11 +167,25 @@ class Binary(Expression):
 
     Both operands have the same type, that of the operation; of a shift each has its own promoted one.  Pointer
     arithmetic (``p + i``, ``p - q``) has a pointer (kind ``"a"``) on one side or on both.
+
+    Cython alone has ``//`` and ``**``.  ``//`` of integers with C's rules is a ``/``; of floating-point numbers it is
+    ``floor(x / y)``.  ``**`` of floating-point numbers is C's ``pow``; of integers it wraps, and is 0 where the
+    exponent is negative and the power is no integer.
+
+    Attributes
+    ----------
+    python : bool
+        Python's rules, which Cython has without ``cdivision`` and ``cpow``: ``//`` and ``%`` round down, a division by
+        0 raises ZeroDivisionError, and ``**`` raises TypeError where the power is complex.
+    overflow_raises : bool
+        An integer result that does not fit raises OverflowError: Cython's ``overflowcheck``.
     """
 
-    op: Literal["+", "-", "*", "/", "%", "<<", ">>", "&", "|", "^", "<", ">", "<=", ">=", "==", "!="]
+    op: Literal["+", "-", "*", "/", "//", "%", "**", "<<", ">>", "&", "|", "^", "<", ">", "<=", ">=", "==", "!="]
     left: Expression
     right: Expression
+    python: bool = False
+    overflow_raises: bool = False
 
     @property
     def compares(self) -> bool:
@@ -241,7 +275,19 @@ class OpaqueExpression(Expression):
     writes: frozenset[Symbol] = frozenset()
 
 
-Place: TypeAlias = Name | Element | Field | OpaqueExpression
+@dataclass(frozen=True, slots=True)
+class Dynamic(Expression):
+    """An expression of Python's own: what Cython leaves to Python, or does as Python does.
+
+    ``template`` is its text with ``{}`` for each of the operands: ``"{}.sin({})"``.  A name in it is a builtin.
+    The result is a Python object (kind ``"o"``), or a number where Cython knows that it is one.
+    """
+
+    template: str
+    operands: tuple[Expression, ...] = ()
+
+
+Place: TypeAlias = Name | Element | Field | Dynamic | OpaqueExpression
 
 
 # --------------------------------------------------------------------------------------- statements
@@ -276,6 +322,33 @@ class Evaluate(Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class ParallelAssignment(Statement):
+    """``a, b = b, a``: all values are computed before the first is stored."""
+
+    assignments: tuple[Assignment, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unpack(Statement):
+    """``a, b = value``: the items of an object, or of a tuple of C's, each converted to the type of its place."""
+
+    targets: tuple[Place, ...]
+    value: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class DynamicStatement(Statement):
+    """A statement of Python's own, as text with ``{}`` for each of the operands; see `Dynamic`.
+
+    ``writes`` are the symbols whose elements it changes.
+    """
+
+    template: str
+    operands: tuple[Expression, ...] = ()
+    writes: frozenset[Symbol] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class If(Statement):
     test: Expression
     then: Block
@@ -298,6 +371,9 @@ class CountedFor(Statement):
         In the type of the counter, and in that of the comparison.
     step : int
         Not 0.
+    otherwise : Block, optional
+        Done where no ``break`` has left the loop: Python's ``else``.  A counter of Cython's that is not the loop's own
+        keeps its last value.
     """
 
     counter: Symbol
@@ -307,6 +383,7 @@ class CountedFor(Statement):
     body: Block
     inclusive: bool = False
     declared: bool = True
+    otherwise: Block | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,8 +398,21 @@ class For(Statement):
 
 @dataclass(frozen=True, slots=True)
 class While(Statement):
+    """``otherwise`` is done where no ``break`` has left the loop: Python's ``else``."""
+
     test: Expression
     body: Block
+    otherwise: Block | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ForEach(Statement):
+    """Python's loop over the items of an object, an array or a range; several ``targets`` unpack each item."""
+
+    targets: tuple[Place, ...]
+    iterable: Expression
+    body: Block
+    otherwise: Block | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -408,6 +498,8 @@ class FunctionIR:
     language : {"c", "c++", "cython", "cuda"}
     calls : tuple of str
         Functions of the cell that it calls, in the order of the text.
+    chosen : tuple of (str, str)
+        Of one specialisation of a function with fused types: each of those, and the type that it is here.
     """
 
     name: str
@@ -417,6 +509,7 @@ class FunctionIR:
     language: str = "c"
     at: Position = NOWHERE
     calls: tuple[str, ...] = ()
+    chosen: tuple[tuple[str, str], ...] = ()
 
     def opaque(self) -> Iterator[OpaqueExpression | OpaqueStatement]:
         """What the IR cannot say of the function."""
@@ -427,17 +520,31 @@ class FunctionIR:
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """The functions of a cell by name, overloads in the order of the text, and its variables of file scope."""
+    """A cell.
+
+    Attributes
+    ----------
+    functions : dict
+        By name; overloads and specialisations in the order of the text.
+    symbols : dict
+        The variables of file scope by name.
+    statements : tuple of Statement
+        Of Cython's module level: what gives the variables their values.
+    imports : dict
+        Name -> the statement of Python that imports it.
+    """
 
     functions: dict[str, tuple[FunctionIR, ...]] = field(default_factory=dict)
     symbols: dict[str, Symbol] = field(default_factory=dict)
+    statements: tuple[Statement, ...] = ()
+    imports: dict[str, str] = field(default_factory=dict)
 
 
 # -------------------------------------------------------------------------------------------- walks
 
 
 #: Fields that hold no nodes, or a symbol.
-_LEAVES = frozenset("type at op name spelling reason text reads writes symbol counter".split())
+_LEAVES = frozenset("type at op name spelling reason text template reads writes symbol counter".split())
 #: Kind of a node -> its other fields.
 _child_fields: dict[type[Node], tuple[str, ...]] = {}
 

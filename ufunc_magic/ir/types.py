@@ -22,7 +22,8 @@ class CType:
     """One C type.
 
     ``kind`` is NumPy's letter for arithmetic types ("b i u f c"), "a" for an array or an indexable
-    pointer to ``of`` (``length`` is None where it is not known), "v" for void.
+    pointer to ``of`` (``length`` is None where it is not known), "v" for void, "o" for a Python object, "t" for a
+    tuple of the ``fields``.
     ``bits`` of a complex type are those of one part; long double counts as 80.
     """
 
@@ -74,6 +75,8 @@ BOOL, INT, UINT = CType("b", 1), CType("i", 32), CType("u", 32)
 LONG = CType("i", 8 * np.dtype("l").itemsize)
 SIZE = CType("u", 8 * np.dtype("P").itemsize)
 FLOAT, DOUBLE, COMPLEX, VOID = CType("f", 32), CType("f", 64), CType("c", 64), CType("v")
+#: A Python object, and Py_ssize_t.
+OBJECT, INDEX = CType("o"), CType("i", SIZE.bits)
 
 _WORDS = {
     "void": VOID,
