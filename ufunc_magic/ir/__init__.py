@@ -70,6 +70,7 @@ from .types import (
     COMPLEX as COMPLEX,
     DOUBLE as DOUBLE,
     FLOAT as FLOAT,
+    FUNCTION as FUNCTION,
     INDEX as INDEX,
     INT as INT,
     LONG as LONG,
@@ -86,5 +87,6 @@ from .types import (
     named_type as named_type,
     promoted as promoted,
     result_range as result_range,
+    type_fault as type_fault,
     usual as usual,
 )

@@ -10,19 +10,23 @@ Nodes are immutable.  `Symbol` is compared by identity: two variables of one nam
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from .types import BOOL, CType
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
-    """A place in the cell: 1-based line, 0-based column in UTF-8 bytes.  Line 0: written by a macro, or generated."""
+class Position(NamedTuple):
+    """A place in the cell: 1-based line, 0-based column in UTF-8 bytes.  Line 0: written by a macro, or generated.
+
+    ``start`` and ``end`` are the bytes of the `Program`'s text that a node was read from; `Program.words` has them.
+    """
 
     line: int = 0
     column: int = 0
+    start: int = 0
+    end: int = 0
 
 
 NOWHERE = Position()
@@ -47,8 +51,10 @@ class Symbol:
         A C++ reference: the symbol is another name of what it is bound to.
     const : bool
         Of a pointer or an array: its elements are const.
+    assigned : bool
+        Of a static or global variable: something in the cell changes it.  Without that its initial value is its value.
     initial : Expression or None
-        Of a constant, a static or a global variable.
+        Of a constant, a static or a global variable, and of a local one that is const.
     """
 
     name: str
@@ -56,6 +62,7 @@ class Symbol:
     storage: Storage = "local"
     reference: bool = False
     const: bool = False
+    assigned: bool = False
     initial: Expression | None = None
     at: Position = NOWHERE
 
@@ -82,7 +89,10 @@ class Expression(Node):
 
 @dataclass(frozen=True, slots=True)
 class Constant(Expression):
-    """A number.  ``spelling`` is how the cell writes it where that is not plain (``0xFF``, ``M_PI``, ``'a'``)."""
+    """A number.  ``spelling`` is how the cell writes it where that is not plain (``0xFF``, ``M_PI``, ``'a'``).
+
+    The value of a floating constant is that of its digits; C rounds it to its type (`constants.evaluate` does).
+    """
 
     value: int | float | complex
     spelling: str = ""
@@ -165,8 +175,9 @@ class Unary(Expression):
 class Binary(Expression):
     """An arithmetic operation, or a comparison, which gives 0 or 1.
 
-    Both operands have the same type, that of the operation; of a shift each has its own promoted one.  Pointer
-    arithmetic (``p + i``, ``p - q``) has a pointer (kind ``"a"``) on one side or on both.
+    Both operands have the same type, that of the operation; of a shift each has its own promoted one, and beside a
+    complex number a real one stays real (C17 6.3.1.8).  Pointer arithmetic (``p + i``, ``p - q``) has a pointer (kind
+    ``"a"``) on one side or on both.
 
     Cython alone has ``//`` and ``**``.  ``//`` of integers with C's rules is a ``/``; of floating-point numbers it is
     ``floor(x / y)``.  ``**`` of floating-point numbers is C's ``pow``; of integers it wraps, and is 0 where the
@@ -222,11 +233,17 @@ class FunctionCall(Expression):
         Converted to the types of the parameters where those are known.
     target : {"cell", "library", "unknown"}
         ``"library"``: a row of `math_functions` or another function whose effects are known.
+    overload : int
+        Which of the cell's functions of this name; -1: the argument types do not say.
+    through : Expression or None
+        The object of a method, or the value that is called: a lambda, a pointer.
     """
 
     name: str
     arguments: tuple[Expression, ...]
     target: Literal["cell", "library", "unknown"] = "unknown"
+    overload: int = 0
+    through: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,12 +282,13 @@ class Aggregate(Expression):
 class OpaqueExpression(Expression):
     """A value that the IR cannot say.
 
-    ``reason`` completes "The function ..."; ``reads`` and ``writes`` are the symbols that it may touch.
+    ``reason`` completes "The function ..."; ``reads`` and ``writes`` are the symbols that it may touch, beside those
+    in ``operands``: what could be lowered inside, the body of a lambda among it.
     """
 
     reason: str
     text: str
-    operands: tuple[Expression, ...] = ()
+    operands: tuple[Node, ...] = ()
     reads: frozenset[Symbol] = frozenset()
     writes: frozenset[Symbol] = frozenset()
 
@@ -462,6 +480,7 @@ class Raise(Statement):
 
     exception: str
     message: str | None = None
+    operands: tuple[Expression, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -472,13 +491,17 @@ class Assert(Statement):
 
 @dataclass(frozen=True, slots=True)
 class OpaqueStatement(Statement):
-    """A statement that the IR cannot say; see `OpaqueExpression`.  ``parts`` are what could be lowered inside."""
+    """A statement that the IR cannot say; see `OpaqueExpression`.
+
+    ``parts`` are what could be lowered inside; ``repeats``: they may run more than once.
+    """
 
     reason: str
     text: str
     parts: tuple[Node, ...] = ()
     reads: frozenset[Symbol] = frozenset()
     writes: frozenset[Symbol] = frozenset()
+    repeats: bool = False
 
 
 # ---------------------------------------------------------------------------------------- functions
@@ -524,27 +547,37 @@ class Program:
 
     Attributes
     ----------
-    functions : dict
-        By name; overloads and specialisations in the order of the text.
-    symbols : dict
+    functions : mapping
+        By name; overloads and specialisations in the order of the text.  A lowerer may make them when they are asked
+        for.
+    symbols : mapping
         The variables of file scope by name.
     statements : tuple of Statement
         Of Cython's module level: what gives the variables their values.
     imports : dict
         Name -> the statement of Python that imports it.
+    text : bytes
+        What was read.
     """
 
-    functions: dict[str, tuple[FunctionIR, ...]] = field(default_factory=dict)
-    symbols: dict[str, Symbol] = field(default_factory=dict)
+    functions: Mapping[str, tuple[FunctionIR, ...]] = field(default_factory=dict)
+    symbols: Mapping[str, Symbol] = field(default_factory=dict)
     statements: tuple[Statement, ...] = ()
     imports: dict[str, str] = field(default_factory=dict)
+    text: bytes = field(default=b"", repr=False)
+
+    def words(self, node: Node) -> str:
+        """What the cell has at ``node``, on one line."""
+        return " ".join(self.text[node.at.start : node.at.end].decode(errors="replace").split())
 
 
 # -------------------------------------------------------------------------------------------- walks
 
 
 #: Fields that hold no nodes, or a symbol.
-_LEAVES = frozenset("type at op name spelling reason text template reads writes symbol counter".split())
+_LEAVES = frozenset(
+    "type at op name spelling reason text template reads writes symbol counter target overload postfix explicit".split()
+)
 #: Kind of a node -> its other fields.
 _child_fields: dict[type[Node], tuple[str, ...]] = {}
 

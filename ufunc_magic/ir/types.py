@@ -23,8 +23,10 @@ class CType:
 
     ``kind`` is NumPy's letter for arithmetic types ("b i u f c"), "a" for an array or an indexable
     pointer to ``of`` (``length`` is None where it is not known), "v" for void, "o" for a Python object, "t" for a
-    tuple of the ``fields``.
+    tuple of the ``fields``, "V" for a structure with its ``fields``, "?" for any other type, ``name`` as the cell has
+    it.
     ``bits`` of a complex type are those of one part; long double counts as 80.
+    A pointer that is an element, as in ``double **``, has the name "*".
     """
 
     kind: str
@@ -32,6 +34,7 @@ class CType:
     of: CType | None = None
     length: int | None = None
     fields: tuple[tuple[str, CType], ...] = ()
+    name: str = ""
 
     @property
     def integral(self) -> bool:
@@ -162,6 +165,21 @@ def array_of(element: CType, lengths: tuple[int | None, ...]) -> CType:
     for length in reversed(lengths):
         element = CType("a", of=element, length=length)
     return element
+
+
+#: A function, as a pointer leads to it.
+FUNCTION = CType("?", name="()")
+
+
+def type_fault(t: CType) -> str:
+    """Why no number, and no array of numbers, has this type; completes "The function"; ``""`` for no reason."""
+    if t.kind == "a":
+        if t.of is not None and t.of.name == "*":
+            return "uses a pointer to a pointer"
+        return type_fault(t.of) if t.of is not None else ""
+    if t.name == "()":
+        return "uses a pointer to a function"
+    return f"uses the type `{t.name}`" if t.kind in "?V" else ""
 
 
 def promoted(t: CType) -> CType:
