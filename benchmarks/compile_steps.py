@@ -28,7 +28,7 @@ os.environ["UFUNC_MAGIC_CACHE"] = tempfile.mkdtemp(prefix="ufunc-magic-steps-")
 import machine
 
 import ufunc_magic as um
-from ufunc_magic.toolchain import toolchain
+from ufunc_magic.compilers import toolchain
 
 RESULTS = Path(__file__).parent / "results" / "compile_steps.json"
 FOLDER = Path(tempfile.mkdtemp(prefix="ufunc-magic-steps-files-"))

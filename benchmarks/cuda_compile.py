@@ -19,9 +19,9 @@ from pathlib import Path
 
 from machine import describe
 
+from ufunc_magic.languages.cuda import nvrtc
+from ufunc_magic.languages.cuda.nvrtc import device_headers as headers, nvrtc_program as program
 from ufunc_magic.model.object_code import FunctionCode, LoopCode, ObjectCode, Target
-from ufunc_magic.toolchain import nvrtc
-from ufunc_magic.toolchain.nvrtc import device_headers as headers, nvrtc_program as program
 
 CELLS = {
     "mul": "__device__ float mul(float x, float y) { return x * y; }\n",

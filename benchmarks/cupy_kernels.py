@@ -27,8 +27,8 @@ import numpy as np
 from pycuda_suite import results, write_table
 
 import ufunc_magic as um
+from ufunc_magic.languages.cuda import nvrtc
 from ufunc_magic.model import UfuncMagicError
-from ufunc_magic.toolchain import nvrtc
 
 #: Types of the first input that are tried.
 TYPES = "?", "q", "e", "f", "d", "D"

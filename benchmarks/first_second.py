@@ -37,7 +37,7 @@ import psutil
 from jupyter_client import KernelManager
 
 import ufunc_magic as um
-from ufunc_magic.frontends import cython
+from ufunc_magic.languages import cython
 from ufunc_magic.model import Options
 
 RESULTS = Path(__file__).parent / "results"

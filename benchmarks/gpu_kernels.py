@@ -22,7 +22,7 @@ import numpy as np
 from machine import describe
 
 import ufunc_magic as um
-from ufunc_magic.runtime import device
+from ufunc_magic.languages.cuda import device
 
 RESULTS = Path(__file__).parent / "results" / "gpu_kernels.json"
 PAGE = Path(__file__).parents[1] / "docs" / "cuda.md"

@@ -26,8 +26,8 @@ import psutil
 
 import ufunc_magic as um
 from ufunc_magic import codegen
-from ufunc_magic.frontends import function_entries, operands
-from ufunc_magic.frontends.c.parser import parse_cell
+from ufunc_magic.cells import function_entries, operands
+from ufunc_magic.languages.c.parser import parse_cell
 from ufunc_magic.model import make_options
 
 RESULTS = Path(__file__).parent / "results" / "growth.json"

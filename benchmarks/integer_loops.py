@@ -26,7 +26,7 @@ import numpy as np
 import ufunc_magic as um
 from ufunc_magic.bench import expectation
 from ufunc_magic.bench.samples import repeated, shuffled
-from ufunc_magic.python_form import Watched, namespace
+from ufunc_magic.forms import Watched, namespace
 
 RESULT = Path(__file__).parent / "results" / "integer_loops.json"
 CELL = """

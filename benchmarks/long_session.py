@@ -40,7 +40,7 @@ def cells(count: int) -> dict[str, Any]:
     """Open and call ``count`` cells."""
     import ufunc_magic as um
     from ufunc_magic import store
-    from ufunc_magic.frontends import c
+    from ufunc_magic.languages import c
     from ufunc_magic.model import make_options
 
     options, first = make_options({"guard": False}), 1234567.5

@@ -5,7 +5,7 @@
 
 On the machine in question, with the Python in question; the tests have run before, with ``--junitxml``.  It runs the
 demo, times a few formulas, and writes ``benchmarks/results/platforms/<system>-<machine>-<python>.json`` (``--out``
-names another folder).  With ``--cross-compiled``, a report of ``tests/toolchain/test_cross_compiled.py``, it writes a
+names another folder).  With ``--cross-compiled``, a report of ``tests/compilers/test_cross_compiled.py``, it writes a
 row for each target instead: cells were compiled for it, and nothing ran.
 """
 
@@ -50,7 +50,7 @@ def description() -> dict[str, Any]:
     """System, machine, C library, Python, NumPy and compiler."""
     import numpy as np
 
-    from ufunc_magic.toolchain import describe, find
+    from ufunc_magic.compilers import describe, find
 
     free_threads = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
     return {
@@ -208,7 +208,7 @@ def main() -> None:
     parser.add_argument("--install", default="a checkout", help="how the package came here")
     parser.add_argument("--compiler", default="", help="what else is to be said of the compiler")
     parser.add_argument("--emulated", action="store_true", help="another kind of processor plays this one")
-    parser.add_argument("--cross-compiled", default="", help="a report of tests/toolchain/test_cross_compiled.py")
+    parser.add_argument("--cross-compiled", default="", help="a report of tests/compilers/test_cross_compiled.py")
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     common = {"date": datetime.date.today().isoformat(), "job": options.job}

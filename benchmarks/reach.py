@@ -31,7 +31,7 @@ import machine
 import numpy as np
 
 import ufunc_magic as um
-from ufunc_magic.toolchain import toolchain
+from ufunc_magic.compilers import toolchain
 
 RESULTS = Path(__file__).parent / "results" / "reach.json"
 CELL = "#include <math.h>\ndouble f(double a) {{ return a < 0.5 ? 4*a + exp(-a) : log(a) + {0}; }}\n"

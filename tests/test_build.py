@@ -10,7 +10,7 @@ import pytest
 
 import ufunc_magic as um
 from ufunc_magic import pipeline, store
-from ufunc_magic.frontends.c import key as key_of
+from ufunc_magic.languages.c import key as key_of
 from ufunc_magic.model import make_options
 from ufunc_magic.runtime import Build, LoadedObject
 

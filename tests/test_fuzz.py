@@ -21,10 +21,10 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
-from ufunc_magic import python_form
+from ufunc_magic import forms
+from ufunc_magic.cells import operands
 from ufunc_magic.codegen import unit as codegen
-from ufunc_magic.frontends import operands
-from ufunc_magic.frontends.c import parser as cparse
+from ufunc_magic.languages.c import parser as cparse
 from ufunc_magic.model import Options, make_options, object_code as objectcode
 from ufunc_magic.notebook import option_line as arguments
 from ufunc_magic.runtime import loader
@@ -134,7 +134,7 @@ def _translated(text: str) -> None:
             _said(error)
             continue
         for signature in signatures[:4]:
-            python_form.write(tree, signature=signature, unit=unit, cplus=cplus)
+            forms.write(tree, signature=signature, unit=unit, cplus=cplus)
 
 
 def _damaged(rng: random.Random) -> Iterator[str]:

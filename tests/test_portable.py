@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
-from ufunc_magic import frontends, toolchain
-from ufunc_magic.frontends import portable
-from ufunc_magic.frontends.native import this_level
+from ufunc_magic import cells, compilers
+from ufunc_magic.cells import portable
+from ufunc_magic.cells.native import this_level
 from ufunc_magic.model import unpack
 from ufunc_magic.runtime import load
 
@@ -46,13 +46,13 @@ def compilations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     if thread := portable._thread:
         thread.join()
     names: list[str] = []
-    compile_shared = toolchain.compile_shared
+    compile_shared = compilers.compile_shared
 
     def noted(*arguments: Any, **keywords: Any) -> Any:
         names.append(keywords["name"])
         return compile_shared(*arguments, **keywords)
 
-    monkeypatch.setattr(toolchain, "compile_shared", noted)
+    monkeypatch.setattr(compilers, "compile_shared", noted)
     return names
 
 
@@ -212,7 +212,7 @@ def test_what_reads_files_of_the_users_is_portable_at_once(tmp_path: Path) -> No
 def test_the_background_makes_it_and_who_asks_meanwhile_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     build = um.compile_c(new())
     compiled, go_on = compilations(monkeypatch), threading.Event()
-    from ufunc_magic.frontends import c
+    from ufunc_magic.languages import c
 
     compile_cell = c.compile
 
@@ -221,7 +221,7 @@ def test_the_background_makes_it_and_who_asks_meanwhile_waits(monkeypatch: pytes
         return compile_cell(*arguments, **keywords)
 
     monkeypatch.setattr(c, "compile", when_told)
-    frontends.complete_in_background(build.loaded)
+    cells.complete_in_background(build.loaded)
     sent: list[bytes] = []
     asking = threading.Thread(target=lambda: sent.append(um.dumps(build.odd)))
     asking.start()
@@ -235,8 +235,8 @@ def test_the_end_of_python_waits_for_nobody() -> None:
     script = """
         import subprocess, time
         import ufunc_magic as um
-        from ufunc_magic import frontends
-        from ufunc_magic.toolchain import processes
+        from ufunc_magic import cells
+        from ufunc_magic.compilers import processes
 
         build = um.compile_c("double f(double x) { return x + 1; }", guard=False)
 
@@ -246,7 +246,7 @@ def test_the_end_of_python_waits_for_nobody() -> None:
                 print(self.pid, flush=True)
 
         processes.subprocess.Popen = NeverEnds
-        frontends.complete_in_background(build.loaded)
+        cells.complete_in_background(build.loaded)
         while not processes._background:
             time.sleep(0.01)
     """
@@ -290,7 +290,7 @@ def test_another_thread_may_come_between_the_question_and_the_call() -> None:
 def test_the_child_of_a_fork_makes_it_itself() -> None:
     build = um.compile_c(new())
     read, write = os.pipe()
-    with frontends.portable._one_at_a_time:  # as the thread of the parent would
+    with cells.portable._one_at_a_time:  # as the thread of the parent would
         if not (child := os.fork()):
             try:
                 os.write(write, unpack(um.dumps(build.odd))[0].target.level.encode())
@@ -309,8 +309,8 @@ def test_a_notebook_is_told_nothing_when_the_background_fails(monkeypatch: pytes
         raise um.ToolchainError("The compiler is gone.", remedy="Install it.")
 
     with monkeypatch.context() as patch:
-        patch.setattr(toolchain, "compile_shared", refused)
-        frontends.complete_in_background(build.loaded)
+        patch.setattr(compilers, "compile_shared", refused)
+        cells.complete_in_background(build.loaded)
         for thread in threading.enumerate():
             if thread.name == "ufunc_magic-background":
                 thread.join()

@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 build = pipeline.build(DEMO, language="c", options=Options(), name="demo")
                 print(pipeline.report(build, options=Options()))
             case "doctor":
-                from .toolchain import diagnose
+                from .compilers import diagnose
 
                 print(diagnose())
             case "inspect":

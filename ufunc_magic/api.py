@@ -23,10 +23,10 @@ from .model import (
 if TYPE_CHECKING:
     from typing import Unpack
 
+    from .compilers import Diagnosis
     from .interop.python_package import SavedModule
     from .model import OptionKeywords
     from .runtime import Build
-    from .toolchain import Diagnosis
 
 #: Languages of object code that can be compiled again, and of their cells.
 _LANGUAGES: dict[str, Literal["c", "cython", "cuda"]] = {"c": "c", "c++": "c", "cython": "cython", "cuda": "cuda"}
@@ -222,7 +222,7 @@ def wrap_header(
 
 def doctor() -> Diagnosis:
     """Show the compilers and libraries of this machine, and the commands that install what is missing; printable."""
-    from .toolchain import diagnose
+    from .compilers import diagnose
 
     return diagnose()
 
@@ -298,7 +298,7 @@ def dumps(function: Any, *, source: bool = True, key: bytes | str | None = None)
     if origin is None and str(type(function).__module__).partition(".")[0] == "numba":
         function = from_numba(function)
     if origin is not None and origin.object_code.language == "cuda":
-        from .toolchain import nvrtc  # only functions of CUDA cells
+        from .languages.cuda import nvrtc  # only functions of CUDA cells
 
         nvrtc.carry_ltoir(origin.object_code)
     return runtime.dumps(function, source=source, key=key)

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from . import frontends, runtime, store
-from .frontends import Backend, c, cython
+from . import cells, runtime, store
+from .cells import Backend
+from .languages import c, cython
 from .model import (
     CellCrashed,
     CellPlace,
@@ -123,7 +124,7 @@ def build(
         first, printed = store.key([key, "this CPU", *runtime.cpu_features()]), ""
         with _timed(seconds, "load"):
             entry = None if options.force else cache.get(key) or cache.get(first)
-            stored = frontends.stored_cell(entry) if entry else None
+            stored = cells.stored_cell(entry) if entry else None
             if stored and _needs_a_gpu(stored, options):
                 stored = None
         if entry is None or stored is None:
@@ -146,7 +147,7 @@ def build(
                 cell = cell.noted(guard.untried(options))
             # Last, for who tries it out may leave functions out.
             cell = replace(cell, object_code=with_contract(cell.object_code))
-            address = first if frontends.is_first(cell.object_code) else key
+            address = first if cells.is_first(cell.object_code) else key
             record, code = cell.to_record(), cell.object_code.code
             entry = cache.publish(address, record=record, code=code, replace=options.force or entry is not None)
         else:
@@ -155,8 +156,8 @@ def build(
         doing("loading")
         with _timed(seconds, "load"):
             loaded = _loaded(cell, entry.library, place=place)
-        if frontends.is_first(cell.object_code):
-            loaded.loaded.complete = frontends.Portable(key, front_end, cell, options)
+        if cells.is_first(cell.object_code):
+            loaded.loaded.complete = cells.Portable(key, front_end, cell, options)
         result = replace(
             loaded,
             cached="compile" not in seconds,
@@ -176,7 +177,7 @@ def _needs_a_gpu(cell: CompiledCell, options: Options) -> bool:
     """Whether it was kept when there was a GPU, which alone runs it, and there is none now."""
     if cell.object_code.language != "cuda" or cell.object_code.code or options.device == "gpu":
         return False
-    from .runtime import device
+    from .languages.cuda import device
 
     return not device.available()
 
@@ -222,7 +223,7 @@ def run_main(source: str, *, options: Options, name: str, show: Callable[[str], 
     OptionError, CompileError, LinkError, ToolchainError
         If the cell has no ``main()``, or cannot be emulated.
     """
-    from .frontends import cuda
+    from .languages import cuda
 
     cache = store.default()
     key = store.key([cuda.key(source, options=options), "main"])
@@ -281,7 +282,7 @@ def _loaded(cell: CompiledCell, library: Path, *, place: CellPlace) -> Build:
             result = load(cell.object_code, library, place=place, report_data=cell.report_data)
             runtime.adopt(result)
     except LinkError as fault:
-        from .toolchain import read_linker  # only a cell that fails needs it
+        from .compilers import read_linker  # only a cell that fails needs it
 
         fault.diagnostics = read_linker(fault.output, name=place.name, cell=cell.object_code.source)
         fault.remedy = "" if fault.diagnostics else fault.remedy
@@ -291,9 +292,11 @@ def _loaded(cell: CompiledCell, library: Path, *, place: CellPlace) -> Build:
 
 def _attach_cuda() -> None:
     """Hand the compiler to the GPU room, and the functions of cells to Numba's kernels once Numba is imported."""
-    from .interop import numba_cuda
-    from .runtime import device
-    from .toolchain import nvrtc  # only cells of CUDA
+    from .languages.cuda import (
+        device,
+        numba_cuda,
+        nvrtc,  # only cells of CUDA
+    )
 
     device.compile_with(nvrtc.cubin)
     numba_cuda.attach()
@@ -380,7 +383,7 @@ def report(
     if options.annotate and object_code.language != "cython":
         names.append("annotate")
     elif options.annotate and annotation:
-        from .frontends.cython import Annotated
+        from .languages.cython import Annotated
 
         with Comfort("the annotated source", notes):
             views = (Annotated.from_json(annotation).standing(built.place),)
@@ -397,7 +400,7 @@ def progress(display: Callable[..., Any] | None) -> Progress:
 
 def _views(built: Build, names: Sequence[str], *, options: Options) -> tuple[View, ...]:
     """The views that ``--show`` asks for, from one further compilation."""
-    from . import render, toolchain
+    from . import compilers, render
 
     code = built.loaded.object_code
     if code.language == "cython":
@@ -419,7 +422,7 @@ def _views(built: Build, names: Sequence[str], *, options: Options) -> tuple[Vie
             # By the name it was compiled under: its lines are known by it.
             return _compiled(front_end, code.source, options=options, more=more, name=code.name, folder=folder)
 
-        texts = toolchain.texts_of(folder, cplus=code.language == "c++", compile_again=again)
+        texts = compilers.texts_of(folder, cplus=code.language == "c++", compile_again=again)
     cell = CompiledCell(code, built.report_data)
     return render.views(cell, names, texts, place=built.place)  # type: ignore[arg-type]
 
@@ -427,8 +430,7 @@ def _views(built: Build, names: Sequence[str], *, options: Options) -> tuple[Vie
 def _ptx(code: ObjectCode, *, place: CellPlace) -> View:
     """What NVRTC makes of a CUDA cell for the GPU that is here, else for the oldest that it knows."""
     from . import render
-    from .runtime import device
-    from .toolchain import nvrtc
+    from .languages.cuda import device, nvrtc
 
     compiler = nvrtc.find()
     if compiler is None:
@@ -446,7 +448,7 @@ def _front_end(language: Language) -> Backend:
         case "cython":
             return cython
         case "cuda":
-            from .frontends import cuda  # with what runs on a GPU: a third of the import time of this module
+            from .languages import cuda  # with what runs on a GPU: a third of the import time of this module
 
             return cuda
     raise OptionError(f"language={language!r} is not supported.", remedy="Use 'c', 'cython' or 'cuda'.")

@@ -37,8 +37,8 @@ import numpy as np
 
 import ufunc_magic as um
 from ufunc_magic import pipeline
-from ufunc_magic.frontends import frontend
-from ufunc_magic.frontends.c import c_unit as _unit  # noqa: F401 - once for all children
+from ufunc_magic.cells import frontend
+from ufunc_magic.languages.c import c_unit as _unit  # noqa: F401 - once for all children
 from ufunc_magic.store.cache import Cache, CacheWarning, key
 
 NIGHTLY = os.environ.get("UFM_NIGHTLY") == "1"

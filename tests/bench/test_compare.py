@@ -23,8 +23,8 @@ from ufunc_magic.bench.function_table import Request, compare_function, sampled
 from ufunc_magic.bench.machine import Limits
 from ufunc_magic.bench.rounds import Call, Timing, affordable, measure
 from ufunc_magic.bench.samples import LastDraw, rounded_down, sample_inputs
+from ufunc_magic.forms import Watched, at_random, namespace
 from ufunc_magic.model import ComparisonError, OptionError
-from ufunc_magic.python_form import Watched, at_random, namespace
 from ufunc_magic.render import Comparison
 
 

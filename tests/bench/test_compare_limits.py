@@ -26,8 +26,8 @@ from ufunc_magic.bench.machine import (
 from ufunc_magic.bench.rivals import chosen, forms, rivals
 from ufunc_magic.bench.rounds import Call, TimedCall, Timing
 from ufunc_magic.bench.samples import given_inputs
+from ufunc_magic.forms import cython_text, numexpr_text
 from ufunc_magic.model import CellFunction, ComparisonError, ObjectCode, Options, ReportData, Target
-from ufunc_magic.python_form import cython_text, numexpr_text
 from ufunc_magic.render import Comparison, Row
 from ufunc_magic.runtime import Build, LoadedObject
 

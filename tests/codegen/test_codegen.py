@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import ufunc_magic as um
+from ufunc_magic.cells import operands
 from ufunc_magic.codegen import Translation, unit as codegen
-from ufunc_magic.frontends import operands
-from ufunc_magic.frontends.c import parser as cparse
+from ufunc_magic.compilers import discovery
+from ufunc_magic.languages.c import parser as cparse
 from ufunc_magic.model import TYPES, SignatureError, make_options
-from ufunc_magic.toolchain import discovery as compilers
 
 
 def _translated(cell: str, *, simd: tuple[str, ...] = (), judge: int = 1, **options: object) -> Translation:
@@ -280,7 +280,7 @@ def test_math_functions_may_be_the_cells_own(function: str, shared_cache: None) 
 
 
 def test_generated_text_gives_no_warning(tmp_path: Path) -> None:
-    tool = compilers.find()
+    tool = discovery.find()
     cell = (
         "#include <math.h>\ndouble f(double x, double y) { return x + exp(y); }\n"
         "void g(const double v[3], double w[3]) { for (int i = 0; i < 3; i++) w[i] = 2 * v[i]; }\n"

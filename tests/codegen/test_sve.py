@@ -17,8 +17,8 @@ from elftools.elf.relocation import RelocationSection
 from elftools.elf.sections import SymbolTableSection
 
 import ufunc_magic as um
-from ufunc_magic import codegen, runtime, toolchain
-from ufunc_magic.frontends import native
+from ufunc_magic import codegen, compilers, runtime
+from ufunc_magic.cells import native
 from ufunc_magic.model import Options
 
 CELL = """
@@ -42,11 +42,11 @@ RETURN = 0xD65F03C0
 
 
 @pytest.fixture
-def compiler() -> toolchain.Description:
+def compiler() -> compilers.Description:
     """gcc for arm64 Linux that has clones."""
     if (platform.system(), platform.machine()) != ("Linux", "aarch64"):
         pytest.skip("SVE is arm64's")
-    description = toolchain.describe(toolchain.find())
+    description = compilers.describe(compilers.find())
     if description.gcc < 14 or not description.glibc:
         pytest.skip("gcc has clones for SVE from version 14 on, with glibc")
     return description
@@ -139,7 +139,7 @@ def test_no_value_depends_on_its_place_in_an_array_for_sve() -> None:
 
 @pytest.mark.usefixtures("compiler")
 def test_loops_that_call_libmvec_have_neon_alone(tmp_path: Path) -> None:
-    if "exp" not in toolchain.describe(toolchain.find()).libmvec:
+    if "exp" not in compilers.describe(compilers.find()).libmvec:
         pytest.skip("the C library has no vector functions")
     code = um.compile_c("#include <math.h>\ndouble f(double x) { return exp(x) + x; }").object_code.code
     assert picked(code, tmp_path / "f.so") == []
@@ -159,8 +159,8 @@ def test_a_cell_in_parts_has_loops_for_sve(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("release", "flags"), [("14.2.0", []), ("15.3.0", ["-Wno-experimental-fmv-target"])])
 def test_gcc_is_told_not_to_warn_of_clones_once_it_would(release: str, flags: list[str]) -> None:
-    description = toolchain.Description(f"gcc {release}", "aarch64", glibc="2.41")
-    tool = toolchain.Toolchain("gcc", ("gcc",), cplus=False, path="/usr/bin/gcc", size=0, mtime_ns=0, origin="PATH")
+    description = compilers.Description(f"gcc {release}", "aarch64", glibc="2.41")
+    tool = compilers.Toolchain("gcc", ("gcc",), cplus=False, path="/usr/bin/gcc", size=0, mtime_ns=0, origin="PATH")
     facts: Any = {"options": Options(), "description": description, "tool": tool}
     plan = native.plan(set(), fenv=False, own=set(), floats=False, **facts)
     assert [flag for flag in plan.flags if flag.startswith("-W")] == flags

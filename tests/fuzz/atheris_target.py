@@ -12,8 +12,8 @@ ROOT = Path(__file__).parent.parent.parent
 sys.path.insert(0, str(ROOT))
 
 with atheris.instrument_imports(include=["ufunc_magic"]):
-    from ufunc_magic.frontends import operands, ufunc_comment as annotation
-    from ufunc_magic.frontends.c import parser as cparse
+    from ufunc_magic.cells import operands, ufunc_comment as annotation
+    from ufunc_magic.languages.c import parser as cparse
     from ufunc_magic.model import TABLE, Options, UfuncMagicError, make_options, object_code as objectcode
     from ufunc_magic.notebook import option_line as arguments
 

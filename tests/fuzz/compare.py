@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import ufunc_magic as um
-from ufunc_magic import python_form
+from ufunc_magic import forms as python_form
 from ufunc_magic.bench import expectation as verify
 from ufunc_magic.bench.expectation import FAULTS, columns
-from ufunc_magic.frontends import operands
-from ufunc_magic.frontends.c import parser as cparse
+from ufunc_magic.cells import operands
+from ufunc_magic.languages.c import parser as cparse
 from ufunc_magic.model import Options
 from ufunc_magic.render import Agreement
 

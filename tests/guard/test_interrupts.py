@@ -20,8 +20,8 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 import ufunc_magic as um
+from ufunc_magic.compilers import processes
 from ufunc_magic.runtime import Build
-from ufunc_magic.toolchain import processes
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals as POSIX has them")
 

@@ -384,7 +384,7 @@ def test_stray_access_in_a_sandbox_has_its_line_and_element() -> None:
 
 
 def test_sandbox_and_gpu_are_refused_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    from ufunc_magic.runtime import device
+    from ufunc_magic.languages.cuda import device
 
     with pytest.raises(um.OptionError, match="--sandbox is for the emulation"):
         um.compile_cuda("__device__ float f(float x) { return x; }", sandbox=True, device="gpu")

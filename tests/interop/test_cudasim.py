@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import ufunc_magic as um
-from ufunc_magic.interop.numba_cuda.simulator import Simulation
+from ufunc_magic.languages.cuda.numba_cuda.simulator import Simulation
 
 KERNELS = Path(__file__).parents[1] / "kernels" / "simulated.py"
 numba = pytest.mark.numba

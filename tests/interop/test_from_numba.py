@@ -451,7 +451,7 @@ except ArithmeticError as fault:
     print(repr(fault))
 except ValueError as fault:
     print(type(fault).__module__, repr(fault))
-assert not {"numba", "llvmlite", "subprocess", "ufunc_magic.toolchain"} & set(sys.modules)
+assert not {"numba", "llvmlite", "subprocess", "ufunc_magic.compilers"} & set(sys.modules)
 """
 
 

@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ufunc_magic.interop import numba_cuda
-from ufunc_magic.interop.numba_cuda import Form, ValueType, choose, forms, mismatch, refusal
+from ufunc_magic.languages.cuda import numba_cuda, nvrtc
+from ufunc_magic.languages.cuda.numba_cuda import Form, ValueType, choose, forms, mismatch, refusal
 from ufunc_magic.model import FunctionCode, LoopCode, ObjectCode, Target
-from ufunc_magic.toolchain import nvrtc
 
 KERNELS = Path(__file__).parents[1] / "kernels"
 F4, F8, I4, I8, B1 = (ValueType(np.dtype(t)) for t in ("f4", "f8", "i4", "i8", "?"))

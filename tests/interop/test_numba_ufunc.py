@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
-from ufunc_magic.interop.import_hooks import when_imported
 from ufunc_magic.interop.numba import install
+from ufunc_magic.languages.cuda.numba_cuda.import_hooks import when_imported
 
 numba = pytest.importorskip("numba", reason="Numba is not installed")
 llvm = pytest.importorskip("llvmlite.binding")
@@ -416,7 +416,7 @@ def test_cached_code_brings_the_machine_code_along(shared_cache_folder: Path, tm
 
 def test_actions_wait_for_the_import_and_leave_the_module_as_it_is(tmp_path: Path) -> None:
     code = (
-        "import sys\nfrom ufunc_magic.interop.import_hooks import when_imported\n"
+        "import sys\nfrom ufunc_magic.languages.cuda.numba_cuda.import_hooks import when_imported\n"
         "when_imported('numba', lambda: print('done', numba.__name__ if 'numba' in globals() else 'there'))\n"
         "print('numba' in sys.modules)\n"
         "import numba\nprint(numba.__spec__.loader is numba.__loader__)"

@@ -21,8 +21,8 @@ import pytest
 
 import ufunc_magic as um
 from ufunc_magic.interop.arrays import asarray, ascapsule, pointer
+from ufunc_magic.languages.cuda.device import driver
 from ufunc_magic.model import ToolchainError
-from ufunc_magic.runtime.device import driver
 
 needs_cupy = pytest.mark.skipif(not importlib.util.find_spec("cupy"), reason="CuPy is not installed (extra: cuda)")
 needs_torch = pytest.mark.skipif(not importlib.util.find_spec("torch"), reason="torch is not installed")

@@ -172,7 +172,7 @@ def test_import_needs_no_compiler_where_the_machine_code_fits(curves: Build, tmp
         "import sys, numpy as np, curves3\n"
         "x = np.zeros(3); curves3.fill(x, 3)\n"
         "print(curves3.__all__, float(curves3.log_odds(0.5)), x.tolist(), hasattr(curves3, 'twice'))\n"
-        "print([name for name in sys.modules if name.startswith(('ufunc_magic.toolchain', 'ufunc_magic.pipeline'))])"
+        "print([name for name in sys.modules if name.startswith(('ufunc_magic.compilers', 'ufunc_magic.pipeline'))])"
     )
     printed = run(module, program, UFUNC_MAGIC_CACHE=str(tmp_path / "cache of another"))
     assert printed == "['fill', 'log_odds'] 0.0 [0.0, 1.0, 2.0] False\n[]\n"

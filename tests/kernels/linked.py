@@ -15,8 +15,8 @@ from typing import Any
 import cffi
 
 import ufunc_magic as um
-from ufunc_magic.interop import numba_cuda
-from ufunc_magic.runtime.device import CudaFunction
+from ufunc_magic.languages.cuda import numba_cuda
+from ufunc_magic.languages.cuda.device import CudaFunction
 
 CELL = r"""
 #include <cuda_fp16.h>

@@ -20,7 +20,7 @@ import cffi
 import numpy as np
 
 import ufunc_magic as um
-from ufunc_magic.interop import numba_cuda
+from ufunc_magic.languages.cuda import numba_cuda
 
 CELL = r"""
 __device__ float mul(float x, float y) { return x * y; }

@@ -33,20 +33,20 @@ EVERYWHERE = [
     ("--sizes 10:1e3", "render.comparison", "figure", "the table in HTML is missing"),
 ]
 OF_C = [
-    ("", "python_form.c_form", "_module", "the Python form of"),
-    ("", "python_form.c_form", "_vector", "the NumPy expression of"),
+    ("", "forms.c_form", "_module", "the Python form of"),
+    ("", "forms.c_form", "_vector", "the NumPy expression of"),
     ("--show vec", "render.source_views", "vectorization", "what --show=vec shows is missing"),
-    ("--show asm", "toolchain.compiler_texts", "texts_of", "what --show=asm shows is missing"),
+    ("--show asm", "compilers.compiler_texts", "texts_of", "what --show=asm shows is missing"),
     ("-a", "render.source_views", "hot_loops", "what --show=annotate shows is missing"),
 ]
 OF_CYTHON = [
-    ("", "python_form.cython.cython_form", "_module", "the Python form of"),
-    ("", "python_form.cython.cython_form", "numpy_text", "the NumPy expression of"),
-    ("", "python_form.cython.cython_form", "parse", "the functions' Python form is missing"),
-    ("-a", "frontends.cython.annotate", "read", "the annotated source is missing"),
+    ("", "forms.cython.cython_form", "_module", "the Python form of"),
+    ("", "forms.cython.cython_form", "numpy_text", "the NumPy expression of"),
+    ("", "forms.cython.cython_form", "parse", "the functions' Python form is missing"),
+    ("-a", "languages.cython.annotate", "read", "the annotated source is missing"),
 ]
 OF_CUDA = [
-    ("", "python_form.c_form", "_module", "the Python form of"),
+    ("", "forms.c_form", "_module", "the Python form of"),
     ("", "bench.cell_report", "_gpu_notices", "the note about a GPU is missing"),
 ]
 FAULTS = [
@@ -82,7 +82,7 @@ def test_a_fault_in_comfort_is_a_note(
     part = importlib.import_module(f"ufunc_magic.{module}")
     monkeypatch.setattr(part, name, planted)
     if name == "texts_of":  # a name that the room hands out
-        monkeypatch.setattr(importlib.import_module("ufunc_magic.toolchain"), name, planted, raising=False)
+        monkeypatch.setattr(importlib.import_module("ufunc_magic.compilers"), name, planted, raising=False)
     function = f"cf_{magic[:2]}_{name.strip('_')}"
     report = loaded.run_cell_magic(magic, f"--force {line}", CELLS[magic].format(name=function))
     assert loaded.user_ns[function](3.0) == 7.0

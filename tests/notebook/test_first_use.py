@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ufunc_magic import store, toolchain
+from ufunc_magic import compilers, store
 from ufunc_magic.notebook import first_use
 
 
@@ -24,12 +24,12 @@ def test_only_a_notebook_prepares(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 def test_what_was_prepared_is_not_prepared_again(monkeypatch: pytest.MonkeyPatch) -> None:
     programs: list[str] = []
-    monkeypatch.setattr(toolchain, "start_python", programs.append, raising=False)
+    monkeypatch.setattr(compilers, "start_python", programs.append, raising=False)
     first_use._begin()
     first_use._begin()  # the first has not ended
     assert len(programs) == 2
     entries = len(store.default().entries())
-    assert toolchain.run_python(programs[0]) == (0, "")
+    assert compilers.run_python(programs[0]) == (0, "")
     assert len(store.default().entries()) > entries
     first_use._begin()
     assert len(programs) == 2
@@ -51,4 +51,4 @@ async def loads_the_extension():
 
 sys.exit(asyncio.run(loads_the_extension()) or 0)
 """
-    assert toolchain.run_python(program) == (0, "")
+    assert compilers.run_python(program) == (0, "")

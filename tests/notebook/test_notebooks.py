@@ -132,7 +132,7 @@ def promises_of_dask(notebook: Any) -> None:
 
 
 def promises_of_cuda_device(notebook: Any) -> None:
-    from ufunc_magic.runtime import device
+    from ufunc_magic.languages.cuda import device
 
     emulated = "CPU emulation" in shown(notebook, "void philox")
     assert emulated == (not device.available())

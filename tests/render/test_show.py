@@ -12,7 +12,9 @@ import pytest
 
 import ufunc_magic as um
 from ufunc_magic import pipeline
-from ufunc_magic.frontends import c
+from ufunc_magic.compilers import CompilerTexts, discovery, texts_of
+from ufunc_magic.languages import c
+from ufunc_magic.languages.cuda import nvrtc
 from ufunc_magic.model import (
     CellPlace,
     CompiledCell,
@@ -27,10 +29,9 @@ from ufunc_magic.render import Progress, Report, assembly, source_views as show
 from ufunc_magic.render.assembly import HotLoop, Placed, hot_loops
 from ufunc_magic.render.source_views import Remark, annotated, assembly_of, generated, read_remarks
 from ufunc_magic.runtime import Build, LoadedObject, cpu_features
-from ufunc_magic.toolchain import CompilerTexts, discovery as compilers, nvrtc, texts_of
 
 needs_listing = pytest.mark.skipif(
-    compilers.find().kind == "zig", reason="zig keeps no assembly: gcc or clang is needed for --show"
+    discovery.find().kind == "zig", reason="zig keeps no assembly: gcc or clang is needed for --show"
 )
 
 TEXT = """\
@@ -353,15 +354,15 @@ def test_sums_under_fast_math_become_vectors(tmp_path: Path) -> None:
 
 
 def test_zig_is_refused_with_a_word_on_what_would_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tool = compilers.Toolchain("zig", ("zig", "cc"), False, "/zig", 1, 1, "CC")
-    monkeypatch.setattr("ufunc_magic.toolchain.compiler_texts.find", lambda **_: tool)
+    tool = discovery.Toolchain("zig", ("zig", "cc"), False, "/zig", 1, 1, "CC")
+    monkeypatch.setattr("ufunc_magic.compilers.compiler_texts.find", lambda **_: tool)
     with pytest.raises(ToolchainError, match="zig does not provide an assembly listing"):
         texts_of(tmp_path, cplus=False, compile_again=lambda more: pytest.fail("compiled"))
 
 
 def _report(language: str, monkeypatch: pytest.MonkeyPatch, **options: object) -> Report:
     """Of a build of nothing, whose second compilation fails the test."""
-    monkeypatch.setattr("ufunc_magic.toolchain.texts_of", lambda *_, **__: pytest.fail("compiled"))
+    monkeypatch.setattr("ufunc_magic.compilers.texts_of", lambda *_, **__: pytest.fail("compiled"))
     object_code = ObjectCode(b"", Target("elf", "linux", "x86_64"), (), language)
     build = Build(LoadedObject(object_code), "In[3]")
     return pipeline.report(build, options=make_options(dict(options)))

@@ -17,10 +17,10 @@ import pytest
 
 import ufunc_magic as um
 from ufunc_magic import __main__ as shell
+from ufunc_magic.languages.cuda import device, nvrtc
+from ufunc_magic.languages.cuda.device import kernel_source as source
 from ufunc_magic.model import FunctionCode, ObjectCode, unpack
-from ufunc_magic.runtime import Build, LoadedObject, carry, device
-from ufunc_magic.runtime.device import kernel_source as source
-from ufunc_magic.toolchain import nvrtc
+from ufunc_magic.runtime import Build, LoadedObject, carry
 
 pytestmark = pytest.mark.skipif(device.available(), reason="functions are not emulated here: there is a GPU")
 
@@ -155,10 +155,10 @@ def test_dumps_brings_lto_ir_along_and_pickle_what_has_been_made(cell: Build) ->
 LINKED = """
 from cuda.core import Linker, LinkerOptions, ObjectCode
 from numba import cuda, float32
-from ufunc_magic.toolchain import nvrtc
+from ufunc_magic.compilers import nvrtc
 from ufunc_magic.interop import numba_cuda
-import ufunc_magic.toolchain.nvrtc.linkable_code
-from ufunc_magic.toolchain.nvrtc import nvrtc_discovery as found, nvrtc_program as program
+import ufunc_magic.languages.cuda.nvrtc.linkable_code
+from ufunc_magic.languages.cuda.nvrtc import nvrtc_discovery as found, nvrtc_program as program
 def missing(*args, **kwargs):
     raise RuntimeError("there is no NVRTC on this machine")
 program.bindings = found.bindings = missing
@@ -187,7 +187,7 @@ def test_a_cell_that_only_the_host_takes_travels_without_lto_ir(monkeypatch: pyt
     def refuses(*_: Any, **__: Any) -> bytes:
         raise um.CompileError("no.")
 
-    monkeypatch.setattr(sys.modules["ufunc_magic.toolchain.nvrtc.linkable_code"], "ltoir", refuses)
+    monkeypatch.setattr(sys.modules["ufunc_magic.languages.cuda.nvrtc.linkable_code"], "ltoir", refuses)
     made = um.compile_cuda("__device__ float f(float x) { return x + 1; }", device="cpu")
     assert not unpack(um.dumps(made["f"]))[0].device["ltoir"]
     assert um.loads(um.dumps(made["f"])) is made["f"]

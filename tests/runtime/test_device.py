@@ -1,7 +1,8 @@
 """CUDA functions and kernels on arrays of the device: all but the device.
 
-The device is the host here.  `Device` takes the place of the few functions of `ufunc_magic.runtime.device.driver`; the
-kernels that would run on a GPU are compiled for the CPU, as text that was not changed, and run thread by thread.
+The device is the host here.  `Device` takes the place of the few functions of
+`ufunc_magic.languages.cuda.device.driver`; the kernels that would run on a GPU are compiled for the CPU, as text that
+was not changed, and run thread by thread.
 """
 
 from __future__ import annotations
@@ -27,9 +28,8 @@ import pytest
 import ufunc_magic as um
 from ufunc_magic import gpucheck
 from ufunc_magic.gpucheck import __main__ as command, cells, checks
-from ufunc_magic.model import ArgumentError, CompileError, FunctionCode, LoopCode, ObjectCode, ToolchainError
-from ufunc_magic.runtime import device, here, loader
-from ufunc_magic.runtime.device import (
+from ufunc_magic.languages.cuda import device
+from ufunc_magic.languages.cuda.device import (
     cuda_kernel,
     device_arrays,
     device_timing as timing,
@@ -37,8 +37,10 @@ from ufunc_magic.runtime.device import (
     element_loops as geometry,
     kernel_source as source,
 )
+from ufunc_magic.model import ArgumentError, CompileError, FunctionCode, LoopCode, ObjectCode, ToolchainError
+from ufunc_magic.runtime import here, loader
 
-TEMPLATES = Path(um.__file__).parent / "templates"
+TEMPLATES = Path(um.__file__).parent / "languages" / "cuda" / "templates"
 COMPILER = shutil.which("g++") or shutil.which("clang++")
 HAS_CUPY = importlib.util.find_spec("cupy") is not None
 
@@ -1307,7 +1309,7 @@ def test_gpucheck_writes_its_figures(gpu: Device, tmp_path: Path, monkeypatch: A
 def for_hopper() -> Any:
     """NVRTC, which needs no GPU, as what compiles the generated kernels."""
     pytest.importorskip("cuda.bindings", reason="NVRTC is not installed (extra: cuda)")
-    from ufunc_magic.toolchain import nvrtc
+    from ufunc_magic.languages.cuda import nvrtc
 
     if nvrtc.find() is None:
         pytest.skip(nvrtc.reason())

@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
-from ufunc_magic import frontends
-from ufunc_magic.frontends.c import parse_cell
-from ufunc_magic.toolchain import processes
+from ufunc_magic import cells
+from ufunc_magic.compilers import processes
+from ufunc_magic.languages.c import parse_cell
 
 THREADS = 8
 T = TypeVar("T")
@@ -53,7 +53,7 @@ def together(work: Callable[[int], T]) -> list[T]:
 def leftovers(cache: Path) -> list[str]:
     """Files of the cache that nobody will finish and compilers that nobody waits for, once the background is done."""
     done = threading.Event()
-    frontends.do_in_background(done.set)
+    cells.do_in_background(done.set)
     done.wait()
     unfinished = [str(path) for path in cache.rglob("*") if path.name.startswith(".")]
     return [*unfinished, *map(str, (cache / "scratch").iterdir()), *map(str, processes._running)]

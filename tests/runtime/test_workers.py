@@ -126,7 +126,7 @@ def surroundings() -> tuple[list[str | None], list[str], list[str]]:
             importlib.import_module(name)
         except ImportError:
             missing.append(name)
-    loaded = [name for name in sys.modules if name.startswith(("ufunc_magic.toolchain", "ufunc_magic.frontends"))]
+    loaded = [name for name in sys.modules if name.startswith(("ufunc_magic.compilers", "ufunc_magic.cells"))]
     return [shutil.which(name) for name in ("cc", "gcc", "clang", "cl")], missing, loaded
 
 

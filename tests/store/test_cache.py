@@ -18,9 +18,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from ufunc_magic.compilers import header_digests, search_folders
 from ufunc_magic.model import CacheError
 from ufunc_magic.store import Cache, CacheWarning, Entry, atomic_file as sealed, default, key, paths as folders
-from ufunc_magic.toolchain import header_digests, search_folders
 
 K, K2 = key(["one"]), key(["two"])
 CODE = b"\x7fELF" + bytes(range(256)) * 80

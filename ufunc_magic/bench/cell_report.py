@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..languages.cuda import device, nvrtc
 from ..model import (
     MOST_TIMED,
     TIME,
@@ -26,8 +27,7 @@ from ..model import (
     UfuncMagicError,
 )
 from ..render import Bound, Comparison, Report, Row, percent
-from ..runtime import Build, device, letters, operand_dtypes, ufunc_of
-from ..toolchain import nvrtc
+from ..runtime import Build, letters, operand_dtypes, ufunc_of
 from .agreement import agreement
 from .candidates import CandidateLike, evaluated
 from .comparing import BUDGET_OF_SIZES, Progress, compare
@@ -371,7 +371,7 @@ def gpu_rows(function: Any, arrays: Sequence[NDArray[Any]], *, meter: Any = devi
     function : CudaFunction
     arrays : sequence of ndarray
     meter : module
-        The GPU's clock: ``time_function`` and ``copy_bandwidth`` as in `ufunc_magic.runtime.device`.
+        The GPU's clock: ``time_function`` and ``copy_bandwidth`` as in `ufunc_magic.languages.cuda.device`.
     """
     number = len(arrays[0])
     expected, results = function.emulated(*arrays), function(*arrays)

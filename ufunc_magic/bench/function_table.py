@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..forms import Watched
 from ..model import ComparisonError, OptionError, UfuncMagicError
-from ..python_form import Watched
 from ..render import Agreement, Comparison, Kind, Row, count
 from . import expectation
 from .agreement import outputs, suspects

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from ..forms import Watched, agreeing_text, at_random, cython_text, namespace, numexpr_text
 from ..model import RECORD, TYPES, CellFunction, Comfort, ComparisonError, UfuncMagicError
-from ..python_form import Watched, agreeing_text, at_random, cython_text, namespace, numexpr_text
 from ..render import installed
 from .candidates import Candidate, numexpr_function
 from .expectation import FAULTS

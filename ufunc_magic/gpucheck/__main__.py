@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from ..runtime import device
+from ..languages.cuda import device
 from . import run, table
 from .checks import LARGE, checks, described
 

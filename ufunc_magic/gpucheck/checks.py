@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from .. import api
-from ..interop import numba_cuda
+from ..languages.cuda import device, numba_cuda
 from ..model import CellCrashed
-from ..runtime import device
 from . import Finding, Skip
 from .cells import CELL, KERNELS, REFERENCES
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .. import codegen, store, toolchain
+from .. import codegen, compilers, store
 from .helper.wire import receive, send
 
 #: What runs in it.  Of its modules nothing is left that a cell could import by mistake.
@@ -167,16 +167,16 @@ def watch_library() -> Path:
     global _watch
     if _watch is not None and _watch.exists():
         return _watch
-    tool = toolchain.find()
+    tool = compilers.find()
     text = codegen.with_headers("watch.c")
-    flags = [*toolchain.base_flags(tool), "-w"]
+    flags = [*compilers.base_flags(tool), "-w"]
     key = store.key(["watch", text, repr(tool.identity()), repr(flags)])
     cache = store.default()
     entry = cache.get(key)
     if entry is None:
         with cache.scratch() as folder:
             output = folder / "watch.so"
-            toolchain.compile_shared(tool, text, output=output, flags=flags, name="watch.c", cell=text)
+            compilers.compile_shared(tool, text, output=output, flags=flags, name="watch.c", cell=text)
             entry = cache.publish(key, record=b"", code=output.read_bytes())
     _watch = entry.library
     return _watch

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from .. import toolchain
+from .. import compilers
 from ..model import CompiledCell, Diagnostic, ObjectCode, ToolchainError
 from .guard_process import GuardProcess
 from .trial_inputs import Case, singly
@@ -50,10 +50,10 @@ def preload() -> str:
     ToolchainError
         If the compiler has none.
     """
-    tool = toolchain.find()
+    tool = compilers.find()
     names = {"gcc": ("libasan.so",), "clang": ("libclang_rt.asan.so", "libclang_rt.asan-x86_64.so")}.get(tool.kind, ())
     for name in names:
-        path = toolchain.printed([*tool.command, f"-print-file-name={name}"]).strip()
+        path = compilers.printed([*tool.command, f"-print-file-name={name}"]).strip()
         if os.path.isabs(path) and os.path.exists(path):
             return os.path.realpath(path)
     raise ToolchainError(

@@ -4,11 +4,9 @@ What comes in are functions of cells, Numba's functions and memory of others; wh
 functions), arrays, capsules, addresses, headers, and calls of ours in other people's compiled code.
 
 * `numba`: Numba's functions as our ufuncs, our ufuncs inside ``@njit``.
-* `numba_cuda`: functions of CUDA cells inside Numba's kernels and its simulator.
 * `arrays`: pointers, capsules, DLPack and ``__cuda_array_interface__``, without a copy.
 * `hosts`: C addresses, ``scipy.LowLevelCallable``, headers and libraries for C and C++ programs.
 * `python_package`: cells as a module that pip installs.
-* `import_hooks`: what is done as soon as somebody imports a module.
 """
 
 from __future__ import annotations

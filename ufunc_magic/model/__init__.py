@@ -67,11 +67,13 @@ if TYPE_CHECKING:
         MAX_OPERANDS as MAX_OPERANDS,
         RECORD as RECORD,
         TYPES as TYPES,
+        ConstReferenceParameter as ConstReferenceParameter,
         Function as Function,
         Member as Member,
         NumberType as NumberType,
         Operand as Operand,
         Parameter as Parameter,
+        ReferenceParameter as ReferenceParameter,
         Signature as Signature,
         Unit as Unit,
         core_size as core_size,
@@ -98,8 +100,8 @@ else:
             "options": "LANGUAGES MOST_TIMED Option Options TABLE TIME chooses_cpu make_options refuse suited",
             "report_data": "CellFunction CompiledCell ReportData",
             "signature": (
-                "Function MAX_OPERANDS Member NumberType Operand Parameter RECORD Signature TYPES Unit core_size "
-                "core_size_text loop_order number_type"
+                "ConstReferenceParameter Function MAX_OPERANDS Member NumberType Operand Parameter RECORD "
+                "ReferenceParameter Signature TYPES Unit core_size core_size_text loop_order number_type"
             ),
         },
     )

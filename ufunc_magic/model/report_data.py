@@ -25,7 +25,7 @@ class CellFunction(FunctionCode):
         Why not.
     marks : str
         ``python`` with a mark wherever C's integers may have other values than Python's (see
-        `ufunc_magic.python_form`); ``""`` where there is none.
+        `ufunc_magic.forms`); ``""`` where there is none.
     timed : tuple of int
         Types of the loop that the Python form stands for; empty for a function that must not be called to be timed.
     cautious : bool

@@ -197,6 +197,20 @@ class Parameter:
 
 
 @dataclass(frozen=True)
+class ReferenceParameter(Parameter):
+    """A C++ parameter ``T &x``: like ``T *x`` to a caller of the ufunc, but C++ wants the element, not its address."""
+
+
+class ConstReferenceParameter(Parameter):
+    """A C++ parameter ``const T &x``: like ``T x`` to a caller of the ufunc, but what C++ passes is an address."""
+
+    @property
+    def spelled(self) -> str:
+        """Its type in C."""
+        return f"const {self.type} *"
+
+
+@dataclass(frozen=True)
 class Function:
     """One function definition of a cell.
 

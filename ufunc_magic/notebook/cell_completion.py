@@ -63,7 +63,7 @@ def matcher(context: CompletionContext) -> SimpleMatcherResult:
         own = re.findall(r"[A-Za-z_]\w*", _NO_NAMES["c" if in_c else language].sub(" ", text))
         words += [*own, *_KEYWORDS[language].split()]
     if in_c and fragment:
-        from ..toolchain import declared_by  # not before the first Tab
+        from ..compilers import declared_by  # not before the first Tab
 
         folders = re.findall(r"(?:-I|--include)[ =]?(\S+)", magic[2])
         included = re.findall(r"^\s*#\s*include\s*[<\"]([^>\"\n]+)", text, re.MULTILINE)

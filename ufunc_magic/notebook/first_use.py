@@ -31,9 +31,9 @@ store.default().remember({fact!r}, "done")
 #: What a first cell and its table import, and NumPy with them.
 _MODULES = (
     "pipeline",
-    "frontends.c.c_unit",
+    "languages.c.c_unit",
     "codegen.unit",
-    "python_form.c_form",
+    "forms.c_form",
     "guard.trial",
     "bench.cell_report",
     "render.report",
@@ -77,11 +77,11 @@ def _begin() -> None:
     with Comfort("what the first cell needs", []):
         from importlib.metadata import version  # 10 ms that %load_ext need not take
 
-        from .. import store, toolchain
+        from .. import compilers, store
 
-        fact = f"first use 1 {version('ufunc_magic')} {toolchain.find().identity()!r}"
+        fact = f"first use 1 {version('ufunc_magic')} {compilers.find().identity()!r}"
         if store.default().recall(fact) is None:
-            toolchain.start_python(_PREPARE.format(fact=fact))
+            compilers.start_python(_PREPARE.format(fact=fact))
     _stand_by(recalled=True)
 
 
@@ -93,6 +93,6 @@ def _import() -> None:
 
 def _stand_by(*, recalled: bool = False) -> None:
     with Comfort("a compiler that stands by", []):
-        from .. import toolchain
+        from .. import compilers
 
-        toolchain.stand_by(recalled=recalled)
+        compilers.stand_by(recalled=recalled)

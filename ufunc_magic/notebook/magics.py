@@ -39,12 +39,12 @@ if TYPE_CHECKING:
 
     from IPython.core.interactiveshell import ExecutionInfo, ExecutionResult, InteractiveShell
 
+    from ..compilers import Diagnosis
     from ..interop.python_package import SavedModule
     from ..pipeline import Language
     from ..render import Comparison, Progress, Report
     from ..runtime import Build
     from ..store import Cache
-    from ..toolchain import Diagnosis
 
 #: Options that make sense for one cell only; ``%ufunc_config`` refuses to remember them.
 _ONE_CELL = ("name", "signature", "force", "data", "ref", "src", "pgo", "annotate_fullc", "show")
@@ -296,7 +296,8 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         if options is None:
             self._last = before
             return None
-        from .. import frontends, pipeline, toolchain
+        from .. import cells, compilers, pipeline
+        from ..languages import cython
 
         name = options.name or name
         marks = replace(marks, name=name)
@@ -305,7 +306,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
             # A line cannot be taken back, and a quiet cell leaves nothing.
             line_shown = self._progress() if options.time else pipeline.progress(None)
             first_line = first_line_of(cell, self._running)
-            with Waiting(line_shown, f"compiling {name}", how_far=toolchain.how_far) as waiting:
+            with Waiting(line_shown, f"compiling {name}", how_far=compilers.how_far) as waiting:
                 built = None
                 try:
                     built = pipeline.build(
@@ -343,9 +344,9 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
             # Last, so that a cell whose report fails binds nothing either.
             self.names.bind(built, cell_id=self._cell_id)
             self._last = built
-            frontends.complete_in_background(built.loaded)
+            cells.complete_in_background(built.loaded)
             if language == "cython" and first_use.in_a_notebook(self.shell) and not built.cached:
-                frontends.do_in_background(partial(frontends.cython.precompile_headers, cell, options=options))
+                cells.do_in_background(partial(cython.precompile_headers, cell, options=options))
             return report
 
     def _run_main(self, cell: str, *, options: Options, name: str) -> None:
@@ -536,7 +537,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
     @line_magic
     def ufunc_doctor(self, line: str) -> Diagnosis | None:
         """Show the compilers, CPU, OpenMP, SIMD math, caches and packages that this extension finds."""
-        from ..toolchain import diagnose
+        from ..compilers import diagnose
 
         return None if self._parsed(line, (), "%ufunc_doctor") is None else diagnose()
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ..compilers import GENERATED
 from ..model import CellFunction, CompiledCell, ObjectCode
 from ..runtime import letters
-from ..toolchain import GENERATED
 from .tables import count
 
 _FILE = re.compile(r'\s*\.file\s+(\d+)\s+"([^"]*)"(?:\s+"([^"]*)")?')

@@ -1,6 +1,6 @@
 """Views of a compiled cell by its lines: assembly of hot loops, vectorization remarks, the generated C code.
 
-Pure: reads the texts that ``toolchain.compiler_texts`` has the compiler leave.
+Pure: reads the texts that ``compilers.compiler_texts`` has the compiler leave.
 
 Styles are inline, for JupyterLab drops style sheets; a tint is never all that is said, for the share stands beside it.
 """
@@ -14,9 +14,9 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Literal
 
+from ..compilers import GENERATED, CompilerTexts
 from ..model import CellPlace, CompiledCell, ObjectCode
 from ..runtime import cpu_features
-from ..toolchain import GENERATED, CompilerTexts
 from .assembly import HotLoop, Listing, Placed, hot_loops, read
 from .tables import escape
 

@@ -3,7 +3,7 @@
 In goes ObjectCode, or its bytes; out come NumPy ufuncs and functions, as a `Build`. ``registry`` opens object code
 once (`load`, `loaded`), with ``loader`` for libraries and modules; ``numpy_ufunc``, ``promotion`` (no number is
 narrowed silently), ``def_function`` (a def that stays one), ``records`` (structures) and ``cffi_function`` are for the
-functions, ``device`` for those of the GPU; ``pickling`` is pickles, `dumps` and `loads`; ``cell_names`` is what
+functions; ``pickling`` is pickles, `dumps` and `loads`; ``cell_names`` is what
 messages of running code call their cells; ``exception_codec`` and
 ``c_library`` are for code that runs. A ufunc carries its `UfuncLoops` (`loops_of`), which keep the `LoadedObject`;
 `origin_of` says where any function of ours comes from.  ``locks`` has what keeps threads from doing a thing twice.
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         memory_file as memory_file,
     )
     from .locks import lock_of as lock_of
-    from .numpy_ufunc import letters as letters, loops_of as loops_of
+    from .numpy_ufunc import letters as letters, loops_of as loops_of, make_ufunc as make_ufunc
     from .pickling import (
         Origin as Origin,
         adopt as adopt,
@@ -66,7 +66,7 @@ else:
             "exception_codec": "exception",
             "loader": "Library check_handlers cpu_features here is_taken mappings memory_file",
             "locks": "lock_of",
-            "numpy_ufunc": "letters loops_of",
+            "numpy_ufunc": "letters loops_of make_ufunc",
             "pickling": "Origin adopt carried carry dumps function_of loads origin_of realize rebuild secret",
             "records": "dtype_of operand_dtypes",
             "registry": "Build LoadedObject load loaded opening sandbox_with weight",

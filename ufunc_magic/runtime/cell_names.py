@@ -17,7 +17,7 @@ from . import _private
 
 
 class _Slot(ctypes.Structure):
-    """``__ufm_place`` of a Cython module (``frontends/cython/traceback_lines.py``)."""
+    """``__ufm_place`` of a Cython module (``languages/cython/traceback_lines.py``)."""
 
     _fields_ = (("name", ctypes.c_char_p), ("before", ctypes.c_int), ("generation", ctypes.c_int))
 

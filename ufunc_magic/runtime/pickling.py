@@ -174,7 +174,11 @@ def adopt(build: Build) -> None:
     Classes themselves it always writes as module and name, so they travel with their objects, functions or Build.
     """
     if build.loaded.object_code.language == "cuda":
-        from .device import CudaFunction, Kernel, KernelFamily  # a third of the import time of this module
+        from ..languages.cuda.device import (  # a third of the import time of this module
+            CudaFunction,
+            Kernel,
+            KernelFamily,
+        )
 
         for kind in (CudaFunction, Kernel, KernelFamily):
             _adopt(kind, lambda _: _reducer(None))

@@ -479,7 +479,7 @@ _CYTHON_FUNCTIONS = "cython_function_or_method", "fused_cython_function", "built
 
 
 def _memory(object_code: ObjectCode, library: loader.Library | None) -> Mapping[str, Any]:
-    from . import device  # as above, and few cells need it
+    from ..languages.cuda import device  # as above, and few cells need it
 
     functions = () if library is None else library.functions
     return device.CellMemory(object_code, functions, emulated=not device.on_gpu(object_code))
@@ -487,7 +487,7 @@ def _memory(object_code: ObjectCode, library: loader.Library | None) -> Mapping[
 
 def _device_function(code: FunctionCode, opened: LoadedObject, emulated: Any) -> Any:
     """A function of a CUDA cell: for the GPU where there is one, else its emulation on the CPU."""
-    from . import device  # a third of the import time of this module
+    from ..languages.cuda import device  # a third of the import time of this module
 
     library = opened.library
     if code.kind == "kernel":
@@ -509,7 +509,7 @@ def _device_function(code: FunctionCode, opened: LoadedObject, emulated: Any) ->
 
 def _families(object_code: ObjectCode, functions: Mapping[str, Any]) -> dict[str, Any]:
     """Kernels that have a name in common, under that name."""
-    from . import device
+    from ..languages.cuda import device
 
     families: dict[str, list[Any]] = {}
     for code in object_code.functions:

@@ -15,8 +15,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ...languages.cuda import device as gpu
 from ...model import ArgumentError, ToolchainError
-from ...runtime import device as gpu
 from . import capsules
 from .memory import Memory, describe
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import codegen, frontends, runtime, store, toolchain
+from ... import cells, codegen, compilers, runtime, store
 from ...model import TYPES, ObjectCode, required_glibc, with_contract
 from . import numba_kernels
 from .numba_functions import NumbaFunction, Overload, read
@@ -47,8 +47,8 @@ def object_code(func: Any, *, signatures: Sequence[str] | None = None, folder: P
         If there is no C compiler to link it, or Numba is of a version that this cannot read.
     """
     function = read(func, signatures=signatures, name=name)
-    tool = toolchain.find()
-    compiler = toolchain.describe(tool)
+    tool = compilers.find()
+    compiler = compilers.describe(tool)
     kernels = numba_kernels.emit(function, libmvec=compiler.libmvec)
     code = _linked(function, kernels, tool, folder=folder)
     return with_contract(
@@ -65,19 +65,19 @@ def object_code(func: Any, *, signatures: Sequence[str] | None = None, folder: P
 
 
 def _linked(
-    function: NumbaFunction, kernels: numba_kernels.Kernels, tool: toolchain.Toolchain, *, folder: Path
+    function: NumbaFunction, kernels: numba_kernels.Kernels, tool: compilers.Toolchain, *, folder: Path
 ) -> bytes:
     """A shared library of the kernels, the driver and the unit between them."""
     assembly = store.Cache.write_scratch(folder / "kernels.s", kernels.assembly)
     library = folder / "kernels.so"
-    flags, link = toolchain.base_flags(tool), toolchain.base_link(tool)
+    flags, link = compilers.base_flags(tool), compilers.base_link(tool)
     if sys.platform.startswith("linux"):
         # No symbol table, no padding (base_link says so to gcc; zig's linker does not know it), and libmvec where
         # the compiler does not link it with libm.
         padding = ("-Wl,-z,noseparate-code",) if tool.kind == "clang" else ()
-        libmvec = toolchain.libmvec_path() if kernels.simd and tool.kind != "gcc" else ""
+        libmvec = compilers.libmvec_path() if kernels.simd and tool.kind != "gcc" else ""
         link = ("-Wl,-s", *padding, *([libmvec] if libmvec else []), *link)
-    toolchain.compile_shared(
+    compilers.compile_shared(
         tool,
         _unit(function, kernels),
         output=library,
@@ -85,8 +85,8 @@ def _linked(
         link=link,
         extra_sources=[
             assembly,
-            frontends.driver(tool, parallel=False, folder=folder),
-            *frontends.vector_math(tool, sorted(kernels.simd), folder=folder),
+            cells.driver(tool, parallel=False, folder=folder),
+            *cells.vector_math(tool, sorted(kernels.simd), folder=folder),
         ],
         name=function.code.name,
         cell=function.code.source,

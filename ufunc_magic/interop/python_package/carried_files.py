@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
-from ... import frontends, toolchain
+from ... import cells as shared, compilers
+from ...languages import cython
 from ...model import Options, SaveError
 
 #: What stands there is the system's, or a package manager's: a name that means the same on other machines.
@@ -62,7 +63,7 @@ def carried_files(cells: Sequence[SourceText]) -> CarriedFiles:
     SaveError
         For a file, folder or library that stands for something on this machine only.
     """
-    working_folder = toolchain.working_folder()
+    working_folder = compilers.working_folder()
     own: list[tuple[list[Path], list[Path]]] = []
     distributions: set[str] = set()
     for cell in cells:
@@ -105,10 +106,10 @@ def carried_files(cells: Sequence[SourceText]) -> CarriedFiles:
 def _drawn(cell: SourceText) -> tuple[list[Path], list[Path]]:
     """Files that the cell may be compiled with, and the folders that are searched."""
     if cell.language == "cython":
-        paths, folders = frontends.cython.drawn_files(cell.text, options=cell.options)
+        paths, folders = cython.drawn_files(cell.text, options=cell.options)
     else:
         cplus = cell.options.cplus or cell.language == "cuda"
-        paths, folders = frontends.drawn_files(cell.text, options=cell.options, cplus=cplus)
+        paths, folders = shared.drawn_files(cell.text, options=cell.options, cplus=cplus)
     if paths is None:
         raise SaveError(
             "The cell includes a file whose name comes from a macro, so its files are unknown.",

@@ -202,7 +202,7 @@ def _object_code(
             build[member.own]  # raises, where the files have changed since
         loaded = build.loaded
     if text.language == "cuda":
-        from ...toolchain import nvrtc  # only functions of CUDA cells
+        from ...languages.cuda import nvrtc  # only functions of CUDA cells
 
         nvrtc.carry_ltoir(loaded.object_code)
     code = loaded.sent()

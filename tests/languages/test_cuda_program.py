@@ -1,0 +1,256 @@
+"""Programs with a main(): launches in ``<<<...>>>``, CUDA's runtime in the emulation, and how a program may end."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ufunc_magic as um
+from ufunc_magic import compilers
+from ufunc_magic.languages.cuda import nvrtc
+from ufunc_magic.languages.cuda.cuda_program import with_launches
+from ufunc_magic.languages.cuda.cuda_reading import without_host
+
+PROGRAM = r"""
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+#define CHECK(call) do { cudaError_t e = (call); if (e) { printf("%s\n", cudaGetErrorString(e)); return 9; } } while (0)
+#define LAUNCH(grid, block, ...) ns::rotated<float, 32><<<grid, block>>>(__VA_ARGS__)
+namespace ns {
+template <class T, int N> __global__ void rotated(T *x)
+{
+    __shared__ T s[N];
+    s[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    x[threadIdx.x] = s[(threadIdx.x + 1) % N];
+}
+}
+__device__ float total;
+__global__ void add(float x) { atomicAdd(&total, x); }
+__global__ void scale(float *x, int n, float by)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) x[i] *= by;
+}
+int main(int argc, char **argv)
+{
+    int n = argc > 1 ? atoi(argv[1]) : 10, step = 0;
+    std::vector<float> x(n);
+    for (int i = 0; i < n; i++) x[i] = (float)i;
+    float *d, *m, t;
+    CHECK(cudaMalloc(&d, n * sizeof *d));
+    CHECK(cudaMemcpy(d, x.data(), n * sizeof *d, cudaMemcpyHostToDevice));
+    scale<<<dim3((n + 63) / 64), 64, 0>>>(d, n, (float)++step);
+    scale<<<(n + 63) / 64, 64>>>(d, n, (float)++step);
+    CHECK(cudaGetLastError());
+    CHECK(cudaMemcpy(x.data(), d, n * sizeof *d, cudaMemcpyDeviceToHost));
+    printf("n=%d step=%d last=%g\n", n, step, x[n - 1]);
+    CHECK(cudaMallocManaged(&m, 32 * sizeof *m));
+    for (int i = 0; i < 32; i++) m[i] = (float)i;
+    LAUNCH(1, 32, m);
+    CHECK(cudaDeviceSynchronize());
+    add<<<2, 2>>>(1.5f);
+    CHECK(cudaMemcpyFromSymbol(&t, total, sizeof t));
+    printf("rotated=%g %g total=%g argc=%d\n", m[0], m[31], t, argc);
+    scale<<<1, 2048>>>(d, n, 1);
+    printf("%s\n", cudaGetErrorString(cudaGetLastError()));
+    printf("%s\n", cudaGetErrorString(cudaMemcpy(d, x.data(), 2 * n * sizeof *d, cudaMemcpyHostToDevice)));
+    return cudaFree(d) || cudaFree(m) ? 1 : 7;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "call"),
+    [
+        ("k<<<1, 2>>>(x, 3);", '__ufm_start("k", {1, 2}, [&]() { k(x,  3); });'),
+        ("ns::k<T, 4><<<g(), b, 0, s>>>();", '__ufm_start("ns::k<T,4>", {g(), b, 0, s}, [&]() { ns::k<T, 4>(); });'),
+        ("(f)<<<1, 1>>>(x);", '__ufm_start("(f)", {1, 1}, [&]() { (f)(x); });'),
+        # the argument is computed once, not by each thread
+        ("k<<<1, 1>>>(n++);", '__ufm_start("k", {1, 1}, [&, __ufm_a0 = (n++)]() { k(__ufm_a0); });'),
+        ("k<<<1,\n 1>>>\n(x);", '__ufm_start("k", {1,  1}, [&]() { k(x); })\n\n;'),
+        # what is no launch stays as it is
+        ("// k<<<1, 1>>>(x);", "// k<<<1, 1>>>(x);"),
+        ('puts("k<<<1, 1>>>(x)");', 'puts("k<<<1, 1>>>(x)");'),
+        ("k<<<1, 1>>>;", "k<<<1, 1>>>;"),
+        ("k<<<(1, 1>>>(x);", "k<<<(1, 1>>>(x);"),
+        # a pointer to a kernel keeps its type
+        ("cudaLaunchCooperativeKernel((void *)k, g, b, a);", "cudaLaunchCooperativeKernel(k, g, b, a);"),
+        ("cudaLaunchKernel((const void*)&k<T>, g, b, a);", "cudaLaunchKernel(&k<T>, g, b, a);"),
+    ],
+)
+def test_a_launch_becomes_a_call_on_its_line(text: str, call: str) -> None:
+    assert re.sub(r" +", " ", with_launches(text)) == re.sub(r" +", " ", call)
+
+
+@pytest.mark.slow
+def test_a_program_runs_with_its_arguments_and_its_functions_are_bound(capfd: pytest.CaptureFixture[str]) -> None:
+    b = um.compile_cuda(PROGRAM, device="cpu", run_main="100")
+    shown = capfd.readouterr()
+    assert shown.out.splitlines()[:2] == ["n=100 step=2 last=198", "rotated=1 0 total=6 argc=2"]
+    assert shown.out.splitlines()[2].startswith(
+        "scale: A grid of (1, 1, 1) blocks of (2048, 1, 1) threads is too large"
+    )
+    assert shown.out.splitlines()[3:] == ["invalid configuration argument", "invalid argument"]
+    assert shown.err == "main() returned 7.\n"
+    assert {"add", "scale"} <= set(b)
+    um.compile_cuda(PROGRAM, device="cpu", run_main=True)
+    assert capfd.readouterr().out.startswith("n=10 step=2 last=18\n")
+
+
+MODERN = r"""
+#include <cstdio>
+#include <memory>
+#include <numeric>
+#include <vector>
+inline void check(cudaError_t code);
+cudaStream_t stream;
+class Buffer {
+public:
+    explicit Buffer(size_t n) : size(n) { cudaMalloc(&data, n * sizeof(float)); }
+    ~Buffer() { cudaFree(data); }
+    std::vector<float> download() const
+    {
+        std::vector<float> x(size);
+        cudaMemcpy(x.data(), data, size * sizeof(float), cudaMemcpyDeviceToHost);
+        return x;
+    }
+    float *data = nullptr;
+    size_t size;
+};
+template <class T> struct Owner { std::unique_ptr<Buffer> of; };
+struct Step {
+    float by;
+    __device__ void operator()(float &x) const { x += by; }
+};
+__global__ void fill(float *x, float by) { x[threadIdx.x] = by; Step{1}(x[threadIdx.x]); }
+template <class F> __global__ void each(float *x, F f) { f(x[threadIdx.x]); }
+int main()
+{
+    Owner<float> owner{std::make_unique<Buffer>(8)};
+    fill<<<1, 8>>>(owner.of->data, 2.f);
+    each<<<1, 8>>>(owner.of->data, [=] __device__ (float &x) { x *= 2; });
+    const std::vector<float> x = owner.of->download();
+    printf("{%g", std::accumulate(x.begin(), x.end(), 0.f));
+    check(cudaGetLastError());
+}
+void check(cudaError_t code) { printf(", %d}\n", code); }
+"""
+
+
+@pytest.mark.slow
+def test_classes_of_the_hosts_are_no_part_of_the_cell(capfd: pytest.CaptureFixture[str]) -> None:
+    """Neither of its emulation nor, where NVRTC is installed, of what that is given."""
+    cell = um.compile_cuda(MODERN, run_main=True)
+    assert capfd.readouterr().out == "{48, 0}\n"
+    x = np.zeros(3, "f4")
+    um.compile_cuda(MODERN, device="cpu").fill[1, 3](x, 2)
+    np.testing.assert_array_equal(x, 3)
+    assert not cell.diagnostics
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("struct A { cudaEvent_t e; };", ""),
+        ("struct A { std::vector<int> v; };\nclass B { A a; cudaEvent_t e; };", ""),
+        ("cudaError_t check(cudaError_t e), last = cudaSuccess;\nint n, *p = nullptr;\nstd::vector<int> v(3);", ""),
+        ("int n;\n#define M (n + 1)\nfloat a[2][2] = {{1, 2}, {3, 4}}, f(float);", "int n;\n#define M (n + 1)"),
+        (
+            "struct A {\n A() : x{0}, y{1} { cudaMalloc(&p, 4); }\n public: ~A() { cudaFree(p); }\n"
+            " __device__ int f() { return x; }\n int x, y; void *p;\n};\n__device__ A *a;",
+            "struct A {\n\n public:\n __device__ int f() { return x; }\n int x, y; void *p;\n};\n__device__ A *a;",
+        ),
+        # what device code may name stays
+        ("struct A { float x; } one;", None),
+        ("#define B A *\nstruct A { cudaEvent_t e; };", None),
+        ("const int n = 4, m = 5;\n__device__ int a[n];\nextern int b;\nusing T = int;", None),
+        ("struct A { cudaEvent_t e; };\n__device__ A *a;", None),
+        ("struct A { cudaEvent_t e; __device__ float f() { return 1; } };", None),
+        ("__global__ void k(cudaTextureObject_t t);", None),
+        ('struct A { const char *text = "cudaMalloc}"; };', None),
+    ],
+)
+def test_what_the_host_alone_needs_is_left_out(text: str, left: str | None) -> None:
+    rest = without_host(text)
+    assert [len(line) for line in rest.splitlines()] == [len(line) for line in text.splitlines()]
+    assert re.sub(r" +$", "", rest, flags=re.M).strip() == (text if left is None else left)
+
+
+@pytest.mark.slow
+def test_a_program_that_faults_ends_alone_and_names_the_thread(capfd: pytest.CaptureFixture[str]) -> None:
+    cell = r"""
+    __global__ void bad(int *p) { p[(long)threadIdx.x * 1000000000000L] = 1; }
+    int main() { int *p; cudaMalloc(&p, 4); puts("before"); bad<<<1, 2>>>(p); puts("after"); }
+    """
+    with pytest.raises(um.CellCrashed, match=r"main\(\) of <cuda> was ended by SIGSEGV"):
+        um.compile_cuda("#include <cstdio>" + cell, device="cpu", run_main=True)
+    shown = capfd.readouterr().out
+    assert shown.startswith("before\n")
+    assert "Thread (1, 0, 0) of block (0, 0, 0) of a kernel: a wrong address." in shown
+    assert "after" not in shown
+
+
+@pytest.mark.slow
+def test_errors_of_a_program_stand_on_its_lines() -> None:
+    cell = "__global__ void k(int *p) { *p = 1; }\nint main()\n{\n    k<<<1, 1>>>(q);\n}"
+    with pytest.raises(um.CompileError, match=r"<cuda>:4:\d+: error: .*q"):
+        um.compile_cuda(cell, device="cpu", run_main=True)
+    with pytest.raises(um.OptionError, match=r"--run-main: <cuda> has no main\(\)"):
+        um.compile_cuda(cell.partition("int main")[0], device="cpu", run_main=True)
+
+
+@pytest.mark.slow
+def test_a_main_that_does_not_run_is_noted() -> None:
+    cell = "__global__ void k(int *p) { *p = 1; }\nint main() { return 0; }"
+    note = "main() does not run: --run-main runs it in the emulation"
+    assert note in str(um.compile_cuda(cell, device="cpu").report(time=False))
+
+
+def test_a_program_that_is_stopped_is_gone() -> None:
+    pids: list[int] = []
+
+    def stop(text: str) -> Any:
+        pids.append(int(text))
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        compilers.run_shown("import os, time; print(os.getpid(), flush=True); time.sleep(1000)", [], show=stop)
+    with pytest.raises(ProcessLookupError):
+        os.kill(pids[0], 0)
+
+
+@pytest.mark.slow
+def test_a_program_draws_with_curand(capfd: pytest.CaptureFixture[str]) -> None:
+    if not any(Path(folder, "curand_kernel.h").exists() for folder in nvrtc.installed_headers().values()):
+        pytest.skip("nvidia-curand is not installed (extra: cuda-test)")
+    program = """\
+#include <cstdio>
+#include <curand_kernel.h>
+__global__ void hits(int *count)
+{
+    curandState s;
+    curand_init(1, blockIdx.x * blockDim.x + threadIdx.x, 0, &s);
+    for (int i = 0; i < 100; i++) {
+        float x = curand_uniform(&s), y = curand_uniform(&s);
+        if (x * x + y * y < 1) atomicAdd(count, 1);
+    }
+}
+int main()
+{
+    int *count;
+    cudaMallocManaged(&count, sizeof *count);
+    *count = 0;
+    hits<<<4, 25>>>(count);
+    cudaDeviceSynchronize();
+    printf("%.1f\\n", *count / 2500.0);
+}
+"""
+    um.compile_cuda(program, device="cpu", run_main=True)
+    assert capfd.readouterr().out == "3.1\n"

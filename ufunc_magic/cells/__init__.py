@@ -1,0 +1,45 @@
+"""What languages share on the road from the text of a cell to compiled functions; each is a room of `languages`.
+
+In goes the text of a cell with its `Options`; out comes a `CompiledCell`: object code, and what a report shows of it.
+Each language is a room with two functions, a `Backend`: ``key`` (everything that could change the machine code,
+digested, in a millisecond and without a process) and ``compile``.  The road of ``compile`` is the same in all three:
+parse, decide what each parameter is, write the unit, compile it (its functions are written as Python meanwhile), and
+say what the object code holds.
+
+===================  ==================================================================================
+`frontend`           keys, and the flags of the compiler and the linker that options mean
+`cell_settings`      a cell of C, C++ or CUDA: preprocessed, compiled, and what to say where that fails
+`ufunc_comment`      the words of a ``// ufunc:`` comment
+`parameter_roles`    which parameter is an input, an output or a size: by the comment, or by what the body does
+`operands`           functions to ufunc signatures, and why a function stays plain
+`native`             flags by what a text uses, SIMD math, the driver's object
+`portable`           the object for every CPU, after the one for this CPU that a cell gets first
+`function_entries`   the one place that makes `CellFunction` of signatures, loops and Python forms
+===================  ==================================================================================
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..lazy import lazy_names
+
+if TYPE_CHECKING:
+    from .frontend import Backend as Backend, drawn_files as drawn_files
+    from .native import driver as driver, narrow as narrow, vector_math as vector_math
+    from .portable import (
+        Portable as Portable,
+        complete_in_background as complete_in_background,
+        do_in_background as do_in_background,
+        is_first as is_first,
+        stored_cell as stored_cell,
+    )
+else:
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "frontend": "Backend drawn_files",
+            "native": "driver narrow vector_math",
+            "portable": "Portable complete_in_background do_in_background is_first stored_cell",
+        },
+    )

@@ -1,0 +1,193 @@
+"""A cell of C, C++ or CUDA: read through the preprocessor where that is needed, and compiled, as a unit or alone."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shlex
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from .. import codegen, compilers
+from ..compilers import GENERATED
+from ..model import CellFunction, CompileError, Diagnostic, ObjectCode, Options, ParseError, Unit, line_mark
+from . import native, ufunc_comment
+
+
+def preprocessed(tool: compilers.Toolchain, source: str, *, name: str, flags: Sequence[str], before: str = "") -> str:
+    """A cell behind the text ``before`` as the preprocessor leaves it, with line markers.
+
+    All of it: ``-fdirectives-only`` would keep macros, and what is needed here is what they make.
+    """
+    marked = f"{before}#line 1 {codegen.c_string(name)}\n{source}\n"
+    return compilers.preprocess(tool, marked, name=name, flags=flags, cell=source)
+
+
+def types_in_comments(unit: Unit) -> str:
+    """``types=f4,f8`` in a function's comment; it speaks for the cell, which is compiled as one."""
+    comments = (
+        ufunc_comment.read(f.annotation, of=f"{f.name} (line {line_mark(f.line)})")
+        for f in unit.functions
+        if f.annotation
+    )
+    return next((comment.types for comment in comments if comment.types), "")
+
+
+#: A text that mentions one of these may say something of its unit as a whole.
+_OF_A_UNIT = re.compile(r"\b(__)?(asm|alias|(con|de)structor|ifunc|section|weakref)(__)?\b|\b__asm\b")
+#: Comments and includes of the C and C++ libraries' headers, written as nearly all are, before anything else.
+_INCLUDES = re.compile(r"(?:\s|//[^\n\\]*\n|/\*(?:[^*]|\*(?!/))*\*/|#include <\w+(?:\.h)?>[ \t]*\n)*")
+#: What is another thing in a file that another one includes.
+_IN_THE_FIRST_FILE = re.compile(
+    r"#\s*(?:pragma\s+(?:once|GCC\s+system_header)|include\s*[^\s<]|embed)|"
+    r"__BASE_FILE__|__INCLUDE_LEVEL__|include_next|__has_include"
+)
+
+
+@dataclass(frozen=True)
+class CellBuild:
+    """A cell with all that compiling it takes.
+
+    Attributes
+    ----------
+    tool : Toolchain
+    source, name : str
+    options : Options
+    folder : Path
+        For the files of this compilation.
+    flags, link : tuple of str
+        What the options mean, and once it is `planned` what the text adds to them.
+    before : str
+        What stands before the cell in its unit and is needed to compile it alone.
+    this_cpu : bool
+        It is compiled for CPUs like this one alone.
+    """
+
+    tool: compilers.Toolchain
+    source: str = field(repr=False)
+    name: str
+    options: Options
+    folder: Path
+    flags: tuple[str, ...]
+    link: tuple[str, ...]
+    before: str = field(default="", repr=False)
+    this_cpu: bool = False
+
+    def planned(self, unit: Unit, *, words: Set[str] = frozenset(), floats: bool) -> tuple[native.UnitPlan, CellBuild]:
+        """What the text adds to the options (see `native.plan`), and the cell with it; ``words`` it uses besides."""
+        description = compilers.describe(self.tool)
+        plan = native.plan(
+            unit.identifiers | unit.calls | words | ({"errno"} if "<errno.h>" in unit.includes else set()),
+            fenv="<fenv.h>" in unit.includes,
+            own=frozenset(unit.names),
+            floats=floats,
+            options=self.options,
+            description=description,
+            tool=self.tool,
+        )
+        # Our own threads need no OpenMP; a cell may have pragmas of its own.
+        pragmas = self.options.parallel and description.openmp and re.search(r"\bomp\b|_OPENMP", self.source)
+        flags = (*self.flags, *plan.flags, *(("-fopenmp",) if pragmas else ()))
+        return plan, replace(self, flags=flags, link=(*self.link, *plan.link))
+
+    def arguments(self, output: str, *sources: Path) -> dict[str, Any]:
+        """What `compilers.compile_shared` takes beside the compiler and a unit's text."""
+        return {
+            "output": self.folder / output,
+            "flags": self.flags,
+            "link": self.link,
+            "extra_sources": [*sources, *self.options.src],
+            "name": self.name,
+            "cell": self.source,
+        }
+
+    def compiled_in_parts(
+        self, translation: codegen.Translation, library: Path, objects: Sequence[Path]
+    ) -> tuple[Diagnostic, ...] | None:
+        """Compile a unit on all processors, link it with ``objects``: warnings; None where it does not pay or fails.
+
+        Whatever is wrong with the parts, the whole unit has the words for it, or is right.
+        """
+        o, parts = self.options, translation.parts
+        # What the user says of a unit may mean all of it.
+        if not parts or self.tool.kind != "gcc" or o.src or o.compile_args or _OF_A_UNIT.search(self.source):
+            return None
+        count, flags = len(translation.instances), self.flags
+        unit = compilers.LargeUnit(translation.text, library.with_suffix(".o"), parts, count, flags)
+        arguments = self.arguments(library.name, *objects)
+        with contextlib.suppress(CompileError):
+            return compilers.compile_in_parts(self.tool, [unit], **arguments)
+        return None
+
+    @property
+    def ahead(self) -> tuple[str, ...] | None:
+        """Lines with which the cell begins and that a compiler may have read before it; None where it must not.
+
+        Headers of the system are the same wherever they are read first; files of the user's are not known to be.
+        """
+        if not self.this_cpu or self.options.compile_args or _IN_THE_FIRST_FILE.search(self.source):
+            return None
+        start = _INCLUDES.match(self.source)
+        read_first = re.findall(r"(?s)/\*.*?\*/|//[^\n]*|(#include <\S*>)", start[0] if start else "")
+        return tuple(filter(None, read_first))
+
+    def blamed(self, fault: CompileError) -> CompileError:
+        """The error of a unit; where only generated code is refused, what is wrong with the cell alone."""
+        if any(d.severity == "error" and d.file != GENERATED for d in fault.diagnostics):
+            return fault
+        # An open brace of the cell shows first in what follows it.
+        return self.fault_alone() or fault
+
+    def fault_alone(self) -> CompileError | None:
+        """What the compiler has against the cell without loops around it."""
+        types = codegen.types_wanted(self.options.types)
+        flags = [f for f in self.flags if f not in compilers.FAST_MATH]
+        flags += ["-fsyntax-only", *(f"-DT={t.c}" for t in types[-1:])]
+        alone = replace(self, flags=tuple(flags), link=(), options=replace(self.options, src=()))
+        text = f"{self.before}#line 1 {codegen.c_string(self.name)}\n{self.source}\n"
+        try:
+            compilers.compile_shared(self.tool, text, **alone.arguments("alone"))
+        except CompileError as fault:
+            return fault if any(d.severity == "error" and d.file == self.name for d in fault.diagnostics) else None
+        return None
+
+    def nothing_to_bind(self, unit: Unit, reasons: Sequence[str] = ()) -> ParseError:
+        """The error of a cell without a function that could be bound, for ``reasons`` if there are any."""
+        if reasons:
+            return ParseError(
+                f"{self.name} has nothing to bind: {reasons[0]}.",
+                remedy="Give the function a name of its own, and types of its own.",
+            )
+        hidden = [f.name for f in unit.functions]
+        if hidden:
+            return ParseError(
+                f"{self.name}: every function is static or main ({', '.join(hidden[:5])}).",
+                remedy="Remove `static` from functions you want as ufuncs, or rename main.",
+            )
+        return ParseError(
+            f"{self.name} defines no readable C function.",
+            remedy="Write a function with its types, for example: double f(double x) { return 2*x; }",
+        )
+
+    def object_code(
+        self, code: bytes, functions: Sequence[CellFunction], *, language: str, device: Mapping[str, Any] | None = None
+    ) -> ObjectCode:
+        """What the compiler has made of it."""
+        return ObjectCode(
+            code=code,
+            target=native.target(code, self.options, this_cpu=self.this_cpu),
+            functions=tuple(f.function_code for f in functions),
+            language=language,
+            toolchain=compilers.describe(self.tool).version,
+            source=self.source,
+            name=self.name,
+            threads=bool(self.options.parallel),
+            device=device or {},
+        )
+
+    @property
+    def command(self) -> str:
+        """The compiler's line, for the report."""
+        return shlex.join([*self.tool.command, *self.flags, "-", *self.options.src, *self.link])

@@ -1,0 +1,300 @@
+"""What the object code says of each function: the only file of the front ends that knows the fields of CellFunction."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from .. import codegen, forms
+from ..model import (
+    MOST_TIMED,
+    CellFunction,
+    Diagnostic,
+    Function,
+    LoopCode,
+    Options,
+    Signature,
+    SignatureError,
+    Unit,
+    line_mark,
+    loop_order,
+)
+from .native import narrow
+
+#: A function's Python form, the reason why there is none, or None: it comes after too many others.
+Form = Any
+
+#: A function that calls one of these is not called to be timed: it prints, touches files, or ends the process.
+_EFFECTS = frozenset(
+    "printf fprintf vprintf vfprintf puts fputs putchar putc fputc putw fwrite write perror dprintf fopen open creat "
+    "fclose remove unlink rename mkdir rmdir chdir system popen fork vfork execl execv execve raise kill signal "
+    "sigaction longjmp siglongjmp setlocale sleep usleep nanosleep getchar scanf gets fgets read pthread_create "
+    "thrd_create".split()
+)
+if sys.platform == "win32":  # elsewhere they end the call only
+    _EFFECTS |= frozenset("exit _exit _Exit abort quick_exit".split())
+
+
+def representatives(signatures: Sequence[Signature]) -> tuple[Signature, ...]:
+    """One signature for each name: of overloads, the one for double, or else the last."""
+    chosen: dict[str, Signature] = {}
+    for signature in signatures:
+        other = chosen.get(signature.name)
+        if other is None or not all(o.type == "double" for o in other.inputs):
+            chosen[signature.name] = signature
+    return tuple(chosen.values())
+
+
+# ------------------------------------------------------------------------------- of every language
+
+
+#: What helps a function with a type that NumPy has not.
+NUMBERS = "Use an integer, floating-point or complex C type, or declare the function `static`."
+
+
+def foreign(
+    instances: Sequence[codegen.Instance], types: Sequence[tuple[int, ...]], *, name: str, source: str
+) -> dict[str, Diagnostic]:
+    """By name, why functions are not bound for which the compiler found a type that NumPy has not.
+
+    Parameters
+    ----------
+    instances, types
+        The loops and their operands' numbers.
+    name, source : str
+        The cell's.
+    """
+    lines = source.split("\n")
+    refused: dict[str, Diagnostic] = {}
+    for instance, numbers in zip(instances, types, strict=True):
+        signature = instance.signature
+        if 255 in numbers:
+            operand = (*signature.inputs, *signature.outputs)[numbers.index(255)]
+            line = signature.function.line
+            text = lines[line - 1] if 0 < line <= len(lines) else ""
+            what = f"{signature.name} is not bound: {operand.type!r} is not a NumPy number type"
+            refused.setdefault(signature.name, Diagnostic("error", what, name, line, text=text, hint=NUMBERS))
+    return refused
+
+
+def loops_by_name(
+    instances: Sequence[codegen.Instance],
+    types: Sequence[tuple[int, ...]],
+    *,
+    without: Collection[str] = (),
+    remedy: str,
+) -> dict[str, tuple[LoopCode, ...]]:
+    """The loops of each name but those ``without``, narrow to wide.
+
+    Raises
+    ------
+    SignatureError
+        With the ``remedy``, if the compiler found a type that NumPy has not.
+    """
+    loops: dict[str, dict[tuple[int, ...], LoopCode]] = {}
+    for index, (instance, numbers) in enumerate(zip(instances, types, strict=True)):
+        signature = instance.signature
+        if signature.name in without:
+            continue
+        if 255 in numbers:
+            operand = (*signature.inputs, *signature.outputs)[numbers.index(255)]
+            line = line_mark(signature.function.line)
+            raise SignatureError(
+                f"{signature.name}, line {line}: {operand.type!r} is not a NumPy number type.",
+                remedy=remedy,
+            )
+        known = loops.setdefault(signature.name, {})
+        before = known.get(numbers[: signature.nin])
+        # As C++ chooses: what is no template comes before an instance of one.
+        better = before and instances[before.index].signature.function.template and not signature.function.template
+        if before is None or better:
+            known[numbers[: signature.nin]] = LoopCode(index, numbers)
+    return {name: tuple(sorted(ls.values(), key=lambda loop: loop_order(loop.types))) for name, ls in loops.items()}
+
+
+def ufunc_entry(
+    signature: Signature,
+    loops: tuple[LoopCode, ...],
+    *,
+    form: Form,
+    timed: tuple[int, ...],
+    cautious: bool,
+    notes: Sequence[str] = (),
+    effects: Sequence[str] = (),
+    calls: tuple[str, ...] = (),
+    records: tuple[str, ...] = (),
+    is_def: bool = False,
+) -> CellFunction:
+    """A ufunc; ``notes`` stand behind those of the signature, and the rest is as in `CellFunction`."""
+    function = signature.function
+    results = [o.name or ("out" if signature.nout == 1 else f"out{n}") for n, o in enumerate(signature.outputs, 1)]
+    return CellFunction(
+        name=signature.name,
+        kind="ufunc",
+        nin=signature.nin,
+        nout=signature.nout,
+        core=signature.core,
+        identity=signature.identity,
+        parameters=tuple(o.name or f"x{n}" for n, o in enumerate(signature.inputs, 1)),
+        results=tuple(results),
+        loops=loops,
+        doc=function.doc,
+        source=function.text,
+        line=function.line,
+        notes=(*signature.notes, *notes, *_form_notes(form)),
+        timed=timed if signature.inputs else (),
+        cautious=cautious,
+        effects=tuple(effects),
+        calls=calls,
+        records=records,
+        is_def=is_def,
+        **_texts(form),
+    )
+
+
+def native_entry(
+    function: Function,
+    *,
+    name: str,
+    index: int,
+    parameters: Sequence[str],
+    declaration: str = "",
+    reason: tuple[str, str] = ("", ""),
+    calls: tuple[str, ...] = (),
+    prototype: tuple[str, ...] = (),
+    instance: str = "",
+) -> CellFunction:
+    """A function that is called as it is, the one at ``index`` of the object's table: through cffi where it has a
+    ``declaration`` and a ``reason`` (with what to do about it) to be no ufunc, else a kernel of CUDA's."""
+    why, remedy = reason
+    return CellFunction(
+        name=name,
+        kind="plain" if declaration else "kernel",
+        index=index,
+        parameters=tuple(parameters),
+        declaration=declaration,
+        doc=function.doc,
+        source=function.text,
+        line=function.line,
+        reason=f"{why} ({remedy})" if remedy else why,
+        calls=calls,
+        prototype=prototype,
+        instance=instance,
+    )
+
+
+def python_entry(function: Function, *, reason: str, samples: tuple[str, ...], form: Form) -> CellFunction:
+    """A function that stays what it is to Python."""
+    return CellFunction(
+        name=function.name,
+        kind="python",
+        parameters=tuple(p.name for p in function.parameters),
+        doc=function.doc,
+        source=function.text,
+        line=function.line,
+        reason=reason,
+        samples=samples,
+        notes=_form_notes(form),
+        **_texts(form),
+    )
+
+
+def _form_notes(form: Form) -> tuple[str, ...]:
+    return (form.note,) if form is not None and form.note else ()
+
+
+def _texts(form: Form) -> dict[str, Any]:
+    if form is None:
+        return {"python_reason": f"comes after {MOST_TIMED} other functions in its cell"}
+    if isinstance(form, forms.NotPython):
+        return {"python_reason": form.reason}
+    texts = {"python": form.source, "checked": form.checked, "vector": form.vector, "marks": form.marks}
+    return {**texts, "python_name": form.name}
+
+
+# ------------------------------------------------------------------------------------- of C and CUDA
+
+
+def python_forms(
+    text: forms.CText, signatures: Sequence[Signature], unit: Unit, options: Options
+) -> dict[str, tuple[Signature, Form]]:
+    """Each name's signature with its Python form."""
+    wide = codegen.types_wanted(options.types or "f4,f8")[-1].number
+    by_name: dict[str, tuple[Signature, Form]] = {}
+    left = MOST_TIMED
+    for signature in signatures:
+        form = None
+        # A library has hundreds, and each takes its time; what has effects is not called to be timed.
+        if left and not _effects_of(signature.function, unit):
+            left -= 1
+            # A template or a cell in terms of T is written, and timed, for its widest type.
+            types = dict.fromkeys(signature.function.template or ("T",), wide)
+            form = forms.write(text, signature=signature, unit=unit, types=types, cplus=options.cplus)
+        by_name[signature.name] = signature, form
+    return by_name
+
+
+def _effects_of(function: Function, unit: Unit) -> list[str]:
+    """What a function calls that keeps it from being called to be timed."""
+    effects = sorted(codegen.reached(function, unit) & _EFFECTS)
+    return effects + ["std::cout"] * bool(re.search(r"\bstd::c(out|err|log)\b", function.text))
+
+
+def c_ufunc_entries(
+    translation: codegen.Translation,
+    types: Sequence[tuple[int, ...]],
+    forms: Mapping[str, tuple[Signature, Form]],
+    unit: Unit,
+    *,
+    without: Collection[str] = (),
+    remedy: str | None = ", or --types",
+    calls: Mapping[str, tuple[str, ...]] | None = None,
+    records: Mapping[str, tuple[str, ...]] | None = None,
+) -> list[CellFunction]:
+    """One ufunc for each name but those ``without``.
+
+    ``remedy`` is what else helps a ufunc without a loop for float64; None to say nothing about that.
+
+    Raises
+    ------
+    SignatureError
+        If the compiler found a type that NumPy has not.
+    """
+    loops = loops_by_name(translation.instances, types, without=without, remedy=NUMBERS)
+    numbers = {id(i.signature): n for i, n in zip(translation.instances, types, strict=True)}
+    entries = []
+    for name, (signature, form) in forms.items():
+        if name in without:
+            continue
+        function = signature.function
+        effects = _effects_of(function, unit)
+        notes: list[str] = []
+        if remedy is not None and signature.inputs and not signature.has_records:
+            notes += narrow(name, loops[name], remedy=remedy)
+        if effects:
+            notes.append(f"{name} calls {effects[0]}, so the report does not call or time it.")
+        # On just any value it may take for ever, or read past a table.
+        table = "[" in function.text.partition("{")[2] and not signature.core
+        entries.append(
+            ufunc_entry(
+                signature,
+                loops[name],
+                form=form,
+                timed=() if effects else numbers[id(signature)],
+                cautious=(function.loops and not signature.core) or function.recursive or not function.pure or table,
+                notes=notes,
+                effects=effects,
+                calls=(calls or {}).get(name, ()),
+                records=(records or {}).get(name, ()),
+            )
+        )
+    return entries
+
+
+def prototype(function: Function) -> str:
+    """The function's type for cffi: ``double (*)(const double *, int)``."""
+    parameters = [*(p.spelled for p in function.parameters), *(["..."] if function.variadic else [])]
+    text = f"{function.returns} (*)({', '.join(parameters) or 'void'})"
+    return re.sub(r"\bstd::(?=\w+_t\b)", "", text)  # it knows them by their names in C

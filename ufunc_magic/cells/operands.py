@@ -1,0 +1,288 @@
+"""Functions of a cell -> ufuncs: which parameter is an input, an output, a size; and what stays a plain function."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ..model import (
+    MAX_OPERANDS,
+    Function,
+    Member,
+    Operand,
+    Options,
+    Parameter,
+    ReferenceParameter,
+    Signature,
+    SignatureError,
+    Unit,
+)
+from . import structures as record_types, ufunc_comment
+from .parameter_roles import Layout, NotUfuncError, annotated, guessed, line_of, place_of, resolved
+from .ufunc_comment import Annotation
+
+
+@dataclass(frozen=True)
+class Plain:
+    """A function that cannot be a ufunc and is bound as it is.
+
+    Attributes
+    ----------
+    name : str
+        Python name.
+    function : Function
+    reason, remedy : str
+        Why, and what the user can change about it, as sentences.
+    """
+
+    name: str
+    function: Function
+    reason: str
+    remedy: str
+
+
+def plan(
+    unit: Unit, *, options: Options, structures: bool = False, program: str = "main"
+) -> tuple[tuple[Signature, ...], tuple[Plain, ...]]:
+    """Decide what each function of a cell becomes.
+
+    Parameters
+    ----------
+    unit : Unit
+    options : Options
+        ``signature`` stands for the comment of the cell's only function; ``identity`` serves every function of
+        two inputs and one output.  A comment wins over both.
+    structures : bool
+        Structures can be operands.
+    program : str
+        The function that starts a program and is not offered, ``""`` for none.
+
+    Returns
+    -------
+    signatures : tuple of Signature
+        In order of definition.  Several of one name are the loops of one ufunc.
+    plains : tuple of Plain
+        The other functions that the cell offers.
+
+    Raises
+    ------
+    SignatureError
+        If a comment or an option asks for what a function cannot be.
+    """
+    offered = [function for function in unit.functions if not function.static and function.name != program]
+    if options.signature and len({function.name for function in offered}) > 1:
+        names = ", ".join(dict.fromkeys(function.name for function in offered))
+        raise SignatureError(
+            f"The option signature={options.signature!r} applies to one function, but the cell has several: {names}.",
+            remedy="Write a // ufunc: comment with the signature above each function.",
+        )
+    signatures: list[Signature] = []
+    named: dict[str, list[Signature]] = {}
+    plains: list[Plain] = []
+    for function in offered:
+        note = ufunc_comment.read(function.annotation, of=place_of(function))
+        if note.inputs is None and options.signature:
+            layout = ufunc_comment.read(options.signature, of=place_of(function))
+            note = replace(note, text=layout.text, inputs=layout.inputs, outputs=layout.outputs)
+        name = note.name or (f"{function.name}_" if keyword.iskeyword(function.name) else function.name)
+        try:
+            signature = _signature(function, note, unit, name=name, options=options, structures=structures)
+        except NotUfuncError as error:
+            if note.inputs is not None:
+                raise SignatureError(f"{place_of(function)}: {error.reason}.", remedy=error.remedy) from None
+            plains.append(Plain(name, function, error.reason, error.remedy))
+            continue
+        same = named.setdefault(name, [])
+        if reason := _disagreement(signature, same):
+            plains.append(Plain(name, function, reason, f"Give it a different name: // ufunc: name={name}2."))
+        else:
+            signatures.append(signature)
+            same.append(signature)
+    return tuple(signatures), tuple(plains)
+
+
+def _disagreement(signature: Signature, same: Sequence[Signature]) -> str:
+    """Why ``signature`` is no further loop of the ufunc that those of its name, ``same``, are, or ``""``."""
+    if same and any(s.has_records for s in (signature, *same)):
+        return f"is overloaded (line {line_of(same[0].function)}), and NumPy cannot choose a loop by structure"
+    if same and any(getattr(signature, what) != getattr(same[0], what) for what in ("nin", "nout", "core")):
+        return f"has other inputs, outputs or core dimensions than {same[0].name} on line {line_of(same[0].function)}"
+    for other in same:
+        if not signature.function.template and _types(signature.function) == _types(other.function):
+            return f"has the same parameters as {other.name} on line {line_of(other.function)}"
+    return ""
+
+
+def _types(function: Function) -> tuple[object, ...]:
+    return tuple((p.type, p.pointer, p.shape) for p in function.parameters)
+
+
+def _signature(
+    function: Function, note: Annotation, unit: Unit, *, name: str, options: Options, structures: bool
+) -> Signature:
+    identity = options.identity
+    members = record_types.of_function(function, unit, options=options) if structures else {}
+    parts = several(resolved(function.returns, unit.typedefs)) if structures else ()
+    _check_types(function, unit.typedefs, strings=note.inputs is not None, without=members, parts=parts)
+    function = record_types.updated(function, members)
+    layout = (
+        annotated(function, note, unit.typedefs, returned=len(parts) or int(function.returns != "void"))
+        if note.inputs is not None
+        else guessed(function, note, unit.typedefs)
+    )
+    inputs, outputs = _operands(function, layout, members, parts)
+    if members and any(o.core for o in (*inputs, *outputs)):
+        raise NotUfuncError(
+            "has structures together with core dimensions, or arrays of structures",
+            "Take a single structure, and call the function on an array of structures.",
+        )
+    if not outputs:
+        raise NotUfuncError(
+            "has no output: it returns void and has no pointer to write to",
+            "Return the result, or write it through a pointer parameter.",
+        )
+    if len(inputs) + len(outputs) > MAX_OPERANDS:
+        raise NotUfuncError(
+            f"has {len(inputs) + len(outputs)} operands, but NumPy's limit is {MAX_OPERANDS}",
+            "Combine several of them in one array, or split the function.",
+        )
+    binary = (len(inputs), len(outputs)) == (2, 1)
+    if note.identity and not binary:
+        raise SignatureError(
+            f"{place_of(function)}: identity={note.identity} needs 2 inputs and 1 output, but the function has "
+            f"{len(inputs)} and {len(outputs)}.",
+            remedy="Remove identity= from the comment.",
+        )
+    core = ufunc_comment.core_text(tuple(o.core for o in inputs), tuple(o.core for o in outputs))
+    notes = layout.notes
+    if note.inputs is None and (inferred := [p for p in function.parameters if p.length in layout.sizes.values()]):
+        names = " and ".join(f"{p.name}[i]" for p in inferred)
+        ends = " and ".join(dict.fromkeys(f"i < {p.length}" for p in inferred))
+        notes = (
+            f"{core} was inferred: it uses {names} with {ends} only. To choose another layout, write a // "
+            "ufunc: comment above it.",
+            *notes,
+        )
+    return Signature(
+        name=name,
+        function=function,
+        inputs=inputs,
+        outputs=outputs,
+        sizes=layout.sizes,
+        core=core,
+        identity=ufunc_comment.IDENTITIES[note.identity or identity or "none"] if binary else None,
+        notes=notes,
+    )
+
+
+def _operands(
+    function: Function, layout: Layout, members: Mapping[int, tuple[Member, ...]], parts: Sequence[str]
+) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
+    used: set[str] = set()
+
+    def nameplace_of(word: str) -> str:
+        word = f"{word}_" if keyword.iskeyword(word) else word
+        while word in used:
+            word += "_"
+        used.add(word)
+        return word
+
+    operands = []
+    for index, role in layout.roles.items():
+        parameter = function.parameters[index]
+        by_address = not isinstance(parameter, ReferenceParameter) and bool(parameter.pointer or parameter.shape)
+        name = nameplace_of(parameter.name or f"x{index + 1}")
+        record = members.get(index, ())
+        operands.append(Operand(name, role, parameter.type, index, layout.cores[index], by_address, record))
+    inputs = tuple(operand for operand in operands if operand.role != "output")
+    outputs = tuple(operand for operand in operands if operand.role != "input")
+    if parts:
+        names = ("first", "second") if len(parts) == 2 else [f"result{n}" for n, _ in enumerate(parts, 1)]
+        results = [
+            Operand(nameplace_of(n), "output", t, -k) for k, (n, t) in enumerate(zip(names, parts, strict=True), 1)
+        ]
+        outputs = (*results, *outputs)
+    elif function.returns != "void":
+        result = Operand(nameplace_of("result"), "output", function.returns, -1, record=members.get(-1, ()))
+        outputs = (result, *outputs)
+    return inputs, outputs
+
+
+#: Results of which ``std::get`` takes the parts: types, or a type and how many.
+_SEVERAL = re.compile(
+    r"(?:::)?(?:std::)?(?:(?:pair|tuple)\s*<(?P<types>.*)>|array\s*<(?P<type>.*?),\s*(?P<count>[2-9])\s*>)$"
+)
+
+
+def several(returns: str) -> tuple[str, ...]:
+    """The types in a result of several values; empty for another."""
+    match = _SEVERAL.match(returns)
+    if match is None:
+        return ()
+    if match["count"]:
+        return (match["type"].strip(),) * int(match["count"])
+    parts, depth = [""], 0
+    for char in match["types"]:
+        depth += {"<": 1, ">": -1}.get(char, 0)
+        if char == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += char
+    return tuple(part.strip() for part in parts) if len(parts) > 1 else ()
+
+
+# -- what cannot be an operand
+
+_ELEMENTS = "Use a pointer to its elements."
+_STD = r"(?:(?:::)?(?:cuda::)?std::)?complex\s*<"
+#: Pattern of a type, two stars behind it for a pointer to pointers -> what keeps it from being a number's, and what
+#: to do; the pattern's first group stands for {}.
+_NO_NUMBER: tuple[tuple[str, str, str], ...] = (
+    (r"(.*(?:\(&|&&).*)", "is a reference of type {}", "Use a pointer or a value."),
+    (r".*\(", "is a pointer to a function", "Inside the cell, call the function by its name."),
+    (r".*\*", "is a pointer to pointers", "Pass the elements as one array: T *x, or T x[3][3]."),
+    (r"(struct|union|class)\b", "is a {}", "Pass its members as separate parameters."),
+    (rf"((?!{_STD}).*<.*)", "is a {}, which is not a number", _ELEMENTS),
+    (r"(std::(?!.*(?:_t|>)$).*)", "is a {}, which is not a number", _ELEMENTS),
+    (r"auto$", "has a type that is known only at a call", "Use template <typename T> and T."),
+    (r"(void|FILE|va_list|_Decimal\d+|(?:unsigned )?__int128|__u?int128_t|_?_[Ff]loat128)$",
+     "has type {}, which NumPy does not support", "Use a NumPy number type: up to 64 bits, or long double."),
+)  # fmt: skip
+
+
+def _check_types(
+    function: Function,
+    typedefs: Mapping[str, str],
+    *,
+    strings: bool,
+    without: Collection[int] = (),
+    parts: Sequence[str] = (),
+) -> None:
+    if function.variadic:
+        raise NotUfuncError("takes a variable number of arguments", "Declare the parameters that it needs.")
+    for index, parameter in enumerate(function.parameters):
+        if index in without and parameter.pointer < 2:
+            continue
+        name = f"'{parameter.name}'" if parameter.name else f"parameter {index + 1}"
+        spelled = resolved(parameter.type, typedefs)
+        fault = _fault(spelled, parameter)
+        if not fault and spelled == "char" and (parameter.pointer or parameter.shape) and not strings:
+            fault = "is a string", "Use signed char or unsigned char for small numbers."
+        if fault:
+            raise NotUfuncError(f"{name} {fault[0]}", fault[1])
+    returned = "void" if -1 in without else resolved(function.returns, typedefs)
+    for part in parts or (returned,):
+        if part != "void" and part != "auto" and (fault := _fault(part, Parameter("", part))):
+            reason = "returns a pointer" if "*" in part else f"its result {fault[0]}"
+            raise NotUfuncError(reason, "Write the results through pointer parameters.")
+
+
+def _fault(spelled: str, parameter: Parameter) -> tuple[str, str] | None:
+    """What keeps a type from being a number's, and what to do."""
+    spelled += "**" * (parameter.pointer > 1)
+    for pattern, fault, remedy in _NO_NUMBER:
+        if match := re.match(pattern, spelled):
+            return fault.format(match[1] if match.lastindex else ""), remedy
+    return None

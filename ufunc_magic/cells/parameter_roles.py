@@ -1,0 +1,297 @@
+"""Which parameters of a function are inputs, outputs and sizes, and the core dimensions of each.
+
+Without an annotation the declaration and the body's accesses decide; with one its counts do, and the
+body's accesses only where the counts leave a choice.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple, NoReturn
+
+from ..model import Function, Parameter, ReferenceParameter, SignatureError, line_mark
+from .ufunc_comment import Annotation, Core
+
+
+class NotUfuncError(Exception):
+    """Why a function stays plain: a reason and a remedy."""
+
+    def __init__(self, reason: str, remedy: str) -> None:
+        super().__init__(reason)
+        self.reason, self.remedy = reason, remedy
+
+
+_Role = Literal["input", "output", "inout"]
+
+
+class Layout(NamedTuple):
+    """Roles and core dimensions by parameter position, and the parameters that receive sizes."""
+
+    roles: dict[int, _Role]
+    cores: dict[int, Core]
+    sizes: dict[int, str]
+    notes: tuple[str, ...] = ()
+
+
+def place_of(function: Function) -> str:
+    """The function and its line, for messages."""
+    place = f"{function.file} line" if function.file else "line"
+    return f"{function.name} ({place} {line_of(function)})"
+
+
+def line_of(function: Function) -> str:
+    """Its line, in marks where it is one of the cell and not of a header."""
+    return str(function.line) if function.file else line_mark(function.line)
+
+
+def resolved(spelled: str, typedefs: Mapping[str, str]) -> str:
+    """A type through its typedefs, without const."""
+    for _ in range(32):
+        spelled = spelled.removeprefix("const ")
+        if spelled not in typedefs:
+            break
+        spelled = typedefs[spelled]
+    return spelled
+
+
+def _is_integer(parameter: Parameter, typedefs: Mapping[str, str]) -> bool:
+    if parameter.pointer or parameter.shape:
+        return False
+    return not re.search(r"float|double|complex|bool|_Bool|half", resolved(parameter.type, typedefs), re.IGNORECASE)
+
+
+# -- without an annotation
+
+
+def guessed(function: Function, note: Annotation, typedefs: Mapping[str, str]) -> Layout:
+    """The layout that the declaration and the body speak of."""
+    forced = _forced(function, note)
+    shapes = {p.name: p.shape or ((p.length,) if p.length else ()) for p in function.parameters}
+    dims = {dim for shape in shapes.values() for dim in shape if isinstance(dim, str)}
+    sizes = {
+        index: parameter.name
+        for index, parameter in enumerate(function.parameters)
+        if parameter.name in dims and _is_integer(parameter, typedefs)
+    }
+    roles: dict[int, _Role] = {}
+    notes: list[str] = []
+    for index, parameter in enumerate(function.parameters):
+        if index in sizes:
+            continue
+        if (parameter.pointer or parameter.shape) and parameter.length not in sizes.values():
+            _check_layout(function, parameter, set(sizes.values()))
+            if function.external and parameter.shape and not parameter.const:
+                shape = "".join(f"[{dim}]" for dim in parameter.shape)
+                raise NotUfuncError(
+                    f"'{parameter.name}{shape}' may be an input or an output, and there is no body to tell",
+                    "Declare the function in the cell with a comment such as // ufunc: (3),(3)->(3).",
+                )
+        role = roles[index] = "inout" if index in forced else _role(parameter)
+        if role == "inout" and index not in forced:
+            notes.append(f"'{parameter.name}' is read before it is written, so it is both an input and an output.")
+        elif role == "input" and parameter.pointer and not parameter.length:
+            notes.append(f"'{parameter.name}' is only read, so it is an input.")
+    cores: dict[int, Core] = {index: shapes[function.parameters[index].name] for index in roles}
+    known = {dim for index, role in roles.items() if role != "output" for dim in cores[index]}
+    for index, core in cores.items():
+        for dim in core:
+            if isinstance(dim, str) and dim not in known:
+                raise NotUfuncError(
+                    f"no input determines the size {dim} of '{function.parameters[index].name}'",
+                    "Give the output a fixed size, or add an input of that size.",
+                )
+    return Layout(roles, cores, sizes, tuple(notes))
+
+
+def _role(parameter: Parameter) -> _Role:
+    if not (parameter.pointer or parameter.shape) or parameter.const:
+        return "input"
+    # An array that nobody touches is more likely given than asked for; a lone pointer the other way round.
+    untouched: _Role = "input" if parameter.shape else "output"
+    roles: dict[str, _Role] = {"read": "input", "write": "output", "update": "inout", "none": untouched}
+    return roles[parameter.access]
+
+
+def _check_layout(function: Function, parameter: Parameter, sizes: set[str]) -> None:
+    """Whether the declaration alone tells how many elements a pointer leads to."""
+    remedy = f"Write its layout in a comment above the function, for example // ufunc: {_example(function)}."
+    if any(isinstance(dim, str) and dim not in sizes for dim in parameter.shape):
+        shape = "".join(f"[{dim}]" for dim in parameter.shape)
+        raise NotUfuncError(f"'{parameter.name}{shape}' has a size that no integer parameter gives", remedy)
+    if not parameter.pointer:
+        return
+    if parameter.const:
+        raise NotUfuncError(f"pointer '{parameter.name}' to const is an array of unknown length", remedy)
+    if parameter.indexed or parameter.shape:
+        raise NotUfuncError(f"pointer '{parameter.name}' is used as an array", remedy)
+
+
+def _example(function: Function) -> str:
+    """A signature the function might have: core dimensions named like its first integer parameter, or like two of them
+    where an index ``i*w + j`` counts in rows."""
+    words = [
+        parameter.name for parameter in function.parameters if re.search(r"\b(int|long|\w*size_t)\b", parameter.type)
+    ]
+    dim = next(iter(words), "n") or "n"
+    rows = {p.name: sides for p in function.parameters if p.pointer and (sides := _rows(function, p.name, words))}
+    sizes = {dim} if not rows else {size for both in rows.values() for size in both}
+    cores: dict[bool, list[str]] = {True: [], False: [] if function.returns == "void" else ["()"]}
+    for parameter in function.parameters:
+        if parameter.name not in sizes or parameter.pointer:
+            inner = ",".join(rows.get(parameter.name, (dim,)) if parameter.pointer else map(str, parameter.shape))
+            role = _role(parameter)
+            cores[role != "output"].append(f"({inner})")
+            if role == "inout":
+                cores[False].append(f"({inner})")
+    return f"{','.join(cores[True]) or '(n)'}->{','.join(cores[False]) or '(n)'}"
+
+
+def _rows(function: Function, pointer: str, words: Sequence[str]) -> tuple[str, ...]:
+    """The parameters that give the number of rows and of columns, if the body has an index of both."""
+    for index in re.findall(rf"\b{re.escape(pointer)}\s*\[([^\]]*)\]", function.text):
+        for row, columns in re.findall(r"(\w+)\s*\*\s*(\w+)", index):
+            row, columns = (columns, row) if row in words else (row, columns)
+            end = re.search(rf"\b{re.escape(row)}\s*<\s*(\w+)", function.text)
+            if columns in words and end and end[1] in words:
+                return end[1], columns
+    return ()
+
+
+# -- with an annotation
+
+#: How far each role is from what the body does, by access.  Unknown functions count as writers, so an input
+#: that is "written" is possible; an output that is only read hardly.
+_COSTS: dict[str, dict[_Role, int]] = {
+    "none": {"input": 1, "output": 1, "inout": 3},
+    "read": {"input": 0, "output": 4, "inout": 3},
+    "write": {"input": 3, "output": 0, "inout": 2},
+    "update": {"input": 3, "output": 1, "inout": 0},
+}
+_ORDER: tuple[_Role, ...] = ("input", "output", "inout")
+
+
+def _forced(function: Function, note: Annotation) -> set[int]:
+    """Positions of the parameters that ``inout=`` names."""
+    positions = {p.name: index for index, p in enumerate(function.parameters)}
+    for name in note.inout:
+        parameter = function.parameters[positions[name]] if name in positions else None
+        if parameter is None or parameter.const or not (parameter.pointer or parameter.shape):
+            fault = "is not a parameter" if parameter is None else "is not a writable pointer"
+            can = ", ".join(p.name for p in function.parameters if (p.pointer or p.shape) and not p.const)
+            raise SignatureError(
+                f"{place_of(function)}: inout={name} {fault}.",
+                remedy=f"Possible names: {can}." if can else "Remove it.",
+            )
+    return {positions[name] for name in note.inout}
+
+
+def annotated(function: Function, note: Annotation, typedefs: Mapping[str, str], *, returned: int) -> Layout:
+    """The layout that the annotation asks for, checked against the declaration; ``returned`` values are returned."""
+    inputs, outputs = list(note.inputs or ()), list(note.outputs or ())
+    sizes = {
+        index: parameter.name
+        for index, parameter in enumerate(function.parameters)
+        if parameter.name in note.dims and _is_integer(parameter, typedefs)
+    }
+    if unfixed := [d for core in outputs for d in core if str(d).isidentifier() and not any(d in c for c in inputs)]:
+        _refuse(function, note, f"gives the outputs a size {unfixed[0]} that no input has", "Use a fixed size instead.")
+    roles = _roles(function, note, sizes, counts=(len(inputs), len(outputs) - returned))
+    returns, outputs = outputs[:returned], outputs[returned:]
+    if any(returns):
+        _refuse(function, note, "gives the return value core dimensions", "Write () for it, as the first output.")
+    cores: dict[int, Core] = {}
+    for index, role in roles.items():
+        name = function.parameters[index].name
+        core = inputs.pop(0) if role != "output" else outputs.pop(0)
+        if role == "inout" and (other := outputs.pop(0)) != core:
+            _refuse(
+                function,
+                note,
+                f"gives '{name}', which is both input and output, two layouts: {_shown(core)} and {_shown(other)}",
+                "Write the same dimensions for it in the inputs and in the outputs.",
+            )
+        _check_core(function, note, function.parameters[index], core)
+        cores[index] = core
+    return Layout(roles, cores, sizes)
+
+
+def _roles(
+    function: Function, note: Annotation, sizes: Mapping[int, str], *, counts: tuple[int, int]
+) -> dict[int, _Role]:
+    """The roles nearest to what the body does that make ``counts`` inputs and outputs.
+
+    Counts reached so far -> (cost, roles); ties go to the reading with inputs first.
+    """
+    forced = _forced(function, note)
+    free = [index for index in range(len(function.parameters)) if index not in sizes]
+    reached: dict[tuple[int, int], tuple[int, tuple[int, ...]]] = {(0, 0): (0, ())}
+    for index in free:
+        costs = _choices(function.parameters[index], forced=index in forced)
+        after: dict[tuple[int, int], tuple[int, tuple[int, ...]]] = {}
+        for (nin, nout), (cost, chosen) in reached.items():
+            for role, extra in costs.items():
+                now = (nin + (role != "output"), nout + (role != "input"))
+                option = (cost + extra, (*chosen, _ORDER.index(role)))
+                if now[0] <= counts[0] and now[1] <= counts[1]:
+                    after[now] = min(after.get(now, option), option)
+        reached = after
+    if counts not in reached:
+        _refuse(function, note, *_miscounted(function, note, free, forced))
+    return {index: _ORDER[role] for index, role in zip(free, reached[counts][1], strict=True)}
+
+
+def _choices(parameter: Parameter, *, forced: bool) -> dict[_Role, int]:
+    if forced:
+        return {"inout": 0}
+    if parameter.const or not (parameter.pointer or parameter.shape):
+        return {"input": 0}
+    return _COSTS[parameter.access]
+
+
+def _miscounted(function: Function, note: Annotation, free: list[int], forced: set[int]) -> tuple[str, str]:
+    """The fault and the remedy where the counts of a signature fit no reading of the function."""
+    roles = {index: "inout" if index in forced else _role(function.parameters[index]) for index in free}
+    names = [p.name or f"parameter {index + 1}" for index, p in enumerate(function.parameters)]
+    ins = [names[index] for index, role in roles.items() if role != "output"]
+    outs = [names[index] for index, role in roles.items() if role != "input"]
+    outs = outs if function.returns == "void" else ["the return value", *outs]
+    fault = (
+        f"has {len(note.inputs or ())} inputs and {len(note.outputs or ())} outputs; the function seems to have "
+        f"inputs: {', '.join(ins) or 'none'}; outputs: {', '.join(outs) or 'none'}"
+    )
+    sizes = "An integer parameter receives the size of a dimension with the same name."
+    return fault, f"Write one group for each operand, for example // ufunc: {_example(function)}. {sizes}"
+
+
+def _check_core(function: Function, note: Annotation, parameter: Parameter, core: Core) -> None:
+    """Whether a parameter, as it is declared, can hold the core dimensions it is given."""
+    declared: Core = parameter.shape
+    if not (parameter.pointer or declared) or isinstance(parameter, ReferenceParameter):
+        if core:
+            fault = f"gives '{parameter.name}' the dimensions {_shown(core)}, but it is a single value"
+            _refuse(function, note, fault, "Write () for it, or declare it as a pointer.")
+        return
+    fixed = [dim for dim in (*declared, *core) if isinstance(dim, int)]
+    if not parameter.pointer and len(fixed) == len(declared) + len(core):
+        fits = bool(core) and math.prod(map(int, declared)) == math.prod(map(int, core))
+    elif not declared:
+        fits = True
+    else:
+        rows = core[parameter.pointer :]
+        fits = len(core) >= parameter.pointer and len(rows) == len(declared)
+        fits = fits and all(a == b for a, b in zip(declared, rows, strict=True) if isinstance(a, int))
+    if not fits:
+        shape = ("[]" if parameter.pointer else "") + "".join(f"[{dim}]" for dim in declared)
+        right = ",".join(map(str, (*(["n"] if parameter.pointer else []), *declared)))
+        fault = f"gives '{parameter.name}{shape}' the dimensions {_shown(core)}"
+        _refuse(function, note, fault, f"Write ({right}) for it.")
+
+
+def _shown(core: Core) -> str:
+    return f"({','.join(map(str, core))})"
+
+
+def _refuse(function: Function, note: Annotation, fault: str, remedy: str) -> NoReturn:
+    raise SignatureError(f"{place_of(function)}: 'ufunc: {note.text}' {fault}.", remedy=remedy)

@@ -1,0 +1,92 @@
+"""Finds, describes and runs compilers, and maps their messages to the lines of the cell.
+
+The room takes a translation unit with options, and returns a library or raises a `CompileError` with diagnostics of the
+cell.
+
+``discovery`` finds compilers and the options that they need; ``description`` asks a compiler for its version and
+features; ``toolchain`` compiles and links, through ``processes``, which starts all programs; ``steps`` runs a driver's
+programs without the driver, ``standing_by`` starts a compiler before it is needed, ``stand_ins`` makes small libraries
+that the linker reads in place of the C library.  ``diagnostics`` parses the messages of compilers and linkers,
+``hints`` adds remedies, ``line_map`` maps messages about Cython's C code to the lines of the cell; ``compiler_texts``
+has the assembly and the remarks for ``--show``.  ``includes`` lists the headers that a text may read, for the cache
+key; ``doctor`` shows the state of this machine; ``nvrtc`` is the room of NVIDIA's compiler.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..lazy import lazy_names
+
+if TYPE_CHECKING:
+    from .compiler_texts import CompilerTexts as CompilerTexts, texts_of as texts_of
+    from .description import Description as Description, describe as describe, libmvec_path as libmvec_path
+    from .diagnostics import (
+        GENERATED as GENERATED,
+        OURS as OURS,
+        counted as counted,
+        read_linker as read_linker,
+        shorten as shorten,
+        source_line as source_line,
+    )
+    from .discovery import (
+        FAST_MATH as FAST_MATH,
+        Toolchain as Toolchain,
+        base_flags as base_flags,
+        base_link as base_link,
+        find as find,
+        find_all as find_all,
+        library_flags as library_flags,
+    )
+    from .doctor import Diagnosis as Diagnosis, diagnose as diagnose
+    from .hints import (
+        declared_by as declared_by,
+        first_advice as first_advice,
+        header_of as header_of,
+        missing_file as missing_file,
+        unknown_name as unknown_name,
+    )
+    from .includes import (
+        header_digests as header_digests,
+        search_folders as search_folders,
+        working_folder as working_folder,
+    )
+    from .line_map import places as places
+    from .precompiled import including as including, precompile as precompile
+    from .processes import (
+        end_background as end_background,
+        how_far as how_far,
+        in_background as in_background,
+        printed as printed,
+        run_python as run_python,
+        run_shown as run_shown,
+        start_python as start_python,
+        together as together,
+    )
+    from .standing_by import stand_by as stand_by, started_ahead as started_ahead
+    from .toolchain import (
+        LargeUnit as LargeUnit,
+        compile_in_parts as compile_in_parts,
+        compile_object as compile_object,
+        compile_shared as compile_shared,
+        link_shared as link_shared,
+        preprocess as preprocess,
+    )
+else:
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "compiler_texts": "CompilerTexts texts_of",
+            "description": "Description describe libmvec_path",
+            "diagnostics": "GENERATED OURS counted read_linker shorten source_line",
+            "discovery": "FAST_MATH Toolchain base_flags base_link find find_all library_flags",
+            "doctor": "Diagnosis diagnose",
+            "hints": "declared_by first_advice header_of missing_file unknown_name",
+            "includes": "header_digests search_folders working_folder",
+            "line_map": "places",
+            "precompiled": "including precompile",
+            "processes": "end_background how_far in_background printed run_python run_shown start_python together",
+            "standing_by": "stand_by started_ahead",
+            "toolchain": "LargeUnit compile_in_parts compile_object compile_shared link_shared preprocess",
+        },
+    )

@@ -1,0 +1,170 @@
+"""Compilers that wait for the next cell: started in advance, with the first headers already read.
+
+Of the time that gcc takes for a formula a third goes by before its first line: the program starts, and <math.h> is
+read.  In a notebook nobody waits for that between two cells, in a program it goes by while the cell is read.  A
+compiler that waits reads its standard input by an ``#include``.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import os
+import pathlib
+import threading
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from .. import store
+from ..model import ToolchainError
+from .processes import Process, end, in_foreground, waiting
+from .steps import VARIABLES
+
+#: Compilers that wait at most, and seconds for which they do: each takes 20 MB, and with headers of C++ up to 100.
+MOST, TIME = 3, 600.0
+_FACT = "standing by 1"
+
+#: A command of the compiler proper without its private folder.
+_Command = tuple[str, ...]
+
+
+class _Waiting(NamedTuple):
+    """A compiler that waits: the lines it has read, and the folder and the variables with which it was started."""
+
+    process: Process
+    ahead: tuple[str, ...]
+    around: tuple[str, ...]
+
+    def suits(self, ahead: Sequence[str]) -> bool:
+        """Whether it would do the same if it were started now, for a cell that begins with the lines ``ahead``.
+
+        What it has read is not to be read in another order: some headers look whether others came before.
+        """
+        return self.process.poll() is None and self.around == _around() and self.ahead == (*ahead,)[: len(self.ahead)]
+
+
+_lock = threading.Lock()
+_waiting: dict[_Command, _Waiting] = {}
+#: The lines that may be read ahead, by the commands that ran last, the latest at the end.
+_wishes: dict[_Command, tuple[str, ...]] = {}
+_timer: threading.Timer | None = None
+
+
+def taken(command: Sequence[str], folder: pathlib.Path, ahead: Sequence[str] | None) -> Process | None:
+    """A compiler that runs ``command`` already, and waits for its input; None where there is none.
+
+    Parameters
+    ----------
+    command : sequence of str
+        The first of `ufunc_magic.compilers.steps`.
+    folder : pathlib.Path
+        Where the command works.
+    ahead : sequence of str
+        Lines that the source may be read behind without a difference; None for a source that must be read alone.
+    """
+    if ahead is None or command[-1] != "-" or not in_foreground():
+        return None
+    general = tuple(word.replace(str(folder), "{folder}") for word in command)
+    with _lock:
+        _wishes.pop(general, None)
+        _wishes[general] = tuple(ahead)
+        compiler = _waiting.pop(general, None)
+        if compiler and not compiler.suits(ahead):
+            end(compiler.process)
+            return None
+        return compiler and compiler.process
+
+
+@contextlib.contextmanager
+def started_ahead(flags: Sequence[str], ahead: Sequence[str] | None) -> Iterator[None]:
+    """While a cell is read, start the compiler that it will need, if one with its ``flags`` has run in this process.
+
+    Parameters
+    ----------
+    flags : sequence of str
+        Those that are known before the cell is read.
+    ahead : sequence of str
+        As for `taken`.
+    """
+    started = None
+    if ahead is not None and in_foreground():
+        own = {flag for flag in flags if flag.startswith(("-O", "-f", "-m", "-std"))}
+        with _lock:
+            command = next((c for c in reversed(_wishes) if own <= {*c}), None)
+            if command and not (command in _waiting and _waiting[command].suits(ahead)):
+                started = _start(command, ahead)
+    try:
+        yield
+    finally:
+        with _lock:
+            for command in [c for c in _waiting if started and _waiting[c] is started]:
+                end(_waiting.pop(command).process)
+
+
+def stand_by(*, recalled: bool = False) -> None:
+    """Let compilers wait for cells like the last ones; where they are ``recalled``, for those of another process."""
+    global _timer
+    with _lock:
+        cache = store.default()
+        if recalled and not _wishes:
+            _wishes.update((tuple(command), tuple(ahead)) for command, ahead in json.loads(cache.recall(_FACT) or "[]"))
+        elif _wishes and (text := json.dumps(list(_wishes.items())[-MOST:])) != cache.recall(_FACT):
+            cache.remember(_FACT, text)
+        for command, ahead in list(_wishes.items())[-MOST:]:
+            if command not in _waiting or not _waiting[command].suits(ahead):
+                _start(command, ahead)
+        if _timer:
+            _timer.cancel()
+        _timer = threading.Timer(TIME, _dismiss)
+        _timer.daemon = True
+        _timer.start()
+
+
+def _start(command: _Command, ahead: Sequence[str]) -> _Waiting | None:
+    """Have a compiler wait that reads ``ahead``, in place of the one with this command, or of the one too many.
+
+    That its pipes are closed ends it.
+    """
+    if command in _waiting:
+        end(_waiting.pop(command).process)
+    while len(_waiting) >= MOST:
+        end(_waiting.pop(next(iter(_waiting))).process)
+    reading, writing = os.pipe()
+    try:
+        os.write(writing, "\n".join(['#line 1 "<stdin>"', *ahead, '#include "/dev/stdin"\n']).encode())
+        os.close(writing)
+        position = command.index("-")
+        words = [*command[:position], f"/dev/fd/{reading}", *command[position + 1 :]]
+        with contextlib.suppress(ToolchainError):  # who compiles will hear of it
+            _waiting[command] = _Waiting(waiting(words, pass_fds=(reading,)), tuple(ahead), _around())
+    finally:
+        os.close(reading)
+    return _waiting.get(command)
+
+
+def _around() -> tuple[str, ...]:
+    """What a compiler's work depends on besides its command."""
+    with contextlib.suppress(FileNotFoundError):
+        return os.getcwd(), *(os.environ.get(name, "") for name in VARIABLES)
+    return ()
+
+
+@atexit.register
+def _dismiss() -> None:
+    """End those that wait: cells like the last ones are not expected any more."""
+    with _lock:
+        _wishes.clear()
+        while _waiting:
+            end(_waiting.popitem()[1].process)
+
+
+def _forget() -> None:
+    """In the child of a fork: they are the parent's."""
+    global _lock
+    _lock = threading.Lock()
+    _waiting.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)

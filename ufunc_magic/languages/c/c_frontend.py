@@ -1,0 +1,12 @@
+"""What a C or C++ cell is cached under; `c_unit` makes object code of it."""
+
+from __future__ import annotations
+
+from ... import compilers
+from ...cells.frontend import c_key
+from ...model import Options
+
+
+def key(source: str, *, options: Options) -> str:
+    """Everything that could change the machine code, digested.  Starts no process."""
+    return c_key("c", source, options=options, tool=compilers.find(cplus=options.cplus))

@@ -1,0 +1,353 @@
+"""C text: its tree; below that what is comment, directive or code, and what a constant expression is worth.
+
+Offsets are in bytes of the UTF-8 text, as tree-sitter counts them.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+import textwrap
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+
+from tree_sitter import Node
+
+from ...forms import one_at_a_time, text_of, tree
+
+_BLANK = bytes(c if c in b"\n" else 32 for c in range(256))
+
+# No alternative of these can fail after it has begun, so nothing backtracks.
+_STRING = rb"\"(?:[^\"\\\n]|\\.)*\"?|'(?:[^'\\\n]|\\.)*'?"
+_COMMENT = rb"//(?:\\\n|[^\n])*|/\*.*?(?:\*/|\Z)"
+_TOKEN = re.compile(
+    rb"(?P<comment>" + _COMMENT + rb")"
+    rb"|(?P<directive>^[ \t]*\#(?:\"(?:[^\"\\\n]|\\.)*\"|/\*.*?(?:\*/|\Z)|//(?:\\\n|[^\n])*|\\\n|[^\n])*)"
+    rb"|(?:u8|[uUL])?R\"(?P<raw>[^()\\\s\"]{0,16})\(.*?\)(?P=raw)\""
+    rb"|(?<=[0-9a-fA-F])(?<!u8)'(?=[0-9a-fA-F])"  # a digit separator opens no character constant
+    rb"|" + _STRING,
+    re.S | re.M,
+)
+_COMMENTS = re.compile(rb"(" + _STRING + rb")|" + _COMMENT, re.S)
+_DIRECTIVE = re.compile(rb"\s*#\s*(\w*)\s*(.*?)\s*\Z", re.S)
+_DEFINE = re.compile(r"([^\W\d]\w*)(\([^)]*\))?\s*(.*)", re.S)
+_INCLUDE = re.compile(r'<[^>\n]*>|"[^"\n]*"')
+_WORD = re.compile(_STRING.decode() + r"|\.?\d[\w.']*|([^\W\d][\w$]*)", re.S)
+_CALLED = re.compile(_STRING.decode() + r"|(?<!\w)([^\W\d][\w$]*)\s*\(", re.S)
+#: ``(x) -`` behind what ends no operand: a variable or a type in parentheses.
+_NAME = rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*"
+_BARE = re.compile(rb"(?:(?<=[-+*/%&|^=<>!?:;,({}])|\breturn)\s*\(\s*(" + _NAME + rb")\s*\)(?=\s*[-+])")
+_UFUNC = re.compile(r"ufunc:(?!:)\s*(.*)")
+
+_KEYWORDS = """
+    auto break case char const continue default do double else enum extern float for goto if inline int long
+    register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
+    _Alignas _Alignof _Atomic _Bool _Complex _Generic _Imaginary _Noreturn _Static_assert _Thread_local
+    __attribute__ __extension__ __restrict __restrict__ __inline __inline__ __asm__ asm typeof __typeof__
+    alignof defined
+"""
+KEYWORDS = frozenset(_KEYWORDS.split())
+
+#: What a compiler of today predefines and cells ask about; anything else a cell does not define is 0.
+_PREDEFINED = {"__STDC__": "1", "__STDC_VERSION__": "201710", "__STDC_HOSTED__": "1", "__GNUC__": "12"}
+
+
+@dataclass(frozen=True)
+class Text:
+    """A cell's text, taken apart.
+
+    Attributes
+    ----------
+    raw : bytes
+        The text with ``\\n`` line ends and no byte-order mark.
+    code : bytes
+        As long as ``raw``, with comments, directives and what ``#if`` leaves out turned into blanks.
+    comments : tuple of (int, int)
+        Start and end of each comment that is compiled past.
+    macros : dict
+        Name -> replacement text, parameter list first for a function-like macro.
+    includes : tuple of str
+        Headers with their delimiters.
+    functions : frozenset of str
+        The macros that take parameters.
+    conditional : bool
+        ``#if`` or ``#undef`` decide what is compiled, or an ``#include`` names no file.
+    """
+
+    raw: bytes
+    code: bytes
+    comments: tuple[tuple[int, int], ...] = ()
+    macros: dict[str, str] = field(default_factory=dict)
+    includes: tuple[str, ...] = ()
+    functions: frozenset[str] = frozenset()
+    conditional: bool = False
+
+    def comment_of(self, line: int) -> tuple[str, str]:
+        """`comment_above` of what stands at a 1-based line."""
+        start = self._starts[min(line, len(self._starts)) - 1]
+        return self.comment_above(start + len(self.raw[start:]) - len(self.raw[start:].lstrip(b" \t")))
+
+    def lines(self, first: int, last: int) -> str:
+        """Some lines, 1-based."""
+        starts = (*self._starts, len(self.raw) + 1)
+        return self.raw[starts[first - 1] : starts[last] - 1].decode(errors="replace") if last < len(starts) else ""
+
+    @cached_property
+    def _beside(self) -> re.Pattern[bytes]:
+        """Lines that may stand between a comment and what it is about."""
+        macros = b"|".join(re.escape(name.encode()) for name in self.macros) or rb"(?!)"
+        return re.compile(rb"^[ \t]*(?:#[ \t]*pragma[^\n]*|(?:" + macros + rb")[ \t]*(?:\([^()\n]*\))?[ \t]*)\n", re.M)
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [0, *(match.end() for match in re.finditer(rb"\n", self.raw))]
+
+    @property
+    def own_headers(self) -> bool:
+        """Whether it includes files of the user's."""
+        return any(header.startswith('"') for header in self.includes)
+
+    def comment_above(self, start: int) -> tuple[str, str]:
+        """The comment that ends just above byte ``start``: its text, and what follows ``ufunc:`` in it.
+
+        Lines that start with ``ufunc:`` may stand further above, behind nothing but directives and blank lines.
+        """
+        lines: list[str] = []
+        near = True
+        for first, last in reversed(self.comments[: bisect_right(self.comments, start, key=lambda span: span[1])]):
+            # A pragma between the comment and its function does not part them, nor does EXPORT on a line of its own.
+            between = self._beside.sub(b"", self.raw[last:start])
+            own_line = not self.code[self.code.rfind(b"\n", 0, first) + 1 : first].strip()
+            if self._beside.sub(b"", self.code[last:start]).strip() or not own_line:
+                break
+            near = near and not between.strip() and between.count(b"\n") <= 1
+            above = _unmarked(self.raw[first:last].decode(errors="replace"))
+            lines[:0] = above if near else [line for line in above if _UFUNC.match(line.strip())]
+            start = first
+        notes = [note[1].strip() for line in lines if (note := _UFUNC.match(line.strip()))]
+        comment = [line for line in lines if not _UFUNC.match(line.strip())]
+        return _dedented(comment), " ".join(filter(None, notes))
+
+    def comment_between(self, start: int, end: int) -> str:
+        """The comments inside a span of bytes, as one text."""
+        inside = self.comments[bisect_right(self.comments, start, key=lambda span: span[0]) :]
+        lines: list[str] = []
+        for first, last in inside[: bisect_right(inside, end, key=lambda span: span[1])]:
+            lines += _unmarked(self.raw[first:last].decode(errors="replace"))
+        return _dedented(lines)
+
+
+def unparenthesized(code: bytes) -> bytes:
+    """``code`` without the parentheses of ``(x) - (y)``, which the grammar takes for a cast where ``x`` is a variable.
+
+    Macros make such text, and what stands behind would be bound too tightly.  A variable is a name that something
+    declares and that declares nothing.
+    """
+    names = {match[1] for match in _BARE.finditer(code)}
+    if not names:
+        return code
+    word = rb"\b(" + rb"|".join(map(re.escape, names)) + rb")\b"
+    types = {m[1] for m in re.finditer(word + rb"(?=\s+[A-Za-z_])", code)}
+    types |= {m[1] for m in re.finditer(rb"\b(?:typedef\b[^;]*|using\s+|struct\s+|class\s+)" + word, code)}
+    variables = {m[1] for m in re.finditer(rb"[\w*&,]\s*" + word + rb"\s*(?=[,;=)\[:])", code)} - types
+    return _BARE.sub(lambda m: m[0].replace(b"(", b" ").replace(b")", b" ") if m[1] in variables else m[0], code)
+
+
+def read(text: str, *, cplus: bool = False, predefined: Mapping[str, str] = MappingProxyType({})) -> Text:
+    """Take ``text`` apart.  Conditions of ``#if`` are evaluated with the cell's own macros and those ``predefined``."""
+    raw = text.encode("utf-8", errors="replace").replace(b"\r\n", b"\n").removeprefix(b"\xef\xbb\xbf")
+    pieces: list[bytes] = []
+    comments: list[tuple[int, int]] = []
+    includes: list[str] = []
+    conditions = _Conditions(_PREDEFINED | ({"__cplusplus": "201703"} if cplus else {}) | dict(predefined))
+    done = 0
+    for token in _TOKEN.finditer(raw):
+        kind = token.lastgroup
+        if kind not in ("comment", "directive"):
+            continue
+        start, end = token.span()
+        before = raw[done:start]
+        pieces.append(before if conditions.active else before.translate(_BLANK))
+        pieces.append(raw[start:end].translate(_BLANK))
+        done = end
+        if kind == "comment":
+            if conditions.active:
+                comments.append((start, end))
+        else:
+            includes += conditions.take(token[0])
+    rest = raw[done:]
+    pieces.append(rest if conditions.active else rest.translate(_BLANK))
+    return Text(
+        raw,
+        b"".join(pieces),
+        tuple(comments),
+        conditions.defined,
+        tuple(includes),
+        frozenset(conditions.functions),
+        conditions.decide,
+    )
+
+
+class _Conditions:
+    """The state of conditional compilation while directives go by."""
+
+    def __init__(self, macros: dict[str, str]) -> None:
+        self.macros = macros
+        self.defined: dict[str, str] = {}
+        self.functions: set[str] = set()
+        #: Whether any of them decide what is compiled.
+        self.decide = False
+        self.active = True
+        #: Of each open ``#if``: whether the text around it is active, whether a branch was taken.
+        self.stack: list[tuple[bool, bool]] = []
+
+    def take(self, directive: bytes) -> list[str]:
+        """Follow one directive; the headers it includes."""
+        plain = _COMMENTS.sub(lambda m: m[1] or b" ", directive.replace(b"\\\n", b" "))
+        match = _DIRECTIVE.match(plain)
+        word, rest = (part.decode(errors="replace") for part in match.groups()) if match else ("", "")
+        self.decide = self.decide or word in ("if", "ifdef", "ifndef", "undef")
+        if word in ("if", "ifdef", "ifndef"):
+            true = self.active and self._true(word, rest)
+            self.stack.append((self.active, true))
+            self.active = true
+        elif word in ("elif", "elifdef", "elifndef", "else") and self.stack:
+            around, taken = self.stack[-1]
+            self.active = around and not taken and (word == "else" or self._true(word[2:], rest))
+            self.stack[-1] = (around, taken or self.active)
+        elif word == "endif" and self.stack:
+            self.active = self.stack.pop()[0]
+        elif self.active and word == "define" and (define := _DEFINE.match(rest)):
+            self.macros[define[1]] = self.defined[define[1]] = (define[2] or "") + define[3]
+            self.functions |= {define[1]} if define[2] else set()
+        elif self.active and word == "undef":
+            self.macros.pop(rest, None)
+        elif self.active and word in ("include", "include_next", "import"):
+            headers = _INCLUDE.findall(rest)[:1]
+            self.decide = self.decide or not headers
+            return headers
+        return []
+
+    def _true(self, word: str, rest: str) -> bool:
+        if word != "if":
+            return ("".join(rest.split()[:1]) in self.macros) is (word == "ifdef")
+        condition = re.sub(
+            r"\bdefined\s*(?:\(\s*(\w+)\s*\)|(\w+))", lambda m: str(int((m[1] or m[2]) in self.macros)), rest
+        )
+        return bool(constant(condition, self.macros, missing=0))
+
+
+def words(text: str) -> frozenset[str]:
+    """Every identifier of a piece of code, keywords left out."""
+    return frozenset(_WORD.findall(text)) - KEYWORDS - {""}
+
+
+def called(text: str) -> frozenset[str]:
+    """Every identifier that an opening parenthesis follows, keywords left out."""
+    return frozenset(_CALLED.findall(text)) - KEYWORDS - {""}
+
+
+def _unmarked(comment: str) -> list[str]:
+    """The lines of one comment without its marks."""
+    if comment.startswith("//"):
+        return [re.sub(r"^\s*//[/!]*<?", "", line) for line in comment.split("\n")]
+    first, *rest = re.sub(r"\A/\*[*!]*<?|\**\*/\Z", "", comment).split("\n")
+    if all(line.lstrip().startswith("*") for line in rest if line.strip()):
+        return [first, *(re.sub(r"^\s*\*+", "", line) for line in rest)]
+    # Without stars the first line stands beside the mark and says nothing of the others' indentation.
+    return [first.lstrip(), *textwrap.dedent("\n".join(rest)).split("\n")]
+
+
+def _dedented(lines: list[str]) -> str:
+    """Lines joined, with the indentation they share and outer blank lines taken away."""
+    text = textwrap.dedent("\n".join(line.expandtabs().rstrip() for line in lines))
+    return text.strip("\n").rstrip()
+
+
+def _quotient(a: int, b: int) -> int:
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+_BINARY: dict[str, Callable[[int, int], int]] = {
+    "||": lambda a, b: int(bool(a or b)),
+    "&&": lambda a, b: int(bool(a and b)),
+    "|": operator.or_,
+    "^": operator.xor,
+    "&": operator.and_,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    ">": operator.gt,
+    "<=": operator.le,
+    ">=": operator.ge,
+    "<<": lambda a, b: a << min(b, 63),
+    ">>": operator.rshift,
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": _quotient,
+    "%": lambda a, b: a - b * _quotient(a, b),
+}
+_UNARY: dict[str, Callable[[int], int]] = {
+    "-": operator.neg,
+    "+": operator.pos,
+    "~": operator.invert,
+    "!": lambda a: int(not a),
+}
+
+
+@one_at_a_time
+def constant(text: str, names: Mapping[str, str], *, missing: int | None = None) -> int | None:
+    """The value of an integer constant expression, or None.
+
+    Parameters
+    ----------
+    text : str
+        C operators, integer literals, and names that ``names`` gives a text for.
+    names : mapping
+        Name -> replacement text, as of macros and enumerators.
+    missing : int, optional
+        Value of names that ``names`` lacks; without it they make the expression no constant.
+    """
+    known: dict[str, int | None] = {}
+
+    def of_text(text: str) -> int | None:
+        if len(text) > 200:
+            return None
+        root = tree(f"int x = ({text});".encode())
+        declarator = root.named_children[0].child_by_field_name("declarator") if root.named_child_count == 1 else None
+        value = declarator.child_by_field_name("value") if declarator else None
+        if value is None or root.has_error:
+            return None
+        try:
+            return of_node(value)
+        except (KeyError, ValueError, ZeroDivisionError):  # no expression, or none of 64 bits
+            return None
+
+    def of_node(node: Node) -> int:
+        word = text_of(node)
+        match node.type, node.children:
+            case "parenthesized_expression", [_, inner, _]:
+                return of_node(inner)
+            case "number_literal", _:
+                digits = re.sub(r"(?<=[0-9a-fA-F])[uUlL]+$", "", word)
+                return int(digits, 8 if re.fullmatch(r"[-+]?0[0-9]+", digits) else 0)
+            case "identifier", _:
+                if word not in known:
+                    known[word] = None  # while it is being worked out: a name may not need itself
+                    known[word] = of_text(names[word]) if word in names else missing
+                value = known[word]
+            case "unary_expression", [sign, operand]:
+                value = _UNARY[sign.type](of_node(operand))
+            case "binary_expression", [left, sign, right]:
+                value = int(_BINARY[sign.type](of_node(left), of_node(right)))
+            case _:
+                value = None
+        if value is None or abs(value) >> 64:
+            raise ValueError("no constant, or wider than any C integer")
+        return value
+
+    return of_text(text)

@@ -1,0 +1,32 @@
+"""The type definitions of a cell, as cffi wants them: structs, unions, enums and typedefs, no functions."""
+
+from __future__ import annotations
+
+import re
+
+from ...forms import CText, one_at_a_time, text_of
+from .c_text import constant
+
+_TAGGED = ("struct_specifier", "union_specifier", "enum_specifier")
+
+
+@one_at_a_time
+def type_definitions(tree: CText, *, cplus: bool = False) -> str:
+    """Every struct, union, enum and typedef that a cell defines at file scope, one to a line.
+
+    Sizes that are object-like macros with a number are written as that number, since cffi knows no
+    preprocessor.  In C++ a structure's name alone is a type.
+    """
+    nodes = []
+    for node in tree.root.named_children:
+        kind = node.child_by_field_name("type")
+        if node.type == "type_definition" or (node.type in _TAGGED and node.child_by_field_name("body")):
+            nodes.append(node)
+        elif kind is not None and kind.type in _TAGGED and kind.child_by_field_name("body"):
+            nodes.append(kind)  # struct point { ... } origin;
+    lines = [" ".join(text_of(node).split()).rstrip(";") + ";" for node in nodes]
+    numbers = {n: value for n, body in tree.macros.items() if (value := constant(body, tree.macros)) is not None}
+    words = {**numbers, "_Atomic": "_Complex"}  # as `readable` has it
+    lines = [re.sub(r"\b[A-Za-z_]\w*\b", lambda m: str(words.get(m[0], m[0])), line) for line in lines]
+    tags = [re.match(r"((?:struct|union|enum) (\w+)) \{", line) for line in lines if cplus]
+    return "\n".join([*lines, *(f"typedef {tag[1]} {tag[2]};" for tag in tags if tag)])

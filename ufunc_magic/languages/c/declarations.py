@@ -1,0 +1,403 @@
+"""Declarations of C and C++: specifiers and declarators -> names, types and parameters.
+
+A declarator is kept as its marks from the name outwards, the order in which C is read aloud:
+``double (*x)[3]`` is a pointer to an array of 3 ``double``: marks ``*``, ``[3]``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+from tree_sitter import Node
+
+from ...forms import text_of
+from ...model import ConstReferenceParameter, Member, Parameter, ReferenceParameter
+from .c_text import KEYWORDS, constant
+
+#: Types that cells use without saying where from, and those of no interest to anybody.
+_STANDARD = """
+    size_t ssize_t ptrdiff_t intptr_t uintptr_t intmax_t uintmax_t wchar_t wint_t char8_t char16_t char32_t bool complex
+    float_t double_t max_align_t _Float16 _Float32 _Float64 _Float128 _Float32x _Float64x __fp16 __bf16 half __int128
+    __int128_t __uint128_t __float128 _Decimal32 _Decimal64 _Decimal128 FILE va_list class typename constexpr decltype
+    nullptr_t
+"""
+STANDARD = frozenset(
+    [f"{u}int{kind}{bits}_t" for u in ("", "u") for kind in ("", "_least", "_fast") for bits in (8, 16, 32, 64)]
+    + _STANDARD.split()
+)
+
+#: Why a structure is no operand.
+_MORE = "has members other than numbers, arrays of fixed size and structures of both"
+TAGGED = frozenset(("struct_specifier", "union_specifier", "class_specifier", "enum_specifier"))
+
+
+class Mark(NamedTuple):
+    """One step of a declarator: a star, a reference, an array (``text`` its size), a function (``node``)."""
+
+    kind: Literal["*", "&", "&&", "[", "("]
+    text: str = ""
+    node: Node | None = None
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """One name with its type."""
+
+    name: str
+    base: str
+    const: bool = False
+    marks: tuple[Mark, ...] = ()
+    storage: frozenset[str] = frozenset()
+
+    def spelled(self) -> str:
+        """The type in C, as in a cast."""
+        return f"{'const ' if self.const else ''}{_spelled(self.base, self.marks)}".strip()
+
+    def returned(self) -> Declaration:
+        """What the function that this declares gives back."""
+        parameters, *rest = self.marks
+        trailing = _first(parameters.node, "trailing_return_type") if parameters.node else None
+        base = " ".join(text_of(trailing).removeprefix("->").split()) if trailing else self.base
+        return replace(self, base=base, const=False, marks=tuple(rest))
+
+
+def _method(member: Node) -> bool:
+    """Whether it declares a function, which takes no place in a structure."""
+    return member.type == "field_declaration" and all(
+        d.marks[:1] and d.marks[0].kind == "(" for d, _ in declared_by(member)
+    )
+
+
+def _default_constructible(body: Node) -> bool:
+    """Whether a class with such members can be made without arguments, as loops make their variables."""
+    constructors = [
+        declarator.child_by_field_name("parameters")
+        for one in body.named_children
+        if one.type in ("function_definition", "declaration")
+        and (declarator := one.child_by_field_name("declarator"))
+        and declarator.type == "function_declarator"
+        and one.child_by_field_name("type") is None
+        and text_of(declarator)[0] != "~"
+    ]
+    return not constructors or any(
+        c and all(p.type == "optional_parameter_declaration" for p in c.named_children) for c in constructors
+    )
+
+
+def _spelled(base: str, marks: tuple[Mark, ...]) -> str:
+    text = ""
+    for mark in marks:
+        if mark.kind in ("[", "("):
+            text = f"({text})" if text[:1] in ("*", "&") else text
+            text += f"[{mark.text}]" if mark.kind == "[" else mark.text
+        else:
+            text = mark.kind + text
+    return f"{base} {text}".strip()
+
+
+def _first(node: Node, kind: str) -> Node | None:
+    return next((child for child in node.named_children if child.type == kind), None)
+
+
+_DECLARATOR = re.compile(r"declarator\Z|identifier\Z|_name\Z|template_function\Z")
+
+
+def _marks(node: Node) -> tuple[str, tuple[Mark, ...]]:
+    """Name and marks of a declarator."""
+    marks: list[Mark] = []
+    inner: Node | None = node
+    while inner is not None:
+        node, kind = inner, inner.type
+        if "pointer_declarator" in kind:
+            marks.append(Mark("*"))
+        elif "reference_declarator" in kind:
+            marks.append(Mark("&&" if node.children[0].type == "&&" else "&"))
+        elif "array_declarator" in kind:
+            size = node.child_by_field_name("size")
+            marks.append(Mark("[", "" if size is None or size.type == "*" else text_of(size)))
+        elif "function_declarator" in kind:
+            listed = node.child_by_field_name("parameters")
+            marks.append(Mark("(", " ".join(text_of(listed).split()) if listed else "()", node))
+        elif not kind.endswith("declarator"):
+            return "".join(text_of(node).split()), tuple(reversed(marks))
+        inner = node.child_by_field_name("declarator")
+        if inner is None:
+            inner = next((c for c in reversed(node.named_children) if _DECLARATOR.search(c.type)), None)
+    return "", tuple(reversed(marks))
+
+
+def declared_by(node: Node) -> list[tuple[Declaration, str]]:
+    """Everything a declaration, parameter, typedef or function definition declares, with initial values as text."""
+    base, const, storage = _specifiers(node)
+    everything = []
+    for declarator in node.children_by_field_name("declarator"):
+        value = declarator.child_by_field_name("value") if declarator.type == "init_declarator" else None
+        name, marks = _marks(declarator)
+        everything.append((Declaration(name, base, const, marks, storage), text_of(value) if value else ""))
+    return everything or [(Declaration("", base, const, (), storage), "")]
+
+
+def end_of_declarator(definition: Node) -> int:
+    """Where the head of a function definition ends."""
+    declarator = definition.child_by_field_name("declarator")
+    return declarator.end_byte if declarator else definition.start_byte
+
+
+def qualifiers(definition: Node) -> frozenset[str]:
+    """CUDA's words in front of a function definition."""
+    return frozenset(c.type for c in definition.children if c.type in ("__device__", "__host__", "__global__"))
+
+
+def _specifiers(node: Node) -> tuple[str, bool, frozenset[str]]:
+    """Base type, whether it is const, and storage classes."""
+    specifier = node.child_by_field_name("type")
+    declarator = node.child_by_field_name("declarator")
+    end = declarator.start_byte if declarator else node.end_byte
+    base, const, imaginary, storage = _base(specifier), False, False, set()
+    for child in node.children:
+        if child.start_byte >= end:
+            break
+        if child.type == "type_qualifier":
+            word = text_of(child)
+            const = const or word in ("const", "constexpr", "__const")
+            imaginary = imaginary or word == "_Atomic"
+        elif child.type == "storage_class_specifier":
+            storage.add(text_of(child))
+    if imaginary:
+        base = f"{base or 'double'} _Complex"
+    return base, const, frozenset(storage)
+
+
+def _base(specifier: Node | None) -> str:
+    if specifier is None:
+        return ""
+    if specifier.type.endswith("_specifier") and specifier.children and specifier.type != "sized_type_specifier":
+        name = specifier.child_by_field_name("name")
+        return f"{specifier.children[0].type} {text_of(name) if name else ''}".strip()
+    return " ".join(word for word in text_of(specifier).split() if word not in ("const", "volatile"))
+
+
+def template_names(node: Node) -> tuple[str, ...]:
+    """Names of the type parameters of a ``template <...>``."""
+    parameters = node.child_by_field_name("parameters")
+    names = []
+    for one in parameters.named_children if parameters else ():
+        if one.type in ("type_parameter_declaration", "optional_type_parameter_declaration"):
+            name = one.child_by_field_name("name") or _first(one, "type_identifier")
+            names += [text_of(name)] if name else []
+        elif one.type == "parameter_declaration" and "::" in _base(one.child_by_field_name("type")):
+            names += [declared.name for declared, _ in declared_by(one)]  # std::floating_point T
+    return tuple(names)
+
+
+def type_words(spelled: str, *, without: Collection[str] = ()) -> list[str]:
+    """Names in a type that something must define."""
+    return [name for name in _type_words(spelled) if name not in without]
+
+
+@lru_cache(maxsize=1000)
+def _type_words(spelled: str) -> tuple[str, ...]:
+    if spelled.startswith(("struct ", "union ", "enum ", "class ")) or "::" in spelled:
+        return ()
+    names = re.findall(r"[^\W\d]\w*", re.sub(r"\[.*?\]", "", spelled.split("(")[0]))
+    return tuple(name for name in names if name not in KEYWORDS and name not in STANDARD)
+
+
+@dataclass
+class DeclaredTypes:
+    """What the types and constants of a text are, as they are declared."""
+
+    cplus: bool = False
+    typedefs: dict[str, Declaration] = field(default_factory=dict)
+    #: Macros, enumerators and const integers, by what they stand for.
+    constants: dict[str, str] = field(default_factory=dict)
+    #: Structures of numbers: the members.
+    structs: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    #: Structures: the members, or why NumPy has no such thing.
+    records: dict[str, tuple[Member, ...] | str] = field(default_factory=dict)
+    _classes: set[str] = field(default_factory=set)
+
+    def known(self, name: str) -> bool:
+        return name in self.typedefs or name in self._classes
+
+    def is_class(self, name: str) -> bool:
+        return name in self._classes
+
+    def define(self, node: Node) -> list[str]:
+        """Take a typedef or ``using`` in; every name it declares."""
+        specifier = node.child_by_field_name("type")
+        if node.type == "alias_declaration":
+            name = node.child_by_field_name("name")
+            target = declared_by(specifier)[0][0] if specifier and name else None
+            everything = [replace(target, name=text_of(name))] if target and name else []
+        else:
+            everything = [declared for declared, _ in declared_by(node) if declared.name]
+        for declared in everything:
+            if declared.base in ("struct", "union", "enum"):  # no tag: the name itself will do
+                declared = replace(declared, base=f"{declared.base} {declared.name}")
+                self._members(specifier, declared.name)
+            self.typedefs[declared.name] = declared
+        tags = self.tag(specifier) if specifier else []
+        return [*tags, *(declared.name for declared in everything)]
+
+    def tag(self, node: Node) -> list[str]:
+        """Take a type specifier in; the tag and the enumerators that it declares, if it does."""
+        name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
+        if body is None or node.type not in TAGGED:
+            return []
+        names = [text_of(name)] if name else []
+        self._members(node, *names)
+        if self.cplus and name:
+            word = "enum" if node.type == "enum_specifier" else "struct"
+            self.typedefs.setdefault(names[0], Declaration(names[0], f"{word} {names[0]}"))
+            if word == "struct":
+                self._classes.add(names[0])
+        scoped = node.type == "enum_specifier" and any(c.type in ("class", "struct") for c in node.children)
+        previous = "-1"
+        for one in body.named_children if node.type == "enum_specifier" else ():
+            enumerator, value = one.child_by_field_name("name"), one.child_by_field_name("value")
+            if enumerator and not scoped:
+                names.append(text_of(enumerator))
+                self.constants[names[-1]] = text_of(value) if value else f"{previous} + 1"
+                previous = names[-1]
+        return names
+
+    def _members(self, node: Node | None, *names: str) -> None:
+        """Remember a structure, if all its members are plain."""
+        body = node.child_by_field_name("body") if node and node.type == "struct_specifier" else None
+        if node and body:
+            record = self._record(node, body)
+            self.records.update(dict.fromkeys(names, record))
+        members = (
+            [d for one in body.named_children if one.type != "comment" for d, _ in declared_by(one)] if body else []
+        )
+        if members and all(m.name and not m.marks for m in members):
+            self.structs.update(dict.fromkeys(names, tuple((m.name, m.base) for m in members)))
+
+    def _record(self, node: Node, body: Node) -> tuple[Member, ...] | str:
+        """The members of a structure, with the names of structures in it, or why NumPy has no such thing."""
+        members: list[Member] = []
+        if _first(node, "base_class_clause"):
+            return _MORE
+        if not _default_constructible(body):
+            return "has no constructor without arguments"
+        for one in body.named_children:
+            if any(c.type == "virtual" for c in one.children):
+                return "has virtual functions"
+            if one.type in ("comment", "function_definition", "declaration", "friend_declaration") or _method(one):
+                continue
+            if one.type != "field_declaration" or "vector_size" in text_of(one):
+                return _MORE
+            if any(c.type in ("type_qualifier", "storage_class_specifier", "bitfield_clause") for c in one.children):
+                return _MORE
+            specifier = one.child_by_field_name("type")
+            inner = specifier.child_by_field_name("body") if specifier and specifier.type in TAGGED else None
+            record: tuple[Member, ...] | str = ()
+            if specifier and inner and specifier.type != "enum_specifier":
+                record = self._record(specifier, inner) if specifier.type == "struct_specifier" else _MORE
+            if isinstance(record, str):
+                return record
+            for declared, _ in declared_by(one):
+                if not declared.name:  # members of a nameless structure are the outer one's
+                    members += record
+                    continue
+                plain = self._without_typedefs(declared)
+                if any(mark.kind != "[" for mark in plain.marks):
+                    return "contains pointers"
+                sizes = [self._size(mark.text) for mark in plain.marks]
+                shape = tuple(size for size in sizes if isinstance(size, int))
+                if len(shape) < len(sizes):
+                    return _MORE
+                members.append(Member(declared.name, plain.base, shape, record))
+        return tuple(members) or "has no members"
+
+    def parameters(self, mark: Mark, *, node: Node, template: Collection[str]) -> tuple[tuple[Parameter, ...], bool]:
+        """Parameters of a definition, and whether more may follow (``...``).
+
+        Parameters
+        ----------
+        mark : Mark
+            The function's own mark.
+        node : Node
+            The definition, which holds the declarations of K&R parameters.
+        template : collection of str
+            Type names that are the template's.
+        """
+        listed = mark.node.child_by_field_name("parameters") if mark.node else None
+        old = {d.name: d for child in node.named_children if child.type == "declaration" for d, _ in declared_by(child)}
+        parameters, variadic = [], False
+        for one in listed.children if listed else ():
+            line = one.start_point[0] + 1
+            if one.type == "identifier":
+                name = text_of(one)
+                parameters.append(self.parameter(old.get(name, Declaration(name, "int")), line=line))
+            elif one.type in ("parameter_declaration", "optional_parameter_declaration"):
+                declared = declared_by(one)[0][0]
+                if not declared.name and not declared.marks and self._is_name(declared.base):
+                    declared = old.get(declared.base, Declaration(declared.base, "int"))  # K&R, read as a type
+                parameters.append(self.parameter(declared, line=line))
+            variadic = variadic or one.type in ("...", "variadic_parameter", "variadic_parameter_declaration")
+        if [(p.type, p.pointer, p.shape, p.name) for p in parameters] == [("void", 0, (), "")]:
+            parameters = []
+        return tuple(parameters), variadic
+
+    def _is_name(self, word: str) -> bool:
+        """Whether what stands where C wants a type is the name of a K&R parameter."""
+        return not self.cplus and not self.known(word) and type_words(word) == [word]
+
+    def parameter(self, declared: Declaration, *, line: int) -> Parameter:
+        """A parameter as a caller sees it, typedefs of arrays and pointers seen through."""
+        plain = self._without_typedefs(declared)
+        marks, base, const, name = list(plain.marks), plain.base, plain.const, plain.name
+        if any(mark.kind == "(" for mark in marks):
+            # A parameter that is a function is a pointer to one.
+            pointer = () if marks[0].kind != "(" else (Mark("*"),)
+            return Parameter(name, _spelled(base, (*pointer, *marks)), line=line)
+        if marks and marks[0].kind in ("&", "&&"):
+            if len(marks) > 1 or marks[0].kind == "&&":
+                return Parameter(name, _spelled(base, tuple(marks)), const, line=line)
+            return (
+                ConstReferenceParameter(name, base, True, line=line)
+                if const
+                else ReferenceParameter(name, base, pointer=1, line=line)
+            )
+        pointer_levels = 0
+        if marks and marks[0].kind == "[" and self._size(marks[0].text) is None:
+            marks[0] = Mark("*")
+        while marks and marks[0].kind == "*":
+            pointer_levels += 1
+            del marks[0]
+        shape = []
+        while marks and marks[0].kind == "[":
+            size = self._size(marks.pop(0).text)
+            shape.append(1 if size is None else size)
+        if marks:
+            base = _spelled(base, tuple(marks))
+        return Parameter(name, base, const, pointer_levels, tuple(shape), line=line)
+
+    def _size(self, text: str) -> int | str | None:
+        """A dimension: its value, the expression where it is no constant, None where there is none."""
+        text = " ".join(text.split())
+        value = int(text) if text.isdecimal() and len(text) < 10 else constant(text, self.constants)
+        if value is not None:
+            return value if 0 < value < 2**31 else None
+        return text or None
+
+    def _without_typedefs(self, declared: Declaration) -> Declaration:
+        result = current = declared
+        for _ in range(32):
+            target = self.typedefs.get(current.base)
+            if target is None:
+                break
+            # const on a pointer type is the pointer's own.
+            own = current.const and not (target.marks and target.marks[0].kind == "*")
+            current = replace(
+                current, base=target.base, const=own or target.const, marks=(*current.marks, *target.marks)
+            )
+            if target.marks or target.const:
+                result = current
+        return result

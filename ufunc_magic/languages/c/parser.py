@@ -1,0 +1,482 @@
+"""C and C++ text -> the functions in it, with positions and with what their bodies do; nothing is run.
+
+Text that is not C is no error here: what can be read is returned, and the compiler reports the rest.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
+
+from tree_sitter import Node
+
+from ...forms import CText, one_at_a_time, readable, text_of, tree
+from ...model import Function, ReferenceParameter, Unit
+from . import c_text, declarations, index_bounds, line_markers
+from .declarations import Declaration
+from .side_effects import Scanned, Subject, effects, pure, pure_call, reached, scan
+
+#: Line of the text that is parsed -> file and line it stands for.
+_Origin = Callable[[int], tuple[str, int]]
+
+_HEADER = re.compile(r"^[ \t]*#[ \t]*include[ \t]*<[^>\n]*>", re.M)
+_CONSTANT = re.compile(r"[\w\s.+\-*/%()<>|&~^!?:]+")
+_WORDS_OF_CONSTANTS = frozenset("double float int long unsigned short char signed sizeof".split())
+_LIMITS = re.compile(r"M_\w+|(FLT|DBL|LDBL)_\w+|U?(CHAR|SHRT|INT|LONG|LLONG)\w*_(MIN|MAX)|INFINITY|NAN|HUGE_VAL[FL]?")
+
+
+def parse(source: str, *, cplus: bool = False, predefined: Mapping[str, str] = MappingProxyType({})) -> Unit:
+    """Every function definition of a text that is not a method, operator, lambda or specialisation, in order."""
+    return parse_cell(source, cplus=cplus, predefined=predefined)[0]
+
+
+@one_at_a_time
+def parse_cell(
+    source: str,
+    *,
+    name: str = "",
+    cplus: bool = False,
+    preprocess: Callable[[str], str] | None = None,
+    known: Collection[str] = (),
+    wrap: Collection[str] = (),
+    predefined: Mapping[str, str] = MappingProxyType({}),
+) -> tuple[Unit, CText]:
+    """Read a cell; the tree is for those who read bodies.
+
+    Where macros decide what the cell says, the preprocessor's output is what is parsed.  Comments are found where
+    they were typed, by the line.
+
+    Parameters
+    ----------
+    source : str
+        The cell as typed.
+    name : str
+        Its name in the preprocessor's line markers, ``"In[3]"``.
+    cplus : bool
+        Read it as C++ rather than C.
+    preprocess : function
+        Runs the preprocessor over a text (``cc -E``, line markers kept), which is done only where the text as typed
+        does not show every function and type.
+    known : collection of str
+        Types that no header needs to define.
+    wrap : collection of str
+        Patterns of names that headers declare and that are to be among the unit's prototypes.
+    predefined : mapping
+        Macros of the compiler's, for the text as typed.
+
+    Returns
+    -------
+    Unit
+        Functions of the cell and of local headers, at the lines where they were written.  Typedefs of system headers
+        are there as far as the cell's own text leads to them.
+    CText
+    """
+    typed = c_text.read(source, cplus=cplus, predefined=predefined)
+    if preprocess and (wrap or not _says_itself(typed)):
+        if not (wrap or typed.conditional or typed.own_headers):
+            # Its own macros need no headers, which take the preprocessor longer than all the rest.
+            unit, tree = _preprocessed(typed, preprocess(_HEADER.sub("", source)), name=name, cplus=cplus)
+            if unit.functions and not any(word not in known for word in unit.unknown_types):
+                return unit, tree
+        return _preprocessed(typed, preprocess(source), name=name, cplus=cplus, wrap=wrap)
+    objects = {macro: body for macro, body in typed.macros.items() if macro not in typed.functions}
+    tree = _tree(typed.code, cplus, macros=objects, lines=range(1, typed.code.count(b"\n") + 2))
+    unit = _unit(_Cell(typed, typed, declarations.DeclaredTypes(cplus), lambda line: ("", line)), tree)
+    unknown = any(word not in known for word in unit.unknown_types)
+    if not preprocess or not (unknown or (typed.includes and not (unit.functions or unit.prototypes))):
+        return unit, tree
+    # Types that headers define; macros of theirs may stand for types, or make functions.
+    return _preprocessed(typed, preprocess(source), name=name, cplus=cplus)
+
+
+def _says_itself(text: c_text.Text) -> bool:
+    """Whether the text shows what is compiled: where it uses macros, they are constants."""
+    if text.conditional or text.own_headers:
+        return False
+    macros = text.macros
+    if not macros:
+        return True
+    if c_text.KEYWORDS & macros.keys():
+        return False
+    used = c_text.words(text.code.decode(errors="replace"))
+
+    def constant(macro: str) -> bool:
+        body = macros[macro]
+        words = set(re.findall(r"(?<![\w.])[^\W\d]\w*", body)) - _WORDS_OF_CONSTANTS
+        number = re.search(r"\d", body) or body.isupper()
+        return bool(
+            number
+            and macro not in text.functions
+            and _CONSTANT.fullmatch(body)
+            and all(
+                w in macros or pure_call(w) or _LIMITS.fullmatch(w) or (w.isupper() and w not in used) for w in words
+            )
+        )
+
+    return all(constant(macro) for macro in macros.keys() & (used | c_text.words("\n".join(macros.values()))))
+
+
+def _preprocessed(
+    typed: c_text.Text, text: str, *, name: str, cplus: bool, wrap: Collection[str] = ()
+) -> tuple[Unit, CText]:
+    """The cell ``typed`` as the preprocessor's output ``text`` says it; to ``wrap`` headers, with them."""
+    lines = line_markers.all_lines(text, cell_name=name)
+    system = "\n".join(line.text for line in lines if line.text and not line.own)
+    lines = lines if wrap else [line for line in lines if line.own]
+    code = c_text.read("\n".join(line.text for line in lines).replace("(__extension__ 1.0iF)", "I"), cplus=cplus)
+
+    def origin(line: int) -> tuple[str, int]:
+        return (lines[line - 1].file, lines[line - 1].number) if line <= len(lines) else ("", 0)
+
+    tree = _tree(code.code, cplus, lines=[line.number for line in lines])
+    if not wrap:
+        types = _system_types(system, c_text.words(code.code.decode(errors="replace")), cplus=cplus)
+        return _unit(_Cell(code, typed, types, origin), tree), tree
+    # Names that macros of the header stand for: ``#define pnorm pnorm5``.
+    other = {body: macro for macro, body in code.macros.items() if macro not in code.functions and body.isidentifier()}
+    patterns = re.compile("|".join(f"(?:{fnmatch.translate(pattern)})" for pattern in wrap))
+    header = _Header(lambda line: not lines[min(line, len(lines)) - 1].own, patterns, other)
+    return _unit(_Cell(code, typed, declarations.DeclaredTypes(cplus), origin, header), tree), tree
+
+
+def _tree(code: bytes, cplus: bool, *, macros: Mapping[str, str] = MappingProxyType({}), lines: Sequence[int]) -> CText:
+    code = c_text.unparenthesized(readable(code))
+    return CText(code, tree(code, cplus=cplus), macros, lines)
+
+
+def _system_types(system: str, words: Collection[str], *, cplus: bool) -> declarations.DeclaredTypes:
+    """The types of system headers that ``words`` lead to."""
+    types = declarations.DeclaredTypes(cplus)
+    statements = "\n".join(line_markers.typedefs_of(system, words))
+    for node in tree(readable(statements.encode()), cplus=cplus).named_children if statements else ():
+        if node.type in _TYPES:
+            types.define(node)
+    return types
+
+
+class _Header(NamedTuple):
+    """What of headers counts: ``outside`` says whether a line is theirs, ``other`` has other names of functions."""
+
+    outside: Callable[[int], bool]
+    patterns: re.Pattern[str]
+    other: Mapping[str, str]
+
+
+@dataclass
+class _Place:
+    """Where in the text a node stands: around it namespaces, a template, something with no linkage."""
+
+    scope: tuple[str, ...] = ()
+    template: tuple[str, ...] = ()
+    hidden: bool = False
+    #: In a header that is not the user's.
+    outside: bool = False
+    #: Inside of ``extern "C"``.
+    c_linkage: bool = False
+    #: The whole ``template <...>`` definition, which is what a comment stands above.
+    outer: Node | None = None
+
+
+@dataclass
+class _Cell:
+    """A text while it is being read, and the cell as it was typed, which is the same where no macros decide."""
+
+    text: c_text.Text
+    typed: c_text.Text
+    types: declarations.DeclaredTypes
+    origin: _Origin
+    header: _Header | None = None
+    prototypes: dict[str, Function] = field(default_factory=dict)
+    #: Functions, whose calls are still to be followed, with their bodies.
+    drafts: list[tuple[Function, Scanned]] = field(default_factory=list)
+    #: File-scope variables -> whether they can change.
+    variables: dict[str, bool] = field(default_factory=dict)
+    #: Function -> what bounds the indices of its pointers.
+    bounds: dict[str, dict[str, index_bounds.Bounds]] = field(default_factory=dict)
+    names: dict[str, None] = field(default_factory=dict)
+    interface: dict[str, None] = field(default_factory=dict)
+
+
+def _unit(cell: _Cell, tree: CText) -> Unit:
+    cell.types.constants.update(tree.macros)
+    nodes = [(tree.root, _Place())]
+    while nodes:
+        node, place = nodes.pop()
+        nodes += reversed(_read(cell, node, place))
+    typed = cell.typed
+    bodies = "\n".join(typed.macros.values())
+    texts = dict.fromkeys((typed.code if cell.header else cell.text.code, typed.code, bodies.encode()))
+    own = {function.name for function, _ in cell.drafts}
+    return Unit(
+        functions=_finished(cell),
+        typedefs={name: declared.spelled() for name, declared in cell.types.typedefs.items()},
+        names=tuple(cell.names),
+        calls=frozenset().union(*(function.calls for function, _ in cell.drafts), c_text.called(bodies)),
+        identifiers=c_text.words("\n".join(t.decode(errors="replace") for t in texts)) | typed.macros.keys(),
+        macros=tuple(typed.macros),
+        includes=typed.includes,
+        unknown_types=tuple(name for name in cell.interface if not cell.types.known(name)),
+        prototypes=tuple(function for name, function in cell.prototypes.items() if name not in own),
+        structs=cell.types.structs,
+        records=cell.types.records,
+    )
+
+
+_TYPES = frozenset(("type_definition", "alias_declaration"))
+_INSIDE = frozenset(("translation_unit", "declaration_list", "ERROR"))
+
+
+def _read(cell: _Cell, node: Node, place: _Place) -> list[tuple[Node, _Place]]:
+    """Take one node of file scope in; the nodes inside it that are still to be read."""
+    kind = node.type
+    if cell.header:
+        place = replace(place, outside=cell.header.outside(node.start_point[0] + 1))
+    if kind in _INSIDE:
+        return [(child, place) for child in node.named_children]
+    if kind == "function_definition":
+        _read_function(cell, node, place)
+    elif kind == "declaration":
+        _read_declaration(cell, node, place)
+    elif kind in _TYPES:
+        _name(cell, cell.types.define(node), place)
+    elif kind in declarations.TAGGED:
+        _name(cell, cell.types.tag(node), place)
+    elif kind == "linkage_specification":
+        body = node.child_by_field_name("body")
+        linkage = text_of(node.child_by_field_name("value") or node)
+        # Of one function, the comment stands above these words.
+        outer = node if body and body.type == "function_definition" else place.outer
+        return [(body, replace(place, c_linkage=linkage == '"C"', outer=outer))] if body else []
+    elif kind == "namespace_definition":
+        name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
+        words = re.findall(r"\w+", text_of(name)) if name else []
+        _name(cell, words[:1], place)
+        inner = replace(place, scope=(*place.scope, *words), hidden=place.hidden or not name)
+        return [(body, inner)] if body else []
+    elif kind == "template_declaration":
+        names = declarations.template_names(node)
+        if not names and b"__global__" in (node.text or b"").partition(b"{")[0]:
+            names = ("",)  # of numbers alone: the cell says which of them a kernel is launched with
+        return [
+            (child, replace(place, template=names, outer=node))
+            for child in node.named_children
+            if child.type in ("function_definition", *declarations.TAGGED) and names
+        ]
+    return []
+
+
+def _name(cell: _Cell, names: list[str], place: _Place) -> None:
+    if not (place.scope or place.outside):
+        cell.names.update(dict.fromkeys(name for name in names if name not in c_text.KEYWORDS))
+
+
+def _read_declaration(cell: _Cell, node: Node, place: _Place) -> None:
+    """Variables and prototypes; the latter only say what is defined elsewhere."""
+    specifier = node.child_by_field_name("type")
+    if specifier:
+        _name(cell, cell.types.tag(specifier), place)
+    for declared, value in declarations.declared_by(node):
+        if declared.marks and declared.marks[0].kind == "(":
+            _read_prototype(cell, node, declared, place)
+            continue
+        if not declared.name or place.outside:
+            continue
+        fixed = declared.const and not any(mark.kind == "*" for mark in declared.marks)
+        cell.variables[declared.name] = not fixed
+        if fixed and value:
+            cell.types.constants[declared.name] = value
+        if "extern" not in declared.storage or value:
+            _name(cell, [declared.name], place)
+
+
+def _read_prototype(cell: _Cell, node: Node, declared: Declaration, place: _Place) -> None:
+    """What is declared without a body, or stands in a header that is not the user's."""
+    name, header = declared.name, cell.header
+    top = place.outer or node
+    file, line = cell.origin(top.start_point[0] + 1)
+    other = header.other.get(name, "") if header else ""
+    if header and file and (name.startswith("__") or not any(map(header.patterns.match, filter(None, (name, other))))):
+        return
+    # An empty list says nothing in C.
+    silent = declared.marks[0].text == "()" and not cell.types.cplus
+    if (
+        not name.isidentifier()
+        or silent
+        or place.scope
+        or place.template
+        or (node.type == "declaration" and "static" in declared.storage)
+    ):
+        return
+    parameters, variadic = cell.types.parameters(declared.marks[0], node=node, template=())
+    returned = declared.returned()
+    text, doc, annotation = _as_typed(cell, name, top, node, file, line, cell.origin(node.end_point[0] + 1)[1])
+    if file:
+        text = text.partition("{")[0].strip()
+        doc, annotation = _comment_in(file, line)
+    for word in () if place.outside else (returned.base, *(p.type for p in parameters)):
+        cell.interface.update(dict.fromkeys(declarations.type_words(word)))
+    # ``x[]`` is more than one number, and so is what is called an array.
+    many = re.compile(r"\b\w*\[\s*\]|\w*arr(?:ay)?\b").findall(declared.marks[0].text)
+    parameters = tuple(
+        replace(
+            p,
+            name=p.name.lstrip("_") if file else p.name,
+            line=line,
+            indexed=bool(p.pointer and any(re.match(rf"{p.name}\b", word) for word in many if p.name)),
+        )
+        for p in parameters
+    )
+    cell.prototypes[name] = Function(
+        name=name,
+        returns=returned.spelled() or "int",
+        parameters=parameters,
+        line=line,
+        end_line=line,
+        file=file,
+        text=text,
+        doc=doc,
+        annotation=annotation or (f"name={other}" if other else ""),
+        variadic=variadic,
+        qualifiers=frozenset({'extern "C"'}) if place.c_linkage else frozenset(),
+        calls=frozenset({name}),
+        pure=pure_call(name),
+        external=True,
+    )
+
+
+@lru_cache(maxsize=64)
+def _header_text(file: str) -> c_text.Text | None:
+    try:
+        return c_text.read(Path(file).read_text(errors="replace"))
+    except OSError:
+        return None
+
+
+def _comment_in(file: str, line: int) -> tuple[str, str]:
+    """The comment above a line of a header; of a list of declarations without blank lines, above the first."""
+    text = _header_text(file)
+    while text and line > 0:
+        comment = text.comment_of(line)
+        above = text.lines(line - 1, line - 1).strip() if line > 1 else ""
+        if any(comment) or not above.endswith(";") or above.startswith("#"):
+            return comment
+        line -= 1
+    return "", ""
+
+
+def _read_function(cell: _Cell, node: Node, place: _Place) -> None:
+    body = node.child_by_field_name("body")
+    if body is None:
+        return
+    declared = next((declared for declared, _ in declarations.declared_by(node)), None)
+    if declared is None or not declared.name or not declared.marks or declared.marks[0].kind != "(":
+        return
+    *outer, name = declared.name.split("::")
+    if not re.fullmatch(r"[^\W\d][\w$]*", name) or (cell.types.is_class(outer[-1]) if outer else False):
+        return
+    if cell.types.cplus and not declared.base:  # a constructor
+        return
+    hidden_in_header = cell.header and "static" in declared.storage and cell.origin(node.start_point[0] + 1)[0]
+    if place.outside or hidden_in_header:
+        return _read_prototype(cell, node, declared, place)
+    parameters, variadic = cell.types.parameters(declared.marks[0], node=node, template=place.template)
+    top = place.outer or node
+    file, line = cell.origin(top.start_point[0] + 1)
+    last = cell.origin(node.end_point[0] + 1)[1]
+    text, doc, annotation = _as_typed(cell, name, top, node, file, line, last)
+    # A parameter's references have no star or bracket to reach the element by.
+    subjects = tuple(
+        Subject(p.name, 0 if isinstance(p, ReferenceParameter) else p.pointer + len(p.shape), p.const)
+        if p.name and (p.pointer or p.shape)
+        else None
+        for p in parameters
+    )
+    unsized = {p.name for p in parameters if p.pointer == 1 and not p.shape} - {""}
+    if unsized and len(unsized) < len(parameters) and not isinstance(parameters[0], ReferenceParameter):
+        integers = {p.name for p in parameters if not (p.pointer or p.shape)} - {""}
+        cell.bounds[name] = index_bounds.bounds(body, pointers=unsized, integers=integers)
+    deeds = scan(body, subjects=[s for s in subjects if s])
+    scanned = Scanned(name, deeds, subjects, frozenset(i for i, p in enumerate(parameters) if p.shape))
+    returned = declared.returned()
+    for word in (returned.base, *(p.type for p in parameters)):
+        cell.interface.update(dict.fromkeys(declarations.type_words(word, without=place.template)))
+    function = Function(
+        name=name,
+        returns=returned.spelled() or "int",
+        parameters=tuple(p if (at := cell.origin(p.line)[1]) == p.line else replace(p, line=at) for p in parameters),
+        line=line,
+        end_line=last,
+        file=file,
+        text=text,
+        # Some libraries, ERFA for one, have theirs between the parameters and the brace.
+        doc=doc or cell.text.comment_between(declarations.end_of_declarator(node), body.start_byte),
+        annotation=annotation,
+        static=place.hidden or "static" in declared.storage,
+        variadic=variadic,
+        template=place.template,
+        scope=(*place.scope, *outer),
+        qualifiers=declarations.qualifiers(node) | ({'extern "C"'} if place.c_linkage else set()),
+        calls=frozenset(deeds.calls),
+        loops=deeds.loops,
+    )
+    cell.drafts.append((function, scanned))
+    specifier = node.child_by_field_name("type")
+    _name(cell, cell.types.tag(specifier) if specifier else [], place)
+    _name(cell, [name], place)
+
+
+def _as_typed(cell: _Cell, name: str, top: Node, end: Node, file: str, line: int, last: int) -> tuple[str, str, str]:
+    """The text of a definition, the comment above it, and the words behind ``ufunc:`` there."""
+    raw = cell.text.raw
+    text = raw[top.start_byte : end.end_byte].decode(errors="replace")
+    if cell.text is cell.typed:
+        return text, *cell.text.comment_above(top.start_byte)
+    if file:
+        header = _header_text(file)
+        return text, *(header.comment_of(line) if header else ("", ""))
+    comment = cell.typed.comment_of(line)
+    # As typed, where these lines hold nothing else and the name itself.
+    around = raw[raw.rfind(b"\n", 0, top.start_byte) + 1 : top.start_byte] + raw[end.end_byte :].partition(b"\n")[0]
+    typed = cell.typed.lines(line, last).strip()
+    whole = not around.strip() and typed.endswith("}") and re.search(rf"\b{re.escape(name)}\s*\)?\s*\(", typed)
+    return typed if whole else text, *comment
+
+
+def _finished(cell: _Cell) -> tuple[Function, ...]:
+    """The functions with everything that needs all of them."""
+    scanned = [body for _, body in cell.drafts]
+    touched, calls = effects(scanned), reached(scanned)
+    changing = {name for name, changes in cell.variables.items() if changes}
+    types = cell.types.typedefs.keys() | {name for function, _ in cell.drafts for name in function.template}
+    clean = pure(scanned, changing=changing, types=types)
+    sizes: Counter[str] = Counter()
+    for one in scanned:
+        sizes[one.name] += one.body.size
+    names = {function.name: tuple(p.name for p in function.parameters) for function, _ in cell.drafts}
+    lengths = index_bounds.settled({name: (names[name], bounds) for name, bounds in cell.bounds.items()})
+    functions = []
+    for (function, own), effect in zip(cell.drafts, touched, strict=True):
+        length = lengths.get(function.name, {})
+        parameters = tuple(
+            replace(p, access=effect[p.name][0], indexed=effect[p.name][1], length=length.get(p.name, ""))
+            if p.name in effect
+            else p
+            for p in function.parameters
+        )
+        functions.append(
+            replace(
+                function,
+                parameters=parameters,
+                pure=function.name in clean,
+                size=own.body.size + sum(sizes[name] for name in calls[function.name] - {function.name}),
+                recursive=function.name in calls[function.name],
+            )
+        )
+    return tuple(functions)

@@ -1,0 +1,79 @@
+"""Functions of a cell that are no ufuncs: which can be bound, what points to them, what cffi has to know."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from ...cells import function_entries
+from ...cells.operands import Plain
+from ...model import CellFunction, ConstReferenceParameter, Function, ReferenceParameter, Unit, line_mark
+
+#: Words of types that no cell gives another meaning.
+BUILTIN = frozenset("void bool char signed unsigned short int long float double".split())
+
+
+def bindable(plains: Iterable[Plain], *, taken: Iterable[str], unit: Unit) -> tuple[list[Plain], list[str]]:
+    """Those that a pointer can go to and that have a Python name, and why the others are not bound.
+
+    Parameters
+    ----------
+    plains : iterable of Plain
+    taken : iterable of str
+        Names of the ufuncs.
+    unit : Unit
+        Where overloads are, which C++ alone has, as templates.
+    """
+    names = Counter(map(qualified, unit.functions))
+    known, bound, notes = {*taken}, list[Plain](), list[str]()
+    for plain in plains:
+        function = plain.function
+        overloaded = names[qualified(function)] > 1
+        if function.template:
+            notes.append(
+                f"{plain.name} is a template that cannot be a ufunc ({plain.reason}): nothing is made of it alone"
+            )
+        elif (overloaded and not _castable(function)) or plain.name in known:
+            place = f"{plain.name} on line {line_mark(function.line)}"
+            notes.append(f"{place} is overloaded and cannot be a ufunc ({plain.reason}): give it a name of its own")
+        else:
+            bound.append(plain)
+            known.add(plain.name)
+    return bound, notes
+
+
+def qualified(function: Function) -> str:
+    """``"phys::energy"``."""
+    return "::".join([*function.scope, function.name])
+
+
+def pointer(function: Function, unit: Unit) -> str:
+    """An expression that is a pointer to the function."""
+    name = qualified(function)
+    if [*map(qualified, unit.functions)].count(name) == 1:
+        return f"&{name}"
+    types = ", ".join(p.spelled for p in function.parameters)
+    return f"static_cast<{function.returns} (*)({types})>(&{name})"
+
+
+def _castable(function: Function) -> bool:
+    """Whether its types mean the same everywhere in the cell, and are read whole, so that a cast can spell them."""
+    words = {word for text in (function.returns, *(p.type for p in function.parameters)) for word in text.split()}
+    references = ConstReferenceParameter, ReferenceParameter
+    single = all(p.pointer + bool(p.shape) < 2 and not isinstance(p, references) for p in function.parameters)
+    return single and "volatile" not in function.text and words - {"*"} <= BUILTIN
+
+
+def entries(plains: Sequence[Plain], types: str) -> list[CellFunction]:
+    """What the object code says of them, with the types that cffi needs to know."""
+    return [
+        function_entries.native_entry(
+            p.function,
+            name=p.name,
+            index=index,
+            parameters=[parameter.name for parameter in p.function.parameters],
+            declaration=f"{types}\n{function_entries.prototype(p.function)}",
+            reason=(p.reason, p.remedy),
+        )
+        for index, p in enumerate(plains)
+    ]

@@ -1,0 +1,637 @@
+"""A CUDA cell as it is read: its functions, what becomes of each, what of it is the host's, what is exported."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from ... import codegen, compilers
+from ...cells import cell_settings, operands
+from ...cells.operands import Plain
+from ...forms import CText
+from ...model import (
+    TYPES,
+    CompileError,
+    ConstReferenceParameter,
+    Diagnostic,
+    Function,
+    Options,
+    ParseError,
+    ReferenceParameter,
+    Signature,
+    Unit,
+)
+from .. import c
+from .cuda_diagnostics import once
+from .kernel_prototypes import CellVariable, Export
+
+#: Qualifiers that the emulation's header makes nothing of, and that tell a cell's functions apart.
+_QUALIFIERS = "__device__ __global__ __host__ __forceinline__ __noinline__ __constant__ __managed__".split()
+_MEMORY = re.compile(r"\b__(?:constant|device|managed)__\b")
+_NO_VARIABLE = re.compile(
+    r"\b(?:extern|static|template|typedef|using|operator)\b|^(?:(?!__align__|=)[^(=])*(?<!__align__)\("
+)
+
+
+#: C's types as parts of names.
+_SHORT = {t.c: t.names[0] if t.names else t.char for t in TYPES.values()}
+#: CUDA's vectors as NumPy knows their numbers: ``float4`` is ``f4x4``.
+_VECTORS = {name: f"{_SHORT[kind]}x{len(members)}" for name, (kind, members) in c.VECTORS.items()}
+_VECTORS |= dict.fromkeys(("half2", "__half2"), "f2x2")
+# NumPy has no bfloat16: its bits.
+_VECTORS |= {f"{front}nv_bfloat16{back}": f"u2x{back or 1}" for front in ("", "__") for back in ("", "2")}
+#: Names that a result's pointer has in Numba's documentation, and in what people write after it.
+_RESULT = re.compile(r"return_?val(?:ue)?|ret(?:_?val|_?ptr)?|res(?:ult)?", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The functions of a cell by what they become, and what to say of the others."""
+
+    signatures: tuple[Signature, ...]
+    plain: tuple[Plain, ...]
+    kernels: tuple[Function, ...]
+    #: Those of ``plain`` that return a status.
+    statuses: tuple[Plain, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A cell before anything is compiled.
+
+    Attributes
+    ----------
+    source, name : str
+    tree : CText
+        Of ``source``, or of what the preprocessor makes of it.
+    options : Options
+        The user's, with the types that the cell's comments ask for.
+    unit : Unit
+    roles : Roles
+    exports : tuple of Export
+        Plain functions and kernels, in the order of the object's table.
+    variables : tuple of CellVariable
+        What stands behind them there.
+    """
+
+    source: str = field(repr=False)
+    name: str
+    tree: CText = field(repr=False)
+    options: Options
+    unit: Unit = field(repr=False)
+    roles: Roles
+    exports: tuple[Export, ...]
+    variables: tuple[CellVariable, ...] = ()
+
+    @property
+    def empty(self) -> bool:
+        """There is nothing to bind."""
+        return not (self.roles.signatures or self.exports)
+
+
+def read(
+    source: str,
+    *,
+    options: Options,
+    name: str,
+    tool: compilers.Toolchain | None,
+    flags: Sequence[str] = (),
+    shim: str = "",
+    unbound: Collection[str] = (),
+) -> Reading:
+    """Read a cell.
+
+    Parameters
+    ----------
+    tool : Toolchain
+        A compiler whose preprocessor may help where the text as typed does not show all; None for none.
+    flags, shim : sequence of str, str
+        The compiler's options, and what stands before the cell.
+    unbound : collection of str
+        Templates that no function is made of.
+
+    Raises
+    ------
+    SignatureError
+        If a comment or an option asks for what a function cannot be.
+    CompileError
+        Of the preprocessor.
+    """
+    # The words by which functions are known go through, although the shim's headers make nothing of them.
+    before = shim + "".join(f"#undef {word}\n" for word in _QUALIFIERS)
+
+    def preprocess(text: str) -> str:
+        assert tool is not None
+        return cell_settings.preprocessed(tool, text, name=name, flags=flags, before=before)
+
+    # Without a compiler for the CPU the cell is for the GPU alone.
+    predefined = c.PREDEFINED if tool else {**c.PREDEFINED, "__CUDA_ARCH__": "900"}
+    unit, tree = c.parse_cell(
+        source,
+        name=name,
+        cplus=True,
+        preprocess=preprocess if tool else None,
+        known=c.TYPES,
+        predefined=predefined,
+    )
+    unit = _prepared(unit)
+    options = replace(options, types=options.types or cell_settings.types_in_comments(unit))
+    roles = _assign(unit, options=options, unbound=unbound)
+    _refuse(unit, source=source, name=name)
+    arguments = instantiated(source)
+    closed = [k.name for k in roles.kernels if k.template and _values(k) and k.name not in arguments]
+    if closed:
+        example = f"template __global__ void {closed[0]}<256>(float *x);"
+        note = (
+            f"{', '.join(closed)} is a template of numbers, and the cell does not say which. Write below it: {example}"
+        )
+        roles = replace(roles, notes=(*roles.notes, note))
+    exports = _exports(roles, unit, options, arguments)
+    # Cells in terms of T have variables of other names, one for each type.
+    variables = () if options.types and codegen.in_terms_of_t(unit) else _variables(tree)
+    return Reading(source, name, tree, options, unit, roles, tuple(exports), tuple(variables))
+
+
+def _exports(roles: Roles, unit: Unit, options: Options, arguments: Mapping[str, Sequence[str]]) -> list[Export]:
+    names = [f.name for f in unit.functions]
+    per_type = bool(options.types) and codegen.in_terms_of_t(unit)
+    exports = []
+    # Their C names exist once per type.
+    for p in () if per_type else roles.plain:
+        callee = "::".join([*p.function.scope, p.function.name])
+        overloaded = names.count(p.function.name) > 1 or _of_builtin_types(p.function)
+        exports.append(Export(p.name, p.function, callee, overloaded, status=p in roles.statuses))
+    kernels: dict[str, list[Export]] = {}
+    for kernel in roles.kernels:
+        # <math.h> and <stdlib.h> have overloads of their own: div, abs, log.
+        overloaded = not kernel.template and (names.count(kernel.name) > 1 or _of_builtin_types(kernel))
+        for instance, callee in _instances(kernel, options, arguments.get(kernel.name, ()), per_type=per_type):
+            one = Export(kernel.name, kernel, callee, overloaded, kernel=True, instance=instance)
+            kernels.setdefault(kernel.name, []).append(one)
+    for name, ones in kernels.items():
+        if len(ones) > 1:
+            exports += [replace(one, name=f"{name}_{_short(one.instance[len(name) :])}") for one in ones]
+        else:
+            exports += ones
+    return list({export.name: export for export in reversed(exports)}.values())[::-1]
+
+
+def _short(instance: str) -> str:
+    """``<float, 8>`` or ``(const float *, int)`` as part of a name: ``f4_8``, ``f4_i4``."""
+    words = re.sub(r"\bconst\b|[*&<>()]", " ", instance).split(",")
+    return "_".join(_SHORT.get(" ".join(word.split()), re.sub(r"\W+", "", word)) for word in words)
+
+
+def _refuse(unit: Unit, *, source: str, name: str) -> None:
+    """An error for functions of the host's that device code calls, which NVIDIA's compilers refuse."""
+    called = _called_host(unit)
+    lines = source.split("\n")
+    diagnostics = [
+        Diagnostic(
+            "error",
+            f"{f.name} is a function of the host, and {called[f.name]}, which is for the GPU, calls it",
+            name,
+            f.line,
+            text=lines[f.line - 1],
+            hint="Write __device__ in front of it, or __host__ __device__.",
+        )
+        for f in _host_functions(unit)
+        if f.name in called and not f.file
+    ]
+    if diagnostics:
+        raise CompileError(f"{name} does not compile: {compilers.counted(diagnostics)}.", diagnostics=diagnostics)
+
+
+def _of_builtin_types(kernel: Function) -> bool:
+    """Whether its parameters' types mean the same everywhere in the cell, so that a cast can spell them."""
+    words = {word for p in kernel.parameters for word in p.type.split()}
+    # What a parameter reads as says nothing of volatile, nor of const between two stars.
+    plain = (
+        kernel.text and "volatile" not in kernel.text and all(p.pointer + bool(p.shape) < 2 for p in kernel.parameters)
+    )
+    words |= {*kernel.returns.replace("*", " ").split()} - {"const"}
+    return bool(plain) and words <= c.BUILTIN | c.VECTORS.keys() and not kernel.template
+
+
+def _instances(
+    kernel: Function, options: Options, arguments: Sequence[str], *, per_type: bool
+) -> list[tuple[str, str]]:
+    """What tells a kernel from others of its name, and how each is called in C++.
+
+    Of templates there is one for each that the cell asks for, else one per type, as of cells of T.
+    """
+    scope = "".join(f"{word}::" for word in kernel.scope)
+    if not kernel.template and not per_type:
+        return [(f"{kernel.name}({', '.join(p.spelled for p in kernel.parameters)})", f"{scope}{kernel.name}")]
+    kinds = codegen.types_wanted(options.types or "f4,f8")
+    if not kernel.template:
+        words = [(codegen.cplus_type(kind), codegen.prefix_of(kind)) for kind in kinds]
+        return [(f"{kernel.name}<{word}>", f"{scope}{prefix}{kernel.name}") for word, prefix in words]
+    if not arguments and not _values(kernel):
+        count = sum("=" not in parameter for parameter in _template_parameters(kernel)) or len(kernel.template)
+        arguments = [", ".join([codegen.cplus_type(kind)] * count) for kind in kinds]
+    return [(f"{kernel.name}<{inner}>", f"{scope}{kernel.name}<{inner}>") for inner in arguments]
+
+
+def _template_parameters(function: Function) -> list[str]:
+    match = re.match(r"template\s*<((?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*)>", function.text)
+    return [word.strip() for word in re.split(r",(?![^<>]*>)", match[1])] if match else []
+
+
+def _values(function: Function) -> list[str]:
+    """A template's parameters that are no types and have no default."""
+    return [p for p in _template_parameters(function) if not re.match(r"(?:class|typename)\b|.*=", p)]
+
+
+_ARGUMENTS = r"<((?:[^<>;{}()]|<[^<>;{}()]*>)+)>"
+_INSTANCES = re.compile(rf"\btemplate\s+(?!<)[^;{{}}()<]*?\b(\w+)\s*{_ARGUMENTS}\s*\(|\b(\w+)\s*{_ARGUMENTS}\s*<<<")
+
+
+def instantiated(source: str) -> dict[str, list[str]]:
+    """Templates' names -> arguments that the cell instantiates explicitly, or launches a kernel with in ``<<<...>>>``.
+
+    Of launches those that name no variable of the host's function.
+    """
+    if "<" not in source:
+        return {}
+    text = c.read(source, cplus=True, predefined=c.PREDEFINED)
+    code = text.code.decode(errors="replace")
+    types = {*c.BUILTIN, *c.TYPES, *text.macros, *re.findall(r"\b(?:struct|class|typedef[^;{}]*|using)\s+(\w+)", code)}
+    result: dict[str, list[str]] = {}
+    for match in _INSTANCES.finditer(code):
+        inner = ", ".join(" ".join(word.split()) for word in (match[2] or match[4]).split(","))
+        if match[1] or types.issuperset(re.findall(r"[^\W\d]\w*", inner)):
+            known = result.setdefault(match[1] or match[3], [])
+            known += [inner] if inner not in known else []
+    return result
+
+
+def declared(declaration: str) -> dict[str, int]:
+    """The names in ``float a[16][16], b = 1, c[N]`` and how many dimensions each has."""
+    while declaration != (flat := re.sub(r"\{[^{}]*\}|\([^()]*\)|<[^<>]*>|\[[^\[\]]*\]", _blank, declaration)):
+        declaration = flat
+    parts = [part.partition("=")[0] for part in declaration.split(",")]
+    return {words[-1]: part.count("#") for part in parts if (words := re.findall(r"\w+", part))}
+
+
+def _blank(match: re.Match[str]) -> str:
+    return " # " if match[0][0] == "[" else " "
+
+
+def _variables(tree: CText) -> list[CellVariable]:
+    """The variables that all kernels of a cell share and that a GPU's driver knows by their names: no static ones."""
+    code = tree.code.decode(errors="replace")
+    while code != (flat := re.sub(r"=\s*\{[^{}]*\}|\{[^{};]*\}(?=[^{}]*\})", " ", code)):
+        code = flat
+    result: dict[str, int] = {}
+    depth, statement = 0, ""
+    for piece in re.split(r"([{};])", code):
+        depth += (piece == "{") - (piece == "}")
+        if piece == ";" and not depth and _MEMORY.search(statement) and not _NO_VARIABLE.search(statement):
+            result |= declared(statement)
+        statement = "" if piece in ("{", "}", ";") else piece if not depth else ""
+    return [CellVariable(name, rank) for name, rank in result.items()]
+
+
+def nothing_to_bind(reading: Reading) -> ParseError:
+    """The error of a cell that has nothing for a GPU."""
+    name = reading.name
+    if any("__global__" in f.qualifiers for f in reading.unit.functions):
+        return ParseError(f"{name} has no kernel that is complete.", remedy=reading.roles.notes[-1])
+    names = [f.name for f in reading.unit.functions]
+    if names == ["main"]:
+        return ParseError(f"{name} has a main(), and nothing to bind.", remedy="--run-main runs it.")
+    if hidden := [name for name in names if not name.startswith("__ufm_")]:
+        return ParseError(
+            f"{name} has no function for the GPU that is not static: {', '.join(hidden)}.",
+            remedy="Write __device__ in front of the one to be bound, or __global__ for a kernel.",
+        )
+    return ParseError(
+        f"{name} defines no CUDA function.", remedy="Write one, such as: __device__ float f(float x) { return 2*x; }"
+    )
+
+
+# ----------------------------------------------------------------------------- what becomes of each
+
+
+def _prepared(unit: Unit) -> Unit:
+    """``unit`` with what CUDA's own functions call, so that SIMD math is found through them.
+
+    Lengths are not inferred: a thread's own loop over an array is for kernels to call.
+    """
+    functions = tuple(
+        replace(f, calls=f.calls | c.stand_for(f.calls), parameters=tuple(replace(p, length="") for p in f.parameters))
+        for f in unit.functions
+    )
+    return replace(unit, functions=functions, calls=unit.calls | c.stand_for(unit.calls))
+
+
+def in_numbas_form(function: Function, *, abi: str) -> bool:
+    """Whether the result goes through the first pointer, and what is returned is a status.
+
+    Numba's device functions are ``extern "C" __device__ int f(T *return_value, ...)``; ``abi`` is the user's word on
+    it where a function that looks so is not one, or the other way round.
+    """
+    first = function.parameters[0] if function.parameters else None
+    fits = function.returns == "int" and first is not None and not first.const and bool(first.pointer or first.shape)
+    if abi != "auto" or not fits or first is None:
+        return fits and abi == "numba"
+    one = not first.indexed or bool(function.annotation)  # an array that is filled is no result to Numba
+    return one and 'extern "C"' in function.qualifiers and bool(_RESULT.fullmatch(first.name))
+
+
+def _assign(unit: Unit, *, options: Options, unbound: Collection[str] = ()) -> Roles:
+    """Decide what becomes of each function.
+
+    Raises
+    ------
+    SignatureError
+        If a comment asks for what a function cannot be.
+    """
+    on_device: list[Function] = []
+    kernels: list[Function] = []
+    host: list[str] = []
+    notes: list[str] = []
+    statuses: set[tuple[int, str]] = set()
+    packed: list[Plain] = []
+    of_cell = any(not function.file for function in unit.functions)
+    for function in unit.functions:
+        # Headers are read where macros decide what the cell says; their functions are the cell's only if it has none.
+        hidden = function.static or function.name == "main" or function.name in unbound or (of_cell and function.file)
+        if "__global__" in function.qualifiers:
+            kernels += [] if function.name in unbound else [function]
+        elif "__device__" not in function.qualifiers:
+            host += [] if hidden else [function.name]
+        elif hidden or _takes_values(function):
+            on_device.append(replace(function, static=True))
+        elif word := _packed(function):
+            what = "returns a" if word == function.returns else "has an operand of the type"
+            packed.append(Plain(function.name, function, f"{what} {word}, which is no number", "Pass its members."))
+        elif in_numbas_form(function, abi=options.abi):
+            on_device.append(replace(function, returns="void"))
+            statuses.add((function.line, function.name))
+        else:
+            on_device.append(function)
+    signatures, plain = operands.plan(replace(unit, functions=tuple(on_device)), options=options)
+    own = {(f.line, f.name): f for f in unit.functions}
+    signatures = tuple(
+        replace(s, status=True, function=own[place]) if (place := (s.function.line, s.function.name)) in statuses else s
+        for s in signatures
+    )
+    plain = (*(replace(p, function=own[p.function.line, p.function.name]) for p in plain), *packed)
+    # What a grid of elements is made of has inputs.
+    nullary = "takes no input, and a ufunc of the GPU needs one", "Give it a parameter."
+    plain += tuple(Plain(s.name, s.function, *nullary) for s in signatures if not s.inputs)
+    signatures = tuple(s for s in signatures if s.inputs)
+    templates = [p for p in plain if p.function.template]
+    notes += [
+        f"{p.name} is a template that cannot be a ufunc ({p.reason}): nothing is made of it alone" for p in templates
+    ]
+    for signature in signatures:
+        if options.abi == "auto" and not signature.status and in_numbas_form(signature.function, abi="numba"):
+            first, name = signature.function.parameters[0].name, signature.name
+            if first in [operand.name for operand in signature.outputs]:
+                notes.append(
+                    f"{name} is read as C has it: it returns an int, and '{first}' is a second result. With --abi "
+                    f"numba the int is a status, 0 for success, and '{first}' the result"
+                )
+    if unbound:
+        notes.append(
+            f"nothing is made of {', '.join(unbound)} for float and double: say for which types, as --types i4"
+        )
+    if host:
+        notes.append(f"not bound, because neither __device__ nor __global__: {', '.join(host)}")
+    plain = tuple(p for p in plain if p not in templates)
+    failing = tuple(p for p in plain if (p.function.line, p.function.name) in statuses)
+    return Roles(signatures, plain, tuple(kernels), failing, tuple(notes))
+
+
+def _packed(function: Function) -> str:
+    """The first type of a function's interface that is several numbers in one, or ``""``."""
+    words = (*(p.type for p in function.parameters), function.returns)
+    return next((word for word in words if word in c.VECTORS or word in c.PACKED), "")
+
+
+def _takes_values(function: Function) -> bool:
+    """A template of more than types, which only a call in the cell can complete."""
+    return bool(function.template) and len(_template_parameters(function)) not in (0, len(function.template))
+
+
+def device_call(callee: str, signature: Signature) -> str:
+    """How the function is called in device code, a statement with ``{in0}``, ``{out0}``, ... for operands.
+
+    ``""`` for a function with core dimensions, which has no operands of one element.
+    """
+    if signature.core:
+        return ""
+    operands_of: dict[int, str] = {}
+    first: list[str] = []
+    places = {operand.index: n for n, operand in enumerate(signature.inputs)}
+    for n, operand in enumerate(signature.inputs):
+        operands_of[operand.index] = f"{'&' * operand.pointer}{{in{n}}}"
+    for n, operand in enumerate(signature.outputs):
+        operands_of[operand.index] = f"{'&' * operand.pointer}{{out{n}}}"
+        if operand.role == "inout":
+            first.append(f"{{out{n}}} = {{in{places[operand.index]}}}; ")
+    arguments = ", ".join(operands_of[n] for n in range(len(signature.function.parameters)))
+    result = f"{operands_of[-1]} = " if -1 in operands_of else ""
+    return f"{''.join(first)}{result}{callee}({arguments})"
+
+
+def with_vectors(prototype: Sequence[str], function: Function) -> tuple[str, ...]:
+    """A kernel's prototype, in which the compiler's word for a vector is a number of bytes."""
+    types = ["", *(_VECTORS.get(p.type, "") for p in function.parameters)]
+    pairs = zip(prototype, types, strict=True)
+    return tuple(re.sub(r"V\d+", of, word) if of else word for word, of in pairs)
+
+
+def plain_call(callee: str, function: Function, prototype: Sequence[str], *, status: bool) -> str:
+    """How a function that is no ufunc is called in device code: its parameters are ``{in0}``, ``{in1}``, ...
+
+    With ``status``, the first is ``&{out0}`` and none of them.
+    """
+    parameters = function.parameters[1:] if status else function.parameters
+    references = ConstReferenceParameter, ReferenceParameter
+    arguments = [f"{'*' * isinstance(p, references)}{{in{n}}}" for n, p in enumerate(parameters)]
+    if status:
+        return f"{callee}({', '.join(['&{out0}', *arguments])})"
+    return f"{'{out0} = ' * (prototype[0] != 'void')}{callee}({', '.join(arguments)})"
+
+
+# ---------------------------------------------------------------------------------- the host's part
+
+
+#: Of CUDA's runtime, and what only the host has.
+_RUNTIME = r"\bcuda(?!Texture|Surface)[A-Z]\w*"
+_OF_HOST = re.compile(rf"{_RUNTIME}|\bstd\s*::|<<<")
+_CLASS = re.compile(r"(?:\btemplate\s*<[^{};]*>\s*)?\b(?:class|struct)\s+(\w+)\b[^;{}()=]*\{")
+#: Of variables and functions, not of types, nor of what has another linkage.
+_DECLARATION = re.compile(
+    r"\s*(?!(?:typedef|using|extern|template|namespace|class|struct|union|enum|static_assert|asm)\b)"
+    r"[\w:]+(?:\s*<[^<>]*>)?[\s*&]+."
+)
+_INITIALIZER = re.compile(r"=\s*\{(?:[^{};]|\{(?:[^{};]|\{[^{};]*\})*\})*\}")
+#: What ends a member of a class, or begins its body.
+_PIECE = re.compile(r"[;{}]|\b(?:public|private|protected)\s*:")
+_ON_DEVICE = re.compile(r"\b__(?:device|global|constant|managed)__\b|\b(?:texture|surface)\s*<")
+_LITERAL = re.compile(r'"(?:[^"\\\n]|\\.)*"' r"|'(?:[^'\\\n]|\\.)+'")
+
+
+def without_host(source: str, *, unit: Unit | None = None) -> str:
+    """The cell with spaces for what is neither ``__device__`` nor ``__global__``: functions, and classes and variables
+    of the host's.
+
+    What device code names stays, for the compiler to speak of.  Lines and columns stay as they are.
+    """
+    # As it is typed: where macros are expanded, functions have another text.
+    typed = c.parse(source, cplus=True, predefined=c.PREDEFINED)
+    called = _called_host(unit or typed)
+    on_device = {f.name for f in (unit or typed).functions if f.qualifiers & {"__device__", "__global__"}}
+    for function in _host_functions(typed):
+        spared = function.name in called or (unit is not None and function.name in on_device)
+        if not spared and function.text and source.count(function.text) == 1:
+            source = source.replace(function.text, re.sub(r"[^\n]", " ", function.text))
+    return _without_host_entities(source)
+
+
+def _without_host_entities(source: str) -> str:
+    """The cell with spaces for classes and variables of the host's, which nothing else names."""
+    while True:
+        text = c.read(source, cplus=True, predefined=c.PREDEFINED)
+        code, raw = text.code.decode("latin-1"), text.raw.decode("latin-1")
+        code = _LITERAL.sub(lambda m: " " * len(m[0]), code)
+        directives = "\n".join(re.findall(r"(?m)^[ \t]*#.*(?:\\\n.*)*", raw))
+        spans = [*_host_classes(code, directives), *_host_declarations(code, directives)] or _host_members(code)
+        if not spans:
+            return source
+        for start, end in spans:
+            raw = raw[:start] + re.sub(r"[^\n]", " ", raw[start:end]) + raw[end:]
+        source = raw.encode("latin-1").decode()
+
+
+def _host_classes(code: str, directives: str) -> list[tuple[int, int]]:
+    spans = []
+    for match in _CLASS.finditer(code):
+        end = code.find(";", _closing(code, match.end())) + 1
+        body, elsewhere = code[match.start() : end], code[: match.start()] + code[end:] + directives
+        named = re.search(rf"\b{match[1]}\b", elsewhere)
+        if end and not named and _OF_HOST.search(body) and not _ON_DEVICE.search(body):
+            spans.append((match.start(), end))
+    return spans
+
+
+def _host_members(code: str) -> list[tuple[int, int]]:
+    """Functions of the other classes that call CUDA's runtime and are not for the device."""
+    spans = []
+    for match in _CLASS.finditer(code):
+        start = at = match.end()
+        while (piece := _PIECE.search(code, at)) and piece[0] != "}":
+            at = piece.end() if piece[0] != "{" else _closing(code, piece.end())
+            if piece[0] == "{":
+                if re.match(r"\s*[,{]", code[at:]):  # of a constructor's x{0}, y{0}
+                    continue
+                head = code[start : piece.start()]
+                if ")" in head and re.search(_RUNTIME, code[start:at]) and not _ON_DEVICE.search(head):
+                    spans.append((piece.start() - len(head.lstrip()), at))
+            start = at
+    return spans
+
+
+def _closing(code: str, at: int) -> int:
+    """Behind the brace that closes the one before ``at``."""
+    depth = 1
+    while depth and at < len(code):
+        depth += (code[at] == "{") - (code[at] == "}")
+        at += 1
+    return at
+
+
+def _host_declarations(code: str, directives: str) -> list[tuple[int, int]]:
+    """Declarations of what nothing else names, or of CUDA's runtime types, outside of all braces."""
+    code = _INITIALIZER.sub(lambda m: "=" + " " * (len(m[0]) - 1), code)
+    spans, depth = [], 0
+    for match in re.finditer(r"([^;{}]*)([;{}])", code):
+        text = match[1]
+        if match[2] == ";" and not depth and not _ON_DEVICE.search(text):
+            elsewhere = code[: match.start()] + code[match.end() :] + directives
+            unnamed = _DECLARATION.match(text) and not any(re.search(rf"\b{n}\b", elsewhere) for n in declared(text))
+            if unnamed or re.search(_RUNTIME, text):
+                spans.append((match.end() - 1 - len(text.lstrip()), match.end()))
+        depth += (match[2] == "{") - (match[2] == "}")
+    return spans
+
+
+def unasked(source: str, errors: Sequence[Diagnostic], *, options: Options) -> frozenset[str]:
+    """Names of templates that all ``errors`` are in, themselves or what they call, and that nobody has asked for."""
+    if options.types:
+        return frozenset()
+    known = instantiated(source)
+    templates = [
+        f for f in c.parse(source, cplus=True, predefined=c.PREDEFINED).functions if f.template and f.name not in known
+    ]
+    hit = [[f.name for f in templates if f.line <= error.line <= f.end_line] for error in errors]
+    unbound = {name for names in hit for name in names} if all(hit) else set()
+    while callers := {f.name for f in templates if f.calls & unbound} - unbound:
+        unbound |= callers
+    return frozenset(unbound)
+
+
+#: Lines outside of functions that are left out, with the functions that use the name that they declare.
+_LEFT_OUT = re.compile(
+    r"\s*(?:#\s*include|using\b|typedef\b[^;{]*;|namespace\s+\w+\s*=|(?:static\s+)?(?:texture|surface)\s*<[^;]*;)"
+)
+
+
+def without_refused(source: str, diagnostics: Sequence[Diagnostic], *, name: str) -> tuple[str, dict[str, Diagnostic]]:
+    """The cell with spaces for the functions that ``diagnostics`` stand in, and for those that call them.
+
+    Raises
+    ------
+    CompileError
+        With the diagnostics, where nothing is left, or one stands outside of a function.
+    """
+    functions = [
+        f
+        for f in c.parse(source, cplus=True, predefined=c.PREDEFINED).functions
+        if f.qualifiers & {"__device__", "__global__"}
+    ]
+    refused: dict[str, Diagnostic] = {}
+    text = source.split("\n")
+    outside = []
+    for diagnostic in diagnostics:
+        inside = [f.name for f in functions if f.line <= diagnostic.line <= f.end_line]
+        line = text[diagnostic.line - 1]
+        if not inside and _LEFT_OUT.match(line):
+            text[diagnostic.line - 1] = ""
+            names = {a or b for a, b in re.findall(r"\b(\w+)\s*=|(\w+)\s*;", line)}
+            inside = [f.name for f in functions if names & set(re.findall(r"\w+", f.text))]
+        elif not inside:
+            outside.append(diagnostic)
+        refused |= {name: diagnostic for name in inside if name not in refused}
+    while more := {f.name: f for f in functions if f.name not in refused and f.calls & refused.keys()}:
+        for f in more.values():
+            callee = min(f.calls & refused.keys())
+            because = refused[callee]
+            refused[f.name] = replace(because, message=f"{f.name} calls {callee}: {because.message}")
+    result = "\n".join(text)
+    for f in functions:
+        if f.name in refused:
+            outside += [] if result.count(f.text) == 1 else [refused[f.name]]
+            result = result.replace(f.text, re.sub(r"[^\n]", " ", f.text))
+    if outside or refused.keys() >= {f.name for f in functions}:
+        what, remedy = f"{name} cannot be emulated on the CPU.", "Run it where there is a GPU."
+        raise CompileError(what, diagnostics=once(diagnostics), remedy=remedy)
+    return result, refused
+
+
+def _host_functions(unit: Unit) -> list[Function]:
+    return [f for f in unit.functions if not f.qualifiers & {"__device__", "__global__"}]
+
+
+def _called_host(unit: Unit) -> dict[str, str]:
+    """Names that only functions of the host have and that device code calls, each with one that calls it."""
+    device = [f for f in unit.functions if f.qualifiers & {"__device__", "__global__"}]
+    names = {f.name for f in _host_functions(unit)} - {f.name for f in device}
+    return {called: f.name for f in device for called in sorted(f.calls & names)}

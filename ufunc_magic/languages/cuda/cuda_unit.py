@@ -1,0 +1,557 @@
+"""From a CUDA cell to its object code: by a C++ compiler for the CPU, by NVRTC, or by both.
+
+The compiler for the CPU reads it under ``templates/cuda.h``, which emulates what CUDA adds to C++; meanwhile NVRTC
+checks it.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ... import codegen, compilers, guard, runtime
+from ...cells import native
+from ...cells.cell_settings import CellBuild
+from ...cells.frontend import compiler_flags, linker_flags
+from ...cells.function_entries import (
+    Form,
+    c_ufunc_entries,
+    loops_by_name,
+    native_entry,
+    python_forms,
+    representatives,
+)
+from ...model import (
+    CellFunction,
+    CompiledCell,
+    CompileError,
+    Diagnostic,
+    LoopCode,
+    ObjectCode,
+    Options,
+    ParseError,
+    ReportData,
+    Signature,
+    ToolchainError,
+    Unit,
+    line_mark,
+)
+from .. import c
+from . import device, kernel_prototypes, nvrtc
+from .cuda_diagnostics import improved, races, refusals
+from .cuda_frontend import needs_gpu
+from .cuda_reading import (
+    Reading,
+    declared,
+    device_call,
+    nothing_to_bind,
+    plain_call,
+    read,
+    unasked,
+    with_vectors,
+    without_host,
+    without_refused,
+)
+
+TEMPLATES = Path(__file__).parent / "templates"
+#: Names that NVRTC does not have, so that a cell defines them; the host's C library has them as `long`.
+_DEFINED = re.compile(r"\btypedef\b[^;{}]*?\blong\s+long\b[^;{}]*?\b(ssize_t|u?int(?:64|ptr)_t)\s*;")
+#: Constants of the host's <math.h> that a cell defines as variables.
+_CONSTANT = re.compile(r"\b(?:float|double)\s+(M_\w+)\s*[=({]")
+_DYNAMIC = re.compile(r"(\bextern\b[^;(){}]*?\b)__shared__(\b[^;{}]*?(\w+)\s*\[\s*\])")
+_STATIC = re.compile(r"\bstatic\s+__shared__\b|\b__shared__\s+static\b")
+_SHARED = re.compile(r"[{}]|\b__shared__\b([^;{}]*);")
+_GRID = re.compile(r"\b(?:this_grid|grid_group)\b")
+#: Bytes of static shared memory that every GPU has for a block.
+_MOST_SHARED = 49152
+#: Calls in front of each access: those of templates/cuda_checked.h.
+_CHECKED = (
+    "-g",
+    "-fno-omit-frame-pointer",
+    "-fsanitize=kernel-address",
+    "--param=asan-instrumentation-with-call-threshold=0",
+    "--param=asan-stack=0",
+    "--param=asan-globals=0",
+    "-D__UFM_CUDA_CHECKED__=1",
+)
+#: What looks at the other lanes of a warp; a header may.
+_LANES = re.compile(r'\b__\w+_sync\b|\b__(?:syncwarp|activemask)\b|cooperative_groups|#\s*include\s*"')
+#: How a function in Numba's form says that it failed.
+_FAILED = """\
+static __attribute__((__unused__)) void __ufm_fail_with(const char *__ufm_name, int __ufm_status)
+{
+    char __ufm_text[200];
+    __builtin_snprintf(__ufm_text, sizeof(__ufm_text), "%s returned status %d, and 0 is success", __ufm_name,
+                       __ufm_status);
+    __ufm_fail(__ufm_text);
+}
+"""
+
+
+def compile(source: str, *, options: Options, name: str, folder: Path) -> CompiledCell:
+    """Compile a cell in the private ``folder``.
+
+    Raises
+    ------
+    ParseError
+        If it defines no function for the GPU.
+    SignatureError, CompileError, LinkError, ToolchainError
+    """
+    options = replace(options, cplus=True)
+    if needs_gpu(options):
+        return compile_for_gpu(source, options=options, name=name, why="", measured=True)
+    whole, refused = source, dict[str, Diagnostic]()
+    diagnostics = refusals(source, name=name)
+    if diagnostics and (diagnostics := refusals(without_host(source), name=name)):
+        if options.device != "cpu" and device.available() and nvrtc.find():
+            line = line_mark(diagnostics[0].line)
+            why = f"{name} has no emulation on the CPU: line {line}: {diagnostics[0].message}"
+            return compile_for_gpu(source, options=options, name=name, why=why)
+        source, refused = without_refused(source, diagnostics, name=name)
+    try:
+        tool = compilers.find(cplus=True)
+    except ToolchainError as fault:
+        if options.device == "cpu" or not nvrtc.find():
+            raise
+        why = f"{name} has no emulation on the CPU: {fault.marked} {fault.remedy}"
+        return compile_for_gpu(source, options=options, name=name, why=why)
+    unbound: frozenset[str] = frozenset()
+    while True:
+        try:
+            compiled = _emulated(source, options=options, name=name, folder=folder, tool=tool, unbound=unbound)
+            break
+        except CompileError as fault:
+            better = improved(fault)
+            errors = [d for d in better.diagnostics if d.severity == "error"]
+            if more := unasked(source, errors, options=options) - unbound:
+                unbound |= more
+            elif errors and all(" is unavailable: " in d.message for d in errors):
+                source, refusals_of = without_refused(source, errors, name=name)
+                refused |= refusals_of
+            else:
+                return _for_gpu_after(better, whole, options=options, name=name)
+        except ParseError as fault:
+            return _for_gpu_after(fault, whole, options=options, name=name)
+    if source != whole:
+        # What travels is the whole cell, for a GPU to see.
+        object_code = replace(compiled.object_code, source=whole)
+        compiled = replace(compiled, object_code=object_code)
+    return replace(compiled, report_data=replace(compiled.report_data, refused=refused))
+
+
+def _for_gpu_after(fault: CompileError | ParseError, source: str, *, options: Options, name: str) -> CompiledCell:
+    """What the host's compiler has refused, for the GPU alone, if there is one whose compiler takes it."""
+    if options.device == "cpu" or not (device.available() and nvrtc.find()):
+        raise fault from None
+    diagnostics = fault.diagnostics if isinstance(fault, CompileError) else ()
+    error = next((d for d in diagnostics if d.severity == "error"), None)
+    why = f"line {line_mark(error.line)}: {error.message}" if error and error.file == name else fault.message
+    try:
+        return compile_for_gpu(source, options=options, name=name, why=f"{name} has no emulation on the CPU: {why}")
+    except (CompileError, ParseError):
+        raise fault from None
+
+
+# -------------------------------------------------------------------------------------- for the CPU
+
+
+def _emulated(
+    source: str, *, options: Options, name: str, folder: Path, tool: compilers.Toolchain, unbound: Collection[str]
+) -> CompiledCell:
+    """Compile a cell with a C++ compiler; NVRTC, where it is, checks it meanwhile."""
+    host = replace(options, compile_args=tuple(filter(nvrtc.is_host, options.compile_args)))
+    flags = (*compiler_flags(tool, host), *header_flags(source))
+    sanitized = options.sanitize and "__global__" in source and tool.kind == "gcc" and sys.platform == "linux"
+    sanitized = sanitized and not any("-fsanitize=" in word for word in options.compile_args)
+    flags += _CHECKED * sanitized
+    reading = read(source, options=options, name=name, tool=tool, flags=flags, shim=shim(source), unbound=unbound)
+    options, unit = reading.options, reading.unit
+    # gcc leaves out calls of what is called conj and has C's linkage, whatever its type is.
+    flags += tuple(
+        f"-fno-builtin-{name}" for name in sorted(f.name for f in unit.functions if 'extern "C"' in f.qualifiers)
+    )
+    host = replace(options, compile_args=host.compile_args)
+    cell = CellBuild(tool, source, name, host, folder, flags, linker_flags(tool, host), shim(source))
+    if reading.empty:
+        on_device = replace(cell, source=without_host(source, unit=unit))
+        raise on_device.fault_alone() or nothing_to_bind(reading)
+    plan, cell = cell.planned(unit, words=c.stand_for(unit.identifiers | unit.calls), floats=True)
+    translation, before, marker = _translated(reading, plan)
+    cell = replace(cell, before=before)
+    with ThreadPoolExecutor(2, thread_name_prefix="ufunc_magic-cuda") as pool:
+        # The compiler is a process of its own, so the Python forms and NVRTC cost nothing meanwhile.
+        shown = representatives(reading.roles.signatures)
+        written = pool.submit(python_forms, reading.tree, shown, unit, options)
+        checked = pool.submit(check, source, unit=unit, options=options, name=name)
+        library = folder / "cell.so"
+        driver = native.driver(tool, parallel=bool(options.parallel), folder=folder)
+        vectors = native.vector_math(tool, plan.simd, folder=folder)
+        try:
+            diagnostics = cell.compiled_in_parts(translation, library, [driver, *vectors])
+            if diagnostics is None:
+                arguments = cell.arguments(library.name, driver, *vectors)
+                diagnostics = compilers.compile_shared(tool, translation.text, **arguments)
+        except CompileError as fault:
+            raise cell.blamed(fault) from None
+        python, verdict = written.result(), checked.result()
+    code = library.read_bytes()
+    prototypes, rest = kernel_prototypes.read(code, reading.exports, marker)
+    functions, notes = _entries(
+        reading, translation, types=codegen.read_types(code, translation), prototypes_=prototypes, python=python
+    )
+    facts = _with_memory(verdict.device, reading, rest)
+    if sanitized:
+        facts["lines"] = guard.line_table(code, name=name)
+    object_code = cell.object_code(code, functions, language="cuda", device=facts)
+    report_data = ReportData(
+        functions=tuple(functions),
+        diagnostics=(*diagnostics, *verdict.diagnostics),
+        notes=(*plan.notes, *notes, *verdict.notes, *races(source), *_unchecked(reading, checked=sanitized)),
+        command=cell.command,
+    )
+    return CompiledCell(object_code, report_data)
+
+
+def _translated(reading: Reading, plan: native.UnitPlan) -> tuple[codegen.Translation, str, bytes]:
+    """The unit, what stands before the cell in it, and the mark of the exports' types."""
+    hosted, dynamic = with_shared_memory(without_host(reading.source, unit=reading.unit))
+    before = shim(reading.source, reading.unit, dynamic)
+    seed = "\0".join([reading.source, reading.name, repr(reading.options.key())])
+    after, pointers, marker = kernel_prototypes.exports_text(reading.exports, reading.variables, seed=seed)
+    functions = [None if export.kernel else export.function for export in reading.exports]
+    behind, contained = codegen.contained([*zip(pointers, functions, strict=False)], cplus=True)
+    translation = codegen.translate(
+        hosted,
+        unit=reading.unit,
+        signatures=reading.roles.signatures,
+        plain=pointers,
+        options=reading.options,
+        name=reading.name,
+        contained=contained,
+        simd=plan.simd,
+        judge=plan.judge,
+        before=before,
+        after="".join([*(f"__UFM_DYNAMIC_SHARED({word})\n" for word in dynamic), _FAILED, after, behind]),
+    )
+    return translation, before, marker
+
+
+def _unchecked(reading: Reading, *, checked: bool) -> list[str]:
+    kernels = reading.options.sanitize and reading.roles.kernels and not checked
+    return ["--sanitize looks at the accesses of kernels with gcc on Linux alone"] if kernels else []
+
+
+def _with_memory(facts: Mapping[str, Any], reading: Reading, numbers: Sequence[int]) -> dict[str, Any]:
+    """What the object code keeps for the device, with the cell's variables."""
+    rows = kernel_prototypes.memory(numbers, reading.variables, first=len(reading.exports))
+    return {**facts, **({"memory": rows} if rows else {})}
+
+
+def shim(source: str, unit: Unit | None = None, dynamic: Collection[str] = ()) -> str:
+    """The emulation's header, by its path: a folder on the search path would offer the cell more than this one."""
+    words = {
+        "DYNAMIC_SHARED": bool(dynamic),
+        "GROUPS": "cooperative_groups" in source,
+        "WARPS": bool(_LANES.search(source)),
+        "KERNELS": unit is None or any("__global__" in f.qualifiers for f in unit.functions),
+    }
+    defines = "".join(f"#define __UFM_CUDA_{word}__ 1\n" for word, known in words.items() if known)
+    own = "".join(f"#define {name} __ufm_own_{name}\n" for name in sorted(set(_DEFINED.findall(source))))
+    own += "".join(f"#undef {name}\n" for name in sorted(set(_CONSTANT.findall(source))))
+    return f"{defines}#include {codegen.c_string(str(TEMPLATES / 'cuda.h'))}\n{own}"
+
+
+def header_flags(source: str) -> tuple[str, ...]:
+    """Where the headers are that a cell includes by CUDA's names: those written here, then NVIDIA's."""
+    installed = nvrtc.installed_headers().values() if nvrtc.includes(source) else ()
+    return f"-isystem{TEMPLATES / 'cuda'}", *(f"-idirafter{folder}" for folder in installed), "-Wno-unknown-pragmas"
+
+
+def with_shared_memory(source: str) -> tuple[str, Sequence[str]]:
+    """The cell as the host compiles it, and its ``extern __shared__`` arrays; see ``templates/cuda_words.h``.
+
+    Behind the declaration of each other array stands, on its line, that a block has room for those in sight and, where
+    blocks may wait for the grid, that each has its own.
+    """
+    if "__shared__" not in source:
+        return source, ()
+    names = dict.fromkeys(match[3] for match in _DYNAMIC.finditer(source))
+    source = _STATIC.sub("__shared__", _DYNAMIC.sub(r"\1__dynshm__\2", source))
+    text = c.read(source, cplus=True, predefined=c.PREDEFINED)
+    code, raw = text.code.decode("latin-1"), text.raw.decode("latin-1")
+    pieces, end = list[str](), 0
+    scopes: list[list[str]] = [[]]
+    for match in _SHARED.finditer(code):
+        if match[0] == "{":
+            scopes.append([])
+        elif match[0] == "}":
+            scopes = scopes[:-1] or [[]]
+        elif len(scopes) > 1:
+            own = declared(match[1])
+            scopes[-1] += own
+            sizes = " + ".join(f"sizeof({name})" for scope in scopes for name in scope)
+            words = [
+                f'static_assert({sizes} <= {_MOST_SHARED}, "a block has {_MOST_SHARED} bytes of __shared__ memory");'
+            ]
+            if _GRID.search(code):
+                words += [f"__ufm_shared_object(&{name}, sizeof {name});" for name in own]
+            pieces += [raw[end : match.end()], *words]
+            end = match.end()
+    return "".join([*pieces, raw[end:]]).encode("latin-1").decode(), tuple(names)
+
+
+# -------------------------------------------------------------------------------------- for the GPU
+
+
+def compile_for_gpu(source: str, *, options: Options, name: str, why: str, measured: bool = False) -> CompiledCell:
+    """The object code of a cell, without code for the CPU.
+
+    Parameters
+    ----------
+    why : str
+        Why there is none, for the report.
+    measured : bool
+        Compile to machine code as well, and report the resources of each kernel in the notes.
+
+    Raises
+    ------
+    ParseError, SignatureError, CompileError, ToolchainError
+    """
+    unbound: frozenset[str] = frozenset()
+    while True:
+        try:
+            return _for_gpu(source, options=options, name=name, why=why, measured=measured, unbound=unbound)
+        except CompileError as fault:
+            errors = [d for d in fault.diagnostics if d.severity == "error"]
+            more = unasked(source, errors, options=options) - unbound
+            if not more:
+                raise
+            unbound |= more
+
+
+def _for_gpu(
+    source: str, *, options: Options, name: str, why: str, measured: bool, unbound: Collection[str]
+) -> CompiledCell:
+    reading = read(source, options=options, name=name, tool=None, unbound=unbound)
+    if reading.empty:
+        raise nothing_to_bind(reading)
+    instances = codegen.instances(reading.roles.signatures, reading.unit, options=reading.options)
+    expressions = [codegen.type_numbers(k, instance) for k, instance in enumerate(instances)]
+    pointed = [word for export in reading.exports for word in kernel_prototypes.expressions(export)]
+    pointed += [word for variable in reading.variables for word in variable.expressions]
+    defined = [codegen.type_text(k, instance) for k, instance in enumerate(instances)]
+    text = device_text(source, unit=reading.unit, options=reading.options, name=name)
+    numbers = nvrtc.types(
+        text,
+        [*(word for words in expressions for word in words), *pointed],
+        name=name,
+        cell=source,
+        before="\n".join([*defined, kernel_prototypes.TEMPLATES]),
+        options=nvrtc.flags(reading.options.changed()),
+    )
+    types = []
+    for words in expressions:
+        types.append(numbers[: len(words)])
+        numbers = numbers[len(words) :]
+    functions, notes = _entries(
+        reading,
+        codegen.Translation("", instances, (), b"", False),
+        types=types,
+        prototypes_=kernel_prototypes.read_numbers(numbers, reading.exports),
+        python=python_forms(reading.tree, representatives(reading.roles.signatures), reading.unit, reading.options),
+    )
+    taken = _resources(functions, text, source=source, name=name, options=reading.options) if measured else {}
+    if taken:
+        notes += [f"compiled for {next(iter(taken.values())).architecture} but not run: {device.missing()}"]
+        notes += [f"{kernel}: {numbers}" for kernel, numbers in taken.items()]
+    object_code = ObjectCode(
+        code=b"",
+        target=runtime.here(),
+        functions=tuple(f.function_code for f in functions),
+        language="cuda",
+        toolchain=str(nvrtc.find() or ""),
+        source=source,
+        name=name,
+        device=_with_memory(
+            about(text, source, tool=nvrtc.find()), reading, numbers[kernel_prototypes.count_of(reading.exports) :]
+        ),
+    )
+    return CompiledCell(object_code, ReportData(tuple(functions), notes=(*filter(None, [why]), *notes)))
+
+
+def _resources(
+    functions: Sequence[CellFunction], text: str, *, source: str, name: str, options: Options
+) -> dict[str, nvrtc.Resources]:
+    """Return the resources of the cell's kernels, and of those that call a function for each element, by name."""
+    kernels = {f.name: f.function_code.calls[0] for f in functions if f.kind == "kernel"}
+    generated = []
+    for f in functions:
+        usual, instances = device.usual(f.function_code)
+        generated.append(usual)
+        many = len(instances) > 1
+        kernels |= {f"{f.name}({types})" if many else f.name: entry for types, entry in instances.items()}
+    unit = device.unit(text, name, "".join(generated))
+    entries = tuple(dict.fromkeys(kernels.values()))
+    taken = nvrtc.resources(unit, entries, name=name, cell=source, options=options.changed())
+    return {kernel: taken[entry] for kernel, entry in kernels.items() if entry in taken}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What NVRTC had to say, and what the object code keeps of it."""
+
+    device: Mapping[str, Any] = field(default_factory=dict)
+    diagnostics: tuple[Diagnostic, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def check(source: str, *, unit: Unit, options: Options, name: str) -> Verdict:
+    """Compile a cell for the GPU and throw the result away.
+
+    Not with ``--device cpu``, and not where NVRTC is not installed.
+
+    Raises
+    ------
+    CompileError
+        If NVRTC refuses it on its own lines.  A header that only NVRTC lacks is a warning.
+    """
+    text = device_text(source, unit=unit, options=options, name=name)
+    tool = None if options.device == "cpu" else nvrtc.find()
+    device_part = about(text, source, tool=tool)
+    if tool is None:
+        return Verdict(device_part)
+    # Reductions of a warp came with 8.0.
+    arch = nvrtc.architecture(tool, (8, 0) if "__reduce_" in text else None)
+    try:
+        compiled = nvrtc.compile(text, name=name, cell=source, arch=arch, options=nvrtc.flags(options.changed()))
+    except CompileError as fault:
+        own = [d for d in fault.diagnostics if d.severity == "error" and d.file == name]
+        if not own or any("could not open source file" in d.message for d in own):
+            warnings = (replace(d, severity="warning") if d.severity == "error" else d for d in fault.diagnostics)
+            return Verdict(device_part, tuple(replace(d, message=f"NVRTC: {d.message}") for d in warnings))
+        raise CompileError(
+            fault.message,
+            remedy="With --device cpu it is compiled for the CPU alone.",
+            diagnostics=fault.diagnostics,
+            output=fault.output,
+        ) from None
+    except ToolchainError as fault:
+        return Verdict(device_part, notes=(f"not checked by NVRTC: {fault.marked}",))
+    return Verdict(device_part, tuple(replace(d, message=f"NVRTC: {d.message}") for d in compiled.diagnostics))
+
+
+def about(text: str, source: str, *, tool: nvrtc.Nvrtc | None = None) -> dict[str, Any]:
+    """What the object code keeps for the device: who has seen it, and its unit where that is not the cell itself."""
+    facts = {"arch": "", "nvrtc": "", "ltoir": ""}
+    if tool is not None:
+        facts |= {"arch": nvrtc.architecture(tool), "nvrtc": ".".join(map(str, tool.version))}
+    return facts | ({"unit": text} if text != source else {})
+
+
+def device_text(source: str, *, unit: Unit, options: Options, name: str) -> str:
+    """What to compile for the GPU: the cell without what is the host's; of one in terms of T, a copy for each type."""
+    types = codegen.types_wanted(options.types)
+    source = without_host(source, unit=unit)
+    if not types or not codegen.in_terms_of_t(unit):
+        return source
+    return "\n".join(
+        codegen.copy(source, prefix=codegen.prefix_of(t), kind=t, unit=unit, name=name, generic=False) for t in types
+    )
+
+
+# ------------------------------------------------------------------------ what the object code says
+
+
+def _entries(
+    reading: Reading,
+    translation: codegen.Translation,
+    *,
+    types: Sequence[tuple[int, ...]],
+    prototypes_: Sequence[tuple[str, ...]],
+    python: Mapping[str, tuple[Signature, Form]],
+) -> tuple[list[CellFunction], list[str]]:
+    """The functions, ufuncs first, and notes.
+
+    Parameters
+    ----------
+    reading : Reading
+    translation : Translation
+        Whose ``instances`` are the loops.
+    types, prototypes_
+        What a compiler said of the types of the loops and of the exports.
+    python : mapping
+        The Python forms.
+    """
+    foreign = {i.signature.name for i, t in zip(translation.instances, types, strict=True) if 255 in t}
+    loops = loops_by_name(translation.instances, types, without=foreign, remedy="")
+    functions = c_ufunc_entries(
+        translation,
+        types,
+        python,
+        reading.unit,
+        without=foreign,
+        remedy=None,
+        calls={name: _calls(ls, translation) for name, ls in loops.items()},
+    )
+    notes = [*reading.roles.notes, *_narrow(functions)]
+    notes += [f"{name} is not bound: the type of an operand is none of NumPy's" for name in sorted(foreign)]
+    own = _own_types(reading)
+    plain = {p.name: p for p in reading.roles.plain}
+    callees = [export.callee for export in reading.exports]
+    for index, (export, prototype) in enumerate(zip(reading.exports, prototypes_, strict=True)):
+        p = None if export.kernel else plain[export.name]
+        calls: tuple[str, ...]
+        if p:
+            calls = (plain_call(export.callee, export.function, prototype, status=export.status),)
+        else:
+            calls = _launched_by(export, alone=callees.count(export.callee) == 1)
+        functions.append(
+            native_entry(
+                export.function,
+                name=export.name,
+                index=index,
+                parameters=[q.name for q in export.parameters],
+                declaration=kernel_prototypes.declaration(export, prototype, types=own) if p else "",
+                reason=(p.reason, p.remedy) if p else ("", ""),
+                calls=calls,
+                prototype=prototype if p else with_vectors(prototype, export.function),
+                instance=export.instance,
+            )
+        )
+    return functions, notes
+
+
+def _launched_by(export: kernel_prototypes.Export, *, alone: bool) -> tuple[str, ...]:
+    """What NVRTC takes for the name of a kernel in C++, and what serves where a header has functions of that name."""
+    with_types = kernel_prototypes.pointed(replace(export, overloaded=True))
+    if not alone:
+        return (with_types,)
+    if 'extern "C"' in export.function.qualifiers:
+        return (device.C_LINKAGE + export.function.name,)
+    return (export.callee, with_types) if export.callee == export.function.name else (export.callee,)
+
+
+def _calls(loops: Sequence[LoopCode], translation: codegen.Translation) -> tuple[str, ...]:
+    instances = [translation.instances[loop.index] for loop in loops]
+    calls = tuple(device_call(codegen.callee(i), i.signature) for i in instances)
+    return calls if all(calls) else ()
+
+
+def _own_types(reading: Reading) -> str:
+    """Definitions of the cell's own types for cffi."""
+    return c.type_definitions(reading.tree, cplus=True) if reading.exports else ""
+
+
+def _narrow(functions: Sequence[CellFunction]) -> list[str]:
+    """A word on ufuncs that refuse float64: one for all, since float is what people write for a GPU."""
+    names = [f.name for f in functions if f.kind == "ufunc" and native.narrow(f.name, f.loops)]
+    if not names:
+        return []
+    refuse = "refuses" if len(names) == 1 else "refuse"
+    remedy = "give x.astype('f4'), or write an overload for double"
+    return [f"{', '.join(names)} {refuse} arrays of float64, which would lose digits: {remedy}"]

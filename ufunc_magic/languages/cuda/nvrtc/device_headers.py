@@ -1,0 +1,95 @@
+"""Headers for device code: those that NVRTC does not have, written here, and where CUDA's own are."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+
+from .... import store
+from ....compilers import header_digests, search_folders
+from .nvrtc_discovery import Nvrtc, installed_headers
+
+_INCLUDE = r"#[ \t]*(?:include|include_next)\b|__has_include"
+
+#: Headers that declare nothing which NVRTC does not know by itself, and those for the host's part of a program: a cell
+#: that came out of one may include them, and what it then uses of them on the device is what is refused.
+_EMPTY = (
+    "cuda_runtime.h cuda_runtime_api.h device_launch_parameters.h device_functions.h math_functions.h "
+    "vector_functions.h vector_types.h builtin_types.h host_defines.h sm_20_intrinsics.h "
+    "iostream ostream istream fstream sstream iomanip string vector map unordered_map set unordered_set list deque "
+    "queue stack memory random chrono ctime time.h thread mutex future exception stdexcept cerrno errno.h signal.h "
+    "unistd.h locale iterator numeric functional tuple bitset valarray ratio atomic condition_variable optional any "
+    "variant span ranges numbers bit concepts typeinfo typeindex new filesystem regex system_error cctype ctype.h "
+    "cstdarg stdarg.h csignal cwchar sys/time.h sys/stat.h fcntl.h getopt.h pthread.h omp.h"
+).split()
+
+#: Of the headers that nvcc includes by itself: what a text says that needs one of those provided here.
+_UNASKED: tuple[tuple[str, str], ...] = (
+    ("math.h",
+     r"\b(?:M_[A-Z]|INFINITY|NAN\b|HUGE_VAL|FP_|fpclassify|is(?:normal|unordered|greater|less)|float_t|double_t|"
+     r"(?:fabs|sqrt|cbrt|exp|exp2|expm1|log|log2|log10|log1p|a?(?:sin|cos|tan)h?|atan2|erfc?|[tl]gamma|ceil|floor|trunc|"
+     r"round|rint|nearbyint|logb|pow|fmod|remainder|hypot|fmin|fmax|fdim|copysign|nextafter)\s*\()"),
+    ("stdint.h", r"\bu?int(?:max|ptr|\d+|_(?:least|fast)\d+)_t\b|\bU?INT(?:\d|MAX|PTR)|\bSIZE_MAX|\bPTRDIFF_M"),
+    ("limits.h", r"\b(?:[SU]?CHAR|U?SHRT|U?INT|U?LL?ONG)_(?:MAX|MIN|BIT)\b"),
+    ("float.h", r"\b(?:FLT|DBL)_[A-Z]"),
+    ("stddef.h", r"\boffsetof\b|\bmax_align_t\b"),
+    ("sys/types.h", r"\bu(?:int|short|long)\b"),
+)  # fmt: skip
+
+
+def prelude(source: str) -> str:
+    """Includes of what nvcc has without an include and NVRTC lacks, as far as the text uses it."""
+    return "".join(f"#include <{header}>\n" for header, words in _UNASKED if re.search(words, source))
+
+
+def type_table() -> str:
+    """What `types` puts behind a cell: `TYPE_MACRO`'s definition."""
+    return files("ufunc_magic.languages.cuda").joinpath("templates", "nvrtc", "types.hpp").read_text(encoding="utf-8")
+
+
+def includes(source: str) -> bool:
+    """Whether the text may include anything."""
+    return re.search(_INCLUDE, source) is not None
+
+
+@functools.cache
+def provided() -> dict[str, str]:
+    """Headers that NVRTC lacks, by name: those that device code has a use for, and empty ones for all else."""
+    folder = files("ufunc_magic.languages.cuda").joinpath("templates", "nvrtc", "include")
+    real = {entry.name: entry.read_text(encoding="utf-8") for entry in folder.iterdir() if entry.is_file()}
+    words = "".join(f"typedef unsigned {word} u{word};\n" for word in ("short", "int", "long"))
+    return {**dict.fromkeys(_EMPTY, "#pragma once\n"), "sys/types.h": f"#pragma once\n{words}", **real}
+
+
+def without_provided(source: str) -> str:
+    """The text without its includes of headers written here, those apart that stand on CCCL's."""
+    plain = provided().keys() - {"complex"}
+    return re.sub(r"#[ \t]*include[ \t]*<([^>\n]*)>", lambda m: "" if m[1] in plain else m[0], source)
+
+
+def digests(source: str, options: Sequence[str]) -> tuple[str, ...] | None:
+    """What a cache key needs to know of the headers a text may include; None where nobody can tell which those are."""
+    if not includes(source) and not prelude(source):
+        return ()
+    own = header_digests(source, folders=search_folders(options)[0], cwd=Path.cwd())
+    if own is None:
+        return None
+    return (*(part for pair in own for part in pair), *(part for pair in provided().items() for part in pair))
+
+
+def folders(nvrtc: Nvrtc) -> list[str]:
+    """Options that lead to CUDA's and CCCL's headers, and to those in the current folder.
+
+    Installed ones serve where both are there: ``cuda_fp16.h`` includes some of CCCL's.  NVRTC unpacks its own
+    into a folder of the cache where it carries them.
+    """
+    installed = installed_headers()
+    here = f"-I{os.getcwd()}"
+    if nvrtc.bundles_headers and not {"cudart", "cccl"} <= installed.keys():
+        unpacked = store.default().storage(f"nvrtc-{nvrtc.version[0]}.{nvrtc.version[1]}")
+        return [f"--use-bundled-headers={unpacked}", here]
+    return [*(f"-I{folder}" for folder in installed.values()), here]

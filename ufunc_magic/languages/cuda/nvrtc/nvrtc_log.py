@@ -1,0 +1,128 @@
+"""NVRTC's log as diagnostics on the lines of the cell.  Pure: text in, values out.
+
+A message is ``file(line): severity #number: words``, with continuation lines behind twelve spaces; then the
+source line behind two spaces and a caret under its place, which counts bytes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Literal
+
+from ....compilers import GENERATED, OURS, shorten, source_line
+from ....model import Diagnostic
+from .nvrtc_hints import advise
+
+_HEAD = (
+    r"(?:(?P<file>.+)\((?P<line>\d+)\)|(?P<end>At end of source)): "
+    r"(?P<severity>(?:catastrophic |internal )?error|warning|note|remark)(?: #(?P<number>\d+)(?:-D)?)?: (?P<words>.*)$"
+)
+_BARE = (
+    r"(?:nvrtc: |ptxas .*?(?:line \d+; )?)?(?P<severity>Note|Warning|Error|(?:fatal )?error|fatal|warning)\s*"
+    r"(?: #\d+(?:-D)?)?: (?P<words>.*)$"
+)
+_CHATTER = r"The warnings can be suppressed|detected in the compilation of|Compilation terminated|Ptx assembly aborted"
+#: Of a function that has many overloads each one is told why it is not meant.
+_MOST_NOTES = 4
+
+
+def read_log(log: str, *, name: str, cell: str) -> tuple[Diagnostic, ...]:
+    """Read NVRTC's log.
+
+    Parameters
+    ----------
+    log : str
+    name, cell : str
+        The cell's name in ``#line`` and its text.
+
+    Returns
+    -------
+    tuple of Diagnostic
+        Errors, then warnings, each followed by its notes.  Columns count characters.  Warnings about
+        generated code are left out, and errors there where the cell itself has some.
+    """
+    lines = cell.split("\n")
+    messages: list[list[Diagnostic]] = []
+    for block in _blocks(log):
+        diagnostic = _read_block(block, name, lines)
+        if diagnostic.severity != "note":
+            messages.append([diagnostic])
+        elif messages:
+            messages[-1].append(diagnostic)
+    return shorten(tuple(_flatten(messages, name)))
+
+
+def _blocks(log: str) -> Iterator[list[str]]:
+    """The lines of each message."""
+    block: list[str] = []
+    # The assembler ends what it reports with a NUL, and puts its errors behind.
+    for line in log.replace("\0", "").splitlines():
+        if re.search(_CHATTER, line):
+            continue
+        if re.match(_HEAD, line) or re.match(_BARE, line):
+            if block:
+                yield block
+            block = [line]
+        elif block:
+            block.append(line)
+    if block:
+        yield block
+
+
+def _read_block(block: Sequence[str], name: str, lines: Sequence[str]) -> Diagnostic:
+    match = re.match(_HEAD, block[0])
+    if not match:
+        bare = re.match(_BARE, block[0])
+        assert bare  # a block starts with one of the two
+        severity, words = _severity(bare["severity"]), bare["words"]
+        return Diagnostic(severity, words, hint=advise(words) if severity != "note" else "")
+    severity = _severity(match["severity"])
+    caret = next((n for n, line in enumerate(block) if n > 1 and line.strip() == "^"), 0)
+    # It says so in two ways, by whether it had folders to search.
+    first = match["words"].replace("cannot open source file", "could not open source file")
+    words = [first, *(line.strip() for line in block[1 : caret - 1 if caret else 1])]
+    # What the compiler advises here is an option of its own; ours stands in the hint.
+    aside = r", and host (?:functions|variables) are not allowed in JIT mode.*$"
+    message = re.sub(aside, "", "; ".join(words).replace(":; ", ": "))
+    file = name if match["end"] else match["file"]
+    line = len(lines) if match["end"] else int(match["line"])
+    shown, column = _place(block, caret, file, line, name, lines)
+    option = f"#{match['number']}-D" if match["number"] and severity == "warning" else ""
+    # What is wrong in somebody's header is no advice for the cell, but that a header is missing there.
+    theirs = file not in (name, GENERATED) and "open source file" not in message
+    hint = "" if severity == "note" or theirs else advise(message, shown)
+    return Diagnostic(severity, message, file, line, column, option, shown, hint)
+
+
+def _severity(word: str) -> Literal["error", "warning", "note"]:
+    kinds: dict[str, Literal["warning", "note"]] = {"warning": "warning", "note": "note", "remark": "note"}
+    return kinds.get(word.lower(), "error")
+
+
+def _place(block: Sequence[str], caret: int, file: str, line: int, name: str, lines: Sequence[str]) -> tuple[str, int]:
+    """The source line and the column in characters, 0 where it is not known."""
+    column = block[caret].index("^") - 1 if caret else 0
+    text = block[caret - 1][2:] if caret else ""
+    if file == name and 0 < line <= len(lines):
+        text = lines[line - 1]
+    if column:
+        # A caret of bytes; where a macro or a cut line is quoted, it may point behind the text.
+        column = len(text.encode()[: column - 1].decode(errors="ignore")) + 1
+    shown, column = source_line(text, column)
+    return shown, column if column <= len(shown) + 1 else 0
+
+
+def _flatten(messages: Sequence[Sequence[Diagnostic]], name: str) -> Iterator[Diagnostic]:
+    own = any(head.severity == "error" and head.file not in (GENERATED, "") for head, *_ in messages)
+    shown: set[tuple[str, str, str, int]] = set()
+    for head, *notes in sorted(messages, key=lambda message: message[0].severity != "error"):
+        generated, warning = head.file == GENERATED, head.severity == "warning"
+        # A character that C++ does not have is refused byte by byte, a template once for each type.
+        at = (head.severity, head.message, head.file, head.line)
+        if at in shown or (generated and (warning or own)) or (warning and head.file != name):
+            continue
+        shown.add(at)
+        yield replace(head, line=0, column=0, text="", hint=OURS) if generated else head
+        yield from notes[:_MOST_NOTES]

@@ -1,0 +1,298 @@
+"""What a Cython cell is compiled and linked with, from its comment lines and the magic's options.
+
+Cython is not imported: the settings are part of the cache key, and a cell found in the cache must not pay
+for Cython.  Neither is torch, which takes seconds.
+
+Most of the C that Cython writes is the module's machinery, which gains nothing from optimisation but takes it: with
+gcc it is compiled with ``-O1``, and the cell's own functions and our loops, between pragmas, with ``-O3``.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import re
+import sys
+import sysconfig
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from ...cells.frontend import flags_of
+from ...compilers import Toolchain, base_flags, base_link, library_flags
+from ...model import OptionError, Options, ToolchainError, chooses_cpu
+from . import dependencies
+
+#: Keys of ``# distutils:`` that hold lists.
+_LISTS = tuple(
+    "sources define_macros undef_macros libraries library_dirs runtime_library_dirs include_dirs extra_objects "
+    "extra_compile_args extra_link_args export_symbols depends".split()
+)
+#: Those that a cimported .pxd gives to who cimports it.
+_INHERITED = frozenset(
+    "language libraries library_dirs runtime_library_dirs include_dirs extra_compile_args extra_link_args "
+    "depends".split()
+)
+#: ``name`` is the magic's own business.
+_KEYS = (*_LISTS, "language", "name")
+
+_STRING = r"(?:\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*')"
+_DISTUTILS = re.compile(r"#\s*(distutils|cython):(.*)$")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the C or C++ compiler and the linker get, and what else the cell asks for.
+
+    Attributes
+    ----------
+    cplus : bool
+        In C++.
+    flags : tuple of str
+        Compiler options: folders, macros, the user's own.
+    link : tuple of str
+        Options that stand behind the unit on the linker's line.
+    sources : tuple of str
+        C, C++ and object files to compile and link along.
+    depends : tuple of str
+        Files that the result depends on besides.
+    libraries, library_dirs : tuple of str
+        What ``link`` was made of: a library of the user's may be built anew under the same name.
+    folders : tuple of Path
+        Where headers of the user's and .pxd, .pxi files are looked for, besides the current folder.
+    uses_openmp : bool
+    preload : tuple of str
+        Modules to import before the compiled one is opened.
+    versions : tuple of str
+        Of the packages whose headers are used, for the cache key.
+    """
+
+    cplus: bool = False
+    flags: tuple[str, ...] = ()
+    link: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    depends: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
+    library_dirs: tuple[str, ...] = ()
+    folders: tuple[Path, ...] = ()
+    uses_openmp: bool = False
+    preload: tuple[str, ...] = ()
+    versions: tuple[str, ...] = ()
+
+
+def read(source: str, *, options: Options | None = None, module: str = "") -> Settings:
+    """Read a cell's comment lines, those of the .pxd files that it cimports, and the magic's options.
+
+    Parameters
+    ----------
+    source : str
+        The cell.
+    options : Options
+        The defaults if omitted.
+    module : str
+        The module's name, if the user chose it: ``<module>.pxd`` counts too.
+
+    Raises
+    ------
+    OptionError
+        For an unknown key or a bad value in a ``# distutils:`` line.
+    ToolchainError
+        With ``torch`` where torch is not installed.
+    """
+    options = options or Options()
+    folders = _absolute(options.include)
+    drawn = dependencies.cython_files(source, folders=folders, module=module)
+    texts = [source, *(text for _, text in drawn)]
+    comments: dict[str, tuple[str, ...]] = dict.fromkeys((*_LISTS, "language"), ()) | _comments(source)
+    for inherited in map(_comments, texts[1:]):
+        for key in _INHERITED & inherited.keys():
+            comments[key] = tuple(dict.fromkeys((*comments[key], *inherited[key])))
+    libraries = (*options.lib, *comments["libraries"])
+    library_dirs = (*options.library_dirs, *comments["library_dirs"])
+    used = [dependencies.names(text) for text in texts]
+    torch = find_torch() if options.torch else None
+    uses_numpy = any(names.numpy for names in used)
+    # A header beside a cimported .pxd is found, as if the .pxd's folder had been given with -I.
+    beside = [path.parent for (path, _), names in zip(drawn, used[1:], strict=True) if names.headers]
+    places = dict.fromkeys([*folders, *_absolute(comments["include_dirs"]), *beside])
+    return Settings(
+        cplus=bool(options.cplus or torch or comments["language"][:1] == ("c++",)),
+        flags=(
+            *(f"-I{place}" for place in places),
+            *([f"-I{np.get_include()}"] if uses_numpy else []),
+            *(torch.flags if torch else ()),
+            *(f"-D{macro}" for macro in comments["define_macros"]),
+            *(f"-U{macro}" for macro in comments["undef_macros"]),
+            *comments["extra_compile_args"],
+            *options.compile_args,
+        ),
+        link=(
+            *comments["extra_link_args"],
+            *options.link_args,
+            *(f"-Wl,-rpath,{place}" for place in _absolute(comments["runtime_library_dirs"])),
+            *library_flags(libraries, library_dirs),
+            *(torch.link if torch else ()),
+        ),
+        sources=_paths((*comments["sources"], *comments["extra_objects"], *options.src)),
+        depends=_paths(comments["depends"]),
+        libraries=libraries,
+        library_dirs=library_dirs,
+        folders=tuple(places),
+        uses_openmp=any(names.openmp for names in used),
+        preload=("torch",) if torch else (),
+        versions=(
+            *([f"numpy {np.__version__}"] if uses_numpy else []),
+            *([f"torch {torch.version}"] if torch else []),
+        ),
+    )
+
+
+def completed(options: Options, settings: Settings) -> Options:
+    """The options with what the cell's comments say: C++, and arguments that choose a CPU."""
+    arch = "native" if chooses_cpu(settings.flags) else options.arch
+    return replace(options, cplus=options.cplus or settings.cplus, arch=arch)
+
+
+def _absolute(folders: Sequence[str]) -> list[Path]:
+    return [Path(folder).expanduser().absolute() for folder in folders]
+
+
+def _paths(files: Sequence[str]) -> tuple[str, ...]:
+    return tuple(str(path) for path in _absolute(files))
+
+
+# --------------------------------------------------------------------------------------- comments
+
+
+_LANGUAGES = {"c": "c", "c++": "c++", "cpp": "c++", "cxx": "c++"}
+
+
+@functools.lru_cache(maxsize=1024)
+def _comments(text: str) -> dict[str, tuple[str, ...]]:
+    """The ``# distutils:`` and ``# cython:`` lines among the comments that open ``text``."""
+    lists: dict[str, tuple[str, ...]] = {}
+    for line in map(str.strip, text.removeprefix("\ufeff").splitlines()):
+        if line and line[0] != "#":
+            break  # the first line of code
+        match = _DISTUTILS.match(line)
+        if not match:
+            continue
+        key, _, value = (part.strip() for part in match[2].partition("="))
+        if match[1] == "cython" and key not in _KEYS:
+            continue
+        if key not in _KEYS:
+            remedy = f"Valid settings: {', '.join(_LISTS)} and language."
+            raise OptionError(f"{line!r} has an unknown setting: {key!r}.", remedy=remedy)
+        if key in _LISTS:
+            lists[key] = _words(value)
+        elif key == "language":
+            if (word := value.strip("'\"").lower()) not in _LANGUAGES:
+                raise OptionError(f"{line!r} names a language that Cython does not support.", remedy="Write c or c++.")
+            lists[key] = (_LANGUAGES[word],)
+    return lists
+
+
+def _words(value: str) -> tuple[str, ...]:
+    """``a b c`` or ``[a, "b c"]`` -> words; spaces and commas inside of quotes do not part words."""
+    listed = re.match(rf"\[((?:{_STRING}|[^\]])*)\]", value)
+    # What is quoted stays whole; a quote that nothing closes is a letter like others.
+    parts = re.findall(rf"(?:{_STRING}|[^,])+" if listed else rf"(?:{_STRING}|\S)+", listed[1] if listed else value)
+    words = [word.strip() for word in parts if word.strip()]
+    comment = next((n for n, word in enumerate(words) if word.startswith("#")), len(words))
+    return tuple(_unquoted(word) for word in words[: len(words) if listed else comment])
+
+
+def _unquoted(word: str) -> str:
+    return word[1:-1] if re.fullmatch(_STRING, word) else word
+
+
+# ----------------------------------------------------------------------------------------- torch
+
+#: Those of a CPU build that code outside of torch calls into; GPU builds have more, which these load.
+_TORCH_LIBRARIES = ("torch", "torch_cpu", "torch_python", "c10")
+
+
+@dataclass(frozen=True)
+class LibTorch:
+    """The installed torch package for a C++ compiler and the linker."""
+
+    version: str
+    flags: tuple[str, ...]
+    link: tuple[str, ...]
+
+
+def find_torch() -> LibTorch:
+    """Find torch.
+
+    Raises
+    ------
+    ToolchainError
+        Where it is not installed.
+    """
+    spec = importlib.util.find_spec("torch")
+    if spec is None or not spec.submodule_search_locations:
+        raise ToolchainError(
+            f"torch is not installed for {sys.executable}, and --torch needs its headers and libraries.",
+            remedy="pip install torch",
+        )
+    folder = Path(spec.submodule_search_locations[0])
+    include, library = folder / "include", folder / "lib"
+    version = re.search(r"^__version__\s*=\s*['\"](.*)['\"]", (folder / "version.py").read_text(encoding="utf-8"), re.M)
+    rpath = [f"-Wl,-rpath,{library}"] if sys.platform != "win32" else []
+    return LibTorch(
+        version[1] if version else "",
+        (f"-isystem{include}", f"-isystem{include / 'torch' / 'csrc' / 'api' / 'include'}"),
+        (f"-L{library}", *rpath, *(f"-l{name}" for name in _TORCH_LIBRARIES)),
+    )
+
+
+# ----------------------------------------------------------------------------------------- flags
+
+
+@functools.cache
+def _python_folders() -> tuple[str, ...]:
+    # Asking takes 0.2 ms, a third of what the same cell again takes.
+    return tuple(dict.fromkeys(f"-I{sysconfig.get_path(word)}" for word in ("include", "platinclude")))
+
+
+def compiler_flags(tool: Toolchain, options: Options, settings: Settings) -> tuple[str, ...]:
+    """Everything the unit is compiled with, before its text is looked at."""
+    base = [f for f in base_flags(tool) if f != "-Wall"]
+    if tool.kind == "gcc" and not _asks_level(settings.flags):
+        base = ["-O1" if f == "-O3" else f for f in base]
+    macros = ("-DNDEBUG", "-DCYTHON_CLINE_IN_TRACEBACK=0")
+    return (*base, *flags_of(tool, options), *macros, *_python_folders(), *settings.flags)
+
+
+def linker_flags(tool: Toolchain, options: Options, settings: Settings) -> tuple[str, ...]:
+    """What stands behind the unit on the linker's line.
+
+    Python's own symbols are found in the process, so the linker cannot be asked to find them all.
+    """
+    base = [f for f in base_link(tool) if f != "-Wl,-z,defs"]
+    if sys.platform == "darwin":
+        base += ["-Wl,-undefined,dynamic_lookup"]
+    if sys.platform == "win32":
+        version = "".join(map(str, sys.version_info[:2]))
+        base += [f"-L{sys.base_prefix}/libs", f"-lpython{version}"]
+    return (*settings.link, *base)
+
+
+def hot_options(flags: Sequence[str]) -> str:
+    """The words of ``#pragma GCC optimize`` for what is worth it, ``""`` where the whole unit has one level.
+
+    The pragma starts from the level's defaults, so that options given otherwise are said again.
+    """
+    if "-O1" not in flags or _asks_level([f for f in flags if f != "-O1"]):
+        return ""
+    again = [f[2:] for f in flags if re.fullmatch(r"-f(?:no-)?(?:math-errno|trapping-math|wrapv|strict-aliasing)", f)]
+    again += [
+        f[2:] for f in flags if f in ("-ffast-math", "-frounding-math") or f.startswith(("-ffp-", "-fno-builtin-"))
+    ]
+    return ", ".join(f'"{word}"' for word in ("O3", *again))
+
+
+def _asks_level(flags: Sequence[str]) -> bool:
+    return any(re.fullmatch(r"-O\w*", f) for f in flags)

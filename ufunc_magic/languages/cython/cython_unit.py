@@ -1,0 +1,481 @@
+"""From a Cython cell to its object code: translate, plan, append loops, compile, and write it as Python meanwhile."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import shlex
+import sys
+import sysconfig
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ... import codegen, compilers, store
+from ...cells import function_entries, native
+from ...forms import PythonForm, cython as python_form
+from ...model import (
+    MOST_TIMED,
+    CellFunction,
+    Comfort,
+    CompiledCell,
+    CompileError,
+    Diagnostic,
+    Function,
+    LinkError,
+    ObjectCode,
+    Operand,
+    Options,
+    Parameter,
+    ReportData,
+    ToolchainError,
+    number_type,
+)
+from . import annotate, cython_settings, nogil_clone, pgo, python_headers
+from ._private import version as cython_version
+from .cython_frontend import module_name
+from .cython_function import CellText, CyFunction, CythonType
+from .cython_loops import ModuleLoops, loops, stays_def
+from .cython_settings import Settings
+from .signature_inference import NoUfunc
+from .traceback_lines import has_place
+from .translate import Translated, translate
+
+_UNKNOWN_C = f"because ufunc_magic does not recognize the C code of Cython {cython_version}"
+#: The first line of what is appended to Cython's C.
+_LOOPS = codegen.template("interface.h").partition("\n")[0]
+
+#: Letters of a module's C that make a part of it: half a second of gcc's.
+_PART_OF_MODULE = 250_000
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """A cell that is being compiled: its text and name, the module's name, and what it is compiled with."""
+
+    source: str
+    name: str
+    module: str
+    folder: Path
+    options: Options
+    settings: Settings
+    tool: compilers.Toolchain
+
+
+@dataclass(frozen=True)
+class _Unit:
+    """A translation unit with everything it is compiled with."""
+
+    text: str
+    #: The loops, where they are a unit of their own; else they stand behind the module in ``text``.
+    loops: str
+    flags: tuple[str, ...]
+    link: tuple[str, ...]
+    translation: codegen.Translation
+    #: Functions of libm that have vector versions.
+    simd: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def compile(source: str, *, options: Options, name: str, folder: Path) -> CompiledCell:
+    """Compile a cell in the private ``folder``.
+
+    Raises
+    ------
+    CompileError, LinkError, SignatureError, ToolchainError, OptionError
+    """
+    module = module_name(source, options=options)
+    settings = cython_settings.read(source, options=options, module=module)
+    options = cython_settings.completed(options, settings)
+    tool = compilers.find(cplus=options.cplus)
+    cell = _Cell(source, name, module, folder, options, settings, tool)
+    if not Path(headers := sysconfig.get_path("include"), "Python.h").exists():
+        raise ToolchainError(
+            f"Python ({sys.executable}) has no Python.h in {headers}: a Cython cell cannot be compiled.",
+            remedy="Install python3-dev (Debian, Ubuntu), python3-devel (Fedora), or a Python with headers.",
+        )
+
+    library = folder / "cell.so"
+    text = CellText(source)
+    with ThreadPoolExecutor(1, thread_name_prefix="ufunc_magic-python-form") as pool:
+        written: Future[Mapping[str, Any]] | None = None
+        without: frozenset[str] = frozenset()
+        fault: CompileError | LinkError | None = None
+        while True:
+            translated = _translated(cell, without)
+            notes: list[str] = []
+            if not has_place(translated.c):
+                notes.append(f"tracebacks count the lines without the magic's, {_UNKNOWN_C}")
+            planned = _planned(cell, translated, without, notes)
+            unit = _unit(cell, translated, planned)
+            if written is None:
+                # The compiler is a process of its own, so the Python forms cost nothing meanwhile.
+                directives = {"language_level": options.language_level or 3}
+                requests = _form_requests(planned)
+                written = pool.submit(python_form.write, source, requests, cplus=options.cplus, directives=directives)
+            try:
+                has_defs = any(stays_def(f, text) for f in planned.functions)
+                warnings = _compiled(cell, unit, library, has_defs=has_defs)
+                break
+            except (CompileError, LinkError) as error:
+                looped = frozenset(f.name for f in planned.functions)
+                if not looped:
+                    raise  # it is the cell's own
+                # Perhaps only our loops are at fault: those of the functions that it speaks of, or else all.
+                if fault is None:
+                    _check_without(cell, looped)
+                fault = fault or error
+                blamed = looped & {text.function_of(d.line) for d in error.diagnostics}
+                without |= blamed if blamed and not without else looped
+        forms = written.result()
+    if fault is not None:
+        names = ", ".join(sorted(without - {f.name for f in planned.functions}))
+        cause = fault.diagnostics[0].message if fault.diagnostics else fault.message
+        notes.append(f"{names} cannot be a ufunc here, because the C compiler rejects its loop: {cause}.")
+    code = library.read_bytes()
+    page = ""
+    if translated.annotated:
+        complete = translated.c if options.annotate_fullc else ""
+        annotated = translated.annotated.read_text(encoding="utf-8")
+        with Comfort("the annotated source", notes):
+            page = annotate.read(annotated, name=name, complete=complete).to_json()
+    types = codegen.read_types(code, unit.translation)
+    strange = tuple(
+        NoUfunc(f, "has an operand or a result of a type that is not a NumPy number type")
+        for f, numbers in zip(planned.functions, types, strict=True)
+        if 255 in numbers and not text.annotation(f.line)
+    )
+    planned = replace(planned, rest=(*planned.rest, *strange))
+    hidden = [f"{r.function.name} (it {r.reason})" for r in planned.rest if r.function.kind == "cdef"]
+    notes += (
+        [f"only code in the cell can call {', '.join(hidden)}; to call it from Python, write cpdef"] if hidden else []
+    )
+    functions = tuple(_entries(planned, types, forms, text, without={n.function.name for n in strange}))
+    object_code = ObjectCode(
+        code=code,
+        target=native.target(code, options, python=str(sysconfig.get_config_var("SOABI") or "")),
+        functions=tuple(f.function_code for f in functions),
+        language="cython",
+        toolchain=f"Cython {cython_version}, {compilers.describe(tool).version}",
+        source=source,
+        name=name,
+        threads=bool(options.parallel),
+        module=module,
+        preload=settings.preload,
+    )
+    report_data = ReportData(
+        functions=functions,
+        diagnostics=(*translated.diagnostics, *warnings),
+        notes=(*unit.notes, *notes),
+        command=shlex.join([*tool.command, *unit.flags, "-", *settings.sources, *unit.link]),
+        annotated=page,
+    )
+    return CompiledCell(object_code, report_data)
+
+
+# ------------------------------------------------------------------------------ the module and its loops
+
+
+def _translated(cell: _Cell, without: frozenset[str]) -> Translated:
+    path = store.Cache.write_scratch(cell.folder / f"{cell.module.rpartition('.')[2]}.pyx", f"{cell.source}\n")
+    return translate(
+        cell.source,
+        path=path,
+        module=cell.module,
+        name=cell.name,
+        cplus=cell.options.cplus,
+        language_level=cell.options.language_level or 3,
+        folders=[str(Path.cwd()), *map(str, cell.settings.folders)],
+        annotate=cell.options.annotate,
+        linenums="-g" in cell.options.compile_args,
+        without=without,
+    )
+
+
+def _planned(cell: _Cell, translated: Translated, without: frozenset[str], notes: list[str]) -> ModuleLoops:
+    options = cell.options
+    defined: dict[str, nogil_clone.Definition] = {}
+    with Comfort("the loops' freedom from the GIL", notes):
+        defined = nogil_clone.definitions(translated.c, name=cell.name)
+    names = [f.cname for f in translated.functions if f.cname and not f.name.startswith("_")]
+    if names and not defined and not notes:
+        notes.append(f"the loops hold the GIL, {_UNKNOWN_C}")
+    # Clones have lost the lines that whoever debugs wants.
+    names = [] if "-g" in options.compile_args else names
+    cloned: dict[str, nogil_clone.Clone] = {}
+    with Comfort("the loops' freedom from the GIL", notes):
+        cloned = nogil_clone.clones(defined, names, free=translated.free, module=cell.module)
+    return loops(
+        translated.functions,
+        defined=defined,
+        cloned=cloned,
+        text=CellText(cell.source),
+        options=options,
+        without=without,
+        # One unit where steps of the compiler's own part it already, or where a profile is kept by its name.
+        whole=bool(options.fast_math or options.pgo or cell.settings.sources),
+    )
+
+
+def _unit(cell: _Cell, translated: Translated, planned: ModuleLoops) -> _Unit:
+    description = compilers.describe(cell.tool)
+    plan = native.plan(
+        planned.calls | ({"errno"} if "libc.errno" in cell.source else set()),
+        fenv="fenv.h" in cell.source,
+        own={f.cname for f in translated.functions},
+        floats=cell.options.cplus,
+        options=cell.options,
+        description=description,
+        tool=cell.tool,
+    )
+    openmp = ("-fopenmp",) if cell.settings.uses_openmp and description.openmp else ()
+    flags = (*cython_settings.compiler_flags(cell.tool, cell.options, cell.settings), *plan.flags, *openmp)
+    link = (*cython_settings.linker_flags(cell.tool, cell.options, cell.settings), *plan.link)
+    hot = cython_settings.hot_options(flags)
+    c = _hot(translated.c, *nogil_clone.user_part(translated.c, name=cell.name), words=hot)
+    translation = codegen.append(
+        "" if planned.apart else c,
+        planned.text,
+        planned.instances,
+        options=cell.options,
+        simd=plan.simd,
+        judge=plan.judge,
+        seed=cell.source,
+    )
+    if planned.apart:
+        return _Unit(f"{c}\n{planned.real}\n", translation.text, flags, link, translation, plan.simd, plan.notes)
+    text = translation.text
+    text = _hot(text, text.index(_LOOPS, len(c)), len(text), words=hot)
+    return _Unit(text, "", flags, link, translation, plan.simd, plan.notes)
+
+
+def _hot(c: str, start: int, end: int, *, words: str) -> str:
+    """``c`` with a part of it at the level of optimisation that ``words`` say."""
+    if not words:
+        return c
+    head = f"\n#pragma GCC push_options\n#pragma GCC optimize ({words})\n"
+    return f"{c[:start]}{head}{c[start:end]}\n#pragma GCC pop_options\n{c[end:]}"
+
+
+# ------------------------------------------------------------------------------------ the compiler
+
+
+def _compiled(cell: _Cell, unit: _Unit, library: Path, *, has_defs: bool) -> tuple[Diagnostic, ...]:
+    """Compile and link ``unit``, with a profile where the user asks for one, and with what a def is bound as."""
+    tool, options = cell.tool, cell.options
+    driver = native.driver(tool, parallel=bool(options.parallel), folder=cell.folder)
+    vectors = native.vector_math(tool, unit.simd, folder=cell.folder)
+    extra = [driver, *vectors, *map(Path, cell.settings.sources)]
+    if has_defs:
+        extra.append(native.def_functions(tool, folder=cell.folder))
+    places = compilers.places(unit.text, module=cell.module, name=cell.name, cell=cell.source)
+    if "-g" in options.compile_args:  # the text has lines of the cell already
+        places = [0] * (unit.text.count("\n") + 1)
+    about: dict[str, Any] = {"name": cell.name, "cell": cell.source}
+    whole = functools.partial(compilers.compile_shared, tool, unit.text, output=library, link=unit.link)
+
+    headers = () if cell.settings.sources else python_headers.flags(unit.text, tool=tool, unit=unit.flags)
+
+    def build(more: Sequence[str], headers: Sequence[str] = ()) -> tuple[Diagnostic, ...]:
+        flags = [*unit.flags, *more]
+        with_headers = [*flags, *headers]
+        if not unit.loops:
+            return whole(flags=with_headers, extra_sources=extra, places=places, **about)
+        # Module and loops at once, on two cores: neither needs to see the other.
+        fast = _fast(flags)
+        parts = [cell.folder / "module.o", cell.folder / "loops.o"]
+        with ThreadPoolExecutor(1, thread_name_prefix="ufunc_magic-loops") as pool, compilers.together(cell.folder):
+            beside = pool.submit(compilers.compile_object, tool, unit.loops, output=parts[1], flags=fast, **about)
+            module = functools.partial(compilers.compile_object, tool, unit.text, output=parts[0], places=places)
+            warnings = module(flags=with_headers, **about)
+            beside.result()
+        compilers.link_shared(tool, [*parts, *extra], output=library, flags=flags, link=unit.link, **about)
+        return warnings
+
+    in_parts = _compiled_in_parts(cell, unit, library, extra, places=places)
+    if in_parts is not None:
+        return in_parts
+    if not options.pgo:
+        try:
+            return build((), headers)
+        except CompileError as fault:
+            if not any(header in fault.output for header in headers[1:]):
+                raise
+            return build(())  # gcc finds no room for compiled headers where they were, or they are gone
+    profile = cell.folder / "profile"
+    build(pgo.flags("gen", folder=profile, toolchain=tool))
+    _train(cell, library, profile)
+    return build(pgo.flags("use", folder=profile, toolchain=tool))
+
+
+def _compiled_in_parts(
+    cell: _Cell, unit: _Unit, library: Path, objects: Sequence[Path], *, places: Sequence[int]
+) -> tuple[Diagnostic, ...] | None:
+    """Compile and link ``unit`` on all processors, with further ``objects``; None where that does not pay or fails."""
+    o, parts, count = cell.options, unit.translation.parts, len(unit.translation.instances)
+    of_module = len(unit.text) // _PART_OF_MODULE
+    # Module and loops are two compilers' work already.
+    if (
+        max(parts, of_module) < (8 if unit.loops else 2)
+        or cell.tool.kind != "gcc"
+        or o.compile_args
+        or o.pgo
+        or cell.settings.sources
+    ):
+        return None
+    whole, output = not unit.loops, cell.folder / "module.o"
+    units = [compilers.LargeUnit(unit.text, output, max(of_module, whole * parts), whole * count, unit.flags, places)]
+    if unit.loops:
+        units += [compilers.LargeUnit(unit.loops, cell.folder / "loops.o", parts, count, _fast(unit.flags))]
+    about: dict[str, Any] = {"output": library, "name": cell.name, "cell": cell.source}
+    # Whatever is wrong with the parts, the whole unit has the words for it, or is right.
+    with contextlib.suppress(CompileError):
+        return compilers.compile_in_parts(
+            cell.tool, units, flags=unit.flags, link=unit.link, extra_sources=objects, **about
+        )
+    return None
+
+
+def _fast(flags: Sequence[str]) -> list[str]:
+    return ["-O3" if flag == "-O1" else flag for flag in flags]
+
+
+def _check_without(cell: _Cell, looped: frozenset[str]) -> None:
+    """Raise what the compiler says of the cell without any loops: that is the cell's own, whatever else is tried."""
+    translated = _translated(cell, looped)
+    unit = _unit(cell, translated, _planned(cell, translated, looped, []))
+    compilers.compile_object(
+        cell.tool,
+        unit.text,
+        output=cell.folder / "module.o",
+        flags=[*unit.flags, *python_headers.flags(unit.text, tool=cell.tool, unit=unit.flags), "-fsyntax-only"],
+        places=compilers.places(unit.text, module=cell.module, name=cell.name, cell=cell.source),
+        name=cell.name,
+        cell=cell.source,
+    )
+
+
+def _train(cell: _Cell, library: Path, profile: Path) -> None:
+    """Import the module, compiled with counters, in another process, which leaves the profile in a folder."""
+    program = pgo.run_module_text(library, module=cell.module, preload=cell.settings.preload)
+    status, printed = compilers.run_python(program)
+    if status or not pgo.is_written(profile):
+        raise ToolchainError(
+            f"--pgo: the profiling run failed ({status}): {printed.strip().rpartition(chr(10))[2]}.",
+            remedy="The profiling run executes the cell's statements: they must finish without an error.",
+        )
+
+
+# ---------------------------------------------------------------------- what the object code says of them
+
+
+def _entries(
+    planned: ModuleLoops,
+    types: Sequence[tuple[int, ...]],
+    forms: Mapping[str, Any],
+    text: CellText,
+    *,
+    without: Collection[str],
+) -> list[CellFunction]:
+    """One entry for each name, in the order of the cell."""
+    number = "Use an integer, floating-point or complex C type."
+    by_name = function_entries.loops_by_name(planned.instances, types, without=without, remedy=number)
+    entries = []
+    for k in _representatives(planned):
+        signature, function = planned.instances[k].signature, planned.functions[k]
+        if signature.name in without:
+            continue
+        name, called, form = signature.name, signature.function, forms.get(signature.name)
+        # Without a Python form that only calculates, nobody knows what a call would do.
+        written = form if isinstance(form, PythonForm) else None
+        harmless = written.pure if written else called.pure
+        notes = [*native.narrow(name, by_name[name])]
+        # Only those that are to be timed were to be written as Python.
+        if not harmless and signature.name in forms:
+            notes.append(f"{function.name} may have side effects, so the report does not call it.")
+        entry = function_entries.ufunc_entry(
+            signature,
+            by_name[name],
+            form=form,
+            timed=types[k] if harmless else (),
+            cautious=not written or (written.loops and not signature.core) or not called.pure,
+            notes=notes,
+            is_def=stays_def(function, text),
+        )
+        internal = function.kind == "cdef" and not text.annotation(function.line)
+        entries.append(replace(entry, internal=internal))
+    for rest in planned.rest:
+        function = rest.function
+        if function.kind == "cdef":
+            continue
+        form = forms.get(function.name)
+        described = Function(
+            name=function.name,
+            returns="",
+            parameters=tuple(Parameter(p.name, "") for p in function.parameters),
+            line=function.line,
+            text=text.definition(function.line),
+            doc=function.doc or text.comment(function.line),
+        )
+        samples = _samples(function) if isinstance(form, PythonForm) and form.pure else ()
+        entries.append(function_entries.python_entry(described, reason=rest.reason, samples=samples, form=form))
+    return sorted(entries, key=lambda entry: entry.line)
+
+
+def _representatives(planned: ModuleLoops) -> list[int]:
+    """The loop that stands for each name: of a fused function the one for double, or else the last."""
+    signatures = [instance.signature for instance in planned.instances]
+    positions = {id(signature): k for k, signature in enumerate(signatures)}
+    return [positions[id(signature)] for signature in function_entries.representatives(signatures)]
+
+
+def _form_requests(planned: ModuleLoops) -> list[python_form.FormRequest]:
+    """The functions to be written as Python."""
+    requests = []
+    for k in _representatives(planned):
+        signature, function = planned.instances[k].signature, planned.functions[k]
+        # Without the core dimensions that a loop hands on beside the cell's own parameters.
+        sizes = {at: dim for at, dim in signature.sizes.items() if at < len(function.parameters)}
+        signature = replace(signature, sizes=sizes)
+        requests.append(
+            python_form.FormRequest(
+                name=function.name,
+                line=function.line,
+                signature=signature,
+                inputs=_numbers(function, signature.inputs),
+                outputs=_numbers(function, signature.outputs),
+                fused=dict(function.fused),
+            )
+        )
+    plain = (rest.function for rest in planned.rest if _samples(rest.function))
+    return [*requests, *(python_form.FormRequest(f.name, f.line) for f in plain)][:MOST_TIMED]
+
+
+def _numbers(function: CyFunction, operands: Sequence[Operand]) -> tuple[int, ...]:
+    """NumPy's type numbers for the Python forms."""
+    types = (*(p.type for p in function.parameters), function.returns, *function.returns.fields)
+    numbers = {kind.c: kind.number for kind in types}
+    return tuple(numbers.get(o.type, 0) for o in operands)  # C's bool is spelled otherwise than bint
+
+
+def _samples(function: CyFunction) -> tuple[str, ...]:
+    """What each parameter of a function takes, if it is numbers and arrays; else ``()``."""
+    if function.varargs or not any(_is_array(p.type) for p in function.parameters):
+        return ()
+    # The default of an array is None, which often means to do nothing.
+    last = max(k for k, p in enumerate(function.parameters) if _is_array(p.type) or not p.default)
+    letters = [_sample(p.type) for p in function.parameters[: last + 1]]
+    return tuple(letters) if all(letters) else ()
+
+
+def _is_array(kind: CythonType) -> bool:
+    return kind.kind == "array" or kind.shown.startswith(("ndarray", "np.ndarray", "numpy.ndarray"))
+
+
+def _sample(kind: CythonType) -> str:
+    if kind.kind == "object" and _is_array(kind) and not kind.ndim:
+        return "O1"
+    known = number_type(kind.number)
+    return f"{known.char}{kind.ndim}" if known else ""

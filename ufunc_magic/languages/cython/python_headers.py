@@ -1,0 +1,49 @@
+"""The headers that Cython's C always reads, compiled once per compiler and Python: of a cell of C++ almost half."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from ... import compilers
+from ...model import Options
+from . import cython_settings
+from .cython_settings import Settings
+
+_PYTHON = '#define PY_SSIZE_T_CLEAN\n#include "Python.h"\n'
+_MORE = ("pythread.h", "structmember.h", "compile.h", "frameobject.h", "traceback.h")
+#: What no header of these looks at.
+_NO_MATTER = re.compile(r"-fno-builtin-(?:pow|cos)f?|-D__UFM_LEVEL=\d|-I" + re.escape(np.get_include()))
+
+
+def flags(c: str, *, tool: compilers.Toolchain, unit: Sequence[str]) -> tuple[str, ...]:
+    """What lets a unit of Cython's, ``c``, that is compiled with the flags ``unit`` begin with these headers.
+
+    Empty where they are not compiled yet, where other flags are given, or where something stands before them in ``c``.
+    """
+    usual = _flags(tool)
+    others = [flag for flag in unit if flag not in usual and not _NO_MATTER.fullmatch(flag)]
+    first = re.search(r"^[ \t]*#[ \t]*include[ \t]*(.*)", c, re.M)
+    if others or not set(usual) <= {*unit} or not first or first[1] != '"Python.h"':
+        return ()
+    return compilers.including(tool, _text(tool), flags=usual)
+
+
+def precompile_headers(source: str, *, options: Options) -> None:
+    """Compile them for cells like this one, if they are not: for the background, since it takes seconds."""
+    cplus = options.cplus or cython_settings.read(source, options=options).cplus
+    tool = compilers.find(cplus=cplus)
+    compilers.precompile(tool, _text(tool), flags=_flags(tool))
+
+
+def _text(tool: compilers.Toolchain) -> str:
+    own = ["math.h", "cmath", "ios", "cstdlib", "atomic"] if tool.cplus else ["stdatomic.h"]
+    return _PYTHON + "".join(f"#include <{header}>\n" for header in ("stddef.h", *own, *_MORE))
+
+
+def _flags(tool: compilers.Toolchain) -> tuple[str, ...]:
+    """Those of a cell that asks for none."""
+    plain = cython_settings.compiler_flags(tool, Options(cplus=tool.cplus), Settings(cplus=tool.cplus))
+    return (*plain, "-fno-math-errno", "-fno-trapping-math")

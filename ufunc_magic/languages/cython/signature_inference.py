@@ -1,0 +1,217 @@
+"""What a function of a Cython module can be: a ufunc, with which operands, or what it is to Python, and why."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from ...cells import operands
+from ...model import Function, Options, Parameter, Signature, SignatureError, Unit, line_mark
+from .cython_function import CellText, CyFunction, CythonType
+from .nogil_clone import Definition
+
+
+@dataclass(frozen=True)
+class NoUfunc:
+    """A function that stays what it is to Python, and why: ``reason`` completes "The function ..."."""
+
+    function: CyFunction
+    reason: str
+
+
+@dataclass(frozen=True)
+class TypedFunction:
+    """A function with what the cell's text and its C say of it."""
+
+    function: CyFunction
+    text: CellText
+    definition: Definition | None
+    cplus: bool
+
+    @property
+    def outputs(self) -> tuple[CythonType, ...]:
+        """What a ctuple holds: it stands behind the parameters, as pointers."""
+        return self.function.returns.fields if self.function.returns.kind == "tuple" else ()
+
+    @property
+    def place(self) -> str:
+        return f"{self.function.name} (line {line_mark(self.function.line)})"
+
+
+def infer(typed: TypedFunction, options: Options, defined: Mapping[str, Definition]) -> Signature | NoUfunc:
+    """The ufunc that a function can be, or why it can be none.
+
+    Raises
+    ------
+    SignatureError
+        If its comment asks for what it cannot be.
+    """
+    function = typed.function
+    annotation = typed.text.annotation(function.line)
+    reason = _reason(function, annotated=bool(annotation))
+    if reason:
+        if annotation:
+            raise SignatureError(
+                f"{typed.place}: '# ufunc: {annotation}' asks for a ufunc, but the function {reason}.",
+                remedy="Declare its types, with no default values, or remove the comment.",
+            )
+        return NoUfunc(function, reason)
+    described = Function(
+        name=function.name,
+        returns="void"
+        if typed.outputs or function.returns.kind == "void"
+        else c_type(function.returns, cplus=typed.cplus),
+        parameters=(
+            *(_parameter(p.name, p.type, typed, line=function.line) for p in function.parameters),
+            *(
+                Parameter(f"out{n}", c_type(t, cplus=typed.cplus), pointer=1, access="write")
+                for n, t in enumerate(typed.outputs, 1)
+            ),
+        ),
+        line=function.line,
+        text=typed.text.definition(function.line),
+        doc=function.doc or typed.text.comment(function.line),
+        annotation=annotation or _evident(function),
+    )
+    arrays = [p.name for p in function.parameters if p.type.kind == "array"]
+    if arrays and function.keeps:
+        return NoUfunc(function, f"may keep the array '{arrays[0]}' beyond its call")
+    if arrays and _wants_owner(function.cname, defined):
+        return NoUfunc(function, f"uses the array '{arrays[0]}' as a Python object")
+    if arrays and not (annotation or _evident(function)):
+        return NoUfunc(
+            function,
+            f"takes the array '{arrays[0]}', but no comment such as # ufunc: (n)->() above it gives "
+            "the core dimensions",
+        )
+    try:
+        signatures, plains = operands.plan(
+            Unit(functions=(described,)), options=replace(options, signature="", types=""), program=""
+        )
+    except SignatureError as fault:
+        if not annotation:
+            return NoUfunc(function, f"cannot be one: {_cython(fault.marked)}")
+        raise SignatureError(_cython(fault.marked), remedy=_cython(fault.remedy)) from None
+    if plains:
+        why = plains[0]
+        speaks_of_it = why.reason.split(" ", 1)[0] in ("gives", "takes", "has", "returns")
+        reason = why.reason if speaks_of_it else f"has a parameter that cannot be an operand: {why.reason}"
+        return NoUfunc(function, _cython(f"{reason}{f' ({why.remedy})' if why.remedy else ''}"))
+    _check_ranks(signatures[0], typed)
+    # A memoryview knows its size.
+    pointers = any(p.type.kind == "pointer" for p in function.parameters)
+    notes = tuple(n for n in signatures[0].notes if pointers or not n.startswith("No integer parameter"))
+    return replace(signatures[0], notes=notes)
+
+
+def _wants_owner(cname: str, defined: Mapping[str, Definition], callers: frozenset[str] = frozenset()) -> bool:
+    """Whether C asks for the object behind a memoryview, which the loops' memoryviews do not have."""
+    if cname not in defined or cname in callers:
+        return False
+    body = defined[cname].body
+    if re.search(r"__pyx_memoryview_(?!slice_memviewslice)|__pyx_memview_slice|\.memview\)? ?->", body):
+        return True
+    called = set(re.findall(r"\b(__pyx_(?:f|fuse)_\w+)\(", body)) & defined.keys()
+    return any(_wants_owner(name, defined, callers | {cname}) for name in called)
+
+
+def _cython(message: str) -> str:
+    return message.replace("// ufunc:", "# ufunc:")
+
+
+def _reason(function: CyFunction, *, annotated: bool) -> str:
+    """Why it can be no ufunc, whatever its comment says; ``""`` if it can."""
+    if function.varargs:
+        return "takes *args, **kwargs or keywords"
+    for parameter in function.parameters:
+        if parameter.type.kind == "object":
+            return f"takes a Python object, '{parameter.name}'"
+        if parameter.type.kind not in ("number", "array", "pointer"):
+            return f"takes a {parameter.type.shown}, '{parameter.name}'"
+    # A def of numbers may have them; only of arrays, which take a comment, a ufunc needs all.
+    defaults = [p.name for p in function.parameters if p.default and (annotated or function.kind != "def")]
+    if defaults:
+        return f"has a default value, for '{defaults[0]}'"
+    if not function.parameters:
+        return "takes no input"
+    if function.returns.kind == "object" or not function.cname:
+        return "returns a Python object"
+    if function.returns.kind not in ("number", "tuple", "void"):
+        return f"returns a {function.returns.shown}"
+    return ""
+
+
+def _evident(function: CyFunction) -> str:
+    """The signature of a ``cdef`` function of one array that returns a number: nothing else could be meant."""
+    arrays = [p for p in function.parameters if p.type.kind == "array"]
+    others = [p for p in function.parameters if p.type.kind == "pointer"]
+    if function.kind != "cdef" or len(arrays) != 1 or others or function.returns.kind != "number":
+        return ""
+    dims = ",".join(("k", "l", "m", "n")[-arrays[0].type.ndim :])
+    if any(p.name in dims.split(",") for p in function.parameters):
+        return ""
+    groups = [f"({dims})" if p.type.kind == "array" else "()" for p in function.parameters]
+    return f"{','.join(groups)}->()"
+
+
+def c_type(kind: CythonType, *, cplus: bool) -> str:
+    if kind.c == "bint":
+        return "bool" if cplus else "_Bool"
+    return kind.c
+
+
+def _parameter(name: str, kind: CythonType, typed: TypedFunction, *, line: int) -> Parameter:
+    c = c_type(kind, cplus=typed.cplus)
+    if kind.kind == "number":
+        return Parameter(name, c, line=line)
+    access, indexed = _access(name, typed.definition.body if typed.definition else "")
+    array = kind.kind == "array"
+    return Parameter(name, c, const=kind.const, pointer=1, access=access, indexed=indexed or array, line=line)
+
+
+_Access = Literal["none", "read", "write", "update"]
+
+
+def _access(name: str, body: str) -> tuple[_Access, bool]:
+    """What C does to the elements behind a parameter, and whether to others than the first."""
+    word = rf"__pyx_v_{re.escape(name)}"
+    reads = writes = updates = indexed = False
+    # `x[0] += 1`: Cython keeps the index.
+    for index in set(re.findall(r"\b(__pyx_t_\d+) = 0;", body)) - set(re.findall(r"\b(__pyx_t_\d+) = (?!0;)", body)):
+        body = body.replace(f"[{index}]", "[0]")
+    for statement in re.split(r"[;{}]", body):
+        if not re.search(rf"\b{word}\b", statement):
+            continue
+        indexed |= bool(re.search(rf"\b{word}\[(?!0\])|\b{word} [-+]", statement))
+        stored = re.match(r"\s*(?P<to>\(*\*?\(*.*?)\s*(?P<with>[-+*/|&^%]|<<|>>)?=(?!=)(?P<value>.*)", statement, re.S)
+        to = stored["to"] if stored else ""
+        target = bool(re.search(rf"\b{word}(?:\.data\b|\[|\))", to)) and not re.match(r"\s*__pyx_[tv]_\w+$", to)
+        if target and stored:
+            writes, updates = True, updates or bool(stored["with"])
+            value = stored["value"]
+        else:
+            value = statement
+        if re.search(rf"\b{word}\.data\b|\b{word}\[|\(\*{word}\)", value):
+            reads = True
+        if re.search(rf"[(,]\s*{word}\s*[,)]", value):
+            writes = True  # handed on, to be written to for all that is known
+    if writes:
+        return ("update" if reads or updates else "write"), indexed
+    return ("read" if reads else "none"), indexed
+
+
+def _check_ranks(signature: Signature, typed: TypedFunction) -> None:
+    """A typed memoryview has the number of dimensions that it is declared with."""
+    for operand in (*signature.inputs, *signature.outputs):
+        if not 0 <= operand.index < len(typed.function.parameters):
+            continue
+        kind = typed.function.parameters[operand.index].type
+        if kind.kind == "array" and len(operand.core) != kind.ndim:
+            annotation = typed.text.annotation(typed.function.line)
+            raise SignatureError(
+                f"{typed.place}: '# ufunc: {annotation}' gives '{operand.name}' {len(operand.core)} dimensions, "
+                f"but {kind.shown} has {kind.ndim}.",
+                remedy=f"Write ({','.join('klmn'[-kind.ndim :])}) for it.",
+            )
