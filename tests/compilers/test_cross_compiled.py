@@ -63,7 +63,7 @@ folder = pathlib.Path(output)
 cell = unit.compile(SOURCES[language], options=options, name="cell", folder=folder)
 (folder / "library").write_bytes(cell.object_code.code)
 if "windows" not in target and language == "c":
-    guard_process.watch_library()
+    guard_process.build_watch_library()
 """
 
 

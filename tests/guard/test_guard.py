@@ -23,9 +23,9 @@ from IPython.core.interactiveshell import InteractiveShell
 import ufunc_magic as um
 from ufunc_magic.guard import guard_process as process, trial_inputs as inputs
 from ufunc_magic.guard.helper.helper_process import Helper, Ready
-from ufunc_magic.guard.helper.probe import _watcher
+from ufunc_magic.guard.helper.probe import _open_watcher
 from ufunc_magic.guard.helper.probe_memory import Record
-from ufunc_magic.guard.palette import suggestions
+from ufunc_magic.guard.palette import suggest_values
 from ufunc_magic.guard.trial import may_run_twice
 
 pytestmark = pytest.mark.skipif(not process.available(), reason="the guard needs fork() and socket.send_fds()")
@@ -451,10 +451,10 @@ def child_at_work(work: Callable[[Record, socket.socket], None]) -> tuple[Ready,
 
 def at_its_limit(work: Callable[[], object], seconds: float) -> Callable[[Record, socket.socket], None]:
     """A case that does ``work`` when it is told to, and may take so long."""
-    library = str(process.watch_library())
+    library = str(process.build_watch_library())
 
     def begin(record: Record, link: socket.socket) -> None:
-        watch = _watcher(library)
+        watch = _open_watcher(library)
         watch.watch(ctypes.addressof(record.state), 0, 1)
         link.recv(4)
         record.begin(1, [])
@@ -606,7 +606,7 @@ def sanitizer() -> bool:
     from ufunc_magic.guard import sanitize
 
     try:
-        environment = {**os.environ, "LD_PRELOAD": sanitize.preload(), "ASAN_OPTIONS": "detect_leaks=0"}
+        environment = {**os.environ, "LD_PRELOAD": sanitize.find_preload(), "ASAN_OPTIONS": "detect_leaks=0"}
     except um.ToolchainError:
         return False
     return subprocess.run([sys.executable, "-I", "-S", "-c", ""], env=environment, check=False).returncode == 0
@@ -673,7 +673,7 @@ def test_a_sanitizer_that_does_not_start_is_an_error_with_a_remedy(
     library = tmp_path / "asan.so"
     text = "#include <unistd.h>\n__attribute__((constructor)) static void start(void) { _exit(1); }\n"
     subprocess.run(["gcc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(library)], input=text, text=True, check=True)
-    monkeypatch.setattr(sanitize, "preload", lambda: str(library))
+    monkeypatch.setattr(sanitize, "find_preload", lambda: str(library))
     with pytest.raises(um.ToolchainError, match=r"does not start on this machine: its process ended with status 1\.\n"):
         um.compile_c("double f(double x) { return x; }", sanitize=True)
 
@@ -837,7 +837,7 @@ def test_siblings_of_many_that_never_end_are_tried() -> None:
     ],
 )
 def test_what_a_text_suggests(text: str, parameter: str, kind: str, first: list[float]) -> None:
-    assert suggestions(text, parameter, kind)[:3] == first
+    assert suggest_values(text, parameter, kind)[:3] == first
 
 
 def test_names_of_a_refused_function_are_gone(loaded: InteractiveShell) -> None:
@@ -869,7 +869,7 @@ def test_a_function_of_arrays_that_asserts_is_timed(loaded: InteractiveShell) ->
     ("module", "name", "says"),
     [
         ("palette", "_numbers", "other values for p5 is missing: OverflowError: planted"),
-        ("trial", "line_of", "the line is missing: OverflowError: planted"),
+        ("trial", "find_line", "the line is missing: OverflowError: planted"),
     ],
 )
 def test_what_helps_the_guard_never_fails_a_cell(

@@ -18,7 +18,7 @@ import pytest
 
 import ufunc_magic as um
 from ufunc_magic.guard import guard_process as process
-from ufunc_magic.guard.sandbox import OperandMemory, copy, laid_out
+from ufunc_magic.guard.sandbox import OperandMemory, copy, lay_out
 
 #: What rests on a trap of the processor's.
 traps = pytest.mark.skipif(
@@ -405,7 +405,7 @@ def operand(array: Any, *, read: bool = True) -> OperandMemory:
 
 def test_operands_that_overlap_keep_their_distance() -> None:
     a = np.arange(10.0)
-    places, size, overlap = laid_out([operand(a[:-1]), operand(a[1:], read=False)])
+    places, size, overlap = lay_out([operand(a[:-1]), operand(a[1:], read=False)])
     assert overlap
     assert places[1].address - places[0].address == 8
     assert size >= 80
@@ -413,7 +413,7 @@ def test_operands_that_overlap_keep_their_distance() -> None:
 
 def test_operands_apart_are_packed() -> None:
     a, b = np.arange(100.0), np.arange(50, dtype="i2")
-    places, size, overlap = laid_out([operand(a[::10]), operand(b[::-5], read=False)])
+    places, size, overlap = lay_out([operand(a[::10]), operand(b[::-5], read=False)])
     assert not overlap
     assert [p.strides for p in places] == [(8,), (2,)]
     assert size == 128 + 64

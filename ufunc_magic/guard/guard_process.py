@@ -17,7 +17,7 @@ from typing import Any
 from .. import codegen, compilers, store
 from .helper.wire import receive, send
 
-#: What runs in it.  Of its modules nothing is left that a cell could import by mistake.
+#: The program of the helper.  It removes its own modules, so that a cell cannot import them by mistake.
 _PROGRAM = """
 import sys
 sys.path.append(sys.argv[1])
@@ -31,7 +31,7 @@ _PACKAGE = Path(__file__).parent
 
 
 def available() -> bool:
-    """Whether this system can run trials: they need fork() and a Python interpreter."""
+    """Return whether this system can run trials, which need fork() and a Python interpreter."""
     return os.name == "posix" and bool(sys.executable) and hasattr(socket, "send_fds")
 
 
@@ -42,7 +42,7 @@ class GuardProcess:
     Attributes
     ----------
     owner : int
-        The process that started it: after a fork, the child must not talk to its parent's helper.
+        The process that started the helper.  After a fork, the child must not use its parent's helper.
     """
 
     process: subprocess.Popen[bytes]
@@ -99,8 +99,8 @@ _lock = threading.RLock()
 _helper: GuardProcess | None = None
 
 
-def shared(watch: str = "") -> GuardProcess:
-    """This process's helper."""
+def get_helper(watch: str = "") -> GuardProcess:
+    """Return this process's helper; start one if there is none."""
     global _helper
     with _lock:
         if _helper is not None and (_helper.owner != os.getpid() or _helper.process.poll() is not None):
@@ -118,10 +118,10 @@ def ask(request: dict[str, Any], descriptors: Sequence[int]) -> dict[str, Any]:
     with _lock:
         try:
             try:
-                return shared(request.get("watch", "")).ask(request, descriptors)
+                return get_helper(request.get("watch", "")).ask(request, descriptors)
             except OSError:
                 stop()
-                return shared(request.get("watch", "")).ask(request, descriptors)
+                return get_helper(request.get("watch", "")).ask(request, descriptors)
         except BaseException:
             stop()
             raise
@@ -137,8 +137,8 @@ def stop() -> None:
                 helper.end()
 
 
-def _forked() -> None:
-    """In a child: a lock that another thread of the parent held would never be released."""
+def _reset_after_fork() -> None:
+    """Reset the state in a child: a lock that another thread of the parent held would never be released."""
     global _lock, _helper
     _lock = threading.RLock()
     if _helper is not None:
@@ -150,14 +150,14 @@ def _forked() -> None:
 
 atexit.register(stop)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
+    os.register_at_fork(after_in_child=_reset_after_fork)
 
 
 _watch: Path | None = None
 
 
-def watch_library() -> Path:
-    """The file of the library that records signals in a probe; compiled on first use.
+def build_watch_library() -> Path:
+    """Return the library that records signals in a probe; the first call compiles it.
 
     Raises
     ------

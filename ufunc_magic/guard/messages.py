@@ -13,15 +13,15 @@ from typing import Any
 from ..model import CellFunction, Diagnostic, ObjectCode, line_mark
 from .trial_inputs import Case
 
-#: What glibc's assert() prints, with the line.
+#: The message of glibc's assert(), with its line.
 _ASSERTION = re.compile(r":(\d+): .*?: Assertion `(.*)' failed")
-#: What a call raises that asserts or exits; CellCrashed for all others.
+#: Kind of fault -> exception that a contained call raises; CellCrashed for all others.
 _RAISES = {"assert": "CellAssertionError", "exit": "CellExited", "SIGABRT": "CellExited"}
-#: Kinds of faults that leave nothing behind where calls are contained.
+#: Kinds of faults that leave no damage in a contained call.
 CLEAN = frozenset((*_RAISES, "SIGFPE", "SIGILL", "SIGTRAP"))
-#: Kinds of faults of a function that a note names, and inputs of each.
+#: Faults of a function that a note names, and inputs of each.
 _MOST_NAMED = 3
-#: What a system call that a trial may not make is for, by ``kind_of`` of templates/watch.c.
+#: Descriptions of the system calls that a trial forbids, by ``kind_of`` of templates/watch.c.
 _SYSTEM = (
     "makes a system call that a trial does not allow",
     "opens a file for writing",
@@ -31,9 +31,9 @@ _SYSTEM = (
     "starts a process",
 )
 REMEDY = "Fix it, or skip the trial with --no-guard (guard=False)"
-#: Of what the code prints while it is tried out, which it does for every value.
+#: Lines of the trial's output that are shown; the code prints for every value.
 _MOST_LINES = 10
-#: Bytes from an operand within which a stray access is told from there.
+#: A stray access within so many bytes of an operand is described by that operand.
 _NEAR = 1 << 16
 
 
@@ -53,7 +53,7 @@ class Fault:
     writes : bool
         It wrote where it must not, or tried to.
     line : int
-        Where it says that it failed; 0 where it does not.
+        The line that its own message names, or 0.
     """
 
     case: int
@@ -64,12 +64,12 @@ class Fault:
     line: int = 0
 
 
-def fault_of(answer: dict[str, Any], cases: Sequence[Case]) -> Fault | None:
-    """What ended the probe, or where it wrote outside its operands; None if it succeeded."""
+def read_fault(answer: dict[str, Any], cases: Sequence[Case]) -> Fault | None:
+    """Read the fault that ended the probe, or a write outside its operands; None if it succeeded."""
     at = answer["number"] - 1
     if touched := answer.get("touched"):
         operand, side = touched
-        where = f"{'past the end' if side > 0 else 'before the start'} of {_operand(cases[at], operand)}"
+        where = f"{'past the end' if side > 0 else 'before the start'} of {_name_operand(cases[at], operand)}"
         return Fault(at, "stray", f"writes {where}", writes=True)
     if answer["done"]:
         return None
@@ -88,18 +88,18 @@ def fault_of(answer: dict[str, Any], cases: Sequence[Case]) -> Fault | None:
     if number == signal.SIGABRT and (failed := _ASSERTION.search(last)):
         return Fault(at, "assert", f"fails its assertion `{failed[2]}'", number, line=int(failed[1]))
     if number:
-        what = _died(number, answer, cases[at] if at >= 0 else None, last)
+        what = _describe_signal(number, answer, cases[at] if at >= 0 else None, last)
         return Fault(at, signal.Signals(number).name, what, number, writes=answer["access"] == 2)
     return Fault(at, "exit", f"calls exit({os.WEXITSTATUS(answer['status'])})")
 
 
-def _died(number: int, answer: dict[str, Any], case: Case | None, last: str) -> str:
+def _describe_signal(number: int, answer: dict[str, Any], case: Case | None, last: str) -> str:
     name = signal.Signals(number).name
     match name:
         case "SIGSEGV" | "SIGBUS" | "SIGFPE" | "SIGILL" if answer["access"] == 3:
             return f"raises {name}"
         case "SIGSEGV" | "SIGBUS":
-            return f"{_place(answer, case)} ({name})"
+            return f"{_describe_address(answer, case)} ({name})"
         case "SIGFPE":
             return f"divides an integer by zero, or the smallest integer by -1 ({name})"
         case "SIGILL" | "SIGTRAP":
@@ -109,17 +109,17 @@ def _died(number: int, answer: dict[str, Any], case: Case | None, last: str) -> 
     return f"is ended by {name}"
 
 
-def _place(answer: dict[str, Any], case: Case | None) -> str:
-    """Which memory the code accessed out of bounds."""
+def _describe_address(answer: dict[str, Any], case: Case | None) -> str:
+    """Describe an access out of bounds: the verb, and the place relative to the operands."""
     address = answer["address"]
     verb = {1: "reads", 2: "writes"}.get(answer["access"], "reads or writes")
     near: list[tuple[int, str]] = []
     for operand, (start, place, size, end) in enumerate(answer["spots"] if case else ()):
         if place + size <= address < end + _NEAR:
             distance = address - place - size
-            near.append((distance, f"{_past(distance)} the end of {_operand(case, operand)}"))
+            near.append((distance, f"{_spell_distance(distance)} the end of {_name_operand(case, operand)}"))
         elif start - _NEAR <= address < place:
-            near.append((place - address, f"before the start of {_operand(case, operand)}"))
+            near.append((place - address, f"before the start of {_name_operand(case, operand)}"))
     if near:
         return f"{verb} {min(near)[1]}"
     if address < 4096:
@@ -128,20 +128,19 @@ def _place(answer: dict[str, Any], case: Case | None) -> str:
     return f"{verb} out of bounds"
 
 
-def _past(count: int) -> str:
+def _spell_distance(count: int) -> str:
     return f"{count} byte{'s' * (count != 1)} past" if count else "just past"
 
 
-def _operand(case: Case | None, number: int) -> str:
+def _name_operand(case: Case | None, number: int) -> str:
     if case is None:
         return f"operand {number}"
     names = (*case.function.parameters, *case.function.results)
     return names[number] if number < len(names) else f"operand {number}"
 
 
-def refusal(what: str, code: CellFunction, object_code: ObjectCode, *, line: int = 0) -> Diagnostic:
-    """Why a function is not bound; ``line`` is the failing line, or 0 if unknown, which means the function's own
-    line."""
+def refuse_function(what: str, code: CellFunction, object_code: ObjectCode, *, line: int = 0) -> Diagnostic:
+    """Make the diagnostic of an unbound function.  An unknown ``line`` (0) means the line of the function."""
     lines = ["", *object_code.source.split("\n")]
     line = line if 0 < line < len(lines) else min(code.line, len(lines) - 1)
     return Diagnostic(
@@ -149,14 +148,14 @@ def refusal(what: str, code: CellFunction, object_code: ObjectCode, *, line: int
     )
 
 
-def sentence(refused: Diagnostic) -> str:
-    """The same in the error of a cell of which nothing is bound."""
+def spell_refusal(refused: Diagnostic) -> str:
+    """Spell a refusal for the error of a cell that binds nothing."""
     what = refused.message.partition(" is not bound: ")[2]
     return f"{what} on line {line_mark(refused.line)} of {refused.file}:\n    {refused.text.strip()}"
 
 
 def warning_text(faults: Sequence[tuple[Fault, Case]], *, sandbox: bool = False) -> str:
-    """One note for all bad inputs of a function."""
+    """Write one note on all bad inputs of a function."""
     groups: dict[str, list[str]] = {}
     for fault, case in faults:
         what = f"{fault.what} on line {line_mark(fault.line)}" if fault.line else fault.what
@@ -173,8 +172,8 @@ def warning_text(faults: Sequence[tuple[Fault, Case]], *, sandbox: bool = False)
     return f"{text} Such a call {' or '.join(ends)}."
 
 
-def printed_text(data: bytes, total: int) -> str:
-    """The code's output during the trial, cut to a few lines; ``""`` if it printed nothing."""
+def quote_output(data: bytes, total: int) -> str:
+    """Quote the output of the trial, cut to a few lines; ``""`` if there is none."""
     lines = data.decode(errors="replace").rstrip("\n").split("\n")
     shown = "\n".join(line[:200] for line in lines[:_MOST_LINES])
     if not shown.strip():
@@ -186,26 +185,26 @@ def printed_text(data: bytes, total: int) -> str:
 # -- the line of the cell, by the debug information of a second build
 
 
-def line_of(code: bytes, addresses: Sequence[int], *, name: str) -> int:
-    """The line of the cell that the innermost of some calls stands on, or 0.
+def find_line(code: bytes, addresses: Sequence[int], *, name: str) -> int:
+    """Find the line of the cell of the innermost call, or 0.
 
     Parameters
     ----------
     code : bytes
         An ELF library with DWARF line tables.
     addresses : sequence of int
-        Innermost first, counted from where the library was mapped.
+        Innermost first, relative to the start of the library.
     name : str
-        What ``#line`` calls the cell.
+        Name of the cell in its ``#line`` directives.
     """
-    rows = line_table(code, name=name)
+    rows = read_line_table(code, name=name)
     lines = (line for address in addresses for start, stop, line in rows if start <= address < stop)
     return next(filter(None, lines), 0)
 
 
-def line_table(code: bytes, *, name: str) -> list[tuple[int, int, int]]:
-    """Ranges of addresses with their lines of the cell; see `line_of`."""
-    from elftools.common.exceptions import DWARFError, ELFError  # only a crash needs it
+def read_line_table(code: bytes, *, name: str) -> list[tuple[int, int, int]]:
+    """Read ranges of addresses with their lines of the cell; see `find_line`."""
+    from elftools.common.exceptions import DWARFError, ELFError  # imported for a crash only
     from elftools.elf.elffile import ELFFile
 
     try:

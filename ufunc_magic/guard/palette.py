@@ -1,5 +1,4 @@
-"""Trial values from a function's own text: numbers that it compares a parameter with, numbers between, sizes of
-tables."""
+"""Trial values from a function's own text: numbers that it compares a parameter with, numbers between, table sizes."""
 
 from __future__ import annotations
 
@@ -7,7 +6,7 @@ import itertools
 import re
 from collections.abc import Iterator
 
-#: In this order: small positive numbers, (0, 1), what else is usual.
+#: Small positive numbers first, then numbers in (0, 1), then other common ones.
 ORDINARY: dict[str, tuple[object, ...]] = {
     "b": (True, False),
     "i": (1, 2, 3, 5, 7, 4, 8, 10, 16, 100, 0, -1, -2),
@@ -20,29 +19,29 @@ _OPERATOR = r"\s*(?:[<>]=?|[!=]=|%)\s*"
 #: A number after a parameter called NAME, or before it.
 _COMPARED = rf"(?<![\w.])NAME{_OPERATOR}{_ALONE}|{_ALONE}{_OPERATOR}NAME\b"
 _SHARES = (0.5, 0.25, 0.75)
-#: Of constants that nobody compares the parameter with.
+#: Most constants that are suggested without a comparison.
 _MOST_CONSTANTS = 6
 
 
-def suggestions(text: str, parameter: str, kind: str) -> list[int | float]:
-    """Numbers to try for ``parameter``, the likeliest first; none for a parameter that is not a real number.
+def suggest_values(text: str, parameter: str, kind: str) -> list[int | float]:
+    """Suggest values of ``parameter``, the likeliest first; none if its type is no real number.
 
     Parameters
     ----------
     text : str
-        The function's source.
+        Source of the function.
     parameter : str
     kind : str
-        NumPy's letter for the kind of its type.
+        NumPy's letter for the kind of the type.
     """
     if kind not in "iuf":
         return []
     compared = set(_numbers(_COMPARED.replace("NAME", re.escape(parameter or "NAME")), text))
     numbers = sorted(compared) or list(dict.fromkeys(_numbers(_ALONE, text)))[:_MOST_CONSTANTS]
     between = [low + (high - low) * share for low, high in itertools.pairwise(numbers) for share in _SHARES]
-    # Far bounds are sentinels, and counting to them takes for ever.
-    beside = [number + step for number in numbers if abs(number) <= 1e6 for step in (0.5, 1.0, -0.5, -1.0, 0.0)]
-    values = [*between, *beside, *numbers]
+    # Distant bounds are sentinels: counting to them would take for ever.
+    near = [number + step for number in numbers if abs(number) <= 1e6 for step in (0.5, 1.0, -0.5, -1.0, 0.0)]
+    values = [*between, *near, *numbers]
     if kind != "f":
         values = [round(value) for value in values]
     return list(dict.fromkeys(value for value in values if kind != "u" or value >= 0))

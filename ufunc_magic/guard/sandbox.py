@@ -28,7 +28,7 @@ from ..model import TYPES, CellCrashed, FunctionCode, ObjectCode
 from . import guard_process
 from .helper.wire import receive, send
 
-#: Bytes that pass through shared memory at a time, where a call may be cut.
+#: Bytes that pass through shared memory at a time, if the call may be cut.
 _ROOM = 32 << 20
 _LEAST = 1 << 20
 
@@ -49,7 +49,7 @@ class _Call(ctypes.Structure):
 
 @dataclass
 class _Server:
-    """The child of the helper that has the code open, and the memory that both see."""
+    """The child of the helper that serves the code, and the shared memory."""
 
     link: socket.socket
     memory: mmap.mmap
@@ -60,7 +60,7 @@ class _Server:
 
 @dataclass(eq=False)
 class Sandbox:
-    """One object's functions behind a process.
+    """The functions of one object, called in another process.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Sandbox:
     loop : int
         Address of ``__ufm_remote_loop``.
     variables : list of tuple of int
-        Of the cell's memory that calls may change: the place in the table of functions, the address here, the bytes.
+        Memory of the cell that calls may change: the index in the table of functions, the address here, the bytes.
     """
 
     object_code: ObjectCode = field(repr=False)
@@ -77,11 +77,11 @@ class Sandbox:
     _server: _Server | None = field(default=None, repr=False)
     _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
     _calls: list[_Call] = field(default_factory=list, repr=False)
-    #: What the loop reads when the callback has returned, by when another thread's call may have failed, too.
+    #: The message that the loop reads after the callback has returned; each thread has its own.
     _own: threading.local = field(default_factory=threading.local, repr=False)
 
     def loops(self, code: FunctionCode) -> tuple[dict[int, int], dict[int, int]]:
-        """By loop index, the addresses to give NumPy and the data to give with them."""
+        """Return by loop index the addresses for NumPy and their data."""
         data = {}
         for loop in code.loops:
             call = _Call(index=loop.index, kind=id(CellCrashed))
@@ -108,23 +108,23 @@ class Sandbox:
         values : sequence of array
             The arguments; those that are pointers are set there.
         arrays : mapping
-            By the number of an argument what it points to, contiguous.
+            Number of an argument -> the contiguous array that it points to.
         constant : sequence of int
             The arguments whose arrays the kernel leaves as they are.
 
         Returns
         -------
         tuple
-            Why it failed, ``""`` if it has not; where a checked launch was, what it touched and how many bytes (0 if
-            all was well); where the arrays were, counted as that is.
+            The fault, or ``""``; of a checked launch the code address, the address that it touched and the bytes (0 if
+            there was no fault); the addresses of the arrays, relative to the same start.
 
         Raises
         ------
         CellCrashed
         """
-        operands = [_bytes_of(value, read=True) for value in values]
-        operands += [_bytes_of(array, read=n in constant) for n, array in arrays.items()]
-        places, size, _ = laid_out(operands)
+        operands = [_describe_array(value, read=True) for value in values]
+        operands += [_describe_array(array, read=n in constant) for n, array in arrays.items()]
+        places, size, _ = lay_out(operands)
         array_places = [place.address for place in places[len(values) :]]
         request = {
             "kernel": code.index,
@@ -151,14 +151,14 @@ class Sandbox:
         return fault.decode(errors="replace"), stray, array_places
 
     def _remote(self, code: FunctionCode, types: Sequence[int], call: _Call) -> Callable[..., int | None]:
-        """What the loop calls; text for an exception, which cannot leave a callback by itself."""
+        """Make the callback of a loop.  It returns an exception as text: none can leave a callback."""
 
         def remote(index: int, args: Any, dimensions: Any, steps: Any) -> int | None:
             fault: BaseException
             try:
                 with self._lock:
                     call.flags = self._run(
-                        code, operands_of(types, code.nin, code.cores, args, dimensions, steps), index
+                        code, describe_operands(types, code.nin, code.cores, args, dimensions, steps), index
                     )
                 return None
             except (CellCrashed, RuntimeError, MemoryError) as raised:
@@ -173,21 +173,21 @@ class Sandbox:
         return remote
 
     def _run(self, code: FunctionCode, operands: Sequence[OperandMemory], index: int) -> int:
-        """One call, in pieces where operands do not overlap; the FP flags that it raised."""
+        """Run one call, in pieces if no operands overlap; return the floating-point flags that it raised."""
         count = operands[0].shape[0]
-        places, size, overlap = laid_out(operands)
+        places, size, overlap = lay_out(operands)
         piece = count if overlap else max(1, count * _ROOM // max(size, _ROOM))
         flags = 0
         for start in range(0, count, piece):
             part = [operand.part(start, min(piece, count - start)) for operand in operands]
             if piece < count:
-                places, size, _ = laid_out(part)
+                places, size, _ = lay_out(part)
             server = self._ready(size)
             there = [replace(place, address=place.address + server.address) for place in places]
             for operand, place in zip(part, there, strict=True):
                 if operand.read or overlap:
                     copy(operand, to=place)
-            flags |= self._ask(server, code, _call_of(code, index, places))["flags"]
+            flags |= self._ask(server, code, _build_request(code, index, places))["flags"]
             for operand, place in zip(part, there, strict=True):
                 if not operand.read:
                     copy(place, to=operand)
@@ -254,8 +254,8 @@ class Sandbox:
             status, printed = answer["status"], answer["printed"].decode(errors="replace").strip()
             if os.WIFSIGNALED(status):
                 ended = signal.Signals(os.WTERMSIG(status))
-                # What assert() and libraries have to say of it.
-                last = printed.rpartition("\n")[2].partition(": ")[2]  # behind the program's name
+                # The message of assert() or of a library, without the program's name.
+                last = printed.rpartition("\n")[2].partition(": ")[2]
                 why = f": {last}" if last and ended == signal.SIGABRT else ""
                 return f"was ended by {ended.name} in its sandbox{why}"
             return f"ended the process: exit({os.WEXITSTATUS(status)}) in its sandbox"
@@ -273,7 +273,7 @@ _CARRIERS = {1: "|u1", 2: "<u2", 4: "<u4", 8: "<u8", 16: "<c16"}
 class OperandMemory:
     """Memory with a shape: the outer dimension first, then the core's; strides in bytes.
 
-    ``read`` says that it is an input.
+    ``read``: the operand is an input.
     """
 
     address: int
@@ -283,11 +283,11 @@ class OperandMemory:
     read: bool
 
     def part(self, start: int, count: int) -> OperandMemory:
-        """``count`` elements of the outer dimension."""
+        """Return the part with ``count`` elements of the outer dimension."""
         return replace(self, address=self.address + start * self.strides[0], shape=(count, *self.shape[1:]))
 
     def reach(self) -> tuple[int, int]:
-        """The lowest address, and the one behind the highest byte."""
+        """Return the lowest address, and the one after the highest byte."""
         low = high = self.address
         if 0 in self.shape:
             return low, high
@@ -297,13 +297,13 @@ class OperandMemory:
         return low, high + self.size
 
 
-def _bytes_of(array: NDArray[Any], *, read: bool) -> OperandMemory:
-    """The memory of a contiguous array."""
+def _describe_array(array: NDArray[Any], *, read: bool) -> OperandMemory:
+    """Describe the memory of a contiguous array."""
     return OperandMemory(array.ctypes.data, 1, (array.nbytes,), (1,), read)
 
 
-def _call_of(code: FunctionCode, index: int, places: Sequence[OperandMemory]) -> dict[str, Any]:
-    """The request for one call of a loop."""
+def _build_request(code: FunctionCode, index: int, places: Sequence[OperandMemory]) -> dict[str, Any]:
+    """Build the request for one call of a loop."""
     sizes: dict[str, int] = {}
     for place, core in zip(places, code.cores, strict=True):
         sizes |= dict(zip(core, place.shape[1:], strict=True))
@@ -315,10 +315,10 @@ def _call_of(code: FunctionCode, index: int, places: Sequence[OperandMemory]) ->
     }
 
 
-def operands_of(
+def describe_operands(
     types: Sequence[int], nin: int, cores: Sequence[Sequence[str]], args: Any, dimensions: Any, steps: Any
 ) -> list[OperandMemory]:
-    """What NumPy calls a loop with, as values.
+    """Describe the operands of a loop's call.
 
     Parameters
     ----------
@@ -341,10 +341,10 @@ def operands_of(
     return operands
 
 
-def laid_out(operands: Sequence[OperandMemory]) -> tuple[list[OperandMemory], int, bool]:
-    """Where operands may stand in memory of their own, counted from 0; its size; whether any two overlap.
+def lay_out(operands: Sequence[OperandMemory]) -> tuple[list[OperandMemory], int, bool]:
+    """Place operands in memory of their own, from address 0; return the places, the size, and whether any two overlap.
 
-    Those that overlap keep their strides and their distance, so that reductions and calls in place mean the same.
+    Overlapping operands keep their strides and their distance, so that reductions and calls in place work the same.
     """
     groups: list[tuple[int, int, list[int]]] = []
     for k in sorted(range(len(operands)), key=lambda k: operands[k].reach()):
@@ -379,7 +379,7 @@ def copy(operand: OperandMemory, *, to: OperandMemory) -> None:
 
 
 class _Memory:
-    """What NumPy makes an array of without copying: https://numpy.org/doc/stable/reference/arrays.interface.html"""
+    """Memory as an array interface, which NumPy reads without copying: https://numpy.org/doc/stable/reference/arrays.interface.html"""
 
     def __init__(self, operand: OperandMemory) -> None:
         shape, strides = operand.shape, operand.strides

@@ -11,9 +11,9 @@ from typing import Any
 from .. import compilers
 from ..model import CompiledCell, Diagnostic, ObjectCode, ToolchainError
 from .guard_process import GuardProcess
-from .trial_inputs import Case, singly
+from .trial_inputs import Case, split_case
 
-#: The cell's own rules (-fwrapv) make overflow wrap; who asks for a sanitizer wants to hear of it.
+#: Without the cell's -fwrapv: a user who asks for a sanitizer wants to see overflows.
 FLAGS = (
     "-g",
     "-O1",
@@ -34,7 +34,7 @@ _ADDRESS = re.compile(
     r"^==\d+==\s*ERROR: AddressSanitizer: (?P<kind>[\w-]+(?: [\w-]*free)?)(?P<rest>.*?)(?=^==\d+==\s*ERROR|\Z)",
     re.M | re.S,
 )
-#: What is wrong whatever the inputs mean.
+#: Faults that are wrong for all inputs.
 _ALWAYS = re.compile(r"[\w-]*(?:buffer-|use-after-)|SEGV|attempting")
 _MOST = 12
 
@@ -42,13 +42,13 @@ _MOST = 12
 Ask = Callable[..., dict[str, Any]]
 
 
-def preload() -> str:
-    """The sanitizer's run time, which must be in a process before Python.
+def find_preload() -> str:
+    """Find the sanitizer's run-time library, which a process must load before Python.
 
     Raises
     ------
     ToolchainError
-        If the compiler has none.
+        If the compiler has no such library.
     """
     tool = compilers.find()
     names = {"gcc": ("libasan.so",), "clang": ("libclang_rt.asan.so", "libclang_rt.asan-x86_64.so")}.get(tool.kind, ())
@@ -62,25 +62,27 @@ def preload() -> str:
     )
 
 
-def sanitized(
+def run_sanitized(
     cell: CompiledCell, trial_cases: Sequence[Case], *, again: Callable[[Sequence[str]], CompiledCell], ask: Ask
 ) -> tuple[CompiledCell, dict[str, Diagnostic]]:
-    """``cell`` with what the sanitized build reported among its diagnostics; by name, functions with a stray access.
+    """Run the cases in a sanitized build.
+
+    Returns the cell with the reports among its diagnostics, and by name the functions with a stray access.
 
     Raises
     ------
     ToolchainError
         If the compiler has no sanitizer, or a process with it does not start.
     """
-    environment = {**_SETTINGS, "LD_PRELOAD": preload()}
+    environment = {**_SETTINGS, "LD_PRELOAD": find_preload()}
     compiled, object_code = again(FLAGS), cell.object_code
     second = compiled.object_code
     loops = {(f.name, loop.types): (f, loop) for f in compiled.report_data.functions for loop in f.loops}
     cases = []
     for case in trial_cases:
         function, loop = loops[case.function.name, case.loop.types]
-        cases += singly(replace(case, function=function, loop=loop))
-    # By line and kind of fault; the function, where that is wrong whatever the inputs mean.
+        cases += split_case(replace(case, function=function, loop=loop))
+    # Line and kind of the fault -> its diagnostic, and the function's name if the fault is wrong for all inputs.
     reports: dict[tuple[int, str], tuple[Diagnostic, str]] = {}
     process = GuardProcess.begin(environment=environment)
     try:
@@ -88,14 +90,14 @@ def sanitized(
             try:
                 answer = ask(second, cases, process=process)
             except OSError as fault:
-                # Not the cell's doing, which runs in processes that this one forks: under emulators and limits of the
-                # address space the sanitizer finds no room for its shadow.
+                # The cell is not the cause: it runs in forks of this process.  Under emulators, and with a limited
+                # address space, the sanitizer finds no room for its shadow memory.
                 raise ToolchainError(
-                    f"AddressSanitizer does not start on this machine: its process {_end_of(process)}.",
+                    f"AddressSanitizer does not start on this machine: its process {_describe_end(process)}.",
                     remedy="Leave --sanitize out; the guard tries the code all the same.",
                 ) from fault
-            for case, text in _by_case(answer, cases):
-                for diagnostic, always in _read(text, case, object_code):
+            for case, text in _split_reports(answer, cases):
+                for diagnostic, always in _read_reports(text, case, object_code):
                     what = diagnostic.message.partition(",")[0]
                     reports.setdefault((diagnostic.line, what), (diagnostic, case.function.name * always))
             del cases[: len(cases) if answer["done"] else max(answer["number"], 1)]
@@ -110,20 +112,20 @@ def sanitized(
     return replace(cell, report_data=replace(cell.report_data, diagnostics=diagnostics)), stray
 
 
-def _end_of(process: GuardProcess) -> str:
-    """How a process that no longer answers has ended, in words."""
+def _describe_end(process: GuardProcess) -> str:
+    """Describe the end of a process that no longer answers."""
     process.end()
     status = process.process.returncode
     return f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
 
 
-def _by_case(answer: dict[str, Any], cases: Sequence[Case]) -> list[tuple[Case, str]]:
-    """What was reported in each case: behind a mark with its number."""
+def _split_reports(answer: dict[str, Any], cases: Sequence[Case]) -> list[tuple[Case, str]]:
+    """Split the output by case.  A mark with the number precedes the reports of each case."""
     _, *parts = re.split(r"^\x1e(\d+)\n", answer["printed"].decode(errors="replace"), flags=re.M)
     return [(cases[int(n) - 1], text) for n, text in zip(parts[::2], parts[1::2], strict=True) if text.strip()]
 
 
-def _read(text: str, case: Case, object_code: ObjectCode) -> list[tuple[Diagnostic, bool]]:
+def _read_reports(text: str, case: Case, object_code: ObjectCode) -> list[tuple[Diagnostic, bool]]:
     lines = object_code.source.split("\n")
 
     def diagnostic(what: str, line: int, column: int = 0) -> Diagnostic:

@@ -1,6 +1,6 @@
 """Runs new code in the helper process first: a crash there becomes a note, or leaves the function unbound.
 
-`try_out` stands between the compiler and the cache, so that all code in the cache has passed its trial.
+The cache stores code after its trial, so all code in the cache has passed one.
 """
 
 from __future__ import annotations
@@ -18,26 +18,38 @@ from typing import Any
 from .. import runtime, store
 from ..model import CellCrashed, CellFunction, Comfort, CompiledCell, CompileError, Diagnostic, ObjectCode, Options
 from . import guard_process
-from .messages import CLEAN, REMEDY, Fault, fault_of, line_of, printed_text, refusal, sentence, warning_text
-from .sanitize import sanitized
-from .trial_inputs import Case, cases_of, doubtful_cases, singly
+from .messages import (
+    CLEAN,
+    REMEDY,
+    Fault,
+    find_line,
+    quote_output,
+    read_fault,
+    refuse_function,
+    spell_refusal,
+    warning_text,
+)
+from .sanitize import run_sanitized
+from .trial_inputs import Case, list_cases, split_case, suggest_cases
 
 _NO_HELPER = "no other process can run it first"
 _NOTHING = f"Nothing was bound. {REMEDY}."
-#: Seconds for opening the library and running what runs by itself then.
+#: Seconds for opening the library, with its constructors.
 OPENING = 10.0
-#: Seconds after which the functions that are left are bound untried; what hung does not count.
+#: Seconds after which the remaining functions are bound untried.  Time spent in endless calls does not count.
 BUDGET = 3.0
-#: Seconds for the first value, before the other functions were tried; and for the values behind one that hung.
+#: Seconds for a first value while other functions wait, and for each value after an endless one.
 GLANCE = 0.1
-#: Values behind one that hung.
+#: Endless values after which no further one is tried.
 MOST_HUNG = 2
-#: What a cell is compiled with again to find a line: no optimisation, frame pointers, one clone of each loop.
+#: Arguments of the build that finds a line: no optimisation, frame pointers, one clone of each loop.
 DEBUG = ("-g", "-O0", "-fno-omit-frame-pointer", "-fno-inline", "-D__UFM_ONE_TARGET")
-#: Elements of a case at the edges that are looked for, and processes that it may cost to find a value that works.
+#: Elements of an edge case that a note names, and processes that the search for a working value may cost.
 _MOST_NAMED = 2
 _MOST_DEATHS = 20
-#: What a function must not be made to do by somebody who only tries it out.
+#: Deaths that one at the memory limit counts for: filling a gigabyte takes long.
+_MEMORY_DEATHS = 6
+#: A function that calls one of these is not tried.
 _UNTRIED = frozenset(
     "fopen open creat remove unlink rename mkdir rmdir system popen fork vfork execl execv execve kill sleep usleep "
     "nanosleep socket connect bind send sendto".split()
@@ -55,13 +67,13 @@ def begin() -> None:
     ToolchainError
         If there is no compiler.
     """
-    # What does not work here the compilation of the cell has better words for, or `try_out`.
+    # The compilation or `try_out` reports the same fault with a better message.
     with contextlib.suppress(OSError, CompileError):
-        guard_process.shared(str(guard_process.watch_library()))
+        guard_process.get_helper(str(guard_process.build_watch_library()))
 
 
 def untried(options: Options) -> str:
-    """A note on code that is bound without a trial."""
+    """Return the note on code that is bound without a trial."""
     why = "this system cannot fork a process" if options.guard else "--no-guard"
     return f"not tried first ({why}): a crash may {'end the sandbox' if options.sandbox else 'end or corrupt Python'}."
 
@@ -78,7 +90,7 @@ def try_out(
     again : callable
         Compiles the same cell with more arguments, to find the line that a crash happened on.
     sanitize : bool
-        Then run a build with sanitizers, too; takes ``again``.
+        Run a build with sanitizers afterwards.  Needs ``again``.
     lenient : bool
         An out-of-bounds write on edge values is only a note: for code that always runs in a sandbox.
 
@@ -113,8 +125,8 @@ def try_out(
     refused = {s.function.name: _refused(s, object_code, again) for s in subjects if s.refusal}
     cell = _with_notes(cell, trial)
     if sanitize and again is not None and len(refused) < len(subjects):
-        cases = [case for s in subjects if not (s.refusal or s.untried) for case in cases_of(s.function)]
-        cell, more = sanitized(cell, cases, again=again, ask=_ask)
+        cases = [case for s in subjects if not (s.refusal or s.untried) for case in list_cases(s.function)]
+        cell, more = run_sanitized(cell, cases, again=again, ask=_send_cases)
         refused |= more
     return _without(cell, refused), trial.printed
 
@@ -127,22 +139,22 @@ def _may_run(code: CellFunction, object_code: ObjectCode) -> bool:
 
 @dataclass(eq=False)
 class _Subject:
-    """A function, and what is known of it.
+    """A function and the results of its trial.
 
     Attributes
     ----------
     refusal : tuple of Fault and Case, or None
         Why it must not be bound.
     faults : list
-        Its faults.
+        All faults so far.
     worked : list of Case
         The ordinary cases on which it worked.
     hung : int
-        How often it did not return.
+        Number of calls that did not return.
     usual : bool
-        The values that every function is tried on were enough.
+        The common values were enough to judge it.
     untried : str
-        Why it is not tried, a sentence.
+        Reason for not trying it; completes "not tried out: ...".
     """
 
     function: CellFunction
@@ -153,8 +165,8 @@ class _Subject:
     usual: bool = True
     untried: str = ""
 
-    def limit(self, case: Case) -> float:
-        """Time limit of a case in seconds: in all, a case that never returns costs at most one second."""
+    def time_limit(self, case: Case) -> float:
+        """Seconds that a case may take.  All cases of a function that never return cost at most one second."""
         if case.kind != "ordinary" or self.hung == 1:
             return case.seconds if self.hung < 2 else min(case.seconds, GLANCE)
         return min(case.seconds, GLANCE) if self.hung or not self.worked else case.seconds
@@ -162,7 +174,7 @@ class _Subject:
 
 @dataclass(eq=False)
 class _Trial:
-    """One object in the helper: requests until every case was run or has failed."""
+    """The trial of one object: sends requests to the helper until every case has run or failed."""
 
     object_code: ObjectCode
     subjects: dict[str, _Subject]
@@ -173,27 +185,27 @@ class _Trial:
     refused: str = ""
 
     def run(self) -> None:
-        """Every function's cases; for those that fail on an ordinary one, when all others are done, further ones."""
-        doubtful = self.together([case for s in self.subjects.values() for case in cases_of(s.function)])
+        """Run the cases of all functions, then more values for the functions that failed on ordinary ones."""
+        doubtful = self.run_cases([case for s in self.subjects.values() for case in list_cases(s.function)])
         for subject, case, fault, left in doubtful:
             if fault.kind == "endless":
-                alone = singly(case)[0]
-                again, _ = self.ask([alone])
+                alone = split_case(case)[0]
+                again, _ = self.send([alone])
                 if again is None:  # it only takes its time
-                    more = self.together([single for each in (case, *left) for single in singly(each)][1:])
+                    more = self.run_cases([single for each in (case, *left) for single in split_case(each)][1:])
                     if not more:
                         continue
                     _, case, fault, _ = more[0]
                 else:
-                    self.enter(subject, alone, again)
+                    self.record(subject, alone, again)
             if not subject.untried:
-                self.explore(subject, case, fault)
+                self.search_values(subject, case, fault)
 
-    def together(self, cases: Sequence[Case]) -> list[tuple[_Subject, Case, Fault, list[Case]]]:
-        """Cases of all functions; those that fail on an ordinary one, with the case, the fault and the cases left."""
+    def run_cases(self, cases: Sequence[Case]) -> list[tuple[_Subject, Case, Fault, list[Case]]]:
+        """Run cases; return those that failed on ordinary values, with the fault and the function's remaining cases."""
         waiting, doubtful = list(cases), []
         while waiting and self.spent <= BUDGET:
-            fault, ran = self.ask(waiting)
+            fault, ran = self.send(waiting)
             if fault is None:
                 del waiting[:ran]
                 break
@@ -206,17 +218,17 @@ class _Trial:
                 doubtful.append((subject, case, fault, [c for c in waiting if c.function is case.function]))
             else:
                 known = len(subject.faults)
-                self.beyond(subject, singly(case) if len(case.rows) > 1 else [], deaths=_MOST_NAMED)
+                self.run_singly(subject, split_case(case) if len(case.rows) > 1 else [], deaths=_MOST_NAMED)
                 if len(subject.faults) == known:  # none of the elements by itself
-                    self.enter(subject, case, fault)
+                    self.record(subject, case, fault)
                 # Of what does not end, each of the other values would take as long.
                 if fault.kind != "endless" and not subject.refusal:
                     continue
             waiting = [c for c in waiting if c.function is not case.function]
         return doubtful
 
-    def enter(self, subject: _Subject, case: Case, fault: Fault) -> None:
-        """Add a fault; one that writes what is not its own ends the matter."""
+    def record(self, subject: _Subject, case: Case, fault: Fault) -> None:
+        """Add a fault.  A write out of bounds refuses the function."""
         if subject.untried:
             return
         if case.kind != "huge" or fault.kind != "endless":  # to count to the largest number takes its time
@@ -224,55 +236,55 @@ class _Trial:
         if fault.writes and case.kind != "empty" and not (self.lenient and case.kind != "ordinary"):
             subject.refusal = fault, case
 
-    def explore(self, subject: _Subject, first: Case, whole: Fault) -> None:
-        """Look for ordinary values on which a function works that has failed on some; then at the edges."""
+    def search_values(self, subject: _Subject, first: Case, whole: Fault) -> None:
+        """Search for ordinary values on which a function works after it failed on some; then try the edges."""
         subject.usual = False
         before = 0 if first.at_end else len(subject.worked)
-        palette = singly(first)[:1]
+        palette = split_case(first)[:1]
         with Comfort(f"other values for {subject.function.name}", self.notes):
-            palette = doubtful_cases(first, self.object_code.source)
-        self.beyond(subject, palette[1:] if subject.hung > 1 else palette, deaths=_MOST_DEATHS)
+            palette = suggest_cases(first, self.object_code.source)
+        self.run_singly(subject, palette[1:] if subject.hung > 1 else palette, deaths=_MOST_DEATHS)
         if subject.untried:
             return
         works = [case for case in subject.worked[before:] if case.kind == "ordinary"]
-        # Who reads beside an operand does so for every value, and gets away with it at one end of a page.
+        # Out-of-bounds reads are independent of the values: repeat with the operand at the other end of its page.
         moved = [replace(case, at_end=not case.at_end) for case in works[:4]]
-        self.beyond(subject, moved, deaths=4)
+        self.run_singly(subject, moved, deaths=4)
         if not any(case in subject.worked for case in moved):
             subject.refusal = subject.refusal or (subject.faults or [(whole, first)])[-1 if works else 0]
             return
         if not subject.faults or whole.writes:  # none of the elements by itself
-            self.enter(subject, first, whole)
+            self.record(subject, first, whole)
         others = [replace(case, loop=loop) for loop in subject.function.loops for case in works[:8]]
-        edges = [case for each in cases_of(subject.function) if each.kind != "ordinary" for case in singly(each)]
-        self.beyond(subject, [*others, *edges], deaths=_MOST_DEATHS)
+        edges = [case for each in list_cases(subject.function) if each.kind != "ordinary" for case in split_case(each)]
+        self.run_singly(subject, [*others, *edges], deaths=_MOST_DEATHS)
 
-    def beyond(self, subject: _Subject, cases: Sequence[Case], *, deaths: int) -> None:
-        """Run cases of one element, one after another, beyond so many faults; beyond a third of them if some work."""
+    def run_singly(self, subject: _Subject, cases: Sequence[Case], *, deaths: int) -> None:
+        """Run cases of one element until so many processes have died; a third of that if some cases worked."""
         waiting, count, before = list(cases), 0, len(subject.worked)
         while waiting and not (subject.refusal or subject.untried) and subject.hung <= MOST_HUNG + 1:
-            fault, _ = self.ask(waiting)
+            fault, _ = self.send(waiting)
             if fault is None:
                 break
-            self.enter(subject, waiting[fault.case], fault)
+            self.record(subject, waiting[fault.case], fault)
             del waiting[: fault.case + 1]
-            count += 6 if fault.kind == "memory" else 1  # to fill a gigabyte takes long
+            count += _MEMORY_DEATHS if fault.kind == "memory" else 1
             if count >= (max(deaths // 3, _MOST_NAMED) if len(subject.worked) > before + 2 else deaths):
                 break
 
-    def ask(self, cases: Sequence[Case]) -> tuple[Fault | None, int]:
-        """What ended the cases, and how many ran before."""
-        limits = [self.subjects[case.function.name].limit(case) for case in cases]
-        answer = _ask(self.object_code, cases, limits)
-        fault = fault_of(answer, cases)
-        if answer["printed"] and not self.printed and not (fault and fault.line):  # which assert() has printed
-            self.printed = printed_text(answer["printed"], answer["total"])
+    def send(self, cases: Sequence[Case]) -> tuple[Fault | None, int]:
+        """Run cases in the helper; return the fault that ended them, and how many ran before it."""
+        limits = [self.subjects[case.function.name].time_limit(case) for case in cases]
+        answer = _send_cases(self.object_code, cases, limits)
+        fault = read_fault(answer, cases)
+        if answer["printed"] and not self.printed and not (fault and fault.line):  # assert() has printed that line
+            self.printed = quote_output(answer["printed"], answer["total"])
         if fault is not None and fault.kind == "system":
             for subject in (
                 self.subjects.values() if fault.case < 0 else [self.subjects[cases[fault.case].function.name]]
             ):
                 subject.untried = f"it {fault.what}, which must not happen in a trial"
-            if fault.case < 0:  # by itself, when it is opened: so nothing of it can be tried
+            if fault.case < 0:  # a constructor of the library: nothing in it can be tried
                 return None, len(cases)
         elif fault is not None and fault.case < 0:
             what = f"{self.object_code.name} {fault.what} while it loads, before any function is called."
@@ -289,18 +301,18 @@ class _Trial:
         return fault, ran
 
 
-def _ask(
+def _send_cases(
     object_code: ObjectCode,
     cases: Sequence[Case],
     limits: Sequence[float] = (),
     process: guard_process.GuardProcess | None = None,
 ) -> dict[str, Any]:
-    """Have cases run by the shared helper, or a build with sanitizers by a ``process`` of its own."""
+    """Run cases in the shared helper, or in a ``process`` of its own for a build with sanitizers."""
     limits = limits or [case.seconds for case in cases]
     loops = max((loop.index for f in object_code.functions for loop in f.loops), default=-1) + 1
     request: dict[str, Any] = {
         "task": "try",
-        "watch": str(guard_process.watch_library()),
+        "watch": str(guard_process.build_watch_library()),
         "sanitized": process is not None,
         "opening": OPENING,
         "budget": BUDGET,
@@ -320,36 +332,36 @@ def _ask(
 
 
 def _refused(subject: _Subject, object_code: ObjectCode, again: Again | None) -> Diagnostic:
-    """Why a function is not bound, with the line where a build with debug information fails the same way."""
+    """Describe why a function is not bound.  A build with debug information gives the line of the fault."""
     assert subject.refusal
     fault, case = subject.refusal
     line, notes = fault.line, list[str]()
     if again is not None and not line and (fault.signal or fault.kind == "endless"):
         with Comfort("the line", notes):
             second = again(DEBUG).object_code
-            answer = _ask(second, [case], [GLANCE if fault.kind == "endless" else case.seconds])
+            answer = _send_cases(second, [case], [GLANCE if fault.kind == "endless" else case.seconds])
             base = answer["low"]
-            # A return address lies behind its call.
+            # A return address follows its call.
             addresses = [frame - 1 - base for frame in answer["frames"]]
-            # Of an endless recursion the line that calls.
+            # For an endless recursion, the line of the call comes first.
             addresses.insert(len(addresses) if fault.kind == "stack" else 0, answer["pc"] - base)
-            line = line_of(second.code, addresses, name=object_code.name)
-    return refusal("; ".join([f"{case.call()} {fault.what}", *notes]), case.function, object_code, line=line)
+            line = find_line(second.code, addresses, name=object_code.name)
+    return refuse_function("; ".join([f"{case.call()} {fault.what}", *notes]), case.function, object_code, line=line)
 
 
 def _without(cell: CompiledCell, refused: Mapping[str, Diagnostic]) -> CompiledCell:
-    """The cell without the functions that must not be bound.
+    """Return the cell without the refused functions.
 
     Raises
     ------
     CellCrashed
-        If none is left.
+        If no function is left.
     """
     if not refused:
         return cell
     functions = tuple(f for f in cell.report_data.functions if f.name not in refused)
     if not functions:
-        raise CellCrashed("\n".join(sentence(d) for d in refused.values()), remedy=_NOTHING)
+        raise CellCrashed("\n".join(spell_refusal(d) for d in refused.values()), remedy=_NOTHING)
     refused = {**cell.report_data.refused, **refused}
     report_data = replace(cell.report_data, functions=functions, refused=refused)
     codes = tuple(f.function_code for f in functions)
@@ -357,7 +369,7 @@ def _without(cell: CompiledCell, refused: Mapping[str, Diagnostic]) -> CompiledC
 
 
 def _with_notes(cell: CompiledCell, trial: _Trial) -> CompiledCell:
-    """The cell with its faults as notes; functions with bad inputs are called with care from now on."""
+    """Return the cell with its faults as notes.  Functions with bad inputs become cautious."""
     functions = []
     sandbox = bool(cell.object_code.options.get("sandbox"))
     for code in cell.report_data.functions:
@@ -381,18 +393,18 @@ def _with_notes(cell: CompiledCell, trial: _Trial) -> CompiledCell:
 
 
 def _timed_where_it_works(code: CellFunction, subject: _Subject) -> CellFunction:
-    """A function that fails on ordinary values, to be timed on those where it did not."""
+    """Have a function that fails on ordinary values timed on values where it works."""
     rows = tuple(row for case in subject.worked if case.kind == "ordinary" for row in case.rows)
     if not (code.core or code.records or not rows or any(isinstance(value, complex) for row in rows for value in row)):
         return replace(code, inputs=rows)
-    # On values that nobody has tried, only what leaves no damage.
+    # Untried values are allowed only if the faults so far leave no damage.
     return code if all(fault.kind in CLEAN for fault, _ in subject.faults) else replace(code, timed=())
 
 
-# -- whether the statements of a Cython cell may run twice: once where the code is tried out, once here
+# -- whether the statements of a Cython cell may run twice: in the trial, and in this process
 
 _STRINGS = re.compile(r"(?P<q>\"\"\"|''').*?(?P=q)|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.S)
-#: What only defines: the lines below belong to it.
+#: Statements that only define; their indented lines belong to them.
 _DEFINES = re.compile(
     r"(?:async\s+)?(?:def|cdef|cpdef|class|ctypedef|cimport|include|DEF|IF|ELIF|ELSE|pass|global)\b|[@#)\]}]"
 )
@@ -406,7 +418,7 @@ _QUICK = sys.stdlib_module_names | {"numpy", "cython"}
 
 
 def may_run_twice(source: str) -> bool:
-    """True where statements at the left margin do no more than define, import quickly and calculate."""
+    """Return whether the module's statements only define, import light modules and calculate."""
     text = _STRINGS.sub('""', source)
     for line in text.replace("\\\n", " ").split("\n"):
         if not line.strip() or line[0].isspace() or _DEFINES.match(line):

@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from .. import runtime
 from ..model import TYPES, CellFunction, LoopCode, core_size
-from .palette import ORDINARY, suggestions
+from .palette import ORDINARY, suggest_values
 
-#: "ordinary" values must work; "edge" values may have no answer; "huge" ones may take for ever; "empty" has no core.
+#: Ordinary values must work; edge values may have no answer; huge ones may take for ever; "empty" has no core.
 Kind = Literal["ordinary", "edge", "huge", "empty"]
 
-#: Seconds that one case may take, where its function has as many left.
+#: Seconds that one case may take, within its function's own limit.
 _PATIENCE: dict[Kind, float] = {"ordinary": 0.5, "edge": 0.5, "huge": 0.004, "empty": 0.5}
-#: What outputs hold before: no number that a function is likely to write.
+#: Byte that fills outputs before a call: a function is unlikely to write such a number.
 _BEFORE = b"\xa5"
 _MOST_ROWS = 160
 _MOST_SUGGESTED = 12
@@ -37,11 +37,11 @@ class Case:
     loop : LoopCode
     kind : str
     rows : tuple
-        Of an element-wise loop: the elements' inputs.  Of a generalized one: one row, what its inputs are filled with.
+        Element-wise loop: the inputs of each element.  Generalized loop: one row, the values that fill its inputs.
     sizes : tuple of (str, int)
         Core dimensions.
     at_end : bool
-        The operands end where their memory ends; else they start where it starts.
+        The operands end where their memory ends; otherwise they start where it starts.
     """
 
     function: CellFunction
@@ -53,11 +53,11 @@ class Case:
 
     @property
     def seconds(self) -> float:
-        """How long it may take."""
+        """Seconds that the case may take."""
         return _PATIENCE[self.kind]
 
     def message(self, *, seconds: float) -> dict[str, Any]:
-        """The request to the helper, with the time limit ``seconds``."""
+        """Build the request to the helper, with the time limit ``seconds``."""
         sizes = dict(self.sizes)
         cores = self.function.cores
         nin = self.function.nin
@@ -84,7 +84,7 @@ class Case:
         }
 
     def call(self, row: int = 0) -> str:
-        """The call as one would type it: ``f(1, 0)``, ``f(a, b) with n=0``."""
+        """Spell the call as a user would type it: ``f(1, 0)``, ``f(a, b) with n=0``."""
         names = self.function.parameters
         if not self.function.core:
             return f"{self.function.name}({', '.join(_typed(v) for v in self.rows[row])})"
@@ -98,23 +98,23 @@ class Case:
         return f"{self.function.name}({', '.join(arguments)}) with {', '.join(filter(None, (sizes, filled)))}".strip()
 
 
-def cases_of(code: CellFunction) -> Iterator[Case]:
-    """Every case of every loop of a ufunc."""
+def list_cases(code: CellFunction) -> Iterator[Case]:
+    """Yield every case of every loop of a ufunc."""
     for loop in code.loops:
         yield from _generalized(code, loop) if code.core else _elementwise(code, loop)
 
 
-def singly(case: Case) -> list[Case]:
-    """A case of several elements as cases of one."""
+def split_case(case: Case) -> list[Case]:
+    """Split a case of several elements into cases of one."""
     return [replace(case, rows=(row,)) for row in case.rows]
 
 
-def doubtful_cases(case: Case, text: str) -> list[Case]:
-    """After ``case``, an ordinary one, failed: other cases that may work, one element each, the likeliest first.
+def suggest_cases(case: Case, text: str) -> list[Case]:
+    """Suggest cases that may work after the ordinary ``case`` failed: one element each, the likeliest first.
 
-    ``text`` is the whole cell's, for functions in which no number stands.
+    ``text`` is the cell's, for functions that contain no number.
     """
-    first = singly(case)[0]
+    first = split_case(case)[0]
     rows = list(_palette_rows(case.function, case.loop, text)) or [first.rows[0]]
     cases = [first]
     if case.function.core:
@@ -140,8 +140,8 @@ def _elementwise(code: CellFunction, loop: LoopCode) -> Iterator[Case]:
         yield Case(code, loop, "ordinary", ordinary[:1], at_end=False)
         yield Case(code, loop, "edge", (*edges, *huge)[:_MOST_ROWS])
         return
-    # Numbers that count or choose have to work for 1.  What may loop runs one at a time, so that what does not end is
-    # known.
+    # A number that counts or chooses must work for 1.  A function that may loop runs one element at a time: the
+    # endless one is known then.
     ones = tuple(
         tuple(1 if kind in "iu" else value for kind, value in zip(kinds, row, strict=True)) for row in ordinary
     )
@@ -160,7 +160,7 @@ def _generalized(code: CellFunction, loop: LoopCode) -> Iterator[Case]:
     names = [d for d in dict.fromkeys(d for core in cores for d in core) if d.isidentifier()]
     usual = tuple((name, 5 + n) for n, name in enumerate(names))
     rows = _ordinary_rows(kinds)
-    # A number beside the arrays counts or chooses: it has to work for 1.
+    # A scalar operand of an array function counts or chooses: it must work for 1.
     alone = [kind in "iu" and not core for kind, core in zip(kinds, cores, strict=False)]
     ones = [tuple(1 if a else value for a, value in zip(alone, row, strict=True)) for row in rows[:3]]
     for n, row in enumerate(ones):
@@ -169,7 +169,7 @@ def _generalized(code: CellFunction, loop: LoopCode) -> Iterator[Case]:
     if names:
         yield Case(code, loop, "ordinary", (ordinary,), tuple((name, 1) for name in names))
         yield Case(code, loop, "empty", (ordinary,), tuple((name, 0) for name in names))
-    # Arrays alone are filled with one value each time; numbers beside them are worth more rows.
+    # One value fills all arrays; scalar operands deserve more rows.
     scalar = any(not core for core in cores[: code.nin])
     edges = _rows([_edges(k) for k in kinds], ordinary)[: 24 if scalar else 4]
     for row in (*edges, *rows[1 : 4 if scalar else 1]):
@@ -184,7 +184,7 @@ def _ordinary_rows(kinds: Sequence[str]) -> tuple[Row, ...]:
 
 
 def _rows(special: Sequence[Sequence[Any]], usual: Row) -> tuple[Row, ...]:
-    """Each special value in all inputs, then in one at a time."""
+    """Put each special value into all inputs, then into one at a time."""
     rows = [tuple(v[min(n, len(v) - 1)] for v in special) for n in range(max(map(len, special), default=0))]
     if len(special) > 1:
         for k, values in enumerate(special):
@@ -193,12 +193,12 @@ def _rows(special: Sequence[Sequence[Any]], usual: Row) -> tuple[Row, ...]:
 
 
 def _palette_rows(code: CellFunction, loop: LoopCode, text: str) -> Iterator[Row]:
-    """Suggested and usual values in all inputs: the same ones, rising ones, falling ones."""
+    """Yield rows of suggested and common values: equal in all inputs, rising, falling."""
     kinds = _kinds(code, loop)
     names = (*code.parameters, *[""] * len(kinds))
     columns = []
     for name, kind in zip(names, kinds, strict=False):
-        own = suggestions(code.source, name, kind) or suggestions(text, name, kind)
+        own = suggest_values(code.source, name, kind) or suggest_values(text, name, kind)
         columns.append(tuple(dict.fromkeys((*own[:_MOST_SUGGESTED], *ORDINARY[kind]))))
     for n in range(max(map(len, columns), default=0)):
         for shift in (0, 1, -1) if len(columns) > 1 else (0,):
@@ -206,9 +206,9 @@ def _palette_rows(code: CellFunction, loop: LoopCode, text: str) -> Iterator[Row
 
 
 def _palette_sizes(code: CellFunction) -> Iterator[tuple[tuple[str, int], ...]]:
-    """Core dimensions: what the text compares them with, powers of two, small ones, falling ones."""
+    """Yield core dimensions: numbers that the text compares them with, powers of two, small ones, falling ones."""
     names = [d for d in dict.fromkeys(d for core in code.cores for d in core) if d.isidentifier()]
-    own = [[int(n) for n in suggestions(code.source, name, "u")[:6] if 0 < n <= 64] for name in names]
+    own = [[int(n) for n in suggest_values(code.source, name, "u")[:6] if 0 < n <= 64] for name in names]
     for n in range(max(map(len, own), default=0)):
         yield tuple((name, each[n % len(each)] if each else 4) for name, each in zip(names, own, strict=True))
     for size in (4, 8, 3, 2, 1, 16):
@@ -220,9 +220,9 @@ def _palette_sizes(code: CellFunction) -> Iterator[tuple[tuple[str, int], ...]]:
 
 
 def _numbers(code: CellFunction, loop: LoopCode) -> list[int]:
-    """Type numbers of a loop's inputs.
+    """NumPy type numbers of a loop's inputs.
 
-    All numbers of a structure are filled with one value, so it is like the narrowest of them.
+    One value fills all numbers of a structure, so the narrowest of them decides.
     """
     dtypes = runtime.operand_dtypes(code.function_code, code.loops.index(loop))[: code.nin]
     return [min((one.num for one in _leaves(dtype)), key=lambda n: (TYPES[n].rank, n)) for dtype in dtypes]
@@ -256,7 +256,7 @@ def _edges(kind: str) -> tuple[Any, ...]:
 
 
 def _huge(number: int) -> tuple[Any, ...]:
-    """The largest and the smallest of a type, and infinities."""
+    """The largest and the smallest value of a type, and infinities."""
     kind = TYPES[number].kind
     if kind == "b":
         return (True,)

@@ -1,7 +1,7 @@
-"""The helper process: keeps forked processes ready, has one of them run each request, tells what came of it.
+"""The helper process: keeps forked processes ready, runs each request in one of them, reports the outcome.
 
-Run by ``python -I -S`` with nothing but the standard library and the modules beside it.  The library to open comes as a
-file descriptor.
+``python -I -S`` runs it with the standard library and the modules of this folder only.  The library to open comes as
+a file descriptor.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from . import probe
 from .probe_memory import Record, libc, rename_process
 from .wire import receive, send
 
-#: Processes that wait for a request: a crash takes one, and what is left of the request comes at once.
+#: Processes that wait for a request.  A crash ends one; the rest of its request follows at once.
 READY = 3
 
 
 @dataclass
 class Ready:
-    """A forked process that waits for a request, or works on it."""
+    """A forked process that waits for a request or works on one."""
 
     process: int
     link: socket.socket
@@ -36,7 +36,7 @@ class Ready:
     status: int | None = None
 
     def stop(self) -> int:
-        """End it with all that it has started in its session; how it ended."""
+        """End the process and everything in its session; return its exit status."""
         with contextlib.suppress(OSError):
             os.killpg(self.process, signal.SIGKILL)
         if self.status is None:
@@ -46,13 +46,13 @@ class Ready:
         return self.status
 
     def close(self) -> None:
-        """End it and give back what it took."""
+        """End the process and close its files."""
         self.stop()
         self.link.close()
         os.close(self.output)
 
-    def gone(self) -> bool:
-        """Whether it has ended by itself."""
+    def has_ended(self) -> bool:
+        """Return whether the process has ended by itself."""
         if self.status is None:
             ended, status = os.waitpid(self.process, os.WNOHANG)
             self.status = status if ended else None
@@ -67,12 +67,12 @@ class Helper:
     link : socket.socket
         To the kernel.
     watch : str
-        The library of templates/watch.c that was asked for last; ``""`` where there are only sandboxes.
+        The library of templates/watch.c in the last request; ``""`` if there are only sandboxes.
     preloaded : tuple
         The search path and the modules of the last request for a module.
     ready : list of Ready
     servers : dict of int
-        Processes that serve a sandbox, with the file that each prints to.
+        Processes that serve a sandbox, with their output files.
     """
 
     def __init__(self, link: socket.socket, watch: str) -> None:
@@ -83,10 +83,10 @@ class Helper:
         self.servers: dict[int, int] = {}
 
     def serve(self) -> None:
-        """Answer requests until nobody is left who could ask."""
+        """Answer requests until the other end is gone."""
         parent = os.getppid()
         while True:
-            # A process forked off the kernel may hold the other end for long after the kernel was killed.
+            # A fork of the kernel may hold the other end long after the kernel was killed.
             lacking = bool(self.watch) and len(self.ready) < READY
             if not select.select([self.link], [], [], 0.0 if lacking else 2.0)[0]:
                 if os.getppid() != parent:
@@ -109,38 +109,38 @@ class Helper:
             for descriptor in descriptors:
                 os.close(descriptor)
             send(self.link, answer)
-            if worker:  # nobody has to wait for its end
+            if worker:  # after the answer: no caller waits for its end
                 worker.close()
                 self.end_strays()
 
     # ------------------------------------------------------------------------------------- trials
 
     def fork(self) -> Ready:
-        """A process that prepares itself and waits."""
+        """Fork a process that prepares itself and waits."""
         record, (ours, theirs) = Record(), socket.socketpair()
-        output = probe.output_file()
+        output = probe.open_output()
         process = os.fork()
         if not process:
             try:
                 ours.close()
-                self.leave()
+                self.close_others()
                 probe.wait(theirs, record, output, self.watch)
             except BaseException as fault:  # noqa: BLE001 - a cell's statements may raise anything
-                # What cannot be opened is no crash: whoever opens it after us says so better.
+                # A load failure is no crash; the loader reports it with a better message.
                 record.end(refused=(str(fault) or repr(fault))[:1000])
             finally:
                 os._exit(0)
         theirs.close()
         return Ready(process, ours, record, output)
 
-    def leave(self) -> None:
-        """In a forked process: let go of what is not its own."""
+    def close_others(self) -> None:
+        """Close the other processes' links in a forked process."""
         self.link.close()
         for other in self.ready:
             other.link.close()
 
     def prepare(self, request: dict[str, Any]) -> None:
-        """See to it that the next processes have what the request needs; those that wait without it are ended."""
+        """Prepare for a request: waiting processes without its library or modules are replaced."""
         stale = request["watch"] != self.watch
         self.watch = request["watch"]
         modules = request["search"], request["preload"]
@@ -150,16 +150,16 @@ class Helper:
             for name in request["preload"]:
                 with contextlib.suppress(ImportError):
                     __import__(name)
-        for other in [other for other in self.ready if stale or other.gone()]:
+        for other in [other for other in self.ready if stale or other.has_ended()]:
             self.ready.remove(other)
             other.close()
 
     def attempt(self, request: dict[str, Any], descriptors: list[int]) -> tuple[Ready, dict[str, Any]]:
-        """Have a process run the request within the limits; the process, to be closed, and what came of it."""
+        """Run the request in a process within the limits; return the process, to be closed, and the outcome."""
         start = time.monotonic()
         self.prepare(request)
         worker = self.ready.pop(0) if self.ready else self.fork()
-        with contextlib.suppress(OSError):  # it was killed from outside
+        with contextlib.suppress(OSError):  # the process was killed from outside
             send(worker.link, request, descriptors)
         limits = [request["opening"], *(case["seconds"] for case in request["cases"])]
         hung = self.wait(worker, limits)
@@ -171,21 +171,24 @@ class Helper:
         return worker, {**answer, "seconds": time.monotonic() - start}
 
     def wait(self, worker: Ready, limits: list[float]) -> bool:
-        """Wait until it is done or has ended; True where it ignores the limit of a case, the first of opening."""
+        """Wait until the process is done or has ended; return True if it ignores a limit.
+
+        The first limit is for opening the library, the others are for the cases.
+        """
         while True:
-            # Who is forked off may keep the link open.
+            # A fork of the worker may keep the link open.
             news = select.select([worker.link, self.link], [], [], 0.02)[0]
-            if worker.link in news or worker.gone():
+            if worker.link in news or worker.has_ended():
                 return False
             if news and not self.link.recv(1, socket.MSG_PEEK):
                 worker.stop()
-                os._exit(0)  # nobody is left to tell
+                os._exit(0)  # the kernel is gone
             state = worker.record.state
             if state.started and time.monotonic() - state.started / 1e9 > 5 * limits[state.number] + 1:
                 return True
 
     def end_strays(self) -> None:
-        """End what the code has started and left in a session of its own."""
+        """End processes that the code has left in sessions of their own."""
         with contextlib.suppress(OSError, ValueError):
             with open(f"/proc/self/task/{os.getpid()}/children", "rb") as file:
                 strays = set(map(int, file.read().split()))
@@ -198,11 +201,11 @@ class Helper:
 
     def begin_server(self, request: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
         """Fork a process that has the library open and answers calls until its own link is closed."""
-        output = probe.output_file()
+        output = probe.open_output()
         process = os.fork()
         if not process:
             try:
-                self.leave()
+                self.close_others()
                 probe.serve(request, *descriptors, output=output)
             finally:
                 os._exit(0)
@@ -210,7 +213,7 @@ class Helper:
         return {"process": process}
 
     def end_server(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Wait a moment for a server to end by itself, end it, and tell how it ended."""
+        """Wait a moment for a server to end by itself, then end it; return its status and output."""
         process, status = request["process"], 0
         with contextlib.suppress(OSError):
             for _ in range(50):

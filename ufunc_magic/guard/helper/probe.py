@@ -17,10 +17,10 @@ import sys
 import time
 from typing import Any
 
-from .probe_memory import PAGE, Record, Rooms, Spot, libc, malloced, rename_process, touched
+from .probe_memory import PAGE, Record, Rooms, Spot, allocate_watched, find_touched, libc, rename_process
 from .wire import receive, send
 
-#: ``__ufm_host`` of templates/driver.c: functions of Python's by name, pointers behind ``*``.
+#: ``__ufm_host`` of templates/driver.c: functions of Python by name; ``*`` marks a pointer.
 HOST = (
     "PyGILState_Ensure",
     "PyGILState_Release",
@@ -31,35 +31,35 @@ HOST = (
 )
 #: Bytes that the code may map.
 MEMORY = 1 << 30
-#: Bytes that are passed on of what the code prints.
+#: Bytes of the code's output that are passed on.
 PRINTED = 1 << 15
 #: All flags of <fenv.h> by machine, less x86's one for denormals.
 _FLAGS = {"x86_64": 61, "aarch64": 31}
 Loop = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
-#: Libraries of templates/watch.c that this process and those that it forks have open.
+#: Libraries of templates/watch.c that this process and its forks have open.
 watchers: dict[str, ctypes.CDLL] = {}
 
 
-def output_file() -> int:
-    """The descriptor of a file for what the code prints; where the system has none in memory, it is lost."""
+def open_output() -> int:
+    """Open a file in memory for the code's output; systems without such files lose the output."""
     with contextlib.suppress(AttributeError, OSError):
         return os.memfd_create("output")
     return os.open(os.devnull, os.O_RDWR)
 
 
 def wait(link: socket.socket, record: Record, output: int, watch: str) -> None:
-    """Prepare all that does not depend on the code, wait for a request, run it."""
+    """Prepare everything that does not depend on the code, wait for a request, run it."""
     _confine(output)
     rename_process("ufunc-ready")
     rooms = Rooms()
     if watch:
         with contextlib.suppress(OSError):
-            _rehearse(_watcher(watch), rooms)
+            _rehearse(_open_watcher(watch), rooms)
     message = receive(link)
     if message is None:
         return
     rename_process("ufunc-trial")
-    _expendable()
+    _make_expendable()
     request, descriptors = message
     _run(request, descriptors[0] if descriptors else -1, record, rooms, link)
     with contextlib.suppress(OSError):
@@ -67,25 +67,25 @@ def wait(link: socket.socket, record: Record, output: int, watch: str) -> None:
 
 
 def _run(request: dict[str, Any], library: int, record: Record, rooms: Rooms, link: socket.socket) -> None:
-    """Open the library and run every case; what ends this process is noted in shared memory."""
-    sanitized = request["sanitized"]  # that has handlers, limits and red zones of its own
-    memory = 0 if sanitized else _limited()
-    watch = _watcher(request["watch"])
+    """Open the library and run every case; shared memory notes the end of this process."""
+    sanitized = request["sanitized"]  # sanitizers have their own handlers, limits and red zones
+    memory = 0 if sanitized else _limit_memory()
+    watch = _open_watcher(request["watch"])
     watch.watch(ctypes.addressof(record.state), memory, not sanitized)
     record.begin(0, [])
-    if not sanitized:  # sanitizers start programs that name functions; their build follows one that was confined
+    if not sanitized:  # a sanitizer starts a symbolizer; a confined trial came before it
         sys.dont_write_bytecode = True
         watch.confine(link.fileno())
     watch.limit(request["opening"])
     path = request["path"] or f"/proc/self/fd/{library}"
     if request["module"]:
-        _import(request["module"], path)
+        _import_module(request["module"], path)
     handle = ctypes.CDLL(path, mode=os.RTLD_NOW | os.RTLD_LOCAL)
-    loops = _loops(handle, request["loops"])
-    base = _base(next(filter(None, loops), 0))
+    loops = _find_loops(handle, request["loops"])
+    base = _find_base(next(filter(None, loops), 0))
     record.state.low, record.state.high = base, base + request["size"] + 16 * PAGE
-    # What a noexcept function drops would be printed, and is no more a fault than what others raise here.
-    sys.excepthook = sys.unraisablehook = _drop
+    # An exception that a noexcept function drops is no fault, and must not be printed.
+    sys.excepthook = sys.unraisablehook = _ignore_exception
     ran = 0
     began = time.monotonic()
     for number, case in enumerate(request["cases"]):
@@ -95,7 +95,7 @@ def _run(request: dict[str, Any], library: int, record: Record, rooms: Rooms, li
         if sanitized:
             os.write(2, b"\x1e%d\n" % (number + 1))
         spots: list[Spot] = [
-            malloced(data) if sanitized else rooms.place(k, data, at_end)
+            allocate_watched(data) if sanitized else rooms.place(k, data, at_end)
             for k, (data, at_end) in enumerate(case["operands"])
         ]
         record.begin(number + 1, spots)
@@ -103,7 +103,7 @@ def _run(request: dict[str, Any], library: int, record: Record, rooms: Rooms, li
         with contextlib.suppress(Exception):  # a function may raise: that is no crash
             _call(loops[case["loop"]], case, [place for _, place, _, _ in spots])
         watch.limit(0)
-        if stray := touched(spots):  # this process is not to be trusted any more
+        if stray := find_touched(spots):  # this process can no longer be trusted
             record.say(touched=stray[0])
             os._exit(0)
         if sanitized:
@@ -113,20 +113,20 @@ def _run(request: dict[str, Any], library: int, record: Record, rooms: Rooms, li
     record.end(ran=ran)
 
 
-def _drop(*_: object) -> None:
-    """In place of what prints an exception."""
+def _ignore_exception(*_: object) -> None:
+    """Replace the hook that prints an exception."""
 
 
 def serve(request: dict[str, Any], library: int, memory: int, descriptor: int, *, output: int) -> None:
-    """Answer calls whose operands lie in shared memory, until the other end of the link is closed."""
+    """Answer calls with operands in shared memory until the other end of the link is closed."""
     _confine(output)
     rename_process("ufunc-sandbox")
-    _expendable()
+    _make_expendable()
     shared = mmap.mmap(memory, request["size"])
     here = ctypes.addressof(ctypes.c_char.from_buffer(shared))
     link = socket.socket(fileno=descriptor)
     handle = ctypes.CDLL(f"/proc/self/fd/{library}", mode=os.RTLD_NOW | os.RTLD_LOCAL)
-    loops = _loops(handle, request["loops"])
+    loops = _find_loops(handle, request["loops"])
     functions = (ctypes.c_void_p * request["functions"]).in_dll(handle, "__ufm_functions")
     machine = os.uname().machine
     every_flag = _FLAGS.get(machine, 0)
@@ -162,8 +162,8 @@ def serve(request: dict[str, Any], library: int, memory: int, descriptor: int, *
 
 
 def _confine(output: int) -> None:
-    """Take from this process what it must not have."""
-    with contextlib.suppress(OSError):  # a container may refuse it; it is ended by its number, too
+    """Restrict this process: its session, output, core files and file size."""
+    with contextlib.suppress(OSError):  # some containers refuse; the helper can also end it by its number
         os.setsid()
     with contextlib.suppress(AttributeError, OSError):
         libc.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: never outlive the helper
@@ -175,24 +175,24 @@ def _confine(output: int) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 24, 1 << 24))
 
 
-def _expendable() -> None:
-    """Let this process be the one that is ended where the machine has no memory left."""
-    # An address space without end takes the machine's memory before a limit of time is reached.
+def _make_expendable() -> None:
+    """Make this process the first that the system ends when memory runs out."""
+    # Unlimited allocation would exhaust the machine before the time limit.
     with contextlib.suppress(OSError):
         file = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
         os.write(file, b"1000")
         os.close(file)
 
 
-def _limited() -> int:
-    """Let this process map ``MEMORY`` bytes more; the most that it may map then."""
-    most = MEMORY + _mapped()
+def _limit_memory() -> int:
+    """Limit this process to ``MEMORY`` more bytes; return the limit of its address space."""
+    most = MEMORY + _read_mapped()
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
     return most
 
 
-def _mapped() -> int:
+def _read_mapped() -> int:
     try:
         with open("/proc/self/statm", "rb") as file:
             return int(file.read().split()[0]) * PAGE
@@ -201,17 +201,17 @@ def _mapped() -> int:
 
 
 def _rehearse(watch: ctypes.CDLL, rooms: Rooms) -> None:
-    """Do once what will be timed: the first time, every page that is written to is copied."""
+    """Rehearse a case, so that later ones are timed without the copying of pages on first write."""
     case = {"dimensions": [1, 1], "steps": [8, 8]}
     spots = [rooms.place(k, bytes(8), True) for k in range(2)]
     _call(ctypes.cast(watch.nothing, ctypes.c_void_p).value, case, [spot[1] for spot in spots])
-    touched(spots)
+    find_touched(spots)
     watch.limit(0)
     marshal.loads(marshal.dumps(case))
 
 
-def _watcher(path: str) -> ctypes.CDLL:
-    """The library that notes signals."""
+def _open_watcher(path: str) -> ctypes.CDLL:
+    """Open the library that notes signals."""
     if path not in watchers:
         watchers[path] = ctypes.CDLL(path)
         watchers[path].watch.argtypes = (ctypes.c_void_p, ctypes.c_uint64, ctypes.c_int)
@@ -222,8 +222,8 @@ def _watcher(path: str) -> ctypes.CDLL:
 # ------------------------------------------------------------------------------------------ the library
 
 
-def _import(name: str, path: str) -> None:
-    """An extension module of Cython's: its loops need what its statements set up."""
+def _import_module(name: str, path: str) -> None:
+    """Import an extension module of Cython: its loops need what its statements set up."""
     import importlib.machinery
     import importlib.util
 
@@ -235,8 +235,8 @@ def _import(name: str, path: str) -> None:
     loading.exec_module(module)
 
 
-def _loops(handle: ctypes.CDLL, count: int) -> ctypes.Array[ctypes.c_void_p]:
-    """The addresses of the loops, with ``__ufm_host`` filled in, as the loader does."""
+def _find_loops(handle: ctypes.CDLL, count: int) -> ctypes.Array[ctypes.c_void_p]:
+    """Return the addresses of the loops after filling ``__ufm_host``, as the loader does."""
     table = (ctypes.c_void_p * len(HOST)).in_dll(handle, "__ufm_host")
     for n, name in enumerate(HOST):
         if name.startswith("*"):
@@ -257,7 +257,7 @@ def _call(loop: int | None, case: dict[str, Any], places: list[int]) -> None:
 def _launch(handle: ctypes.CDLL, kernel: int | None, case: dict[str, Any], here: int) -> tuple[bytes, tuple[int, ...]]:
     """Launch an emulated kernel.
 
-    Why it failed, and of a checked one where it was, what it touched, counted from ``here``, and how many bytes.
+    Why it failed, and of a checked one where it was, what it find_touched, counted from ``here``, and how many bytes.
     """
     for value, array in case["pointers"]:
         ctypes.c_void_p.from_address(here + value).value = here + array
@@ -277,8 +277,8 @@ def _launch(handle: ctypes.CDLL, kernel: int | None, case: dict[str, Any], here:
     return handle.__ufm_launch_error() or b"", (stray[0], stray[1] - here, stray[2])
 
 
-def _base(address: int) -> int:
-    """Where the library that ``address`` is in was mapped; 0 where that cannot be known."""
+def _find_base(address: int) -> int:
+    """Return the address at which the library that holds ``address`` is mapped, or 0 if unknown."""
     info = (ctypes.c_void_p * 4)()  # Dl_info of dladdr(3): file, base, name, address
     with contextlib.suppress(AttributeError):
         libc.dladdr(ctypes.c_void_p(address), info)

@@ -1,4 +1,4 @@
-"""Memory of the forked processes: what they tell the helper, and guarded pages for the operands of a case.
+"""Memory of the forked processes: their record for the helper, and guarded pages for the operands of a case.
 
 Only the standard library: the helper imports it.
 """
@@ -16,10 +16,10 @@ PAGE = mmap.PAGESIZE
 
 FRAMES = 96
 NAMES = tuple("number started done signal address pc sp overflow memory access low high frames".split())
-#: Bytes of it all, and where the words begin.
+#: Bytes of the record, and the offset of its words.
 SIZE, WORDS = 1 << 15, PAGE
 
-#: Memory of an operand: where it starts, where the operand starts, its bytes, where the memory ends.
+#: Memory of an operand: its start, the start of the operand, the operand's bytes, its end.
 Spot = tuple[int, int, int, int]
 
 
@@ -35,9 +35,9 @@ class Record:
     Attributes
     ----------
     state : State
-        What is under way, what ended it.
+        The case that runs, and the signal that ended it.
     words : dict
-        What else the process has to say.
+        Further values of the process, by name.
     """
 
     def __init__(self) -> None:
@@ -53,18 +53,18 @@ class Record:
         self.memory[WORDS : WORDS + len(data)] = data
 
     def end(self, **words: Any) -> None:
-        """These are the last words."""
+        """Add the last words."""
         self.say(**words)
         self.state.done = 1
 
     def begin(self, number: int, spots: list[Spot]) -> None:
-        """Case ``number``, counted from 1, starts now; 0 is the opening of the library."""
+        """Note that case ``number``, counted from 1, starts now; 0 is the opening of the library."""
         self.say(spots=spots)
         self.state.started = time.monotonic_ns()
         self.state.number = number
 
     def read(self) -> dict[str, Any]:
-        """Everything, by name."""
+        """Return the whole record, by name."""
         state = {name: getattr(self.state, name) for name in NAMES}
         return {**state, "frames": self.state.frame[: self.state.frames], **marshal.loads(self.memory[WORDS:])}
 
@@ -72,7 +72,7 @@ class Record:
 # ------------------------------------------------------------------------------------------ operands
 
 PROT_NONE = 0
-#: Operands that find their memory prepared, and bytes between them: who misses one by less is told which it was.
+#: Operands with prepared memory, and the bytes between them: a closer miss names its operand.
 PREPARED = 12
 APART = 1 << 16
 CANARY = 0x5A
@@ -88,54 +88,54 @@ libc.free.argtypes = (ctypes.c_void_p,)
 
 
 def rename_process(name: str) -> None:
-    """What ``ps`` and ``top`` show for this process from now on, where the system lets it say so."""
+    """Set the name that ``ps`` and ``top`` show for this process, on systems that allow it."""
     with contextlib.suppress(AttributeError):
         libc.prctl(15, name.encode(), 0, 0, 0)  # PR_SET_NAME
 
 
 class Rooms:
-    """Rooms by operand and size, used by every case; those of one page are mapped ahead."""
+    """Memory by operand and size, which all cases share; single pages are mapped ahead."""
 
     def __init__(self) -> None:
-        self.starts = {(number, PAGE): _room(PAGE) for number in range(PREPARED)}
+        self.starts = {(number, PAGE): _map_room(PAGE) for number in range(PREPARED)}
         for start in self.starts.values():
-            ctypes.memset(start, CANARY, PAGE)  # so that no case has to wait for the page
+            ctypes.memset(start, CANARY, PAGE)  # so that no case waits for the page
 
     def place(self, number: int, data: bytes, at_end: bool) -> Spot:
-        """Operand ``number`` of a case: at the end of its room, or at the start."""
+        """Put operand ``number`` of a case at the end of its memory, or at the start."""
         room = max(PAGE, -(-len(data) // PAGE) * PAGE)
-        start = self.starts.get((number, room)) or self.starts.setdefault((number, room), _room(room))
+        start = self.starts.get((number, room)) or self.starts.setdefault((number, room), _map_room(room))
         ctypes.memset(start, CANARY, room)
         place = start + room - len(data) if at_end else start
         ctypes.memmove(place, data, len(data))
         return start, place, len(data), start + room
 
 
-def malloced(data: bytes) -> Spot:
-    """Memory for an operand that a sanitizer watches."""
+def allocate_watched(data: bytes) -> Spot:
+    """Allocate memory for an operand that a sanitizer watches."""
     place = libc.malloc(max(1, len(data)))
     ctypes.memmove(place, data, len(data))
     return place, place, len(data), place + len(data)
 
 
-def touched(spots: list[Spot]) -> list[tuple[int, int]]:
-    """Operands around which something was written, with -1 for before and 1 for behind."""
+def find_touched(spots: list[Spot]) -> list[tuple[int, int]]:
+    """Find operands whose surroundings were written to, with -1 for before and 1 for after."""
     return [
         (operand, side)
         for operand, (start, place, size, end) in enumerate(spots)
         for side, low, high in ((-1, start, place), (1, place + size, end))
-        if not _untouched(low, high - low)
+        if not _is_untouched(low, high - low)
     ]
 
 
-def _untouched(start: int, size: int) -> bool:
+def _is_untouched(start: int, size: int) -> bool:
     if size <= PAGE:
         return ctypes.string_at(start, size) == NOTHING[:size]
     return ctypes.string_at(start, size).count(CANARY) == size
 
 
-def _room(size: int) -> int:
-    """Memory between pages that cannot be touched."""
+def _map_room(size: int) -> int:
+    """Map memory between pages that cannot be accessed."""
     start = libc.mmap(None, size + 2 * APART, PROT_NONE, mmap.MAP_PRIVATE | mmap.MAP_ANON, -1, 0)
     if start in (None, ctypes.c_void_p(-1).value):
         raise MemoryError

@@ -1,4 +1,4 @@
-"""Messages between this process, the helper and what it forks: marshalled, each behind its length."""
+"""Messages between this process, the helper and its forks: the length, then the marshalled value."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LENGTH = struct.Struct("<Q")
 
 
 def send(link: socket.socket, message: dict[str, Any], descriptors: Sequence[int] = ()) -> None:
-    """Send a message, and descriptors of files with it."""
+    """Send a message, with descriptors of files."""
     data = marshal.dumps(message)
     head = _LENGTH.pack(len(data))
     if descriptors:
@@ -22,7 +22,7 @@ def send(link: socket.socket, message: dict[str, Any], descriptors: Sequence[int
 
 
 def receive(link: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
-    """A message and the descriptors of files that came with it; None where the other end is gone."""
+    """Receive a message and its descriptors of files; None if the other end is gone."""
     head, descriptors, _, _ = socket.recv_fds(link, _LENGTH.size, 3, socket.MSG_WAITALL)
     if len(head) < _LENGTH.size:
         return None

@@ -206,7 +206,7 @@ def _emulated(
     )
     facts = _with_memory(verdict.device, reading, rest)
     if sanitized:
-        facts["lines"] = guard.line_table(code, name=name)
+        facts["lines"] = guard.read_line_table(code, name=name)
     object_code = cell.object_code(code, functions, language="cuda", device=facts)
     report_data = ReportData(
         functions=tuple(functions),
