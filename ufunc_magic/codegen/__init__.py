@@ -4,8 +4,8 @@ In come a cell's text and the `Signature` of each function; out comes one transl
 
 ``unit`` writes the whole unit, and reads the loops' types back from what the compiler made of it; ``loops`` writes one
 loop; ``loop_types`` spells the types of its operands, ``record_layout`` those of structures; ``plain_calls``
-writes what stands around a function that is no ufunc.
-What no cell changes (strides, blocks, threads, floating-point flags, interrupts) is ``templates/driver.c``.
+writes callers for functions that are no ufuncs.
+``templates/driver.c`` does what is the same for all cells: strides, blocks, threads, floating-point flags, interrupts.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..model import RECORD, NumberType, Operand, Signature
 from . import record_layout
 
-#: What a processor has an instruction for, so that a function that calls nothing else calls nothing.
+#: Functions that are one instruction: a function that calls no others is a leaf.
 INSTRUCTIONS = frozenset("sqrt fabs copysign sqrtf fabsf copysignf".split())
 
 #: Types that are the same in every namespace.
@@ -17,7 +17,7 @@ _BUILT_IN = r"(?:(?:unsigned|signed|long|short|int|char|float|double|bool) ?)+"
 
 @dataclass(frozen=True)
 class Instance:
-    """One loop to be written: a signature and, for cells written in terms of T, the type T stands for."""
+    """One loop to be written: a signature and, for cells written in terms of T, the type T."""
 
     signature: Signature
     type: NumberType | None = None
@@ -61,7 +61,7 @@ def type_text(k: int, instance: Instance) -> str:
     template, scope = instance.signature.function.template, instance.signature.function.scope
     lines = []
     scoped = bool(template and instance.type)
-    # Where the function is, its types have the names that it gives them.
+    # The names of types at the place of the function.
     inside, end, prefix = "".join(f"namespace {s} {{ " for s in scope), " }" * len(scope), "::".join([*scope, ""])
     if scoped and instance.type:
         kind = cplus_type(instance.type)

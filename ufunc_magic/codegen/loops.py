@@ -33,7 +33,7 @@ def loop_text(k: int, instance: Instance, *, offset: int, options: Options, simd
     k : int
     instance : Instance
     offset : int
-        Where its type numbers start in ``__ufm_types``.
+        Index of its type numbers in ``__ufm_types``.
     options : Options
     simd : sequence of str
         Functions of libm that have SIMD variants here.
@@ -223,7 +223,7 @@ def is_leaf(instance: Instance) -> bool:
 def _scalar(instance: Instance, inputs: list[Value], outputs: list[Value], locals_: str, call: str, *, k: str) -> str:
     """The function for callers in C: inputs by value, one output returned, several through pointers.
 
-    What stands in the cell may have another form, be ``inline``, a template or overloaded, so it is called.
+    The cell's function may be ``inline``, a template or overloaded, so this one calls it.
     """
     if not has_scalar(instance):
         return ""
@@ -239,7 +239,7 @@ def _scalar(instance: Instance, inputs: list[Value], outputs: list[Value], local
 
 
 def leaf_text(k: int, instance: Instance) -> str:
-    """The leaf of loop ``k``; they stand side by side, since gcc takes 15 ms from one convention to the other."""
+    """Write the leaf of loop ``k``.  All leaves are adjacent: gcc takes 15 ms to change the calling convention."""
     inputs, outputs = values(k, instance.signature)
     takes = ", ".join(f"{v.t} __ufm_v{v.n}" for v in inputs)
     passes = ", ".join(f"__ufm_v{v.n}" for v in inputs)
@@ -260,14 +260,14 @@ def _faults(instance: Instance) -> dict[str, str]:
 
 
 #: Vectors of a loop over structures may round unlike its last elements (a*b - c*d with FMA): an element is computed the
-#: same way wherever it stands.
+#: same way at every index.
 _ONE_BY_ONE = {"fault": '__asm__ volatile("");', "kernel_fault": ""}
 
 
 def _reduce(
     instance: Instance, inputs: list[Value], outputs: list[Value], loads: list[str], *, cplus: bool
 ) -> dict[str, str]:
-    """What the sequence does for ``reduce``: the running value stays in a register, or every step would wait for its
+    """Write the sequence's part for ``reduce``: the running value stays in a register, or each step would wait for its
     own store.
 
     One loop for both: a second one takes gcc a sixth of all its time for a small function.  The assembly keeps it from
@@ -361,7 +361,7 @@ def _is_computed(dimension: int | str) -> bool:
 
 
 def _sizes(name: str, dims: Sequence[int | str], *, k: str) -> str:
-    """What NumPy asks for the sizes of computed core dimensions (``PyUFunc_ProcessCoreDimsFunc``)."""
+    """Write the function that computes the sizes of core dimensions for NumPy (``PyUFunc_ProcessCoreDimsFunc``)."""
     sizes = {d: f"__ufm_d[{n}]" for n, d in enumerate(dims) if isinstance(d, str) and not _is_computed(d)}
     lines = []
     for n, d in enumerate(dims):

@@ -1,6 +1,6 @@
-"""Functions that are no ufuncs, each behind a function of the same type whose call is contained: pure text.
+"""Contained calls of functions that are no ufuncs: for each a caller of the same type.  Pure text.
 
-What a loop has around it, a function that cffi calls has not: without this, a stray pointer, ``exit()`` or a failed
+cffi calls a function without the containment of a loop: without a caller, a stray pointer, ``exit()`` or a failed
 assertion in it would end the process, and an endless loop could not be stopped.
 """
 
@@ -13,7 +13,7 @@ from .loops import template
 
 
 def contained(functions: Sequence[tuple[str, Function | None]], *, cplus: bool) -> tuple[str, list[str]]:
-    """Text to stand behind the cell, and for each function a pointer to what calls it so; ``"0"`` where nothing can.
+    """Write the callers, to be put after the cell, and for each function a pointer to its caller (``"0"``: none).
 
     Parameters
     ----------

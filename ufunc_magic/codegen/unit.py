@@ -3,7 +3,7 @@
 The unit is: interface, ``#line 1 "In[3]"``, the cell exactly as it is, support, SIMD declarations, one
 kernel per signature and type, and three tables.  What does not depend on the cell is the driver, a unit of
 its own (:func:`driver`).  ``templates/`` holds the C; this module fills its ``$`` words.  Which NumPy types
-a loop has is written by the compiler into a byte table behind a marker, and read back from the object's
+a loop has, the compiler writes into a byte table that follows a marker; they are read back from the object's
 bytes by :func:`read_types`, so that nothing need be run.
 """
 
@@ -26,7 +26,7 @@ _MARKER = b"\x7fufm-types:"
 _LOOP = "__ufm_char **, const __ufm_intp *, const __ufm_intp *, void *"
 _SIZES = "void *, __ufm_intp *"
 
-#: Syntax nodes that the loops of a function count for beside its own, and those of a part: 0.2 s of gcc's.
+#: Syntax nodes that the loops of a function count for in addition to its own, and nodes of a part: 0.2 s of gcc.
 _LOOP_NODES, _PART_NODES = 100, 1000
 _MOST_PARTS = 32
 
@@ -54,7 +54,7 @@ class Translation:
         much = sum(_LOOP_NODES + i.signature.function.size for i in self.instances) // _PART_NODES
         if not much or len(self.instances) < 2:
             return 0
-        # As many for 4 processors as for 8, and for two.
+        # The same number on every machine.
         return min(max(2, 1 << much.bit_length() - 1), _MOST_PARTS)
 
 
@@ -99,14 +99,14 @@ def translate(
     cell : str
         The cell as typed.
     unit : Unit
-        What the parser read in it.
+        The functions and names that the parser read in the cell.
     signatures : sequence of Signature
         The functions to make loops for; several of one name are overloads.
     plain : sequence of str
         Functions that are exported as they are: C names, or expressions that are pointers to them.
     options : Options
     name : str
-        What diagnostics call the cell (``"In[3]"``).
+        Name of the cell in diagnostics (``"In[3]"``).
     contained : sequence of str
         Pointers to what calls those of ``plain`` contained, defined in ``after``; ``"0"`` for none.
     simd : sequence of str
@@ -114,7 +114,7 @@ def translate(
     judge : {0, 1, 2}
         Which floating-point flags reach the caller: none, those that a result shows, all.
     before, after : str
-        C++ text to stand before the cell, and behind it.
+        Text to put before the cell and after it.
     """
     cplus = options.cplus
     loops = instances(signatures, unit, options=options)
@@ -123,7 +123,7 @@ def translate(
     kinds = types_wanted(options.types) if in_terms_of_t(unit) else ()  # a CUDA kernel alone may be in terms of T
     copies = dict.fromkeys((prefix_of(kind), kind) for kind in kinds)
     if copies:
-        generic = not before  # what stands there has brought its own
+        generic = not before  # that text has its own
         parts += [copy(cell, prefix=p, kind=k, unit=unit, name=name, generic=generic) for p, k in copies]
     else:
         parts += [f"#line 1 {c_string(name)}", cell]
@@ -143,20 +143,20 @@ def append(
     judge: int = 1,
     seed: str = "",
 ) -> Translation:
-    """Write loops behind a translation unit that another compiler wrote.
+    """Append loops to a translation unit that another compiler wrote.
 
     Parameters
     ----------
     c : str
         The unit.
     functions : str
-        C text to stand before the loops: functions that they call.
+        C text to put before the loops: functions that they call.
     instances : sequence of Instance
         Whose functions are in ``c`` or in ``functions``.
     options, simd, judge
         As for `translate`.
     seed : str
-        What makes the marker of the type table this unit's own.
+        Text that makes the marker of the type table unique.
     """
     cplus = options.cplus
     parts = [c, template("interface.h"), template("support.h")]
@@ -183,7 +183,7 @@ def _translation(
         loops.append(loop_text(k, instance, offset=len(numbers), options=options, simd=simd, judge=judge))
         leaves.append(leaf_text(k, instance) if is_leaf(instance) else "")
         numbers += type_numbers(k, instance)
-    # The loops' types, as the compiler knows them, behind a marker that is found in the object's bytes.
+    # The types of the loops, as the compiler knows them, after a marker that is searched in the object's bytes.
     table = f"__attribute__((__used__)) static const __ufm_byte __ufm_types[] = {{{', '.join(numbers)}}};\n"
 
     small = [leaf for leaf in leaves if leaf]
@@ -224,7 +224,7 @@ def read_types(code: bytes, translation: Translation) -> tuple[tuple[int, ...], 
 
 
 def read_records(code: bytes, translation: Translation) -> dict[str, tuple[str, ...]]:
-    """By name, what stands in `FunctionCode.records` of the functions that have structures."""
+    """Return `FunctionCode.records` by name, for the functions that have structures."""
     loops = zip(translation.instances, _tables(code, translation), strict=True)
     return {i.signature.name: records for i, (_, records) in loops if any(records)}
 
@@ -244,7 +244,7 @@ def _tables(code: bytes, translation: Translation) -> list[tuple[tuple[int, ...]
     loops = []
     for instance in translation.instances:
         operands = (*instance.signature.inputs, *instance.signature.outputs)
-        types = _one_of_a_kind(code[at : at + len(operands)])
+        types = _unify_long(code[at : at + len(operands)])
         at += len(operands)
         records = []
         for operand in operands:
@@ -255,8 +255,8 @@ def _tables(code: bytes, translation: Translation) -> list[tuple[tuple[int, ...]
     return loops
 
 
-def _one_of_a_kind(numbers: Sequence[int]) -> tuple[int, ...]:
-    """``long long`` as the ``long`` beside it where both are the same: NumPy's ``reduce`` wants one type throughout."""
+def _unify_long(numbers: Sequence[int]) -> tuple[int, ...]:
+    """Use one number for ``long long`` and ``long`` if both occur and are the same: ``reduce`` needs one type."""
     twins = {9: 7, 10: 8} if struct.calcsize("l") == struct.calcsize("q") else {}
     return tuple(twins[n] if n in twins and twins[n] in numbers else n for n in numbers)
 
@@ -282,7 +282,7 @@ def instances(signatures: Sequence[Signature], unit: Unit, *, options: Options) 
 
 
 def prefix_of(kind: NumberType) -> str:
-    """What the names of the copy of a cell in terms of T for a type begin with."""
+    """Return the prefix of names in the copy of a cell in terms of T for a type."""
     return f"{PREFIX}{kind.names[0] if kind.names else kind.char}_"
 
 
@@ -314,7 +314,7 @@ def copy(cell: str, *, prefix: str, kind: NumberType, unit: Unit, name: str, gen
 def _simd_declarations(names: Sequence[str], *, cplus: bool) -> list[str]:
     """Prototypes that tell gcc of libmvec's variants.
 
-    They stand after the cell, which must include <math.h> itself: gcc joins them with its declarations.
+    They follow the cell, which must include <math.h> itself: gcc joins them with its declarations.
     "const" is what makes gcc vectorize: it is true where errno and the FP environment play no part,
     which the caller has checked.
     """

@@ -1,6 +1,6 @@
 """Other libraries' functions and arrays, each library imported only where it is used.
 
-What comes in are functions of cells, Numba's functions and memory of others; what goes out are object code (of Numba's
+Input: functions of cells, Numba's functions, memory of other libraries.  Output: object code (of Numba's
 functions), arrays, capsules, addresses, headers, and calls of ours in other people's compiled code.
 
 * `numba`: Numba's functions as our ufuncs, our ufuncs inside ``@njit``.

@@ -1,7 +1,7 @@
 """Pointers, capsules and arrays of other libraries, without a copy.
 
 * `pointers`: `asarray`, `ascapsule`, `pointer`, and whether a shape and strides fit what they are laid over.
-* `memory`: what an object says of the memory that it stands for.
+* `memory`: the memory that an object describes.
 * `capsules`: PyCapsules, and the tensors of DLPack in them.
 """
 

@@ -75,7 +75,7 @@ def address_of(capsule: object, name: str) -> int:
     return address
 
 
-#: What our capsules keep alive, by their own address: a capsule's context would do, and cost twice the time.
+#: Address of a capsule of ours -> the object that it keeps alive.  The capsule's context would take twice the time.
 _owners: dict[int, object] = {}
 
 
@@ -135,12 +135,12 @@ _CODES = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}
 _DEVICES = {**dict.fromkeys((1, 3, 11), "cpu"), **dict.fromkeys((2, 13), "cuda")}
 
 
-#: What a capsule becomes when somebody has taken its tensor: it keeps a pointer to its name.
+#: Name of a capsule whose tensor was taken; the capsule keeps a pointer to it.
 _USED = {"dltensor": b"used_dltensor", "dltensor_versioned": b"used_dltensor_versioned"}
 
 
 class Tensor:
-    """What a capsule of DLPack says of its tensor, which stays in it until `take`; strides in bytes.
+    """The description of a DLPack capsule's tensor, which stays in it until `take`; strides in bytes.
 
     Parameters
     ----------

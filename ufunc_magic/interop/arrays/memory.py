@@ -1,4 +1,4 @@
-"""What an object says of the memory that it stands for: where it is, how large, of what type, and on which device."""
+"""The memory that an object describes: address, size, type and device."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Memory:
     address : int
         Of the element whose indices are all 0.
     owner : object
-        What keeps it alive; None where nothing does.
+        The object that keeps the memory alive, or None.
     shape, strides, dtype
-        As far as they are known; strides in bytes.
+        None where unknown; strides in bytes.
     readonly : bool
     device : str
         ``""`` where only the caller knows.
@@ -42,7 +42,7 @@ class Memory:
     device_id: int | None = None
 
     def claim(self, owner: object) -> object:
-        """Everything that an array over it keeps alive, beside ``owner``; the tensor of a capsule is taken now."""
+        """Return what an array over the memory keeps alive in addition to ``owner``; takes the tensor of a capsule."""
         if isinstance(self.owner, capsules.Tensor):
             self.owner.take()
         return self.owner if owner is None else owner if self.owner is None else (self.owner, owner)
@@ -54,7 +54,7 @@ def describe(value: Any) -> Memory:
     Raises
     ------
     ArgumentError
-        If it stands for no memory.
+        If the object describes no memory.
     """
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
         return Memory(index(value), None)
@@ -116,7 +116,7 @@ def _dlpack_capsule(value: Any) -> Any:
 
 
 def _of_cuda_interface(value: Any) -> Memory:
-    """What ``__cuda_array_interface__``, version 3, says."""
+    """Read ``__cuda_array_interface__``, version 3."""
     interface = value.__cuda_array_interface__
     (address, readonly), strides = interface["data"], interface.get("strides")
     strides = None if strides is None else tuple(strides)

@@ -20,7 +20,7 @@ from ...model import ArgumentError, ToolchainError
 from . import capsules
 from .memory import Memory, describe
 
-#: ``data`` is the first field behind the object's head in every NumPy: ``PyArrayObject_fields`` of
+#: ``data`` is the first field after the object's head in every NumPy: ``PyArrayObject_fields`` of
 #: ``numpy/ndarraytypes.h``, which compiled extensions read in place, too.
 _DATA = object.__basicsize__
 _field = ctypes.c_size_t.from_address
@@ -62,12 +62,12 @@ def asarray(
     dtype : dtype
         May be left out where ``obj`` knows it.
     device : {"cpu", "cuda"}
-        Where the memory is.
+        Device of the memory.
     strides : sequence of int
         In bytes, one for each axis; C order if left out. ``asarray(p, (nx, ny, nz), "f4", strides=(4, 4*nx, 4*nx*ny))``
         sees C's ``float v[nz][ny][nx]`` as ``v[x, y, z]``.
     owner : object
-        Kept alive exactly as long as the array and its views, beside ``obj`` itself if that is an object.
+        Kept alive exactly as long as the array and its views, as is ``obj`` itself if it is an object.
     device_id : int
         The GPU, for addresses on one.
 
@@ -115,7 +115,7 @@ def ascapsule(array: Any, *, kind: Literal["dlpack", "pointer"] = "dlpack") -> A
         NumPy's, CuPy's, or of any library that speaks DLPack.
     kind : {"dlpack", "pointer"}
         "dlpack" carries shape, strides and dtype under the name ``"dltensor"`` (``"dltensor_versioned"`` for a
-        read-only array, which only that can say); who takes it calls its deleter. "pointer" is a capsule without a
+        read-only array, which only that can say); the receiver calls its deleter. "pointer" is a capsule without a
         name that holds the address of the first element.
 
     Raises
@@ -192,7 +192,7 @@ def _on_gpu(obj: Any, memory: Memory, shape: Any, dtype: Any, strides: Any, owne
     try:
         cupy = gpu.cupy()
     except ImportError as fault:
-        # What can be done about it is in the reason.
+        # The reason holds the remedy.
         what, _, remedy = gpu.missing().partition(": ")
         raise ToolchainError(f"Arrays on a GPU need CuPy: {what}.", remedy=f"{remedy or 'Repair CuPy'}.") from fault
     if memory.readonly:
@@ -317,7 +317,7 @@ def _reach(shape: tuple[int, ...], itemsize: int, strides: tuple[int, ...] | Non
 def _extent(
     address: int, shape: tuple[int, ...], kind: np.dtype[Any], strides: tuple[int, ...] | None
 ) -> tuple[int, int]:
-    """What `_reach` says, of elements that may stand at ``address``."""
+    """Return `_reach` of elements that start at ``address``."""
     first, last = _reach(shape, kind.itemsize, strides)
     unit = kind.alignment
     if not address and first != last:

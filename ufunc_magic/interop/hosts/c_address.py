@@ -22,19 +22,19 @@ _COMPLEX_LONG_DOUBLE = 16
 
 
 def address(function: Any, signature: str = "") -> int:
-    """The C address of the scalar function behind a ufunc, or of a plain C function.
+    """Return the C address of the scalar function of a ufunc, or of a plain C function.
 
     Parameters
     ----------
     function : numpy.ufunc or function
-        Of a C, C++ or Cython cell, or of a CUDA cell as it is emulated on the CPU.
+        A function of a C, C++ or Cython cell, or of a CUDA cell that is emulated on the CPU.
     signature : str
         The loop that is meant, ``"dd->d"``; may be left out where there is only one.  A plain function has none.
 
     Returns
     -------
     int
-        Of a function of the form that `prototype` says.  It is valid as long as the process; an exception of C++ must
+        Address of a function with the type of `prototype`, valid as long as the process.  An exception of C++ must
         not leave it where the caller is C.  A CUDA function in Numba's form gives its result, not its status.
 
     Raises
@@ -96,7 +96,7 @@ def ctypes_function(function: Any, signature: str = "") -> Any:
     Raises
     ------
     SignatureError
-        As `address`, for types that ctypes has not, and for plain functions, whose types only their text says.
+        As `address`, for types that ctypes lacks, and for plain functions, whose types are known from their text only.
     """
     _, code, loop = _resolved(function, signature)
     if loop is None:
@@ -129,7 +129,7 @@ def lowlevel(function: Any, signature: str = "", *, user_data: Any = None) -> An
     signature : str
         As for `address`.
     user_data : capsule, ctypes or cffi pointer
-        What the function gets as its last ``void *``.
+        Value of the function's last ``void *``.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What C and C++ programs need of us: the folder of our headers, and compiled functions as a library with a header.
+"""For C and C++ programs: the folder of our headers, and compiled functions as a library with a header.
 
 The header has inline functions that call the library's tables; see docs/object-code.md.
 """
@@ -14,7 +14,7 @@ from ...model import TYPES, FunctionCode, LoopCode, ObjectCode, SignatureError, 
 from ...runtime import Build
 from . import elf_names
 
-#: What C++ writes in the declarations of its functions and structs, and C does not.
+#: Words of C++ declarations that C lacks.
 _CPLUS = re.compile(r"::|[&<~]|\w\s*\((?!\s*\*)")
 
 
@@ -61,7 +61,7 @@ def write_header(build: Build, path: str | pathlib.Path, *, prefix: str = "") ->
     code, tables = elf_names.renamed(object_code.code, ours, seed=header.stem + object_code.code_digest)
     text = _Header(object_code, tables, prefix).text(header.stem)
     library = header.with_name(f"lib{header.stem}.so")
-    # Beside and renamed: a program that runs has the old library mapped.
+    # Written under another name, then renamed: a running program has the old library mapped.
     fresh = library.with_name(f"{library.name}.new")
     fresh.write_bytes(code)
     fresh.replace(library)
@@ -257,7 +257,7 @@ def _suffix(function: FunctionCode, loop: LoopCode) -> str:
 
 
 def _names(own: Sequence[str], count: int) -> list[str]:
-    """As many C names: ``x_`` for ``x``, since no word of C or C++ ends so, and ``operand2`` for what has none."""
+    """Make C names: ``x_`` for ``x``, since no word of C or C++ ends so, and ``operand2`` for a nameless operand."""
     names: list[str] = []
     for n, word in zip(range(count), [*own, *[""] * count], strict=False):
         free = re.fullmatch(r"[A-Za-z_]\w*", word, re.ASCII) and f"{word}_" not in names
@@ -266,7 +266,7 @@ def _names(own: Sequence[str], count: int) -> list[str]:
 
 
 def _parameters(text: str) -> list[str]:
-    """The types of a parameter list, split at the commas that stand outside of brackets."""
+    """Split a parameter list into types, at the commas outside of brackets."""
     parts, depth = [""], 0
     for letter in text:
         depth += (letter in "([{") - (letter in ")]}")

@@ -65,7 +65,7 @@ def cast(context: Any, builder: Any, value: Any, kind: Any, to: Any) -> Any:
 
 
 def dispatcher_of(universal: Any) -> Any:
-    """The dispatcher behind a ufunc of ``@vectorize``."""
+    """Return the dispatcher of a ufunc of ``@vectorize``."""
     return _attribute(universal, "_dispatcher")
 
 

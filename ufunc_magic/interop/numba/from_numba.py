@@ -1,6 +1,6 @@
 """Numba functions as object code that needs no Numba: the door of ``from_numba`` and of ``dumps(numba_function)``.
 
-What Numba compiled (`numba_functions`) becomes kernels in assembly (`numba_kernels`); the C written here stands between
+Numba's compiled code (`numba_functions`) becomes kernels in assembly (`numba_kernels`); the C written here connects
 those and the driver: plans, tables, the loop that raises.
 """
 
@@ -128,7 +128,9 @@ def _loop(k: int, function: NumbaFunction, overload: Overload, kernels: numba_ke
         codegen.template("numbaloop.c")
     ).substitute(
         k=k,
-        name=function.code.name if function.code.name.isidentifier() else "a function",  # it stands in a comment
+        name=function.code.name
+        if function.code.name.isidentifier()
+        else "a function",  # the name is written into a comment
         declarations="\n".join(f"int __ufm_compiled_{k}_{n}(__ufm_intp, __ufm_char **);" for n in versions),
         dispatch="\n    ".join(
             f"if (__UFM_LEVEL_{n}) return __ufm_compiled_{k}_{n}(__ufm_m, __ufm_p);" for n in reversed(versions[1:])

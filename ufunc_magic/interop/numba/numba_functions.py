@@ -1,4 +1,4 @@
-"""What a Numba function is to a ufunc: its compiled scalar signatures, names, text, or why it can be none."""
+"""A Numba function as the source of a ufunc: its compiled scalar signatures, names, text, or the reason against it."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def read(func: Any, *, signatures: Sequence[str] | None = None, name: str = "") 
 
 
 def _dispatcher(func: Any) -> tuple[Any, int | str | None]:
-    """Numba's dispatcher behind ``func``, and the identity that its ``@vectorize`` gave."""
+    """Return Numba's dispatcher of ``func``, and the identity from its ``@vectorize``."""
     if isinstance(func, DUFunc):
         identity = func.identity
         identity = identity if identity is not None or not func.reorderable else "reorderable"
@@ -125,7 +125,7 @@ def _dispatcher(func: Any) -> tuple[Any, int | str | None]:
 
 
 def _compile_results(func: Any, dispatcher: Any, signatures: Sequence[str] | None, name: str) -> list[Any]:
-    """What Numba compiled: everything, or what ``signatures`` name, compiled now if need be."""
+    """Return what Numba compiled: everything, or the named ``signatures``, compiled now if needed."""
     results = dispatcher.overloads
     if signatures is None:
         return list(results.values())

@@ -153,7 +153,7 @@ def _fails(function: Any) -> bool:
 
 #: A pointer that is a number.  Small ones are marks, such as that of an environment (`_with_texts`).
 _ADDRESS = re.compile(r"inttoptr \(i64 -?\d{4,} to")
-#: What Numba's symbols are for, by how they begin.
+#: Prefix of Numba's symbols -> their purpose.
 _RUNTIME = {
     "NRT_": "arrays, lists or strings created in the function",
     "numba_get_": "random numbers, which Numba draws from its own state",

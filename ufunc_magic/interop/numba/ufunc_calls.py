@@ -18,7 +18,7 @@ _BYTES = ir.IntType(8).as_pointer()
 
 
 def lowering(link: Link) -> Callable[..., Any]:
-    """What writes a call of the ufunc, in the form of Numba's registries."""
+    """Return the function that writes a call of the ufunc, in the form of Numba's registries."""
 
     def lowered(context: Any, builder: Any, sig: Any, args: Sequence[Any]) -> Any:
         place = chosen_loop(link, sig.args)
@@ -217,7 +217,7 @@ def _strides(call: _Call, n: int, operand: Any, ndim: int) -> list[Any]:
 
 
 def _start(call: _Call, n: int, operand: Any) -> Any:
-    """Where the operand's elements are; a scalar is put on the stack in the loop's type."""
+    """Return the address of the operand's elements; a scalar goes onto the stack in the loop's type."""
     builder, context = call.builder, call.context
     if _private.is_array_operand(operand):
         return builder.bitcast(operand.data, _BYTES)

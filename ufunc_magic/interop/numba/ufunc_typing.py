@@ -1,4 +1,4 @@
-"""What compiled code knows a ufunc of ours by: its type, the loop it takes for arguments, the symbols of its loops."""
+"""A ufunc of ours in compiled code: its Numba type, the loop for given arguments, the symbols of its loops."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Link:
     ufunc : numpy.ufunc
     code : FunctionCode
     prefix : str
-        What its symbols begin with: they name the machine code, not the function's place in this process.
+        Prefix of its symbols, which name the machine code, not an address in this process.
     entries : frozenset of str
-        What there is of each loop, by its place: ``loop0`` itself; ``data0``, its last argument, where that is not
+        Parts of each loop, by index: ``loop0`` itself; ``data0``, its last argument, where that is not
         NULL; ``scalar0``, its function, where that can be called by itself and raises nothing; ``leaf0``, a form
         of that in Microsoft's convention.
     """
@@ -58,7 +58,7 @@ class Link:
 
 @cache
 def link_of(ufunc: np.ufunc) -> Link:
-    """What compiled code names the loops of a ufunc of ours by.
+    """The names of a ufunc's loops in compiled code.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """Cells as a Python package: a folder that ``pip install`` takes, with machine code, source, loader and type stubs.
 
 In go functions of cells, or Builds; out comes a folder, `SavedModule`.  Machine code travels as in pickles
-(`ufunc_magic.model.pack`), the source beside it for machines that it does not fit, with what it is compiled with.
+(`ufunc_magic.model.pack`), and its source for machines that it does not fit, with the files that the compilation needs.
 
 * `saved_module`: the module's name, what travels of each cell, the folder.
 * `exports`: which functions of which cells are meant.

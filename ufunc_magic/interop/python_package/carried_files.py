@@ -14,7 +14,7 @@ from ... import cells as shared, compilers
 from ...languages import cython
 from ...model import Options, SaveError
 
-#: What stands there is the system's, or a package manager's: a name that means the same on other machines.
+#: Folders of the system or of a package manager: a path there means the same on other machines.
 _SYSTEM = tuple(map(Path, ("/usr", "/opt", "/lib", "/lib64", "/Library", "/System")))
 _BINARY = frozenset(".o .obj .a .lib .so .dylib .dll".split())
 _READS_FILES = ("-I", "-iquote", "-isystem", "-idirafter", "-cxx-isystem", "-include", "-imacros", "-L")
@@ -37,7 +37,7 @@ class SourceText:
 
 @dataclass(frozen=True)
 class CarriedFiles:
-    """What goes along with some cells.
+    """The files that travel with some cells.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ def carried_files(cells: Sequence[SourceText]) -> CarriedFiles:
     Raises
     ------
     SaveError
-        For a file, folder or library that stands for something on this machine only.
+        For a file, folder or library that exists on this machine only.
     """
     working_folder = compilers.working_folder()
     own: list[tuple[list[Path], list[Path]]] = []
@@ -82,7 +82,7 @@ def carried_files(cells: Sequence[SourceText]) -> CarriedFiles:
                     f"The cell is compiled with {path}, which is in none of the folders that it names.",
                     remedy="Pass the file's folder with -I, and include the file by its name there.",
                 )
-        # Where the compiler looks first for what stands in quotes.
+        # The compiler searches there first for a header in quotes.
         own.append((files, [*([working_folder] if loose else []), *dict.fromkeys(searched)]))
     every = {path for files, _ in own for path in files}
     sources = [path.parent for cell in cells for path in _absolute(cell.options.src) if path in every]
@@ -163,7 +163,7 @@ def _refuse_absolute(text: str, whose: str) -> None:
 
 
 def _refuse_beyond(path: Path, content: bytes, places: Mapping[Path, str]) -> None:
-    """Refuse a file that includes another by its way through folders that are not copied as they stand."""
+    """Refuse a file that includes another by a path through folders that are not copied whole."""
     text = content.decode(errors="replace")
     _refuse_absolute(text, str(path))
     for name in _INCLUDE.findall(text):
@@ -187,7 +187,7 @@ def _refuse_ambiguous(files: Iterable[Path], folders: Sequence[Path]) -> None:
                     raise SaveError(f"{name} could mean {other[0]} or {path}.", remedy="Rename one of them.")
 
 
-# ------------------------------------------------------------------------------------ where files stand
+# ------------------------------------------------------------------------------------ places of files
 
 
 def _places(folders: Collection[Path], *, own: Path) -> dict[Path, str]:

@@ -38,7 +38,7 @@ class ModuleMember:
 
 
 def exports(functions: Any) -> tuple[ModuleMember, ...]:
-    """What is meant: all of a Build, one function, several, or names with a function or Build each.
+    """Resolve what to save: all of a Build, one function, several, or names with a function or Build each.
 
     Raises
     ------

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
-#: What the loader's first lines have, so that an edited one is not taken for anything else.
+#: Text in the loader's first lines, which marks an edited one as ours.
 _OPENING = "Written by %ufunc_save of ufunc_magic, which replaces this file: write your own code into others."
 
 #: It is one small package that needs no other; its module's files are the wheel's, whatever they are.
@@ -24,7 +24,7 @@ class ModuleCell:
     source, code : str
         The files in the package; ``code`` is ``""`` where there is no machine code.
     compiler : str
-        What compiles the source: ``"compile_c"``.
+        Function that compiles the source: ``"compile_c"``.
     options : mapping
         Its keywords; paths in the package are `PurePosixPath`.
     names : mapping
@@ -32,7 +32,7 @@ class ModuleCell:
     title : str
         ``"C"``, ``"Cython"``, ``"CUDA"``.
     target : str
-        What the machine code is for.
+        Target of the machine code.
     """
 
     source: str

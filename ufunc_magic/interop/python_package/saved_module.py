@@ -25,7 +25,7 @@ from .carried_files import CarriedFiles, SourceText, carried_files
 from .exports import ModuleMember, exports
 from .package_texts import ModuleCell
 
-#: In the package: who wrote it, and the digests of what was written.
+#: File in the package with its writer and the digests of all files written.
 _MANIFEST = "ufunc_magic.json"
 _SUFFIXES = {"c": ".c", "c++": ".cpp", "cython": ".pyx", "cuda": ".cu"}
 #: Only for the report of a cell, or to find faults in it.
@@ -251,7 +251,7 @@ class _Before:
 
 
 def _written_before(folder: Path, name: str, *, force: bool) -> _Before | None:
-    """What stands there of an earlier save; None where nothing does.
+    """Read the record of an earlier save there; None if there is none.
 
     Raises
     ------

@@ -79,7 +79,7 @@ def _c_parameters(function: PlainFunction) -> str:
 
 
 def _python_type(c_type: str) -> str:
-    """What a number of C's is in Python; ``Any`` for pointers, structures and what only the cell knows."""
+    """Spell the Python type of a C number; ``Any`` for pointers, structures and types that only the cell knows."""
     words = c_type.replace("const", "").replace("volatile", "").split()
     kinds = {_NUMBERS.get(word, "Any") for word in words if word != "_Complex"}
     if "_Complex" in words:
