@@ -20,6 +20,7 @@ os.environ["UFUNC_MAGIC_CACHE"] = tempfile.mkdtemp(prefix="ufunc-magic-exactness
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 import machine
+
 from fuzz import plain_gcc
 
 ROOT = Path(__file__).parents[1]

@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent / "faults"))
 
 import cache
 import machine
+
 import notebook
 
 DOCS = Path(__file__).parents[1] / "docs" / "reliability.md"

@@ -53,9 +53,18 @@ def cache_folder(_nothing_leaks: None, _driver: Path, tmp_path: Path, monkeypatc
 
 
 @pytest.fixture(scope="session")
-def shared_cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One cache for the whole run; put it in UFUNC_MAGIC_CACHE where compiling is not the point."""
-    return tmp_path_factory.mktemp("shared-cache")
+def shared_cache_folder(_driver: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One cache for the whole run, with the driver in it; `support.compile_in` and ``shared_cache`` use it."""
+    folder = tmp_path_factory.mktemp("shared") / "cache"
+    shutil.copytree(_driver, folder)
+    return folder
+
+
+@pytest.fixture
+def shared_cache(cache_folder: Path, shared_cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Compile into the cache of the whole run, where compiling is not the point of a test."""
+    monkeypatch.setenv("UFUNC_MAGIC_CACHE", str(shared_cache_folder))
+    return shared_cache_folder
 
 
 @pytest.fixture

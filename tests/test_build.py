@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
+from support import compile_in
 from ufunc_magic import pipeline, store
 from ufunc_magic.languages.c import key as key_of
 from ufunc_magic.model import make_options
@@ -28,15 +29,9 @@ float narrow(float x) { return x; }
 """
 
 
-def _compiled(source: str, folder: Path) -> Build:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("UFUNC_MAGIC_CACHE", str(folder))
-        return um.compile_c(source)
-
-
 @pytest.fixture(scope="module")
 def c(shared_cache_folder: Path) -> Build:
-    return _compiled(SOURCE, shared_cache_folder)
+    return compile_in(shared_cache_folder, SOURCE)
 
 
 def test_types_are_those_of_the_c_functions(c: Build) -> None:
@@ -148,7 +143,7 @@ double total(const double *x, int n) { double s = 0; for (int i = 0; i < n; i++)
 
 @pytest.fixture(scope="module")
 def data(shared_cache_folder: Path) -> Build:
-    return _compiled(DATA, shared_cache_folder)
+    return compile_in(shared_cache_folder, DATA)
 
 
 def test_a_report_has_the_inputs_that_it_was_made_of(data: Build) -> None:

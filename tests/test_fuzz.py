@@ -21,6 +21,8 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
+from fuzz import campaign, compare, cvalues, grow, plain_gcc, texts
+from fuzz.ctree import Binary, Function, Literal, Parameter, Return, Unary, Variable
 from ufunc_magic import forms
 from ufunc_magic.cells import operands
 from ufunc_magic.codegen import unit as codegen
@@ -32,11 +34,6 @@ from ufunc_magic.runtime import loader
 pytestmark = pytest.mark.slow
 
 HERE = Path(__file__).parent
-if str(HERE) not in sys.path:
-    sys.path.insert(0, str(HERE))
-
-from fuzz import campaign, compare, cvalues, grow, plain_gcc, texts  # noqa: E402
-from fuzz.ctree import Binary, Function, Literal, Parameter, Return, Unary, Variable  # noqa: E402
 
 SEED = 20261121
 

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 from numpy.typing import NDArray
 
+from support import FakeClock
 from ufunc_magic.bench import compare, rounds
 from ufunc_magic.bench.agreement import agreement, suspects, ulp_distance
 from ufunc_magic.bench.candidates import Candidate
@@ -26,27 +27,6 @@ from ufunc_magic.bench.samples import LastDraw, rounded_down, sample_inputs
 from ufunc_magic.forms import Watched, at_random, namespace
 from ufunc_magic.model import ComparisonError, OptionError
 from ufunc_magic.render import Comparison
-
-
-class FakeClock:
-    """Time passes when somebody works, and by ``tick`` at every reading."""
-
-    def __init__(self, tick: float = 0.0) -> None:
-        self.now = 0.0
-        self.tick = tick
-
-    def __call__(self) -> float:
-        self.now += self.tick
-        return self.now
-
-    def working(self, function: Callable[..., Any], *, call: float = 0.0, element: float = 0.0) -> Callable[..., Any]:
-        """``function``, which takes so long for each call and for each element of its first argument."""
-
-        def work(*args: Any) -> Any:
-            self.now += call + element * np.size(args[0])
-            return function(*args)
-
-        return work
 
 
 @pytest.fixture(autouse=True)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from support import FakeClock
 from ufunc_magic.bench import compare
 from ufunc_magic.bench.candidates import Candidate, candidates
 from ufunc_magic.bench.machine import Limits, verdict
@@ -23,28 +22,6 @@ from ufunc_magic.render import Comparison, needed
 
 X = np.arange(1.0, 1001.0)
 LIMIT = Limits(((1 << 24, 1e10),))
-
-
-class FakeClock:
-    """Time passes when somebody works, and by ``tick`` at every reading."""
-
-    def __init__(self, tick: float = 0.0) -> None:
-        self.now = 0.0
-        self.tick = tick
-
-    def __call__(self) -> float:
-        self.now += self.tick
-        return self.now
-
-    def working(self, function: Callable[..., Any], *, call: float = 0.0, element: float = 0.0) -> Callable[..., Any]:
-        """``function``, which takes so long for each call and for each element of its first argument."""
-
-        @functools.wraps(function)
-        def work(*args: Any) -> Any:
-            self.now += call + element * np.size(args[0])
-            return function(*args)
-
-        return work
 
 
 # -- measuring ----------------------------------------------------------------------------------

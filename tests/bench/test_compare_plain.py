@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from support import FakeClock
 from ufunc_magic.bench import compare, report
 from ufunc_magic.bench.candidates import Candidate
 from ufunc_magic.bench.expectation import changed, leaves
@@ -18,27 +19,6 @@ from ufunc_magic.bench.samples import sample_arguments
 from ufunc_magic.model import MOST_TIMED, CellFunction, ComparisonError, ObjectCode, Options, ReportData, Target
 from ufunc_magic.render import Comparison
 from ufunc_magic.runtime import Build, LoadedObject
-
-
-class FakeClock:
-    """Time passes only when somebody works."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-    def working(
-        self, function: Callable[..., Any], *, call: float = 0.0, element: float = 0.0, power: int = 1
-    ) -> Callable[..., Any]:
-        """``function``, which takes so long for each call and for each element of its first argument."""
-
-        def work(*args: Any) -> Any:
-            self.now += call + element * np.size(args[0]) ** power
-            return function(*args)
-
-        return work
 
 
 @pytest.fixture(autouse=True)

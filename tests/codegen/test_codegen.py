@@ -180,11 +180,6 @@ def test_compiler_names_the_numpy_type_of_every_spelling(kind: object, shared_ca
     assert code.loops[0].types == (kind.number, kind.number)  # type: ignore[attr-defined]
 
 
-@pytest.fixture
-def shared_cache(shared_cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("UFUNC_MAGIC_CACHE", str(shared_cache_folder))
-
-
 def test_types_are_read_back_from_the_bytes_behind_the_marker() -> None:
     translation = _translated("float f(float x, double y) { return x; }\nint g(int n) { return n; }")
     code = b"\0\1" + translation.marker + bytes([11, 12, 11, 5, 5]) + b"rest"

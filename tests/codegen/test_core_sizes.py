@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
+from support import compile_in
 
 CELL = """
 // ufunc: (n),(m)->(n+m-1)
@@ -27,9 +28,7 @@ void every_second(const double *x, int n, double *y) { for (int i = 0; i + 1 < n
 
 @pytest.fixture(scope="module")
 def c(shared_cache_folder: Any) -> Any:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("UFUNC_MAGIC_CACHE", str(shared_cache_folder))
-        return um.compile_c(CELL)
+    return compile_in(shared_cache_folder, CELL)
 
 
 def test_output_has_the_computed_size(c: Any) -> None:

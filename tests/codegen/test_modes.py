@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
+from support import compile_in
 from ufunc_magic.runtime import Build
 
 SOURCE = """
@@ -33,9 +34,7 @@ X = np.random.default_rng(0).uniform(0.01, 2, 300_000)
 
 @pytest.fixture(scope="module")
 def two(shared_cache_folder: Path) -> Build:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("UFUNC_MAGIC_CACHE", str(shared_cache_folder))
-        return um.compile_c(SOURCE, parallel=2)
+    return compile_in(shared_cache_folder, SOURCE, parallel=2)
 
 
 def test_threads_change_no_bit(two: Build) -> None:

@@ -19,6 +19,8 @@ import ufunc_magic as um
 from ufunc_magic import pipeline as build
 from ufunc_magic.runtime import pickling as serialize
 
+pytestmark = pytest.mark.usefixtures("shared_cache")
+
 THREADS = 16
 NEEDS_CYTHON = pytest.mark.skipif(not importlib.util.find_spec("Cython"), reason="Cython is not installed")
 
@@ -33,11 +35,6 @@ double dot(const double *a, const double *b, int n) {
     return s;
 }
 """
-
-
-@pytest.fixture(autouse=True)
-def _shared(shared_cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("UFUNC_MAGIC_CACHE", str(shared_cache_folder))
 
 
 @pytest.fixture

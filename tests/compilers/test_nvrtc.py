@@ -62,12 +62,6 @@ def _compiler(request: pytest.FixtureRequest) -> None:
         pytest.skip(nvrtc.reason())
 
 
-@pytest.fixture
-def kept(shared_cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The cache of the whole run: unpacking the bundled headers takes longer than any test."""
-    monkeypatch.setenv("UFUNC_MAGIC_CACHE", str(shared_cache_folder))
-
-
 def ufunc(name: str, calls: dict[tuple[int, ...], str], *, nin: int, nout: int = 1) -> FunctionCode:
     loops = tuple(LoopCode(k, types) for k, types in enumerate(calls))
     return FunctionCode(name, "ufunc", nin, nout, loops=loops, calls=tuple(calls.values()))
@@ -485,7 +479,7 @@ def test_math_with_mixed_arguments_has_the_types_of_cmath() -> None:
 
 
 @pytest.mark.nvrtc
-@pytest.mark.usefixtures("kept")
+@pytest.mark.usefixtures("shared_cache")
 @pytest.mark.parametrize(
     "source",
     [
@@ -501,7 +495,7 @@ def test_cudas_own_headers_are_found(source: str) -> None:
 
 
 @pytest.mark.nvrtc
-@pytest.mark.usefixtures("kept")
+@pytest.mark.usefixtures("shared_cache")
 def test_cccl_stands_beside_the_headers_written_here() -> None:
     source = (
         "#include <cstdint>\n#include <cmath>\n#include <complex>\n#include <cuda/std/cstdint>\n"
@@ -531,7 +525,7 @@ def test_each_folder_of_headers_is_searched_once(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.nvrtc
-@pytest.mark.usefixtures("kept")
+@pytest.mark.usefixtures("shared_cache")
 def test_headers_that_nvrtc_carries_serve_where_none_are_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     compiler = nvrtc.find()
     assert compiler is not None
@@ -549,7 +543,7 @@ def test_headers_of_the_current_folder_are_found(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.nvrtc
-@pytest.mark.usefixtures("kept")
+@pytest.mark.usefixtures("shared_cache")
 @pytest.mark.skipif(not CELLS, reason="there are no cells in tests/cells/cuda")
 def test_cells_that_the_emulation_runs_compile_for_the_gpu() -> None:
     for path in CELLS:

@@ -718,10 +718,8 @@ def test_variable_in_parentheses_before_a_sign_is_no_cast() -> None:
     assert made.source == "def f(x, y):\n    z = 1.0\n    return x - y / (2 + z) + x + z - -y\n"
 
 
-def test_macros_with_parameters_and_branches_of_the_preprocessor_are_seen_through(
-    shared_cache_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("UFUNC_MAGIC_CACHE", str(shared_cache_folder))
+@pytest.mark.usefixtures("shared_cache")
+def test_macros_with_parameters_and_branches_of_the_preprocessor_are_seen_through() -> None:
     made = um.compile_c(
         "#define RADIANS(d) ((d) * 0.5)\n#define AT(i, j) a[(i) * n + (j)]\n"
         "#define SWAP(T, x, y) do { T t = x; x = y; y = t; } while (0)\n"

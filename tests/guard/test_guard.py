@@ -28,7 +28,10 @@ from ufunc_magic.guard.helper.probe_memory import Record
 from ufunc_magic.guard.palette import suggest_values
 from ufunc_magic.guard.trial import may_run_twice
 
-pytestmark = pytest.mark.skipif(not process.available(), reason="the guard needs fork() and socket.send_fds()")
+pytestmark = [
+    pytest.mark.usefixtures("shared_cache"),
+    pytest.mark.skipif(not process.available(), reason="the guard needs fork() and socket.send_fds()"),
+]
 
 #: What rests on a trap of the processor's.
 traps = pytest.mark.skipif(
@@ -41,11 +44,6 @@ _TRAP = "SIGTRAP" if platform.machine() in ("aarch64", "arm64") else "SIGILL"
 CRASHES = [path for path in CELLS if "// expect:" in path.read_text()]
 #: Of which some function is bound.
 FAULTY = [path for path in CELLS if path not in CRASHES]
-
-
-@pytest.fixture(autouse=True)
-def shared_cache(shared_cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("UFUNC_MAGIC_CACHE", str(shared_cache_folder))
 
 
 @pytest.fixture(autouse=True, scope="module")

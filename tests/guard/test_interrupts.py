@@ -20,6 +20,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 import ufunc_magic as um
+from support import compile_in
 from ufunc_magic.compilers import processes
 from ufunc_magic.runtime import Build
 
@@ -59,9 +60,7 @@ def after() -> Iterator[Callable[[float], None]]:
 
 @pytest.fixture(scope="module", params=[0, 2], ids=["one thread", "two threads"])
 def built(request: pytest.FixtureRequest, shared_cache_folder: Path) -> Build:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("UFUNC_MAGIC_CACHE", str(shared_cache_folder))
-        return um.compile_c(SOURCE, **({"parallel": request.param} if request.param else {}))
+    return compile_in(shared_cache_folder, SOURCE, **({"parallel": request.param} if request.param else {}))
 
 
 X = np.linspace(0.0, 1.0, 200_000)
@@ -140,8 +139,8 @@ def test_calls_of_other_threads_go_on(built: Build, after: Callable[[float], Non
         np.testing.assert_array_equal(other.result(), 2.0)
 
 
-def test_a_value_does_not_depend_on_the_pieces(shared_cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("UFUNC_MAGIC_CACHE", str(shared_cache_folder))
+@pytest.mark.usefixtures("shared_cache")
+def test_a_value_does_not_depend_on_the_pieces() -> None:
     source = "#include <math.h>\ndouble f(double x) { return exp(x) * sin(x); }"
     for options in ({}, {"fast_math": True}):
         f = um.c_ufunc(source, **options)

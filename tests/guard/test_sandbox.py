@@ -17,6 +17,7 @@ import psutil
 import pytest
 
 import ufunc_magic as um
+from support import compile_in
 from ufunc_magic.guard import guard_process as process
 from ufunc_magic.guard.sandbox import OperandMemory, copy, lay_out
 
@@ -61,9 +62,7 @@ float _Complex turnc(float _Complex z) { return z * z; }
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("UFUNC_MAGIC_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield um.compile_c(CELL, sandbox=True)
+    yield compile_in(tmp_path_factory.mktemp("cache"), CELL, sandbox=True)
     process.stop()
 
 
@@ -314,9 +313,7 @@ __global__ void meet()
 
 @pytest.fixture(scope="module")
 def kernels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("UFUNC_MAGIC_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield um.compile_cuda(KERNELS, sandbox=True, device="cpu")
+    yield compile_in(tmp_path_factory.mktemp("cache"), KERNELS, language="cuda", sandbox=True, device="cpu")
     process.stop()
 
 

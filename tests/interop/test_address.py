@@ -75,13 +75,7 @@ __device__ void split(double x, double &half, double *twice) { half = x / 2; *tw
 
 
 @pytest.fixture
-def cached(monkeypatch: pytest.MonkeyPatch, shared_cache_folder: Path) -> None:
-    """What is compiled once for all tests here."""
-    monkeypatch.setenv("UFUNC_MAGIC_CACHE", str(shared_cache_folder))
-
-
-@pytest.fixture
-def c(cached: None) -> um.build.Build:  # type: ignore[name-defined]
+def c(shared_cache: None) -> um.build.Build:  # type: ignore[name-defined]
     return um.compile_c(C_CELL)
 
 
@@ -191,7 +185,7 @@ def test_what_is_not_ours_has_none(stranger: Any) -> None:
         address(stranger)
 
 
-def test_overloads_and_templates_have_one_address_for_each_loop(cached: None) -> None:
+def test_overloads_and_templates_have_one_address_for_each_loop(shared_cache: None) -> None:
     b = um.compile_c(CPP_CELL, cplus=True)
     assert (call(b.pick, "i->i", 5), call(b.pick, "d->d", 5.0)) == (4, 6.0)
     assert (call(b.twice, "f->f", 1.5), call(b.twice, "d->d", 1.5)) == (3.0, 3.0)
@@ -204,7 +198,7 @@ def test_overloads_and_templates_have_one_address_for_each_loop(cached: None) ->
         address(b.wide)
 
 
-def test_complex_numbers_of_cpp_go_as_those_of_c(cached: None) -> None:
+def test_complex_numbers_of_cpp_go_as_those_of_c(shared_cache: None) -> None:
     b = um.compile_c(CPP_CELL, cplus=True)
     caller = um.compile_c(
         "#include <complex.h>\n"
@@ -216,7 +210,7 @@ def test_complex_numbers_of_cpp_go_as_those_of_c(cached: None) -> None:
     assert z.tolist() == [-2.0, 1.0]
 
 
-def test_a_cell_in_terms_of_t_has_one_for_each_type(cached: None) -> None:
+def test_a_cell_in_terms_of_t_has_one_for_each_type(shared_cache: None) -> None:
     b = um.compile_c("T third(T x) { return x / 3; }", types="f4,f8")
     assert call(b.third, "f->f", 1.0) == float(np.float32(1) / np.float32(3))
     assert call(b.third, "d->d", 1.0) == 1 / 3
@@ -225,25 +219,25 @@ def test_a_cell_in_terms_of_t_has_one_for_each_type(cached: None) -> None:
 class TestCython:
     pytestmark = needs_cython
 
-    def test_functions_without_python_have_addresses(self, cached: None) -> None:
+    def test_functions_without_python_have_addresses(self, shared_cache: None) -> None:
         b = um.compile_cython(CYTHON_CELL)
         assert call(b.square, "d->d", 3.0) == 9.0
         assert call(b.pair, "d->dd", 3.0, outputs=2) == (3.0, 6.0)
 
     @pytest.mark.parametrize("name", ["ratio", "asks"])
-    def test_one_that_may_raise_has_none(self, cached: None, name: str) -> None:
+    def test_one_that_may_raise_has_none(self, shared_cache: None, name: str) -> None:
         with pytest.raises(um.SignatureError, match=f"{name} needs Python, or may raise a Python exception"):
             address(um.compile_cython(CYTHON_CELL)[name])
 
 
-def test_cuda_functions_have_those_of_their_emulation(cached: None) -> None:
+def test_cuda_functions_have_those_of_their_emulation(shared_cache: None) -> None:
     b = um.compile_cuda(CUDA_CELL, device="cpu")
     assert call(b.mul, "ff->f", 3.0, 4.0) == 12.0
     assert call(b.rsq, "d->d", 4.0) == 0.5
     assert call(b.split, "d->dd", 4.0, outputs=2) == (2.0, 8.0)
 
 
-def test_a_travelled_function_has_one_where_it_arrives(cached: None, tmp_path: Path) -> None:
+def test_a_travelled_function_has_one_where_it_arrives(shared_cache: None, tmp_path: Path) -> None:
     path = tmp_path / "f.pickle"
     path.write_bytes(pickle.dumps(um.c_ufunc("double f(double a, double b) { return a - b; }")))
     code = (
@@ -256,13 +250,13 @@ def test_a_travelled_function_has_one_where_it_arrives(cached: None, tmp_path: P
     assert done.stdout == "2.0\n"
 
 
-def test_the_address_outlives_the_function(cached: None) -> None:
+def test_the_address_outlives_the_function(shared_cache: None) -> None:
     made = ctypes_function(um.c_ufunc("double f(double a) { return a + 0.25; }"))
     gc.collect()
     assert made(1.0) == 1.25
 
 
-def test_what_runs_in_a_sandbox_has_no_address(cached: None) -> None:
+def test_what_runs_in_a_sandbox_has_no_address(shared_cache: None) -> None:
     f = um.compile_c("double f(double a) { return a; }", sandbox=True).f
     with pytest.raises(um.SignatureError, match="f runs in a sandbox"):
         address(f)
@@ -306,7 +300,7 @@ class TestSciPy:
 
 @pytest.mark.numba
 @pytest.mark.skipif(not importlib.util.find_spec("numba"), reason="Numba is not installed (extra: numba)")
-def test_functions_of_numba_have_none(cached: None) -> None:
+def test_functions_of_numba_have_none(shared_cache: None) -> None:
     import numba
 
     @numba.vectorize(["f8(f8)"])  # type: ignore[untyped-decorator]

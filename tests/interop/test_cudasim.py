@@ -26,7 +26,7 @@ def seen(request: pytest.FixtureRequest, shared_cache_folder: Path) -> dict[str,
     if request.param == "numba-cuda" and importlib.util.find_spec("numba_cuda") is None:
         pytest.skip("numba-cuda is not installed")
     environment = {**os.environ, "UFUNC_MAGIC_CACHE": str(shared_cache_folder)}
-    command = [sys.executable, "-P", str(KERNELS), request.param]
+    command = [sys.executable, str(KERNELS), request.param]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
     assert done.returncode == 0, done.stderr
     return {"simulator": request.param, **json.loads(done.stdout)}

@@ -22,18 +22,13 @@ from ufunc_magic.runtime import exception_codec as raising, loader, numpy_ufunc 
 numba = pytest.importorskip("numba", reason="Numba is not installed")
 llvm = pytest.importorskip("llvmlite.binding")
 pytestmark = [
+    pytest.mark.usefixtures("shared_cache"),
     pytest.mark.numba,
     pytest.mark.filterwarnings("ignore::numba.NumbaWarning"),
     pytest.mark.skipif(llvm.llvm_version_info < (17,), reason="Numba's LLVM is too old for from_numba"),
 ]
 
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture(autouse=True)
-def _shared_cache(shared_cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The driver is compiled once."""
-    monkeypatch.setenv("UFUNC_MAGIC_CACHE", str(shared_cache_folder))
 
 
 def lend(handle: ctypes.CDLL) -> None:

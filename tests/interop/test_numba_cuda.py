@@ -145,7 +145,7 @@ def _missing() -> str:
 def _run(script: str, *, cache: Path) -> dict[str, Any]:
     environment = {**os.environ, "UFUNC_MAGIC_CACHE": str(cache)}
     environment.pop("NUMBA_ENABLE_CUDASIM", None)
-    command = [sys.executable, "-P", str(KERNELS / script)]
+    command = [sys.executable, str(KERNELS / script)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)

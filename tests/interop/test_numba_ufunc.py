@@ -24,7 +24,7 @@ from ufunc_magic.interop.numba.ufunc_typing import link_of  # noqa: E402  (it im
 
 rtsys, nrt = numba.core.runtime.rtsys, numba.core.runtime._nrt_python
 
-pytestmark = [pytest.mark.numba, pytest.mark.usefixtures("cached")]
+pytestmark = [pytest.mark.numba, pytest.mark.usefixtures("shared_cache")]
 
 CELL = """
 #include <math.h>
@@ -49,12 +49,7 @@ double dot(int n, const double *a, const double *b)
 
 
 @pytest.fixture
-def cached(shared_cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("UFUNC_MAGIC_CACHE", str(shared_cache_folder))
-
-
-@pytest.fixture
-def cell(cached: None) -> Any:
+def cell(shared_cache: None) -> Any:
     return um.compile_c(CELL)
 
 
@@ -285,7 +280,7 @@ double looped(int n) { double s = 0; for (int i = 0; i < n; i++) s += i; return 
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has one calling convention, and this is it")
-def test_small_functions_that_call_nothing_have_a_form_that_leaves_registers_alone(cached: None) -> None:
+def test_small_functions_that_call_nothing_have_a_form_that_leaves_registers_alone(shared_cache: None) -> None:
     if platform.machine().lower() not in ("x86_64", "amd64"):
         pytest.skip("the convention is one of x86-64")
     build = um.compile_c(LEAVES)
@@ -315,7 +310,7 @@ def test_small_functions_that_call_nothing_have_a_form_that_leaves_registers_alo
     assert loop(x) == (total, length(5.0, -5.0), sum(map(float, sixes)), -7 << 33, 40.0)
 
 
-def test_so_have_cythons(cached: None) -> None:
+def test_so_have_cythons(shared_cache: None) -> None:
     pytest.importorskip("Cython", reason="Cython is not installed")
     if platform.machine().lower() not in ("x86_64", "amd64") or sys.platform == "win32":
         pytest.skip("the convention is one of x86-64 that is not the system's")
@@ -341,7 +336,7 @@ def test_so_have_cythons(cached: None) -> None:
     assert loop(np.arange(20.0)) == total
 
 
-def test_a_compiled_function_that_calls_a_cells_does_not_travel_alone(cached: None) -> None:
+def test_a_compiled_function_that_calls_a_cells_does_not_travel_alone(shared_cache: None) -> None:
     if llvm.llvm_version_info < (17,):
         pytest.skip("Numba's LLVM is too old for from_numba")
     poly = um.compile_c(LEAVES)["poly"]

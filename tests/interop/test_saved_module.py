@@ -24,6 +24,7 @@ from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
 import ufunc_magic as um
+from support import run_python
 from ufunc_magic.model import pack, unpack
 from ufunc_magic.runtime import Build
 
@@ -52,8 +53,7 @@ LIMIT = 7
 
 
 @pytest.fixture(autouse=True)
-def _one_cache(shared_cache_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("UFUNC_MAGIC_CACHE", str(shared_cache_folder))
+def _in_a_folder_of_its_own(shared_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
@@ -146,17 +146,9 @@ def test_cython_cells_travel_with_classes_constants_and_their_stubs(curves: Buil
 
 
 def run(module: Any, program: str, **environment: str) -> str:
-    """What a program prints in a process of its own, which has the module on its path and none of its code."""
+    """The output of a program in a new process that has the module on its path and none of its code."""
     paths = [str(module.path / "src"), *sys.path[1:]]
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), **environment},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return run_python(program, PYTHONPATH=os.pathsep.join(paths), **environment).stdout
 
 
 def make_foreign(module: Any) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
+from support import compile_in
 
 # Looked for, not imported: torch takes seconds, and the default run has none.
 if importlib.util.find_spec("torch") is None:
@@ -69,9 +70,7 @@ cdef double twice(double x) noexcept nogil:
 def cell(tmp_path_factory: pytest.TempPathFactory) -> um.Build:
     """The cell, compiled once for this file."""
     pytest.importorskip("Cython")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("UFUNC_MAGIC_CACHE", str(tmp_path_factory.mktemp("cache")))
-        made = um.compile_cython(CELL, torch=True)
+    made = compile_in(tmp_path_factory.mktemp("cache"), CELL, language="cython", torch=True)
     return made
 
 

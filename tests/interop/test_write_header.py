@@ -17,7 +17,10 @@ import ufunc_magic as um
 from ufunc_magic.interop.hosts import elf_names as elfnames, write_header
 from ufunc_magic.runtime import Build, LoadedObject, pickling as serialize, registry as built
 
-pytestmark = pytest.mark.skipif(not shutil.which("cc") or not shutil.which("c++"), reason="no cc and c++ here")
+pytestmark = [
+    pytest.mark.usefixtures("shared_cache"),
+    pytest.mark.skipif(not shutil.which("cc") or not shutil.which("c++"), reason="no cc and c++ here"),
+]
 
 CURVE = """
 #include <math.h>
@@ -35,11 +38,6 @@ double norm(struct point v, double (*unused)(double), const double shift[2])
 { return hypot(v.x + shift[0], v.y + shift[1]) + (unused ? unused(0) : 0); }
 """
 TWICE = "T twice(T x) { return 2*x; }\nT curve(T x) { return 3*x; }\n"
-
-
-@pytest.fixture(autouse=True)
-def _one_cache(shared_cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("UFUNC_MAGIC_CACHE", str(shared_cache_folder))
 
 
 def printed(folder: Path, program: str, *libraries: str, language: str = "c") -> list[str]:

@@ -4,15 +4,14 @@ them.  Run as a process; the first argument says whose compiler it is: "numba-cu
 
 from __future__ import annotations
 
-import json
 import pickle
 import re
 import sys
-import traceback
 from collections.abc import Callable
 from typing import Any
 
 import cffi
+from scenes import catch_fault, print_scenes, scene
 
 import ufunc_magic as um
 from ufunc_magic.languages.cuda import numba_cuda
@@ -63,12 +62,6 @@ imported_before = [name for name in sys.modules if name.split(".")[0] in ("numba
 from numba import cuda  # noqa: E402
 
 ffi = cffi.FFI()
-scenes: dict[str, Callable[[], Any]] = {}
-
-
-def scene(function: Callable[[], Any]) -> Callable[[], Any]:
-    scenes[function.__name__] = function
-    return function
 
 
 def linked(kernel: Callable[..., None], signature: str, capability: tuple[int, int] = (7, 5)) -> str:
@@ -210,7 +203,7 @@ def called_where_the_kernel_is_linked_without_lto() -> Any:
     library, _ = _compile_pyfunc_with_fixup(
         without_lto, "void(float32[::1], float32[::1])", device=False, abi="numba", cc=(9, 0)
     )
-    return [len(library.get_cubin(cc=(9, 0)).code) > 1000, fault(library._reduce_states)]
+    return [len(library.get_cubin(cc=(9, 0)).code) > 1000, catch_fault(library._reduce_states)]
 
 
 def given_an_array(out, x):
@@ -241,7 +234,7 @@ def calls_cpu_code(out, x):
 def faults() -> Any:
     signature = "void(float32[::1], float32[::1])"
     kernels = (given_an_array, given_too_few, given_names, cut, calls_a_kernel, calls_cpu_code)
-    return [fault(lambda kernel=kernel: linked(kernel, signature)) for kernel in kernels]
+    return [catch_fault(lambda kernel=kernel: linked(kernel, signature)) for kernel in kernels]
 
 
 @scene
@@ -251,22 +244,4 @@ def pickled() -> Any:
     return again.py_func.__globals__["mul"] is mul
 
 
-def fault(call: Callable[[], object]) -> str:
-    try:
-        call()
-    except Exception as error:  # noqa: BLE001 - whichever, its text is what is asked for
-        return f"{type(error).__name__}: {error}"
-    return ""
-
-
-def seen() -> dict[str, Any]:
-    answers = {}
-    for name, function in scenes.items():
-        try:
-            answers[name] = function()
-        except Exception:  # noqa: BLE001 - one scene's fault is not another's
-            answers[name] = traceback.format_exc()
-    return answers
-
-
-sys.stdout.write(json.dumps(seen()))
+print_scenes()

@@ -5,11 +5,8 @@ The first argument says whose simulator it is: "numba-cuda" or "numba".
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-import traceback
-from collections.abc import Callable
 from typing import Any
 
 os.environ["NUMBA_ENABLE_CUDASIM"] = "1"
@@ -18,6 +15,7 @@ if sys.argv[1] == "numba":
 
 import cffi
 import numpy as np
+from scenes import catch_fault, print_scenes, scene
 
 import ufunc_magic as um
 from ufunc_magic.languages.cuda import numba_cuda
@@ -108,12 +106,6 @@ imported_before = [name for name in sys.modules if name.split(".")[0] in ("numba
 from numba import cuda  # noqa: E402
 
 ffi = cffi.FFI()
-scenes: dict[str, Callable[[], Any]] = {}
-
-
-def scene(function: Callable[[], Any]) -> Callable[[], Any]:
-    scenes[function.__name__] = function
-    return function
 
 
 def floats(*shape: int) -> np.ndarray:
@@ -318,7 +310,7 @@ def faults() -> Any:
         (given_other_pointers, wide),
         (calls_cpu_code, wide),
     ]
-    return [fault(lambda kernel=kernel, x=x: kernel[1, 1](x)) for kernel, x in calls]
+    return [catch_fault(lambda kernel=kernel, x=x: kernel[1, 1](x)) for kernel, x in calls]
 
 
 @cuda.jit
@@ -329,26 +321,8 @@ def fails_behind_a_barrier(x):
 
 @scene
 def names_afterwards() -> Any:
-    fault(lambda: fails_behind_a_barrier[1, 4](floats(4)))
+    catch_fault(lambda: fails_behind_a_barrier[1, 4](floats(4)))
     return [launch_of_our_own_after_it(), isinstance(mul, np.ufunc), mul is cell["mul"], type(ffi) is cffi.FFI]
 
 
-def fault(call: Callable[[], object]) -> str:
-    try:
-        call()
-    except Exception as error:  # noqa: BLE001 - whichever, its text is what is asked for
-        return f"{type(error).__name__}: {error}"
-    return ""
-
-
-def seen() -> dict[str, Any]:
-    answers = {}
-    for name, function in scenes.items():
-        try:
-            answers[name] = function()
-        except Exception:  # noqa: BLE001 - one scene's fault is not another's
-            answers[name] = traceback.format_exc()
-    return answers
-
-
-sys.stdout.write(json.dumps(seen()))
+print_scenes()

@@ -27,6 +27,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
+from support import catch_message, check_expectation, list_loops, read_header
 from ufunc_magic import compilers, pipeline as build
 from ufunc_magic.cells import cell_settings
 from ufunc_magic.compilers import discovery
@@ -61,20 +62,9 @@ GOLDEN_CYTHON = "3.3."
 UNTYPED = ("emptied_double.c", "no_types_at_all.c")
 
 
-def _read(path: Path) -> tuple[str, dict[str, list[str]]]:
-    """A cell's text, untouched, and the lines of its header by their first word."""
-    text = path.read_bytes().decode()
-    header: dict[str, list[str]] = {}
-    for line in text.lstrip("\ufeff").splitlines():
-        found = re.match(r"(?://|#) (options|types|given|expect|warns): (.*)", line)
-        if not found:
-            break
-        header.setdefault(found[1], []).append(found[2])
-    return text, header
-
-
 def _compiled(path: Path) -> tuple[build.Build, dict[str, list[str]]]:
-    text, header = _read(path)
+    text = path.read_bytes().decode()
+    header = read_header(text)
     options = dict(eval(f"dict({','.join(header.get('options', []))})"))
     options.setdefault("cplus", path.suffix == ".cpp")
     if path.suffix == ".pyx":
@@ -83,25 +73,9 @@ def _compiled(path: Path) -> tuple[build.Build, dict[str, list[str]]]:
     return made, header
 
 
-def _raises(kind: type[BaseException], call: Callable[[], object]) -> str:
-    with pytest.raises(kind) as caught:
-        call()
-    return str(caught.value)
-
-
 def _ignoring(call: Callable[[], object]) -> object:
     with np.errstate(all="ignore"):
         return call()
-
-
-def _check(expectation: str, names: dict[str, Any]) -> None:
-    found = re.fullmatch(r"(.*) == (.*?) (?:exactly|within (\S+)(?: or (\S+))?)", expectation)
-    assert found, f"not understood: {expectation}"
-    actual, expected = (eval(text, names) for text in (found[1], found[2]))
-    if found[3]:
-        np.testing.assert_allclose(actual, expected, rtol=float(found[3]), atol=float(found[4] or 0), strict=False)
-    else:
-        np.testing.assert_array_equal(actual, expected)
 
 
 @pytest.mark.parametrize("path", GOOD)
@@ -109,22 +83,18 @@ def test_good_cell(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(path.parent)  # where local headers are looked for
     with np.errstate(all="ignore"):
         made, header = _compiled(path)
-        bound = {name: _shown(f) for name, f in made.items() if isinstance(f, np.ufunc)}
+        bound = {name: list_loops(f) for name, f in made.items() if isinstance(f, np.ufunc)}
         typed = [word.split() for line in header["types"] for word in line.split(", ")]
         assert bound == {name: rows for name, *rows in typed}
-        names = {"np": np, "raises": _raises, "ignoring": _ignoring, **made}
+        names = {"np": np, "raises": catch_message, "ignoring": _ignoring, **made}
         for statement in header.get("given", []):
             exec(statement, names)
         for expectation in header["expect"]:
-            _check(expectation, names)
+            check_expectation(expectation, names)
     said = "\n".join(map(str, made.diagnostics))
     assert [words for words in header.get("warns", []) if _is_golden_compiler() and words not in said] == []
     errors = [d for d in made.diagnostics if "__ufm" in str(d) or d.file == "<ufunc_magic>"]
     assert not errors, "generated code shows in the warnings"
-
-
-def _shown(ufunc: np.ufunc) -> list[str]:
-    return [*([ufunc.signature] if ufunc.signature else []), *ufunc.types]
 
 
 @pytest.mark.parametrize("path", BAD)

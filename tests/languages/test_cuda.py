@@ -1062,13 +1062,7 @@ int main(void)
 """
 
 
-@pytest.fixture
-def kept(shared_cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compile what does not depend on a cell once for all tests."""
-    monkeypatch.setenv("UFUNC_MAGIC_CACHE", str(shared_cache_folder))
-
-
-@pytest.mark.usefixtures("kept")
+@pytest.mark.usefixtures("shared_cache")
 def test_the_host_part_of_a_pasted_program_is_left_alone() -> None:
     made = um.compile_cuda(PROGRAM, device="cpu")
     x, y = np.arange(5, dtype="f4"), np.ones(5, "f4")
@@ -1077,7 +1071,7 @@ def test_the_host_part_of_a_pasted_program_is_left_alone() -> None:
     assert y.tolist() == [1, 3, 5, 7, 9]
 
 
-@pytest.mark.usefixtures("kept")
+@pytest.mark.usefixtures("shared_cache")
 def test_a_function_of_the_host_cannot_be_called_by_device_code() -> None:
     with pytest.raises(um.CompileError) as caught:
         um.compile_cuda("float half_of(float x) { return x / 2; }\n__device__ float f(float x) { return half_of(x); }")
@@ -1089,7 +1083,7 @@ def test_a_function_of_the_host_cannot_be_called_by_device_code() -> None:
     )
 
 
-@pytest.mark.usefixtures("kept")
+@pytest.mark.usefixtures("shared_cache")
 @pytest.mark.parametrize(
     ("cell", "said"),
     [
@@ -1107,7 +1101,7 @@ def test_a_bad_cell_says_what_to_do_in_cudas_words(cell: str, said: str) -> None
     assert said in str(caught.value)
 
 
-@pytest.mark.usefixtures("kept")
+@pytest.mark.usefixtures("shared_cache")
 def test_a_refused_intrinsic_is_told_once_by_its_name() -> None:
     with pytest.raises(um.CompileError) as caught:
         um.compile_cuda("__device__ int f(int x) { return x + __ballot(x); }", device="cpu")
@@ -1117,7 +1111,7 @@ def test_a_refused_intrinsic_is_told_once_by_its_name() -> None:
     ]
 
 
-@pytest.mark.usefixtures("kept")
+@pytest.mark.usefixtures("shared_cache")
 def test_a_kernel_may_have_a_name_of_the_c_library() -> None:
     cell = """
     __global__ void div(int *x, const unsigned n, const float *__restrict__ w, float z[3]) { x[threadIdx.x] = n; }
@@ -1138,7 +1132,7 @@ def test_types_of_a_template_of_t_are_made_by_the_compiler_on_the_gpu_too() -> N
     assert um.compile_cuda(source, device="cpu", types="f4,f8")["f"].types == ["f->f", "d->d"]
 
 
-@pytest.mark.usefixtures("kept")
+@pytest.mark.usefixtures("shared_cache")
 def test_a_thread_that_fails_in_the_emulation_ends_the_launch_with_its_place() -> None:
     cell = "__global__ void k(float *x) { if (threadIdx.x == 3) throw 5; x[threadIdx.x] = 1; }"
     kernel = um.compile_cuda(cell, device="cpu")["k"]
@@ -1149,7 +1143,7 @@ def test_a_thread_that_fails_in_the_emulation_ends_the_launch_with_its_place() -
     assert x.tolist() == [1, 1, 1]
 
 
-@pytest.mark.usefixtures("kept")
+@pytest.mark.usefixtures("shared_cache")
 def test_a_function_of_halves_without_a_python_form_is_timed_by_itself() -> None:
     cell = "#include <cuda_fp16.h>\n__device__ __half twice(__half x) { return __hadd(x, x); }"
     made = um.compile_cuda(cell, device="cpu")
@@ -1157,7 +1151,7 @@ def test_a_function_of_halves_without_a_python_form_is_timed_by_itself() -> None
     assert [row.label for row in told.rows] == ["Python loop calling the compiled function", "CPU emulation, 1 thread"]
 
 
-@pytest.mark.usefixtures("kept")
+@pytest.mark.usefixtures("shared_cache")
 def test_a_function_that_fails_on_every_input_is_bound_and_the_report_says_so() -> None:
     cell = 'extern "C" __device__ int next(float *out, float x) { *out = x + 1; return 3; }'
     made = um.compile_cuda(cell, device="cpu", abi="numba")
@@ -1166,7 +1160,7 @@ def test_a_function_that_fails_on_every_input_is_bound_and_the_report_says_so() 
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("kept")
+@pytest.mark.usefixtures("shared_cache")
 def test_what_pycudas_and_cupys_sources_do_compiles_and_is_right() -> None:
     cell = """
     #if __CUDACC_VER_MAJOR__ < 9 || !defined __NVCC__ || CUDART_VERSION < 9000
@@ -1203,7 +1197,7 @@ def test_what_pycudas_and_cupys_sources_do_compiles_and_is_right() -> None:
     assert y[1] == 7
 
 
-@pytest.mark.usefixtures("kept")
+@pytest.mark.usefixtures("shared_cache")
 def test_functions_of_a_header_are_no_functions_of_the_cell(tmp_path: Path) -> None:
     (tmp_path / "own.cuh").write_text("__device__ inline float theirs(float x) { return x + 1; }\n")
     cell = '#include "own.cuh"\n#define KIND __device__\nKIND float ours(float x) { return theirs(x); }\n'
@@ -1211,7 +1205,7 @@ def test_functions_of_a_header_are_no_functions_of_the_cell(tmp_path: Path) -> N
     assert [*um.compile_cuda('#include "own.cuh"\n', device="cpu", include=[str(tmp_path)])] == ["theirs"]
 
 
-@pytest.mark.usefixtures("kept")
+@pytest.mark.usefixtures("shared_cache")
 def test_what_is_put_into_namespace_std_is_refused_with_the_reason() -> None:
     cell = """#include <cmath>
     namespace std { __device__ inline double abs(double x) { return x; } }
@@ -1221,7 +1215,7 @@ def test_what_is_put_into_namespace_std_is_refused_with_the_reason() -> None:
         um.compile_cuda(cell, device="cpu")
 
 
-@pytest.mark.usefixtures("kept")
+@pytest.mark.usefixtures("shared_cache")
 def test_a_kernel_with_the_name_of_a_function_that_the_compiler_knows_does_its_work() -> None:
     cell = 'extern "C" __global__ void conj(const float2 *x, float2 *y) { y[0] = make_float2(x[0].x, -x[0].y); }'
     y = np.zeros(1, "c8")

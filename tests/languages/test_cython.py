@@ -18,15 +18,15 @@ import pickle
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import ufunc_magic as um
+from support import catch_message, check_expectation, list_loops, read_header
 from ufunc_magic.model import Options
 from ufunc_magic.runtime import ufunc_of
 
@@ -46,35 +46,6 @@ def g(x):
 """
 
 
-def _header(text: str) -> dict[str, list[str]]:
-    header: dict[str, list[str]] = {}
-    for line in text.splitlines():
-        found = re.match(r"# (options|types|given|expect): (.*)", line)
-        if found:
-            header.setdefault(found[1], []).append(found[2])
-    return header
-
-
-def _raises(kind: type[BaseException], call: Callable[[], object]) -> str:
-    with pytest.raises(kind) as caught:
-        call()
-    return str(caught.value)
-
-
-def _check(expectation: str, names: dict[str, Any]) -> None:
-    found = re.fullmatch(r"(.*) == (.*?) (?:exactly|within (\S+))", expectation)
-    assert found, f"not understood: {expectation}"
-    actual, expected = (eval(text, names) for text in (found[1], found[2]))
-    if found[3]:
-        np.testing.assert_allclose(actual, expected, rtol=float(found[3]), atol=1e-300, strict=False)
-    else:
-        np.testing.assert_equal(actual, expected)
-
-
-def _shown(ufunc: np.ufunc, said: list[str]) -> list[str]:
-    return said if said == ["*"] else [*([ufunc.signature] if ufunc.signature else []), *ufunc.types]
-
-
 #: One of each kind of thing that people write; the others are slow tests.
 QUICK = {"extension_types", "great_circle", "sums"}
 
@@ -89,20 +60,20 @@ QUICK = {"extension_types", "great_circle", "sums"}
 def test_good_cell(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(path.parent)  # where local headers are looked for
     text = path.read_bytes().decode()
-    header = _header(text)
+    header = read_header(text)
     made = um.compile_cython(text, **eval(f"dict({','.join(header.get('options', []))})"))
     said = {
         name: rows
         for name, *rows in (word.split() for line in header["types"] for word in re.split(r", (?=\w+ )", line))
     }
     ufuncs = {name: ufunc for name, f in made.items() if (ufunc := ufunc_of(f)) is not None}
-    bound = {name: _shown(f, said.get(name, [])) for name, f in ufuncs.items()}
+    bound = {name: ["*"] if said.get(name) == ["*"] else list_loops(f) for name, f in ufuncs.items()}
     assert bound == said
-    names = {"np": np, "raises": _raises, "missing": lambda name: name not in made, **made}
+    names = {"np": np, "raises": catch_message, "missing": lambda name: name not in made, **made}
     for statement in header.get("given", []):
         exec(statement, names)
     for expectation in header["expect"]:
-        _check(expectation, names)
+        check_expectation(expectation, names)
     assert [d for d in made.diagnostics if "__pyx" in str(d) or "_ufm" in str(d)] == []
 
 

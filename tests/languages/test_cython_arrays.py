@@ -6,24 +6,18 @@ import importlib.util
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import ufunc_magic as um
+from support import compile_in
 from ufunc_magic.runtime import Build
 
 pytestmark = [
     pytest.mark.cython,
     pytest.mark.skipif(not importlib.util.find_spec("Cython"), reason="Cython is not installed (extra: cython)"),
 ]
-
-
-def compiled(folder: Path, source: str, **options: Any) -> Build:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("UFUNC_MAGIC_CACHE", str(folder))
-        return um.compile_cython(source, **options)
 
 
 ARRAYS = """
@@ -114,7 +108,7 @@ cpdef double total_of(double[:] v):
 
 @pytest.fixture(scope="module")
 def arrays(shared_cache_folder: Path) -> Build:
-    return compiled(shared_cache_folder, ARRAYS)
+    return compile_in(shared_cache_folder, ARRAYS, language="cython")
 
 
 def test_memoryviews_with_a_comment_make_generalized_ufuncs(arrays: Build) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
+from support import compile_in
 from ufunc_magic import compilers
 from ufunc_magic.runtime import Build
 
@@ -25,12 +26,6 @@ pytestmark = [
 ]
 
 MILLION = 1_000_000
-
-
-def compiled(folder: Path, source: str, **options: Any) -> Build:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("UFUNC_MAGIC_CACHE", str(folder))
-        return um.compile_cython(source, **options)
 
 
 RAISING = """
@@ -165,7 +160,7 @@ RAISERS = ("minus_one", "star", "plain", "callable_too", "typed_def", "without_g
 
 @pytest.fixture(scope="module")
 def raising(shared_cache_folder: Path) -> Build:
-    return compiled(shared_cache_folder, RAISING)
+    return compile_in(shared_cache_folder, RAISING, language="cython")
 
 
 def negative_in(call: Callable[[], object]) -> tuple[Any, ...]:
@@ -423,7 +418,7 @@ needs_openmp = pytest.mark.skipif(
 @pytest.mark.slow
 @needs_openmp
 def test_threads_of_a_call_raise_the_first_exception_and_do_not_wait_for_each_other(shared_cache_folder: Path) -> None:
-    built = compiled(shared_cache_folder, RAISING, parallel=2)
+    built = compile_in(shared_cache_folder, RAISING, language="cython", parallel=2)
     x = np.ones(MILLION)
     for name in RAISERS:
         np.testing.assert_array_equal(built[name](x), 2.0)
@@ -486,7 +481,7 @@ cdef double inside_nogil(double x) except? -1 nogil:
 
 @pytest.fixture(scope="module")
 def throwing(shared_cache_folder: Path) -> Build:
-    return compiled(shared_cache_folder, CPLUS)
+    return compile_in(shared_cache_folder, CPLUS, language="cython")
 
 
 @pytest.mark.parametrize("name", ["translated", "inside_nogil"])

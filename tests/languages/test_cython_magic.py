@@ -20,6 +20,7 @@ from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
 import ufunc_magic as um
+from support import run_cell
 
 pytestmark = [
     pytest.mark.cython,
@@ -52,17 +53,13 @@ C_BROKEN = LOGIT + 'cdef extern from *:\n    """\n    no_such_type a;\n    """\n
 
 
 @pytest.fixture
-def loaded(loaded: InteractiveShell, shared_cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> InteractiveShell:
+def loaded(loaded: InteractiveShell, shared_cache: Path) -> InteractiveShell:
     """The shell of conftest, with the cache of the whole run: compiling is not the point of most tests here."""
-    monkeypatch.setenv("UFUNC_MAGIC_CACHE", str(shared_cache_folder))
     return loaded
 
 
 def run(shell: InteractiveShell, line: str = "-q", source: str = LOGIT, **keywords: Any) -> Any:
-    """Run one Cython cell the way a front end does; answer its value or raise its error."""
-    result = shell.run_cell(f"%%cython_ufunc {line}\n{source}", store_history=True, **keywords)
-    result.raise_error()
-    return result.result
+    return run_cell(shell, "cython_ufunc", source, line, **keywords)
 
 
 def test_names_of_the_cell_become_names_of_the_notebook(loaded: InteractiveShell) -> None:

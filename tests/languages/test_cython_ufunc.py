@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
+from support import compile_in
 from ufunc_magic.model import MOST_TIMED
 from ufunc_magic.runtime import Build
 
@@ -28,12 +29,6 @@ INTS = np.arange(20, dtype=np.intc)[::4]
 INTS_2D = np.arange(500, dtype=np.intc).reshape(50, -1)[5:8, 6:8]
 MANY = np.arange(1500, dtype=np.intc)
 MANY_2D = np.arange(1500 * 60, dtype=np.intc).reshape(1500, -1)
-
-
-def compiled(folder: Path, source: str, **options: Any) -> Build:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("UFUNC_MAGIC_CACHE", str(folder))
-        return um.compile_cython(source, **options)
 
 
 TYPES = '''
@@ -189,7 +184,7 @@ def maybe(double x):
 
 @pytest.fixture(scope="module")
 def types(shared_cache_folder: Path) -> Build:
-    return compiled(shared_cache_folder, TYPES)
+    return compile_in(shared_cache_folder, TYPES, language="cython")
 
 
 @pytest.mark.parametrize("name", ["tripled", "undecorated"])
@@ -243,11 +238,12 @@ def test_fused_type_is_a_loop_per_type(types: Build) -> None:
 
 
 def test_fused_type_of_mixed_kinds_has_a_python_form_of_the_timed_type(shared_cache_folder: Path) -> None:
-    made = compiled(
+    made = compile_in(
         shared_cache_folder,
         "ctypedef fused number:\n    float\n    double\n    long long\n"
         "cpdef number square(number x) noexcept:\n    return x * x\n"
         "def plain(number x):\n    return x\n",
+        language="cython",
     )
     square, plain = made.report_data.functions
     assert "_int" not in square.checked
@@ -335,7 +331,7 @@ def test_function_that_is_no_ufunc_stays_a_python_function(
 
 
 def test_decorated_function_may_take_and_give_objects(shared_cache_folder: Path) -> None:
-    built = compiled(
+    built = compile_in(
         shared_cache_folder,
         """
 cimport cython
@@ -351,6 +347,7 @@ cdef object or_none(double x):
 cdef double number_of(object x):
     return float(x)
 """,
+        language="cython",
     )
     assert built.or_none(5.0) == 5
     assert built.or_none(-1.0) is None
@@ -393,7 +390,7 @@ C_NAMES = {
 @pytest.fixture(scope="module")
 def echoes(shared_cache_folder: Path) -> Build:
     functions = [f"cdef {c} {name}({c} x) noexcept nogil:\n    return x\n" for name, c in C_NAMES.items()]
-    return compiled(shared_cache_folder, "\n\n".join(functions))
+    return compile_in(shared_cache_folder, "\n\n".join(functions), language="cython")
 
 
 # What every ufunc can
@@ -432,7 +429,7 @@ cdef double wave(double x) noexcept nogil:
 """
     x = np.random.default_rng(2).uniform(0.01, 3, 10_001)
     expected = np.where(x < 0.5, np.exp(-x) + np.sin(x) + x**2.5, np.log(x))
-    wave = compiled(shared_cache_folder, source).wave
+    wave = compile_in(shared_cache_folder, source, language="cython").wave
     np.testing.assert_allclose(wave(x), expected, rtol=4e-16 * 8, atol=1e-15)
     np.testing.assert_array_equal(wave(x)[::7], wave(x[::7]))
     np.testing.assert_array_equal(wave(x)[9000:], wave(x[9000:]))
@@ -449,11 +446,12 @@ def test_a_wrong_guess_of_what_a_def_returns_is_no_error(body: str, result: obje
 
 
 def test_python_form_computes_in_the_type_that_a_typedef_stands_for(shared_cache_folder: Path) -> None:
-    made = compiled(
+    made = compile_in(
         shared_cache_folder,
         "cimport numpy as np\nctypedef float short_real\n"
         "cdef short_real square(short_real x) noexcept:\n    return x * x\n"
         "def total(np.float32_t[:] v, short_real[:] w):\n    return v[0] + w[0]\n",
+        language="cython",
     )
     square, total = made.report_data.functions
     assert "_float32(x * x)" in square.checked

@@ -13,7 +13,6 @@ import tarfile
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
+from support import compile_in
 from ufunc_magic.model import CellFunction
 from ufunc_magic.runtime import Build
 
@@ -88,10 +88,8 @@ CELL = '#include "gsw_oceanographic_toolbox.c"\n#include "gsw_saar.c"\n'
 
 
 @pytest.fixture(scope="module")
-def library(sources: Path, shared_cache_folder: Path) -> Iterator[Build]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("UFUNC_MAGIC_CACHE", str(shared_cache_folder))
-        yield um.compile_c(CELL, include=[str(sources)])
+def library(sources: Path, shared_cache_folder: Path) -> Build:
+    return compile_in(shared_cache_folder, CELL, include=[str(sources)])
 
 
 def _pairs(library: Build) -> list[tuple[str, CellFunction, Any, Any]]:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
+from support import compile_in
 
 CELL = """\
 #include <array>
@@ -40,9 +41,7 @@ std::pair<double, double> extremes(const double *x, int n)
 
 @pytest.fixture(scope="module")
 def cell(shared_cache_folder):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("UFUNC_MAGIC_CACHE", str(shared_cache_folder))
-        return um.compile_c(CELL, cplus=True)
+    return compile_in(shared_cache_folder, CELL, cplus=True)
 
 
 def test_each_value_is_an_output(cell: um.runtime.Build) -> None:

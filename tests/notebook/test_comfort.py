@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import html
 import importlib
-from pathlib import Path
 from typing import Any
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 from ufunc_magic.model import Comfort, OptionError
+
+pytestmark = pytest.mark.usefixtures("shared_cache")
 
 C = "double {name}(double x) {{ return 2 * x + 1; }}"
 CYTHON = "cdef double {name}(double x) noexcept nogil:\n    return 2 * x + 1\n"
@@ -56,11 +57,6 @@ FAULTS = [
     *(("cuda_device", *fault) for fault in OF_CUDA),
     *(pytest.param("cuda_device", *fault, marks=pytest.mark.slow) for fault in EVERYWHERE),
 ]
-
-
-@pytest.fixture(autouse=True)
-def shared_cache(shared_cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("UFUNC_MAGIC_CACHE", str(shared_cache_folder))
 
 
 def planted(*args: Any, **keywords: Any) -> Any:

@@ -20,6 +20,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 import ufunc_magic
 import ufunc_magic as um
+from support import run_cell
 from ufunc_magic.model import TABLE, TIME, CompileError, OptionError, Options, ReportData, make_options
 from ufunc_magic.notebook import option_line as arguments
 from ufunc_magic.notebook.bound_names import defined_in
@@ -83,10 +84,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
 
 
 def run(shell: InteractiveShell, line: str = "", source: str = SOURCE, **keywords: Any) -> Any:
-    """Run one C cell the way a front end does; answer its value or raise its error."""
-    result = shell.run_cell(f"%%c_ufunc {line}\n{source}", store_history=True, **keywords)
-    result.raise_error()
-    return result.result
+    return run_cell(shell, "c_ufunc", source, line, **keywords)
 
 
 def test_functions_of_the_cell_become_names_of_the_notebook(loaded: InteractiveShell, engine: FakeEngine) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
+from support import compile_in
 from ufunc_magic.runtime import Build
 
 pytestmark = [
@@ -43,9 +44,7 @@ THIRD, THIRD_UP = 1 / 3, float(np.nextafter(1 / 3, 1))
 
 @pytest.fixture(scope="module", params=[0, 2], ids=["one thread", "two threads"])
 def built(request: pytest.FixtureRequest, shared_cache_folder: Path) -> Build:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("UFUNC_MAGIC_CACHE", str(shared_cache_folder))
-        return um.compile_c(SOURCE, **({"parallel": request.param} if request.param else {}))
+    return compile_in(shared_cache_folder, SOURCE, **({"parallel": request.param} if request.param else {}))
 
 
 def libc() -> Any:
@@ -130,8 +129,8 @@ def test_a_cell_sees_the_errno_of_its_caller(built: Build) -> None:
     assert built.mine(0.0) == 7
 
 
-def test_what_fails_restores_as_well(built: Build, shared_cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("UFUNC_MAGIC_CACHE", str(shared_cache_folder))
+@pytest.mark.usefixtures("shared_cache")
+def test_what_fails_restores_as_well(built: Build) -> None:
     source = "#include <cfenv>\ndouble bad(double x) { fesetround(FE_UPWARD); if (x > 2) throw 1; return x; }"
     bad = um.c_ufunc(source, cplus=True)
     before = modes()

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
+from support import compile_in
 from ufunc_magic.model import UnboundFunction
 from ufunc_magic.runtime import Build, PlainFunction
 
@@ -69,9 +70,7 @@ bool negated(bool b, void *unused) { return !b; }
 
 @pytest.fixture(scope="module")
 def c(shared_cache_folder: Path) -> Build:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("UFUNC_MAGIC_CACHE", str(shared_cache_folder))
-        return um.compile_c(SOURCE)
+    return compile_in(shared_cache_folder, SOURCE)
 
 
 def test_every_function_is_bound_and_none_is_a_ufunc(c: Build) -> None:
@@ -244,9 +243,7 @@ contained = pytest.mark.skipif(os.name != "posix", reason="calls are contained w
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("UFUNC_MAGIC_CACHE", str(tmp_path_factory.mktemp("cache")))
-        return um.compile_c(CONTAINED)
+    return compile_in(tmp_path_factory.mktemp("cache"), CONTAINED)
 
 
 @contained

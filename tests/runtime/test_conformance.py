@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import ufunc_magic as um
+from support import compile_in
 from ufunc_magic.runtime import Build
 
 SOURCE = """
@@ -56,9 +57,7 @@ void rotate3(const double r[3][3], const double p[3], double out[3]) {
 
 @pytest.fixture(scope="module")
 def c(shared_cache_folder: Path) -> Build:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("UFUNC_MAGIC_CACHE", str(shared_cache_folder))
-        return um.compile_c(SOURCE)
+    return compile_in(shared_cache_folder, SOURCE)
 
 
 def test_they_are_ufuncs_of_the_right_types(c: Build) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import subprocess
 import sys
@@ -16,6 +15,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
+from support import compile_in, run_python
 from ufunc_magic.runtime import Build
 
 #: What rests on a trap of the processor's.
@@ -79,20 +79,14 @@ X = np.arange(10.0)
 BEFORE = [1.0, 2.0, 3.0, 4.0]
 
 
-def compiled(folder: Path, **options: Any) -> Build:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("UFUNC_MAGIC_CACHE", str(folder))
-        return um.compile_c(SOURCE, guard=False, **options)
-
-
 @pytest.fixture(scope="module")
 def built(shared_cache_folder: Path) -> Build:
-    return compiled(shared_cache_folder)
+    return compile_in(shared_cache_folder, SOURCE, guard=False)
 
 
 @pytest.fixture(scope="module")
 def parallel(shared_cache_folder: Path) -> Build:
-    return compiled(shared_cache_folder, parallel=3)
+    return compile_in(shared_cache_folder, SOURCE, guard=False, parallel=3)
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -295,17 +289,10 @@ def test_cpp_exceptions_stay_what_they_are_and_faults_are_contained() -> None:
 
 
 def run(script: str, *, cells: str = SOURCE, code: int = 0, **environment: str) -> subprocess.CompletedProcess[str]:
-    """A process in which ``b`` is the compiled cell; it says how it ended."""
+    """A process in which ``b`` is the compiled cell, and how it ended."""
     head = "import os, signal, sys\nimport numpy as np\nimport ufunc_magic as um\n"
     head += f"b = um.compile_c({cells!r}, guard=False)\n"
-    done = subprocess.run(
-        [sys.executable, "-c", head + textwrap.dedent(script)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, **environment},
-    )
-    assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
-    return done
+    return run_python(head + textwrap.dedent(script), code=code, **environment)
 
 
 #: Opening an object is when handlers are looked after.
@@ -320,12 +307,7 @@ for name in ("null", "trap", "asserts", "exits", "deep"):
 NAMES = ["CellCrashed", "CellCrashed", "CellAssertionError", "CellExited", "CellCrashed"]
 
 
-@pytest.fixture
-def _shared(shared_cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("UFUNC_MAGIC_CACHE", str(shared_cache_folder))
-
-
-@pytest.mark.usefixtures("_shared")
+@pytest.mark.usefixtures("shared_cache")
 class TestProcesses:
     def test_without_faulthandler(self) -> None:
         done = run(CALLS)
@@ -444,7 +426,7 @@ STOPPED = {
 }
 
 
-@pytest.mark.usefixtures("_shared")
+@pytest.mark.usefixtures("shared_cache")
 @pytest.mark.parametrize(
     ("call", "parallel"),
     [
@@ -479,7 +461,7 @@ print(b.hang(x, -1.0).sum() == x.sum())
     assert (done.stdout.split(), done.stderr) == (["stopped", "stopped", "True"], "")
 
 
-@pytest.mark.usefixtures("_shared")
+@pytest.mark.usefixtures("shared_cache")
 def test_a_handler_that_raises_nothing_lets_a_long_element_end() -> None:
     source = "#include <time.h>\ndouble slow(double x) { time_t t = time(0); while (time(0) < t + 2) ; return x + 1; }"
     done = run(

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import base64
 import importlib.util
-import os
 import pickle
-import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +13,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
+from support import compile_in, run_bare
 from ufunc_magic import __main__ as shell
 from ufunc_magic.languages.cuda import device, nvrtc
 from ufunc_magic.languages.cuda.device import kernel_source as source
@@ -52,25 +50,14 @@ got = pickle.load(sys.stdin.buffer)
 
 
 def elsewhere(given: object, script: str, *, folder: Path, before: str = BARE) -> str:
-    """What ``script`` prints in a new process whose PATH is empty, where ``got`` is the pickled ``given``."""
-    kept = {name: os.environ[name] for name in ("SYSTEMROOT", "LD_LIBRARY_PATH") if name in os.environ}
-    ran = subprocess.run(
-        [sys.executable, "-P", f"-W{'error' if before == BARE else 'ignore'}", "-c", f"{before}{READ}{script}"],
-        input=pickle.dumps(given),
-        capture_output=True,
-        env={"PATH": "", "UFUNC_MAGIC_CACHE": str(folder / "worker"), "HOME": str(folder), **kept},
-        cwd=Path(__file__).parents[2],
-        check=False,
-    )
-    assert ran.stderr.decode() == ""
-    return ran.stdout.decode().strip()
+    """The output of ``script`` in a new process that has no compiler, where ``got`` is the pickled ``given``."""
+    options = (f"-W{'error' if before == BARE else 'ignore'}",)
+    return run_bare(f"{before}{READ}{script}", input=pickle.dumps(given), folder=folder, options=options)
 
 
 @pytest.fixture(scope="module")
-def cell(shared_cache_folder: Path) -> Iterator[Build]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("UFUNC_MAGIC_CACHE", str(shared_cache_folder))
-        yield um.compile_cuda(CELL, name="In[3]")
+def cell(shared_cache_folder: Path) -> Build:
+    return compile_in(shared_cache_folder, CELL, language="cuda", name="In[3]")
 
 
 def test_emulated_functions_work_where_there_is_no_compiler_and_nothing_of_cuda(cell: Build, tmp_path: Path) -> None:

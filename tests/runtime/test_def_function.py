@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
+from support import compile_in
 
 pytest.importorskip("Cython", reason="Cython is not installed (extra: cython)")
 pytestmark = pytest.mark.cython
@@ -105,9 +106,7 @@ def at_five(double x):
 
 @pytest.fixture(scope="module")
 def cell(shared_cache_folder: Path) -> Any:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("UFUNC_MAGIC_CACHE", str(shared_cache_folder))
-        return um.compile_cython(SOURCE, guard=False)
+    return compile_in(shared_cache_folder, SOURCE, language="cython", guard=False)
 
 
 def outcome(call: Any) -> Any:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import pickle
-import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -17,6 +15,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
+from support import run_python
 from ufunc_magic import cells
 from ufunc_magic.compilers import processes
 from ufunc_magic.languages.c import parse_cell
@@ -130,14 +129,9 @@ def test_a_fault_ends_the_call_of_its_thread_and_no_other() -> None:
 
 
 def elsewhere(program: str, *arguments: str, gil: str | None = "0") -> str:
-    """What a program prints in another process; without the GIL where that can be chosen."""
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHON_GIL"}
-    if gil is not None and "t" in getattr(sys, "abiflags", ""):
-        environment["PYTHON_GIL"] = gil
-    command = [sys.executable, "-P", "-c", program, *arguments]
-    folder = Path(um.__file__).parents[1]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment, check=False)
-    assert done.returncode == 0, done.stderr
+    """The output of a program in another process; without the GIL where that can be chosen."""
+    free = gil is not None and "t" in getattr(sys, "abiflags", "")
+    done = run_python(program, *arguments, PYTHON_GIL=gil if free else None)
     return done.stdout + done.stderr
 
 

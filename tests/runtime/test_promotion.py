@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
+from support import compile_in
 
 CELL = """
 int twice(int x) { return 2 * x; }
@@ -35,9 +36,7 @@ void rows(const short *x, int m, int n, short *out) {
 
 @pytest.fixture(scope="module")
 def c(shared_cache_folder: Any) -> Any:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("UFUNC_MAGIC_CACHE", str(shared_cache_folder))
-        return um.compile_c(CELL)
+    return compile_in(shared_cache_folder, CELL)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
+from support import compile_in
 from ufunc_magic.model import FunctionCode, LoopCode, ObjectCode, Target
 from ufunc_magic.runtime import Build, PlainFunction
 
@@ -71,9 +72,7 @@ double of_many(const struct point *p, int n) { double s = 0; for (int i = 0; i <
 
 @pytest.fixture(scope="module")
 def c(shared_cache_folder: Path) -> Build:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("UFUNC_MAGIC_CACHE", str(shared_cache_folder))
-        return um.compile_c(SOURCE)
+    return compile_in(shared_cache_folder, SOURCE)
 
 
 def vectors(c: Build, number: int, seed: int = 0) -> np.ndarray[Any, Any]:

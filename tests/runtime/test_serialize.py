@@ -29,6 +29,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 import ufunc_magic as um
+from support import run_bare
 from ufunc_magic import __main__, serialize as door
 from ufunc_magic.model import ObjectCode, OptionError, SignatureError, TargetError, pack, unpack
 from ufunc_magic.model.object_code import FORMAT_VERSION
@@ -123,15 +124,9 @@ TOUCHES_EVERY_MODULE = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 
 def elsewhere(given: object, script: str, *, folder: Path, options: tuple[str, ...] = ("-Werror",), **env: str) -> str:
-    """What ``script`` prints in a new process that has no compiler, where ``got`` is the pickled ``given``."""
+    """The output of ``script`` in a new process that has no compiler, where ``got`` is the pickled ``given``."""
     data = given if isinstance(given, bytes) else pickle.dumps(given)
-    kept = {name: os.environ[name] for name in ("SYSTEMROOT", "LD_LIBRARY_PATH", "PYTHON_GIL") if name in os.environ}
-    environment = {"PATH": "", "UFUNC_MAGIC_CACHE": str(folder / "worker"), "HOME": str(folder), **kept, **env}
-    command = [sys.executable, *options, "-c", PREAMBLE + script]
-    ran = subprocess.run(command, input=data, capture_output=True, env=environment, check=False)
-    assert ran.stderr.decode() == ""
-    assert ran.returncode == 0
-    return ran.stdout.decode().strip()
+    return run_bare(PREAMBLE + script, input=data, folder=folder, options=options, **env)
 
 
 def built() -> Any:

@@ -1,0 +1,22 @@
+"""What several tests need: compile into a cache, run a cell or a program, read a cell's file, set a clock.
+
+``builds``     `compile_in`: a Build, compiled with the cache in a folder that outlives the test
+``programs``   `run_python`: a program in another process; `run_bare`: one that finds no compiler
+``shells``     `run_cell`: a cell in a shell, the way a front end runs it; `Kernel`: a Jupyter kernel
+``cell_files`` the headers of the files in ``tests/cells``, and their expectations
+``clocks``     `FakeClock`: a clock that the test sets
+``code_lines`` lines of code; ``python tests/support/code_lines.py`` counts them by room
+
+pytest has ``tests`` on its path (pyproject.toml), so tests write ``from support import compile_in``.
+"""
+
+from .builds import compile_in as compile_in
+from .cell_files import (
+    catch_message as catch_message,
+    check_expectation as check_expectation,
+    list_loops as list_loops,
+    read_header as read_header,
+)
+from .clocks import FakeClock as FakeClock
+from .programs import run_bare as run_bare, run_python as run_python
+from .shells import run_cell as run_cell
