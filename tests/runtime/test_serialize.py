@@ -232,15 +232,6 @@ def test_header_whose_texts_were_altered_still_loads(tmp_path: Path) -> None:
     assert elsewhere(pickle.dumps(payload), script, folder=tmp_path) == "4.0"
 
 
-def test_bytes_of_code_come_back_from_where_it_runs() -> None:
-    """A long session does not hold them twice."""
-    build = um.compile_c("double f(double x) { return x + 4711; }", guard=False, arch="native")
-    code = build.loaded.object_code
-    assert hashlib.sha256(code.code).hexdigest() == code.code_digest
-    assert ("code" not in vars(code)) is (sys.platform == "linux")
-    assert um.loads(um.dumps(build.f)) is build.f
-
-
 def test_equal_bytes_are_verified_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every task of a Dask worker brings them again."""
     f = built().twice

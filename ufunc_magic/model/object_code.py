@@ -22,11 +22,11 @@ import hmac
 import json
 import re
 import struct
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from itertools import chain
 from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from .cell_place import CellPlace
 from .errors import TargetError
@@ -174,7 +174,6 @@ class ObjectCode:
     first_line: int = 1
     header: bytes = field(init=False, repr=False)
     code_digest: str = field(init=False, repr=False)
-    _restore: Callable[[], bytes] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         values = {name: getattr(self, name) for name in _HEADER_FIELDS}
@@ -182,22 +181,6 @@ class ObjectCode:
             values["first_line"] = self.first_line
         object.__setattr__(self, "header", _canonical(values | _REPORTED).encode())
         object.__setattr__(self, "code_digest", hashlib.sha256(self.code).hexdigest())
-
-    def spare(self, restore: Callable[[], bytes]) -> None:
-        """Let go of the code's bytes, which ``restore`` gives again: a long session has thousands, and hardly asks."""
-        object.__setattr__(self, "_restore", restore)
-        vars(self).pop("code", None)
-
-    if not TYPE_CHECKING:  # for it, nothing is missing
-
-        def __getattr__(self, name: str) -> Any:
-            restore = self._restore if name == "code" else None
-            if restore is None:
-                raise AttributeError(f"ObjectCode has no attribute {name!r}")
-            code = restore()
-            if hashlib.sha256(code).hexdigest() != self.code_digest:
-                raise TargetError(f"The machine code of {self.name} was altered in memory.", remedy="Compile it again.")
-            return code
 
     @property
     def place(self) -> CellPlace:

@@ -120,27 +120,6 @@ def library_base(address: int) -> int:
     return (info.base or 0) if address and find(address, ctypes.addressof(info)) else 0
 
 
-def opened_at(handle: int) -> int:
-    """Where a library that was opened here stands in memory; 0 where that cannot be found out.
-
-    `library_base` looks through all libraries, of which a long session has thousands.
-    """
-    try:
-        ask = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)(
-            ("dlinfo", ctypes.pythonapi)
-        )
-    except AttributeError:
-        return 0
-    link_map = ctypes.c_void_p()
-    if ask(handle, _LINK_MAP, ctypes.addressof(link_map)) or not link_map.value:
-        return 0
-    return ctypes.c_void_p.from_address(link_map.value).value or 0
-
-
-#: RTLD_DI_LINKMAP of <dlfcn.h>, of glibc and musl; the first field is the difference to the file's addresses.
-_LINK_MAP = 2
-
-
 def prepare() -> None:
     """Ask now for what is asked once."""
     _any_library()

@@ -10,11 +10,9 @@ import importlib.util
 import itertools
 import os
 import platform
-import struct
 import sys
 import sysconfig
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from types import ModuleType
@@ -353,32 +351,6 @@ def mappings() -> tuple[int, int]:
             return sum(1 for _ in maps), int(most.read())
     except (OSError, ValueError):
         return 0, 0
-
-
-#: Of ELF for 64 bits: where the program headers begin, their size and number, https://refspecs.linuxfoundation.org/elf.
-_ELF_HEAD = struct.Struct("<16sHHIQQQIHHH")
-_ELF_SEGMENT = struct.Struct("<IIQQQQQQ")
-_LOADED, _WRITABLE = 1, 2
-
-
-def from_memory(library: Library, code: bytes) -> Callable[[], bytes] | None:
-    """What gives the bytes of opened code again; None where that takes as much memory as they do.
-
-    The first segment of a library, nine tenths of it, is in memory as it is in the file, and nobody writes to it.
-    """
-    if sys.platform != "linux" or code[:6] != b"\x7fELF\2\1":
-        return None
-    *_, start, _, _, _, size, count = _ELF_HEAD.unpack_from(code)
-    if size != _ELF_SEGMENT.size or not count:
-        return None
-    kind, flags, offset, address, _, length, _, _ = _ELF_SEGMENT.unpack_from(code, start)
-    base = _private.opened_at(library.handle._handle)
-    if kind != _LOADED or flags & _WRITABLE or offset or address or not base or length > len(code):
-        return None
-    rest = zlib.compress(code[length:], 1)
-    if ctypes.string_at(base, length) != code[:length]:
-        return None
-    return lambda: ctypes.string_at(base, length) + zlib.decompress(rest)
 
 
 def _table(handle: ctypes.CDLL, name: str, count: int) -> tuple[int, ...]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import threading
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -65,8 +64,6 @@ class LoadedObject:
         What its cell's report is made of; empty for code that came from elsewhere.
     device : mapping
         The object code's, with what was made in this process since and travels from then on.
-    size : int
-        Bytes of machine code.
     complete : callable or None
         Where this is code for CPUs like this one alone: what makes the same for all of its kind.
     payload : tuple or None
@@ -81,7 +78,6 @@ class LoadedObject:
     sandbox: RemoteLoops | None = field(default=None, repr=False)
     report_data: ReportData = field(default_factory=ReportData, repr=False)
     device: Mapping[str, Any] = field(init=False, repr=False)
-    size: int = field(init=False, repr=False)
     complete: Callable[[], ObjectCode] | None = field(default=None, repr=False)
     payload: tuple[bytes, ObjectCode, bytes] | None = field(default=None, init=False, repr=False)
     _portable: ObjectCode = field(init=False, repr=False)
@@ -89,7 +85,6 @@ class LoadedObject:
     _beside: loader.Library | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self.size = len(self.object_code.code)
         self.device = self.object_code.device
         self._portable = self._sent = self.object_code
 
@@ -100,9 +95,6 @@ class LoadedObject:
             whole = complete()
             with opening(self.object_code):
                 if self._portable is self.object_code:  # no other thread has come first
-                    if whole.code_digest != self.object_code.code_digest:  # nothing of it is open
-                        packed = zlib.compress(whole.code, 1)
-                        whole.spare(lambda: zlib.decompress(packed))
                     self._portable = self._sent = whole
                     if build := loaded(self.object_code):  # which is what comes back to this process
                         _loaded[_identity(whole)] = build
@@ -327,7 +319,7 @@ def loaded(object_code: ObjectCode) -> Build | None:
 def weight() -> tuple[int, int]:
     """How many objects this process has open, and the bytes of their machine code."""
     objects = {id(b.loaded): b.loaded for b in list(_loaded.values())}
-    return len(objects), sum(loaded_object.size for loaded_object in objects.values())
+    return len(objects), sum(len(opened.object_code.code) for opened in objects.values())
 
 
 def of_module(name: str) -> list[Build]:
@@ -427,8 +419,6 @@ def load(
         if opened.module is not None:
             public = _public(opened.module, functions)
             opened.functions = {n: f for n, f in public.items() if n not in opened.report_data.refused}
-        if native is not None and (restore := loader.from_memory(native, object_code.code)):
-            object_code.spare(restore)
         build = Build(opened, place.name, notes=tuple(notes), first_line=place.first_line)
         _loaded[_identity(object_code)] = build
         return build
