@@ -11,6 +11,14 @@ write, and its text.  A function with one is compiled as ever.  A reader that ne
 
 from __future__ import annotations
 
+from .constants import evaluate as evaluate, integer as integer
+from .math_functions import (
+    CONSTANTS as CONSTANTS,
+    LIMITS as LIMITS,
+    c_name as c_name,
+    is_pure as is_pure,
+    math_function as math_function,
+)
 from .nodes import (
     NOWHERE as NOWHERE,
     AddressOf as AddressOf,

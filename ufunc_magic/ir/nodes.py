@@ -283,7 +283,8 @@ class OpaqueExpression(Expression):
     """A value that the IR cannot say.
 
     ``reason`` completes "The function ..."; ``reads`` and ``writes`` are the symbols that it may touch, beside those
-    in ``operands``: what could be lowered inside, the body of a lambda among it.
+    in ``operands``: what could be lowered inside, the body of a lambda among it.  ``acts``: it does more than
+    calculate and store: assembly, allocation.
     """
 
     reason: str
@@ -291,6 +292,7 @@ class OpaqueExpression(Expression):
     operands: tuple[Node, ...] = ()
     reads: frozenset[Symbol] = frozenset()
     writes: frozenset[Symbol] = frozenset()
+    acts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -493,7 +495,8 @@ class Assert(Statement):
 class OpaqueStatement(Statement):
     """A statement that the IR cannot say; see `OpaqueExpression`.
 
-    ``parts`` are what could be lowered inside; ``repeats``: they may run more than once.
+    ``parts`` are what could be lowered inside; ``repeats``: they may run more than once.  ``acts``: it does more than
+    calculate and store.
     """
 
     reason: str
@@ -502,6 +505,7 @@ class OpaqueStatement(Statement):
     reads: frozenset[Symbol] = frozenset()
     writes: frozenset[Symbol] = frozenset()
     repeats: bool = False
+    acts: bool = False
 
 
 # ---------------------------------------------------------------------------------------- functions

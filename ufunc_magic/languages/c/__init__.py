@@ -12,6 +12,8 @@ that is not C is no error: the compiler reports it.
 `declarations`   specifiers and declarators to names, types and parameters; typedefs seen through
 `side_effects`   what bodies do to their pointers and to the world, calls followed
 `index_bounds`   pointers whose length one of the integers is, by the loops around their indices
+`lowering`       the tree to the IR, function by function; `statement_lowering`, `loop_lowering`, `call_lowering`,
+                 `expression_lowering`, `type_lowering` lower their part, `lowering_context`, `lowering_values` hold it
 `c_text`         the syntax tree, and below it comments, directives, constant expressions
 `line_markers`   the preprocessor's output: which lines are the user's
 `plain_functions`  functions that are no ufuncs: which are bound, and what points to them
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
         VECTORS as VECTORS,
         stand_for as stand_for,
     )
+    from .lowering import lower as lower
     from .parser import parse as parse, parse_cell as parse_cell
     from .plain_functions import BUILTIN as BUILTIN
 else:
@@ -49,6 +52,7 @@ else:
             "c_unit": "compile",
             "cffi_types": "type_definitions",
             "cuda_names": "PACKED PREDEFINED TYPES VECTORS stand_for",
+            "lowering": "lower",
             "parser": "parse parse_cell",
             "plain_functions": "BUILTIN",
         },

@@ -32,11 +32,12 @@ STANDARD = frozenset(
 
 #: Why a structure is no operand.
 _MORE = "has members other than numbers, arrays of fixed size and structures of both"
+_VARIADIC = frozenset(("...", "variadic_parameter", "variadic_parameter_declaration"))
 TAGGED = frozenset(("struct_specifier", "union_specifier", "class_specifier", "enum_specifier"))
 
 
 class Mark(NamedTuple):
-    """One step of a declarator: a star, a reference, an array (``text`` its size), a function (``node``)."""
+    """One step of a declarator: a star, a reference, an array (its size as ``text`` and ``node``), a function."""
 
     kind: Literal["*", "&", "&&", "[", "("]
     text: str = ""
@@ -118,7 +119,8 @@ def _marks(node: Node) -> tuple[str, tuple[Mark, ...]]:
             marks.append(Mark("&&" if node.children[0].type == "&&" else "&"))
         elif "array_declarator" in kind:
             size = node.child_by_field_name("size")
-            marks.append(Mark("[", "" if size is None or size.type == "*" else text_of(size)))
+            size = None if size is None or size.type == "*" else size
+            marks.append(Mark("[", text_of(size) if size else "", size))
         elif "function_declarator" in kind:
             listed = node.child_by_field_name("parameters")
             marks.append(Mark("(", " ".join(text_of(listed).split()) if listed else "()", node))
@@ -305,7 +307,7 @@ class DeclaredTypes:
                 if not declared.name:  # members of a nameless structure are the outer one's
                     members += record
                     continue
-                plain = self._without_typedefs(declared)
+                plain = self.without_typedefs(declared)
                 if any(mark.kind != "[" for mark in plain.marks):
                     return "contains pointers"
                 sizes = [self._size(mark.text) for mark in plain.marks]
@@ -328,22 +330,28 @@ class DeclaredTypes:
             Type names that are the template's.
         """
         listed = mark.node.child_by_field_name("parameters") if mark.node else None
+        parameters = [
+            self.parameter(declared, line=one.start_point[0] + 1)
+            for declared, one in self.parameter_declarations(mark, node=node)
+        ]
+        variadic = any(one.type in _VARIADIC for one in (listed.children if listed else ()))
+        return tuple(parameters), variadic
+
+    def parameter_declarations(self, mark: Mark, *, node: Node) -> list[tuple[Declaration, Node]]:
+        """What each parameter of a definition is declared as, and where; none for ``(void)``."""
+        listed = mark.node.child_by_field_name("parameters") if mark.node else None
         old = {d.name: d for child in node.named_children if child.type == "declaration" for d, _ in declared_by(child)}
-        parameters, variadic = [], False
-        for one in listed.children if listed else ():
-            line = one.start_point[0] + 1
+        parameters = []
+        for one in listed.named_children if listed else ():
             if one.type == "identifier":
                 name = text_of(one)
-                parameters.append(self.parameter(old.get(name, Declaration(name, "int")), line=line))
+                parameters.append((old.get(name, Declaration(name, "int")), one))
             elif one.type in ("parameter_declaration", "optional_parameter_declaration"):
                 declared = declared_by(one)[0][0]
                 if not declared.name and not declared.marks and self._is_name(declared.base):
                     declared = old.get(declared.base, Declaration(declared.base, "int"))  # K&R, read as a type
-                parameters.append(self.parameter(declared, line=line))
-            variadic = variadic or one.type in ("...", "variadic_parameter", "variadic_parameter_declaration")
-        if [(p.type, p.pointer, p.shape, p.name) for p in parameters] == [("void", 0, (), "")]:
-            parameters = []
-        return tuple(parameters), variadic
+                parameters.append((declared, one))
+        return [] if [(d.base, d.marks, d.name) for d, _ in parameters] == [("void", (), "")] else parameters
 
     def _is_name(self, word: str) -> bool:
         """Whether what stands where C wants a type is the name of a K&R parameter."""
@@ -351,7 +359,7 @@ class DeclaredTypes:
 
     def parameter(self, declared: Declaration, *, line: int) -> Parameter:
         """A parameter as a caller sees it, typedefs of arrays and pointers seen through."""
-        plain = self._without_typedefs(declared)
+        plain = self.without_typedefs(declared)
         marks, base, const, name = list(plain.marks), plain.base, plain.const, plain.name
         if any(mark.kind == "(" for mark in marks):
             # A parameter that is a function is a pointer to one.
@@ -387,7 +395,8 @@ class DeclaredTypes:
             return value if 0 < value < 2**31 else None
         return text or None
 
-    def _without_typedefs(self, declared: Declaration) -> Declaration:
+    def without_typedefs(self, declared: Declaration) -> Declaration:
+        """A declaration with typedefs of arrays, of pointers and of what is const seen through."""
         result = current = declared
         for _ in range(32):
             target = self.typedefs.get(current.base)

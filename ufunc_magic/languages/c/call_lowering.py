@@ -1,0 +1,309 @@
+"""C's calls -> the IR's (C17 6.5.2.2): functions of the cell with overloads, the library, casts that read as calls."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from tree_sitter import Node
+
+from ...forms import text_of, walk
+from ...ir import (
+    DOUBLE,
+    FLOAT,
+    INT,
+    LONG,
+    UINT,
+    VOID,
+    AddressOf,
+    Convert,
+    CType,
+    Expression,
+    Field,
+    FunctionCall,
+    Name,
+    Symbol,
+    c_name,
+    is_pure,
+    math_function,
+    promoted,
+    usual,
+)
+from .expression_lowering import ExpressionLowerer
+from .lowering_context import part, parts
+from .lowering_values import Head
+from .type_lowering import UNKNOWN
+
+_ULONG = CType("u", LONG.bits)
+#: Functions of integers: the type of their argument.  C converts to it (6.5.2.2); C++ has overloads.
+_INTEGERS: dict[str, CType] = {
+    "abs": INT,
+    "labs": LONG,
+    "llabs": CType("i", 64),
+    "popcount": UINT,
+    "popcountl": _ULONG,
+    "popcountll": CType("u", 64),
+    "clz": UINT,
+    "clzl": _ULONG,
+    "clzll": CType("u", 64),
+}
+#: Functions of <math.h> with a parameter that is an integer: its position and type.
+_COUNTS: dict[str, tuple[int, CType]] = {
+    "ldexp": (1, INT),
+    "scalbn": (1, INT),
+    "scalbln": (1, LONG),
+    "jn": (0, INT),
+    "yn": (0, INT),
+}
+_CASTS = frozenset(("static_cast", "const_cast", "reinterpret_cast", "bit_cast", "dynamic_cast"))
+_NAMED = frozenset(
+    "identifier type_identifier primitive_type sized_type_specifier template_function template_type "
+    "qualified_identifier".split()
+)
+#: C++'s functions of complex numbers that have another name in C.
+_COMPLEX_NAMES = {"arg": "carg", "real": "creal", "imag": "cimag", "norm": "__norm", "abs": "cabs", "proj": "cproj"}
+
+
+class CallLowerer(ExpressionLowerer):
+    """Lowers what looks like a call."""
+
+    def _call_expression(self, node: Node) -> Expression:
+        function, listed = part(node, "function"), node.child_by_field_name("arguments")
+        if function is None or listed is None:
+            return self.opaque(node)
+        nodes = parts(listed)
+        if function.type == "field_expression":
+            return self._method(function, nodes, node)
+        name = _plain_name(function)
+        local = self.lookup(name)
+        if function.type not in _NAMED or local is not None:
+            through = self.value(function)
+            values = self._values(nodes)
+            self._touch(values)
+            return self._call(node, UNKNOWN, name, values, through=through)
+        short = name.rpartition("::")[2]
+        definitions = self.scope.definitions(short)
+        if definitions:
+            return self._own_call(short, nodes, node)
+        if short in _CASTS:
+            described = next((n for n in walk(function) if n.type == "type_descriptor"), None)
+            if described is not None and len(nodes) == 1:
+                return self.cast(self.value(nodes[0]), described, node)
+        t = self.types.named(" ".join(text_of(function).split()))
+        if t.kind == "c" and len(nodes) == 2:
+            return self.initial(listed, t)[0]
+        if t.kind not in "?V" and len(nodes) == 1:
+            return Convert(at=self.at(node), type=t, value=self.value(nodes[0]), explicit=True)
+        if t.arithmetic and not nodes:
+            return self.initial(listed, t)[0]
+        if self.scope.is_class(name):
+            return self.opaque(node, f"calls `{name}`, which Python does not have", t)
+        return self._library_call(name, self._values(nodes), node)
+
+    def _values(self, nodes: Sequence[Node]) -> list[Expression]:
+        return [self.value(n) for n in nodes]
+
+    def _call(
+        self,
+        node: Node,
+        t: CType,
+        name: str,
+        arguments: Sequence[Expression],
+        target: str = "unknown",
+        through: Expression | None = None,
+    ) -> FunctionCall:
+        return FunctionCall(
+            at=self.at(node),
+            type=t,
+            name=name,
+            arguments=tuple(arguments),
+            target=target,  # type: ignore[arg-type]
+            through=through,
+        )
+
+    def _touch(self, arguments: Sequence[Expression]) -> None:
+        """Remember what a call may change that is not known: what pointers lead to, and in C++ any variable."""
+        self.stores += 1
+        if self.cplus:
+            for argument in arguments:
+                if isinstance(argument, Name):
+                    self.change(argument)
+
+    def _method(self, function: Node, nodes: Sequence[Node], node: Node) -> Expression:
+        owner, field = part(function, "argument"), function.child_by_field_name("field")
+        if owner is None or field is None:
+            return self.opaque(node)
+        base, name = self.value(owner), text_of(field)
+        if base.type.kind == "c" and name in ("real", "imag") and not nodes:
+            return Field(at=self.at(node), type=CType("f", base.type.bits), base=base, name=name)
+        values = self._values(nodes)
+        self.change(base)
+        self._touch(values)
+        return self._call(node, UNKNOWN, text_of(function), values, through=base)
+
+    # -- functions of the cell --------------------------------------------------------------------
+
+    def _own_call(self, name: str, nodes: Sequence[Node], node: Node) -> Expression:
+        self.calls[name] = None
+        values = self._values(nodes)
+        heads = self.scope.heads(name)
+        chosen = self._chosen(heads, [v.type for v in values])
+        if chosen is None:
+            self._touch(values)
+            return FunctionCall(
+                at=self.at(node), type=UNKNOWN, name=name, arguments=tuple(values), target="cell", overload=-1
+            )
+        head = heads[chosen]
+        for missing in head.defaults[len(values) :]:
+            if missing is not None:
+                values.append(self.scope.constant_value(missing))
+        arguments = []
+        for position, e in enumerate(values):
+            symbol = head.parameters[position] if position < len(head.parameters) else None
+            if symbol is not None and symbol.reference and not symbol.const:
+                self.change(e)
+            elif symbol is not None:
+                e = self.convert(e, symbol.type)
+            if e.type.kind == "a":
+                self.stores += 1
+            arguments.append(e)
+        returns = self.scope.returns(name, chosen)
+        several = CType("t", fields=tuple((str(k), t) for k, t in enumerate(returns)))
+        t = VOID if not returns else returns[0] if len(returns) == 1 else several
+        return FunctionCall(
+            at=self.at(node), type=t, name=name, arguments=tuple(arguments), target="cell", overload=chosen
+        )
+
+    def _chosen(self, heads: Sequence[Head], types: Sequence[CType]) -> int | None:
+        """The overload that a call of these arguments is of (C++17 16.3); None where that is not clear."""
+        if len(heads) == 1:
+            return 0
+        viable = []
+        for index, head in enumerate(heads):
+            required = len(head.parameters) - sum(1 for d in head.defaults if d is not None)
+            if required <= len(types) <= len(head.parameters):
+                ranks = [_rank(t, p) for t, p in zip(types, head.parameters, strict=False)]
+                if max(ranks, default=0) < 9:
+                    viable.append((index, ranks))
+        best = [
+            index
+            for index, ranks in viable
+            if all(
+                all(a <= b for a, b in zip(ranks, others, strict=True)) and (ranks != others or index == other)
+                for other, others in viable
+            )
+        ]
+        return best[0] if len(best) == 1 else None
+
+    # -- the library ------------------------------------------------------------------------------
+
+    def _library_call(self, name: str, values: list[Expression], node: Node) -> Expression:
+        short = name.removeprefix("__builtin_").removeprefix("std::")
+        if self.cplus and values and all(v.type.arithmetic for v in values) and short in ("min", "max", "clamp"):
+            t = values[0].type
+            for v in values[1:]:
+                t = t if t == v.type else usual(t, v.type)
+            return self._call(node, t, name, [self.convert(v, t) for v in values], "library")
+        resolved = self._overloaded(name, short, values)
+        entry = math_function(resolved)
+        if entry is None:
+            if not is_pure(short):
+                self._touch(values)
+            for v in values:
+                if isinstance(v, AddressOf):
+                    self.stores += 1
+            return self._call(node, UNKNOWN, name, values, "library" if is_pure(short) else "unknown")
+        row, t = entry
+        if any(not v.type.arithmetic and v.type.kind != "a" for v in values):
+            return self._call(node, self._result(row.result, t, values), resolved, values, "library")
+        integer = _INTEGERS.get(row.name)
+        if integer is not None and values and values[0].type.arithmetic:
+            values = [self.convert(values[0], integer), *values[1:]]
+        elif row.result in ("float", "long", "complex", "real") or (row.result == "int" and row.name == "ilogb"):
+            values = [self._argument(v, position, row.name, row.result, t) for position, v in enumerate(values)]
+        return self._call(node, self._result(row.result, t, values), resolved, values, "library")
+
+    def _argument(self, e: Expression, position: int, name: str, result: str, t: CType) -> Expression:
+        """An argument of a function of <math.h>, converted to its parameter's type."""
+        if not e.type.arithmetic:
+            return e
+        count = _COUNTS.get(name)
+        if count is not None and count[0] == position:
+            return self.convert(e, count[1])
+        complex_parts = name in ("CMPLX", "complex")
+        if (result in ("complex", "real") and not complex_parts) and (not self.cplus or e.type.kind == "c"):
+            return self.convert(e, CType("c", t.bits))
+        return self.convert(e, t)
+
+    def _overloaded(self, name: str, short: str, values: Sequence[Expression]) -> str:
+        """C's name of the function that C++ takes for these arguments (C++17 29.9.1 and 29.5)."""
+        if not self.cplus or not values or not all(v.type.arithmetic for v in values[:1]):
+            return name
+        numbers = [v.type for v in values if v.type.arithmetic]
+        if any(t.kind == "c" for t in numbers):
+            row = math_function(_COMPLEX_NAMES.get(short, short if short.startswith("c") else f"c{short}"))
+            if row is None or row[0].result not in ("complex", "real"):
+                row = math_function(_COMPLEX_NAMES.get(short, f"c{short}")) or math_function(short)
+            if row is None:
+                return name
+            bits = max(t.bits for t in numbers if t.kind in "fc")
+            return c_name(row[0], CType("f", bits)) if row[0].name != "__norm" else "__norm"
+        if short in ("real", "imag", "arg", "norm"):
+            return name
+        row = math_function(short)
+        if row is None or row[0].name != short or short.startswith("__") or not row[0].suffixes:
+            if short == "abs" and numbers[0].kind == "f":
+                return c_name(math_function("fabs")[0], numbers[0])  # type: ignore[index]
+            if short == "abs" and numbers[0].integral:
+                return "llabs" if promoted(numbers[0]).bits == 64 and LONG.bits == 32 else _absolute(numbers[0])
+            return name
+        if name.startswith("__builtin_") or row[0].result in ("complex", "real"):
+            return name
+        count = _COUNTS.get(row[0].name, (-1, INT))[0]
+        floating = [t for position, t in enumerate(numbers) if position != count]
+        if floating and all(t == FLOAT for t in floating):
+            return c_name(row[0], FLOAT)
+        wide = CType("f", 80)
+        return c_name(row[0], wide) if wide in floating else row[0].name
+
+    def _result(self, result: str, t: CType, values: Sequence[Expression]) -> CType:
+        match result:
+            case "int":
+                return INT
+            case "long":
+                return LONG
+            case "bool":
+                return self.truth
+            case "complex":
+                return CType("c", t.bits)
+            case "same":
+                return values[0].type if values else DOUBLE
+        return t
+
+
+def _absolute(t: CType) -> str:
+    return "abs" if promoted(t).bits == 32 else "labs"
+
+
+def _rank(t: CType, parameter: Symbol) -> int:
+    """How well an argument fits a parameter: 0 exact, 1 promoted, 2 converted, 9 not at all."""
+    to = parameter.type
+    if t == to or "?" in (t.kind, to.kind):
+        return 0
+    if t.kind == to.kind == "a":
+        return 0 if t.depth == to.depth and t.element == to.element else 9
+    if not (t.arithmetic and to.arithmetic):
+        return 9
+    if parameter.reference and not parameter.const:
+        return 9
+    if (t.integral and promoted(t) == to) or (t == FLOAT and to == DOUBLE):
+        return 1
+    return 2
+
+
+def _plain_name(function: Node) -> str:
+    """The name that is called, without template arguments."""
+    while function.type == "template_function" and (inner := part(function, "name")) is not None:
+        function = inner
+    text = text_of(function)
+    return re.sub(r"\s+", "", text.partition("<")[0]) if function.type == "qualified_identifier" else text

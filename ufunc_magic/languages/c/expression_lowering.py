@@ -1,0 +1,450 @@
+"""C's expressions -> the IR's (C17 6.4.4, 6.5, 6.7.9): constants, names, operators, places, initializers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+from tree_sitter import Node
+
+from ...forms import text_of
+from ...ir import (
+    DOUBLE,
+    INT,
+    LONG,
+    SIZE,
+    AddressOf,
+    Aggregate,
+    Assignment,
+    Binary,
+    Comma,
+    Conditional,
+    Constant,
+    Convert,
+    CType,
+    Current,
+    Element,
+    Expression,
+    Field,
+    Logical,
+    Name,
+    Node as IRNode,
+    OpaqueExpression,
+    Position,
+    StringLiteral,
+    Symbol,
+    Unary,
+    float_value,
+    integer_value,
+)
+from .declarations import declared_by
+from .lowering_context import Context, bare, brief, part, parts, root_symbol
+from .type_lowering import UNKNOWN
+
+#: Elements of a table that is still read.
+LARGEST = 4096
+
+_WORDS = {
+    "and": "&&",
+    "or": "||",
+    "not": "!",
+    "bitand": "&",
+    "bitor": "|",
+    "xor": "^",
+    "compl": "~",
+    "not_eq": "!=",
+    "and_eq": "&=",
+    "or_eq": "|=",
+    "xor_eq": "^=",
+}
+_COMPARISONS = frozenset(("<", ">", "<=", ">=", "==", "!="))
+_ARITHMETIC = frozenset(("+", "-", "*", "/", "%", "<<", ">>", "&", "|", "^"))
+_CHAR = CType("i", 8)
+_STRING = CType("a", of=_CHAR)
+
+
+class ExpressionLowerer(Context):
+    """Lowers the expressions of one function."""
+
+    def value(self, node: Node) -> Expression:
+        """An expression, whatever it is."""
+        node = bare(node)
+        lower = self._EXPRESSIONS.get(node.type)
+        return lower(self, node) if lower is not None else self.opaque(node)
+
+    def opaque(self, node: Node, reason: str = "", t: CType = UNKNOWN, *, acts: bool = False) -> Expression:
+        """What the IR cannot say, with what can be lowered inside."""
+        reason = reason or f"uses `{brief(node)}`, which has no Python form"
+        inside = self.inside(node)
+        self.stores += bool(inside)
+        return OpaqueExpression(
+            at=self.at(node), type=t, reason=reason, text=text_of(node), operands=tuple(inside), acts=acts
+        )
+
+    def inside(self, node: Node) -> list[IRNode]:
+        """Whatever expressions and statements stand in a node, lowered."""
+        raise NotImplementedError
+
+    # -- constants (6.4.4) ------------------------------------------------------------------------
+
+    def _number(self, node: Node) -> Expression:
+        text, at = text_of(node), self.at(node)
+        if text[0] in "+-":  # the C grammar counts a sign in `? -1 : 1` to the number
+            e = self._constant(text[1:].lstrip(), node, at)
+            e = self.promote(e)
+            return Unary(at=at, type=e.type, op="-", operand=e) if text[0] == "-" else e
+        return self._constant(text, node, at)
+
+    def _constant(self, text: str, node: Node, at: Position) -> Expression:
+        whole = integer_value(text)
+        if whole is not None:
+            return Constant(
+                at=at, type=whole[1], value=whole[0], spelling=text if text[1:2] in tuple("xXbB01234567") else ""
+            )
+        imaginary = text[-1:] in "ij" and float_value(text[:-1] if "." in text or "e" in text else f"{text[:-1]}.0")
+        if imaginary:
+            return Constant(at=at, type=CType("c", imaginary[1].bits), value=complex(0, imaginary[0]), spelling=text)
+        real = float_value(text)
+        if real is None:
+            return self.opaque(node, f"cannot read the number `{text}`", DOUBLE)
+        return Constant(at=at, type=real[1], value=real[0], spelling=text)
+
+    def _char(self, node: Node) -> Expression:
+        text = text_of(node)
+        try:
+            inner = text[1:-1].encode().decode("unicode_escape")
+        except UnicodeDecodeError:
+            inner = ""
+        if len(inner) != 1 or text[0] != "'":
+            return self.opaque(node, f"uses the character {text}", INT)
+        code = ord(inner)
+        code -= 256 if code > 127 else 0
+        return Constant(at=self.at(node), type=_CHAR if self.cplus else INT, value=code, spelling=text)
+
+    def _boolean(self, node: Node) -> Expression:
+        word = text_of(node)
+        return Constant(at=self.at(node), type=self.truth, value=int(word == "true"), spelling=word)
+
+    def _null(self, node: Node) -> Expression:
+        return Constant(at=self.at(node), type=CType("a", of=CType("v")), value=0, spelling=text_of(node))
+
+    def _string(self, node: Node) -> Expression:
+        text = text_of(node)
+        return StringLiteral(at=self.at(node), type=_STRING, value=text[text.find('"') + 1 : text.rfind('"')])
+
+    # -- names (6.5.1) ----------------------------------------------------------------------------
+
+    def _name(self, node: Node) -> Expression:
+        word = text_of(node)
+        symbol = self.lookup(word)
+        if symbol is None:
+            return self._outside(word, node)
+        return Name(at=self.at(node), type=symbol.type, symbol=symbol)
+
+    def _qualified(self, node: Node) -> Expression:
+        return self._outside(text_of(node).rpartition("::")[2], node)
+
+    def _outside(self, word: str, node: Node) -> Expression:
+        """What a name of file scope or of a header stands for."""
+        at, entry = self.at(node), self.scope.lookup(word)
+        if isinstance(entry, Symbol):
+            return Name(at=at, type=entry.type, symbol=entry)
+        if isinstance(entry, Constant):
+            return Constant(at=at, type=entry.type, value=entry.value, spelling=entry.spelling)
+        return OpaqueExpression(at=at, type=UNKNOWN, reason=entry, text=text_of(node))
+
+    # -- operators (6.5.3 to 6.5.15) --------------------------------------------------------------
+
+    def _binary_expression(self, node: Node) -> Expression:
+        # A long sum is as deep a tree as it has terms.
+        chain, left = [], node
+        while left.type == "binary_expression":
+            chain.append(left)
+            below = part(left, "left")
+            if below is None:
+                return self.opaque(node)
+            left = below
+        e = self.value(left)
+        for above in reversed(chain):
+            e = self._operation(above, e)
+        return e
+
+    def _operation(self, node: Node, left: Expression) -> Expression:
+        operator, right_node = node.child_by_field_name("operator"), part(node, "right")
+        if operator is None or right_node is None:
+            return self.opaque(node)
+        op, right, at = text_of(operator), self.value(right_node), self.at(node)
+        op = _WORDS.get(op, op)
+        if op in ("&&", "||"):
+            return Logical(at=at, type=self.truth, op=op, left=left, right=right)  # type: ignore[arg-type]
+        return self.binary(op, left, right, node)
+
+    def binary(self, op: str, left: Expression, right: Expression, node: Node) -> Expression:
+        """An arithmetic operation or a comparison, its operands converted."""
+        at = self.at(node)
+        if op not in _COMPARISONS and op not in _ARITHMETIC:
+            return OpaqueExpression(
+                at=at,
+                type=UNKNOWN,
+                reason=f"uses `{brief(node)}`, which has no Python form",
+                text=text_of(node),
+                operands=(left, right),
+            )
+        if "a" in (left.type.kind, right.type.kind):
+            t = self.truth if op in _COMPARISONS else self._of_pointers(op, left.type, right.type)
+        elif op in ("<<", ">>") and left.type.integral:
+            left, right = self.promote(left), self.promote(right)
+            t = left.type
+        else:
+            left, right, t = self.balance(left, right)
+            t = self.truth if op in _COMPARISONS else t
+        return Binary(at=at, type=t, op=op, left=left, right=right)  # type: ignore[arg-type]
+
+    @staticmethod
+    def _of_pointers(op: str, left: CType, right: CType) -> CType:
+        """Pointer arithmetic (6.5.6)."""
+        if left.kind == right.kind == "a":
+            return LONG if op == "-" else UNKNOWN
+        pointer = left if left.kind == "a" else right
+        return CType("a", of=pointer.of)
+
+    def _unary_expression(self, node: Node) -> Expression:
+        operator, argument = node.child_by_field_name("operator"), part(node, "argument")
+        if operator is None or argument is None:
+            return self.opaque(node)
+        op, at = text_of(operator), self.at(node)
+        op = _WORDS.get(op, op)
+        e = self.value(argument)
+        if op == "!":
+            return Unary(at=at, type=self.truth, op="!", operand=e)
+        e = self.promote(e) if e.type.integral else e
+        if op in ("__real__", "__imag__") and e.type.kind == "c":
+            return Field(at=at, type=CType("f", e.type.bits), base=e, name=op.strip("_"))
+        match op:
+            case "+":
+                return e
+            case "-" | "~":
+                return Unary(at=at, type=e.type, op=op, operand=e)
+        return self.opaque(node)
+
+    def _conditional_expression(self, node: Node) -> Expression:
+        nodes = [part(node, name) for name in ("condition", "consequence", "alternative")]
+        if None in nodes:
+            return self.opaque(node)
+        test, yes, no = (self.value(n) for n in nodes if n is not None)
+        if yes.type.arithmetic and no.type.arithmetic and not (self.cplus and yes.type == no.type):
+            yes, no, t = self.balance(yes, no)
+            if t.kind == "c":
+                yes, no = self.convert(yes, t), self.convert(no, t)
+        else:
+            t = yes.type if yes.type.kind != "?" else no.type
+        return Conditional(at=self.at(node), type=t, test=test, yes=yes, no=no)
+
+    def _comma_expression(self, node: Node) -> Expression:
+        left, right = part(node, "left"), part(node, "right")
+        if left is None or right is None:
+            return self.opaque(node)
+        first, second = self.value(left), self.value(right)
+        return Comma(at=self.at(node), type=second.type, first=first, second=second)
+
+    def _cast_expression(self, node: Node) -> Expression:
+        type_node, inner = node.child_by_field_name("type"), part(node, "value")
+        if type_node is None or inner is None:
+            return self.opaque(node)
+        return self.cast(self.value(inner), type_node, node)
+
+    def cast(self, e: Expression, type_node: Node, node: Node) -> Expression:
+        """``(T)e`` and its like (6.5.4)."""
+        return Convert(at=self.at(node), type=self.described(type_node), value=e, explicit=True)
+
+    def described(self, node: Node) -> CType:
+        """The type that a type descriptor names."""
+        declared = declared_by(node)[0][0] if node.type == "type_descriptor" else None
+        return self.types.of(declared).type if declared else self.types.named(" ".join(text_of(node).split()))
+
+    def _sizeof_expression(self, node: Node) -> Expression:
+        type_node, inner = node.child_by_field_name("type"), part(node, "value")
+        if type_node is None and inner is None:
+            return self.opaque(node)
+        changes, stores = len(self.changes), self.stores
+        t = self.described(type_node) if type_node is not None else self.value(inner or node).type
+        del self.changes[changes:]  # the operand is not evaluated
+        self.stores = stores
+        if t.size is None and inner is not None and inner.type == "identifier":
+            t = self.types.named(text_of(inner))  # `sizeof(T)`, where T reads as a variable
+        if t.size is None:
+            reason = f"uses `{brief(node)}`, which has no meaning in Python"
+            return OpaqueExpression(at=self.at(node), type=SIZE, reason=reason, text=text_of(node))
+        return Constant(at=self.at(node), type=SIZE, value=t.size, spelling=text_of(node))
+
+    # -- places (6.5.2.1, 6.5.2.3, 6.5.3.2) -------------------------------------------------------
+
+    def _subscript_expression(self, node: Node) -> Expression:
+        base_node = part(node, "argument")
+        # The C++ grammar wraps the subscript in an argument list.
+        indices = [node.child_by_field_name("index")] if not self.cplus else parts(node.child_by_field_name("indices"))
+        if base_node is None or len(indices) != 1 or indices[0] is None:
+            return self.opaque(node)
+        base, index = self.value(base_node), self.value(indices[0])
+        if index.type.kind == "a" and base.type.kind != "a":
+            base, index = index, base
+        t = base.type.of if base.type.kind == "a" and base.type.of is not None else UNKNOWN
+        return Element(at=self.at(node), type=t, base=base, index=index)
+
+    def _pointer_expression(self, node: Node) -> Expression:
+        operator, argument = node.child_by_field_name("operator"), part(node, "argument")
+        if operator is None or argument is None:
+            return self.opaque(node)
+        e, at = self.value(argument), self.at(node)
+        if text_of(operator) in ("&", "bitand"):
+            self.change(e)
+            return AddressOf(at=at, type=CType("a", of=e.type), place=e)  # type: ignore[arg-type]
+        t = e.type.of if e.type.kind == "a" and e.type.of is not None else UNKNOWN
+        return Element(at=at, type=t, base=e, index=Constant(type=INT, value=0))
+
+    def _field_expression(self, node: Node) -> Expression:
+        argument, name_node = part(node, "argument"), node.child_by_field_name("field")
+        if argument is None or name_node is None:
+            return self.opaque(node)
+        base, at, name = self.value(argument), self.at(node), text_of(name_node)
+        operator = node.child_by_field_name("operator")
+        if any(c.type == "->" for c in node.children) if operator is None else operator.type == "->":
+            pointed = base.type.of if base.type.kind == "a" and base.type.of is not None else UNKNOWN
+            base = Element(at=base.at, type=pointed, base=base, index=Constant(type=INT, value=0))
+        t = dict(base.type.fields).get(name, UNKNOWN)
+        if base.type.kind == "c" and name in ("real", "imag"):
+            t = CType("f", base.type.bits)
+        return Field(at=at, type=t, base=base, name=name)
+
+    # -- assignments (6.5.16, 6.5.2.4, 6.5.3.1) ---------------------------------------------------
+
+    def _place(self, node: Node) -> Name | Element | Field | OpaqueExpression:
+        e = self.value(node)
+        if isinstance(e, Name | Element | Field | OpaqueExpression):
+            return e
+        symbol = root_symbol(e)
+        writes = frozenset((symbol,)) if symbol is not None else frozenset()
+        reason = f"assigns to `{brief(node)}`"
+        return OpaqueExpression(at=e.at, type=e.type, reason=reason, text=text_of(node), operands=(e,), writes=writes)
+
+    def _assignment_expression(self, node: Node) -> Expression:
+        left, right, operator = part(node, "left"), part(node, "right"), node.child_by_field_name("operator")
+        if left is None or right is None or operator is None:
+            return self.opaque(node)
+        place, op = self._place(left), text_of(operator)
+        op = _WORDS.get(op, op)
+        value = self.initial(right, place.type)[0] if right.type == "initializer_list" else self.value(right)
+        if op != "=":
+            value = self.binary(op[:-1], Current(at=place.at, type=place.type), value, node)
+        self.change(place)
+        return Assignment(at=self.at(node), type=place.type, place=place, value=self.convert(value, place.type))
+
+    def _update_expression(self, node: Node) -> Expression:
+        argument, operator = part(node, "argument"), node.child_by_field_name("operator")
+        if argument is None or operator is None:
+            return self.opaque(node)
+        place, at = self._place(argument), self.at(node)
+        one = Constant(type=INT, value=1)
+        value = self.binary(text_of(operator)[0], Current(at=place.at, type=place.type), one, node)
+        self.change(place)
+        postfix = node.children[0].type not in ("++", "--")
+        return Assignment(at=at, type=place.type, place=place, value=self.convert(value, place.type), postfix=postfix)
+
+    # -- initializers (6.7.9) ---------------------------------------------------------------------
+
+    def initial(self, source: Node, t: CType) -> tuple[Expression, CType]:
+        """An initializer for type ``t``, and the type, completed with an array's length."""
+        if source.type in ("initializer_list", "argument_list", "parameter_list"):
+            items = parts(source)
+            if t.kind == "a" and source.type == "initializer_list":
+                return self._array(source, items, t)
+            if t.kind == "c" and len(items) == 2:
+                half = CType("f", t.bits)
+                numbers = tuple(self.convert(self.value(item), half) for item in items)
+                return Aggregate(at=self.at(source), type=t, items=numbers), t
+            if t.kind == "V" and source.type == "initializer_list" and not _designated(items):
+                fields = [*(f for _, f in t.fields), *[UNKNOWN] * len(items)]
+                values = [self.initial(item, f)[0] for item, f in zip(items, fields, strict=False)]
+                return Aggregate(at=self.at(source), type=t, items=tuple(values)), t
+            if t.arithmetic and not items:
+                return self.convert(Constant(at=self.at(source), type=INT, value=0), t), t
+            if len(items) != 1 or t.kind in "?V":
+                reason = f"initializes a number with `{brief(source)}`" if t.arithmetic else ""
+                return self.opaque(source, reason or f"uses the type `{t.name}`", t), t
+            return self.initial(items[0], t)
+        e = self.value(source)
+        if t.kind == "a" and t.length is None and isinstance(e, StringLiteral) and t.of == _CHAR:
+            t = CType("a", of=t.of, length=None)
+        return self.convert(e, t), t
+
+    def _array(self, source: Node, items: Sequence[Node], t: CType) -> tuple[Expression, CType]:
+        if len(items) > LARGEST or source.end_byte - source.start_byte > 16 * LARGEST:
+            at = self.at(source)
+            return OpaqueExpression(at=at, type=t, reason="reads a large table", text=brief(source)), t
+        of = t.of if t.of is not None else UNKNOWN
+        if _designated(items):
+            return self.opaque(source, t=t), t
+        if of.kind == "a" and of.length and items and items[0].type not in ("initializer_list", "string_literal"):
+            rows = self._rows([self.convert(self.value(item), of.element) for item in items], t, self.at(source))
+            return rows, CType("a", of=of, length=len(rows.items) if t.length is None else t.length)
+        values = []
+        for item in items:
+            value, inner = self.initial(item, of)
+            values.append(value)
+            of = inner if of.kind == "a" else of
+        whole = CType("a", of=of, length=len(items) if t.length is None else t.length)
+        return Aggregate(at=self.at(source), type=whole, items=tuple(values)), whole
+
+    def _rows(self, values: Sequence[Expression], t: CType, at: Position) -> Aggregate:
+        """A nested array from a list without inner braces."""
+        of = t.of
+        if of is None or of.kind != "a" or not of.length:
+            return Aggregate(at=at, type=t, items=tuple(values))
+        size = of.length
+        inner = of
+        while inner.of is not None and inner.of.kind == "a" and inner.of.length:
+            inner = inner.of
+            size *= inner.length or 1
+        rows = [self._rows(values[start : start + size], of, at) for start in range(0, len(values), size)]
+        return Aggregate(at=at, type=t, items=tuple(rows))
+
+    def _braced(self, node: Node) -> Expression:
+        """``T{...}`` and ``(T){...}`` (6.5.2.5); an initializer list alone."""
+        type_node = node.child_by_field_name("type")
+        source = node.child_by_field_name("value") or node
+        if type_node is None:
+            return self.opaque(node)
+        e, t = self.initial(source, self.described(type_node))
+        return Convert(at=self.at(node), type=t, value=e, explicit=True) if t.arithmetic else e
+
+    _EXPRESSIONS: ClassVar[dict[str, Callable[..., Expression]]] = {
+        "number_literal": _number,
+        "char_literal": _char,
+        "true": _boolean,
+        "false": _boolean,
+        "null": _null,
+        "string_literal": _string,
+        "concatenated_string": _string,
+        "raw_string_literal": _string,
+        "identifier": _name,
+        "type_identifier": _name,
+        "parameter_declaration": _name,  # an argument of a constructor that reads as a function
+        "qualified_identifier": _qualified,
+        "binary_expression": _binary_expression,
+        "unary_expression": _unary_expression,
+        "conditional_expression": _conditional_expression,
+        "comma_expression": _comma_expression,
+        "cast_expression": _cast_expression,
+        "sizeof_expression": _sizeof_expression,
+        "subscript_expression": _subscript_expression,
+        "pointer_expression": _pointer_expression,
+        "field_expression": _field_expression,
+        "assignment_expression": _assignment_expression,
+        "update_expression": _update_expression,
+        "compound_literal_expression": _braced,
+        "initializer_list": _braced,
+    }
+
+
+def _designated(items: Sequence[Node]) -> bool:
+    return any(item.type == "initializer_pair" for item in items)

@@ -1,0 +1,425 @@
+"""tree-sitter's tree of a C, C++ or CUDA text -> the IR: `lower`.
+
+The file scope is read at once; a function is lowered when somebody asks for it, and once.  `StatementLowerer` and the
+classes below it lower a function's body: statements, loops, calls, expressions.  `TypeReader` reads types.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+
+from tree_sitter import Node
+
+from ...forms import CText, one_at_a_time, text_of, tree, walk
+from ...ir import (
+    CONSTANTS,
+    DOUBLE,
+    FLOAT,
+    INT,
+    LIMITS,
+    Block,
+    Constant,
+    CType,
+    Expression,
+    FunctionIR,
+    OpaqueStatement,
+    Program,
+    Symbol,
+    integer,
+)
+from .declarations import Declaration, DeclaredTypes, declared_by, template_names
+from .lowering_context import bare, part, parts
+from .lowering_values import FunctionDefinition, Head
+from .statement_lowering import StatementLowerer
+from .type_lowering import AUTO, TypeReader
+
+_TYPES = frozenset(("type_definition", "alias_declaration"))
+_INSIDE = frozenset(("translation_unit", "declaration_list", "ERROR"))
+_FLOATS = frozenset("INFINITY HUGE_VALF NAN FLT_EPSILON FLT_MAX FLT_MIN".split())
+
+
+def lower(
+    text: CText,
+    *,
+    cplus: bool = False,
+    types: Mapping[str, int] = MappingProxyType({}),
+    typedefs: Mapping[str, str] = MappingProxyType({}),
+    declared: DeclaredTypes | None = None,
+) -> Program:
+    """The functions of a text as typed values.
+
+    ``lower(text).functions["f"]`` lowers the functions of that name, in the order of the text, when it is first asked
+    for them.  What cannot be lowered is Opaque in its place; nothing is raised.  A function whose syntax could not be
+    read begins with an `OpaqueStatement` that says so.
+
+    Parameters
+    ----------
+    text : CText
+    cplus : bool
+        It was read as C++ or CUDA.
+    types : mapping
+        Spelling of a type -> NumPy type number: what the parameters of templates are.
+    typedefs : mapping
+        Typedefs that the text itself does not show, as text: `Unit.typedefs`.
+    declared : DeclaredTypes, optional
+        The types of the text, where it has been read.
+    """
+    return FileScope(text, cplus=cplus, types=types, typedefs=typedefs, declared=declared).program
+
+
+class _Functions(Mapping[str, tuple[FunctionIR, ...]]):
+    """The functions of a text by name, lowered when they are asked for."""
+
+    def __init__(self, scope: FileScope) -> None:
+        self._scope = scope
+
+    @one_at_a_time
+    def __getitem__(self, name: str) -> tuple[FunctionIR, ...]:
+        definitions = self._scope.definitions(name)
+        if not definitions:
+            raise KeyError(name)
+        return tuple(map(self._scope.function, definitions))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._scope.names)
+
+    def __len__(self) -> int:
+        return len(self._scope.names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._scope.names
+
+
+class _Symbols(Mapping[str, Symbol]):
+    """The variables and constants of file scope by name."""
+
+    def __init__(self, scope: FileScope) -> None:
+        self._scope = scope
+
+    @one_at_a_time
+    def __getitem__(self, name: str) -> Symbol:
+        entry = self._scope.lookup(name)
+        if not isinstance(entry, Symbol):
+            raise KeyError(name)
+        return entry
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._scope.variables)
+
+    def __len__(self) -> int:
+        return len(self._scope.variables)
+
+
+class FileScope:
+    """File scope of one text: functions, variables, enumerators, macros that are constants (C17 6.2.1, 6.9)."""
+
+    def __init__(
+        self,
+        text: CText,
+        *,
+        cplus: bool,
+        types: Mapping[str, int],
+        typedefs: Mapping[str, str],
+        declared: DeclaredTypes | None,
+    ) -> None:
+        self.text = text
+        self.cplus = cplus
+        self.declared = declared or DeclaredTypes(cplus)
+        self.types = TypeReader(self.declared, types, typedefs, self._length)
+        self.names: dict[str, list[FunctionDefinition]] = {}
+        self.variables: dict[str, tuple[Node, Node, Declaration]] = {}
+        self._enumerations: dict[str, Node] = {}
+        self._entries: dict[str, Symbol | Constant | str] = {}
+        self._functions: dict[int, FunctionIR | None] = {}
+        self._heads: dict[int, Head] = {}
+        self._changed: frozenset[str] | None = None
+        self._read(text.root, define=declared is None)
+        self.program = Program(functions=_Functions(self), symbols=_Symbols(self), text=text.code)
+
+    # -- reading ----------------------------------------------------------------------------------
+
+    def _read(self, root: Node, *, define: bool) -> None:
+        nodes: list[tuple[Node, tuple[str, ...]]] = [(root, ())]
+        while nodes:
+            node, template = nodes.pop()
+            kind = node.type
+            if kind in _INSIDE:
+                nodes += [(child, template) for child in reversed(node.named_children)]
+            elif kind == "function_definition":
+                name = _function_name(node)
+                if name:
+                    self.names.setdefault(name, []).append(FunctionDefinition(name, node, template))
+            elif kind == "declaration":
+                self._declaration(node, define=define)
+            elif kind in _TYPES:
+                if define:
+                    self.declared.define(node)
+                self._enumeration(node.child_by_field_name("type"))
+            elif kind.endswith("_specifier"):
+                if define:
+                    self.declared.tag(node)
+                self._enumeration(node)
+            elif kind in ("linkage_specification", "namespace_definition"):
+                body = node.child_by_field_name("body")
+                nodes += [(body, template)] if body is not None else []
+            elif kind == "template_declaration":
+                names = template_names(node)
+                nodes += [(child, names) for child in reversed(node.named_children)]
+
+    def _declaration(self, node: Node, *, define: bool) -> None:
+        specifier = node.child_by_field_name("type")
+        if specifier is not None and specifier.type.endswith("_specifier"):
+            if define:
+                self.declared.tag(specifier)
+            self._enumeration(specifier)
+        for (declared, _), declarator in zip(
+            declared_by(node), node.children_by_field_name("declarator"), strict=False
+        ):
+            if declared.name and not (declared.marks and declared.marks[0].kind == "("):
+                known = self.variables.get(declared.name)
+                if known is None or declarator.type == "init_declarator":  # `extern` says less
+                    self.variables[declared.name] = (node, declarator, declared)
+
+    def _enumeration(self, node: Node | None) -> None:
+        if node is not None and node.type == "enum_specifier":
+            for item in parts(node.child_by_field_name("body")):
+                name = item.child_by_field_name("name")
+                if name is not None:
+                    self._enumerations[text_of(name)] = node
+
+    def define(self, node: Node) -> None:
+        """Take in a type that a function declares."""
+        names = self.declared.define(node) if node.type in _TYPES else self.declared.tag(node)
+        self.types.forget(names)
+
+    def is_class(self, name: str) -> bool:
+        return self.declared.is_class(name)
+
+    # -- names ------------------------------------------------------------------------------------
+
+    def lookup(self, name: str) -> Symbol | Constant | str:
+        """What a name of file scope or of a header stands for, or why it stands for nothing."""
+        entry = self._entries.get(name)
+        if entry is None:
+            self._entries[name] = f"uses `{name}`, which is not defined in the cell"  # while it is being read
+            entry = self._entries[name] = self._look(name)
+        return entry
+
+    def _look(self, name: str) -> Symbol | Constant | str:
+        if name in self._enumerations:
+            values = self.enumerators(self._enumerations[name])
+            return values.get(name) or f"uses `{name}`, which is not defined in the cell"
+        if name in self.variables:
+            return self._variable(name, *self.variables[name])
+        if name in self.text.macros:
+            return self._macro(name, self.text.macros[name])
+        return _header_constant(name) or f"uses `{name}`, which is not defined in the cell"
+
+    def _constants(self, *, macro: bool = False) -> StatementLowerer:
+        """A lowerer of file scope's own expressions."""
+        return StatementLowerer(self, None if macro else self.text.lines)
+
+    def _macro(self, name: str, body: str) -> Symbol | str:
+        root = tree(f"int unused = ({body});".encode(), cplus=self.cplus)
+        declarator = root.named_children[0].child_by_field_name("declarator") if root.named_child_count == 1 else None
+        value = part(declarator, "value") if declarator is not None else None
+        if root.has_error or value is None:
+            return f"uses the macro `{name}`, which is not an expression"
+        e = self._constants(macro=True).value(value)
+        return Symbol(name, e.type, "constant", initial=e)
+
+    def _variable(self, name: str, node: Node, declarator: Node, declared: Declaration) -> Symbol:
+        t, reference, _ = self.types.of(declared)
+        source = declarator.child_by_field_name("value") if declarator.type == "init_declarator" else None
+        lowerer = self._constants()
+        fixed = declared.const and not any(mark.kind == "*" for mark in declared.marks)
+        symbol = Symbol(
+            name,
+            t,
+            "constant" if fixed and source is not None else "global",
+            reference=reference,
+            const=declared.const,
+            at=lowerer.at(declarator),
+        )
+        self._entries[name] = symbol
+        if source is not None and t == AUTO:
+            symbol.initial = lowerer.value(source)
+            symbol.type = symbol.initial.type
+        elif source is not None:
+            symbol.initial, symbol.type = lowerer.initial(source, t)
+        symbol.assigned = symbol.storage == "global" and self.changes(name)
+        return symbol
+
+    def changes(self, name: str) -> bool:
+        """Whether something in the text assigns to a variable of this name, or takes its address."""
+        if self._changed is None:
+            names = set()
+            for node in walk(self.text.root):
+                if node.type in ("assignment_expression", "update_expression"):
+                    target = node.child_by_field_name("left") or node.child_by_field_name("argument")
+                elif node.type == "pointer_expression" and node.children[0].type == "&":
+                    target = node.children[-1]
+                else:
+                    continue
+                names.add(_root_name(target))
+            self._changed = frozenset(names)
+        return name in self._changed
+
+    def enumerators(self, node: Node) -> dict[str, Symbol]:
+        """The enumerators of an ``enum`` (6.7.2.2)."""
+        values: dict[str, Symbol] = {}
+        last: int | None = -1
+        lowerer = self._constants()
+        lowerer.scopes.append({})
+        for item in parts(node.child_by_field_name("body")):
+            name, source = item.child_by_field_name("name"), part(item, "value")
+            if name is None:
+                continue
+            last = integer(lowerer.value(source)) if source is not None else None if last is None else last + 1
+            if last is not None:
+                at = lowerer.at(item)
+                value = Constant(at=at, type=INT, value=last)
+                symbol = values[text_of(name)] = Symbol(text_of(name), INT, "constant", initial=value, at=at)
+                lowerer.scopes[-1][symbol.name] = symbol
+        lowerer.scopes.pop()
+        return values
+
+    def constant_value(self, node: Node) -> Expression:
+        """An expression of file scope: a default argument."""
+        return self._constants().value(bare(node))
+
+    def _length(self, node: Node) -> int | None:
+        """An array's size, where it is a constant of file scope (6.7.6.2)."""
+        return integer(self._constants().value(node))
+
+    # -- functions --------------------------------------------------------------------------------
+
+    def definitions(self, name: str) -> Sequence[FunctionDefinition]:
+        return self.names.get(name, ())
+
+    def heads(self, name: str) -> list[Head]:
+        return [self.head(definition) for definition in self.definitions(name)]
+
+    def head(self, definition: FunctionDefinition) -> Head:
+        """Parameters and results of a function."""
+        known = self._heads.get(definition.node.id)
+        if known is None:
+            known = self._heads[definition.node.id] = self._read_head(definition)
+        return known
+
+    def _read_head(self, definition: FunctionDefinition) -> Head:
+        node = definition.node
+        declared = declared_by(node)[0][0]
+        lowerer = self._constants()
+        symbols, defaults = [], []
+        for one, at in self.declared.parameter_declarations(declared.marks[0], node=node):
+            t, reference, _ = self.types.of(one)
+            if t.kind == "a":
+                t = CType("a", of=t.of, length=t.length)
+            symbols.append(
+                Symbol(one.name, t, "parameter", reference=reference, const=self.const(one), at=lowerer.at(at))
+            )
+            defaults.append(at.child_by_field_name("default_value"))
+        returned = declared.returned()
+        return Head(tuple(symbols), tuple(defaults), self._results(returned))
+
+    def const(self, declared: Declaration) -> bool:
+        """Whether what a declaration leads to is const, typedefs seen through."""
+        return self.declared.without_typedefs(declared).const
+
+    def _results(self, returned: Declaration) -> tuple[CType, ...]:
+        if not returned.marks and returned.base == "void":
+            return ()
+        several = self.types.parts(returned.base) if not returned.marks else ()
+        if several:
+            return several
+        t = self.types.of(returned).type
+        return () if t.kind == "v" else (t,)
+
+    def returns(self, name: str, index: int) -> tuple[CType, ...]:
+        """The types that a function returns; what is ``auto`` needs the body."""
+        definition = self.definitions(name)[index]
+        returns = self.head(definition).returns
+        if returns != (AUTO,):
+            return returns
+        running = self._functions.get(definition.node.id, definition)
+        return (AUTO,) if running is None else self.function(definition).returns
+
+    @one_at_a_time
+    def function(self, definition: FunctionDefinition) -> FunctionIR:
+        """A function, lowered once."""
+        known = self._functions.get(definition.node.id)
+        if known is None:
+            self._functions[definition.node.id] = None  # while its body is being read
+            known = self._functions[definition.node.id] = self._lowered(definition)
+        return known
+
+    def _lowered(self, definition: FunctionDefinition) -> FunctionIR:
+        node = definition.node
+        head = self.head(definition)
+        lowerer = StatementLowerer(self, self.text.lines)
+        lowerer.body = node.child_by_field_name("body")
+        lowerer.results = None if head.returns == (AUTO,) else head.returns
+        for symbol in head.parameters:
+            lowerer.scopes[-1][symbol.name] = symbol
+        at = lowerer.at(node)
+        try:
+            body = lowerer.statements(parts(lowerer.body))
+        except RecursionError:
+            everything = frozenset(head.parameters)
+            reason = "is nested too deeply for Python"
+            body = (OpaqueStatement(at=at, reason=reason, text="", reads=everything, writes=everything, repeats=True),)
+        if node.has_error:
+            body = (OpaqueStatement(at=at, reason="has syntax that could not be read", text=""), *body)
+        return FunctionIR(
+            name=definition.name,
+            parameters=head.parameters,
+            returns=head.returns if lowerer.results is None or head.returns != (AUTO,) else lowerer.results,
+            body=Block(at=lowerer.at(lowerer.body) if lowerer.body is not None else at, body=body),
+            language="c++" if self.cplus else "c",
+            at=at,
+            calls=tuple(lowerer.calls),
+        )
+
+
+def _function_name(node: Node) -> str:
+    """The plain name of a function that is no method, operator or constructor; ``""`` for others."""
+    if node.child_by_field_name("body") is None:
+        return ""
+    declared = declared_by(node)[0][0]
+    if not declared.marks or declared.marks[0].kind != "(":
+        return ""
+    name = declared.name.rpartition("::")[2]
+    return name if name.isidentifier() or name.replace("$", "_").isidentifier() else ""
+
+
+def _root_name(node: Node | None) -> str:
+    while node is not None and node.type != "identifier":
+        node = node.child_by_field_name("argument") or next(iter(node.named_children), None)
+    return text_of(node) if node is not None else ""
+
+
+def _header_constant(name: str) -> Constant | None:
+    """A constant of <math.h>, <float.h>, <limits.h>, <stdint.h> or <complex.h>."""
+    if name in LIMITS:
+        value, t = LIMITS[name]
+        return Constant(type=t, value=value, spelling=name)
+    if name in ("I", "_Complex_I"):
+        return Constant(type=CType("c", 32), value=1j, spelling=name)
+    text = CONSTANTS.get(name)
+    if text is None:
+        return None
+    return Constant(type=FLOAT if name in _FLOATS else DOUBLE, value=_CONSTANT_VALUES[name], spelling=name)
+
+
+def _python_value(text: str) -> float:
+    """The value of one of the table's texts: a number, a name of `math`, a quotient of both."""
+    dividend, _, divisor = text.partition("/")
+    word = dividend.removeprefix("math.")
+    value = float(getattr(math, word)) if dividend.startswith("math.") else float(dividend)
+    return value / _python_value(divisor) if divisor else value
+
+
+_CONSTANT_VALUES = {name: _python_value(text) for name, text in CONSTANTS.items()}

@@ -1,0 +1,505 @@
+"""C's statements and declarations -> the IR's (C17 6.7, 6.8)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+from tree_sitter import Node
+
+from ...forms import text_of, walk
+from ...ir import (
+    VOID,
+    Aggregate,
+    Arm,
+    Assert,
+    Block,
+    Break,
+    Constant,
+    Continue,
+    CType,
+    Declare,
+    DoWhile,
+    Evaluate,
+    Expression,
+    FunctionCall,
+    If,
+    Logical,
+    Node as IRNode,
+    OpaqueExpression,
+    OpaqueStatement,
+    Raise,
+    Return,
+    Statement,
+    StringLiteral,
+    Switch,
+    Unary,
+    While,
+    evaluate,
+    promoted,
+)
+from .declarations import TAGGED, Declaration, declared_by
+from .expression_lowering import ExpressionLowerer
+from .loop_lowering import LoopLowerer
+from .lowering_context import bare, brief, part, parts, root_symbol
+from .type_lowering import AUTO, UNKNOWN
+
+#: Nodes with nothing in them to lower.
+_EMPTY = frozenset(
+    "comment primitive_type sized_type_specifier type_descriptor field_identifier statement_identifier "
+    "type_qualifier storage_class_specifier string_content escape_sequence placeholder_type_specifier "
+    "namespace_identifier template_argument_list abstract_function_declarator ERROR".split()
+)
+_MAKERS = frozenset(("pair", "tuple", "make_pair", "make_tuple"))
+
+
+class StatementLowerer(LoopLowerer):
+    """Lowers one function's body.
+
+    ``results`` are the types of what it returns, empty for void, None until the first ``return`` of a function whose
+    result is ``auto``.
+    """
+
+    results: tuple[CType, ...] | None = ()
+
+    # -- statements -------------------------------------------------------------------------------
+
+    def statements(self, nodes: Sequence[Node]) -> tuple[Statement, ...]:
+        return tuple(statement for node in nodes for statement in self.statement(node))
+
+    def block(self, node: Node | None) -> Block:
+        """A statement as the body of another."""
+        if node is None:
+            return Block()
+        self.scopes.append({})
+        body = self.statements(parts(node) if node.type == "compound_statement" else [node])
+        self.scopes.pop()
+        return Block(at=self.at(node), body=body)
+
+    def statement(self, node: Node) -> list[Statement]:
+        """A statement; a declaration may be several."""
+        lower = self._STATEMENTS.get(node.type)
+        if lower is not None:
+            return lower(self, node)
+        if node.type in self._EXPRESSIONS:
+            return [Evaluate(at=self.at(node), value=self.value(node))]
+        return self._unknown(node)
+
+    def inside(self, node: Node) -> list[IRNode]:
+        if node.type == "lambda_expression":
+            return self._lambda(node)
+        lowered: list[IRNode] = []
+        for child in node.named_children:
+            if child.type in self._STATEMENTS:
+                lowered += self.statement(child)
+            elif child.type in self._EXPRESSIONS:
+                lowered.append(self.value(child))
+            elif child.type not in _EMPTY:
+                lowered += self.inside(child)
+        return lowered
+
+    def _lambda(self, node: Node) -> list[IRNode]:
+        """A lambda's captures and body, which runs whenever it is called."""
+        captures, declarator = node.child_by_field_name("captures"), node.child_by_field_name("declarator")
+        lowered = self.inside(captures) if captures is not None else []
+        self.scopes.append({})
+        listed = next((n for n in walk(declarator) if n.type == "parameter_list"), None) if declarator else None
+        for one in parts(listed):
+            declared = declared_by(one)[0][0]
+            if declared.name:
+                self.declare(declared.name, self.types.of(declared).type, self.at(one))
+        results, self.results = self.results, None
+        body = node.child_by_field_name("body")
+        lowered += self.statements(parts(body))
+        self.results = results
+        self.scopes.pop()
+        return lowered
+
+    def _unknown(self, node: Node, reason: str = "", *, repeats: bool = False, acts: bool = False) -> list[Statement]:
+        """A statement that the IR cannot say."""
+        reason = reason or f"uses `{brief(node)}`, which has no Python form"
+        self.scopes.append({})
+        if node.type == "for_range_loop":
+            self._declared_in(node)
+        inside = tuple(self.inside(node))
+        self.scopes.pop()
+        return [
+            OpaqueStatement(
+                at=self.at(node), reason=reason, text=text_of(node), parts=inside, repeats=repeats, acts=acts
+            )
+        ]
+
+    def _declared_in(self, node: Node) -> None:
+        """The variable of a range-for, which may be a reference to what it goes over."""
+        right = node.child_by_field_name("right")
+        declared = declared_by(node)[0][0]
+        reference = any(mark.kind in ("&", "&&") for mark in declared.marks)
+        if reference and not declared.const and right is not None:
+            self.change(self.value(right))
+        self.declare(declared.name, self.types.of(declared).type, self.at(node), reference=reference)
+
+    def _nothing(self, node: Node) -> list[Statement]:
+        return []
+
+    def _compound(self, node: Node) -> list[Statement]:
+        return [self.block(node)]
+
+    def _expression(self, node: Node) -> list[Statement]:
+        inner = parts(node)
+        if not inner:
+            return []
+        e = self.value(inner[0])
+        if isinstance(e, FunctionCall) and e.name == "assert" and len(e.arguments) == 1:
+            return [self._assertion(e)]
+        if isinstance(e, OpaqueExpression) and e.acts:
+            return [
+                OpaqueStatement(
+                    at=e.at, reason=e.reason, text=e.text, parts=e.operands, reads=e.reads, writes=e.writes, acts=True
+                )
+            ]
+        return [Evaluate(at=self.at(node), value=e)]
+
+    def _assertion(self, call: FunctionCall) -> Statement:
+        """``assert(x > 0 && "why")`` and ``assert(!"here")`` have a message, which counts as true."""
+        match call.arguments[0]:
+            case Logical(op="&&", left=test, right=StringLiteral(value=message)):
+                return Assert(at=call.at, test=test, message=message)
+            case Unary(op="!", operand=StringLiteral(value=message)):
+                return Assert(at=call.at, test=Constant(type=self.truth, value=0, spelling="false"), message=message)
+        return Assert(at=call.at, test=call.arguments[0])
+
+    def _return(self, node: Node) -> list[Statement]:
+        inner, at = parts(node), self.at(node)
+        if not inner:
+            return [Return(at=at)]
+        if self.results is not None and len(self.results) > 1:
+            return [Return(at=at, values=self._several(inner[0], self.results))]
+        t = self.results[0] if self.results else None
+        if t is not None and inner[0].type == "initializer_list":
+            return [Return(at=at, values=(self.initial(inner[0], t)[0],))]
+        e = self.value(inner[0])
+        if self.results is None:
+            self.results = () if e.type == VOID else (e.type,)
+        elif t is not None:
+            e = self.convert(e, t)
+        return [Return(at=at, values=(e,))]
+
+    def _several(self, node: Node, types: tuple[CType, ...]) -> tuple[Expression, ...]:
+        """The values of a pair, a tuple or an array that is written of them one by one."""
+        nodes = _parts_of(bare(node))
+        if nodes is None:
+            return (self.opaque(node, "returns several values that are not written one by one"),)
+        if len(nodes) != len(types):
+            return (self.opaque(node, "returns fewer values than its type has"),)
+        return tuple(self.convert(self.value(n), t) for n, t in zip(nodes, types, strict=True))
+
+    def _if(self, node: Node) -> list[Statement]:
+        # A chain of `else if` is as deep a tree as it is long.
+        chain: list[tuple[Node, Expression, Block]] = []
+        last: Block | None = None
+        at: Node | None = node
+        self.scopes.append({})
+        while at is not None:
+            condition = at.child_by_field_name("condition")
+            before, test_node = _condition(condition)
+            if condition is None or (test_node is None or test_node.type == "declaration") or before is not None:
+                if at == node:
+                    self.scopes.pop()
+                    return self._unknown(node)
+                last = Block(at=self.at(at), body=tuple(self._unknown(at)))
+                break
+            test = self.value(test_node)
+            chain.append((at, test, self.block(at.child_by_field_name("consequence"))))
+            other = at.child_by_field_name("alternative")
+            if other is not None and other.type == "else_clause":
+                other = next(iter(parts(other)), None)
+            if other is None or other.type != "if_statement":
+                last = self.block(other) if other is not None else None
+                break
+            at = other
+        self.scopes.pop()
+        for at, test, then in reversed(chain):
+            whole = If(at=self.at(at), test=test, then=then, otherwise=last)
+            last = Block(at=whole.at, body=(whole,))
+        return list(last.body) if last is not None else []
+
+    def _while(self, node: Node) -> list[Statement]:
+        before, test_node = _condition(node.child_by_field_name("condition"))
+        if test_node is None or before is not None or test_node.type == "declaration":
+            return self._unknown(node, repeats=True)
+        test = self.value(test_node)
+        return [While(at=self.at(node), test=test, body=self.block(node.child_by_field_name("body")))]
+
+    def _do(self, node: Node) -> list[Statement]:
+        body, test_node = self.block(node.child_by_field_name("body")), part(node, "condition")
+        if test_node is None:
+            return self._unknown(node, repeats=True)
+        return [DoWhile(at=self.at(node), body=body, test=self.value(test_node))]
+
+    def _range_for(self, node: Node) -> list[Statement]:
+        return self._unknown(node, repeats=True)
+
+    def _break(self, node: Node) -> list[Statement]:
+        return [Break(at=self.at(node))]
+
+    def _continue(self, node: Node) -> list[Statement]:
+        return [Continue(at=self.at(node))]
+
+    def _goto(self, node: Node) -> list[Statement]:
+        return [OpaqueStatement(at=self.at(node), reason="uses `goto`", text=text_of(node), repeats=True)]
+
+    def _labeled(self, node: Node) -> list[Statement]:
+        return self._unknown(node)
+
+    def _attributed(self, node: Node) -> list[Statement]:
+        inner = [c for c in parts(node) if c.type != "attribute_declaration"]
+        return [s for c in inner for s in self.statement(c)]
+
+    def _throw(self, node: Node) -> list[Statement]:
+        words = [text_of(n).strip('"') for n in walk(node) if n.type == "string_literal"]
+        inner = next(iter(parts(node)), None)
+        name = inner.child_by_field_name("function") if inner is not None else None
+        values = [e for e in self.inside(node) if isinstance(e, Expression)]
+        return [
+            Raise(
+                at=self.at(node),
+                exception=text_of(name) if name is not None else "",
+                message=words[0] if len(words) == 1 else None,
+                operands=tuple(values),
+            )
+        ]
+
+    # -- switch (6.8.4.2) -------------------------------------------------------------------------
+
+    def _switch(self, node: Node) -> list[Statement]:
+        before, subject_node = _condition(node.child_by_field_name("condition"))
+        body = node.child_by_field_name("body")
+        if subject_node is None or before is not None or body is None or body.type != "compound_statement":
+            return self._unknown(node)
+        cases = parts(body)
+        early = next((case for case in cases if case.type != "case_statement"), None)
+        if early is not None:
+            (opaque,) = self._unknown(node, "has statements before the first case")
+            return [replace(opaque, at=self.at(early))]
+        subject = self.value(subject_node)
+        subject = self.convert(subject, promoted(subject.type)) if subject.type.integral else subject
+        self.scopes.append({})
+        arms = self._arms(cases, subject.type)
+        self.scopes.pop()
+        return [Switch(at=self.at(node), subject=subject, arms=tuple(arms))]
+
+    def _arms(self, cases: Sequence[Node], t: CType) -> list[Arm]:
+        arms: list[Arm] = []
+        labels: list[Expression | None] = []
+        for position, case in enumerate(cases):
+            value = case.child_by_field_name("value")
+            labels.append(self.convert(self.value(value), t) if value is not None else None)
+            nodes = [c for c in parts(case) if value is None or c.id != value.id]
+            last = position == len(cases) - 1
+            if not nodes and not last:
+                continue
+            braces = len(nodes) == 1 and nodes[0].type == "compound_statement"
+            if braces:
+                nodes = parts(nodes[0])
+                self.scopes.append({})
+            body = self.statements(nodes)
+            if braces:
+                self.scopes.pop()
+            ends = bool(body) and isinstance(body[-1], Break)
+            falls = not (last or ends or _leaves(body))
+            arms.append(Arm(at=self.at(case), labels=tuple(labels), body=body[:-1] if ends else body, falls=falls))
+            labels = []
+        return arms
+
+    # -- declarations (6.7) -----------------------------------------------------------------------
+
+    def _type_definition(self, node: Node) -> list[Statement]:
+        self.scope.define(node)
+        self._enumerators(node)
+        return []
+
+    def _enumerators(self, node: Node) -> None:
+        for specifier in walk(node):
+            if specifier.type == "enum_specifier":
+                for name, symbol in self.scope.enumerators(specifier).items():
+                    self.scopes[-1][name] = symbol
+
+    def _declaration(self, node: Node) -> list[Statement]:
+        specifier = node.child_by_field_name("type")
+        if specifier is not None and specifier.type in TAGGED and specifier.child_by_field_name("body") is not None:
+            self._type_definition(specifier)
+        declarators = node.children_by_field_name("declarator")
+        lowered: list[Statement] = []
+        for (declared, _), declarator in zip(declared_by(node), declarators, strict=False):
+            value = declarator.child_by_field_name("value") if declarator.type == "init_declarator" else None
+            if declarator.type == "init_declarator" and (
+                (bound := declarator.child_by_field_name("declarator")) is not None
+                and bound.type == "structured_binding_declarator"
+            ):
+                lowered += self._bindings(node, bound)
+                continue
+            if declared.marks and declared.marks[0].kind == "(":
+                constructed = self._constructed(declared, declarator)
+                if constructed is None:
+                    continue  # a prototype
+                value, declared = constructed, replace(declared, marks=())
+            lowered.append(self._declared(declared, value, node))
+        return lowered
+
+    def _bindings(self, node: Node, declarator: Node) -> list[Statement]:
+        """``auto [a, b] = ...``"""
+        whole = self._unknown(node)
+        for name in parts(declarator):
+            self.declare(text_of(name), UNKNOWN, self.at(name))
+        return whole
+
+    def _constructed(self, declared: Declaration, declarator: Node) -> Node | None:
+        """The arguments of ``complex<double> z(x, y)``, which reads as a function of types ``x`` and ``y``; or None."""
+        listed = declared.marks[0].node.child_by_field_name("parameters") if declared.marks[0].node else None
+        items = parts(listed)
+        if not self.cplus or len(declared.marks) != 1 or not items:
+            return None
+        return listed if all(self.lookup(text_of(item)) is not None for item in items) else None
+
+    def _declared(self, declared: Declaration, source: Node | None, node: Node) -> Statement:
+        at = self.at(node)
+        t, reference, sizes = self.types.of(declared)
+        values = tuple(self.value(size) if size is not None else None for size in sizes)
+        # The name is in scope in its own initializer (6.2.1), but nobody who is right reads it there.
+        value: Expression | None = None
+        if t == AUTO:
+            value, t = self._deduced(declared, source, node)
+        elif source is not None and reference:
+            value = self.value(source)
+            if not declared.const:
+                self.change(value)
+        elif source is not None:
+            value, t = self.initial(source, t)
+        fixed = declared.const and not any(mark.kind == "*" for mark in declared.marks)
+        storage = "local"
+        if "static" in declared.storage or "extern" in declared.storage:
+            storage = "constant" if fixed and value is not None else "static"
+        elif fixed and isinstance(value, Aggregate) and t.kind == "a" and _is_constant(value):
+            storage = "constant"
+        symbol = self.declare(
+            declared.name,
+            t,
+            at,
+            storage=storage,
+            reference=reference,
+            const=declared.const,
+            assigned=storage == "static" and (value is None or self.scope.changes(declared.name)),
+            initial=value if storage != "local" or fixed else None,
+        )
+        return Declare(at=at, symbol=symbol, value=value, sizes=values)
+
+    def _deduced(self, declared: Declaration, source: Node | None, node: Node) -> tuple[Expression, CType]:
+        """The value and the type of a variable that is ``auto``."""
+        if source is None:
+            return self.opaque(node, f"cannot read `{text_of(node)}`"), UNKNOWN
+        items = parts(source) if source.type.endswith("_list") else [source]
+        value = self.value(items[0] if len(items) == 1 else source)
+        t = value.type
+        if any(mark.kind in ("&", "&&") for mark in declared.marks):
+            self.change(value)
+        elif t.kind == "a":
+            t = CType("a", of=t.of)  # an array decays (6.3.2.1)
+        return value, t
+
+    # -- what acts --------------------------------------------------------------------------------
+
+    def _assembly(self, node: Node) -> Expression:
+        """Inline assembly: its outputs are written, and what it is given as memory may be."""
+        inside = self.inside(node)
+        writes = set()
+        for output in walk(node):
+            if output.type == "gnu_asm_output_operand" and (value := part(output, "value")) is not None:
+                place = self.value(value)
+                self.change(place)
+                writes.add(root_symbol(place))
+        return OpaqueExpression(
+            at=self.at(node),
+            type=UNKNOWN,
+            reason=f"uses `{brief(node)}`, which has no Python form",
+            text=text_of(node),
+            operands=tuple(inside),
+            writes=frozenset(s for s in writes if s is not None),
+            acts=True,
+        )
+
+    def _allocation(self, node: Node) -> Expression:
+        return self.opaque(node, acts=True)
+
+    _EXPRESSIONS: ClassVar[dict[str, Callable[..., Expression]]] = {
+        **ExpressionLowerer._EXPRESSIONS,
+        "call_expression": LoopLowerer._call_expression,
+        "gnu_asm_expression": _assembly,
+        "new_expression": _allocation,
+        "delete_expression": _allocation,
+    }
+    _STATEMENTS: ClassVar[dict[str, Callable[..., list[Statement]]]] = {
+        "compound_statement": _compound,
+        "expression_statement": _expression,
+        "declaration": _declaration,
+        "return_statement": _return,
+        "if_statement": _if,
+        "for_statement": LoopLowerer._for,
+        "while_statement": _while,
+        "do_statement": _do,
+        "switch_statement": _switch,
+        "break_statement": _break,
+        "continue_statement": _continue,
+        "goto_statement": _goto,
+        "labeled_statement": _labeled,
+        "attributed_statement": _attributed,
+        "throw_statement": _throw,
+        "for_range_loop": _range_for,
+        "type_definition": _type_definition,
+        "alias_declaration": _type_definition,
+        "enum_specifier": _type_definition,
+        "struct_specifier": _type_definition,
+        "static_assert_declaration": _nothing,
+        "using_declaration": _nothing,
+        "comment": _nothing,
+        "preproc_def": _nothing,
+        "preproc_call": _nothing,
+    }
+
+
+def _condition(node: Node | None) -> tuple[Node | None, Node | None]:
+    """What stands before the condition of a statement (C++17 9.4.1), and the condition."""
+    if node is None:
+        return None, None
+    return node.child_by_field_name("initializer"), bare(node)
+
+
+def _parts_of(node: Node) -> list[Node] | None:
+    """The values that a pair, a tuple or an array is written of; None where it is not."""
+    if node.type == "compound_literal_expression":
+        node = node.child_by_field_name("value") or node
+    if node.type == "call_expression" and (function := part(node, "function")) is not None:
+        name = text_of(function).partition("<")[0].rpartition("::")[2].strip()
+        return parts(node.child_by_field_name("arguments")) if name in _MAKERS else None
+    if node.type != "initializer_list":
+        return None
+    nodes = parts(node)
+    if len(nodes) == 1 and nodes[0].type in ("initializer_list", "compound_literal_expression", "call_expression"):
+        return _parts_of(nodes[0])
+    return nodes
+
+
+def _leaves(body: Sequence[Statement]) -> bool:
+    """Whether control never runs off the end of these statements."""
+    match body[-1] if body else None:
+        case Return() | Continue() | Raise() | Break():
+            return True
+        case Block(body=inner):
+            return _leaves(inner)
+        case If(then=then, otherwise=Block() as otherwise):
+            return _leaves(then.body) and _leaves(otherwise.body)
+    return False
+
+
+def _is_constant(value: Aggregate) -> bool:
+    return all(_is_constant(i) if isinstance(i, Aggregate) else evaluate(i) is not None for i in value.items)

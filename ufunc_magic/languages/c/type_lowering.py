@@ -1,0 +1,149 @@
+"""Types as C declares them -> the IR's types."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+from tree_sitter import Node
+
+from ...ir import FUNCTION, INT, CType, array_of, from_number, named_type
+from ...model import Member
+from .declarations import Declaration, DeclaredTypes, Mark
+
+#: The type of a variable or a result that C++ deduces.
+AUTO = CType("?", name="auto")
+#: The type of what is not known.
+UNKNOWN = CType("?")
+
+_COMPLEX = re.compile(r"(?:::)?(?:\w+::)*complex\s*<(.*)>", re.S)
+_SEVERAL = re.compile(
+    r"(?:::)?(?:std::)?(?:(?:pair|tuple)\s*<(?P<types>.*)>|array\s*<(?P<type>.*?),\s*(?P<count>[2-9])\s*>)", re.S
+)
+
+
+class Declared(NamedTuple):
+    """What a declaration gives a name: its type, whether it is a reference, and the nodes of an array's sizes that are
+    no constants, outermost first."""
+
+    type: CType
+    reference: bool = False
+    sizes: tuple[Node | None, ...] = ()
+
+
+class TypeReader:
+    """The types of one text.
+
+    Parameters
+    ----------
+    declared : DeclaredTypes
+        Typedefs and structures.
+    numbers : mapping
+        Spelling of a type -> NumPy type number: what a template's parameters are.
+    typedefs : mapping
+        Typedefs that the text itself does not show, as text.
+    length : function
+        The value of an array's size, None where it is no constant.
+    """
+
+    def __init__(
+        self,
+        declared: DeclaredTypes,
+        numbers: Mapping[str, int],
+        typedefs: Mapping[str, str],
+        length: Callable[[Node], int | None],
+    ) -> None:
+        self.declared = declared
+        self.numbers = numbers
+        self.typedefs = typedefs
+        self.length = length
+        self._known: dict[str, CType] = {}
+
+    def named(self, spelling: str) -> CType:
+        """The type of a specifier; kind ``"?"`` for one that is not known."""
+        t = self._known.get(spelling)
+        if t is None:
+            self._known[spelling] = CType("?", name=spelling)  # while it is read: a cycle ends here
+            t = self._known[spelling] = self._read(spelling)
+        return t
+
+    def forget(self, names: list[str]) -> None:
+        """Read these names anew: a function has declared them."""
+        for name in names:
+            self._known.pop(name, None)
+
+    def _read(self, spelling: str) -> CType:
+        if spelling in ("auto", "decltype(auto)"):
+            return AUTO
+        if spelling in self.numbers:
+            return from_number(self.numbers[spelling]) or CType("?", name=spelling)
+        plain = " ".join(word for word in spelling.split() if word not in ("const", "volatile", "typename"))
+        if (t := named_type(plain, {}, {})) is not None:
+            return t
+        if plain in self.declared.typedefs:
+            target = self.declared.typedefs[plain]
+            if target.base != plain or target.marks:
+                return self.fold(target.marks, self.named(target.base)).type
+        if plain in self.typedefs:
+            return named_type(plain, self.numbers, self.typedefs) or CType("?", name=plain)
+        if match := _COMPLEX.fullmatch(plain):
+            part = self.named(match[1].strip())
+            return CType("c", part.bits) if part.kind == "f" else CType("?", name=spelling)
+        word, _, name = plain.partition(" ")
+        if word == "enum":
+            return INT
+        record = self.declared.records.get(name) if word == "struct" else None
+        if isinstance(record, tuple):
+            return self._structure(record, plain)
+        return CType("?", name=spelling)
+
+    def _structure(self, members: tuple[Member, ...], name: str) -> CType:
+        fields = tuple(
+            (m.name, array_of(self._structure(m.members, m.type) if m.members else self.named(m.type), m.shape))
+            for m in members
+        )
+        return CType("V", fields=fields, name=name)
+
+    def of(self, declared: Declaration) -> Declared:
+        """The type that a declaration gives its name."""
+        return self.fold(declared.marks, self.named(declared.base))
+
+    def fold(self, marks: tuple[Mark, ...], t: CType) -> Declared:
+        """The type of a name with these marks on a base type."""
+        reference = False
+        starred = t.kind == "a" and t.length is None
+        sizes: list[Node | None] = []
+        for mark in reversed(marks):
+            if starred and t.kind == "a" and mark.kind not in ("&", "&&"):
+                t = replace(t, name="*")  # a pointer that is an element, or leads to one
+            starred = mark.kind == "*"
+            match mark.kind:
+                case "*":
+                    t = FUNCTION if t == FUNCTION else CType("a", of=t)
+                case "[":
+                    length = self.length(mark.node) if mark.node is not None else None
+                    sizes.insert(0, mark.node if length is None else None)
+                    t = CType("a", of=t, length=length)
+                case "(":
+                    t = FUNCTION
+                case _:
+                    reference = True
+        return Declared(t, reference, tuple(sizes) if any(sizes) else ())
+
+    def parts(self, spelling: str) -> tuple[CType, ...]:
+        """The types in a result of several values, ``std::pair`` or its like; empty for another."""
+        match = _SEVERAL.fullmatch(spelling.strip())
+        if match is None:
+            return ()
+        if match["count"]:
+            return (self.named(match["type"].strip()),) * int(match["count"])
+        parts, depth = [""], 0
+        for char in match["types"]:
+            depth += {"<": 1, ">": -1}.get(char, 0)
+            if char == "," and not depth:
+                parts.append("")
+            else:
+                parts[-1] += char
+        return tuple(self.named(" ".join(part.split())) for part in parts) if len(parts) > 1 else ()
