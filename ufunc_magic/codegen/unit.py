@@ -15,6 +15,7 @@ import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from ..ir import argument_count, is_float_function
 from ..model import Function, NumberType, Options, Signature, SignatureError, Unit, number_type
 from . import record_layout
 from .loop_types import INSTRUCTIONS, Instance, type_numbers, type_text
@@ -320,9 +321,8 @@ def _simd_declarations(names: Sequence[str], *, cplus: bool) -> list[str]:
     """
     lines = []
     for name in names:
-        kind = "float" if name.endswith("f") and name != "erf" else "double"
-        base = name[:-1] if kind == "float" else name
-        arguments = ", ".join([kind] * (2 if base in ("pow", "atan2", "hypot") else 1))
+        kind = "float" if is_float_function(name) else "double"
+        arguments = ", ".join([kind] * argument_count(name))
         head, tail = ('extern "C" ', " noexcept(true)") if cplus else ("", "")
         attribute = '__attribute__((__simd__("notinbranch"), __nothrow__, __leaf__, __const__))'
         # The cell may have made a macro of the name.

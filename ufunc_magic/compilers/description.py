@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 from .. import store
+from ..ir import is_float_function, vector_functions
 from ..model import ToolchainError
 from .discovery import Toolchain, language_flags
 from .processes import finished
@@ -28,19 +29,6 @@ _MACHINES = {
     "__s390x__": "s390x",
     "__loongarch64": "loongarch64",
     "__wasm__": "wasm",
-}
-
-#: What libmvec had from its first release, glibc 2.22, on; 2.35 brought the rest.
-_FIRST_LIBMVEC = frozenset(f"{name}{suffix}" for name in ("cos", "exp", "log", "pow", "sin") for suffix in ("", "f"))
-
-#: What each release of glibc brought to libmvec of aarch64.  2.38 has no variants for two floats, which gcc calls
-#: beside those for four, and so nothing for floats.
-_LIBMVEC_ON_ARM = {
-    (2, 38): "cos exp log sin",
-    (2, 39): "cosf expf logf sinf acos acosf asin asinf atan atanf exp10 exp10f exp2 exp2f expm1 expm1f log10 log10f "
-    "log1p log1pf log2 log2f tan tanf atan2 atan2f",
-    (2, 40): "acosh acoshf asinh asinhf atanh atanhf cbrt cbrtf cosh coshf erf erff erfc erfcf hypot hypotf "
-    "pow powf sinh sinhf tanh tanhf",
 }
 
 # A vector variant of one or two arguments, https://sourceware.org/glibc/wiki/libmvec; b, c, d, e are
@@ -213,13 +201,12 @@ def _libmvec(glibc: str, machine: str) -> frozenset[str]:
     variants: dict[str, set[tuple[bytes, int]]] = {}
     for isa, lanes, name in re.findall(_VARIANT, code):
         variants.setdefault(name.decode(), set()).add((isa, int(lanes)))
+    known = vector_functions(machine, version)
     if machine == "aarch64":
-        known = {name for release, names in _LIBMVEC_ON_ARM.items() if version >= release for name in names.split()}
         return frozenset(name for name in known if variants.get(name, set()) >= _on_arm(name))
-    every = frozenset(name for name, own in variants.items() if {isa for isa, _ in own} == {b"b", b"c", b"d", b"e"})
-    return every if version >= (2, 35) else every & _FIRST_LIBMVEC
+    return frozenset(name for name in known if {isa for isa, _ in variants.get(name, ())} == {b"b", b"c", b"d", b"e"})
 
 
 def _on_arm(name: str) -> set[tuple[bytes, int]]:
     """The variants for NEON that gcc may call: its registers have 64 and 128 bits."""
-    return {(b"n", 2), (b"n", 4)} if name.endswith("f") and name != "erf" else {(b"n", 2)}
+    return {(b"n", 2), (b"n", 4)} if is_float_function(name) else {(b"n", 2)}

@@ -8,18 +8,16 @@ from __future__ import annotations
 import difflib
 import re
 
+from ..ir import MATH_FUNCTIONS
+
 #: Name -> the header that declares it, without the f and l of functions of other types.
-_HEADERS: dict[str, str] = {
+_HEADERS: dict[str, str] = {row.name: row.header for row in MATH_FUNCTIONS.values() if row.header} | {
     name: header
     for header, names in {
-        "math.h": "acos asin atan atan2 cos sin tan acosh asinh atanh cosh sinh tanh exp exp2 exp10 expm1 ldexp log "
-        "log10 log1p log2 logb modf cbrt fabs hypot pow sqrt erf erfc lgamma tgamma ceil floor nearbyint rint lrint "
-        "round lround llround trunc fmod remainder copysign nan nextafter fdim fmax fmin fma j0 j1 jn y0 y1 yn sincos "
-        "isnan isinf isfinite signbit NAN INFINITY HUGE_VAL",
-        "complex.h": "I complex _Complex_I CMPLX cabs carg creal cimag conj cproj cexp clog cpow csqrt ccos csin ctan "
-        "ccosh csinh ctanh cacos casin catan",
+        "math.h": "NAN INFINITY HUGE_VAL",
+        "complex.h": "I complex _Complex_I",
         "stdio.h": "printf fprintf snprintf puts stdout stderr FILE",
-        "stdlib.h": "malloc calloc realloc free abs exit abort rand qsort",
+        "stdlib.h": "malloc calloc realloc free exit abort rand qsort",
         "string.h": "memcpy memmove memset strlen",
         "stdbool.h": "bool true false",
         "stddef.h": "size_t ptrdiff_t NULL",

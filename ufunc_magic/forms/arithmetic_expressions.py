@@ -13,9 +13,24 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..ir import COMPLEX, DOUBLE, FLOAT, INT, LONG, SIZE, CType, float32, promoted, result_range, usual
+from ..ir import (
+    COMPLEX,
+    CONSTANTS,
+    DOUBLE,
+    FLOAT,
+    INT,
+    LIMITS,
+    LONG,
+    MATH_FUNCTIONS,
+    SIZE,
+    CType,
+    MathFunction,
+    float32,
+    promoted,
+    result_range,
+    usual,
+)
 from .integer_rules import hexadecimal, marked, marked_parts
-from .math_names import CONSTANTS, KNOWN, LIMITS, Known
 from .value import Expr, Spelled, Stop, assign, call, number, operation, python
 
 COMPARISONS = frozenset(("<", ">", "<=", ">=", "==", "!="))
@@ -353,24 +368,24 @@ class Arithmetic:
 
     # -- C's library ------------------------------------------------------------------------------
 
-    def known_call(self, entry: Known, t: CType, values: Sequence[Expr], node: Any) -> Expr:
+    def known_call(self, entry: MathFunction, t: CType, values: Sequence[Expr], node: Any) -> Expr:
         """A call of a function of C's library, which works in the float type ``t``."""
         values = [self.settle(v) for v in values]
-        if any(v.type.kind == "c" for v in values) and entry.call.startswith("math."):
-            word = entry.call.removeprefix("math.")
-            if f"c{word}" not in KNOWN:
+        if any(v.type.kind == "c" for v in values) and entry.python.startswith("math."):
+            word = entry.python.removeprefix("math.")
+            if f"c{word}" not in MATH_FUNCTIONS:
                 raise self.stop(f"calls `{word}` with a complex number, which Python does not have", node)
-            entry = KNOWN[f"c{word}"]
-        elif entry.result == "same" and entry.call == "abs" and values[0].type.integral:
+            entry = MATH_FUNCTIONS[f"c{word}"]
+        elif entry.result == "same" and entry.python == "abs" and values[0].type.integral:
             return self._absolute(values[0])
         elif entry.result not in ("same", "complex") and t.kind == "f":
             self.widen(t, values)
             # The second argument of ldexp and its kind stays an integer.
-            count = 1 if "ldexp" in entry.call else len(values)
+            count = 1 if "ldexp" in entry.python else len(values)
             values = [*(self._argument(v, t, entry) for v in values[:count]), *values[count:]]
-        elif entry.call == "{0}**{1}" and all(v.type.kind != "c" for v in values):  # NumPy's power would be real
+        elif entry.python == "{0}**{1}" and all(v.type.kind != "c" for v in values):  # NumPy's power would be real
             values[0] = self.convert(values[0], COMPLEX)
-        template = entry.checked if self.checked and entry.checked else entry.call
+        template = entry.checked if self.checked and entry.checked else entry.python
         if template == "{0}":
             return values[0]
         node = python(template, *values) if "{" in template else call(template, *values)
@@ -388,9 +403,9 @@ class Arithmetic:
         whole = entry.whole and not self.checked
         return self.rounded(Expr(node, of, 0 if flag else None, 1 if flag else None, truth=flag, whole=whole))
 
-    def _argument(self, e: Expr, t: CType, entry: Known) -> Expr:
+    def _argument(self, e: Expr, t: CType, entry: MathFunction) -> Expr:
         """An argument as a parameter of type ``t`` holds it, where that changes its value."""
-        returned = entry.call in ("min", "max") and not self.checked  # as it is, not as a float
+        returned = entry.python in ("min", "max") and not self.checked  # as it is, not as a float
         if not e.type.arithmetic or (returned and (e.type.integral or e.whole)):
             return self.convert(e, t)
         narrows = self.checked and e.type.kind == "f" and e.type.bits > t.bits

@@ -412,7 +412,7 @@ class Expressions(Arithmetic):
             raise stop(f"contains `{brief(node)}`, which has no Python form", node)
         if cplus and t == DOUBLE and values[0].type.kind in "fc":  # overloads of <cmath>
             t = next((v.type for v in values if v.type.kind == "c"), values[0].type)
-        elif not cplus and entry.call.startswith("math."):  # C has none: of a complex number the real part is taken
+        elif not cplus and entry.python.startswith("math."):  # C has none: of a complex number the real part is taken
             values = [self.to_float(v, DOUBLE) if v.type.kind == "c" else v for v in values]
         return self.known_call(entry, t, values, node)
 

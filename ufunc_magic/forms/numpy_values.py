@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ir import DOUBLE, INT, CType, result_range
+from ..ir import DOUBLE, INT, MATH_FUNCTIONS, CType, result_range
 from .value import call, operation, python, spelled, tuple_of
 
 
@@ -86,23 +86,17 @@ class FunctionTypes:
     result: CType | None = None
 
 
-_SAME = (
-    "exp exp2 expm1 log log2 log10 log1p sqrt cbrt sin cos tan sinh cosh tanh fmod hypot copysign nextafter ldexp "
-    "floor ceil trunc isnan isinf isfinite radians degrees gcd lcm fabs"
-)
 #: Python's functions, and those that only written Python has -> NumPy's.
 _FUNCTIONS = {
-    **{f"math.{name}": f"np.{name}" for name in _SAME.split()},
-    **{f"cmath.{name}": f"np.{name}" for name in "exp log sqrt sin cos tan sinh cosh tanh".split()},
-    **{f"{m}.a{name}": f"np.arc{name}" for m in ("math", "cmath") for name in "sin cos tan sinh cosh tanh".split()},
-    **{f"_{name}": f"np.{name}" for name in ("fmin", "fmax", "floor", "ceil", "trunc", "rint")},
+    **{
+        word: row.numpy
+        for row in MATH_FUNCTIONS.values()
+        for word in (row.python, row.checked)
+        if row.numpy and word and "{" not in word
+    },
+    **{f"math.{name}": f"np.{name}" for name in ("radians", "degrees", "gcd", "lcm", "fabs")},
     "min": "np.minimum",
     "max": "np.maximum",
-    "abs": "np.abs",
-    "round": "np.rint",
-    "math.atan2": "np.arctan2",
-    "cmath.phase": "np.angle",
-    "_cabs": "np.abs",
 }
 _CONSTANTS = {f"{m}.{name}": f"np.{name}" for m in ("math", "np") for name in ("pi", "e", "inf", "nan")}
 _BOOLEAN = frozenset(("np.isnan", "np.isinf", "np.isfinite", "np.signbit"))

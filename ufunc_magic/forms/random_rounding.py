@@ -12,20 +12,20 @@ from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any
 
-from ..ir import float32
+from ..ir import MATH_FUNCTIONS, float32
 
 #: Some seconds.
 OPERATIONS = 2_000_000
-#: Ulp that a function of glibc's vector library may be off.
-_FUNCTION = 4
 #: Below it a double that is whole comes of whole numbers, which are added and multiplied exactly.
 _WHOLE = 2.0**53
 #: Ulp of a double in one of a float.
 _NARROW = 2.0**29
-_INEXACT = (
-    "exp exp2 expm1 log log2 log10 log1p cbrt sin cos tan sinh cosh tanh hypot asin acos atan asinh acosh atanh atan2 "
-    "lgamma gamma erf erfc pow"
-)
+#: A name of Python's ``math`` -> ulp that glibc's function may be off.
+_INEXACT = {
+    row.python.removeprefix("math."): row.ulp
+    for row in MATH_FUNCTIONS.values()
+    if row.ulp and row.python.startswith("math.") and "(" not in row.python
+}
 
 
 class _Draws:
@@ -110,7 +110,7 @@ for _word in "add sub mul truediv pow".split():
         setattr(_Complex, _name, _operator(_name))
 
 
-def _function(function: Callable[..., Any], ulp: int = _FUNCTION) -> Callable[..., Any]:
+def _function(function: Callable[..., Any], ulp: int = 4) -> Callable[..., Any]:
     return lambda *values: _rounded(function(*values), ulp=ulp, exact=False)
 
 
@@ -119,9 +119,7 @@ def random_names(names: Mapping[str, Any]) -> dict[str, object]:
     real, other = vars(names["math"]), vars(names["cmath"])
     return {
         **names,
-        "math": SimpleNamespace(
-            **{**real, **{name: _function(real[name]) for name in _INEXACT.split()}, "sqrt": _function(real["sqrt"], 1)}
-        ),
+        "math": SimpleNamespace(**{**real, **{name: _function(real[name], ulp) for name, ulp in _INEXACT.items()}}),
         "cmath": SimpleNamespace(
             **{**other, **{name: _function(f) for name, f in other.items() if hasattr(cmath, name)}}
         ),

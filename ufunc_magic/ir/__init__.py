@@ -1,9 +1,10 @@
 """The IR: a function of a cell as a typed value, made once by its language's lowerer and read by everybody else.
 
-=========  ==========================================================================================
-`nodes`    statements and expressions, with C types and places; symbols; functions; walks over them
-`types`    C's types, their conversions, constants and ranges
-=========  ==========================================================================================
+================  ===================================================================================
+`math_functions`  C's mathematical library: names, Python's and NumPy's words, derivatives, costs
+`nodes`           statements and expressions, with C types and places; symbols; functions; walks over them
+`types`           C's types, their conversions, constants and ranges
+================  ===================================================================================
 
 What the IR cannot say is an `OpaqueExpression` or an `OpaqueStatement` with a reason, the symbols that it may read and
 write, and its text.  A function with one is compiled as ever.  A reader that needs the whole body reports the reason.
@@ -15,9 +16,16 @@ from .constants import evaluate as evaluate, integer as integer
 from .math_functions import (
     CONSTANTS as CONSTANTS,
     LIMITS as LIMITS,
+    MATH_FUNCTIONS as MATH_FUNCTIONS,
+    MathFunction as MathFunction,
+    argument_count as argument_count,
     c_name as c_name,
+    c_names as c_names,
+    is_declared_by as is_declared_by,
+    is_float_function as is_float_function,
     is_pure as is_pure,
     math_function as math_function,
+    vector_functions as vector_functions,
 )
 from .nodes import (
     NOWHERE as NOWHERE,

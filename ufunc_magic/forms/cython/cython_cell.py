@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ...ir import CType
-from ..math_names import CONSTANTS, KNOWN
+from ...ir import CONSTANTS, MATH_FUNCTIONS, CType
 from ..value import Stop
 from .cython_tree import assigned_names, dotted, kind, statements, walk
 from .cython_types import OBJECT, CythonTypes, declared_name, name_node
@@ -98,7 +97,7 @@ class CythonCell:
                 self.types.cimports[name] = node.module_name if node.as_name else name
             case "FromCImportStatNode":
                 for _, name, as_name, *_ in node.imported_names:
-                    names = (*KNOWN, *CONSTANTS) if name == "*" else (name,)
+                    names = (*MATH_FUNCTIONS, *CONSTANTS) if name == "*" else (name,)
                     self.types.cimports |= {as_name or one: f"{node.module_name}.{one}" for one in names}
             case "FromImportStatNode":
                 self._from_import(node)

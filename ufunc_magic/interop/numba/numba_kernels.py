@@ -26,6 +26,7 @@ from numba.core import cgutils, serialize, types
 from numba.core.compiler_lock import global_compiler_lock
 
 from ... import codegen
+from ...ir import argument_count, is_float_function, math_function
 from ...model import SignatureError, ToolchainError
 from . import _private
 from .numba_functions import NumbaFunction, Overload
@@ -312,10 +313,6 @@ def _pointers(overload: Overload, builder: Any, table: Any) -> list[Any]:
 # declared with ``simd``; libmvec has them.  A variant's vector type must be legal in the function that calls it, or it
 # is passed in other registers, so each CPU level is given its own.
 
-#: Functions of two arguments; the others take one.
-_TWO = frozenset({"atan2", "hypot", "pow"})
-#: libm functions without vector variants whose calls LLVM knows as instructions once they are known to be pure.
-_INSTRUCTIONS = frozenset("sqrt floor ceil trunc rint nearbyint fabs copysign fmin fmax fma round".split())
 #: Letter of the vector ABI and bytes of its registers, by CPU level.
 _ABI = {"x86-64": (("b", 16),), "x86-64-v3": (("b", 16), ("d", 32)), "x86-64-v4": (("b", 16), ("d", 32), ("e", 64))}
 
@@ -332,20 +329,20 @@ def _libm_calls(assembly: str) -> frozenset[str]:
 
 def _variants(function: str, level: str) -> Iterator[tuple[str, int]]:
     """Names of its vector variants for a CPU level, and their elements: https://sourceware.org/glibc/wiki/libmvec."""
-    kind, base = _kind(function)
+    kind, arguments = _kind(function)
     for letter, size in _ABI.get(level, ()):
         count = size // (8 if kind == "double" else 4)
-        yield f"_ZGV{letter}N{count}{'vv' if base in _TWO else 'v'}_{function}", count
+        yield f"_ZGV{letter}N{count}{'v' * arguments}_{function}", count
 
 
 def _variant_declarations(functions: Set[str], levels: Sequence[str]) -> str:
     """The vector variants, kept until the vectorizer runs."""
     names, lines = [], []
     for function in sorted(functions):
-        kind, base = _kind(function)
+        kind, arguments = _kind(function)
         for name, count in _variants(function, levels[-1]):
             vector = f"<{count} x {kind}>"
-            lines.append(f"declare {vector} @{name}({', '.join([vector] * (2 if base in _TWO else 1))})")
+            lines.append(f"declare {vector} @{name}({', '.join([vector] * arguments)})")
             names.append(f"ptr @{name}")
     if names:
         array = f"[{len(names)} x ptr] [{', '.join(names)}]"
@@ -367,12 +364,11 @@ def _marked_calls(assembly: str, functions: Set[str], kernels: Mapping[str, str]
     def mark(call: re.Match[str], level: str) -> str:
         callee, function = call["callee"], _libm_name(call["callee"], call["type"])
         variants = list(_variants(function, level)) if function in functions else []
-        base = _kind(function)[1]
-        if not variants and base not in _INSTRUCTIONS:
+        if not variants and not _is_instruction(function):
             return call[0]
         attributes = "nounwind willreturn memory(none)"
         if variants:
-            kinds = "vv" if base in _TWO else "v"
+            kinds = "v" * _kind(function)[1]
             names = ",".join(f"_ZGV_LLVM_N{count}{kinds}_{callee}({name})" for name, count in variants)
             attributes += f' "vector-function-abi-variant"="{names}"'
         return f"call {call['flags']}{call['type']} @{callee}{call['arguments']} {attributes}{call['rest']}"
@@ -392,11 +388,16 @@ def _libm_name(callee: str, kind: str) -> str:
     return f"{base}f" if kind == "float" else base
 
 
-def _kind(function: str) -> tuple[str, str]:
-    """The type it works on and its name without the letter for that: ``erf`` is one on double."""
-    if function.endswith("f") and function != "erf":
-        return "float", function[:-1]
-    return "double", function
+def _kind(function: str) -> tuple[str, int]:
+    """The type it works on, and how many arguments it has."""
+    return "float" if is_float_function(function) else "double", argument_count(function)
+
+
+def _is_instruction(function: str) -> bool:
+    """Whether LLVM knows calls of this function, which has no vector variants, as an operation once they are known to
+    be pure."""
+    entry = math_function(function)
+    return entry is not None and entry[0].cost == "instruction" and entry[0].header == "math.h"
 
 
 # ---------------------------------------------------------------------------------------------------------- exceptions

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 from tree_sitter import Node
 
 from ...forms import text_of
+from ...ir import MATH_FUNCTIONS, c_names, is_pure
 from . import cuda_names
 
 Access = Literal["none", "read", "write", "update"]
@@ -341,27 +342,10 @@ _VISITS: dict[str, _Visit] = {
 
 # ------------------------------------------------------------------------- what functions do together
 
-_REAL = """
-    acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 fabs fdim floor fma
-    fmax fmin fmod frexp hypot ilogb ldexp lgamma llrint llround log log10 log1p log2 logb lrint lround modf nan
-    nearbyint nextafter nexttoward pow remainder remquo rint round scalbln scalbn sin sinh sqrt tan tanh tgamma trunc
-    cabs cacos cacosh carg casin casinh catan catanh ccos ccosh cexp cimag clog conj cpow cproj creal csin csinh csqrt
-    ctan ctanh exp10 pow10 sincos lgamma_r gamma j0 j1 jn y0 y1 yn drem significand scalb finite
-"""
-_BESIDE = """
-    fpclassify isfinite isinf isnan isnormal signbit isgreater isgreaterequal isless islessequal islessgreater
-    isunordered CMPLX CMPLXF CMPLXL abs labs llabs imaxabs div memcpy memmove memset memcmp
-    min max clamp real imag norm arg polar infinity epsilon quiet_NaN lowest lerp midpoint gcd lcm assert
-    __assert_fail __assert_rtn static_cast const_cast reinterpret_cast bit_cast popcount assume
-"""
-
-#: C11's math.h and complex.h with GNU's additions in the three precisions, and what cells call beside them.
-_PURE = frozenset([name + suffix for name in _REAL.split() for suffix in ("", "f", "l")] + _BESIDE.split())
-
 
 def pure_call(name: str) -> bool:
     """Whether a function of C's or CUDA's libraries depends on its arguments only."""
-    return name in _PURE or cuda_names.pure(name)
+    return is_pure(name) or cuda_names.pure(name)
 
 
 #: Names that reach past the arguments although no declaration in the cell says so.
@@ -389,20 +373,13 @@ RANGES = {name: dict(enumerate(accesses)) for accesses, names in _OF_ARGUMENTS f
 
 #: What library functions do to the pointers they are given: name -> argument -> (access, indexed).
 _LIBRARY: dict[str, dict[int, tuple[Access, bool]]] = {
-    name + suffix: dict.fromkeys(positions, ("write", False))
-    for name, positions in {
-        "modf": (1,),
-        "frexp": (1,),
-        "sincos": (1, 2),
-        "sincospi": (1, 2),
-        "__sincos": (1, 2),
-        "remquo": (2,),
-        "lgamma_r": (1,),
-    }.items()
-    for suffix in ("", "f", "l")
-} | {
-    "lgammaf_r": {1: ("write", False)},
-    "lgammal_r": {1: ("write", False)},
+    **{
+        name: dict.fromkeys(row.writes, ("write", False))
+        for row in MATH_FUNCTIONS.values()
+        if row.writes
+        for name in c_names(row)
+    },
+    **{name: {1: ("write", False), 2: ("write", False)} for name in ("sincospi", "sincospif", "__sincosf")},
     "memcpy": {0: ("write", True), 1: ("read", True)},
     "memmove": {0: ("write", True), 1: ("read", True)},
     "memset": {0: ("write", True)},

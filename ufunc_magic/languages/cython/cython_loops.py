@@ -12,6 +12,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ...codegen import INSTRUCTIONS, Instance
+from ...ir import is_declared_by
 from ...model import Options, Parameter, Signature
 from .cython_function import CellText, CyFunction
 from .nogil_clone import Clone, Definition
@@ -163,22 +164,21 @@ _C_WORDS = frozenset(
     "short char unsigned signed float double size_t Py_ssize_t _Bool __auto_type likely unlikely".split()
 )
 _LOCAL = re.compile(r"__pyx_(?:v_[A-Za-z_]\w*|t_\d+|r|L\w+|skip_dispatch)")
-_LIBM = re.compile(
-    r"(?:a?(?:sin|cos|tan)h?|atan2|exp|exp2|expm1|log|log2|log10|log1p|logb|ilogb|pow|sqrt|cbrt|hypot|floor|ceil|round|"
-    r"l?l?r(?:ound|int)|nearbyint|trunc|f(?:abs|mod|min|max|dim|ma)|remainder|erfc?|[tl]gamma|j[01n]|y[01n]|copysign|"
-    r"nextafter|ldexp|scalbl?n)[fl]?|l?l?abs"
-)
+
+
+def _is_libm(name: str) -> bool:
+    return is_declared_by(name, "math.h", "stdlib.h")
 
 
 def _stands_alone(text: str, cloned: Iterable[Clone], instances: Sequence[Instance]) -> bool:
     """Whether ``text`` is C that needs nothing of the module's declarations."""
     own = {clone.name for clone in cloned}
     called = set().union(*(clone.calls for clone in cloned))
-    if not all(_LIBM.fullmatch(name) or name.startswith(("__pyx_f_", "__pyx_fuse_")) for name in called):
+    if not all(_is_libm(name) or name.startswith(("__pyx_f_", "__pyx_fuse_")) for name in called):
         return False
     types = {o.type for i in instances for o in (*i.signature.inputs, *i.signature.outputs)}
     words = set(re.findall(r"\b[A-Za-z_]\w*", text)) - _C_WORDS - own
-    known = all(_LOCAL.fullmatch(w) or _LIBM.fullmatch(w) or w.startswith("__ufm_") for w in words)
+    known = all(_LOCAL.fullmatch(w) or _is_libm(w) or w.startswith("__ufm_") for w in words)
     return known and types <= _C_TYPES
 
 

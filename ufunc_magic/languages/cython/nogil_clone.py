@@ -67,11 +67,6 @@ _ARITHMETIC = re.compile(
     r"__Pyx_(?:pow|div|mod|abs|c)_\w+|__Pyx_C(?:REAL|IMAG)\w*|__Pyx_SET_C(?:REAL|IMAG)\w*|__pyx_t_\w+_from_parts|"
     r"__Pyx_UNARY_\w+|__PYX_NAN|__pyx_assertions_enabled|__PYX_(?:INC|XCLEAR)_MEMVIEW"
 )
-#: What Cython itself calls of libm and stdlib.
-_LIBM = frozenset(
-    "pow powf powl fabs fabsf fabsl fmod fmodf fmodl floor floorf floorl abs labs llabs cpow cpowf cpowl sqrt sqrtf "
-    "cabs cabsf hypot".split()
-)
 _PYTHON = re.compile(
     r"\bPy(?!_ssize_t\b|_intptr_t\b)[A-Z_]\w*|\b__pyx_mstate\w*|\b__pyx_(?:n|kp|k|codeobj)_\w+|\b__pyx_builtin\w*"
 )
@@ -242,7 +237,7 @@ def _clone(
         return None
     called = set(_CALL.findall(body)) - _WORDS
     own = {name for name in called if name.startswith(("__pyx_f_", "__pyx_fuse_"))} & defined
-    strange = {n for n in called - own if n not in free and n not in _LIBM and not _ARITHMETIC.fullmatch(n)}
+    strange = {n for n in called - own if n not in free and not _ARITHMETIC.fullmatch(n)}
     itself = definition.name in own
     own.discard(definition.name)
     if strange or not all(make(name) for name in sorted(own)):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from ...ir import MATH_FUNCTIONS, c_names
 from ...model import Comfort, Diagnostic, number_type
 from . import cython_errors
 from ._private import AnalyseExpressionsTransform, EncodedString, Main, Options, Pipeline, PyrexTypes
@@ -323,8 +324,12 @@ def _def_functions(node: Any, variants: Sequence[CyFunction], *, doc: str) -> li
 
 
 def _free_functions(run: _Run) -> frozenset[str]:
-    """C names of everything that was declared nogil and does not raise, in the cell and in what it cimports."""
+    """C names of everything that was declared nogil and does not raise, in the cell and in what it cimports.
+
+    And of what Cython itself calls of libm, unless the cell declares functions of its own under these names.
+    """
     names: set[str] = set()
+    declared: set[str] = set()
     visited, waiting = set(), [run.tree.scope, *run.context.modules.values()]
     while waiting:
         scope = waiting.pop()
@@ -335,6 +340,9 @@ def _free_functions(run: _Run) -> frozenset[str]:
         for entry in [*scope.entries.values(), *getattr(scope, "cfunc_entries", ())]:
             waiting.extend(filter(None, (entry.scope, entry.as_module, getattr(entry.type, "scope", None))))
             for one in (entry, *entry.overloaded_alternatives):
-                if one.type.is_cfunction and one.type.nogil and not _may_raise(one.type):
-                    names.update({str(one.func_cname or ""), str(one.cname)})
-    return frozenset(names - {""})
+                if one.type.is_cfunction:
+                    declared.update({str(one.func_cname or ""), str(one.cname)})
+                    if one.type.nogil and not _may_raise(one.type):
+                        names.update({str(one.func_cname or ""), str(one.cname)})
+    libm = {name for row in MATH_FUNCTIONS.values() if row.header for name in c_names(row)}
+    return frozenset((names | (libm - declared)) - {""})
