@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from .. import store
+from ..ir import MATH_FUNCTIONS
 from ..model import CellFunction, CellPlace
 from ..render import Level, Row, agrees, percent
 from ..runtime import current_place, origin_of, ufunc_of
@@ -37,11 +38,18 @@ IMPOSSIBLE, CONTRADICTED, MEASURED = 2.0, 1.15, 3
 #: Seconds below which a call is mostly its own cost, if the limit explains less than a tenth of it.
 CALL = 5e-6
 
-#: Calls that take the time of a loop which has them, the dearest first.
-_DEAR = (
-    "gamma lgamma pow power float_power erfc erf sinh cosh tanh asinh acosh atanh tan atan2 asin acos exp10 log10 "
-    "expm1 log1p atan sin cos exp log exp2 log2 cbrt fmod hypot arcsinh arccosh arctanh arcsin arccos arctan arctan2"
-).split()
+#: Nanoseconds: functions that take less do not stand out.
+_QUICK = 4
+#: The words of C, Python and NumPy for functions that take the time of a loop which calls them, the slowest first.
+_SLOWEST = tuple(
+    dict.fromkeys(
+        word
+        for row in sorted(MATH_FUNCTIONS.values(), key=lambda row: -row.cost)
+        if row.cost > _QUICK and row.header == "math.h"
+        for word in (row.name, *(text.rpartition(".")[2] for text in (row.python, row.numpy) if text.isascii()))
+        if word.isidentifier()
+    )
+)
 
 #: ``for`` whose bound is a number is unrolled or vectorized around.
 _LOOP = re.compile(r"\b(?:while|do)\b|\bfor\s*\((?![^;]*;[^;]*[<>]=?\s*\d+\s*;)")
@@ -276,8 +284,8 @@ def verdict(share: float, seconds: float, code: CellFunction | None = None, plac
     if line:
         return f"not vectorized: line {place.line(line)}, data-dependent loop"
     calls = {name.removeprefix("c_") for name in re.findall(r"(\w+)\(", code.python)}
-    dearest = next((f" in {name}" for name in _DEAR if name in calls), "")
-    return f"compute-bound{dearest}"
+    slowest = next((f" in {name}" for name in _SLOWEST if name in calls), "")
+    return f"compute-bound{slowest}"
 
 
 def loop_line(source: str, *, line: int) -> int:

@@ -397,7 +397,7 @@ def _is_instruction(function: str) -> bool:
     """Whether LLVM knows calls of this function, which has no vector variants, as an operation once they are known to
     be pure."""
     entry = math_function(function)
-    return entry is not None and entry[0].cost == "instruction" and entry[0].header == "math.h"
+    return entry is not None and entry[0].cost == 0 and entry[0].header == "math.h"
 
 
 # ---------------------------------------------------------------------------------------------------------- exceptions
