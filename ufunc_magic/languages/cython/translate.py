@@ -341,8 +341,10 @@ def _free_functions(run: _Run) -> frozenset[str]:
             waiting.extend(filter(None, (entry.scope, entry.as_module, getattr(entry.type, "scope", None))))
             for one in (entry, *entry.overloaded_alternatives):
                 if one.type.is_cfunction:
-                    declared.update({str(one.func_cname or ""), str(one.cname)})
+                    known = {str(one.func_cname or ""), str(one.cname)}
                     if one.type.nogil and not _may_raise(one.type):
-                        names.update({str(one.func_cname or ""), str(one.cname)})
+                        names |= known
+                    elif scope is run.tree.scope:
+                        declared |= known
     libm = {name for row in MATH_FUNCTIONS.values() if row.header for name in c_names(row)}
     return frozenset((names | (libm - declared)) - {""})
