@@ -1,4 +1,4 @@
-"""The object for this CPU that a cell gets first, and the portable one that follows: one function, whoever asks."""
+"""The object for this CPU that a cell gets first, and the portable one: one function, whoever asks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import pickle
 import subprocess
 import sys
 import textwrap
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ import pytest
 
 import ufunc_magic as um
 from ufunc_magic import cells, compilers
-from ufunc_magic.cells import portable
 from ufunc_magic.cells.native import this_level
 from ufunc_magic.model import unpack
 from ufunc_magic.runtime import load
@@ -42,9 +40,7 @@ def new() -> str:
 
 
 def compilations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the units that are compiled from now on, once what other tests left to the background is done."""
-    if thread := portable._thread:
-        thread.join()
+    """The names of the units that are compiled from now on."""
     names: list[str] = []
     compile_shared = compilers.compile_shared
 
@@ -209,54 +205,6 @@ def test_what_reads_files_of_the_users_is_portable_at_once(tmp_path: Path) -> No
     assert um.loads(um.dumps(build.f))(2) == 6
 
 
-def test_the_background_makes_it_and_who_asks_meanwhile_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    build = um.compile_c(new())
-    compiled, go_on = compilations(monkeypatch), threading.Event()
-    from ufunc_magic.languages import c
-
-    compile_cell = c.compile
-
-    def when_told(*arguments: Any, **keywords: Any) -> Any:
-        assert go_on.wait(60)
-        return compile_cell(*arguments, **keywords)
-
-    monkeypatch.setattr(c, "compile", when_told)
-    cells.complete_in_background(build.loaded)
-    sent: list[bytes] = []
-    asking = threading.Thread(target=lambda: sent.append(um.dumps(build.odd)))
-    asking.start()
-    go_on.set()
-    asking.join()
-    assert unpack(sent[0])[0].target.level == "baseline"
-    assert compiled.count("<c>") == 1
-
-
-def test_the_end_of_python_waits_for_nobody() -> None:
-    script = """
-        import subprocess, time
-        import ufunc_magic as um
-        from ufunc_magic import cells
-        from ufunc_magic.compilers import processes
-
-        build = um.compile_c("double f(double x) { return x + 1; }", guard=False)
-
-        class NeverEnds(subprocess.Popen):
-            def __init__(self, command, **keywords):
-                super().__init__(["sleep", "600"], **keywords)
-                print(self.pid, flush=True)
-
-        processes.subprocess.Popen = NeverEnds
-        cells.complete_in_background(build.loaded)
-        while not processes._background:
-            time.sleep(0.01)
-    """
-    ran = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=True)
-    assert ran.stdout.split()
-    for pid in ran.stdout.split():
-        with pytest.raises(ProcessLookupError):
-            os.kill(int(pid), 0)
-
-
 def test_a_table_needs_no_portable_object() -> None:
     """Nobody sends it anywhere, and the compiler would be waited for."""
     build = um.compile_c(new())
@@ -302,7 +250,7 @@ def test_the_child_of_a_fork_makes_it_itself() -> None:
     os.close(read)
 
 
-def test_a_notebook_is_told_nothing_when_the_background_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compiler_that_is_gone_fails_the_pickle_and_not_the_cell(monkeypatch: pytest.MonkeyPatch) -> None:
     build = um.compile_c(new())
 
     def refused(*arguments: Any, **keywords: Any) -> Any:
@@ -310,10 +258,6 @@ def test_a_notebook_is_told_nothing_when_the_background_fails(monkeypatch: pytes
 
     with monkeypatch.context() as patch:
         patch.setattr(compilers, "compile_shared", refused)
-        cells.complete_in_background(build.loaded)
-        for thread in threading.enumerate():
-            if thread.name == "ufunc_magic-background":
-                thread.join()
         assert build.odd(27) == 90
         with pytest.raises(um.ToolchainError, match="gone"):
             um.dumps(build.odd)

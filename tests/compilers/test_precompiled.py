@@ -90,7 +90,9 @@ def test_the_last_ones_stay(gcc: compilers.Toolchain, header: Path, monkeypatch:
 @pytest.mark.cython
 def test_a_cython_cell_is_the_same_with_and_without_them(gcc: compilers.Toolchain) -> None:
     without = um.compile_cython(CELL, force=True)
-    cython.precompile_headers(CELL, options=Options())
+    assert not cython.has_headers(cplus=False)
+    cython.precompile_headers(options=Options())
+    assert cython.has_headers(cplus=False)
     (header,) = store.default().path.glob("storage/headers/*.h")
     with_headers = um.compile_cython(CELL, force=True)
     assert str(header) not in with_headers.report_data.command

@@ -16,7 +16,6 @@ import pytest
 
 import ufunc_magic as um
 from support import run_python
-from ufunc_magic import cells
 from ufunc_magic.compilers import processes
 from ufunc_magic.languages.c import parse_cell
 
@@ -50,10 +49,7 @@ def together(work: Callable[[int], T]) -> list[T]:
 
 
 def leftovers(cache: Path) -> list[str]:
-    """Files of the cache that nobody will finish and compilers that nobody waits for, once the background is done."""
-    done = threading.Event()
-    cells.do_in_background(done.set)
-    done.wait()
+    """Files of the cache that nobody will finish, and compilers that nobody waits for."""
     unfinished = [str(path) for path in cache.rglob("*") if path.name.startswith(".")]
     return [*unfinished, *map(str, (cache / "scratch").iterdir()), *map(str, processes._running)]
 

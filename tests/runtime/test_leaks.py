@@ -73,7 +73,6 @@ def test_changing_a_cell_again_and_again_costs_memory_in_proportion_and_nothing_
     """NumPy may hold a loop for ever, so a library stays mapped: code, its bytes, and what describes it."""
     grown = growth(
         """
-import threading
 from IPython.core.interactiveshell import InteractiveShell
 shell = InteractiveShell.instance()
 shell.run_line_magic("load_ext", "ufunc_magic")
@@ -82,9 +81,6 @@ def run(n):
     cell = f"// {n}\\ndouble f(double x) {{ return x * {n}; }}\\ndouble g(const double *x) {{ return *x; }}"
     shell.run_cell_magic("c_ufunc", "-q", cell)
     assert shell.user_ns["f"](2.0) == 2.0 * n
-    for thread in threading.enumerate():  # which makes the portable object
-        if thread.name == "ufunc_magic-background":
-            thread.join()
 
 repeated(run, CELLS, WARM)
 """

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from .native import driver as driver, narrow as narrow, vector_math as vector_math
     from .portable import (
         Portable as Portable,
-        complete_in_background as complete_in_background,
-        do_in_background as do_in_background,
         is_first as is_first,
         stored_cell as stored_cell,
     )
@@ -40,6 +38,6 @@ else:
         {
             "frontend": "Backend drawn_files",
             "native": "driver narrow vector_math",
-            "portable": "Portable complete_in_background do_in_background is_first stored_cell",
+            "portable": "Portable is_first stored_cell",
         },
     )

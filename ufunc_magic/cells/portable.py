@@ -1,21 +1,14 @@
-"""The object of a cell for every CPU, made after the cell has returned, or when somebody asks for it."""
+"""The object of a cell for every CPU, compiled when somebody asks for it."""
 
 from __future__ import annotations
 
-import atexit
 import os
 import threading
-from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
-from .. import compilers, store
-from ..model import Comfort, CompiledCell, ObjectCode, Options, TargetError, with_contract
+from .. import store
+from ..model import CompiledCell, ObjectCode, Options, TargetError, with_contract
 from .frontend import Backend
-
-if TYPE_CHECKING:
-    from ..runtime import LoadedObject
 
 
 def is_first(object_code: ObjectCode) -> bool:
@@ -80,58 +73,13 @@ class Portable:
 
 
 _one_at_a_time = threading.Lock()
-#: What the thread has still to do, and the thread, which ends when that is nothing.
-_waiting: deque[Callable[[], object]] = deque()
-_thread: threading.Thread | None = None
-_queueing = threading.Lock()
 
 
-def complete_in_background(loaded: LoadedObject) -> None:
-    """Have the portable object made at low priority; who asks for it waits for it, the end of Python does not."""
-    if loaded.complete:
-        do_in_background(lambda: loaded.portable_code)
-
-
-def do_in_background(work: Callable[[], object]) -> None:
-    """Have something done, with compilers at low priority, that nobody waits for; the end of Python ends it.
-
-    What goes wrong is not shown: whoever needs it does it again, and is told.
-    """
-    global _thread
-    with _queueing:
-        _waiting.append(work)
-        if _thread is None:
-            _thread = threading.Thread(target=_do_all, name="ufunc_magic-background", daemon=True)
-            _thread.start()
-
-
-def _do_all() -> None:
-    global _thread
-    while True:
-        with _queueing:
-            if not _waiting:
-                _thread = None
-                return
-            work = _waiting.popleft()
-        with compilers.in_background(), Comfort("what is done in the background", []):
-            work()
-
-
-@atexit.register
-def _end() -> None:
-    """End what is being compiled: nobody will use it."""
-    if thread := _thread:
-        _waiting.clear()
-        compilers.end_background()
-        thread.join(1)
-
-
-def _start_again() -> None:
-    """In the child of a fork: the thread is not there, nor to let go of what it held."""
-    global _one_at_a_time, _queueing, _thread
-    _one_at_a_time, _queueing, _thread = threading.Lock(), threading.Lock(), None
-    _waiting.clear()
+def _renew_lock() -> None:
+    """In the child of a fork: a thread of the parent may hold it."""
+    global _one_at_a_time
+    _one_at_a_time = threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_start_again)
+    os.register_at_fork(after_in_child=_renew_lock)

@@ -52,11 +52,9 @@ if TYPE_CHECKING:
         working_folder as working_folder,
     )
     from .line_map import places as places
-    from .precompiled import including as including, precompile as precompile
+    from .precompiled import can_precompile as can_precompile, including as including, precompile as precompile
     from .processes import (
-        end_background as end_background,
         how_far as how_far,
-        in_background as in_background,
         printed as printed,
         run_python as run_python,
         run_shown as run_shown,
@@ -84,8 +82,8 @@ else:
             "hints": "declared_by first_advice header_of missing_file unknown_name",
             "includes": "header_digests search_folders working_folder",
             "line_map": "places",
-            "precompiled": "including precompile",
-            "processes": "end_background how_far in_background printed run_python run_shown start_python together",
+            "precompiled": "can_precompile including precompile",
+            "processes": "how_far printed run_python run_shown start_python together",
             "standing_by": "stand_by started_ahead",
             "toolchain": "LargeUnit compile_in_parts compile_object compile_shared link_shared preprocess",
         },

@@ -32,11 +32,14 @@ def including(toolchain: Toolchain, text: str, *, flags: Sequence[str]) -> tuple
     return ("-include", files[0][0]) if unchanged(files) else ()
 
 
+def can_precompile(toolchain: Toolchain) -> bool:
+    """Whether the compiler has precompiled headers that `including` may use: gcc itself, on Linux."""
+    return toolchain.kind == "gcc" and not is_launched(toolchain) and sys.platform.startswith("linux")
+
+
 def precompile(toolchain: Toolchain, text: str, *, flags: Sequence[str]) -> None:
     """Compile headers for `including`, if that is not done and the compiler can; what fails leaves nothing."""
-    if toolchain.kind != "gcc" or is_launched(toolchain) or not sys.platform.startswith("linux"):
-        return
-    if including(toolchain, text, flags=flags):
+    if not can_precompile(toolchain) or including(toolchain, text, flags=flags):
         return
     name, cache = _name(toolchain, text, flags), store.default()
     with cache.scratch() as folder:

@@ -16,7 +16,6 @@ import signal
 import subprocess
 import sys
 import threading
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -101,8 +100,6 @@ def finished(
                         raise _not_started(step, error) from None
                     processes.append(process)
                     _running[process] = folder
-                    if not in_foreground():
-                        _into_background(process)
                 if folder in _ended:  # while it was being started
                     _kill(process)
                 ready = None
@@ -176,37 +173,14 @@ def _not_started(command: Sequence[str], error: OSError) -> ToolchainError:
     return ToolchainError(f"{command[0]!r} cannot be started: {error.strerror}.", remedy=remedy)
 
 
-class _Mode(threading.local):
-    background = False
-
-
-_mode = _Mode()
-_over = threading.Event()
-
-
-@contextlib.contextmanager
-def in_background() -> Iterator[None]:
-    """Compilers that this thread starts inside leave the processor to all who want it; see `end_background`."""
-    _mode.background = True
-    try:
-        yield
-    finally:
-        _mode.background = False
-
-
 def at_once(folder: pathlib.Path, jobs: Sequence[Callable[[], Job]], done: Callable[[int], None]) -> list[Job]:
     """What ``jobs`` return, as many at a time as there are processors; they start compilers that work in ``folder``.
 
     ``done`` is called with the place of each that has ended.  The first that fails, or an interrupt, ends all.
     """
 
-    def begin(background: bool) -> None:
-        _mode.background = background
-
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    pool = ThreadPoolExecutor(
-        min(processors, len(jobs)), "ufunc_magic-compiler", initializer=begin, initargs=(_mode.background,)
-    )
+    pool = ThreadPoolExecutor(min(processors, len(jobs)), "ufunc_magic-compiler")
     try:
         with pool, together(folder):
             futures = {pool.submit(job): place for place, job in enumerate(jobs)}
@@ -224,31 +198,11 @@ def at_once(folder: pathlib.Path, jobs: Sequence[Callable[[], Job]], done: Calla
         raise
 
 
-def in_foreground() -> bool:
-    """Whether somebody waits for what this thread compiles."""
-    return not _mode.background
-
-
-def _into_background(process: Process) -> None:
-    _background.add(process)
-    _lower(process)
-    if _over.is_set():
-        _kill(process)
-
-
 def _lower(process: Process) -> None:
     """Give a process, which leads a session, and what it starts the lowest priority."""
     if hasattr(os, "setpriority"):
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PGRP, process.pid, 19)
-
-
-def end_background() -> None:
-    """End the compilers that were started in the background, and those that are started there from now on."""
-    _over.set()
-    for process in list(_background):
-        if process.poll() is None:
-            _kill(process)
 
 
 def how_far() -> str:
@@ -258,7 +212,7 @@ def how_far() -> str:
         return f"{ready:.0f} of {count} functions"
     for process in [*_running]:
         words = [*map(str, process.args)] if isinstance(process.args, list | tuple) else []
-        zig = bool(words) and process not in _background and os.path.basename(words[0]).startswith("zig")
+        zig = bool(words) and os.path.basename(words[0]).startswith("zig")
         if zig and "-shared" in words and "-nostdlib" not in words:
             cplus = "c++" in words[:3]
             cached = pathlib.Path(_environment(words, None)["ZIG_GLOBAL_CACHE_DIR"])
@@ -270,7 +224,7 @@ def how_far() -> str:
 @contextlib.contextmanager
 def counting(folder: pathlib.Path, count: int) -> Iterator[Callable[[float], None]]:
     """Let `how_far` know that ``count`` functions are compiled in ``folder``, and by what this gives, how many are."""
-    if count and not _mode.background:
+    if count:
         _parts[folder] = (0, count)
 
     def ready(more: float) -> None:
@@ -343,7 +297,6 @@ _started: dict[Process, int] = {}
 _running: dict[Process, pathlib.Path | None] = {}
 #: For each folder in which parts of a cell are compiled, how many functions are ready, and of how many.
 _parts: dict[pathlib.Path, tuple[float, int]] = {}
-_background: weakref.WeakSet[Process] = weakref.WeakSet()
 _ended: set[pathlib.Path | None] = set()
 
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from .. import store
 from ..model import ToolchainError
-from .processes import Process, end, in_foreground, waiting
+from .processes import Process, end, waiting
 from .steps import VARIABLES
 
 #: Compilers that wait at most, and seconds for which they do: each takes 20 MB, and with headers of C++ up to 100.
@@ -63,7 +63,7 @@ def taken(command: Sequence[str], folder: pathlib.Path, ahead: Sequence[str] | N
     ahead : sequence of str
         Lines that the source may be read behind without a difference; None for a source that must be read alone.
     """
-    if ahead is None or command[-1] != "-" or not in_foreground():
+    if ahead is None or command[-1] != "-":
         return None
     general = tuple(word.replace(str(folder), "{folder}") for word in command)
     with _lock:
@@ -88,7 +88,7 @@ def started_ahead(flags: Sequence[str], ahead: Sequence[str] | None) -> Iterator
         As for `taken`.
     """
     started = None
-    if ahead is not None and in_foreground():
+    if ahead is not None:
         own = {flag for flag in flags if flag.startswith(("-O", "-f", "-m", "-std"))}
         with _lock:
             command = next((c for c in reversed(_wishes) if own <= {*c}), None)

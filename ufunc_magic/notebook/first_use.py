@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import threading
 from collections.abc import Iterator
@@ -13,8 +14,14 @@ from ..model import Comfort
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
+    from ..model import Options
+
 #: Seconds after which an extension that was just loaded starts to prepare.
 PAUSE = 0.5
+
+#: Seconds from the end of a cell to the start of a compiler for the next.  To start a process holds Python's lock:
+#: at once, the kernel would answer 10 ms later, which is most of what the compiler saves.
+AFTER_A_CELL = 0.1
 
 #: Compiles a cell of each language: the compiler is described, the driver of the loops is made, the guard's library.
 _PREPARE = """
@@ -26,6 +33,13 @@ for cplus in (False, True):
     except ufunc_magic.UfuncMagicError:
         pass  # the user's own cell says why
 store.default().remember({fact!r}, "done")
+"""
+
+#: Compiles the headers with which the C of Cython cells begins.
+_PRECOMPILE = """
+from ufunc_magic.languages import cython
+from ufunc_magic.model import Options
+cython.precompile_headers(options=Options(cplus={cplus}))
 """
 
 #: What a first cell and its table import, and NumPy with them.
@@ -58,6 +72,23 @@ def prepare(shell: InteractiveShell) -> None:
             asyncio.get_running_loop().call_later(PAUSE, _import)
 
 
+def precompile_headers(cell: str, options: Options) -> None:
+    """Compile the headers of Cython cells like this one in another process, at low priority, if that is not done."""
+    with Comfort("headers of the next Cython cell", []):
+        from ..languages import cython
+
+        cplus = cython.is_cplus(cell, options=options)
+        if not cython.has_headers(cplus=cplus):
+            _start_once(_PRECOMPILE.format(cplus=cplus))
+
+
+@functools.cache
+def _start_once(program: str) -> None:
+    from .. import compilers
+
+    compilers.start_python(program)
+
+
 @contextlib.contextmanager
 def standing_by(shell: InteractiveShell) -> Iterator[None]:
     """In a notebook, have a compiler wait for the next cell after this one, which an error may have ended."""
@@ -65,7 +96,9 @@ def standing_by(shell: InteractiveShell) -> Iterator[None]:
         yield
     finally:
         if in_a_notebook(shell):
-            threading.Thread(target=_stand_by, daemon=True).start()
+            timer = threading.Timer(AFTER_A_CELL, _stand_by)
+            timer.daemon = True
+            timer.start()
 
 
 def in_a_notebook(shell: InteractiveShell) -> bool:

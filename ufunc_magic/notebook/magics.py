@@ -9,7 +9,6 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from IPython.core.error import UsageError
@@ -296,8 +295,7 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         if options is None:
             self._last = before
             return None
-        from .. import cells, compilers, pipeline
-        from ..languages import cython
+        from .. import compilers, pipeline
 
         name = options.name or name
         marks = replace(marks, name=name)
@@ -344,9 +342,8 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
             # Last, so that a cell whose report fails binds nothing either.
             self.names.bind(built, cell_id=self._cell_id)
             self._last = built
-            cells.complete_in_background(built.loaded)
             if language == "cython" and first_use.in_a_notebook(self.shell) and not built.cached:
-                cells.do_in_background(partial(cython.precompile_headers, cell, options=options))
+                first_use.precompile_headers(cell, options)
             return report
 
     def _run_main(self, cell: str, *, options: Options, name: str) -> None:

@@ -34,7 +34,11 @@ if TYPE_CHECKING:
     from .annotate import Annotated as Annotated
     from .cython_frontend import drawn_files as drawn_files, key as key
     from .cython_unit import compile as compile
-    from .python_headers import precompile_headers as precompile_headers
+    from .python_headers import (
+        has_headers as has_headers,
+        is_cplus as is_cplus,
+        precompile_headers as precompile_headers,
+    )
 else:
     __getattr__ = lazy_names(
         __name__,
@@ -42,6 +46,6 @@ else:
             "annotate": "Annotated",
             "cython_frontend": "drawn_files key",
             "cython_unit": "compile",
-            "python_headers": "precompile_headers",
+            "python_headers": "has_headers is_cplus precompile_headers",
         },
     )

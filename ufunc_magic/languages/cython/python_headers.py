@@ -31,11 +31,21 @@ def flags(c: str, *, tool: compilers.Toolchain, unit: Sequence[str]) -> tuple[st
     return compilers.including(tool, _text(tool), flags=usual)
 
 
-def precompile_headers(source: str, *, options: Options) -> None:
-    """Compile them for cells like this one, if they are not: for the background, since it takes seconds."""
-    cplus = options.cplus or cython_settings.read(source, options=options).cplus
-    tool = compilers.find(cplus=cplus)
+def precompile_headers(*, options: Options) -> None:
+    """Compile them, if they are not compiled: for the background, since it takes seconds."""
+    tool = compilers.find(cplus=options.cplus)
     compilers.precompile(tool, _text(tool), flags=_flags(tool))
+
+
+def has_headers(*, cplus: bool) -> bool:
+    """Whether they are compiled, or the compiler cannot do that."""
+    tool = compilers.find(cplus=cplus)
+    return not compilers.can_precompile(tool) or bool(compilers.including(tool, _text(tool), flags=_flags(tool)))
+
+
+def is_cplus(source: str, *, options: Options) -> bool:
+    """Whether a cell is compiled as C++, by its options or by its own comments."""
+    return options.cplus or cython_settings.read(source, options=options).cplus
 
 
 def _text(tool: compilers.Toolchain) -> str:
