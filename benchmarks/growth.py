@@ -76,7 +76,13 @@ def steps(text: str) -> dict[str, float]:
     timed(
         "unit",
         lambda: codegen.translate(
-            text, unit=unit, signatures=signatures, plain=[], options=options, name="cell", simd=("exp", "log")
+            text,
+            unit=unit,
+            signatures=signatures,
+            exports=codegen.Exports(),
+            options=options,
+            name="cell",
+            math=codegen.VectorMath(("exp", "log")),
         ),
     )
     return seconds

@@ -121,11 +121,9 @@ def _translated(text: str) -> None:
                 text,
                 unit=unit,
                 signatures=signatures,
-                plain=made,
+                exports=codegen.Exports(made),
                 options=Options(cplus=cplus),
                 name="In[3]",
-                simd=(),
-                judge=1,
             )
         except um.UfuncMagicError as error:
             _said(error)

@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 
 import ufunc_magic as um
 from ufunc_magic.cells import operands
-from ufunc_magic.codegen import Translation, unit as codegen
+from ufunc_magic.codegen import Exports, Translation, VectorMath, unit as codegen
 from ufunc_magic.compilers import discovery
 from ufunc_magic.languages.c import parser as cparse
 from ufunc_magic.model import TYPES, SignatureError, make_options
@@ -23,8 +23,9 @@ def _translated(cell: str, *, simd: tuple[str, ...] = (), judge: int = 1, **opti
     unit = cparse.parse(cell, cplus=made.cplus)
     signatures, plain = operands.plan(unit, options=made)
     names = [p.function.name for p in plain]
+    math = VectorMath(simd, judge)
     return codegen.translate(
-        cell, unit=unit, signatures=signatures, plain=names, options=made, name="In[3]", simd=simd, judge=judge
+        cell, unit=unit, signatures=signatures, exports=Exports(names), options=made, name="In[3]", math=math
     )
 
 

@@ -25,13 +25,12 @@ _ENVIRONMENT = frozenset(
 
 @dataclass(frozen=True)
 class UnitPlan:
-    """What a text adds to the options: flags, SIMD functions, how FP flags are judged."""
+    """What a text adds to the options: flags, SIMD functions, how floating-point flags are judged."""
 
     flags: tuple[str, ...]
-    link: tuple[str, ...]
-    simd: tuple[str, ...]
-    judge: int
-    notes: tuple[str, ...]
+    link: tuple[str, ...] = ()
+    math: codegen.VectorMath = codegen.NO_VECTORS
+    notes: tuple[str, ...] = ()
 
 
 def plan(
@@ -65,13 +64,13 @@ def plan(
         note = (
             "the cell uses errno or the floating-point environment: no SIMD math; all floating-point flags are reported"
         )
-        return UnitPlan(tuple(flags), (), (), 2, (note,))
-    judge = 0 if options.fast_math else 1
+        return UnitPlan(tuple(flags), math=codegen.VectorMath(judge=2), notes=(note,))
+    math = codegen.VectorMath(judge=0 if options.fast_math else 1)
     if options.strict:
         # Contraction to FMA would make the result depend on the clone that runs.  Of no traps gcc makes trunc() of
         # (double)(int)x, which keeps a zero's sign, and of pow(x, 0.5) in vectors sqrt(), which is another for -inf.
         plain = [f"-fno-builtin-{word}" for word in ("pow", "powf") if word in words - own]
-        return UnitPlan((*flags, "-fno-math-errno", "-ffp-contract=off", *plain), (), (), 1, ())
+        return UnitPlan((*flags, "-fno-math-errno", "-ffp-contract=off", *plain))
     flags += ["-fno-math-errno", "-fno-trapping-math"]
     if any(re.fullmatch(r"ll?(round|rint)[fl]?", name) for name in own):
         # Without errno gcc makes lround(x) of (long)round(x), which would then call itself.
@@ -83,13 +82,13 @@ def plan(
     if simd and tool.kind != "gcc":
         # clang names the vector variants itself, but does not link what holds them.
         if not description.knows_libmvec:
-            return UnitPlan(tuple(flags), (), (), judge, ())
+            return UnitPlan(tuple(flags), math=math)
         library = compilers.libmvec_path()
-        return UnitPlan((*flags, "-fveclib=libmvec"), (library,) if library else (), (), judge, ())
+        return UnitPlan((*flags, "-fveclib=libmvec"), (library,) if library else (), math)
     if {"sin", "cos"} <= called or {"sinf", "cosf"} <= called:
         # gcc would make one call of sincos of the two, and then not vectorize it.
         flags += ["-fno-builtin-cos", "-fno-builtin-cosf"]
-    return UnitPlan(tuple(flags), (), simd, judge, ())
+    return UnitPlan(tuple(flags), math=replace(math, functions=simd))
 
 
 #: What a CPU of each of the x86-64 psABI's levels has beside the level below, as Linux calls it.

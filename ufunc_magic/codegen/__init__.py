@@ -17,14 +17,16 @@ from ..lazy import lazy_names
 if TYPE_CHECKING:
     from .loop_types import (
         INSTRUCTIONS as INSTRUCTIONS,
+        NO_VECTORS as NO_VECTORS,
         Instance as Instance,
+        VectorMath as VectorMath,
         callee as callee,
         cplus_type as cplus_type,
         type_numbers as type_numbers,
         type_text as type_text,
     )
     from .loops import template as template
-    from .plain_calls import contained as contained
+    from .plain_calls import Exports as Exports, contained as contained
     from .unit import (
         Translation as Translation,
         append as append,
@@ -46,9 +48,9 @@ else:
     __getattr__ = lazy_names(
         __name__,
         {
-            "loop_types": "INSTRUCTIONS Instance callee cplus_type type_numbers type_text",
+            "loop_types": "INSTRUCTIONS NO_VECTORS Instance VectorMath callee cplus_type type_numbers type_text",
             "loops": "template",
-            "plain_calls": "contained",
+            "plain_calls": "Exports contained",
             "unit": (
                 "Translation append c_string copy driver in_terms_of_t instances prefix_of reached read_records "
                 "read_types translate types_wanted vector_math with_headers"

@@ -16,6 +16,26 @@ _BUILT_IN = r"(?:(?:unsigned|signed|long|short|int|char|float|double|bool) ?)+"
 
 
 @dataclass(frozen=True)
+class VectorMath:
+    """How the loops of a unit use libm and the floating-point flags.
+
+    Attributes
+    ----------
+    functions : tuple of str
+        Functions of libm to declare with SIMD variants (gcc's ``simd`` attribute).
+    judge : {0, 1, 2}
+        Which floating-point flags reach the caller: none, those that a result shows, all.  ``judge`` of
+        ``__ufm_plan`` in ``templates/interface.h``.
+    """
+
+    functions: tuple[str, ...] = ()
+    judge: int = 1
+
+
+NO_VECTORS = VectorMath()
+
+
+@dataclass(frozen=True)
 class Instance:
     """One loop to be written: a signature and, for cells written in terms of T, the type T."""
 

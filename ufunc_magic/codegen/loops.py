@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from string import Template
 
 from ..model import Options, Signature, SignatureError, core_size_text, number_type
 from . import record_layout
-from .loop_types import Instance, Value, callee, values
+from .loop_types import Instance, Value, VectorMath, callee, values
 
 #: Up to here a function costs less than copying its operands: strided arrays are computed where they are.
 _DIRECT_NODES = 40
@@ -25,7 +25,7 @@ _LEAF_NODES = 100
 _INLINE_NODES, _INLINE_STRAIGHT_NODES = 1500, 5000
 
 
-def loop_text(k: int, instance: Instance, *, offset: int, options: Options, simd: Sequence[str], judge: int) -> str:
+def loop_text(k: int, instance: Instance, *, offset: int, options: Options, math: VectorMath) -> str:
     """Loop ``k`` of the unit.
 
     Parameters
@@ -35,10 +35,7 @@ def loop_text(k: int, instance: Instance, *, offset: int, options: Options, simd
     offset : int
         Index of its type numbers in ``__ufm_types``.
     options : Options
-    simd : sequence of str
-        Functions of libm that have SIMD variants here.
-    judge : {0, 1, 2}
-        As ``judge`` of ``__ufm_plan``.
+    math : VectorMath
     """
     signature = instance.signature
     inputs, outputs = values(k, signature)
@@ -48,17 +45,17 @@ def loop_text(k: int, instance: Instance, *, offset: int, options: Options, simd
         "offset": str(offset),
         "nin": str(signature.nin),
         "nout": str(signature.nout),
-        "judge": str(judge),
-        **_clone_words(instance, simd),
+        "judge": str(math.judge),
+        **_clone_words(instance, math),
         "try": "try {" if options.cplus else "",
         "catch": _CATCH if options.cplus else "",
     }
     if signature.core:
         return _generalized(instance, inputs, outputs, words)
-    return _elementwise(instance, inputs, outputs, words, simd)
+    return _elementwise(instance, inputs, outputs, words, math)
 
 
-def _clone_words(instance: Instance, simd: Sequence[str]) -> dict[str, str]:
+def _clone_words(instance: Instance, math: VectorMath) -> dict[str, str]:
     """The attributes by which a kernel is compiled once for each level of the CPU (AVX2, SVE), callees and all.
 
     Which levels there are says ``__UFM_CLONES`` in ``templates/support.h``; the system's loader picks one by the CPU it
@@ -67,7 +64,7 @@ def _clone_words(instance: Instance, simd: Sequence[str]) -> dict[str, str]:
     function = instance.signature.function
     small = function.size <= (_INLINE_NODES if instance.loops else _INLINE_STRAIGHT_NODES) and not function.recursive
     words = {
-        "clones": "__UFM_CLONES" if instance.calls.isdisjoint(simd) else "__UFM_CLONES_MATH",
+        "clones": "__UFM_CLONES" if instance.calls.isdisjoint(math.functions) else "__UFM_CLONES_MATH",
         "clones_fma": "__UFM_CLONES_FMA",
         "flatten": "__UFM_FLATTEN",
         "flatten_body": "__UFM_FLATTEN_BODY",
@@ -107,35 +104,42 @@ def _source(value: Value, inputs: list[Value]) -> Value | None:
     return next(i for i in inputs if i.operand.index == value.operand.index)
 
 
+def _local_variables(inputs: list[Value], outputs: list[Value], element: str) -> str:
+    """Copies of inputs whose address C takes, and the outputs; ``element`` formats an input."""
+    lines = [
+        f"{v.t} __ufm_c{v.n} = {element.format(n=v.n)};"
+        for v in inputs
+        if v.operand.pointer and v.operand.role == "input"
+    ]
+    for v in outputs:
+        source = _source(v, inputs)
+        lines.append(f"{v.t} __ufm_r{v.output} = {element.format(n=source.n) if source else _zero(v)};")
+    return " ".join(lines)
+
+
+def _element_call(
+    instance: Instance, inputs: list[Value], outputs: list[Value], element: str, *, checked: bool = False
+) -> str:
+    """The call on one element, after `_local_variables`."""
+    arguments = {v.operand.index: element.format(n=v.n) for v in inputs if not v.operand.pointer}
+    arguments |= {v.operand.index: f"&__ufm_c{v.n}" for v in inputs if v.operand.pointer}
+    arguments |= {v.operand.index: "&" * v.operand.pointer + f"__ufm_r{v.output}" for v in outputs}
+    return _call(instance, arguments, checked=checked)
+
+
 def _elementwise(
-    instance: Instance, inputs: list[Value], outputs: list[Value], words: dict[str, str], simd: Sequence[str]
+    instance: Instance, inputs: list[Value], outputs: list[Value], words: dict[str, str], math: VectorMath
 ) -> str:
     function = instance.signature.function
     both = (*inputs, *outputs)
-    # SIMD math differs from scalar libm in the last bit.  A value must not depend on its place in the
-    # array, so the tail goes through a whole vector, too - where computing a copy more has no effect.
+    # SIMD math differs from scalar libm in the last bit.  A value must not depend on its place in the array, so the
+    # tail goes through a whole vector too, if computing a copy more has no effect.
     records = instance.signature.has_records
-    padded = function.pure and not records and not function.loops and any(f in simd for f in instance.calls)
+    padded = function.pure and not records and not function.loops and not instance.calls.isdisjoint(math.functions)
     # 16 elements of four bytes and more fill whole vectors of every width; narrow ones take 64.
     pad = "(" + " && ".join(f"sizeof({v.t}) >= 4" for v in both) + " ? 16 : 64)" if padded else "1"
-
-    def locals_(element: str) -> str:
-        """Copies of inputs whose address C takes, and the outputs; ``element`` formats an input."""
-        lines = [
-            f"{v.t} __ufm_c{v.n} = {element.format(n=v.n)};"
-            for v in inputs
-            if v.operand.pointer and v.operand.role == "input"
-        ]
-        for v in outputs:
-            source = _source(v, inputs)
-            lines.append(f"{v.t} __ufm_r{v.output} = {element.format(n=source.n) if source else _zero(v)};")
-        return " ".join(lines)
-
-    def call(element: str, *, checked: bool = False) -> str:
-        arguments = {v.operand.index: element.format(n=v.n) for v in inputs if not v.operand.pointer}
-        arguments |= {v.operand.index: f"&__ufm_c{v.n}" for v in inputs if v.operand.pointer}
-        arguments |= {v.operand.index: "&" * v.operand.pointer + f"__ufm_r{v.output}" for v in outputs}
-        return _call(instance, arguments, checked=checked)
+    locals_ = partial(_local_variables, inputs, outputs)
+    call = partial(_element_call, instance, inputs, outputs)
 
     parameters = [f"const {v.t} *__restrict __ufm_i{v.n}" for v in inputs]
     parameters += [f"{v.t} *__restrict __ufm_o{v.n}" for v in outputs]

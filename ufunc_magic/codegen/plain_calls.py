@@ -7,32 +7,52 @@ assertion in it would end the process, and an endless loop could not be stopped.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ..model import Function
 from .loops import template
 
 
-def contained(functions: Sequence[tuple[str, Function | None]], *, cplus: bool) -> tuple[str, list[str]]:
-    """Write the callers, to be put after the cell, and for each function a pointer to its caller (``"0"``: none).
+@dataclass(frozen=True)
+class Exports:
+    """Functions that an object exports as they are, in the order of its table.
+
+    Attributes
+    ----------
+    pointers : sequence of str
+        C names, or expressions that are pointers to the functions.
+    contained : sequence of str
+        Pointers to their contained callers; ``"0"``: none.
+    text : str
+        C text with the callers, to put after the cell.
+    """
+
+    pointers: Sequence[str] = ()
+    contained: Sequence[str] = ()
+    text: str = ""
+
+
+def contained(functions: Sequence[tuple[str, Function | None]], *, cplus: bool) -> Exports:
+    """Write the callers of exported functions.
 
     Parameters
     ----------
     functions : sequence
-        A pointer to each function, as C has it, and what the parser read of it; None for what is not called so.
+        A pointer to each function, as C has it, and its parsed form; None for a function without a caller.
     cplus : bool
         The cell is C++, whose compiler is asked for the types: C++17, older standards have no templates for it.
     """
-    texts, pointers = list[str](), list[str]()
+    texts, callers = list[str](), list[str]()
     for k, (pointer, function) in enumerate(functions):
         text, caller = "", "0"
         if function is not None and not function.variadic:
             text, caller = (_cplus if cplus else _c)(k, pointer, function)
         texts += [text] if text else []
-        pointers.append(caller)
+        callers.append(caller)
     if cplus and texts:
         known = [template("plain.hpp"), *texts, "#define __UFM_PLAIN(...) __VA_ARGS__"]
         texts = ["#if __cplusplus >= 201703L", *known, "#else", "#define __UFM_PLAIN(...) 0", "#endif"]
-    return "".join(f"{text}\n" for text in texts), pointers
+    return Exports([pointer for pointer, _ in functions], callers, "".join(f"{text}\n" for text in texts))
 
 
 def _runs_python(function: Function) -> int:

@@ -18,8 +18,9 @@ from dataclasses import dataclass, replace
 from ..ir import argument_count, is_float_function
 from ..model import Function, NumberType, Options, Signature, SignatureError, Unit, number_type
 from . import record_layout
-from .loop_types import INSTRUCTIONS, Instance, type_numbers, type_text
+from .loop_types import INSTRUCTIONS, NO_VECTORS, Instance, VectorMath, type_numbers, type_text
 from .loops import has_scalar, has_sizes, is_leaf, leaf_text, loop_text, template
+from .plain_calls import Exports
 
 PREFIX = "__ufm_"
 _MARKER = b"\x7fufm-types:"
@@ -84,14 +85,11 @@ def translate(
     *,
     unit: Unit,
     signatures: Sequence[Signature],
-    plain: Sequence[str],
+    exports: Exports,
     options: Options,
     name: str,
-    contained: Sequence[str] = (),
-    simd: Sequence[str] = (),
-    judge: int = 1,
+    math: VectorMath = NO_VECTORS,
     before: str = "",
-    after: str = "",
 ) -> Translation:
     """Write the translation unit of a cell.
 
@@ -103,19 +101,14 @@ def translate(
         The functions and names that the parser read in the cell.
     signatures : sequence of Signature
         The functions to make loops for; several of one name are overloads.
-    plain : sequence of str
-        Functions that are exported as they are: C names, or expressions that are pointers to them.
+    exports : Exports
+        Functions that are exported as they are.
     options : Options
     name : str
         Name of the cell in diagnostics (``"In[3]"``).
-    contained : sequence of str
-        Pointers to what calls those of ``plain`` contained, defined in ``after``; ``"0"`` for none.
-    simd : sequence of str
-        libm functions to declare with SIMD clones (gcc's ``simd`` attribute).
-    judge : {0, 1, 2}
-        Which floating-point flags reach the caller: none, those that a result shows, all.
-    before, after : str
-        Text to put before the cell and after it.
+    math : VectorMath
+    before : str
+        C++ text to put before the cell.
     """
     cplus = options.cplus
     loops = instances(signatures, unit, options=options)
@@ -129,9 +122,8 @@ def translate(
     else:
         parts += [f"#line 1 {c_string(name)}", cell]
     parts += ["", template("support.h"), template("types.hpp" if cplus else "types.h")]
-    parts += [*_simd_declarations(simd, cplus=cplus), *filter(None, [after])]
-    tables = [plain, contained]
-    return _translation(parts, loops, [cell, name], plain=tables, options=options, simd=simd, judge=judge)
+    parts += [*_simd_declarations(math.functions, cplus=cplus), *filter(None, [exports.text])]
+    return _translation(parts, loops, [cell, name], exports=exports, options=options, math=math)
 
 
 def append(
@@ -140,8 +132,7 @@ def append(
     instances: Sequence[Instance],
     *,
     options: Options,
-    simd: Sequence[str] = (),
-    judge: int = 1,
+    math: VectorMath = NO_VECTORS,
     seed: str = "",
 ) -> Translation:
     """Append loops to a translation unit that another compiler wrote.
@@ -154,15 +145,19 @@ def append(
         C text to put before the loops: functions that they call.
     instances : sequence of Instance
         Whose functions are in ``c`` or in ``functions``.
-    options, simd, judge
+    options, math
         As for `translate`.
     seed : str
         Text that makes the marker of the type table unique.
     """
     cplus = options.cplus
     parts = [c, template("interface.h"), template("support.h")]
-    parts += [template("types.hpp" if cplus else "types.h"), *_simd_declarations(simd, cplus=cplus), functions]
-    return _translation(parts, instances, [c, functions, seed], plain=[(), ()], options=options, simd=simd, judge=judge)
+    parts += [
+        template("types.hpp" if cplus else "types.h"),
+        *_simd_declarations(math.functions, cplus=cplus),
+        functions,
+    ]
+    return _translation(parts, instances, [c, functions, seed], exports=Exports(), options=options, math=math)
 
 
 def _translation(
@@ -170,10 +165,9 @@ def _translation(
     instances: Sequence[Instance],
     seed: Sequence[str],
     *,
-    plain: Sequence[Sequence[str]],
+    exports: Exports,
     options: Options,
-    simd: Sequence[str],
-    judge: int,
+    math: VectorMath,
 ) -> Translation:
     """The unit of these texts and of types, loops and tables; ``seed`` makes the marker its own."""
     marker = _MARKER + hashlib.sha256("\0".join([*seed, repr(options.key())]).encode()).digest()[:16]
@@ -181,7 +175,7 @@ def _translation(
     types, loops, leaves = [], [], []
     for k, instance in enumerate(instances):
         types.append(type_text(k, instance))
-        loops.append(loop_text(k, instance, offset=len(numbers), options=options, simd=simd, judge=judge))
+        loops.append(loop_text(k, instance, offset=len(numbers), options=options, math=math))
         leaves.append(leaf_text(k, instance) if is_leaf(instance) else "")
         numbers += type_numbers(k, instance)
     # The types of the loops, as the compiler knows them, after a marker that is searched in the object's bytes.
@@ -189,8 +183,8 @@ def _translation(
 
     small = [leaf for leaf in leaves if leaf]
     leaf = ["#ifdef __UFM_LEAF", *small, "#endif"] if small else []
-    text = "\n".join([*parts, *types, table, *loops, *leaf, _export(instances, *plain)]) + "\n"
-    return Translation(text, tuple(instances), tuple(plain[0]), marker, bool(options.parallel))
+    text = "\n".join([*parts, *types, table, *loops, *leaf, _export(instances, exports)]) + "\n"
+    return Translation(text, tuple(instances), tuple(exports.pointers), marker, bool(options.parallel))
 
 
 def in_terms_of_t(unit: Unit) -> bool:
@@ -330,17 +324,17 @@ def _simd_declarations(names: Sequence[str], *, cplus: bool) -> list[str]:
     return lines
 
 
-def _export(instances: Sequence[Instance], plain: Sequence[str], contained: Sequence[str]) -> str:
+def _export(instances: Sequence[Instance], exports: Exports) -> str:
     def entries(name: str, has: Callable[[Instance], bool]) -> str:
         return ", ".join(f"{name}_{k}" if has(i) else "0" for k, i in enumerate(instances)) or "0"
 
     tables = {
         f"void (*const __ufm_loops[])({_LOOP})": entries("__ufm_loop", lambda _: True),
-        "void *const __ufm_functions[]": ", ".join(f"(void *){name}" for name in plain) or "0",
+        "void *const __ufm_functions[]": ", ".join(f"(void *){name}" for name in exports.pointers) or "0",
         "void *const __ufm_scalars[]": entries("(void *)__ufm_scalar", has_scalar),
     }
-    if any(pointer != "0" for pointer in contained):
-        tables["void *const __ufm_plain_calls[]"] = ", ".join(f"(void *){name}" for name in contained)
+    if any(pointer != "0" for pointer in exports.contained):
+        tables["void *const __ufm_plain_calls[]"] = ", ".join(f"(void *){name}" for name in exports.contained)
     if any(i.signature.has_records for i in instances):
         record = "void *, __ufm_char *const *, const __ufm_intp *, const __ufm_intp *, void *"
         tables[f"int (*const __ufm_records[])({record})"] = entries("__ufm_record", lambda i: i.signature.has_records)

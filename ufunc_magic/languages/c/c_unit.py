@@ -1,20 +1,23 @@
-"""From a C or C++ cell to its object code: parse, plan, generate, compile, and write it as Python meanwhile."""
+"""From a C or C++ cell to its object code: read, choose, generate, compile with Python forms meanwhile, describe."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ... import codegen, compilers
 from ...cells import cell_settings, function_entries, native, operands
 from ...cells.cell_settings import CellBuild
 from ...cells.frontend import compiler_flags, linker_flags, users_files
+from ...cells.operands import Plain
+from ...forms import CText
 from ...model import (
     CompiledCell,
     CompileError,
+    Diagnostic,
     Function,
     LinkError,
     Options,
@@ -26,7 +29,7 @@ from ...model import (
 from . import plain_functions
 from .cffi_types import type_definitions
 from .parser import parse_cell
-from .prototypes import ONLY_DECLARED, declared, linked, nothing_declared, sized
+from .prototypes import ONLY_DECLARED, LibraryFunctions, declared, linked, nothing_declared, sized
 
 #: Functions above which a cell is checked by itself first.
 _MANY = 300
@@ -34,12 +37,55 @@ _MANY = 300
 _Place = tuple[str, str, int]
 
 
+@dataclass(frozen=True)
+class _Reading:
+    """The functions of a cell and what becomes of each: a ufunc, a plain function, a function of a library.
+
+    ``left_out`` holds templates whose loops the compiler refused, with its reasons.
+    """
+
+    unit: Unit
+    tree: CText = field(repr=False)
+    signatures: tuple[Signature, ...]
+    plain: tuple[Plain, ...]
+    unbound: tuple[str, ...]
+    library: LibraryFunctions
+    left_out: Mapping[_Place, str] = field(default_factory=dict)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to bind."""
+        return not (self.signatures or self.plain or self.library.signatures)
+
+    @property
+    def of_structures(self) -> list[Function]:
+        """Functions with structures.  They have no loop of numbers, so C callers get the functions themselves."""
+        functions = self.unit.functions
+        return [next(f for f in functions if f.name == s.function.name) for s in self.signatures if s.has_records]
+
+    @property
+    def native(self) -> list[Function]:
+        """Functions that the object exports as they are, in the order of its table."""
+        return [*(p.function for p in self.plain), *self.of_structures]
+
+
+@dataclass(frozen=True)
+class _Compiled:
+    """The machine code of a cell, the functions in it, and their Python forms."""
+
+    code: bytes = field(repr=False)
+    translation: codegen.Translation
+    diagnostics: tuple[Diagnostic, ...]
+    reading: _Reading
+    forms: Mapping[str, tuple[Signature, function_entries.Form]]
+
+
 def compile(source: str, *, options: Options, name: str, folder: Path, this_cpu: bool = False) -> CompiledCell:
     """Compile a cell in the private ``folder``.
 
-    With ``this_cpu`` it is for CPUs like this one alone, as its target says, which takes half of the compiler's time;
-    the same call without it makes the portable object, with the same functions in the same places.  What reads files
-    of the user's, which may change meanwhile, is made portable at once.
+    With ``this_cpu`` the object is for CPUs like this one only, as its target says: half of the compiler's time.  The
+    same call without it makes the portable object, with the same functions in the same order.  A cell that reads files
+    of the user's, which may change meanwhile, is portable at once.
 
     Raises
     ------
@@ -54,148 +100,194 @@ def compile(source: str, *, options: Options, name: str, folder: Path, this_cpu:
         flags += native.this_cpu_flags(tool, source, options)
     cell = CellBuild(tool, source, name, options, folder, flags, linker_flags(tool, options), this_cpu=this_cpu)
     with compilers.started_ahead(cell.flags, cell.ahead):
-        # What is in the cell.
-        def preprocess(text: str) -> str:
-            try:
-                more = ("-dD",) if options.wrap else ()  # with the macros that give functions other names
-                return cell_settings.preprocessed(tool, text, name=name, flags=(*cell.flags, *more))
-            except CompileError as fault:  # the compiler itself says more
-                raise (cell.fault_alone() or fault) from None
-
-        unit, tree = parse_cell(source, name=name, cplus=options.cplus, preprocess=preprocess, wrap=options.wrap)
-        options = replace(options, types=options.types or cell_settings.types_in_comments(unit))
+        reading = _read(cell)
+        options = replace(options, types=options.types or cell_settings.types_in_comments(reading.unit))
         cell = replace(cell, options=options)
+        reading = _choose_functions(cell, reading)
+        plan, planned = cell.planned(reading.unit, floats=bool(options.types or options.cplus))
+        reading = replace(reading, library=sized(reading.library, plan.math.functions))
+        if options.wrap:
+            reading = _without_unresolved(cell, reading)
+        compiled = _compile_functions(cell, planned, plan, reading)
+        return _describe(planned, plan, compiled)
 
-        # What becomes of its functions.
-        signatures, others = operands.plan(unit, options=options, structures=True)
-        plain, unbound = plain_functions.bindable(others, taken=[s.name for s in signatures], unit=unit)
-        library_functions = declared(unit, options=options)
-        nothing = not (signatures or plain or library_functions.signatures)
-        if nothing or len(signatures) > _MANY:
-            # The loops of a library take the compiler minutes, and an error in its last line would come after them.
-            if alone := cell.fault_alone():
-                raise alone
-            if nothing and library_functions.reasons:
-                raise nothing_declared(library_functions.reasons, name)
-            if nothing:
-                raise cell.nothing_to_bind(unit, unbound)
-        if options.types and codegen.in_terms_of_t(unit):
-            plain = []  # their C names exist once per type
 
-        # The unit.
-        plan, planned = cell.planned(unit, floats=bool(options.types or options.cplus))
-        library_functions = sized(library_functions, plan.simd)
-        if options.wrap:  # first, since hundreds of loops are not to be compiled twice
+def _read(cell: CellBuild) -> _Reading:
+    """Parse the cell, through the preprocessor where macros decide what it contains."""
+
+    def preprocess(text: str) -> str:
+        try:
+            more = ("-dD",) if cell.options.wrap else ()  # keeps the macros that rename functions
+            return cell_settings.preprocessed(cell.tool, text, name=cell.name, flags=(*cell.flags, *more))
+        except CompileError as fault:  # the compiler itself reports more
+            raise (cell.fault_alone() or fault) from None
+
+    unit, tree = parse_cell(
+        cell.source, name=cell.name, cplus=cell.options.cplus, preprocess=preprocess, wrap=cell.options.wrap
+    )
+    return _Reading(unit, tree, (), (), (), LibraryFunctions())
+
+
+def _choose_functions(cell: CellBuild, reading: _Reading) -> _Reading:
+    """Decide what becomes of each function.
+
+    Raises
+    ------
+    ParseError, SignatureError
+        If there is nothing to bind.
+    CompileError
+        If the compiler refuses a cell that has nothing to bind, or very many functions.
+    """
+    unit, options = reading.unit, cell.options
+    signatures, others = operands.plan(unit, options=options, structures=True)
+    plain, unbound = plain_functions.bindable(others, taken=[s.name for s in signatures], unit=unit)
+    reading = replace(
+        reading,
+        signatures=tuple(signatures),
+        plain=tuple(plain),
+        unbound=tuple(unbound),
+        library=declared(unit, options=options),
+    )
+    if reading.is_empty or len(signatures) > _MANY:
+        # The loops of a library take the compiler minutes: an error in its last line would come after them.
+        if alone := cell.fault_alone():
+            raise alone
+        if reading.is_empty and reading.library.reasons:
+            raise nothing_declared(reading.library.reasons, cell.name)
+        if reading.is_empty:
+            raise cell.nothing_to_bind(unit, unbound)
+    if options.types and codegen.in_terms_of_t(unit):
+        return replace(reading, plain=())  # their C names exist once per type
+    return reading
+
+
+def _without_unresolved(cell: CellBuild, reading: _Reading) -> _Reading:
+    """Leave out declared functions that no library has: link references alone, before hundreds of loops compile."""
+    try:
+        references = replace(cell, flags=(*cell.flags, "-O0", "-w"))
+        text = f"{cell.source}\n{reading.library.references}"
+        compilers.compile_shared(cell.tool, text, **references.arguments("references.so"))
+    except LinkError as fault:
+        return replace(reading, library=linked(reading.library, fault))
+    return reading
+
+
+def _compile_functions(cell: CellBuild, planned: CellBuild, plan: native.UnitPlan, reading: _Reading) -> _Compiled:
+    """Compile the unit, and write the Python forms meanwhile.
+
+    Functions that the compiler or the linker refuses are left out one round after another.
+    """
+    options, folder = cell.options, cell.folder
+    checked = "-D__UFM_CHECKED" in options.compile_args
+    structures = bool(reading.of_structures)
+    parallel = bool(options.parallel)
+    driver = native.driver(cell.tool, parallel=parallel, folder=folder, checked=checked, structures=structures)
+    objects = [driver, *native.vector_math(cell.tool, plan.math.functions, folder=folder)]
+    library = folder / "cell.so"
+    exports = codegen.contained(
+        [(plain_functions.pointer(f, reading.unit), f) for f in reading.native], cplus=options.cplus
+    )
+    first = reading
+    with ThreadPoolExecutor(1, thread_name_prefix="ufunc_magic-python-form") as pool:
+        # The compiler is another process, so the Python forms cost no time.
+        forms = pool.submit(_python_forms, cell, first)
+        diagnostics = None
+        while diagnostics is None:
+            translation = codegen.translate(
+                cell.source,
+                unit=reading.unit,
+                signatures=(*reading.signatures, *reading.library.signatures),
+                exports=replace(exports, text="\n".join(filter(None, [reading.library.text(options), exports.text]))),
+                options=options,
+                name=cell.name,
+                math=plan.math,
+            )
             try:
-                references = replace(cell, flags=(*cell.flags, "-O0", "-w"))
-                text = f"{source}\n{library_functions.references}"
-                compilers.compile_shared(tool, text, **references.arguments("references.so"))
-            except LinkError as fault:
-                library_functions = linked(library_functions, fault)
+                diagnostics = planned.compiled_in_parts(translation, library, objects)
+                if diagnostics is None:
+                    arguments = planned.arguments(library.name, *objects)
+                    diagnostics = compilers.compile_shared(
+                        cell.tool, translation.text, ahead=planned.ahead, **arguments
+                    )
+            except LinkError as fault:  # again without what no library has
+                reading = replace(reading, library=linked(reading.library, fault))
+                if reading.is_empty:
+                    raise
+            except CompileError as fault:
+                more = {}
+                if options.cplus and not options.types:  # with --types the user sees what is wrong with them
+                    more = _refused_functions(fault, translation, reading, name=cell.name)
+                remaining = tuple(s for s in reading.signatures if _place(s.function) not in more)
+                if more and (remaining or reading.plain) and (reading.left_out or cell.fault_alone() is None):
+                    reading = replace(reading, signatures=remaining, left_out={**reading.left_out, **more})
+                elif exports.contained and not _blames(fault, cell.name):
+                    # Some type has no name after the cell: plain functions are called uncontained.
+                    exports = replace(exports, contained=(), text="")
+                else:
+                    raise planned.blamed(fault) from None
+    known = _python_forms(cell, reading) if reading.left_out else forms.result()
+    return _Compiled(library.read_bytes(), translation, tuple(diagnostics), reading, known)
 
-        # Its machine code, and its functions as Python.
-        def python_forms() -> Mapping[str, tuple[Signature, function_entries.Form]]:
-            return function_entries.python_forms(tree, function_entries.representatives(signatures), unit, options)
 
-        checked = "-D__UFM_CHECKED" in options.compile_args
-        # Those have no form of numbers, so C calls them as they are.
-        of_structures = [
-            next(f for f in unit.functions if f.name == s.function.name) for s in signatures if s.has_records
-        ]
-        driver = native.driver(
-            tool, parallel=bool(options.parallel), folder=folder, checked=checked, structures=bool(of_structures)
-        )
-        vectors = native.vector_math(tool, plan.simd, folder=folder)
-        library = folder / "cell.so"
-        native_functions = [*(p.function for p in plain), *of_structures]
-        pointers = [plain_functions.pointer(f, unit) for f in native_functions]
-        behind, contained = codegen.contained([*zip(pointers, native_functions, strict=True)], cplus=options.cplus)
-        with ThreadPoolExecutor(1, thread_name_prefix="ufunc_magic-python-form") as pool:
-            # The compiler is a process of its own, so the Python forms cost nothing meanwhile.
-            forms = pool.submit(python_forms)
-            diagnostics, left_out = None, dict[_Place, str]()
-            while diagnostics is None:
-                translation = codegen.translate(
-                    source,
-                    unit=unit,
-                    signatures=(*signatures, *library_functions.signatures),
-                    plain=pointers,
-                    contained=contained,
-                    options=options,
-                    name=name,
-                    simd=plan.simd,
-                    judge=plan.judge,
-                    after="\n".join(filter(None, [library_functions.text(options), behind])),
-                )
-                try:
-                    diagnostics = planned.compiled_in_parts(translation, library, [driver, *vectors])
-                    if diagnostics is None:
-                        arguments = planned.arguments(library.name, driver, *vectors)
-                        diagnostics = compilers.compile_shared(tool, translation.text, ahead=planned.ahead, **arguments)
-                except LinkError as fault:  # once more without what no library has
-                    library_functions = linked(library_functions, fault)
-                    if not (signatures or plain or library_functions.signatures):
-                        raise
-                except CompileError as fault:
-                    more = {}
-                    if options.cplus and not options.types:  # who asks for types is told what is wrong with them
-                        more = _left_out(fault, translation, unit, signatures, name=name)
-                    remaining = tuple(s for s in signatures if _place(s.function) not in more)
-                    if more and (remaining or plain) and (left_out or cell.fault_alone() is None):
-                        signatures, left_out = remaining, {**left_out, **more}
-                    elif contained and not any(d.severity == "error" and d.file == name for d in fault.diagnostics):
-                        # Some type has no name behind the cell: plain functions go uncontained.
-                        behind, contained = "", []
-                    else:
-                        raise planned.blamed(fault) from None
-        code = library.read_bytes()
+def _python_forms(cell: CellBuild, reading: _Reading) -> Mapping[str, tuple[Signature, function_entries.Form]]:
+    """Each name's signature with its Python form."""
+    signatures = function_entries.representatives(reading.signatures)
+    return function_entries.python_forms(reading.tree, signatures, reading.unit, cell.options)
 
-        # What the object code says of them.
-        types = codegen.read_types(code, translation)
-        bound = {s.name for s in signatures}
-        known = dict(python_forms() if left_out else forms.result())
-        known |= {s.name: (s, ONLY_DECLARED) for s in library_functions.signatures}
-        refused = function_entries.foreign(translation.instances, types, name=name, source=source)
-        if refused.keys() >= known.keys() and not plain:
-            refused = {}  # there is nothing else, so that is an error
-        functions = function_entries.c_ufunc_entries(
-            translation,
-            types,
-            known,
-            unit,
-            without=refused,
-            remedy=None if options.wrap else ", or --types",
-            records=codegen.read_records(code, translation),
-        )
-        types_text = type_definitions(tree, cplus=options.cplus) if plain or of_structures else ""
-        functions += plain_functions.entries(plain, types_text)
-        for index, function in enumerate(of_structures, start=len(plain)):
-            place = next(n for n, f in enumerate(functions) if f.records and f.source == function.text)
-            declaration = f"{types_text}\n{function_entries.prototype(function)}"
-            functions[place] = replace(functions[place], index=index, declaration=declaration)
-        notes = (*plan.notes, *unbound, *_notes_of(left_out, bound), *library_functions.notes(options))
-        serial = [s.name for s in signatures if s.has_records] if options.parallel else []
-        if serial:
-            notes += (f"--parallel: {', '.join(serial)} runs on one thread, like all functions with structures.",)
-        object_code = planned.object_code(code, functions, language="c++" if options.cplus else "c")
-        report_data = ReportData(tuple(functions), tuple(diagnostics), notes, planned.command, refused=refused)
-        return CompiledCell(object_code, report_data)
+
+def _describe(planned: CellBuild, plan: native.UnitPlan, compiled: _Compiled) -> CompiledCell:
+    """Describe the functions of the object code."""
+    reading, translation, options = compiled.reading, compiled.translation, planned.options
+    types = codegen.read_types(compiled.code, translation)
+    bound = {s.name for s in reading.signatures}
+    known = {**compiled.forms, **{s.name: (s, ONLY_DECLARED) for s in reading.library.signatures}}
+    refused = function_entries.foreign(translation.instances, types, name=planned.name, source=planned.source)
+    if refused.keys() >= known.keys() and not reading.plain:
+        refused = {}  # there is nothing else, so that is an error
+    functions = function_entries.c_ufunc_entries(
+        translation,
+        types,
+        known,
+        reading.unit,
+        without=refused,
+        remedy=None if options.wrap else ", or --types",
+        records=codegen.read_records(compiled.code, translation),
+    )
+    needs_types = reading.plain or reading.of_structures
+    types_text = type_definitions(reading.tree, cplus=options.cplus) if needs_types else ""
+    functions += plain_functions.entries(reading.plain, types_text)
+    for index, function in enumerate(reading.of_structures, start=len(reading.plain)):
+        place = next(n for n, f in enumerate(functions) if f.records and f.source == function.text)
+        declaration = f"{types_text}\n{function_entries.prototype(function)}"
+        functions[place] = replace(functions[place], index=index, declaration=declaration)
+    notes = (*plan.notes, *reading.unbound, *_notes_of(reading.left_out, bound), *reading.library.notes(options))
+    serial = [s.name for s in reading.signatures if s.has_records] if options.parallel else []
+    if serial:
+        notes += (f"--parallel: {', '.join(serial)} runs on one thread, like all functions with structures.",)
+    object_code = planned.object_code(compiled.code, functions, language="c++" if options.cplus else "c")
+    report_data = ReportData(tuple(functions), compiled.diagnostics, notes, planned.command, refused=refused)
+    return CompiledCell(object_code, report_data)
+
+
+def _blames(fault: CompileError, name: str) -> bool:
+    """Whether the compiler reports an error in the cell itself."""
+    return any(d.severity == "error" and d.file == name for d in fault.diagnostics)
 
 
 def _place(function: Function) -> _Place:
     return function.name, function.file, function.line
 
 
-def _left_out(
-    fault: CompileError, translation: codegen.Translation, unit: Unit, signatures: Sequence[Signature], *, name: str
+def _refused_functions(
+    fault: CompileError, translation: codegen.Translation, reading: _Reading, *, name: str
 ) -> dict[_Place, str]:
-    """Of the functions of ``signatures`` those that the compiler takes, but not their loops, and what it says.
+    """Find the functions that compile, but not their loops, with the compiler's reasons.
 
     They are templates that were written for other types than numbers, and functions with types that have no name
     outside of their own scope.
     """
-    ours = {_place(s.function) for s in signatures}
-    templates = [f for f in unit.functions if f.template]
+    ours = {_place(s.function) for s in reading.signatures}
+    templates = [f for f in reading.unit.functions if f.template]
     errors = [d for d in fault.diagnostics if d.severity == "error"]
     result: dict[_Place, str] = {}
     for error in errors:
@@ -209,7 +301,7 @@ def _left_out(
         result |= {_place(f): why for f in hit}
     if ours & result.keys() or not errors:
         return {place: why for place, why in result.items() if place in ours}
-    # What calls the templates that are in error; where nobody can tell, every template.
+    # The callers of the templates in error; every template where those are unknown.
     names = {place[0] for place in result}
     while callers := {f.name for f in templates if f.calls & names} - names:
         names |= callers
@@ -218,7 +310,7 @@ def _left_out(
 
 
 def _notes_of(left_out: Mapping[_Place, str], bound: Collection[str]) -> list[str]:
-    """A note for each reason."""
+    """Write a note for each reason."""
     names: dict[str, list[str]] = {}
     for (function, _, _), why in left_out.items():
         if function not in bound:
@@ -227,7 +319,7 @@ def _notes_of(left_out: Mapping[_Place, str], bound: Collection[str]) -> list[st
 
 
 def _is_whole(options: Options, files: object) -> bool:
-    """Whether the text of a cell is all that it is made of, and CPUs make a difference to it."""
-    # No files are (), and None is that nobody knows.
+    """Whether a cell consists of its text alone, and CPUs make a difference to it."""
+    # () means no files, None that they are unknown.
     others = files != () or options.src or options.lib or options.link_args or options.wrap
     return bool(native.this_level()) and options.arch != "native" and not others

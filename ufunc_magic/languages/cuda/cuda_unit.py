@@ -190,7 +190,7 @@ def _emulated(
         checked = pool.submit(check, source, unit=unit, options=options, name=name)
         library = folder / "cell.so"
         driver = native.driver(tool, parallel=bool(options.parallel), folder=folder)
-        vectors = native.vector_math(tool, plan.simd, folder=folder)
+        vectors = native.vector_math(tool, plan.math.functions, folder=folder)
         try:
             diagnostics = cell.compiled_in_parts(translation, library, [driver, *vectors])
             if diagnostics is None:
@@ -224,19 +224,18 @@ def _translated(reading: Reading, plan: native.UnitPlan) -> tuple[codegen.Transl
     seed = "\0".join([reading.source, reading.name, repr(reading.options.key())])
     after, pointers, marker = kernel_prototypes.exports_text(reading.exports, reading.variables, seed=seed)
     functions = [None if export.kernel else export.function for export in reading.exports]
-    behind, contained = codegen.contained([*zip(pointers, functions, strict=False)], cplus=True)
+    exports = codegen.contained([*zip(pointers, functions, strict=False)], cplus=True)
+    after = "".join([*(f"__UFM_DYNAMIC_SHARED({word})\n" for word in dynamic), _FAILED, after, exports.text])
     translation = codegen.translate(
         hosted,
         unit=reading.unit,
         signatures=reading.roles.signatures,
-        plain=pointers,
+        # The table has variables too, which have no callers.
+        exports=replace(exports, pointers=pointers, text=after),
         options=reading.options,
         name=reading.name,
-        contained=contained,
-        simd=plan.simd,
-        judge=plan.judge,
+        math=plan.math,
         before=before,
-        after="".join([*(f"__UFM_DYNAMIC_SHARED({word})\n" for word in dynamic), _FAILED, after, behind]),
     )
     return translation, before, marker
 

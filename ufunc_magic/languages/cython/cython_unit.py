@@ -240,15 +240,15 @@ def _unit(cell: _Cell, translated: Translated, planned: ModuleLoops) -> _Unit:
         planned.text,
         planned.instances,
         options=cell.options,
-        simd=plan.simd,
-        judge=plan.judge,
+        math=plan.math,
         seed=cell.source,
     )
+    simd = plan.math.functions
     if planned.apart:
-        return _Unit(f"{c}\n{planned.real}\n", translation.text, flags, link, translation, plan.simd, plan.notes)
+        return _Unit(f"{c}\n{planned.real}\n", translation.text, flags, link, translation, simd, plan.notes)
     text = translation.text
     text = _hot(text, text.index(_LOOPS, len(c)), len(text), words=hot)
-    return _Unit(text, "", flags, link, translation, plan.simd, plan.notes)
+    return _Unit(text, "", flags, link, translation, simd, plan.notes)
 
 
 def _hot(c: str, start: int, end: int, *, words: str) -> str:
