@@ -6,20 +6,20 @@ import sys
 import threading
 from pathlib import Path
 
+import lazy_loader
 import pytest
-
-from ufunc_magic.lazy import lazy_names
 
 
 def test_a_file_that_another_thread_is_importing_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     room = tmp_path / "slow_room"
     room.mkdir()
     (room / "__init__.py").touch()
+    (room / "__init__.pyi").write_text("from .slow_file import name as name\n")
     (room / "slow_file.py").write_text("import slow_room\nslow_room.begun()\nname = 2\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     import slow_room
 
-    names = lazy_names("slow_room", {"slow_file": "name"})
+    names, _, _ = lazy_loader.attach_stub("slow_room", str(room / "__init__.py"))
     answers: list[object] = []
 
     def ask() -> None:

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from support import FakeClock
+from support import FakeClock, replace_name
 from ufunc_magic.bench import compare
 from ufunc_magic.bench.candidates import Candidate, candidates
 from ufunc_magic.bench.machine import Limits, verdict
 from ufunc_magic.bench.samples import at_size, sizes_of
 from ufunc_magic.model import CacheError, ComparisonError, OptionError
 from ufunc_magic.notebook.compare_line import compared
-from ufunc_magic.render import Comparison, needed
+from ufunc_magic.render import Comparison, comparison, needed
 
 X = np.arange(1.0, 1001.0)
 LIMIT = Limits(((1 << 24, 1e10),))
@@ -540,7 +540,7 @@ def test_a_line_that_cannot_be_read_is_refused(line: str, fault: str) -> None:
 
 
 def test_a_plot_that_cannot_be_drawn_is_refused_before_anything_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ufunc_magic.render.comparison.installed", lambda name: None)
+    replace_name(monkeypatch, comparison, "installed", lambda name: None)
     with pytest.raises(ComparisonError, match="--plot needs matplotlib"):
         compared("f --plot", names={"f": lambda: pytest.fail("called")})
 

@@ -19,6 +19,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from support import replace_name
 from ufunc_magic import compilers
 from ufunc_magic.compilers import (
     Description,
@@ -249,7 +250,7 @@ def test_on_arm_the_library_and_the_c_library_that_is_compiled_against_say_what_
     library = tmp_path / "libmvec.so.1"
     names = "_ZGVnN2v_exp _ZGVnN2v_expf _ZGVnN4v_expf _ZGVnN4v_sinf _ZGVnN2vv_pow _ZGVsMxv_log _ZGVnN2v_cospi".split()
     library.write_bytes(b"\0".join([b"", *(name.encode() for name in names), b""]))
-    monkeypatch.setattr(description, "libmvec_path", lambda: str(library))
+    replace_name(monkeypatch, description, "libmvec_path", lambda: str(library))
 
     def offered(minor: int, machine: str = "__aarch64__") -> set[str]:
         macros = f"#define {machine} 1\n#define __GLIBC__ 2\n#define __GLIBC_MINOR__ {minor}\n"

@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
+from support import replace_name
 from ufunc_magic.interop.arrays import asarray, ascapsule, pointer
 from ufunc_magic.languages.cuda.device import driver
 from ufunc_magic.model import ToolchainError
@@ -455,7 +456,7 @@ def test_a_gpu_array_without_cupy_names_what_is_missing(monkeypatch: pytest.Monk
     def cupy() -> Any:
         raise ModuleNotFoundError("No module named 'cupy'", name="cupy")
 
-    monkeypatch.setattr(driver, "cupy", cupy)
+    replace_name(monkeypatch, driver, "cupy", cupy)
     driver.missing.cache_clear()
     with pytest.raises(ToolchainError, match=r"CuPy is not installed\.\npip install cupy"):
         asarray(np.zeros(1).ctypes.data, (1,), "f8", device="cuda")

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
+from support import replace_name
 from ufunc_magic import pipeline as build
 from ufunc_magic.bench import cell_report
 from ufunc_magic.compilers import discovery
@@ -697,7 +698,7 @@ def test_asking_for_a_gpu_where_there_is_none_nor_a_compiler_for_it_is_refused(m
 def test_a_cell_for_a_gpu_is_compiled_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device, "available", lambda: False)
     monkeypatch.setattr(device, "missing", lambda: "there is no driver")
-    monkeypatch.setattr(driver, "missing", lambda: "there is no driver")
+    replace_name(monkeypatch, driver, "missing", lambda: "there is no driver")
     cell = """\
 __device__ float half_of(float x) { return x / 2; }
 template <class T, int N> __global__ void k(T *x)
@@ -741,7 +742,7 @@ def test_what_the_gpus_compiler_alone_takes_is_for_the_gpu_alone(
     with pytest.raises(um.UfuncMagicError):
         um.compile_cuda(cell)
     with monkeypatch.context() as there_is_a_gpu:
-        there_is_a_gpu.setattr(driver, "missing", lambda: "")
+        replace_name(there_is_a_gpu, driver, "missing", lambda: "")
         b = um.compile_cuda(cell)
         assert f"<cuda> has no emulation on the CPU: {why}" in b.notes
         assert (b.object_code.code, "f" in b) == (b"", True)
@@ -841,7 +842,7 @@ def test_pickled_function_of_a_cell_comes_back(cell: build.Build) -> None:
 @pytest.mark.slow
 def test_report_says_emulation_and_has_no_row_of_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cell_report, "_announced", set())
-    monkeypatch.setattr(driver, "missing", lambda: "there is no GPU")
+    replace_name(monkeypatch, driver, "missing", lambda: "there is no GPU")
     made = um.compile_cuda("__device__ double f(double x) { return 1.0 / (1.0 + exp(-x)); }")
     reports = [build.report(made, options=make_options({"size": 1000})) for _ in range(2)]
     labels = [row.label for row in reports[0].rows]
@@ -1036,7 +1037,7 @@ def test_without_compiler_and_nvrtc_both_are_named(monkeypatch: pytest.MonkeyPat
     def nothing(**_: Any) -> discovery.Toolchain:
         raise um.ToolchainError("No C++ compiler was found.", remedy='pip install "ufunc_magic[zig]"')
 
-    monkeypatch.setattr(discovery, "find", nothing)
+    replace_name(monkeypatch, discovery, "find", nothing)
     monkeypatch.setattr(nvrtc, "find", lambda: None)
     with pytest.raises(um.ToolchainError, match="No C\\+\\+ compiler"):
         um.compile_cuda("__device__ float f(float x) { return x; }")

@@ -560,7 +560,7 @@ print(*sorted(set(sys.modules) - before))
     }
     assert "ufunc_magic.notebook.magics" in loaded
     assert loaded & heavy == set()
-    assert {name.split(".")[1] for name in loaded if name.startswith("ufunc_magic.")} == {"lazy", "model", "notebook"}
+    assert {name.split(".")[1] for name in loaded if name.startswith("ufunc_magic.")} == {"model", "notebook"}
     assert not any(name.startswith("ufunc_magic.model.object_code") for name in loaded)
 
 

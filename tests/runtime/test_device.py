@@ -26,6 +26,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
+from support import replace_name
 from ufunc_magic import gpucheck
 from ufunc_magic.gpucheck import __main__ as command, cells, checks
 from ufunc_magic.languages.cuda import device
@@ -230,7 +231,7 @@ def gpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Devi
         "allocate to_device to_host copy may_share_memory assign functions variable launch using wait elapsed"
     ).split():
         monkeypatch.setattr(driver, name, getattr(made, name))
-    monkeypatch.setattr(driver, "missing", lambda: "")
+    replace_name(monkeypatch, driver, "missing", lambda: "")
     monkeypatch.setattr(driver, "current", lambda: 0)
     monkeypatch.setattr(driver, "on", lambda _: contextlib.nullcontext())
     return made
@@ -570,7 +571,7 @@ def borrowing(gpu: Device, monkeypatch: pytest.MonkeyPatch) -> Library:
             return gpu.lend(value.held)
 
     library = Library()
-    monkeypatch.setattr(driver, "cupy", CuPy)
+    replace_name(monkeypatch, driver, "cupy", CuPy)
     monkeypatch.setattr(driver, "other_stream", lambda *_: 7)
     monkeypatch.setitem(__import__("sys").modules, "torch", library)
     return library
@@ -1201,7 +1202,7 @@ def test_a_function_is_timed_with_and_without_its_transfers(gpu: Device, mul: An
 
 
 def test_without_a_gpu_and_an_emulation_a_call_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver, "missing", lambda: "there is no GPU")
+    replace_name(monkeypatch, driver, "missing", lambda: "there is no GPU")
     code, object_code = code_of("mul", MUL, ["ff->f"], "{out0} = mul({in0}, {in1})")
     with pytest.raises(ToolchainError, match=r"^mul cannot run here: there is no GPU\.\npip install ziglang"):
         device.CudaFunction(code, object_code, emulated=None)(1.0, 2.0)
@@ -1218,7 +1219,7 @@ def test_without_cupy_the_reason_says_what_to_install(monkeypatch: pytest.Monkey
     def absent() -> Any:
         raise ModuleNotFoundError("No module named 'cupy'", name="cupy")
 
-    monkeypatch.setattr(driver, "cupy", absent)
+    replace_name(monkeypatch, driver, "cupy", absent)
     driver.missing.cache_clear()
     try:
         assert "pip install cupy-cuda13x" in device.missing()
@@ -1229,7 +1230,7 @@ def test_without_cupy_the_reason_says_what_to_install(monkeypatch: pytest.Monkey
 
 
 def test_option_decides_where_functions_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver, "missing", lambda: "no GPU")
+    replace_name(monkeypatch, driver, "missing", lambda: "no GPU")
     _, object_code = code_of("f", "", ["d->d"], "x")
     asked = [replace(object_code, options={"device": word}) for word in ("auto", "cpu", "gpu")]
     assert [device.on_gpu(o) for o in (object_code, *asked)] == [False, False, False, True]
@@ -1289,7 +1290,7 @@ def test_no_check_stops_the_next() -> None:
 
 
 def test_gpucheck_says_where_there_is_no_gpu(capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
-    monkeypatch.setattr(driver, "missing", lambda: "there is no GPU")
+    replace_name(monkeypatch, driver, "missing", lambda: "there is no GPU")
     assert command.main([]) == 2
     assert capsys.readouterr().out == "No GPU was found: there is no GPU.\nNothing was checked.\n"
 

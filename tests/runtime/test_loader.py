@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import ufunc_magic as um
+from support import replace_name
 from ufunc_magic import store as cache
 from ufunc_magic.model import ObjectCode, Target, TargetError
 from ufunc_magic.runtime import loader
@@ -51,14 +52,14 @@ def test_code_for_a_newer_c_library_is_refused(made: ObjectCode) -> None:
 
 def test_c_library_versions_compare_as_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     here = Target("elf", "linux", "x86_64", "glibc 2.9")
-    monkeypatch.setattr(loader, "here", lambda: here)
+    replace_name(monkeypatch, loader, "here", lambda: here)
     with pytest.raises(TargetError):
         loader.check_target(replace(here, libc="glibc 2.10"))
 
 
 def test_code_that_needs_glibc_is_refused_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     musl = Target("elf", "linux", "x86_64", "")
-    monkeypatch.setattr(loader, "here", lambda: musl)
+    replace_name(monkeypatch, loader, "here", lambda: musl)
     with pytest.raises(TargetError):
         loader.check_target(replace(musl, libc="glibc 2.17"))
     loader.check_target(musl)

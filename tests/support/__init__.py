@@ -3,6 +3,7 @@
 ``builds``     `compile_in`: a Build, compiled with the cache in a folder that outlives the test
 ``programs``   `run_python`: a program in another process; `run_bare`: one that finds no compiler
 ``shells``     `run_cell`: a cell in a shell, the way a front end runs it; `Kernel`: a Jupyter kernel
+``names``      `replace_name`: a name of a room, replaced in its file and in the room
 ``cell_files`` the headers of the files in ``tests/cells``, and their expectations
 ``clocks``     `FakeClock`: a clock that the test sets
 ``code_lines`` lines of code; ``python tests/support/code_lines.py`` counts them by room
@@ -18,5 +19,6 @@ from .cell_files import (
     read_header as read_header,
 )
 from .clocks import FakeClock as FakeClock
+from .names import replace_name as replace_name
 from .programs import run_bare as run_bare, run_python as run_python
 from .shells import run_cell as run_cell

@@ -13,18 +13,6 @@ The room takes callables, or a build with its Python forms, and returns a `Compa
 ``cell_report``  `report`: the functions of a build; rows of a GPU
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from typing import TYPE_CHECKING
-
-from ..lazy import lazy_names
-
-if TYPE_CHECKING:
-    from .candidates import evaluated as evaluated
-    from .cell_report import report as report
-    from .comparing import compare as compare
-    from .rounds import CLOCK as CLOCK
-else:
-    __getattr__ = lazy_names(
-        __name__, {"candidates": "evaluated", "cell_report": "report", "comparing": "compare", "rounds": "CLOCK"}
-    )
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -18,26 +18,6 @@ say what the object code holds.
 ===================  ==================================================================================
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from typing import TYPE_CHECKING
-
-from ..lazy import lazy_names
-
-if TYPE_CHECKING:
-    from .frontend import Backend as Backend, drawn_files as drawn_files
-    from .native import driver as driver, narrow as narrow, vector_math as vector_math
-    from .portable import (
-        Portable as Portable,
-        is_first as is_first,
-        stored_cell as stored_cell,
-    )
-else:
-    __getattr__ = lazy_names(
-        __name__,
-        {
-            "frontend": "Backend drawn_files",
-            "native": "driver narrow vector_math",
-            "portable": "Portable is_first stored_cell",
-        },
-    )
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -8,52 +8,6 @@ writes callers for functions that are no ufuncs.
 ``templates/driver.c`` does what is the same for all cells: strides, blocks, threads, floating-point flags, interrupts.
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from typing import TYPE_CHECKING
-
-from ..lazy import lazy_names
-
-if TYPE_CHECKING:
-    from .loop_types import (
-        INSTRUCTIONS as INSTRUCTIONS,
-        NO_VECTORS as NO_VECTORS,
-        Instance as Instance,
-        VectorMath as VectorMath,
-        callee as callee,
-        cplus_type as cplus_type,
-        type_numbers as type_numbers,
-        type_text as type_text,
-    )
-    from .loops import template as template
-    from .plain_calls import Exports as Exports, contained as contained
-    from .unit import (
-        Translation as Translation,
-        append as append,
-        c_string as c_string,
-        copy as copy,
-        driver as driver,
-        in_terms_of_t as in_terms_of_t,
-        instances as instances,
-        prefix_of as prefix_of,
-        reached as reached,
-        read_records as read_records,
-        read_types as read_types,
-        translate as translate,
-        types_wanted as types_wanted,
-        vector_math as vector_math,
-        with_headers as with_headers,
-    )
-else:
-    __getattr__ = lazy_names(
-        __name__,
-        {
-            "loop_types": "INSTRUCTIONS NO_VECTORS Instance VectorMath callee cplus_type type_numbers type_text",
-            "loops": "template",
-            "plain_calls": "Exports contained",
-            "unit": (
-                "Translation append c_string copy driver in_terms_of_t instances prefix_of reached read_records "
-                "read_types translate types_wanted vector_math with_headers"
-            ),
-        },
-    )
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -14,37 +14,6 @@ reason.
 * `numpy_writer` with `numpy_values`, `numpy_reductions`, `dataflow`; `dialects`: what is made of the Python form.
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from typing import TYPE_CHECKING
-
-from ..lazy import lazy_names
-
-if TYPE_CHECKING:
-    from .c_form import write as write
-    from .c_tree import (
-        CText as CText,
-        one_at_a_time as one_at_a_time,
-        readable as readable,
-        text_of as text_of,
-        tree as tree,
-        walk as walk,
-    )
-    from .dialects import cython_text as cython_text, numexpr_text as numexpr_text
-    from .integer_rules import Watched as Watched, agreeing_text as agreeing_text
-    from .random_rounding import at_random as at_random
-    from .runtime_names import namespace as namespace
-    from .value import NotPython as NotPython, PythonForm as PythonForm
-else:
-    __getattr__ = lazy_names(
-        __name__,
-        {
-            "c_form": "write",
-            "c_tree": "CText one_at_a_time readable text_of tree walk",
-            "dialects": "cython_text numexpr_text",
-            "integer_rules": "Watched agreeing_text",
-            "random_rounding": "at_random",
-            "runtime_names": "namespace",
-            "value": "PythonForm NotPython",
-        },
-    )
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -13,24 +13,6 @@ raises `CellCrashed`.
 ===============  ======================================================================================
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from typing import TYPE_CHECKING
-
-from ..lazy import lazy_names
-
-if TYPE_CHECKING:
-    from .guard_process import available as available
-    from .messages import read_line_table as read_line_table
-    from .sandbox import Sandbox as Sandbox
-    from .trial import begin as begin, try_out as try_out, untried as untried
-else:
-    __getattr__ = lazy_names(
-        __name__,
-        {
-            "guard_process": "available",
-            "messages": "read_line_table",
-            "sandbox": "Sandbox",
-            "trial": "begin try_out untried",
-        },
-    )
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

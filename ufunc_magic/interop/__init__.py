@@ -9,20 +9,6 @@ functions), arrays, capsules, addresses, headers, and calls of ours in other peo
 * `python_package`: cells as a module that pip installs.
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from typing import TYPE_CHECKING
-
-from ..lazy import lazy_names
-
-if TYPE_CHECKING:
-    from .arrays import asarray as asarray, ascapsule as ascapsule, pointer as pointer
-    from .hosts import ctypes_function as ctypes_function, lowlevel as lowlevel, prototype as prototype
-else:
-    __getattr__ = lazy_names(
-        __name__,
-        {
-            "arrays": "asarray ascapsule pointer",
-            "hosts": "ctypes_function lowlevel prototype",
-        },
-    )
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

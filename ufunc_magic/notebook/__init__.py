@@ -6,18 +6,6 @@ and completes options; ``compare_line`` runs ``%ufunc_compare``; ``completion`` 
 ``waiting`` shows that a cell is compiling; ``first_use`` compiles in the background what the first cell needs.
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from typing import TYPE_CHECKING
-
-from ..lazy import lazy_names
-
-if TYPE_CHECKING:
-    from .magics import load as load, unload as unload
-else:
-    __getattr__ = lazy_names(
-        __name__,
-        {
-            "magics": "load unload",
-        },
-    )
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

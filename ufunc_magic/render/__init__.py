@@ -10,35 +10,6 @@ The room turns measured and compiled values into text; it measures and prints no
 ``progress``     the progress line of a longer measurement
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from typing import TYPE_CHECKING
-
-from ..lazy import lazy_names
-
-if TYPE_CHECKING:
-    from .comparison import Comparison as Comparison, installed as installed, needed as needed
-    from .progress import Progress as Progress
-    from .report import Bound as Bound, Report as Report, contents as contents
-    from .source_views import View as View, ViewName as ViewName, ptx as ptx, views as views
-    from .tables import (
-        Agreement as Agreement,
-        Kind as Kind,
-        Level as Level,
-        Row as Row,
-        agrees as agrees,
-        count as count,
-        duration as duration,
-        percent as percent,
-    )
-else:
-    __getattr__ = lazy_names(
-        __name__,
-        {
-            "comparison": "Comparison installed needed",
-            "progress": "Progress",
-            "report": "Bound Report contents",
-            "source_views": "View ViewName ptx views",
-            "tables": "Agreement Kind Level Row agrees count duration percent",
-        },
-    )
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

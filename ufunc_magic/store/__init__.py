@@ -6,27 +6,6 @@ code.  ``cache`` has the public class, ``atomic_file`` writes and reads complete
 are safe, ``project_folder`` writes folders that the user names.
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from typing import TYPE_CHECKING
-
-from ..lazy import lazy_names
-
-if TYPE_CHECKING:
-    from .cache import (
-        Cache as Cache,
-        CacheWarning as CacheWarning,
-        Entry as Entry,
-        default as default,
-        key as key,
-        read_size as read_size,
-    )
-    from .project_folder import replace_project as replace_project, write_project as write_project
-else:
-    __getattr__ = lazy_names(
-        __name__,
-        {
-            "cache": "Cache CacheWarning Entry default key read_size",
-            "project_folder": "replace_project write_project",
-        },
-    )
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -7,18 +7,6 @@ In come a cell's text and what is known of its functions (`FormRequest`), out co
 * `cython_form`: whole modules, with a ufunc's core dimensions.
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from typing import TYPE_CHECKING
-
-from ...lazy import lazy_names
-
-if TYPE_CHECKING:
-    from .cython_form import FormRequest as FormRequest, write as write
-else:
-    __getattr__ = lazy_names(
-        __name__,
-        {
-            "cython_form": "FormRequest write",
-        },
-    )
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

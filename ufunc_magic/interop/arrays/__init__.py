@@ -5,18 +5,6 @@
 * `capsules`: PyCapsules, and the tensors of DLPack in them.
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from typing import TYPE_CHECKING
-
-from ...lazy import lazy_names
-
-if TYPE_CHECKING:
-    from .pointers import asarray as asarray, ascapsule as ascapsule, pointer as pointer
-else:
-    __getattr__ = lazy_names(
-        __name__,
-        {
-            "pointers": "asarray ascapsule pointer",
-        },
-    )
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -5,26 +5,6 @@
 * `elf_names`: the library's tables under names of its own, so that one program links several.
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from typing import TYPE_CHECKING
-
-from ...lazy import lazy_names
-
-if TYPE_CHECKING:
-    from .c_address import (
-        address as address,
-        ctypes_function as ctypes_function,
-        leaf_address as leaf_address,
-        lowlevel as lowlevel,
-        prototype as prototype,
-    )
-    from .c_header import get_include as get_include, write_header as write_header
-else:
-    __getattr__ = lazy_names(
-        __name__,
-        {
-            "c_address": "address ctypes_function leaf_address lowlevel prototype",
-            "c_header": "get_include write_header",
-        },
-    )
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

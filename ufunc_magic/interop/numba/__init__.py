@@ -13,22 +13,6 @@ Its functions as ours: `object_code` in `from_numba`, which links and describes 
 `_private` has the names that Numba does not promise.
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from typing import TYPE_CHECKING
-
-from ...lazy import lazy_names
-
-if TYPE_CHECKING:
-    from .from_numba import object_code as object_code
-    from .numba_extension import install as install
-    from .ufunc_typing import restored_link as restored_link
-else:
-    __getattr__ = lazy_names(
-        __name__,
-        {
-            "from_numba": "object_code",
-            "numba_extension": "install",
-            "ufunc_typing": "restored_link",
-        },
-    )
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

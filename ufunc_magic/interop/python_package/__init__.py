@@ -10,18 +10,6 @@ In go functions of cells, or Builds; out comes a folder, `SavedModule`.  Machine
 * `type_stubs`: the ``.pyi`` file.
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from typing import TYPE_CHECKING
-
-from ...lazy import lazy_names
-
-if TYPE_CHECKING:
-    from .saved_module import SavedModule as SavedModule, save as save
-else:
-    __getattr__ = lazy_names(
-        __name__,
-        {
-            "saved_module": "SavedModule save",
-        },
-    )
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -22,38 +22,6 @@ that is not C is no error: the compiler reports it.
 ===============  ======================================================================================
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from typing import TYPE_CHECKING
-
-from ...lazy import lazy_names
-
-if TYPE_CHECKING:
-    from .c_frontend import key as key
-    from .c_text import read as read
-    from .c_unit import compile as compile
-    from .cffi_types import type_definitions as type_definitions
-    from .cuda_names import (
-        PACKED as PACKED,
-        PREDEFINED as PREDEFINED,
-        TYPES as TYPES,
-        VECTORS as VECTORS,
-        stand_for as stand_for,
-    )
-    from .lowering import lower as lower
-    from .parser import parse as parse, parse_cell as parse_cell
-    from .plain_functions import BUILTIN as BUILTIN
-else:
-    __getattr__ = lazy_names(
-        __name__,
-        {
-            "c_frontend": "key",
-            "c_text": "read",
-            "c_unit": "compile",
-            "cffi_types": "type_definitions",
-            "cuda_names": "PACKED PREDEFINED TYPES VECTORS stand_for",
-            "lowering": "lower",
-            "parser": "parse parse_cell",
-            "plain_functions": "BUILTIN",
-        },
-    )
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -14,22 +14,6 @@ In comes the cell and its options; out goes a `CompiledCell` with code for the C
 ``templates``          the emulation's headers, and those that NVRTC reads.
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from typing import TYPE_CHECKING
-
-from ...lazy import lazy_names
-
-if TYPE_CHECKING:
-    from .cuda_frontend import key as key
-    from .cuda_program import compile_program as compile_program, run_program as run_program
-    from .cuda_unit import compile as compile
-else:
-    __getattr__ = lazy_names(
-        __name__,
-        {
-            "cuda_frontend": "key",
-            "cuda_program": "compile_program run_program",
-            "cuda_unit": "compile",
-        },
-    )
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

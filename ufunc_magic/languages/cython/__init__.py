@@ -24,28 +24,6 @@ exception clauses) is read from its symbol table, not guessed from the text.
 =====================  ================================================================================
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from typing import TYPE_CHECKING
-
-from ...lazy import lazy_names
-
-if TYPE_CHECKING:
-    from .annotate import Annotated as Annotated
-    from .cython_frontend import drawn_files as drawn_files, key as key
-    from .cython_unit import compile as compile
-    from .python_headers import (
-        has_headers as has_headers,
-        is_cplus as is_cplus,
-        precompile_headers as precompile_headers,
-    )
-else:
-    __getattr__ = lazy_names(
-        __name__,
-        {
-            "annotate": "Annotated",
-            "cython_frontend": "drawn_files key",
-            "cython_unit": "compile",
-            "python_headers": "has_headers is_cplus precompile_headers",
-        },
-    )
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -13,45 +13,6 @@ or a `Kernel`.  What they compute on the GPU is the cell's source, compiled for 
 ``device_timing``  how long the device takes, by its own clock.
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from typing import TYPE_CHECKING
-
-from ....lazy import lazy_names
-
-if TYPE_CHECKING:
-    from .cell_memory import CellMemory as CellMemory
-    from .cuda_function import CudaFunction as CudaFunction
-    from .cuda_kernel import Kernel as Kernel, KernelFamily as KernelFamily, Launch as Launch
-    from .device_timing import copy_bandwidth as copy_bandwidth, time_call as time_call, time_function as time_function
-    from .driver import (
-        arch as arch,
-        available as available,
-        compile_with as compile_with,
-        cupy as cupy,
-        missing as missing,
-        name as name,
-        on_gpu as on_gpu,
-        to_device as to_device,
-        to_host as to_host,
-        wait as wait,
-    )
-    from .kernel_source import (
-        C_LINKAGE as C_LINKAGE,
-        c_symbol as c_symbol,
-        cell as cell,
-        unit as unit,
-        usual as usual,
-    )
-else:
-    __getattr__ = lazy_names(
-        __name__,
-        {
-            "cell_memory": "CellMemory",
-            "cuda_function": "CudaFunction",
-            "cuda_kernel": "Kernel KernelFamily Launch",
-            "device_timing": "copy_bandwidth time_call time_function",
-            "driver": "arch available compile_with cupy missing name on_gpu to_device to_host wait",
-            "kernel_source": "C_LINKAGE c_symbol cell unit usual",
-        },
-    )
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -11,27 +11,6 @@ for the simulator a Python callable that runs the cell's code for the CPU with t
 ``_private``               what is used of Numba that is not its public interface.
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from typing import TYPE_CHECKING
-
-from ....lazy import lazy_names
-
-if TYPE_CHECKING:
-    from .device_calls import (
-        Form as Form,
-        ValueType as ValueType,
-        choose as choose,
-        forms as forms,
-        mismatch as mismatch,
-        refusal as refusal,
-    )
-    from .numba_cuda_extension import attach as attach, install as install
-else:
-    __getattr__ = lazy_names(
-        __name__,
-        {
-            "device_calls": "Form ValueType choose forms mismatch refusal",
-            "numba_cuda_extension": "attach install",
-        },
-    )
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

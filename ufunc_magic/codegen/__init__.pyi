@@ -1,0 +1,29 @@
+from .loop_types import (
+    INSTRUCTIONS as INSTRUCTIONS,
+    NO_VECTORS as NO_VECTORS,
+    Instance as Instance,
+    VectorMath as VectorMath,
+    callee as callee,
+    cplus_type as cplus_type,
+    type_numbers as type_numbers,
+    type_text as type_text,
+)
+from .loops import template as template
+from .plain_calls import Exports as Exports, contained as contained
+from .unit import (
+    Translation as Translation,
+    append as append,
+    c_string as c_string,
+    copy as copy,
+    driver as driver,
+    in_terms_of_t as in_terms_of_t,
+    instances as instances,
+    prefix_of as prefix_of,
+    reached as reached,
+    read_records as read_records,
+    read_types as read_types,
+    translate as translate,
+    types_wanted as types_wanted,
+    vector_math as vector_math,
+    with_headers as with_headers,
+)

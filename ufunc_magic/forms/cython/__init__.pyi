@@ -1,0 +1,1 @@
+from .cython_form import FormRequest as FormRequest, write as write

@@ -1,0 +1,4 @@
+from .guard_process import available as available
+from .messages import read_line_table as read_line_table
+from .sandbox import Sandbox as Sandbox
+from .trial import begin as begin, try_out as try_out, untried as untried

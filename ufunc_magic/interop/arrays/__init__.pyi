@@ -1,0 +1,1 @@
+from .pointers import asarray as asarray, ascapsule as ascapsule, pointer as pointer

@@ -1,0 +1,1 @@
+from .saved_module import SavedModule as SavedModule, save as save

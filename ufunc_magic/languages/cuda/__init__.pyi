@@ -1,0 +1,3 @@
+from .cuda_frontend import key as key
+from .cuda_program import compile_program as compile_program, run_program as run_program
+from .cuda_unit import compile as compile

@@ -1,0 +1,1 @@
+from .magics import load as load, unload as unload

@@ -1,0 +1,39 @@
+from .c_library import flush_stdio as flush_stdio
+from .cell_names import current_place as current_place, set_place as set_place
+from .cffi_function import PlainFunction as PlainFunction
+from .def_function import DefFunction as DefFunction, ufunc_of as ufunc_of
+from .exception_codec import exception as exception
+from .loader import (
+    Library as Library,
+    check_handlers as check_handlers,
+    cpu_features as cpu_features,
+    here as here,
+    is_taken as is_taken,
+    mappings as mappings,
+    memory_file as memory_file,
+)
+from .locks import lock_of as lock_of
+from .numpy_ufunc import letters as letters, loops_of as loops_of, make_ufunc as make_ufunc
+from .pickling import (
+    Origin as Origin,
+    adopt as adopt,
+    carried as carried,
+    carry as carry,
+    dumps as dumps,
+    function_of as function_of,
+    loads as loads,
+    origin_of as origin_of,
+    realize as realize,
+    rebuild as rebuild,
+    secret as secret,
+)
+from .records import dtype_of as dtype_of, operand_dtypes as operand_dtypes
+from .registry import (
+    Build as Build,
+    LoadedObject as LoadedObject,
+    load as load,
+    loaded as loaded,
+    opening as opening,
+    sandbox_with as sandbox_with,
+    weight as weight,
+)
