@@ -12,7 +12,7 @@ write, and its text.  A function with one is compiled as ever.  A reader that ne
 
 from __future__ import annotations
 
-from .constants import evaluate as evaluate, integer as integer
+from .constants import evaluate as evaluate, header_constant as header_constant, integer as integer
 from .math_functions import (
     CONSTANTS as CONSTANTS,
     LIMITS as LIMITS,

@@ -6,6 +6,7 @@ import math
 import operator
 from collections.abc import Callable
 
+from .math_functions import CONSTANTS, LIMITS
 from .nodes import (
     Binary,
     Comma,
@@ -17,7 +18,7 @@ from .nodes import (
     Name,
     Unary,
 )
-from .types import CType, float32
+from .types import DOUBLE, FLOAT, CType, float32
 
 Number = int | float | complex
 
@@ -146,3 +147,31 @@ def _of_integers(op: str, a: int, b: int, t: CType) -> int | None:
         quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)  # C rounds to zero
         return wrapped(quotient if op == "/" else a - b * quotient, t)
     return None
+
+
+#: Constants of <math.h> and <float.h> that are of type float.
+_FLOATS = frozenset("INFINITY HUGE_VALF NAN FLT_EPSILON FLT_MAX FLT_MIN".split())
+
+
+def header_constant(name: str) -> Constant | None:
+    """A constant of <math.h>, <float.h>, <limits.h>, <stdint.h> or <complex.h>."""
+    if name in LIMITS:
+        value, t = LIMITS[name]
+        return Constant(type=t, value=value, spelling=name)
+    if name in ("I", "_Complex_I"):
+        return Constant(type=CType("c", 32), value=1j, spelling=name)
+    text = CONSTANTS.get(name)
+    if text is None:
+        return None
+    return Constant(type=FLOAT if name in _FLOATS else DOUBLE, value=_CONSTANT_VALUES[name], spelling=name)
+
+
+def _python_value(text: str) -> float:
+    """The value of one of the table's texts: a number, a name of `math`, a quotient of both."""
+    dividend, _, divisor = text.partition("/")
+    word = dividend.removeprefix("math.")
+    value = float(getattr(math, word)) if dividend.startswith("math.") else float(dividend)
+    return value / _python_value(divisor) if divisor else value
+
+
+_CONSTANT_VALUES = {name: _python_value(text) for name, text in CONSTANTS.items()}

@@ -6,7 +6,6 @@ classes below it lower a function's body: statements, loops, calls, expressions.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
@@ -14,11 +13,7 @@ from tree_sitter import Node
 
 from ...forms import CText, one_at_a_time, text_of, tree, walk
 from ...ir import (
-    CONSTANTS,
-    DOUBLE,
-    FLOAT,
     INT,
-    LIMITS,
     Block,
     Constant,
     CType,
@@ -27,6 +22,7 @@ from ...ir import (
     OpaqueStatement,
     Program,
     Symbol,
+    header_constant,
     integer,
 )
 from .declarations import Declaration, DeclaredTypes, declared_by, template_names
@@ -37,7 +33,6 @@ from .type_lowering import AUTO, TypeReader
 
 _TYPES = frozenset(("type_definition", "alias_declaration"))
 _INSIDE = frozenset(("translation_unit", "declaration_list", "ERROR"))
-_FLOATS = frozenset("INFINITY HUGE_VALF NAN FLT_EPSILON FLT_MAX FLT_MIN".split())
 
 
 def lower(
@@ -215,7 +210,7 @@ class FileScope:
             return self._variable(name, *self.variables[name])
         if name in self.text.macros:
             return self._macro(name, self.text.macros[name])
-        return _header_constant(name) or f"uses `{name}`, which is not defined in the cell"
+        return header_constant(name) or f"uses `{name}`, which is not defined in the cell"
 
     def _constants(self, *, macro: bool = False) -> StatementLowerer:
         """A lowerer of file scope's own expressions."""
@@ -399,27 +394,3 @@ def _root_name(node: Node | None) -> str:
     while node is not None and node.type != "identifier":
         node = node.child_by_field_name("argument") or next(iter(node.named_children), None)
     return text_of(node) if node is not None else ""
-
-
-def _header_constant(name: str) -> Constant | None:
-    """A constant of <math.h>, <float.h>, <limits.h>, <stdint.h> or <complex.h>."""
-    if name in LIMITS:
-        value, t = LIMITS[name]
-        return Constant(type=t, value=value, spelling=name)
-    if name in ("I", "_Complex_I"):
-        return Constant(type=CType("c", 32), value=1j, spelling=name)
-    text = CONSTANTS.get(name)
-    if text is None:
-        return None
-    return Constant(type=FLOAT if name in _FLOATS else DOUBLE, value=_CONSTANT_VALUES[name], spelling=name)
-
-
-def _python_value(text: str) -> float:
-    """The value of one of the table's texts: a number, a name of `math`, a quotient of both."""
-    dividend, _, divisor = text.partition("/")
-    word = dividend.removeprefix("math.")
-    value = float(getattr(math, word)) if dividend.startswith("math.") else float(dividend)
-    return value / _python_value(divisor) if divisor else value
-
-
-_CONSTANT_VALUES = {name: _python_value(text) for name, text in CONSTANTS.items()}

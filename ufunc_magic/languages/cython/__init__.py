@@ -11,6 +11,10 @@ exception clauses) is read from its symbol table, not guessed from the text.
 `python_headers`       the headers of every cell, compiled once
 `translate`            Cython's pipeline in this process, and its symbol table
 `cdef_variant`         each ``def`` of numbers once more as a ``cdef``, for its loop
+`cython_lowering`      Cython's analysed tree as the IR: functions and the module level
+`cython_statements`    its statements
+`cython_expressions`   its expressions
+`cython_ctypes`        its types
 `kept_views`           functions that keep a memoryview beyond their call
 `cython_function`      a function as values: its types, its parameters, the text around it
 `signature_inference`  what a function can be: a ufunc with which operands, or why not

@@ -31,7 +31,10 @@ try:
         PyrexTypes as PyrexTypes,
     )
     from Cython.Compiler.FusedNode import FusedCFuncDefNode as FusedCFuncDefNode
-    from Cython.Compiler.ParseTreeTransforms import AnalyseExpressionsTransform as AnalyseExpressionsTransform
+    from Cython.Compiler.ParseTreeTransforms import (
+        AnalyseExpressionsTransform as AnalyseExpressionsTransform,
+        ExpandInplaceOperators as ExpandInplaceOperators,
+    )
     from Cython.Compiler.StringEncoding import EncodedString as EncodedString
     from Cython.Compiler.Version import version as version, watermark as watermark
 except ImportError as error:

@@ -12,12 +12,21 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ...ir import MATH_FUNCTIONS, c_names
+from ...ir import MATH_FUNCTIONS, Program, c_names
 from ...model import Comfort, Diagnostic, number_type
 from . import cython_errors
-from ._private import AnalyseExpressionsTransform, EncodedString, Main, Options, Pipeline, PyrexTypes
+from ._private import (
+    AnalyseExpressionsTransform,
+    EncodedString,
+    ExpandInplaceOperators,
+    Main,
+    Options,
+    Pipeline,
+    PyrexTypes,
+)
 from .cdef_variant import PREFIX, Analysis, Variants, definitions, is_number, plain_name
 from .cython_function import CellText, CyFunction, CyParameter, CythonType
+from .cython_lowering import lower
 from .kept_views import keepers
 from .nogil_clone import with_real_powers
 from .traceback_lines import with_place
@@ -28,7 +37,8 @@ class Translated:
     """What Cython made of a cell.
 
     ``free`` are the C functions that Cython knows to be callable without the GIL; ``annotated`` is the path of
-    the HTML page that it wrote, or None.
+    the HTML page that it wrote, or None.  ``program`` is the cell as the IR, None where that failed, for the reason in
+    ``notes``.
     """
 
     c: str
@@ -36,6 +46,8 @@ class Translated:
     free: frozenset[str]
     diagnostics: tuple[Diagnostic, ...]
     annotated: Path | None
+    program: Program | None = None
+    notes: tuple[str, ...] = ()
 
 
 def translate(
@@ -117,6 +129,8 @@ def translate(
         free=_free_functions(run),
         diagnostics=cython_errors.warnings(listening.warnings, name=name, cell=source),
         annotated=page if annotate and page.exists() else None,
+        program=run.program,
+        notes=tuple(run.notes),
     )
 
 
@@ -131,6 +145,8 @@ class _Run:
     definitions: dict[str, Any] = field(default_factory=dict)
     #: Functions that may keep memoryviews; None where that is not known.
     keepers: frozenset[str] | None = None
+    program: Program | None = None
+    notes: list[str] = field(default_factory=list)
 
     def stages(self, stages: Sequence[Any]) -> list[Callable[[Any], Any]]:
         """The pipeline with variants behind the parser, an analysis that knows them, and looks at the tree."""
@@ -138,6 +154,8 @@ class _Run:
         for stage in stages[1:-1]:
             if isinstance(stage, AnalyseExpressionsTransform):
                 looking += [Analysis(self.context, self.variants), self._define]
+            elif isinstance(stage, ExpandInplaceOperators):
+                looking += [stage, self._lower]
             else:
                 looking.append(stage)
         return [*looking, self._use_all, stages[-1]]
@@ -146,6 +164,12 @@ class _Run:
         self.definitions = definitions(tree)
         with Comfort("what is known of memoryviews", []):
             self.keepers = keepers(tree)
+        return tree
+
+    def _lower(self, tree: Any) -> Any:
+        """Before Cython rewrites loops and calls into what its C has of them."""
+        with Comfort("the cell's IR", self.notes):
+            self.program = lower(tree, source=self.variants.text.source, desc=self.desc)
         return tree
 
     def _use_all(self, tree: Any) -> Any:

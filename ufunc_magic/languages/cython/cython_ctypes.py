@@ -1,0 +1,53 @@
+"""Cython's own types as the IR's: what its analysis says of a node, an entry or a function."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...ir import BOOL, INDEX, INT, OBJECT, VOID, CType, array_of, named_type
+from ._private import PyrexTypes
+from .cdef_variant import bare
+
+#: A pointer to a function, as the lowerer of C has it.
+_FUNCTION = CType("?", name="()")
+
+
+def ir_type(kind: Any) -> CType:
+    """The IR's type for a type of Cython's.  An array with a length is one of C's, a memoryview's is not known."""
+    if kind.is_memoryviewslice or getattr(kind, "is_buffer", False):
+        return array_of(ir_type(kind.dtype), (None,) * kind.ndim)
+    kind = bare(kind).resolve()
+    if kind.is_void:
+        return VOID
+    if kind.is_pyobject:
+        # An instance of an extension type of the cell has fields; what Python made, attributes.
+        return CType("?", name=str(kind)) if kind.is_extension_type and not kind.is_external else OBJECT
+    if kind.is_array:
+        return array_of(ir_type(kind.base_type), (kind.size if isinstance(kind.size, int) else None,))
+    if kind.is_ptr:
+        return _FUNCTION if kind.base_type.is_cfunction else _pointer(ir_type(kind.base_type))
+    if getattr(kind, "is_ctuple", False):
+        return CType("t", fields=tuple((f"f{n}", ir_type(of)) for n, of in enumerate(kind.components)))
+    if kind.is_struct_or_union and not getattr(kind, "is_union", kind.kind == "union"):
+        members = getattr(kind.scope, "var_entries", None) or ()
+        return CType("V", fields=tuple((str(e.name), ir_type(e.type)) for e in members), name=str(kind))
+    return _number(kind) or CType("?", name=str(kind))
+
+
+def _pointer(to: CType) -> CType:
+    return CType("a", of=to, name="*" if to.kind == "a" else "")
+
+
+def _number(kind: Any) -> CType | None:
+    if kind is PyrexTypes.c_bint_type:
+        return BOOL
+    if kind.is_enum:
+        return INT
+    if str(kind) == "Py_ssize_t":
+        return INDEX
+    if kind is PyrexTypes.soft_complex_type:  # `x ** y`, a complex number until it is known to be real
+        return CType("c", 64)
+    if kind.is_complex:
+        real = ir_type(kind.real_type)
+        return CType("c", real.bits) if real.kind == "f" else None
+    return named_type(str(kind), {}, {}) if kind.is_numeric else None

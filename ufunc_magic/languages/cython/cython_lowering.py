@@ -1,0 +1,164 @@
+"""Cython's analysed tree as the IR: the functions of a cell, its module level, and what it imports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from ...ir import OBJECT, Block, Declare, FunctionIR, OpaqueStatement, Program, Statement, Symbol
+from ._private import ExprNodes, FusedCFuncDefNode, Nodes
+from .cdef_variant import PREFIX, plain_name, walk
+from .cython_ctypes import ir_type
+from .cython_expressions import LoweredCell
+from .cython_statements import CythonStatements
+
+
+def lower(tree: Any, *, source: str, desc: Any) -> Program:
+    """The IR of the cell that ``tree`` was analysed from.
+
+    Parameters
+    ----------
+    tree : ModuleNode
+        After Cython's analysis of expressions, with in-place operators written out.
+    source : str
+        The cell.
+    desc : object
+        Cython's descriptor of the cell, by which its own nodes are told from those of files that it includes.
+    """
+    cell = LoweredCell(source, desc, tree.scope)
+    nodes = [node for node in _functions(tree) if node.pos[0] is desc]
+    for node in nodes:
+        name = plain_name(node.entry).removeprefix(PREFIX)
+        cell.names.add(name)
+    for name, several in _by_name(nodes).items():
+        for place, node in enumerate(several):
+            cell.functions[id(node.entry)] = name, place
+    functions = {name: tuple(_function(cell, node) for node in several) for name, several in _by_name(nodes).items()}
+    functions = {name: _with_defaults(several, nodes, cell) for name, several in functions.items()}
+    module = CythonStatements(cell, tree.directives)
+    imports = dict(_module_level(module, tree.body))
+    symbols = {s.name: s for s in cell.symbols.values() if s.storage in ("global", "constant")}
+    return Program(functions, symbols, tuple(module.lines), imports, source.encode())
+
+
+def _functions(tree: Any) -> Iterator[Any]:
+    """The functions of the module level, each specialisation of a fused one."""
+    closed = (Nodes.FuncDefNode, FusedCFuncDefNode, Nodes.ClassDefNode, ExprNodes.LambdaNode)
+    for node in walk(tree, closed):
+        if isinstance(node, FusedCFuncDefNode):
+            yield from (inner for inner in node.nodes if isinstance(inner, Nodes.FuncDefNode))
+        elif isinstance(node, Nodes.CFuncDefNode | Nodes.DefNode):
+            yield node
+
+
+def _by_name(nodes: list[Any]) -> dict[str, list[Any]]:
+    """Functions by the cell's names: in place of a ``def`` its variant, which says what it returns."""
+    named: dict[str, list[Any]] = {}
+    variants: dict[str, list[Any]] = {}
+    for node in nodes:
+        name = plain_name(node.entry)
+        (variants if name.startswith(PREFIX) else named).setdefault(name.removeprefix(PREFIX), []).append(node)
+    return {
+        name: variants[name] if len(variants.get(name, ())) == len(several) else several
+        for name, several in named.items()
+    }
+
+
+def _with_defaults(several: tuple[FunctionIR, ...], nodes: list[Any], cell: LoweredCell) -> tuple[FunctionIR, ...]:
+    """Functions with their parameters' default values, which variants have not."""
+    for node in nodes:
+        if plain_name(node.entry) == several[0].name:
+            for parameter, arg in zip(several[0].parameters, _arguments(node), strict=False):
+                if getattr(arg, "default", None) is not None:
+                    parameter.initial = CythonStatements(cell, {}).value(arg.default)
+    return several
+
+
+def _arguments(node: Any) -> list[Any]:
+    return list(node.args if isinstance(node, Nodes.DefNode) else _c_declarator(node).args)
+
+
+def _c_declarator(node: Any) -> Any:
+    declarator = node.declarator
+    while not isinstance(declarator, Nodes.CFuncDeclaratorNode):
+        declarator = declarator.base
+    return declarator
+
+
+def _function(cell: LoweredCell, node: Any) -> FunctionIR:
+    scope = node.local_scope
+    entries = list(scope.arg_entries)
+    name = plain_name(node.entry).removeprefix(PREFIX)
+    returns = (OBJECT,) if isinstance(node, Nodes.DefNode) else _returned(node.return_type)
+    body = CythonStatements(cell, scope.directives, entries, returns)
+    parameters = tuple(body.symbol(entry) for entry in entries)
+    at = cell.position(node)
+    chosen = getattr(scope, "fused_to_specific", None) or {}
+    function = FunctionIR(
+        name=name,
+        parameters=parameters,
+        returns=returns,
+        body=Block(),
+        language="cython",
+        at=at,
+        chosen=tuple((str(fused), str(kind)) for fused, kind in chosen.items()),
+    )
+    if reason := _refusal(node):
+        return replace(function, body=Block((OpaqueStatement(reason, cell.brief(node), at=at),), at=at))
+    body.statement(node.body)
+    lines = [*_declarations(body, scope, parameters), *body.lines]
+    return replace(function, body=Block(tuple(lines), at=at), calls=tuple(body.calls))
+
+
+def _returned(kind: Any) -> tuple[Any, ...]:
+    t = ir_type(kind)
+    return tuple(of for _, of in t.fields) if t.kind == "t" else () if t.kind == "v" else (t,)
+
+
+def _refusal(node: Any) -> str:
+    """Why a function has no body in the IR; completes "The function"."""
+    if getattr(node, "star_arg", None) or getattr(node, "starstar_arg", None):
+        return "takes any number of arguments, or keywords"
+    if getattr(node, "is_generator", False):
+        return "is a generator"
+    return ""
+
+
+def _declarations(body: CythonStatements, scope: Any, parameters: tuple[Symbol, ...]) -> Iterator[Statement]:
+    """The local variables of C types: Cython has taken their declarations out of the tree."""
+    for entry in scope.entries.values():
+        if entry.is_variable and not entry.type.is_pyobject and not entry.is_cfunction:
+            symbol = body.symbol(entry)
+            if symbol not in parameters and entry.scope is scope:
+                yield Declare(symbol, at=body.cell.position(entry))
+
+
+def _module_level(module: CythonStatements, node: Any) -> Iterator[tuple[str, str]]:
+    """Lower what gives variables their values; yields the imports of Python's modules."""
+    if isinstance(node, Nodes.StatListNode):
+        for inner in node.stats:
+            yield from _module_level(module, inner)
+        return
+    if isinstance(node, Nodes.FuncDefNode | FusedCFuncDefNode | Nodes.ClassDefNode | Nodes.CClassDefNode):
+        return
+    if isinstance(node, Nodes.CompilerDirectivesNode):
+        yield from _module_level(module, node.body)
+    elif isinstance(node, Nodes.FromImportStatNode):
+        name = str(node.module.module_name.value)
+        for item, target in node.items:
+            local = str(target.name)
+            yield local, f"from {name} import {item}{f' as {local}' if local != item else ''}"
+    elif isinstance(node, Nodes.SingleAssignmentNode) and isinstance(node.rhs, ExprNodes.ImportNode):
+        name, local = str(node.rhs.module_name.value), str(node.lhs.name)
+        yield local, f"import {name}{f' as {local}' if local != name.partition('.')[0] else ''}"
+    elif not _is_function(node) and node.pos[0] is module.cell.desc:
+        module.statement(node)
+
+
+def _is_function(node: Any) -> bool:
+    """Whether a statement binds a function of the cell, or what Cython adds."""
+    if not isinstance(node, Nodes.SingleAssignmentNode):
+        return False
+    functions = (ExprNodes.PyCFunctionNode, ExprNodes.InnerFunctionNode)
+    return isinstance(node.rhs, functions) or str(getattr(node.lhs, "name", "")) == "__test__"
