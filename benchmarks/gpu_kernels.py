@@ -233,10 +233,8 @@ def main() -> None:
     most = int(options.elements)
     build = um.compile_cuda(CELL, device="gpu", name="gpu_kernels")
     by_hand = device.cupy().RawModule(code=CELL + BY_HAND, options=("-std=c++17",))
-    from ufunc_magic.gpucheck.checks import described
-
     result = {
-        "machine": described() | {"host": describe()},
+        "machine": device.versions() | {"host": describe()},
         "copy bytes per second": device.copy_bandwidth(),
         "elementwise": contiguous(build, by_hand, most) + strided(build, most),
         "sums": sums(build, most),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -17,7 +18,7 @@ ROOT = Path(__file__).parents[1] / "ufunc_magic"
 
 #: The rooms and the files at the root, top to bottom: imports point down.  Rooms on one line do not know each other.
 ORDER: tuple[tuple[str, ...], ...] = (
-    ("notebook", "__main__", "gpucheck"),
+    ("notebook", "__main__"),
     ("api",),
     ("pipeline",),
     ("bench",),
@@ -51,9 +52,6 @@ NEEDS_A_COMPILER = (
     "notebook",
 )
 
-#: Rooms that still reach up to the GPU, which has moved into its language's room.
-REACHES_UP = ("runtime.pickling", "runtime.registry", "compilers.doctor")
-
 #: Package of somebody else -> the rooms that may import it, or the files where one file is the door.
 DOORS: dict[str, tuple[str, ...]] = {
     "IPython": ("notebook",),
@@ -83,9 +81,9 @@ DOORS: dict[str, tuple[str, ...]] = {
 
 #: Call -> the rooms or files that may make it.
 CALLS: dict[str, tuple[str, ...]] = {
-    "print": ("__main__", "gpucheck.__main__"),
+    "print": ("__main__",),
     # The last two write files that the user names.
-    "write_text": ("store", "gpucheck.__main__", "interop.hosts"),
+    "write_text": ("store", "interop.hosts"),
     "write_bytes": ("store", "interop.hosts"),
     "mkdir": ("store",),
     "unlink": ("store",),
@@ -94,6 +92,14 @@ CALLS: dict[str, tuple[str, ...]] = {
     "perf_counter_ns": ("bench", "pipeline"),
     "CDLL": ("runtime", "guard", "interop"),
     "dlopen": ("runtime",),
+}
+
+#: Files that import modules by names in text: ours by a table of names, and packages of others.
+IMPORTERS_OF_TEXT = {
+    *("languages.language_table", "notebook.first_use"),
+    "runtime.registry",  # what binds a language's functions, and the sandbox
+    *("guard.helper.probe", "interop.hosts.c_address", "languages.cuda.device.driver", "render.comparison"),
+    *("runtime._private", "runtime.exception_codec", "runtime.loader"),
 }
 
 #: Rooms of text and values: nothing of the machine.
@@ -258,8 +264,7 @@ def test_every_room_has_its_place() -> None:
 
 def test_imports_point_down() -> None:
     edges = [e for name in LAYERED for e in imports_of(name) if e.ours and top(e.target) not in (top(name), "__init__")]
-    upwards = [e for e in edges if DEPTH[top(e.target)] <= DEPTH[top(e.importer)] and e.importer not in REACHES_UP]
-    assert [e.place for e in upwards] == []
+    assert [e.place for e in edges if DEPTH[top(e.target)] <= DEPTH[top(e.importer)]] == []
 
 
 def test_a_room_is_imported_through_its_own_names() -> None:
@@ -284,6 +289,27 @@ def test_there_are_no_circles() -> None:
         for name in free:
             del left[name]
     assert sorted(left) == [], "these import each other in a circle"
+
+
+def test_rooms_need_each_other_in_one_direction() -> None:
+    """A room is the files of one folder: one inside of another is a room of its own.  ``__init__`` only lists names."""
+    needs: dict[str, set[str]] = {room: set() for room in ROOMS}
+    places: dict[tuple[str, str], str] = {}
+    for name in MODULES:
+        room = room_of(name)
+        if name in ROOMS or not room:
+            continue
+        for edge in imports_of(name):
+            # A name of a room that another room defines (``from ..languages import c``) is the inner room's.
+            target = room_of(edge.target) if edge.ours else ""
+            if target and target != room:
+                needs[room].add(target)
+                places[room, target] = edge.place
+    left = {room: {other for other in others if other in ROOMS} for room, others in needs.items()}
+    while free := [room for room, others in left.items() if not others & left.keys()]:
+        for room in free:
+            del left[room]
+    assert [places[room, other] for room in left for other in left[room] & left.keys()] == []
 
 
 @pytest.mark.parametrize("room", sorted(ROOMS))
@@ -327,14 +353,57 @@ def test_module_opens_with_one_sentence() -> None:
     assert [name for name, text in openings.items() if not text.endswith((".", ":"))] == []
 
 
+# -- a language outside of its room
+
+#: A device's language: nothing outside of its room names it, nor what belongs to it.
+DEVICE_LANGUAGE = re.compile("cuda|nvrtc|gpu", re.IGNORECASE)
+
+#: But for these files: the tables of languages and options, what users call, and what other people's libraries call it.
+NAMES_IT = {
+    "model.languages": "the table of languages",
+    "model.options": "the table of options",
+    "__init__": "compile_cuda",
+    "api": "compile_cuda",
+    "notebook.magics": "%%cuda_device",
+    "languages": "the list of rooms",
+    "interop": "__cuda_array_interface__",
+    "interop.arrays.pointers": "asarray(device='cuda'), __cuda_array_interface__",
+    "interop.arrays.capsules": "asarray(device='cuda')",
+    "interop.arrays.memory": "asarray(device='cuda'), __cuda_array_interface__",
+    "bench.candidates": "functions over CuPy's arrays",
+    "render.tables": "Row.kind == 'gpu'",
+    "compilers.doctor": "tree-sitter-cuda, whose grammar reads C++",
+    "forms.c_tree": "tree-sitter-cuda, whose grammar reads C++",
+    "cells.operands": "cuda::std::complex",
+}
+
+
+def test_a_language_is_named_in_its_room_alone() -> None:
+    files = [(name, path) for name, path in MODULES.items() if not within(name, ("languages.cuda",))]
+    files += [(name, stub) for name, path in files if (stub := path.with_suffix(".pyi")).exists()]
+    named = {name for name, path in files if DEVICE_LANGUAGE.search(path.read_text(encoding="utf-8"))}
+    assert sorted(named - NAMES_IT.keys()) == [], "ask the language, or write it in its own room"
+    assert sorted(NAMES_IT.keys() - named) == [], "these name it no more"
+    templates = [path for path in (ROOT / "templates").rglob("*") if path.is_file()]
+    assert [p.name for p in templates if DEVICE_LANGUAGE.search(p.read_text(encoding="utf-8"))] == []
+
+
+def test_rooms_are_named_as_text_where_a_table_has_them() -> None:
+    """No import statement shows what ``import_module`` of such a name reaches, so few files may do that."""
+    callers = {
+        name
+        for name in MODULES
+        for node, _, _ in nodes_of(name)
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module")
+    }
+    assert callers == IMPORTERS_OF_TEXT
+
+
 # -- 2, 3: what is reached, and what is light ----------------------------------------------------
 
 
 def test_a_worker_reaches_nothing_that_compiles() -> None:
     edges = [e for name in LAYERED if within(name, (*WORKER, "serialize")) for e in imports_of(name)]
-    # Code that asks for a sandbox gets one on a worker too; that compiles nothing.
-    edges = [e for e in edges if not (e.importer == "serialize" and e.names == ("Sandbox",))]
-    edges = [e for e in edges if e.importer not in REACHES_UP]
     assert [e.place for e in edges if e.ours and within(e.target, NEEDS_A_COMPILER)] == []
     assert [e.place for e in edges if not e.ours and e.target.partition(".")[0] == "IPython"] == []
 

@@ -46,9 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 build = pipeline.build(DEMO, language="c", options=Options(), name="demo")
                 print(pipeline.report(build, options=Options()))
             case "doctor":
-                from .compilers import diagnose
+                from .api import doctor
 
-                print(diagnose())
+                print(doctor())
             case "inspect":
                 _inspect(line.file)
             case _:

@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from . import runtime, serialize
+from .languages import language, language_of
 from .model import (
+    LANGUAGES,
     ArgumentError,
     OptionError,
     SignatureError,
     TargetError,
+    language_key,
     make_options,
     names_for,
     unpack,
@@ -27,9 +30,6 @@ if TYPE_CHECKING:
     from .interop.python_package import SavedModule
     from .model import OptionKeywords
     from .runtime import Build
-
-#: Languages of object code that can be compiled again, and of their cells.
-_LANGUAGES: dict[str, Literal["c", "cython", "cuda"]] = {"c": "c", "c++": "c", "cython": "cython", "cuda": "cuda"}
 
 
 @with_options(names_for("c"))
@@ -224,7 +224,7 @@ def doctor() -> Diagnosis:
     """Show the compilers and libraries of this machine, and the commands that install what is missing; printable."""
     from .compilers import diagnose
 
-    return diagnose()
+    return diagnose(finding for key in LANGUAGES for finding in language(key).findings())
 
 
 def dtype_of(function: Any, operand: str | int | None = None) -> np.dtype[Any]:
@@ -297,10 +297,8 @@ def dumps(function: Any, *, source: bool = True, key: bytes | str | None = None)
     origin = runtime.origin_of(function)
     if origin is None and str(type(function).__module__).partition(".")[0] == "numba":
         function = from_numba(function)
-    if origin is not None and origin.object_code.language == "cuda":
-        from .languages.cuda import nvrtc  # only functions of CUDA cells
-
-        nvrtc.carry_ltoir(origin.object_code)
+    if origin is not None:
+        language_of(origin.object_code).complete(origin.object_code)
     return runtime.dumps(function, source=source, key=key)
 
 
@@ -337,8 +335,8 @@ def loads(data: bytes, *, key: bytes | str | None = None, rebuild: Literal["neve
     try:
         return serialize.function_of(object_code, entry)
     except TargetError as fault:
-        language = _LANGUAGES.get(object_code.language)
-        if not object_code.source or not language:
+        key_of_language = language_key(object_code.language)
+        if not object_code.source or not key_of_language:
             origin = f"comes from {object_code.language}" if object_code.source else "does not include its source"
             raise TargetError(
                 f"{fault.message} It {origin}, so it cannot be compiled here.",
@@ -347,7 +345,7 @@ def loads(data: bytes, *, key: bytes | str | None = None, rebuild: Literal["neve
         from .pipeline import build  # compilers: only who asks for them
 
         options = make_options({k: v for k, v in object_code.options.items() if k != "arch"})
-        result = build(object_code.source, language=language, options=options, name=object_code.name)
+        result = build(object_code.source, language=key_of_language, options=options, name=object_code.name)
     return result[entry] if entry else result
 
 
@@ -416,6 +414,6 @@ def from_numba(function: Any) -> np.ufunc:
     ToolchainError
         If Numba is not installed.
     """
-    from .pipeline import from_numba as build_from_numba
+    from .interop.numba import link_ufunc  # Numba: only who has such a function
 
-    return build_from_numba(function)
+    return link_ufunc(function)

@@ -8,31 +8,25 @@ import shlex
 import signal
 import sys
 import time
-import unicodedata
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from . import cells, runtime, store
-from .cells import Backend
-from .languages import c, cython
+from .cells import Language
+from .languages import language as language_named, language_of
 from .model import (
     CellCrashed,
     CellPlace,
     Comfort,
     CompiledCell,
     LinkError,
-    ObjectCode,
-    OptionError,
     Options,
     ParseError,
-    ToolchainError,
     UfuncMagicError,
     line_mark,
     make_options,
+    own_views,
     refuse,
     with_contract,
 )
@@ -45,17 +39,10 @@ if TYPE_CHECKING:
 
     from .render import Report, View
 
-Language = Literal["c", "cython", "cuda"]
-
 #: Builds of this process by cache key, so that the same cell gives the same objects.
 _builds: dict[str, Build] = {}
 _MOST_BUILDS = 256
-#: A program has one.
-_MAIN = re.compile(r"^\s*(?:int|void|auto)\s+main\s*\(", re.MULTILINE)
 _SANDBOX_NOTE = "--sandbox: every call runs in another process, on copies of its operands."
-
-#: Strings, and names with marks of their own behind letters, as macOS writes ``a`` and a diaeresis.
-_DECOMPOSED = re.compile(r'"(?:\\.|[^"\\\n])*"|[^\W\d]\w*(?:[\u0300-\u036f]+\w*)+')
 
 
 def _readable(source: str, *, language: Language, name: str) -> str:
@@ -73,15 +60,13 @@ def _readable(source: str, *, language: Language, name: str) -> str:
             f"{name}:{line}: {half[0]!r} is half of a surrogate pair.",
             remedy="Write the whole character, or an escape sequence.",
         )
-    if source.isascii() or language == "cython":  # which does so itself
-        return source
-    return _DECOMPOSED.sub(lambda m: m[0] if m[0][0] == '"' else unicodedata.normalize("NFC", m[0]), source)
+    return source if source.isascii() else language.compose(source)
 
 
 def build(
     source: str,
     *,
-    language: Language,
+    language: str,
     options: Options,
     name: str,
     first_line: int = 1,
@@ -92,7 +77,8 @@ def build(
     Parameters
     ----------
     source : str
-    language : {"c", "cython", "cuda"}
+    language : str
+        A key of `ufunc_magic.model.LANGUAGES`.
     options : Options
     name : str
         What messages call the source.
@@ -106,14 +92,13 @@ def build(
     UfuncMagicError
         ParseError, SignatureError, CompileError, LinkError, ToolchainError, TargetError, CacheError.
     """
+    chosen = language_named(language)
     refuse(options, language=language)
-    if language == "cuda":
-        _attach_cuda()
-    source = _readable(source, language=language, name=name)
-    front_end = _front_end(language)
+    chosen.prepare()
+    source = _readable(source, language=chosen, name=name)
     seconds: dict[str, float] = {}
     with _timed(seconds, "key"):
-        key = front_end.key(source, options=options)
+        key = chosen.key(source, options=options)
     with runtime.lock_of(f"build {key}"):  # of threads that have the same cell one compiles
         cache, place = store.default(), CellPlace(name, first_line)
         known = None if options.force else _builds.get(key)
@@ -125,7 +110,7 @@ def build(
         with _timed(seconds, "load"):
             entry = None if options.force else cache.get(key) or cache.get(first)
             stored = cells.stored_cell(entry) if entry else None
-            if stored and _needs_a_gpu(stored, options):
+            if stored and not chosen.can_run(stored, options):
                 stored = None
         if entry is None or stored is None:
             from . import guard  # only who compiles needs it
@@ -135,14 +120,13 @@ def build(
             with _timed(seconds, "compile"), cache.scratch() as folder:
                 if guarded:
                     guard.begin()
-                compile_first = partial(c.compile, this_cpu=True) if front_end is c else front_end.compile
-                cell = compile_first(source, options=options, name=name, folder=folder)
+                cell = chosen.first_compiler()(source, options=options, name=name, folder=folder)
             object_code = replace(cell.object_code, options=options.changed(), first_line=first_line)
             cell = replace(cell, object_code=object_code)
             if guarded:
                 doing("trying out")
                 with _timed(seconds, "guard"):
-                    cell, printed = _tried_out(cell, front_end, source, options=options, name=name)
+                    cell, printed = _tried_out(cell, chosen, source, options=options, name=name)
             else:
                 cell = cell.noted(guard.untried(options))
             # Last, for who tries it out may leave functions out.
@@ -157,13 +141,12 @@ def build(
         with _timed(seconds, "load"):
             loaded = _loaded(cell, entry.library, place=place)
         if cells.is_first(cell.object_code):
-            loaded.loaded.complete = cells.Portable(key, front_end, cell, options)
+            loaded.loaded.complete = cells.Portable(key, chosen, cell, options)
         result = replace(
             loaded,
             cached="compile" not in seconds,
             seconds=seconds,
             printed=printed,
-            reporter=_report,
             diagnostics=cell.report_data.renamed(cell.object_code.name, name),
             notes=(*loaded.notes, *[_SANDBOX_NOTE] * bool(loaded.loaded.sandbox)),
         )
@@ -173,41 +156,32 @@ def build(
         return result
 
 
-def _needs_a_gpu(cell: CompiledCell, options: Options) -> bool:
-    """Whether it was kept when there was a GPU, which alone runs it, and there is none now."""
-    if cell.object_code.language != "cuda" or cell.object_code.code or options.device == "gpu":
-        return False
-    from .languages.cuda import device
-
-    return not device.available()
-
-
 def _tried_out(
-    cell: CompiledCell, front_end: Backend, source: str, *, options: Options, name: str
+    cell: CompiledCell, language: Language, source: str, *, options: Options, name: str
 ) -> tuple[CompiledCell, str]:
     """What `guard.try_out` makes of a cell, and what the cell's functions have printed there."""
     from . import guard
 
     def again(more: Sequence[str]) -> CompiledCell:
         with store.default().scratch() as folder:
-            return _compiled(front_end, source, options=options, more=more, name=name, folder=folder)
+            return _compiled(language, source, options=options, more=more, name=name, folder=folder)
 
     return guard.try_out(cell, again=again, sanitize=options.sanitize, lenient=options.sandbox)
 
 
-def build_source(source: str, *, language: Language, keywords: Mapping[str, Any]) -> Build:
+def build_source(source: str, *, language: str, keywords: Mapping[str, Any]) -> Build:
     """`build` for the API: a source outside a notebook, with keyword options."""
     options = make_options(keywords)
     name = options.name or f"<{language}>"
     result = build(source, language=language, options=options, name=name)
     if options.run_main:
-        status = run_main(source, options=options, name=name, show=sys.stdout.write)
+        status = run_main(source, language=language, options=options, name=name, show=sys.stdout.write)
         sys.stderr.write(f"main() returned {status}.\n" if status else "")
     return result
 
 
-def run_main(source: str, *, options: Options, name: str, show: Callable[[str], object]) -> int:
-    """Run the ``main()`` of a CUDA cell in another process, and return its exit status.
+def run_main(source: str, *, language: str, options: Options, name: str, show: Callable[[str], object]) -> int:
+    """Run the ``main()`` of a cell in another process, and return its exit status.
 
     Parameters
     ----------
@@ -223,16 +197,15 @@ def run_main(source: str, *, options: Options, name: str, show: Callable[[str], 
     OptionError, CompileError, LinkError, ToolchainError
         If the cell has no ``main()``, or cannot be emulated.
     """
-    from .languages import cuda
-
+    chosen = language_named(language)
     cache = store.default()
-    key = store.key([cuda.key(source, options=options), "main"])
+    key = store.key([chosen.key(source, options=options), "main"])
     entry = None if options.force else cache.get(key)
     if entry is None:
         with cache.scratch() as folder:
-            library = cuda.compile_program(source, options=options, name=name, folder=folder)
+            library = chosen.compile_program(source, options=options, name=name, folder=folder)
             entry = cache.publish(key, record=b"", code=library.read_bytes(), replace=options.force)
-    status = cuda.run_program(entry.library, shlex.split(options.run_main), show=show)
+    status = chosen.run_program(entry.library, shlex.split(options.run_main), show=show)
     if status < 0:
         raise CellCrashed(
             f"main() of {name} was ended by {signal.Signals(-status).name}.",
@@ -256,10 +229,6 @@ def _standing_at(built: Build, place: CellPlace) -> Build:
     )
 
 
-def _report(built: Build, keywords: Mapping[str, Any]) -> Report:
-    return report(built, options=make_options(keywords))
-
-
 @contextlib.contextmanager
 def _timed(seconds: dict[str, float], step: str) -> Iterator[None]:
     """Add the time that the block takes to ``step``."""
@@ -269,17 +238,77 @@ def _timed(seconds: dict[str, float], step: str) -> Iterator[None]:
 
 
 def _compiled(
-    front_end: Backend, source: str, *, options: Options, more: Sequence[str], name: str, folder: Path
+    language: Language, source: str, *, options: Options, more: Sequence[str], name: str, folder: Path
 ) -> CompiledCell:
     """The same cell compiled with more arguments for the compiler."""
     arguments = replace(options, compile_args=(*options.compile_args, *more))
-    return front_end.compile(source, options=arguments, name=name, folder=folder)
+    return language.compile(source, options=arguments, name=name, folder=folder)
 
 
-def _loaded(cell: CompiledCell, library: Path, *, place: CellPlace) -> Build:
+class CompiledBuild(Build):
+    """A Build that was compiled in this process, or found in the cache by its source: it can be verified and timed."""
+
+    def report(  # type: ignore[override]
+        self,
+        *,
+        time: float | bool | str = True,
+        size: int = 0,
+        data: str = "",
+        ref: str = "",
+        vs: str = "",
+        sizes: str = "",
+        plot: bool = False,
+        show: str = "",
+        annotate: bool = False,
+        verbose: bool = False,
+    ) -> Any:
+        """Verify and time the functions: what a cell shows, as a value.
+
+        Parameters
+        ----------
+        time : float, bool or str
+            For how long, in seconds or as ``"500ms"``; False for no table.
+        size : int
+            Number of elements to time with; 0 chooses.
+        data : str
+            Expressions of the arrays to verify and time on, one for each input: ``"np.linspace(0, 1, 1000)"``.
+        ref, vs : str
+            A Python expression to compare with, and what else is timed: ``"numpy,numba"``.
+        sizes : str
+            Numbers of elements to time at, ``"10:1e7"``; ``plot`` draws them.
+        plot : bool
+        show : str
+            ``"asm"``, ``"vec"``, ``"c"``, or several of them.
+        annotate : bool
+            Show the source with what its lines cost.
+        verbose : bool
+            Show the compiler command and the time of each step.
+
+        Returns
+        -------
+        Report
+            Printable, with ``comparisons``, ``inputs``, ``to_json()``.
+
+        Examples
+        --------
+        >>> build = um.compile_c("double half(double x) { return x / 2; }")
+        >>> report = build.report(size=1000)  # print(report) shows the table
+        >>> report.ok, report.rows[0].label
+        (True, 'Python loop')
+        """
+        timed = {"time": time, "size": size, "data": data, "ref": ref, "vs": vs, "sizes": sizes, "plot": plot}
+        return report(self, options=make_options({**timed, "show": show, "annotate": annotate, "verbose": verbose}))
+
+    def _repr_html_(self) -> str | None:
+        html: str | None = self.report(time=False)._repr_html_()
+        return html
+
+
+def _loaded(cell: CompiledCell, library: Path, *, place: CellPlace) -> CompiledBuild:
     try:
         with runtime.opening(cell.object_code):
-            result = load(cell.object_code, library, place=place, report_data=cell.report_data)
+            opened = load(cell.object_code, library, place=place, report_data=cell.report_data)
+            result = CompiledBuild(opened.loaded, opened.name, notes=opened.notes, first_line=opened.first_line)
             runtime.adopt(result)
     except LinkError as fault:
         from .compilers import read_linker  # only a cell that fails needs it
@@ -290,36 +319,8 @@ def _loaded(cell: CompiledCell, library: Path, *, place: CellPlace) -> Build:
     return result
 
 
-def _attach_cuda() -> None:
-    """Hand the compiler to the GPU room, and the functions of cells to Numba's kernels once Numba is imported."""
-    from .languages.cuda import (
-        device,
-        numba_cuda,
-        nvrtc,  # only cells of CUDA
-    )
-
-    device.compile_with(nvrtc.cubin)
-    numba_cuda.attach()
-
-
 def _compile_cython(source: str) -> Build:
     return build_source(source, language="cython", keywords={"guard": False})
-
-
-def from_numba(function: Any) -> np.ufunc:
-    """The ufunc of `ufunc_magic.from_numba`."""
-    from .interop.numba import object_code  # Numba: only who has such a function
-
-    cache = store.default()
-    with cache.scratch() as folder:
-        compiled = object_code(function, folder=folder)
-        with runtime.opening(compiled):
-            result = runtime.loaded(compiled)
-            if result is None:
-                entry = cache.publish(store.key(["numba", compiled.digest]), record=compiled.header, code=compiled.code)
-                result = load(compiled, entry.library)
-    ufuncs: list[np.ufunc] = [f for f in result.values() if isinstance(f, np.ufunc)]
-    return ufuncs[0]
 
 
 def report(
@@ -375,18 +376,15 @@ def report(
             progress=shown,
             without=without,
         )
-    object_code, annotation = built.loaded.object_code, built.report_data.annotated
-    if object_code.language == "cuda" and not options.run_main and _MAIN.search(object_code.source):
-        notes.append("main() does not run: --run-main runs it in the emulation")
+    language, annotation = language_of(built.loaded.object_code), built.report_data.annotated
+    notes += language.notes(built.loaded.object_code, options)
     names = list(filter(None, options.show.split(",")))
     views: tuple[Any, ...] = ()
-    if options.annotate and object_code.language != "cython":
+    if options.annotate and not language.annotates:
         names.append("annotate")
     elif options.annotate and annotation:
-        from .languages.cython import Annotated
-
         with Comfort("the annotated source", notes):
-            views = (Annotated.from_json(annotation).standing(built.place),)
+            views = (language.annotated(annotation, built.place),)
     if names:
         with Comfort(f"what --show={','.join(names)} shows", notes, passing=UfuncMagicError):
             views += _views(built, names, options=options)
@@ -403,52 +401,20 @@ def _views(built: Build, names: Sequence[str], *, options: Options) -> tuple[Vie
     from . import compilers, render
 
     code = built.loaded.object_code
-    if code.language == "cython":
-        # With line numbers the copies that its loops call are not made: what would be shown is not what runs.
-        raise OptionError(
-            "--show works in C and CUDA cells only.", remedy="Use -a, which shows the C code of each line."
-        )
-    if "ptx" in names:
-        names = [name for name in names if name != "ptx"]
-        return (*(_views(built, names, options=options) if names else ()), _ptx(code, place=built.place))
-    if not code.code:
-        raise OptionError(
-            f"{code.name} is for the GPU alone, and has no code for the CPU to show.", remedy="Use --show ptx."
-        )
-    front_end = _front_end("cuda" if code.language == "cuda" else "c")
+    language = language_of(code)
+    known = own_views(code.language)
+    texts_of_it = [language.view(name, code) for name in names if name in known]
+    own = [render.View(built.place.name, text.title, text.parts) for text in texts_of_it]
+    names = [name for name in names if name not in known]
+    if not names:
+        return tuple(own)
+    language.check_views(code)
     with store.default().scratch() as folder:
 
         def again(more: Sequence[str]) -> CompiledCell:
             # By the name it was compiled under: its lines are known by it.
-            return _compiled(front_end, code.source, options=options, more=more, name=code.name, folder=folder)
+            return _compiled(language, code.source, options=options, more=more, name=code.name, folder=folder)
 
         texts = compilers.texts_of(folder, cplus=code.language == "c++", compile_again=again)
     cell = CompiledCell(code, built.report_data)
-    return render.views(cell, names, texts, place=built.place)  # type: ignore[arg-type]
-
-
-def _ptx(code: ObjectCode, *, place: CellPlace) -> View:
-    """What NVRTC makes of a CUDA cell for the GPU that is here, else for the oldest that it knows."""
-    from . import render
-    from .languages.cuda import device, nvrtc
-
-    compiler = nvrtc.find()
-    if compiler is None:
-        raise ToolchainError(nvrtc.reason(), remedy="Remove --show ptx.")
-    arch = device.arch().replace("sm", "compute") if device.available() else nvrtc.architecture(compiler)
-    unit = device.unit(device.cell(code), code.name, "")
-    compiled = nvrtc.compile(unit, name=code.name, cell=code.source, arch=arch, options=nvrtc.flags(code.options))
-    return render.ptx(compiled.text, place=place, toolchain=f"{compiler}, {arch}")
-
-
-def _front_end(language: Language) -> Backend:
-    match language:
-        case "c":
-            return c
-        case "cython":
-            return cython
-        case "cuda":
-            from .languages import cuda  # with what runs on a GPU: a third of the import time of this module
-
-            return cuda
-    raise OptionError(f"language={language!r} is not supported.", remedy="Use 'c', 'cython' or 'cuda'.")
+    return (*render.views(cell, names, texts, place=built.place), *own)  # type: ignore[arg-type]

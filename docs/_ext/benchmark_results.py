@@ -46,8 +46,8 @@ _SCRIPTS = {
     "simdmath_avx2": "simdmath_speed",
     "simdmath_neon": "simdmath_accuracy",
 }
-#: Files that the package itself writes.
-_PROGRAMS = dict.fromkeys(("gpucheck", "gpucheck_h100"), "ufunc_magic/gpucheck/__main__.py")
+#: Files that tests write.
+_PROGRAMS = dict.fromkeys(("gpucheck", "gpucheck_h100"), "tests/gpu/check.py")
 
 
 def figure(value: Any) -> str:

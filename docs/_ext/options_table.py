@@ -9,7 +9,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from ufunc_magic.model.options import LANGUAGES, TABLE, Option, Options
+from ufunc_magic.model import LANGUAGES, TABLE, Option, Options
 
 _KINDS = {bool: "bool", int: "int", str: "str", float: "seconds", tuple: "list of str"}
 
@@ -36,7 +36,7 @@ def _keyword(option: Option) -> str:
 
 
 def _row(option: Option) -> str:
-    cells = ", ".join(LANGUAGES[word][0] for word in option.languages) or "all"
+    cells = ", ".join(LANGUAGES[word].title for word in option.languages) or "all"
     choices = f"<br>One of {', '.join(map(_code, option.choices))}." if option.choices else ""
     columns = (
         _typed(option),

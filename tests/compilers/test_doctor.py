@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
+import ufunc_magic as um
 from ufunc_magic import store as cache
 from ufunc_magic.compilers import Diagnosis, diagnose, discovery, doctor
 from ufunc_magic.compilers.doctor import Finding, simd_level
+from ufunc_magic.languages.cuda import cuda_language
 
 
 def of(diagnosis: Diagnosis, group: str, name: str) -> Finding:
@@ -129,13 +131,14 @@ def test_the_simd_level_is_one_of_the_known():
 
 
 def test_the_gpu_is_shown_where_cupy_is_there(monkeypatch):
-    monkeypatch.setattr(doctor, "_version", {"cupy-cuda12x": "14.2.0"}.get)
+    monkeypatch.setattr(cuda_language, "_version", {"cupy-cuda12x": "14.2.0"}.get)
+    monkeypatch.setattr(cuda_language.device, "versions", lambda: {"driver": "13000"}, raising=False)
     for missing, said in (("", ("A100, sm_80", True)), ("there is no driver", ("there is no driver", None))):
         for name, value in (("missing", missing), ("name", "A100"), ("arch", "sm_80")):
-            monkeypatch.setattr(doctor.device, name, lambda value=value: value)
-        shown = of(diagnose(), "GPU", "device")
+            monkeypatch.setattr(cuda_language.device, name, lambda value=value: value, raising=False)
+        shown = of(um.doctor(), "GPU", "device")
         assert (shown.value, shown.ok) == said
-    assert of(diagnose(), "Packages", "cupy").value == "14.2.0"
-    monkeypatch.setattr(doctor, "_version", lambda package: "")
-    assert of(diagnose(), "Packages", "cupy").remedy == "pip install cupy-cuda13x"
-    assert "GPU" not in {f.group for f in diagnose().findings}
+    assert of(um.doctor(), "Packages", "cupy").value == "14.2.0"
+    monkeypatch.setattr(cuda_language, "_version", lambda package: None)
+    assert of(um.doctor(), "Packages", "cupy").remedy == "pip install cupy-cuda13x"
+    assert "GPU" not in {f.group for f in um.doctor().findings}

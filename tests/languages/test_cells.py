@@ -36,7 +36,7 @@ from ufunc_magic.languages.c import c_unit
 from ufunc_magic.model import Options, make_options
 
 CELLS = Path(__file__).parents[1] / "cells"
-LANGUAGES: dict[str, build.Language] = {".c": "c", ".cpp": "c", ".pyx": "cython", ".cu": "cuda"}
+LANGUAGES = {".c": "c", ".cpp": "c", ".pyx": "cython", ".cu": "cuda"}
 #: The cells of C++ and CUDA that are tried each time; the others take seconds, and are slow tests.
 QUICK = {"templates.cpp", "template_fault.cpp"}
 

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,6 +24,7 @@ from ufunc_magic.forms import namespace
 from ufunc_magic.languages.c import parser as cparse
 from ufunc_magic.languages.cuda import cuda_frontend as cuda, cuda_reading as reading, cuda_unit, device, nvrtc
 from ufunc_magic.languages.cuda.cuda_diagnostics import refusals
+from ufunc_magic.languages.cuda.cuda_language import time_on_gpu
 from ufunc_magic.languages.cuda.device import driver
 from ufunc_magic.model import CellFunction, Diagnostic, ObjectCode, make_options
 from ufunc_magic.notebook.bound_names import defined_in
@@ -873,6 +875,11 @@ class FakeMeter:
         return 1e12
 
 
+def gpu_rows(function: Any, arrays: Any, *, meter: Any = None) -> Any:
+    times = partial(time_on_gpu, function, meter=meter or FakeMeter())
+    return cell_report.device_rows(function.emulated, function, times, arrays)
+
+
 def test_rows_of_a_gpu_are_the_kernel_alone_and_with_transfers(cell: build.Build) -> None:
     class Function:
         emulated = cell.mul
@@ -881,7 +888,7 @@ def test_rows_of_a_gpu_are_the_kernel_alone_and_with_transfers(cell: build.Build
             return x * y
 
     meter = FakeMeter()
-    rows, _ = (cell_report.gpu_rows(Function(), [X, X], meter=meter) for _ in range(2))
+    rows, _ = (gpu_rows(Function(), [X, X], meter=meter) for _ in range(2))
     assert [(row.label, row.kind, row.seconds, row.bandwidth) for row in rows] == [
         ("GPU, kernel alone", "gpu", 1e-3, 0.5),
         ("GPU with transfers", "gpu", 4e-3, None),
@@ -892,7 +899,7 @@ def test_rows_of_a_gpu_are_the_kernel_alone_and_with_transfers(cell: build.Build
 
 def test_gpu_that_gives_other_results_disagrees(cell: build.Build) -> None:
     function = type("Wrong", (), {"emulated": cell.mul, "__call__": lambda self, x, y: x * y + 1})()
-    rows = cell_report.gpu_rows(function, [X, X], meter=FakeMeter())
+    rows = gpu_rows(function, [X, X])
     assert not any(row.agreement.ok for row in rows if row.agreement)
 
 
@@ -906,7 +913,7 @@ def test_table_with_a_gpu_has_its_rows_and_their_share_of_its_bandwidth(cell: bu
         types="ff->f",
         python=lambda x, y: x * y,
         label="CPU loop",
-        gpu=lambda arrays: cell_report.gpu_rows(function, arrays, meter=FakeMeter()),
+        on_device=lambda arrays: gpu_rows(function, arrays),
         size=1000,
         budget=0.2,
     )

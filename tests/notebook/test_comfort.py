@@ -23,10 +23,9 @@ EVERYWHERE = [
     ("", "bench.function_table", "sample_inputs", "was not timed"),
     ("", "bench.function_table", "measure", "was not timed"),
     ("", "bench.function_table", "judged", "was not timed"),
-    ("", "bench.cell_report", "_places", "was not timed"),
     ("", "bench.cell_report", "forms", "the Python form of"),
-    ("", "bench.cell_report", "_runs_here", "the timing is missing"),
-    ("", "bench.cell_report", "_place", "the rest of the report is missing"),
+    ("", "bench.cell_report", "_bound", "the rest of the report is missing"),
+    ("", "bench.cell_report", "Pressure", "the timing is missing"),
     ("--vs numpy,vectorize", "bench.rivals", "_rival", "numpy is missing"),
     ("--sizes 10:1e3", "bench.cell_report", "compare", "was not timed over sizes"),
     ("", "render.report", "text_block", "the table of"),
@@ -48,7 +47,7 @@ OF_CYTHON = [
 ]
 OF_CUDA = [
     ("", "forms.c_form", "_module", "the Python form of"),
-    ("", "bench.cell_report", "_gpu_notices", "the note about a GPU is missing"),
+    ("", "bench.cell_report", "_new_notices", "what the session is told once is missing"),
 ]
 FAULTS = [
     *(("c_ufunc", *fault) for fault in (*EVERYWHERE, *OF_C)),

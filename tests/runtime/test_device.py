@@ -26,10 +26,9 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
+from gpu import Skip, check as command, check_cells, checks, run, table
 from support import replace_name
-from ufunc_magic import gpucheck
-from ufunc_magic.gpucheck import __main__ as command, cells, checks
-from ufunc_magic.languages.cuda import device
+from ufunc_magic.languages.cuda import device, nvrtc
 from ufunc_magic.languages.cuda.device import (
     cuda_kernel,
     device_arrays,
@@ -143,7 +142,7 @@ class Device:
     def functions(self, object_code: ObjectCode, generated: str, entries: Sequence[str]) -> dict[str, Any]:
         text = source.unit(source.cell(object_code), object_code.name, generated)
         self.compiled.append(text)
-        names = [source.c_symbol(entry) or entry for entry in entries]
+        names = [nvrtc.c_symbol(entry) or entry for entry in entries]
         return dict(zip(entries, compiled(text, *names), strict=True))
 
     def launch(
@@ -1252,11 +1251,11 @@ def test_kernel_whose_name_means_several_functions_is_launched_by_its_types(
     assert host(x) == 1
 
 
-# ------------------------------------------------------------------------------------ gpucheck
+# --------------------------------------------------------------------------------- tests/gpu
 
 #: What needs neither CuPy's own streams and clocks, nor what is tested above.
 RUN = (
-    *(f"{name} (" for name, *_ in cells.REFERENCES),
+    *(f"{name} (" for name, *_ in check_cells.REFERENCES),
     *("kernel with shared", "kernel on", "layouts", "NumPy arrays"),
     *("overloads", "templates", "one array twice", "atomics", "variables", "printf"),
 )
@@ -1270,7 +1269,7 @@ def test_real_device_functions_agree_with_their_references(
     monkeypatch.setenv("UFUNC_MAGIC_CACHE", str(shared_cache_folder))
     checks.cell.cache_clear()
     checks.kernels.cache_clear()
-    rows = gpucheck.run([c for c in checks.checks() if c[0].startswith(RUN)])
+    rows = run([c for c in checks.checks() if c[0].startswith(RUN)])
     checks.cell.cache_clear()
     checks.kernels.cache_clear()
     assert [row for row in rows if row["state"] != "ok"] == []
@@ -1282,22 +1281,22 @@ def test_no_check_stops_the_next() -> None:
         raise ValueError("first line\nsecond")
 
     def skips() -> None:
-        raise gpucheck.Skip("no torch")
+        raise Skip("no torch")
 
-    rows = gpucheck.run([("a", fails), ("bb", skips), ("c", lambda: {"seconds": 1.0})])
-    assert gpucheck.table(rows) == "a   failed   ValueError: first line\nbb  skipped  no torch\nc   ok       seconds 1"
+    rows = run([("a", fails), ("bb", skips), ("c", lambda: {"seconds": 1.0})])
+    assert table(rows) == "a   failed   ValueError: first line\nbb  skipped  no torch\nc   ok       seconds 1"
     assert rows[2] == {"name": "c", "state": "ok", "result": {"seconds": 1.0}}
 
 
-def test_gpucheck_says_where_there_is_no_gpu(capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
+def test_check_says_where_there_is_no_gpu(capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
     replace_name(monkeypatch, driver, "missing", lambda: "there is no GPU")
     assert command.main([]) == 2
     assert capsys.readouterr().out == "No GPU was found: there is no GPU.\nNothing was checked.\n"
 
 
-def test_gpucheck_writes_its_figures(gpu: Device, tmp_path: Path, monkeypatch: Any) -> None:
+def test_check_writes_its_figures(gpu: Device, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(command, "checks", lambda large: [("a", lambda: "fine")])
-    monkeypatch.setattr(command, "described", lambda: {"gpu": "NVIDIA H200 NVL"})
+    replace_name(monkeypatch, driver, "versions", lambda: {"gpu": "NVIDIA H200 NVL"})
     monkeypatch.chdir(tmp_path)
     assert command.main([]) == 0
     assert "fine" in (tmp_path / "gpucheck.json").read_text()

@@ -10,7 +10,7 @@ The room takes callables, or a build with its Python forms, and returns a `Compa
 ``machine``      the bandwidth of the machine; rows with speed-ups and their share of it
 ``function_table`` one function of a cell: its request, its table
 ``comparing``    `compare`: any callables, at one size or over many
-``cell_report``  `report`: the functions of a build; rows of a GPU
+``cell_report``  `report`: the functions of a build; rows of a device
 """
 
 import lazy_loader

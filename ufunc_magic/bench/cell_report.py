@@ -5,14 +5,15 @@ from __future__ import annotations
 import functools
 import os
 import types
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..languages.cuda import device, nvrtc
+from ..cells import DeviceTime, Language
+from ..languages import language_of
 from ..model import (
     MOST_TIMED,
     TIME,
@@ -21,12 +22,11 @@ from ..model import (
     CellPlace,
     Comfort,
     ComparisonError,
-    ObjectCode,
     OptionError,
     Options,
     UfuncMagicError,
 )
-from ..render import Bound, Comparison, Report, Row, percent
+from ..render import Bound, Comparison, Report, Row
 from ..runtime import Build, letters, operand_dtypes, ufunc_of
 from .agreement import agreement
 from .candidates import CandidateLike, evaluated
@@ -48,8 +48,6 @@ RIVAL_BUDGET = 0.25
 
 #: Elements of the arguments that are made for sizes; longer ones repeat them.
 SAMPLED = 1 << 17
-
-EMULATION = "CPU emulation"
 
 #: What this session has been told once.
 _announced: set[str] = set()
@@ -73,8 +71,9 @@ def report(
     comparisons: list[Comparison] = []
     busy = ""
     notes = [*build.notes]
-    with Comfort("the note about a GPU", notes):
-        notes += _gpu_notices(object_code)
+    language = language_of(object_code)
+    with Comfort("what the session is told once", notes):
+        notes += _new_notices(language.notices(object_code))
     if options.time:
         chosen(options.vs)  # a slip in an option is an error before anything is timed
         sizes = sizes_of(options.sizes) if options.sizes else ()
@@ -100,7 +99,7 @@ def report(
         cached=build.cached,
         toolchain=object_code.toolchain,
         others=tuple(_word(name, build[name]) for name in others),
-        device=_place(object_code),
+        device=language.place(object_code),
         pressure=busy,
         first_line=build.first_line,
     )
@@ -139,14 +138,17 @@ class _Cell:
     sizes: Sequence[int] = ()
     last: LastDraw = field(default_factory=LastDraw)
 
+    @property
+    def language(self) -> Language:
+        return language_of(self.build.loaded.object_code)
+
     def compared(self, codes: Sequence[CellFunction]) -> tuple[list[Comparison], list[str]]:
         """A table for each of the first functions that can be timed, and notes."""
         known = [code for code in codes if code.kind == "ufunc" or code.samples]
         reference = _reference(self.options.ref, self.names) if self.options.ref and known else None
         data = _data(self.options.data, self.names) if self.options.data and known else None
-        timed = [
-            c for c in known if (c.timed or c.samples) and _runs_here(self.build[c.name], self.build.loaded.object_code)
-        ][:MOST_TIMED]
+        runs = self.language.host_candidate
+        timed = [c for c in known if (c.timed or c.samples) and runs(self.build[c.name])[0] is not None][:MOST_TIMED]
         notes = []
         harmless = sum(not code.effects for code in known)  # each other one has a note of its own
         if harmless > MOST_TIMED:
@@ -214,12 +216,15 @@ class _Cell:
         others, left_out = rivals(code, options.vs, compile_cython=self.compile_cython)
         # A def with keyword-only parameters takes no arrays by their place; its ufunc does.
         bound = self.build[code.name]
-        function, label, gpu = _places(ufunc_of(bound) or bound, object_code)
+        bound = ufunc_of(bound) or bound
+        host, label = self.language.host_candidate(bound)
+        host = host or bound
+        device_times = self.language.device_times(bound)
         request = replace(
             request,
-            function=function,
+            function=host,
             label=label,
-            gpu=gpu,
+            on_device=device_times and functools.partial(device_rows, host, bound, device_times),
             types=letters(code.timed, code.nin),
             inputs=known_inputs(code, options.size or SAMPLED) or None,
             parameters=code.parameters[: code.nin],
@@ -318,74 +323,35 @@ def _one_line(fault: Exception) -> str:
     return text if text and isinstance(fault, RuntimeError) else ": ".join(filter(None, (type(fault).__name__, text)))
 
 
-# -- CUDA cells: where their functions ran, and the rows of the GPU
+# -- what runs on a device
 
 
-def _place(object_code: ObjectCode) -> str:
-    """Where functions of a CUDA cell run here; ``""`` for other cells."""
-    if object_code.language != "cuda":
-        return ""
-    return device.name() if device.on_gpu(object_code) else EMULATION
-
-
-def _gpu_notices(object_code: ObjectCode) -> list[str]:
-    """What a session is told once: that there is no GPU, that there is no NVRTC."""
-    if object_code.language != "cuda" or device.on_gpu(object_code):
-        return []
-    notices = []
-    if object_code.options.get("device", "auto") == "auto":
-        notices.append("this machine has no GPU: functions of CUDA cells are emulated on the CPU")
-    if not nvrtc.identity():
-        notices.append(
-            "NVIDIA's compiler is not installed, so CUDA cells are not checked with it: pip install "
-            '"ufunc_magic[cuda]"'
-        )
+def _new_notices(notices: Sequence[str]) -> list[str]:
+    """Those that this session has not shown."""
     new = [notice for notice in notices if notice not in _announced]
     _announced.update(new)
     return new
 
 
-def _runs_here(function: Any, object_code: ObjectCode) -> bool:
-    """Whether there is code for the CPU to compare with."""
-    if object_code.language != "cuda" or not isinstance(function, device.CudaFunction):
-        return True
-    return isinstance(function.emulated, np.ufunc)
-
-
-def _places(
-    function: Any, object_code: ObjectCode
-) -> tuple[Callable[..., Any], str, Callable[[Sequence[NDArray[Any]]], Sequence[Row]] | None]:
-    """What to time on the CPU, what to call it, and what makes the rows of the GPU, if there is one."""
-    if object_code.language != "cuda":
-        return function, "ufunc", None
-    if isinstance(function, device.CudaFunction):
-        return function.emulated, "CPU loop", functools.partial(gpu_rows, function)
-    return function, EMULATION, None
-
-
-def gpu_rows(function: Any, arrays: Sequence[NDArray[Any]], *, meter: Any = device) -> tuple[Row, ...]:
-    """The function on the GPU, alone and with transfers, checked against its CPU loop.
+def device_rows(
+    host: Callable[..., Any],
+    function: Callable[..., Any],
+    times: Callable[[Sequence[NDArray[Any]]], Iterable[DeviceTime]],
+    arrays: Sequence[NDArray[Any]],
+) -> tuple[Row, ...]:
+    """The function on its device, checked against its loop on the host.
 
     Parameters
     ----------
-    function : CudaFunction
+    host, function : callable
+        For the CPU, and for the device.
+    times : callable
+        What a language gives for ``function``, see `ufunc_magic.cells.Language.device_times`.
     arrays : sequence of ndarray
-    meter : module
-        The GPU's clock: ``time_function`` and ``copy_bandwidth`` as in `ufunc_magic.languages.cuda.device`.
     """
     number = len(arrays[0])
-    expected, results = function.emulated(*arrays), function(*arrays)
-    check = agreement(expected, results, inputs=tuple(arrays))
-    seconds = meter.time_function(function, arrays)
-    share = seconds.bandwidth / _copy_bandwidth(meter)
-    note = f"{percent(share)} of the GPU's copy bandwidth" if share <= 1 else "the arrays stay in the GPU's cache"
-    return (
-        Row("GPU, kernel alone", "gpu", number, number, seconds.kernel, agreement=check, bandwidth=share, note=note),
-        Row("GPU with transfers", "gpu", number, number, seconds.transfers, agreement=check),
+    check = agreement(host(*arrays), function(*arrays), inputs=tuple(arrays))
+    return tuple(
+        Row(t.label, t.kind, number, number, t.seconds, agreement=check, bandwidth=t.bandwidth, note=t.note)
+        for t in times(arrays)
     )
-
-
-@functools.cache
-def _copy_bandwidth(meter: Any) -> float:
-    """Bytes per second of a copy: once for a session, since it takes a gigabyte of the GPU's memory."""
-    return float(meter.copy_bandwidth())

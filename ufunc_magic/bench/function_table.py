@@ -118,7 +118,7 @@ class Request:
         The NumPy expression and other libraries' versions, on arrays, a row each.
     label : str
         What the rows of a ufunc are called.
-    gpu : callable
+    on_device : callable
         Makes further rows of the arrays that the others were timed on.
     threads : callable
         ``with threads(n):`` sets the threads of a parallel ufunc; ``max_threads`` is the most to show.
@@ -158,7 +158,7 @@ class Request:
     reference_label: str = "reference"
     rivals: Sequence[Candidate] = ()
     label: str = "ufunc"
-    gpu: Callable[[Sequence[NDArray[Any]]], Sequence[Row]] | None = None
+    on_device: Callable[[Sequence[NDArray[Any]]], Sequence[Row]] | None = None
     threads: Callable[[int], AbstractContextManager[Any]] | None = None
     max_threads: int = 1
     cautious: bool = False
@@ -240,9 +240,9 @@ def compare_function(request: Request) -> Comparison:
             rows = (replace(rows[0], speedup=None),)
         if not request.types and max(row.seconds for row in rows) * UNREAD < _most_bytes(prepared.arguments):
             rows = tuple(replace(row, elements=0, measured=0) for row in rows)
-        if request.gpu is not None:
-            gpu = tuple(request.gpu(prepared.arguments))
-            rows += gpu if rows[0].speedup is None else faster(gpu, rows[0])
+        if request.on_device is not None:
+            on_device = tuple(request.on_device(prepared.arguments))
+            rows += on_device if rows[0].speedup is None else faster(on_device, rows[0])
     words = described_inputs(request.parameters, prepared.arguments) if request.types else ""
     return Comparison(
         request.name,

@@ -1,4 +1,4 @@
-"""A cell of C, C++ or CUDA: read through the preprocessor where that is needed, and compiled, as a unit or alone."""
+"""A cell that a C or C++ compiler reads: read through the preprocessor if needed, and compiled, as a unit or alone."""
 
 from __future__ import annotations
 

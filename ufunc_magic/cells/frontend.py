@@ -1,4 +1,4 @@
-"""What every front end offers, and what they share of it: keys for the cache, flags for the compiler and the linker."""
+"""What languages share: keys for the cache, flags for the compiler and the linker."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import os
 from collections.abc import Sequence
 from functools import cache as remember
 from pathlib import Path
-from typing import Protocol
 
 from .. import compilers, runtime, store
 from ..compilers import (
@@ -19,23 +18,7 @@ from ..compilers import (
     search_folders,
     working_folder,
 )
-from ..model import CompiledCell, Options, ToolchainError
-
-
-class Backend(Protocol):
-    """One language.  A backend is a room with these two functions; it holds no state."""
-
-    def key(self, source: str, *, options: Options) -> str:
-        """The cache key of ``source``: everything that could change its machine code.  Starts no process."""
-
-    def compile(self, source: str, *, options: Options, name: str, folder: Path) -> CompiledCell:
-        """Compile ``source`` in the private ``folder``.
-
-        Raises
-        ------
-        UfuncMagicError
-            Of the kind that says what is wrong: ParseError, SignatureError, CompileError, ...
-        """
+from ..model import Options, ToolchainError
 
 
 def cell_key(
@@ -97,7 +80,7 @@ def users_files(
 
 
 def drawn_files(source: str, *, options: Options, cplus: bool) -> tuple[tuple[str, ...] | None, tuple[Path, ...]]:
-    """Files of the user's that a cell of C, C++ or CUDA may be compiled with, and the folders where headers are.
+    """Return the user's files that a compiler of C may read for a cell, and the folders where headers are.
 
     Of the files, which may be more than the compiler reads, None where their names are computed by macros.
     """
@@ -134,7 +117,7 @@ def _engine() -> str:
     files = []
     for folder, _, names in os.walk(root):
         for name in names:
-            # Headers for CUDA cells are called as C++ calls its own: cuda/std/cmath.
+            # A language's own headers may have names like C++'s own: cmath.
             if name.endswith((".py", ".c", ".h", ".hpp", ".ll")) or "templates" in folder:
                 path = os.path.join(folder, name)
                 status = os.stat(path)

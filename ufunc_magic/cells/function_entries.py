@@ -167,7 +167,7 @@ def native_entry(
     instance: str = "",
 ) -> CellFunction:
     """A function that is called as it is, the one at ``index`` of the object's table: through cffi where it has a
-    ``declaration`` and a ``reason`` (with what to do about it) to be no ufunc, else a kernel of CUDA's."""
+    ``declaration`` and a ``reason`` (with what to do about it) to be no ufunc, else a kernel."""
     why, remedy = reason
     return CellFunction(
         name=name,
@@ -214,7 +214,7 @@ def _texts(form: Form) -> dict[str, Any]:
     return {**texts, "python_name": form.name}
 
 
-# ------------------------------------------------------------------------------------- of C and CUDA
+# ------------------------------------------------------------------------------------- of C
 
 
 def python_forms(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from .. import store
 from ..model import CompiledCell, ObjectCode, Options, TargetError, with_contract
-from .frontend import Backend
+from .language import Language
 
 
 def is_first(object_code: ObjectCode) -> bool:
@@ -34,14 +34,14 @@ class Portable:
     ----------
     key : str
         What the cell is cached under.
-    front_end : Backend
+    language : Language
     cell : CompiledCell
         What was made first, and tried out.
     options : Options
     """
 
     key: str
-    front_end: Backend = field(repr=False)
+    language: Language = field(repr=False)
     cell: CompiledCell = field(repr=False)
     options: Options
 
@@ -60,7 +60,7 @@ class Portable:
             if stored is None:
                 first = self.cell.object_code
                 with cache.scratch() as folder:
-                    compiled = self.front_end.compile(
+                    compiled = self.language.compile(
                         first.source, options=self.options, name=first.name, folder=folder
                     ).object_code
                 portable = with_contract(replace(first, code=compiled.code, target=compiled.target))

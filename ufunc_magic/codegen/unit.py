@@ -114,7 +114,7 @@ def translate(
     loops = instances(signatures, unit, options=options)
     # Before the cell, whose macros would rewrite it.
     parts = [template("interface.h"), *filter(None, [before])]
-    kinds = types_wanted(options.types) if in_terms_of_t(unit) else ()  # a CUDA kernel alone may be in terms of T
+    kinds = types_wanted(options.types) if in_terms_of_t(unit) else ()  # a kernel alone may be in terms of T
     copies = dict.fromkeys((prefix_of(kind), kind) for kind in kinds)
     if copies:
         generic = not before  # that text has its own

@@ -17,7 +17,7 @@ from .discovery import (
     find_all as find_all,
     library_flags as library_flags,
 )
-from .doctor import Diagnosis as Diagnosis, diagnose as diagnose
+from .doctor import Diagnosis as Diagnosis, Finding as Finding, diagnose as diagnose
 from .hints import (
     declared_by as declared_by,
     first_advice as first_advice,

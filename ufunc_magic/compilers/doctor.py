@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from .. import store
-from ..languages.cuda import device, nvrtc
 from ..model import CacheError, ToolchainError
 from ..runtime import cpu_features
 from .description import describe
@@ -25,10 +24,9 @@ _PACKAGES = {
     "ziglang": "a C compiler if the system has none",
     "cython": "for %%cython_ufunc",
     "numba": "for comparisons, and for um.from_numba",
-    "cupy": "for arrays on an NVIDIA GPU",
 }
-#: What CuPy is called, by CUDA's version.
-_CUPY = "cupy-cuda13x", "cupy-cuda12x", "cupy"
+#: Groups of a diagnosis in their order; those of languages stand before the cache.
+_LAST = "Cache", "Packages"
 
 
 @dataclass(frozen=True)
@@ -67,14 +65,18 @@ class Diagnosis:
 _MARKS = {None: " ", True: "+", False: "!"}
 
 
-def diagnose() -> Diagnosis:
+def diagnose(more: Iterable[Finding] = ()) -> Diagnosis:
     """Look at compilers, processor, cache and packages: what ``%ufunc_doctor`` shows.
 
-    Compilers are asked for their versions, once each per version of theirs.  Of packages CuPy alone is imported, to ask
-    for the GPU.
+    Compilers are asked for their versions, once each per version of theirs.
+
+    Parameters
+    ----------
+    more : iterable of Finding
+        What languages have to add.
     """
-    findings = [*_compilers(cplus=False), *_compilers(cplus=True), *_machine(), *_gpu(), *_cache(), *_packages()]
-    return Diagnosis(tuple(findings))
+    findings = [*_compilers(cplus=False), *_compilers(cplus=True), *_machine(), *_cache(), *_packages(), *more]
+    return Diagnosis(tuple(sorted(findings, key=lambda f: _LAST.index(f.group) if f.group in _LAST else -1)))
 
 
 def _compilers(*, cplus: bool) -> Iterator[Finding]:
@@ -140,16 +142,6 @@ def _cache() -> Iterator[Finding]:
     yield Finding(group, "objects", f"{len(cache.entries())}, {used:.1f} MB of at most {limit:.0f} MB")
 
 
-def _gpu() -> Iterator[Finding]:
-    if not any(map(_version, _CUPY)):
-        return
-    missing = device.missing()
-    yield Finding("GPU", "device", missing or f"{device.name()}, {device.arch()}", None if missing else True)
-    compiler = nvrtc.find()
-    version = ".".join(map(str, compiler.version)) if compiler else nvrtc.reason()
-    yield Finding("GPU", "NVRTC", version, True if compiler else None)
-
-
 def _version(package: str) -> str:
     """``""`` where it is not installed."""
     try:
@@ -160,8 +152,7 @@ def _version(package: str) -> str:
 
 def _packages() -> Iterable[Finding]:
     for name, use in _PACKAGES.items():
-        known = _CUPY if name == "cupy" else (name,)
-        if version := next(filter(None, map(_version, known)), ""):
+        if version := _version(name):
             yield Finding("Packages", name, version)
         elif use:
-            yield Finding("Packages", name, f"not installed ({use})", None, f"pip install {known[0]}")
+            yield Finding("Packages", name, f"not installed ({use})", None, f"pip install {name}")

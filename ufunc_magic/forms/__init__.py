@@ -1,6 +1,6 @@
 """Functions as plain Python: the baseline that is timed, what results are checked against, and what rivals are made of.
 
-In comes a C, C++ or CUDA text or its tree (`CText`) with a signature (`write`), or a Cython cell with the functions of
+In comes a C or C++ text or its tree (`CText`) with a signature (`write`), or a Cython cell with the functions of
 it that are wanted (`cython.write`); out comes a `PythonForm`, three texts of the function, or a `NotPython` with the
 reason.
 

@@ -1,7 +1,7 @@
 """The one writer of NumPy: a function's Python form as a function of whole arrays.
 
 Branches become ``np.where``, loops over core dimensions sums, products, extremes and element-wise results.  What
-comes in is the ``ast`` of a module of plain Python, whether it was C, C++, CUDA or Cython; with C's types (the
+comes in is the ``ast`` of a module of plain Python, whether it was C, C++ or Cython; with C's types (the
 checked form, which says where integers wrap and where division is C's) the text gives C's results.
 """
 

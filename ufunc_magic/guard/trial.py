@@ -106,7 +106,7 @@ def try_out(
         If no function is left, or the code crashes while it loads.
     """
     object_code = cell.object_code
-    if not object_code.code:  # a CUDA cell on a machine without a compiler for the host
+    if not object_code.code:  # it is for a device alone
         return cell, ""
     if object_code.module and not may_run_twice(object_code.source):
         note = "not tried first: a trial would run the cell's own statements twice."

@@ -254,7 +254,7 @@ _ROWS: tuple[MathFunction, ...] = (
     _complex("CMPLX", "complex", "", arguments=2, ulp=0, cost=0, suffixes="FL"),
     _complex("complex", "complex", "", arguments=2, ulp=0, cost=0, header="", suffixes=""),
     _complex("__norm", "{0}.real*{0}.real + {0}.imag*{0}.imag", "", result="real", header="", suffixes=""),
-    # -- operations that GPU compilers spell as calls
+    # -- operations that compilers for devices spell as calls
     _builtin("__rcp", "1/{0}", "-f*f", checked="_fdiv(1.0, {0})", suffixes="fl", ulp=1),
     _builtin("fdivide", "{0}/{1}", "1/y", "-f/y", checked="_fdiv({0}, {1})", suffixes="fl", arguments=2, ulp=1),
     _builtin("__add_rn", "{0} + {1}", "1", "1", arguments=2, ulp=1),
@@ -267,7 +267,7 @@ _ROWS: tuple[MathFunction, ...] = (
 #: C's name on ``double`` -> its row.
 MATH_FUNCTIONS: dict[str, MathFunction] = {row.name: row for row in _ROWS}
 
-#: Fast and rounded intrinsics of GPU compilers -> the function of this table that they compute.
+#: Fast and rounded intrinsics of compilers for devices -> the function of this table that they compute.
 _ALIASES: dict[str, str] = {
     **{f"__{name}f": f"{name}f" for name in "exp exp10 log log2 log10 sin cos tan tanh pow".split()},
     **{f"__{letter}{name}_rn": f"__{name}_rn" for letter in "fd" for name in "add sub mul".split()},

@@ -522,7 +522,8 @@ class FunctionIR:
     returns : tuple of CType
         None for void, several for ``std::pair`` and its like.
     body : Block
-    language : {"c", "c++", "cython", "cuda"}
+    language : str
+        As in object code: "c", "c++", "cython".
     calls : tuple of str
         Functions of the cell that it calls, in the order of the text.
     chosen : tuple of (str, str)

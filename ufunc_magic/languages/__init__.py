@@ -4,5 +4,9 @@
 * `cython`: Cython.
 * `cuda`: CUDA C++, with its GPU: emulation headers, NVRTC, device arrays and launches, Numba's kernels.
 
-What they share is `cells`.
+What they share is `cells`.  Other rooms ask a language by `language`, whose rows are `ufunc_magic.model.LANGUAGES`.
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -19,6 +19,13 @@ from .errors import (
     UfuncMagicError as UfuncMagicError,
     UnboundFunction as UnboundFunction,
 )
+from .languages import (
+    LANGUAGES as LANGUAGES,
+    LanguageEntry as LanguageEntry,
+    language_key as language_key,
+    own_views as own_views,
+    source_suffix as source_suffix,
+)
 from .object_code import (
     FunctionCode as FunctionCode,
     LoopCode as LoopCode,
@@ -31,13 +38,8 @@ from .object_code import (
     unpack as unpack,
     with_contract as with_contract,
 )
-from .option_keywords import (
-    OptionKeywords as OptionKeywords,
-    names_for as names_for,
-    with_options as with_options,
-)
+from .option_keywords import OptionKeywords as OptionKeywords, names_for as names_for, with_options as with_options
 from .options import (
-    LANGUAGES as LANGUAGES,
     MOST_TIMED as MOST_TIMED,
     TABLE as TABLE,
     TIME as TIME,

@@ -6,7 +6,7 @@
     ├── OptionError          an option of a magic or of compile_*() is unknown or has a bad value
     ├── ParseError           the cell's text has no function to bind, or cannot be read
     ├── SignatureError       a function's parameters cannot become the operands of a ufunc
-    │   └── ArgumentError    an argument of a CUDA function or of interop has the wrong kind; also a TypeError
+    │   └── ArgumentError    an argument of a kernel or of interop has the wrong kind; also a TypeError
     ├── CompileError         the compiler rejected the cell; carries its diagnostics
     │   └── LinkError        the cell compiled, but a symbol or a library is missing
     ├── ToolchainError       there is no compiler, or it lacks a needed feature
@@ -150,7 +150,7 @@ class SignatureError(UfuncMagicError):
 
 
 class ArgumentError(SignatureError, TypeError):
-    """An argument of a CUDA function or of `ufunc_magic.interop` has the wrong kind, type or memory."""
+    """An argument of a kernel or of `ufunc_magic.interop` has the wrong kind, type or memory."""
 
 
 class CompileError(UfuncMagicError):

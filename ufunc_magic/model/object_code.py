@@ -85,7 +85,7 @@ class FunctionCode:
     ----------
     kind : {"ufunc", "plain", "python", "kernel"}
         "plain" is a C function called through cffi, "python" an object of the extension module that the code is,
-        "kernel" a __global__ function of CUDA.
+        "kernel" what a language launches on a grid of threads.
     nin, nout : int
     core : str
         Core signature, ``""`` for element-wise ufuncs.
@@ -103,11 +103,11 @@ class FunctionCode:
     reason : str
         For plain functions: why it is not a ufunc.
     calls : tuple of str
-        Of CUDA functions: for each loop the statement that calls the function in device code, with ``{in0}``,
+        Of functions of a device: for each loop the statement that calls the function in device code, with ``{in0}``,
         ``{out0}``, ... for its operands.
     prototype : tuple of str
-        Of CUDA kernels and plain functions: the result and the parameters as NumPy's type letters and sizes, with
-        ``"*"`` for pointers (``"void", "const f4*", "i4"``).
+        Of kernels and plain functions of a device: the result and the parameters as NumPy's type letters and sizes,
+        with ``"*"`` for pointers (``"void", "const f4*", "i4"``).
     records : tuple of str
         Where an operand is a structure: for each operand its NumPy dtype as JSON, with the name of its type in C as
         ``"type"``; ``""`` for a number.
@@ -151,9 +151,8 @@ class ObjectCode:
 
     ``module`` is the name of the extension module that the code is, ``""`` if it is none; ``preload`` are modules
     to import before it is opened; ``options`` are those that differ from the defaults, for who compiles the source
-    again; ``device`` is what CUDA cells have beside the code for the host: ``"mode"`` (cpu or gpu), ``"arch"``,
-    ``"nvrtc"`` (its version) and ``"ltoir"`` (LTO-IR in base64).  ``first_line`` is the number of the source's first
-    line where it was compiled (`CellPlace`).
+    again; ``device`` is what its language keeps for a device, as JSON.  ``first_line`` is the number of the source's
+    first line where it was compiled (`CellPlace`).
 
     ``header`` is everything but the code, as canonical JSON, and ``code_digest`` the SHA-256 of the code, in
     hexadecimal: computed at once, because a lock around a later computation would not survive a fork.

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from .errors import OptionError
+from .languages import LANGUAGES
 
 #: Functions of one cell that are written as Python and timed; the others are only bound.
 MOST_TIMED = 8
@@ -22,13 +23,6 @@ TIME = 0.2
 
 #: More than anybody waits for: a slip.
 MOST_SECONDS = 3600
-
-#: Languages of a cell: what people call them, and their magic.
-LANGUAGES: dict[str, tuple[str, str]] = {
-    "c": ("C", "%%c_ufunc"),
-    "cython": ("Cython", "%%cython_ufunc"),
-    "cuda": ("CUDA", "%%cuda_device"),
-}
 
 
 @dataclass(frozen=True)
@@ -303,7 +297,7 @@ def make_options(keywords: Mapping[str, Any] | None = None, *, base: Options | N
             "Use only one of them.",
         ),
         (
-            not shown <= {"asm", "vec", "c", "ptx"},
+            not shown <= {"asm", "vec", "c", *(view for entry in LANGUAGES.values() for view in entry.views)},
             f"show={options.show!r} is not a valid choice.",
             "Use asm, vec, c, ptx (of CUDA cells), or several of them.",
         ),
@@ -360,16 +354,20 @@ def refuse(options: Options, *, language: str) -> None:
     for option, value in _foreign(options, language):
         flag = next((f for f in option.flags if f.startswith("--")), option.flags[0])
         typed = flag if option.action == "flag" else f"{flag} {value}"
-        kinds = " and ".join(LANGUAGES[known][0] for known in option.languages)
-        homes = " or ".join(LANGUAGES[known][1] for known in option.languages)
+        kinds = " and ".join(LANGUAGES[known].title for known in option.languages)
+        homes = " or ".join(LANGUAGES[known].magic for known in option.languages)
         raise OptionError(
-            f"{typed} is for {kinds} cells, and this one is {LANGUAGES[language][0]}.",
+            f"{typed} is for {kinds} cells, and this one is {LANGUAGES[language].title}.",
             remedy=f"Remove it, or use {homes}.",
         )
-    if language != "cuda" and "ptx" in options.show.split(","):
-        raise OptionError(
-            f"--show ptx is for CUDA cells, and this one is {LANGUAGES[language][0]}.", remedy="Use --show asm."
-        )
+    for view in options.show.split(","):
+        own = [key for key, entry in LANGUAGES.items() if view in entry.views]
+        if own and language not in own:
+            kinds = " and ".join(LANGUAGES[key].title for key in own)
+            raise OptionError(
+                f"--show {view} is for {kinds} cells, and this one is {LANGUAGES[language].title}.",
+                remedy="Use --show asm.",
+            )
 
 
 def suited(options: Options, *, language: str) -> Options:

@@ -236,7 +236,7 @@ class Function:
     scope : tuple of str
         Enclosing C++ namespaces.
     qualifiers : frozenset of str
-        CUDA's ``__device__``, ``__host__``, ``__global__``, and ``extern "C"``, as far as they stand there.
+        ``__device__``, ``__host__``, ``__global__`` and ``extern "C"``, if they are there.
     calls : frozenset of str
         Names called in the body, the cell's own functions included.
     loops : bool

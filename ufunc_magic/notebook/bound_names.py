@@ -14,7 +14,7 @@ _DEFINITION = re.compile(
     r"^[ \t]*(?!(?:return|else|case|goto|static)\b)(?:\w[\w:<>,]*[\s*&]+){1,6}(\w+)\s*\(", re.MULTILINE
 )
 _ANNOTATED = re.compile(r"\bufunc:.*\bname=(\w+)")
-#: What stands in front of functions of C++ and CUDA and hides that they are some.
+#: What stands in front of functions of C++ and of its dialects, and hides that they are some.
 _PREFIX = re.compile(r'\bextern\s+"C(?:\+\+)?"\s*\{?|\btemplate\s*<[^<>;{}]*>|__launch_bounds__\s*\([^()]*\)')
 #: What a Cython cell defines at its left margin.
 _CYTHON = re.compile(r"^(?:def|class|cp?def\b[^(=:\n]*?(?:class)?)\s+\**(\w+)\s*(?=[(:]|$)", re.MULTILINE)

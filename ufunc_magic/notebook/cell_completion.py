@@ -10,22 +10,11 @@ from pathlib import Path
 
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult
 
+from ..languages import language as language_named
 from ..model import LANGUAGES
 
-_MAGIC = re.compile(r"\s*%%(c_ufunc|cython_ufunc|cuda_device)\b(.*)")
-_C = (
-    "auto bool break case char const continue default do double else enum extern float for goto if inline int long "
-    "register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while "
-    "complex size_t int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t"
-)
-_KEYWORDS = {
-    "c": _C,
-    "cuda": f"{_C} __device__ __global__ __host__ __shared__ __constant__ __syncthreads threadIdx blockIdx blockDim "
-    "gridDim template class operator namespace using",
-    "cython": "cdef cpdef cimport ctypedef nogil gil noexcept except fused double float int long short char bint "
-    "unsigned signed size_t Py_ssize_t inline struct enum extern",
-}
-_OF_MAGIC = {magic.removeprefix("%%"): language for language, (_, magic) in LANGUAGES.items()}
+_OF_MAGIC = {entry.magic.removeprefix("%%"): language for language, entry in LANGUAGES.items()}
+_MAGIC = re.compile(rf"\s*%%({'|'.join(_OF_MAGIC)})\b(.*)")
 #: Comments and strings, whose words are no names.
 _NO_NAMES = {
     "cython": re.compile(r"#[^\n]*|\"[^\"\n]*\"|'[^'\n]*'"),
@@ -50,24 +39,25 @@ def matcher(context: CompletionContext) -> SimpleMatcherResult:
     magic = _MAGIC.match(lines[first])
     if magic is None or context.cursor_line <= first:
         return {"completions": []}
-    language = _OF_MAGIC[magic[1]]
+    key = _OF_MAGIC[magic[1]]
+    language = language_named(key)
     before = lines[context.cursor_line][: context.cursor_position]
     typed = re.search(r"[A-Za-z_]\w*$", before)
     begun, fragment = (before[: typed.start()], typed[0]) if typed else (before, "")
-    in_c = language != "cython"
+    in_c = key != "cython"
     rest = lines[context.cursor_line][context.cursor_position :]
     above, below = lines[first + 1 : context.cursor_line], lines[context.cursor_line + 1 :]
     text = "\n".join([*above, f"{begun} {rest}", *below])
     words = [] if in_c else _cimported(text, begun)
     if fragment and (in_c or not begun.endswith(".")):
-        own = re.findall(r"[A-Za-z_]\w*", _NO_NAMES["c" if in_c else language].sub(" ", text))
-        words += [*own, *_KEYWORDS[language].split()]
+        own = re.findall(r"[A-Za-z_]\w*", _NO_NAMES["c" if in_c else key].sub(" ", text))
+        words += [*own, *language.words.split()]
     if in_c and fragment:
         from ..compilers import declared_by  # not before the first Tab
 
         folders = re.findall(r"(?:-I|--include)[ =]?(\S+)", magic[2])
         included = re.findall(r"^\s*#\s*include\s*[<\"]([^>\"\n]+)", text, re.MULTILINE)
-        for name in (*included, *["math.h"] * (language == "cuda")):
+        for name in (*included, *language.headers):
             words += (*declared_by(name), *_declared_in([name], (".", *folders, *_SYSTEM)))
     offered = sorted({word for word in words if word.startswith(fragment) and word != fragment})
     return {

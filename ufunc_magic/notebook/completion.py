@@ -13,7 +13,7 @@ from .option_line import CACHE, COMPARE, CONFIG, SAVE, complete, options_of
 
 _LINE = re.compile(r"\s*%%?(?P<magic>\w+)(?P<rest>\s.*)$", re.DOTALL)
 _TABLES = {
-    **{magic.removeprefix("%%"): options_of(language) for language, (_, magic) in LANGUAGES.items()},
+    **{entry.magic.removeprefix("%%"): options_of(language) for language, entry in LANGUAGES.items()},
     "ufunc_config": CONFIG,
     "ufunc_cache": CACHE,
     "ufunc_compare": COMPARE,

@@ -36,12 +36,6 @@ store.default().remember({fact!r}, "done")
 """
 
 #: Compiles the headers with which the C of Cython cells begins.
-_PRECOMPILE = """
-from ufunc_magic.languages import cython
-from ufunc_magic.model import Options
-cython.precompile_headers(options=Options(cplus={cplus}))
-"""
-
 #: What a first cell and its table import, and NumPy with them.
 _MODULES = (
     "pipeline",
@@ -72,14 +66,13 @@ def prepare(shell: InteractiveShell) -> None:
             asyncio.get_running_loop().call_later(PAUSE, _import)
 
 
-def precompile_headers(cell: str, options: Options) -> None:
-    """Compile the headers of Cython cells like this one in another process, at low priority, if that is not done."""
-    with Comfort("headers of the next Cython cell", []):
-        from ..languages import cython
+def work_ahead(language: str, cell: str, options: Options) -> None:
+    """Do in another process, at low priority, what the next cell of that language will need."""
+    with Comfort("what the next cell needs", []):
+        from ..languages import language as language_named
 
-        cplus = cython.is_cplus(cell, options=options)
-        if not cython.has_headers(cplus=cplus):
-            _start_once(_PRECOMPILE.format(cplus=cplus))
+        if program := language_named(language).work_ahead(cell, options=options):
+            _start_once(program)
 
 
 @functools.cache

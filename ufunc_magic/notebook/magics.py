@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
     from ..compilers import Diagnosis
     from ..interop.python_package import SavedModule
-    from ..pipeline import Language
     from ..render import Comparison, Progress, Report
     from ..runtime import Build
     from ..store import Cache
@@ -275,9 +274,9 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
         """
         return self._cell(line, cell, language="cuda")
 
-    def _cell(self, line: str, cell: str | None, *, language: Language) -> Report | None:
+    def _cell(self, line: str, cell: str | None, *, language: str) -> Report | None:
         if cell is None:
-            called, magic = LANGUAGES[language]
+            called, magic = LANGUAGES[language].title, LANGUAGES[language].magic
             if line.strip() and not set(line.split()) & set(option_line.HELP_FLAGS):
                 remedy = f"Write {magic} on the first line and {called} below it."
                 raise UsageError(f"{magic[1:]} without a cell compiles nothing.\n{remedy}")
@@ -324,12 +323,12 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
                     error.__traceback__ = _of_the_cell(error.__traceback__, name)
                     raise
             if built is None:
-                self._run_main(cell, options=options, name=name)
+                self._run_main(cell, language=language, options=options, name=name)
                 return None
             if built.printed and options.time:
                 sys.stdout.write(built.printed)
             if options.run_main:
-                self._run_main(cell, options=options, name=name)
+                self._run_main(cell, language=language, options=options, name=name)
             hidden, withheld = self.names.hidden(built), self.names.withheld(built)
             report: Report | None = None
             if options.time or hidden or built.diagnostics or built.notes or options.annotate or options.show:
@@ -342,11 +341,11 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
             # Last, so that a cell whose report fails binds nothing either.
             self.names.bind(built, cell_id=self._cell_id)
             self._last = built
-            if language == "cython" and first_use.in_a_notebook(self.shell) and not built.cached:
-                first_use.precompile_headers(cell, options)
+            if first_use.in_a_notebook(self.shell) and not built.cached:
+                first_use.work_ahead(language, cell, options)
             return report
 
-    def _run_main(self, cell: str, *, options: Options, name: str) -> None:
+    def _run_main(self, cell: str, *, language: str, options: Options, name: str) -> None:
         """Run the cell's main(); its functions are bound however it ends."""
         from ..model import CellCrashed
         from ..pipeline import run_main
@@ -356,15 +355,15 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
             sys.stdout.flush()
 
         try:
-            status = run_main(cell, options=options, name=name, show=show)
+            status = run_main(cell, language=language, options=options, name=name, show=show)
         except CellCrashed as fault:
             sys.stderr.write(f"{fault}\n")
         else:
             sys.stderr.write(f"main() returned {status}.\n" if status else "")
 
-    def _options(self, line: str, language: Language) -> Options | None:
+    def _options(self, line: str, language: str) -> Options | None:
         """The default options, overridden by the line; None if the line asks for help, which is then shown."""
-        values = self._parsed(line, TABLE, LANGUAGES[language][1])
+        values = self._parsed(line, TABLE, LANGUAGES[language].magic)
         if values is None:
             return None
         try:
@@ -534,9 +533,9 @@ class UfuncMagics(Magics):  # type: ignore[misc,unused-ignore]
     @line_magic
     def ufunc_doctor(self, line: str) -> Diagnosis | None:
         """Show the compilers, CPU, OpenMP, SIMD math, caches and packages that this extension finds."""
-        from ..compilers import diagnose
+        from ..api import doctor
 
-        return None if self._parsed(line, (), "%ufunc_doctor") is None else diagnose()
+        return None if self._parsed(line, (), "%ufunc_doctor") is None else doctor()
 
 
 @dataclass(frozen=True)

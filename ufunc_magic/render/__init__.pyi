@@ -1,7 +1,7 @@
 from .comparison import Comparison as Comparison, installed as installed, needed as needed
 from .progress import Progress as Progress
 from .report import Bound as Bound, Report as Report, contents as contents
-from .source_views import View as View, ViewName as ViewName, ptx as ptx, views as views
+from .source_views import View as View, ViewName as ViewName, views as views
 from .tables import (
     Agreement as Agreement,
     Kind as Kind,

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..languages import language_of
 from ..model import CellPlace, Comfort, Diagnostic, FunctionCode, ObjectCode
 from ..runtime import letters
 from .comparison import FORMAT, Comparison, Title, bundle, drawing, html_page, json_value, text_block
@@ -70,7 +71,7 @@ class Report:
     others : tuple of str
         What else was bound, in words: ``("Integrator (class)", "TABLE")``.
     device : str
-        Where functions of a CUDA cell ran: ``"CPU emulation"``, or the GPU's name.
+        Where functions ran, if not simply on the CPU: ``"CPU emulation"``, or the name of a device.
     pressure : str
         What other programs took of the machine meanwhile; ``""`` where it was quiet.
     first_line : int
@@ -219,7 +220,7 @@ def contents(object_code: ObjectCode, *, entry: str = "", size: int = 0, signed:
         "options": " ".join(f"{name}={value!r}" for name, value in object_code.options.items()),
         "threads": "supports several" if object_code.threads else "",
         "code": f"{len(object_code.code):,} bytes, SHA-256 {object_code.code_digest}",
-        "for the GPU": _device(object_code),
+        **language_of(object_code).described(object_code),
         "source": f"{len(object_code.source.splitlines())} lines, {object_code.name}" if object_code.source else "none",
     }
     lines += [f"  {name:13} {value}" for name, value in rows.items() if value]
@@ -228,16 +229,6 @@ def contents(object_code: ObjectCode, *, entry: str = "", size: int = 0, signed:
     if object_code.source:
         lines += ["source", *(f"  {line}" for line in object_code.source.strip("\n").splitlines())]
     return "\n".join(lines)
-
-
-def _device(object_code: ObjectCode) -> str:
-    """The GPU code of a CUDA cell."""
-    if object_code.language != "cuda":
-        return ""
-    device = object_code.device
-    if device.get("ltoir"):
-        return f"LTO-IR, {len(device['ltoir']) * 3 // 4:,} bytes, for {device.get('arch', '?')} and newer"
-    return "the source" if object_code.source else "nothing"
 
 
 def _function(code: FunctionCode) -> str:

@@ -71,7 +71,7 @@ def views(cell: CompiledCell, names: Sequence[ViewName], texts: CompilerTexts, *
     Parameters
     ----------
     cell : CompiledCell
-        Of C, C++ or CUDA for the CPU.
+        Of a language that a compiler of C reads.
     names : sequence of {"asm", "vec", "c", "annotate"}
     texts : CompilerTexts
         What the compiler left of the same cell.
@@ -190,33 +190,6 @@ def generated(preprocessed: str, *, name: str) -> View:
 def _tidy(lines: list[str]) -> str:
     """The lines with no more than one empty one in a row, and none at the ends."""
     return re.sub(r"\n{3,}", "\n\n", "\n".join(line.rstrip() for line in lines)).strip("\n")
-
-
-# -- ptx: a CUDA cell's code for a GPU
-
-_PTX_FUNCTION = re.compile(
-    r"^(?:\.visible |\.weak )?\.(func|entry)\b[^{;]*?\b([A-Za-z_$][\w$]*)\s*\([^{;]*\{.*?^\}", re.MULTILINE | re.DOTALL
-)
-
-
-def ptx(text: str, *, place: CellPlace, toolchain: str) -> View:
-    """The functions and kernels of a module in PTX."""
-    parts = []
-    for match in _PTX_FUNCTION.finditer(text):
-        kind, symbol = match.groups()
-        lines = [line for line in match[0].split("\n") if line.strip() and not line.lstrip().startswith("//")]
-        parts.append((f"{_name_of(symbol)}: {'a kernel' if kind == 'entry' else 'a function'}", "\n".join(lines)))
-    return View(place.name, f"the PTX of the cell ({toolchain})", tuple(parts))
-
-
-def _name_of(symbol: str) -> str:
-    """A function's name in C++, of what the Itanium ABI makes of it: ``ns::g`` of ``_ZN2ns1gEd``."""
-    names, rest = [], re.sub(r"^_ZN?", "", symbol) if symbol.startswith("_Z") else ""
-    while match := re.match(r"\d+", rest):
-        end = match.end() + int(match[0])
-        names.append(rest[match.end() : end])
-        rest = rest[end:] if symbol.startswith("_ZN") else ""
-    return "::".join(names) or symbol
 
 
 # -- vec: the vectorization remarks

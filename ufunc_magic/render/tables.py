@@ -81,7 +81,7 @@ class Row:
     label : str
     kind : {"python", "numpy", "scalar", "ufunc", "parallel", "compiled", "gpu", "other"}
         "scalar" is a Python loop around a compiled function, "compiled" a compiled function that is no ufunc, "gpu"
-        what ran on a GPU.
+        what ran on a device.
     elements : int
         Elements that ``seconds`` stands for; 0 for a call that takes no arrays.
     measured : int
@@ -95,7 +95,7 @@ class Row:
     agreement : Agreement or None
         None for the row that the others are compared with, and where nothing could be compared.
     bandwidth : float or None
-        Bytes of inputs and outputs per second, as a fraction of what a copy reaches on this machine, or on its GPU.
+        Bytes of inputs and outputs per second, as a fraction of what a copy reaches on this machine, or on its device.
     note : str
     compile_seconds : float or None
         What it cost to compile; None where nothing was compiled.

@@ -1,3 +1,4 @@
+from .bound_function import BoundFunction as BoundFunction
 from .c_library import flush_stdio as flush_stdio
 from .cell_names import current_place as current_place, set_place as set_place
 from .cffi_function import PlainFunction as PlainFunction
@@ -34,6 +35,5 @@ from .registry import (
     load as load,
     loaded as loaded,
     opening as opening,
-    sandbox_with as sandbox_with,
     weight as weight,
 )

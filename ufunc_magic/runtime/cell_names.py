@@ -71,7 +71,7 @@ def _write(slot: _Slot | None, object_code: ObjectCode, place: CellPlace) -> Non
     """Give a module's tracebacks a name under which Python finds its lines, and their numbers."""
     if slot is None:
         place = CellPlace(object_code.name)
-    magic = f"{LANGUAGES['cython'][1]}\n"
+    magic = f"{LANGUAGES['cython'].magic}\n"
     above = ["\n"] * (place.first_line - 2) + [magic] * (place.first_line > 1)
     lines = above + object_code.source.splitlines(keepends=True)
     name = place.name

@@ -19,6 +19,7 @@ import numpy as np
 
 from ..model import CellFunction, FunctionCode, ObjectCode, SignatureError, TargetError, pack, unpack
 from . import loader, numpy_ufunc, registry
+from .bound_function import BoundFunction
 from .cffi_function import PlainFunction
 from .def_function import DefFunction, ufunc_of
 from .locks import lock_of
@@ -133,8 +134,7 @@ def origin_of(function: Any) -> Origin | None:
         return Origin(function.loaded, "")
     if isinstance(function, PlainFunction):
         return Origin(function.owner, function.__name__)
-    # Of Cython's functions, before 3.2, it is no text.
-    if str(type(function).__module__).startswith(f"{__package__}.device."):
+    if isinstance(function, BoundFunction):
         return Origin(_loaded(function.object_code), function.__name__)
     member = _member(function)
     return None if member is None else Origin(member[0].loaded, member[1])
@@ -173,19 +173,11 @@ def adopt(build: Build) -> None:
 
     Classes themselves it always writes as module and name, so they travel with their objects, functions or Build.
     """
-    if build.loaded.object_code.language == "cuda":
-        from ..languages.cuda.device import (  # a third of the import time of this module
-            CudaFunction,
-            Kernel,
-            KernelFamily,
-        )
-
-        for kind in (CudaFunction, Kernel, KernelFamily):
-            _adopt(kind, lambda _: _reducer(None))
+    _adopt(type(build), _reducer)
     module = build.loaded.module
     for value in (*build.values(), *(vars(module).values() if module else ())):
         kind = type(value)
-        if isinstance(value, DefFunction) or kind.__name__ == "cython_function_or_method":
+        if isinstance(value, DefFunction | BoundFunction) or kind.__name__ == "cython_function_or_method":
             _adopt(kind, _reducer)
         elif isinstance(value, type) and value.__module__ == build.loaded.object_code.module:
             _adopt(value, _instance_reducer)

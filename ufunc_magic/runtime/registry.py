@@ -5,7 +5,7 @@ Nothing here can compile: an unpickled Build is loaded by the same code.
 
 from __future__ import annotations
 
-import re
+import importlib
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from .. import store
 from ..model import (
+    LANGUAGES,
     CellPlace,
     Diagnostic,
     FunctionCode,
@@ -27,6 +28,7 @@ from ..model import (
     UfuncMagicError,
     UnboundFunction,
     check_contract,
+    language_key,
 )
 from . import cell_names, def_function, loader
 from .cffi_function import PlainFunction
@@ -52,12 +54,12 @@ class LoadedObject:
     ----------
     object_code : ObjectCode
     library : Library or None
-        The opened code; None where a CUDA cell has none for the CPU.
+        The opened code; None if there is none for the CPU.
     module : module or None
         The extension module that the code is.
     functions : dict
     memory : mapping
-        The variables of a CUDA cell, as arrays.
+        The variables of the cell, as arrays.
     sandbox : RemoteLoops or None
         Where its loops run with ``--sandbox``.
     report_data : ReportData
@@ -127,6 +129,19 @@ class LoadedObject:
         return self._beside
 
 
+class FunctionBinder(Protocol):
+    """What the module offers that binds a language's own functions."""
+
+    def open_memory(self, opened: LoadedObject) -> Mapping[str, Any]:
+        """Return the cell's variables by name."""
+
+    def bind(self, code: FunctionCode, opened: LoadedObject, function: Any) -> Any:
+        """Return what to bind instead of ``function``, which is None if the CPU has no code for it."""
+
+    def group(self, object_code: ObjectCode, functions: Mapping[str, Any]) -> dict[str, Any]:
+        """Return further functions, each made of several of ``functions``."""
+
+
 @dataclass(frozen=True, eq=False)
 class Build(Mapping[str, Any]):
     """What a source became: a mapping from names to ufuncs and plain functions, also by attribute.
@@ -150,8 +165,6 @@ class Build(Mapping[str, Any]):
         What else a user should know.
     printed : str
         What the new code printed while it was tried out.
-    reporter : callable
-        What `report` calls; None for a Build that came from elsewhere.
     loaded : LoadedObject
     report_data : ReportData
         What its report is made of; empty for a Build that came from elsewhere.
@@ -167,71 +180,22 @@ class Build(Mapping[str, Any]):
     diagnostics: tuple[Diagnostic, ...] = ()
     notes: tuple[str, ...] = ()
     printed: str = ""
-    reporter: Callable[[Build, Mapping[str, Any]], Any] | None = field(default=None, repr=False)
     first_line: int = field(default=1, repr=False)
 
-    def report(
-        self,
-        *,
-        time: float | bool | str = True,
-        size: int = 0,
-        data: str = "",
-        ref: str = "",
-        vs: str = "",
-        sizes: str = "",
-        plot: bool = False,
-        show: str = "",
-        annotate: bool = False,
-        verbose: bool = False,
-    ) -> Any:
-        """Verify and time the functions: what a cell shows, as a value.
-
-        Parameters
-        ----------
-        time : float, bool or str
-            For how long, in seconds or as ``"500ms"``; False for no table.
-        size : int
-            Number of elements to time with; 0 chooses.
-        data : str
-            Expressions of the arrays to verify and time on, one for each input: ``"np.linspace(0, 1, 1000)"``.
-        ref, vs : str
-            A Python expression to compare with, and what else is timed: ``"numpy,numba"``.
-        sizes : str
-            Numbers of elements to time at, ``"10:1e7"``; ``plot`` draws them.
-        plot : bool
-        show : str
-            ``"asm"``, ``"vec"``, ``"c"``, or several of them.
-        annotate : bool
-            Show the source with what its lines cost.
-        verbose : bool
-            Show the compiler command and the time of each step.
-
-        Returns
-        -------
-        Report
-            Printable, with ``comparisons``, ``inputs``, ``to_json()``.
+    def report(self, **options: Any) -> Any:
+        """Verify and time the functions; only a Build that was compiled in this process can.
 
         Raises
         ------
         UfuncMagicError
-            If it came from another process: there is nothing to compare it with.
-
-        Examples
-        --------
-        >>> build = um.compile_c("double half(double x) { return x / 2; }")
-        >>> report = build.report(size=1000)  # print(report) shows the table
-        >>> report.ok, report.rows[0].label
-        (True, 'Python loop')
         """
-        if self.reporter is None:
-            remedy = "Compile it here, or compare with um.compare()."
-            raise UfuncMagicError("This Build was loaded, not compiled, so it has no Python form.", remedy=remedy)
-        timed = {"time": time, "size": size, "data": data, "ref": ref, "vs": vs, "sizes": sizes, "plot": plot}
-        return self.reporter(self, {**timed, "show": show, "annotate": annotate, "verbose": verbose})
+        raise UfuncMagicError(
+            "This Build was loaded, not compiled, so it has no Python form.",
+            remedy="Compile it here, or compare with um.compare().",
+        )
 
     def _repr_html_(self) -> str | None:
-        html: str | None = self.report(time=False)._repr_html_() if self.reporter else None
-        return html
+        return None
 
     @property
     def object_code(self) -> ObjectCode:
@@ -329,10 +293,24 @@ def of_module(name: str) -> list[Build]:
 
 
 def _identity(object_code: ObjectCode) -> str:
-    """What tells functions of this process apart: their machine code, and for CUDA what the GPU gets to see."""
-    if object_code.language != "cuda":
+    """What tells functions of this process apart: their machine code, and what a language that binds them reads."""
+    if not _binder_name(object_code):
         return object_code.code_digest
     return store.key([object_code.code_digest, object_code.source, repr(sorted(object_code.options.items()))])
+
+
+def _binder_name(object_code: ObjectCode) -> str:
+    entry = LANGUAGES.get(language_key(object_code.language))
+    return entry.loader if entry else ""
+
+
+def _binder(object_code: ObjectCode) -> FunctionBinder | None:
+    """The module that binds its functions; None if NumPy's loops and plain functions are all.
+
+    The table names it as text: only code of that language reaches a room above this one.
+    """
+    name = _binder_name(object_code)
+    return importlib.import_module(name) if name else None
 
 
 def opening(object_code: ObjectCode) -> threading.RLock:
@@ -340,13 +318,8 @@ def opening(object_code: ObjectCode) -> threading.RLock:
     return lock_of(f"open {_identity(object_code)}")
 
 
-_sandbox: Callable[[ObjectCode, int], RemoteLoops] | None = None
-
-
-def sandbox_with(make: Callable[[ObjectCode, int], RemoteLoops]) -> None:
-    """Say what makes sandboxes, from object code and the address of ``__ufm_remote_loop``: this room has none."""
-    global _sandbox
-    _sandbox = make
+#: Has ``Sandbox``, a `RemoteLoops`.
+_GUARD = f"{__name__.partition('.')[0]}.guard"
 
 
 def load(
@@ -384,10 +357,9 @@ def load(
         library, functions = opened.library, opened.functions
         native = library if isinstance(library, loader.Library) else None
         notes = list(map(place.text, opened.report_data.all_notes))
-        if object_code.language == "cuda":
-            opened.memory = _memory(object_code, native)
-            if opened.sandbox:
-                opened.sandbox.variables = opened.memory.changing
+        binder = _binder(object_code)
+        if binder is not None:
+            opened.memory = binder.open_memory(opened)
         for code in object_code.functions:
             function: Any = None
             try:
@@ -410,12 +382,12 @@ def load(
                     function = PlainFunction(code, address, owner=opened, checked=checked)
             except SignatureError as fault:
                 notes.append(str(fault))
-            if object_code.language == "cuda":
-                function = _device_function(code, opened, function)
+            if binder is not None:
+                function = binder.bind(code, opened, function)
             if function is not None:
                 functions[code.name] = function
-        if any(code.instance for code in object_code.functions):
-            functions.update(_families(object_code, functions))
+        if binder is not None:
+            functions.update(binder.group(object_code, functions))
         if opened.module is not None:
             public = _public(opened.module, functions)
             opened.functions = {n: f for n, f in public.items() if n not in opened.report_data.refused}
@@ -426,7 +398,7 @@ def load(
 
 def _opened(object_code: ObjectCode, path: Path | None) -> LoadedObject:
     """The opened code, without functions as yet."""
-    if not object_code.code:  # a CUDA cell where no compiler could make code for the host of it
+    if not object_code.code:  # a cell that is for a device alone
         return LoadedObject(object_code)
     if path is not None:
         try:
@@ -449,9 +421,9 @@ def _opened_file(object_code: ObjectCode, path: str) -> LoadedObject:
     library = loader.open_library(object_code, path)
     sandbox = None
     if object_code.options.get("sandbox"):
-        if _sandbox is None:
-            raise TargetError(f"{object_code.name} runs in a sandbox, but this process has none.")
-        sandbox = _sandbox(object_code, library.symbol("__ufm_remote_loop"))
+        # Named as text: only code that asks for a sandbox reaches a room above this one.
+        guard = importlib.import_module(_GUARD)
+        sandbox = guard.Sandbox(object_code, library.symbol("__ufm_remote_loop"))
     return LoadedObject(object_code, library, module, sandbox=sandbox)
 
 
@@ -466,46 +438,6 @@ def _as_def(code: FunctionCode, ufunc: Any, module: ModuleType | None, library: 
 
 #: Types of what Cython makes of a def: a fused one has its own.
 _CYTHON_FUNCTIONS = "cython_function_or_method", "fused_cython_function", "builtin_function_or_method"
-
-
-def _memory(object_code: ObjectCode, library: loader.Library | None) -> Mapping[str, Any]:
-    from ..languages.cuda import device  # as above, and few cells need it
-
-    functions = () if library is None else library.functions
-    return device.CellMemory(object_code, functions, emulated=not device.on_gpu(object_code))
-
-
-def _device_function(code: FunctionCode, opened: LoadedObject, emulated: Any) -> Any:
-    """A function of a CUDA cell: for the GPU where there is one, else its emulation on the CPU."""
-    from ..languages.cuda import device  # a third of the import time of this module
-
-    library = opened.library
-    if code.kind == "kernel":
-        address = library.functions[code.index] if isinstance(library, loader.Library) else 0
-        on_gpu = device.on_gpu(opened.object_code)
-        return device.Kernel(
-            code,
-            opened.object_code,
-            address=address,
-            owner=library,
-            emulated=not on_gpu,
-            memory=opened.memory,
-            sandbox=opened.sandbox,
-        )
-    if library is None or device.on_gpu(opened.object_code):
-        return device.CudaFunction(code, opened.object_code, emulated=emulated, memory=opened.memory)
-    return emulated
-
-
-def _families(object_code: ObjectCode, functions: Mapping[str, Any]) -> dict[str, Any]:
-    """Kernels that have a name in common, under that name."""
-    from ..languages.cuda import device
-
-    families: dict[str, list[Any]] = {}
-    for code in object_code.functions:
-        if code.instance and code.name in functions:
-            families.setdefault(re.split(r"[<(]", code.instance)[0], []).append(functions[code.name])
-    return {name: device.KernelFamily(kernels) for name, kernels in families.items() if len(kernels) > 1}
 
 
 def _public(module: ModuleType, ufuncs: Mapping[str, Any]) -> dict[str, Any]:

@@ -467,7 +467,7 @@ ONCE static int enclosed(void (*code)(void *), void *with, int python, int holds
    since plain calls of such functions are. */
 EXPORT int __ufm_enclosed_1(void (*code)(void *), void *with) { return enclosed(code, with, 1, 1); }
 
-/* A launch of a CUDA kernel's emulation, contained: the same, and in words.  `bottom` returns where the '
+/* A launch of a kernel's emulation, contained: the same, and in words.  `bottom` returns where the '
                             'running thread's
    own stack begins, or NULL; the handler knows only the stack of the caller. */
 __attribute__((visibility("hidden"))) int __ufm_contained(void (*code)(void *), void *with, char *text, size_t size,

@@ -13,8 +13,8 @@ __UFM_IS(std::complex<float>, 14) __UFM_IS(std::complex<double>, 15) __UFM_IS(st
 #ifdef __STDCPP_FLOAT16_T__
 __UFM_IS(_Float16, 23)
 #endif
-#ifdef __UFM_CUDA_HALF
-__UFM_IS(__UFM_CUDA_HALF, 23)
+#ifdef __UFM_DEVICE_HALF
+__UFM_IS(__UFM_DEVICE_HALF, 23)
 #endif
 #ifdef __UFM_CUCOMPLEX_H
 __UFM_IS(float2, 14) __UFM_IS(double2, 15)

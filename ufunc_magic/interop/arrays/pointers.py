@@ -15,7 +15,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...languages.cuda import device as gpu
 from ...model import ArgumentError, ToolchainError
 from . import capsules
 from .memory import Memory, describe
@@ -189,6 +188,8 @@ def _on_cpu(
 
 
 def _on_gpu(obj: Any, memory: Memory, shape: Any, dtype: Any, strides: Any, owner: object, device_id: int) -> Any:
+    from ...languages.cuda import device as gpu  # only for memory on one
+
     try:
         cupy = gpu.cupy()
     except ImportError as fault:

@@ -27,7 +27,7 @@ def address(function: Any, signature: str = "") -> int:
     Parameters
     ----------
     function : numpy.ufunc or function
-        A function of a C, C++ or Cython cell, or of a CUDA cell that is emulated on the CPU.
+        A function of a cell that has code for the CPU.
     signature : str
         The loop that is meant, ``"dd->d"``; may be left out where there is only one.  A plain function has none.
 
@@ -35,7 +35,7 @@ def address(function: Any, signature: str = "") -> int:
     -------
     int
         Address of a function with the type of `prototype`, valid as long as the process.  An exception of C++ must
-        not leave it where the caller is C.  A CUDA function in Numba's form gives its result, not its status.
+        not leave it where the caller is C.  A device function in Numba's form gives its result, not its status.
 
     Raises
     ------

@@ -35,7 +35,7 @@ def write_header(build: Build, path: str | pathlib.Path, *, prefix: str = "") ->
     Parameters
     ----------
     build : Build
-        Of C, C++, CUDA (its emulation) or Numba.
+        Of C, C++, Numba, or a language that is emulated on the CPU.
     path : str or path
         Of the header, in a folder that exists.
     prefix : str

@@ -5,7 +5,7 @@ Our ufuncs inside ``@njit``: `install` in `numba_extension` is what Numba's entr
 * `ufunc_typing`: a ufunc's type, the loop it takes, the symbols of its loops.
 * `ufunc_calls`: a call as LLVM code.
 
-Its functions as ours: `object_code` in `from_numba`, which links and describes them.
+Its functions as ours: `link_ufunc` in `from_numba`, which links and describes them.
 
 * `numba_functions`: what Numba has compiled.
 * `numba_kernels`: its LLVM code to machine code over whole arrays.

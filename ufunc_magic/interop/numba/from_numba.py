@@ -64,6 +64,20 @@ def object_code(func: Any, *, signatures: Sequence[str] | None = None, folder: P
     )
 
 
+def link_ufunc(function: Any) -> np.ufunc:
+    """The ufunc of `ufunc_magic.from_numba`; the same object if this process has it already."""
+    cache = store.default()
+    with cache.scratch() as folder:
+        compiled = object_code(function, folder=folder)
+        with runtime.opening(compiled):
+            result = runtime.loaded(compiled)
+            if result is None:
+                entry = cache.publish(store.key(["numba", compiled.digest]), record=compiled.header, code=compiled.code)
+                result = runtime.load(compiled, entry.library)
+    ufuncs: list[np.ufunc] = [f for f in result.values() if isinstance(f, np.ufunc)]
+    return ufuncs[0]
+
+
 def _linked(
     function: NumbaFunction, kernels: numba_kernels.Kernels, tool: compilers.Toolchain, *, folder: Path
 ) -> bytes:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
-from ... import cells as shared, compilers
-from ...languages import cython
+from ... import compilers
+from ...languages import language
 from ...model import Options, SaveError
 
 #: Folders of the system or of a package manager: a path there means the same on other machines.
@@ -28,7 +28,7 @@ _FILES_OF_COMMENTS = re.compile(
 
 @dataclass(frozen=True)
 class SourceText:
-    """A cell as it is compiled: its text, its language (c, cython, cuda) and its options."""
+    """A cell as it is compiled: its text, the key of its language, and its options."""
 
     text: str
     language: str
@@ -105,11 +105,7 @@ def carried_files(cells: Sequence[SourceText]) -> CarriedFiles:
 
 def _drawn(cell: SourceText) -> tuple[list[Path], list[Path]]:
     """Files that the cell may be compiled with, and the folders that are searched."""
-    if cell.language == "cython":
-        paths, folders = cython.drawn_files(cell.text, options=cell.options)
-    else:
-        cplus = cell.options.cplus or cell.language == "cuda"
-        paths, folders = shared.drawn_files(cell.text, options=cell.options, cplus=cplus)
+    paths, folders = language(cell.language).drawn_files(cell.text, options=cell.options)
     if paths is None:
         raise SaveError(
             "The cell includes a file whose name comes from a macro, so its files are unknown.",

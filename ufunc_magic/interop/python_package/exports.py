@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...model import LANGUAGES, SaveError
+from ...model import SaveError, language_key
 from ...runtime import Build, LoadedObject, origin_of
 
 
@@ -97,7 +97,7 @@ def _is_own(value: Any, build: Build) -> bool:
 
 def _check_origin(member: ModuleMember) -> None:
     code = member.loaded.object_code
-    if code.language not in (*LANGUAGES, "c++"):
+    if not language_key(code.language):
         raise SaveError(
             f"{member.name} comes from {code.language}, so there is no source to compile.",
             remedy="um.dumps(f) gives its machine code.",

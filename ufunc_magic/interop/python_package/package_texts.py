@@ -30,7 +30,7 @@ class ModuleCell:
     names : mapping
         Name in the module -> name in the cell.
     title : str
-        ``"C"``, ``"Cython"``, ``"CUDA"``.
+        ``"C"``, ``"C++"``, ``"Cython"``.
     target : str
         Target of the machine code.
     """

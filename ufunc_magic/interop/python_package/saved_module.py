@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from ... import runtime, store
-from ...model import LANGUAGES, ObjectCode, Options, SaveError, Target, make_options, pack
+from ...languages import language_of
+from ...model import LANGUAGES, ObjectCode, Options, SaveError, Target, make_options, pack, source_suffix
 from ...runtime import Build, DefFunction, LoadedObject, PlainFunction
 from . import package_texts, type_stubs
 from .carried_files import CarriedFiles, SourceText, carried_files
@@ -27,7 +28,6 @@ from .package_texts import ModuleCell
 
 #: File in the package with its writer and the digests of all files written.
 _MANIFEST = "ufunc_magic.json"
-_SUFFIXES = {"c": ".c", "c++": ".cpp", "cython": ".pyx", "cuda": ".cu"}
 #: Only for the report of a cell, or to find faults in it.
 _LEFT_OUT = frozenset({"annotate", "annotate_fullc", "sanitize"})
 
@@ -91,7 +91,7 @@ def save(
     module_cells = []
     for n, (loaded, text) in enumerate(zip(cells, texts, strict=True)):
         stem = "cell" if len(cells) == 1 else f"cell{n + 1}"
-        source = f"{stem}{_SUFFIXES[loaded.object_code.language]}"
+        source = f"{stem}{source_suffix(loaded.object_code.language)}"
         own = [member for member in listed if member.loaded is loaded]
         options = _travelling(text.options, carried, n)
         target = ""
@@ -108,7 +108,7 @@ def save(
                 compiler=f"compile_{text.language}",
                 options={**options, "name": f"{name}/{source}"},
                 names={member.name: member.own for member in own},
-                title="C++" if text.options.cplus and text.language == "c" else LANGUAGES[text.language][0],
+                title="C++" if text.options.cplus and text.language == "c" else LANGUAGES[text.language].title,
                 target=target,
             )
         )
@@ -201,10 +201,7 @@ def _object_code(
         for member in own:
             build[member.own]  # raises, where the files have changed since
         loaded = build.loaded
-    if text.language == "cuda":
-        from ...languages.cuda import nvrtc  # only functions of CUDA cells
-
-        nvrtc.carry_ltoir(loaded.object_code)
+    language_of(loaded.object_code).complete(loaded.object_code)
     code = loaded.sent()
     words = (*text.options.compile_args, *(os.environ.get(w, "") for w in ("CFLAGS", "CXXFLAGS", "CPPFLAGS", "CC")))
     if re.search(r"-m(?!tune|move-max|store-max)\w", " ".join(words)) and code.target.level == "baseline":

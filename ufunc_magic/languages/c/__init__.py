@@ -5,6 +5,7 @@ In goes a cell's text; out comes a `Unit` with every function in it, and the tre
 that is not C is no error: the compiler reports it.
 
 ===============  ======================================================================================
+`c_language`     what other rooms ask of the language
 `c_frontend`     the key of a cell
 `c_unit`         the road of ``compile``, readable from top to bottom
 `parser`         functions of a text: where they stand, their parameters, what their bodies do
@@ -18,7 +19,7 @@ that is not C is no error: the compiler reports it.
 `line_markers`   the preprocessor's output: which lines are the user's
 `plain_functions`  functions that are no ufuncs: which are bound, and what points to them
 `cffi_types`     type definitions for functions that are called through cffi
-`cuda_names`     CUDA's own types and functions
+`intrinsics`     functions that compilers for devices know beside libm
 ===============  ======================================================================================
 """
 

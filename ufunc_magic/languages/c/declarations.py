@@ -150,7 +150,7 @@ def end_of_declarator(definition: Node) -> int:
 
 
 def qualifiers(definition: Node) -> frozenset[str]:
-    """CUDA's words in front of a function definition."""
+    """Words in front of a function definition that say where it runs."""
     return frozenset(c.type for c in definition.children if c.type in ("__device__", "__host__", "__global__"))
 
 

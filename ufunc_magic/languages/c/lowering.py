@@ -1,4 +1,4 @@
-"""tree-sitter's tree of a C, C++ or CUDA text -> the IR: `lower`.
+"""tree-sitter's tree of a C or C++ text -> the IR: `lower`.
 
 The file scope is read at once; a function is lowered when somebody asks for it, and once.  `StatementLowerer` and the
 classes below it lower a function's body: statements, loops, calls, expressions.  `TypeReader` reads types.
@@ -53,7 +53,7 @@ def lower(
     ----------
     text : CText
     cplus : bool
-        It was read as C++ or CUDA.
+        It was read as C++.
     types : mapping
         Spelling of a type -> NumPy type number: what the parameters of templates are.
     typedefs : mapping

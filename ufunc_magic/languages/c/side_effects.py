@@ -15,7 +15,7 @@ from tree_sitter import Node
 
 from ...forms import text_of
 from ...ir import MATH_FUNCTIONS, c_names, is_pure
-from . import cuda_names
+from . import intrinsics
 
 Access = Literal["none", "read", "write", "update"]
 
@@ -344,8 +344,8 @@ _VISITS: dict[str, _Visit] = {
 
 
 def pure_call(name: str) -> bool:
-    """Whether a function of C's or CUDA's libraries depends on its arguments only."""
-    return is_pure(name) or cuda_names.pure(name)
+    """Whether a function of a library depends on its arguments only."""
+    return is_pure(name) or intrinsics.pure(name)
 
 
 #: Names that reach past the arguments although no declaration in the cell says so.

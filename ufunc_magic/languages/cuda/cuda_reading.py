@@ -23,6 +23,7 @@ from ...model import (
     Unit,
 )
 from .. import c
+from . import cuda_names
 from .cuda_diagnostics import once
 from .kernel_prototypes import CellVariable, Export
 
@@ -37,7 +38,7 @@ _NO_VARIABLE = re.compile(
 #: C's types as parts of names.
 _SHORT = {t.c: t.names[0] if t.names else t.char for t in TYPES.values()}
 #: CUDA's vectors as NumPy knows their numbers: ``float4`` is ``f4x4``.
-_VECTORS = {name: f"{_SHORT[kind]}x{len(members)}" for name, (kind, members) in c.VECTORS.items()}
+_VECTORS = {name: f"{_SHORT[kind]}x{len(members)}" for name, (kind, members) in cuda_names.VECTORS.items()}
 _VECTORS |= dict.fromkeys(("half2", "__half2"), "f2x2")
 # NumPy has no bfloat16: its bits.
 _VECTORS |= {f"{front}nv_bfloat16{back}": f"u2x{back or 1}" for front in ("", "__") for back in ("", "2")}
@@ -127,13 +128,13 @@ def read(
         return cell_settings.preprocessed(tool, text, name=name, flags=flags, before=before)
 
     # Without a compiler for the CPU the cell is for the GPU alone.
-    predefined = c.PREDEFINED if tool else {**c.PREDEFINED, "__CUDA_ARCH__": "900"}
+    predefined = cuda_names.PREDEFINED if tool else {**cuda_names.PREDEFINED, "__CUDA_ARCH__": "900"}
     unit, tree = c.parse_cell(
         source,
         name=name,
         cplus=True,
         preprocess=preprocess if tool else None,
-        known=c.TYPES,
+        known=cuda_names.TYPES,
         predefined=predefined,
     )
     unit = _prepared(unit)
@@ -212,7 +213,7 @@ def _of_builtin_types(kernel: Function) -> bool:
         kernel.text and "volatile" not in kernel.text and all(p.pointer + bool(p.shape) < 2 for p in kernel.parameters)
     )
     words |= {*kernel.returns.replace("*", " ").split()} - {"const"}
-    return bool(plain) and words <= c.BUILTIN | c.VECTORS.keys() and not kernel.template
+    return bool(plain) and words <= c.BUILTIN | cuda_names.VECTORS.keys() and not kernel.template
 
 
 def _instances(
@@ -256,9 +257,14 @@ def instantiated(source: str) -> dict[str, list[str]]:
     """
     if "<" not in source:
         return {}
-    text = c.read(source, cplus=True, predefined=c.PREDEFINED)
+    text = c.read(source, cplus=True, predefined=cuda_names.PREDEFINED)
     code = text.code.decode(errors="replace")
-    types = {*c.BUILTIN, *c.TYPES, *text.macros, *re.findall(r"\b(?:struct|class|typedef[^;{}]*|using)\s+(\w+)", code)}
+    types = {
+        *c.BUILTIN,
+        *cuda_names.TYPES,
+        *text.macros,
+        *re.findall(r"\b(?:struct|class|typedef[^;{}]*|using)\s+(\w+)", code),
+    }
     result: dict[str, list[str]] = {}
     for match in _INSTANCES.finditer(code):
         inner = ", ".join(" ".join(word.split()) for word in (match[2] or match[4]).split(","))
@@ -411,7 +417,7 @@ def _assign(unit: Unit, *, options: Options, unbound: Collection[str] = ()) -> R
 def _packed(function: Function) -> str:
     """The first type of a function's interface that is several numbers in one, or ``""``."""
     words = (*(p.type for p in function.parameters), function.returns)
-    return next((word for word in words if word in c.VECTORS or word in c.PACKED), "")
+    return next((word for word in words if word in cuda_names.VECTORS or word in cuda_names.PACKED), "")
 
 
 def _takes_values(function: Function) -> bool:
@@ -486,7 +492,7 @@ def without_host(source: str, *, unit: Unit | None = None) -> str:
     What device code names stays, for the compiler to speak of.  Lines and columns stay as they are.
     """
     # As it is typed: where macros are expanded, functions have another text.
-    typed = c.parse(source, cplus=True, predefined=c.PREDEFINED)
+    typed = c.parse(source, cplus=True, predefined=cuda_names.PREDEFINED)
     called = _called_host(unit or typed)
     on_device = {f.name for f in (unit or typed).functions if f.qualifiers & {"__device__", "__global__"}}
     for function in _host_functions(typed):
@@ -499,7 +505,7 @@ def without_host(source: str, *, unit: Unit | None = None) -> str:
 def _without_host_entities(source: str) -> str:
     """The cell with spaces for classes and variables of the host's, which nothing else names."""
     while True:
-        text = c.read(source, cplus=True, predefined=c.PREDEFINED)
+        text = c.read(source, cplus=True, predefined=cuda_names.PREDEFINED)
         code, raw = text.code.decode("latin-1"), text.raw.decode("latin-1")
         code = _LITERAL.sub(lambda m: " " * len(m[0]), code)
         directives = "\n".join(re.findall(r"(?m)^[ \t]*#.*(?:\\\n.*)*", raw))
@@ -569,7 +575,9 @@ def unasked(source: str, errors: Sequence[Diagnostic], *, options: Options) -> f
         return frozenset()
     known = instantiated(source)
     templates = [
-        f for f in c.parse(source, cplus=True, predefined=c.PREDEFINED).functions if f.template and f.name not in known
+        f
+        for f in c.parse(source, cplus=True, predefined=cuda_names.PREDEFINED).functions
+        if f.template and f.name not in known
     ]
     hit = [[f.name for f in templates if f.line <= error.line <= f.end_line] for error in errors]
     unbound = {name for names in hit for name in names} if all(hit) else set()
@@ -594,7 +602,7 @@ def without_refused(source: str, diagnostics: Sequence[Diagnostic], *, name: str
     """
     functions = [
         f
-        for f in c.parse(source, cplus=True, predefined=c.PREDEFINED).functions
+        for f in c.parse(source, cplus=True, predefined=cuda_names.PREDEFINED).functions
         if f.qualifiers & {"__device__", "__global__"}
     ]
     refused: dict[str, Diagnostic] = {}

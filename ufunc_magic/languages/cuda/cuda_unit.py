@@ -42,7 +42,7 @@ from ...model import (
     line_mark,
 )
 from .. import c
-from . import device, kernel_prototypes, nvrtc
+from . import cuda_names, device, kernel_prototypes, nvrtc
 from .cuda_diagnostics import improved, races, refusals
 from .cuda_frontend import needs_gpu
 from .cuda_reading import (
@@ -281,7 +281,7 @@ def with_shared_memory(source: str) -> tuple[str, Sequence[str]]:
         return source, ()
     names = dict.fromkeys(match[3] for match in _DYNAMIC.finditer(source))
     source = _STATIC.sub("__shared__", _DYNAMIC.sub(r"\1__dynshm__\2", source))
-    text = c.read(source, cplus=True, predefined=c.PREDEFINED)
+    text = c.read(source, cplus=True, predefined=cuda_names.PREDEFINED)
     code, raw = text.code.decode("latin-1"), text.raw.decode("latin-1")
     pieces, end = list[str](), 0
     scopes: list[list[str]] = [[]]
@@ -531,7 +531,7 @@ def _launched_by(export: kernel_prototypes.Export, *, alone: bool) -> tuple[str,
     if not alone:
         return (with_types,)
     if 'extern "C"' in export.function.qualifiers:
-        return (device.C_LINKAGE + export.function.name,)
+        return (nvrtc.C_LINKAGE + export.function.name,)
     return (export.callee, with_types) if export.callee == export.function.name else (export.callee,)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...model import TYPES, Function, Parameter
-from .. import c
+from . import cuda_names
 
 _VOID = 254
 _WORDS = 5
@@ -232,8 +232,12 @@ def declaration(export: Export, prototype: Sequence[str], *, types: str) -> str:
         Definitions of the cell's own types.
     """
     f = export.function
-    vectors = dict.fromkeys(word for word in (f.returns, *(p.type for p in f.parameters)) if word in c.VECTORS)
-    lines = [f"typedef struct {{ {kind} {', '.join(names)}; }} {v};" for v in vectors for kind, names in [c.VECTORS[v]]]
+    vectors = dict.fromkeys(word for word in (f.returns, *(p.type for p in f.parameters)) if word in cuda_names.VECTORS)
+    lines = [
+        f"typedef struct {{ {kind} {', '.join(names)}; }} {v};"
+        for v in vectors
+        for kind, names in [cuda_names.VECTORS[v]]
+    ]
     result, *taken = prototype
     written = [_cffi(word, p.spelled) for word, p in zip(taken, export.parameters, strict=True)]
     returned = _cffi(result, f.returns)

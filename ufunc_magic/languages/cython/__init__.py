@@ -4,6 +4,7 @@ In goes a cell's text; out comes a `CompiledCell` whose code is an extension mod
 exception clauses) is read from its symbol table, not guessed from the text.
 
 =====================  ================================================================================
+`cython_language`      what other rooms ask of the language
 `cython_frontend`      the key of a cell; imports no Cython
 `cython_settings`      comment lines and options to flags of the C compiler and the linker; LibTorch
 `dependencies`         .pxd, .pxi and headers that a cell draws in

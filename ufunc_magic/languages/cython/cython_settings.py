@@ -210,7 +210,7 @@ def _unquoted(word: str) -> str:
 
 # ----------------------------------------------------------------------------------------- torch
 
-#: Those of a CPU build that code outside of torch calls into; GPU builds have more, which these load.
+#: Those of a CPU build that code outside of torch calls into; other builds have more, which these load.
 _TORCH_LIBRARIES = ("torch", "torch_cpu", "torch_python", "c10")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ....model import ArgumentError, CellPlace, FunctionCode, ObjectCode, SignatureError, ToolchainError
-from ....runtime import current_place, letters, make_ufunc
+from ....runtime import BoundFunction, current_place, letters, make_ufunc
 from . import device_arrays, driver
 from .cell_memory import CellMemory
 from .device_arrays import ArrayOperand
@@ -20,7 +20,7 @@ from .element_loops import Choice, Loops
 _NOTHING: Any = type("_Nothing", (), {"__repr__": lambda _: "<no value>"})()
 
 
-class CudaFunction:
+class CudaFunction(BoundFunction):
     """A device function of a CUDA cell, called on arrays element by element as a NumPy ufunc is.
 
     CuPy arrays, Numba's device arrays, torch's CUDA tensors and whatever else exports its device memory give

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ....model import ArgumentError, CellCrashed, CellPlace, FunctionCode, ObjectCode, ToolchainError
-from ....runtime import current_place
+from ....runtime import BoundFunction, current_place
 from . import device_arrays, driver
 from .cell_memory import CellMemory
 from .device_arrays import ArrayOperand
@@ -35,7 +35,7 @@ _Triple = tuple[int, int, int]
 _MOST_BLOCKS, _MOST_THREADS, _OF_BLOCK = (2**31 - 1, 65535, 65535), (1024, 1024, 64), 1024
 
 
-class Kernel:
+class Kernel(BoundFunction):
     """A ``__global__`` function of a CUDA cell: ``k[grid, block](arguments)``.
 
     Parameters of pointer type take contiguous arrays of exactly that type, on the GPU; NumPy arrays are copied

@@ -17,17 +17,13 @@ from typing import Any
 import numpy as np
 
 from ....model import ArgumentError, CellCrashed, CompileError, ObjectCode
+from .. import nvrtc
 from . import kernel_source
-from .kernel_source import c_symbol
 
-#: ``(source, *, name, cell, arch, options, entries) -> machine code of the device, symbols of the kernels ``entries```;
-#: the options are the cell's own.
-Compiler = Callable[..., tuple[bytes, tuple[str, ...]]]
 #: CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES of the driver's interface.
 _MOST_SHARED = 8
 #: Bytes of dynamic shared memory that a launch may have without asking for more.
 SHARED = 48 * 1024
-_compiler: Compiler | None = None
 
 
 @cache
@@ -65,16 +61,6 @@ def on_gpu(object_code: ObjectCode) -> bool:
     return available() if place == "auto" else bool(place == "gpu")
 
 
-def compile_with(compiler: Compiler | None) -> None:
-    """Have device code compiled by a `Compiler`.
-
-    Without one it is CuPy that compiles.  This package's own compiler is not known here, since what is unpickled
-    must not reach it.
-    """
-    global _compiler
-    _compiler = compiler
-
-
 def arch() -> str:
     """The current device's architecture, ``"sm_90"``."""
     return f"sm_{cupy().cuda.Device().compute_capability}"
@@ -92,6 +78,12 @@ def name() -> str:
     runtime = cupy().cuda.runtime
     text = runtime.getDeviceProperties(current())["name"]
     return text.decode() if isinstance(text, bytes) else str(text)
+
+
+def versions() -> dict[str, str]:
+    """The current device, its architecture, and the versions of its driver and of CuPy."""
+    driver = str(cupy().cuda.runtime.driverGetVersion())
+    return {"gpu": name(), "arch": arch(), "driver": driver, "cupy": cupy().__version__}
 
 
 # ---------------------------------------------------------------------------------------- arrays
@@ -188,7 +180,7 @@ def functions(object_code: ObjectCode, generated: str, entries: Sequence[str]) -
     """
     unit = kernel_source.unit(kernel_source.cell(object_code), object_code.name, generated)
     name, cell, options = object_code.name, object_code.source, object_code.options
-    compiler = _compiler or _compiled_by_cupy
+    compiler = nvrtc.cubin if nvrtc.find() else _compiled_by_cupy
     code, symbols = compiler(unit, name=name, cell=cell, arch=arch(), options=options, entries=entries)
     loaded = cupy().cuda.Module()
     with errors("loading the compiled code"):
@@ -268,13 +260,13 @@ def _compiled_by_cupy(
             tuple(words),
             arch.removeprefix("sm_"),
             f"{name}.cu",
-            tuple(entry for entry in entries if not c_symbol(entry)),
+            tuple(entry for entry in entries if not nvrtc.c_symbol(entry)),
         )
     except compiler.CompileException as fault:
         log = str(fault)
         head = next((line for line in log.splitlines() if "error" in line), log)
         raise CompileError(f"{name} does not compile for {arch}: {head}", output=log) from fault
-    return bytes(code), tuple(c_symbol(entry) or symbols[entry] for entry in entries)
+    return bytes(code), tuple(nvrtc.c_symbol(entry) or symbols[entry] for entry in entries)
 
 
 def launch(

@@ -16,8 +16,6 @@ from ....model import TYPES, FunctionCode, ObjectCode, SignatureError
 
 #: The symbol of the generated kernel.
 ENTRY = "__ufm_kernel"
-#: Before the names of kernels whose symbols are their names.
-C_LINKAGE = 'extern "C" '
 #: Threads of a block.
 BLOCK = 256
 #: Elements that a thread of a reduction loads before it needs the first.
@@ -133,11 +131,6 @@ def cell(object_code: ObjectCode) -> str:
             remedy="Send it with its source: dumps(f).",
         )
     return text
-
-
-def c_symbol(entry: str) -> str:
-    """The symbol of a kernel that has C's linkage, ``extern "C" k``; ``""`` of one that is given by its name in C++."""
-    return entry.removeprefix(C_LINKAGE) if entry.startswith(C_LINKAGE) else ""
 
 
 def unit(cell: str, name: str, generated: str) -> str:

@@ -4,6 +4,7 @@ The room takes a text with the cell's ``#line`` and returns code, and diagnostic
 
 ``nvrtc_discovery``  finds the compiler and its headers, and the architectures that it supports.
 ``device_headers``   the headers that a cell may include: CUDA's, and replacements for those that NVRTC lacks.
+``entry_symbols``    kernels whose symbols are known.
 ``nvrtc_program``    runs one compilation, caches its result, and reads the types of the cell.
 ``nvrtc_log``        parses the log into diagnostics; ``nvrtc_hints`` adds remedies.
 ``kernel_resources`` the registers, shared memory and spills of the cell's kernels.

@@ -1,4 +1,5 @@
 from .device_headers import includes as includes, prelude as prelude
+from .entry_symbols import C_LINKAGE as C_LINKAGE, c_symbol as c_symbol
 from .kernel_resources import Resources as Resources, resources as resources
 from .linkable_code import (
     Shim as Shim,
@@ -17,10 +18,4 @@ from .nvrtc_discovery import (
     reason as reason,
 )
 from .nvrtc_hints import advise as advise
-from .nvrtc_program import (
-    compile as compile,
-    cubin as cubin,
-    flags as flags,
-    is_host as is_host,
-    types as types,
-)
+from .nvrtc_program import compile as compile, cubin as cubin, flags as flags, is_host as is_host, types as types

@@ -15,8 +15,8 @@ from typing import Any, Literal
 from .... import store
 from ....compilers import GENERATED, counted
 from ....model import CompileError, Diagnostic, SignatureError, ToolchainError
-from ..device import c_symbol
 from . import device_headers
+from .entry_symbols import c_symbol
 from .nvrtc_discovery import REMEDY, Nvrtc, architecture, bindings, find, identity, reason
 from .nvrtc_log import read_log
 

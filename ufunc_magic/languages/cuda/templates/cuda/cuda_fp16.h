@@ -18,6 +18,6 @@ __UFM_SHUFFLES(__half)
 __UFM_SHUFFLES(__half2)
 #endif
 /* NumPy's float16 in the table of types. */
-#define __UFM_CUDA_HALF __half
+#define __UFM_DEVICE_HALF __half
 
 #endif

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import api
-from ..languages.cuda import device, numba_cuda
-from ..model import CellCrashed
+import ufunc_magic as um
+from ufunc_magic import CellCrashed
+from ufunc_magic.languages.cuda import device, numba_cuda
+
 from . import Finding, Skip
-from .cells import CELL, KERNELS, REFERENCES
+from .check_cells import CELL, KERNELS, REFERENCES
 
 #: What is to be reached: time against a kernel written by hand, part of the copy bandwidth.
 WITHIN, OF_BANDWIDTH = 1.05, 0.85
@@ -26,13 +27,13 @@ LARGE = 100_000_000
 @functools.cache
 def cell() -> Any:
     """The functions and kernels of the cell, on the GPU."""
-    return api.compile_cuda(CELL, device="gpu", name="gpucheck")
+    return um.compile_cuda(CELL, device="gpu", name="gpucheck")
 
 
 @functools.cache
 def kernels() -> Any:
     """The kernels of the other cell, on the GPU."""
-    return api.compile_cuda(KERNELS, device="gpu", name="gpucheck")
+    return um.compile_cuda(KERNELS, device="gpu", name="gpucheck")
 
 
 def library(name: str) -> Any:
@@ -356,9 +357,3 @@ def astray() -> Finding:
     except CellCrashed as fault:
         return str(fault).partition("\n")[0]
     raise AssertionError("nothing was raised")
-
-
-def described() -> dict[str, str]:
-    """The machine and the versions."""
-    driver = str(device.cupy().cuda.runtime.driverGetVersion())
-    return {"gpu": device.name(), "arch": device.arch(), "driver": driver, "cupy": device.cupy().__version__}

@@ -1,4 +1,4 @@
-"""``python -m ufunc_magic.gpucheck``: what only a machine with a GPU can show, checked and measured there.
+"""``python tests/gpu/check.py``: what only a machine with a GPU can show, checked and measured there.
 
 Results agree with references, arrays of other libraries go in and come out, kernels of Numba call the cell's
 functions, and the figures of the README are reached.  Without a GPU it says so and checks nothing.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..model import UfuncMagicError
+from ufunc_magic import UfuncMagicError
 
 #: What a check may end with; anything else is a fault of this program.
 _FAULTS = (UfuncMagicError, AssertionError, AttributeError, ImportError, RuntimeError, TypeError, ValueError)

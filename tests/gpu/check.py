@@ -7,9 +7,12 @@ import json
 import sys
 from pathlib import Path
 
-from ..languages.cuda import device
-from . import run, table
-from .checks import LARGE, checks, described
+from ufunc_magic.languages.cuda import device
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # as pytest has it
+
+from gpu import run, table
+from gpu.checks import LARGE, checks
 
 
 def main(words: list[str] | None = None) -> int:
@@ -20,16 +23,14 @@ def main(words: list[str] | None = None) -> int:
     int
         0 if all went well, 1 if not, 2 where there is no GPU.
     """
-    parser = argparse.ArgumentParser(
-        prog="python -m ufunc_magic.gpucheck", description="Check the GPU of this machine."
-    )
+    parser = argparse.ArgumentParser(description="Check the GPU of this machine.")
     parser.add_argument("--output", type=Path, default=Path("gpucheck.json"), help="file for the figures")
     parser.add_argument("--elements", type=int, default=LARGE, help="floats of the large arrays")
     options = parser.parse_args(words)
     if why := device.missing():
         print(f"No GPU was found: {why}.\nNothing was checked.")
         return 2
-    about = described()
+    about = device.versions()
     print(", ".join(f"{k} {v}" for k, v in about.items()))
     rows = run(checks(large=options.elements))
     print(table(rows))

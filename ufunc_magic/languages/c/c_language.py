@@ -1,0 +1,43 @@
+"""C and C++ as a `Language`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from ...cells import Language, drawn_files
+from ...model import CompiledCell, Options
+from .c_frontend import key
+
+#: Completed in cells of C, and of languages that contain it.
+WORDS = (
+    "auto bool break case char const continue default do double else enum extern float for goto if inline int long "
+    "register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while "
+    "complex size_t int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t"
+)
+
+
+class CLanguage(Language):
+    """C and C++."""
+
+    words = WORDS
+
+    def key(self, source: str, *, options: Options) -> str:
+        return key(source, options=options)
+
+    def compile(self, source: str, *, options: Options, name: str, folder: Path) -> CompiledCell:
+        from .c_unit import compile  # the parser: not for a cell from the cache
+
+        return compile(source, options=options, name=name, folder=folder)
+
+    def first_compiler(self) -> Callable[..., CompiledCell]:
+        from .c_unit import compile
+
+        return partial(compile, this_cpu=True)
+
+    def drawn_files(self, source: str, *, options: Options) -> tuple[tuple[str, ...] | None, tuple[Path, ...]]:
+        return drawn_files(source, options=options, cplus=options.cplus)
+
+
+LANGUAGE = CLanguage()

@@ -1,0 +1,199 @@
+"""CUDA as a `Language`: what other rooms ask of it; the rooms of the GPU are imported when they are used."""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ... import compilers
+from ...cells import DeviceTime, Language, TextView, drawn_files
+from ...model import CompiledCell, ObjectCode, OptionError, Options, ToolchainError
+from .. import c
+from . import device, numba_cuda, nvrtc
+from .cuda_frontend import key
+
+if TYPE_CHECKING:
+    from ...compilers import Finding
+
+EMULATION = "CPU emulation"
+
+_MAIN = re.compile(r"^\s*(?:int|void|auto)\s+main\s*\(", re.MULTILINE)
+#: What CuPy is called, by CUDA's version.
+_CUPY = "cupy-cuda13x", "cupy-cuda12x", "cupy"
+_PTX_FUNCTION = re.compile(
+    r"^(?:\.visible |\.weak )?\.(func|entry)\b[^{;]*?\b([A-Za-z_$][\w$]*)\s*\([^{;]*\{.*?^\}", re.MULTILINE | re.DOTALL
+)
+
+
+class CudaLanguage(Language):
+    """CUDA C++."""
+
+    words = (
+        f"{c.WORDS} __device__ __global__ __host__ __shared__ __constant__ __syncthreads threadIdx blockIdx blockDim "
+        "gridDim template class operator namespace using"
+    )
+    headers = ("math.h",)
+
+    def key(self, source: str, *, options: Options) -> str:
+        return key(source, options=options)
+
+    def compile(self, source: str, *, options: Options, name: str, folder: Path) -> CompiledCell:
+        from .cuda_unit import compile  # the parser: not for a cell from the cache
+
+        return compile(source, options=options, name=name, folder=folder)
+
+    def prepare(self) -> None:
+        numba_cuda.attach()
+
+    def can_run(self, cell: CompiledCell, options: Options) -> bool:
+        # It may have been kept when there was a GPU, which alone runs it.
+        return bool(cell.object_code.code) or options.device == "gpu" or device.available()
+
+    def compile_program(self, source: str, *, options: Options, name: str, folder: Path) -> Path:
+        from .cuda_program import compile_program
+
+        return compile_program(source, options=options, name=name, folder=folder)
+
+    def run_program(self, library: Path, words: Sequence[str], *, show: Callable[[str], object]) -> int:
+        from .cuda_program import run_program
+
+        return run_program(library, words, show=show)
+
+    def drawn_files(self, source: str, *, options: Options) -> tuple[tuple[str, ...] | None, tuple[Path, ...]]:
+        return drawn_files(source, options=options, cplus=True)
+
+    def complete(self, object_code: ObjectCode) -> None:
+        nvrtc.carry_ltoir(object_code)
+
+    def notes(self, object_code: ObjectCode, options: Options) -> list[str]:
+        runs = options.run_main or not _MAIN.search(object_code.source)
+        return [] if runs else ["main() does not run: --run-main runs it in the emulation"]
+
+    def notices(self, object_code: ObjectCode) -> list[str]:
+        if device.on_gpu(object_code):
+            return []
+        notices = []
+        if object_code.options.get("device", "auto") == "auto":
+            notices.append("this machine has no GPU: functions of CUDA cells are emulated on the CPU")
+        if not nvrtc.identity():
+            notices.append(
+                "NVIDIA's compiler is not installed, so CUDA cells are not checked with it: pip install "
+                '"ufunc_magic[cuda]"'
+            )
+        return notices
+
+    def place(self, object_code: ObjectCode) -> str:
+        return device.name() if device.on_gpu(object_code) else EMULATION
+
+    def host_candidate(self, function: Any) -> tuple[Callable[..., Any] | None, str]:
+        if not isinstance(function, device.CudaFunction):
+            return function, EMULATION
+        return function.emulated if isinstance(function.emulated, np.ufunc) else None, "CPU loop"
+
+    def device_times(self, function: Any) -> Callable[[Sequence[Any]], list[DeviceTime]] | None:
+        return functools.partial(time_on_gpu, function) if isinstance(function, device.CudaFunction) else None
+
+    def check_views(self, object_code: ObjectCode) -> None:
+        if not object_code.code:
+            raise OptionError(
+                f"{object_code.name} is for the GPU alone, and has no code for the CPU to show.",
+                remedy="Use --show ptx.",
+            )
+
+    def view(self, name: str, object_code: ObjectCode) -> TextView:
+        """Return what NVRTC makes of a cell for the GPU that is here, else for the oldest that it knows."""
+        compiler = nvrtc.find()
+        if compiler is None:
+            raise ToolchainError(nvrtc.reason(), remedy=f"Remove --show {name}.")
+        arch = device.arch().replace("sm", "compute") if device.available() else nvrtc.architecture(compiler)
+        unit = device.unit(device.cell(object_code), object_code.name, "")
+        options = nvrtc.flags(object_code.options)
+        compiled = nvrtc.compile(unit, name=object_code.name, cell=object_code.source, arch=arch, options=options)
+        return TextView(f"the PTX of the cell ({compiler}, {arch})", ptx_functions(compiled.text))
+
+    def described(self, object_code: ObjectCode) -> Mapping[str, str]:
+        code = object_code.device
+        if code.get("ltoir"):
+            text = f"LTO-IR, {len(code['ltoir']) * 3 // 4:,} bytes, for {code.get('arch', '?')} and newer"
+        else:
+            text = "the source" if object_code.source else "nothing"
+        return {"for the GPU": text}
+
+    def findings(self) -> Iterator[Finding]:
+        version = next(filter(None, map(_version, _CUPY)), "")
+        if not version:
+            missing, remedy = "not installed (for arrays on an NVIDIA GPU)", f"pip install {_CUPY[0]}"
+            yield compilers.Finding("Packages", "cupy", missing, None, remedy)
+            return
+        missing = device.missing()
+        text = missing or f"{device.name()}, {device.arch()}"
+        yield compilers.Finding("GPU", "device", text, None if missing else True)
+        if not missing:
+            yield compilers.Finding("GPU", "driver", f"for CUDA {device.versions()['driver']}")
+        compiler = nvrtc.find()
+        number = ".".join(map(str, compiler.version)) if compiler else nvrtc.reason()
+        yield compilers.Finding("GPU", "NVRTC", number, True if compiler else None)
+        yield compilers.Finding("Packages", "cupy", version)
+
+
+def time_on_gpu(function: Any, arrays: Sequence[Any], *, meter: Any = device) -> list[DeviceTime]:
+    """Time a function on the GPU, alone and with transfers.
+
+    Parameters
+    ----------
+    function : CudaFunction
+    arrays : sequence of ndarray
+    meter : module
+        The GPU's clock: ``time_function`` and ``copy_bandwidth`` as in `ufunc_magic.languages.cuda.device`.
+    """
+    seconds = meter.time_function(function, arrays)
+    share = seconds.bandwidth / _copy_bandwidth(meter)
+    percent = "<1 %" if share < 0.005 else f"{share * 100:.0f} %"
+    note = f"{percent} of the GPU's copy bandwidth" if share <= 1 else "the arrays stay in the GPU's cache"
+    return [
+        DeviceTime("GPU, kernel alone", "gpu", seconds.kernel, share, note),
+        DeviceTime("GPU with transfers", "gpu", seconds.transfers),
+    ]
+
+
+@functools.cache
+def _copy_bandwidth(meter: Any) -> float:
+    """Bytes per second of a copy: once for a session, since it takes a gigabyte of the GPU's memory."""
+    return float(meter.copy_bandwidth())
+
+
+def ptx_functions(text: str) -> tuple[tuple[str, str], ...]:
+    """Return the functions and kernels of a module in PTX, each with a title."""
+    parts = []
+    for match in _PTX_FUNCTION.finditer(text):
+        kind, symbol = match.groups()
+        lines = [line for line in match[0].split("\n") if line.strip() and not line.lstrip().startswith("//")]
+        parts.append((f"{_name_of(symbol)}: {'a kernel' if kind == 'entry' else 'a function'}", "\n".join(lines)))
+    return tuple(parts)
+
+
+def _name_of(symbol: str) -> str:
+    """A function's name in C++, of what the Itanium ABI makes of it: ``ns::g`` of ``_ZN2ns1gEd``."""
+    names, rest = [], re.sub(r"^_ZN?", "", symbol) if symbol.startswith("_Z") else ""
+    while match := re.match(r"\d+", rest):
+        end = match.end() + int(match[0])
+        names.append(rest[match.end() : end])
+        rest = rest[end:] if symbol.startswith("_ZN") else ""
+    return "::".join(names) or symbol
+
+
+def _version(package: str) -> str:
+    """``""`` where it is not installed."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+LANGUAGE = CudaLanguage()

@@ -1,0 +1,47 @@
+"""CUDA's own types, which a cell uses without saying where from, and the macros by which a text knows that it is CUDA.
+
+Names are those of NVIDIA's "CUDA Math API" and of the "CUDA C++ Programming Guide".
+"""
+
+from __future__ import annotations
+
+#: C's spelling of the elements of each family of vector types.
+_ELEMENTS = {
+    "char": "signed char",
+    "uchar": "unsigned char",
+    "short": "short",
+    "ushort": "unsigned short",
+    "int": "int",
+    "uint": "unsigned int",
+    "long": "long",
+    "ulong": "unsigned long",
+    "longlong": "long long",
+    "ulonglong": "unsigned long long",
+    "float": "float",
+    "double": "double",
+}
+
+#: Vector type -> the type and the names of its members.
+VECTORS: dict[str, tuple[str, str]] = {
+    **{f"{short}{n}": (kind, "xyzw"[:n]) for short, kind in _ELEMENTS.items() for n in (1, 2, 3, 4)},
+    "dim3": ("unsigned int", "xyz"),
+}
+
+#: Types of its headers that NumPy has no counterpart of.
+PACKED = frozenset("half2 __half2 __nv_bfloat16 __nv_bfloat162 nv_bfloat16 nv_bfloat162".split())
+
+_NAMED = """
+    half half2 __half __half2 __nv_bfloat16 __nv_bfloat162 nv_bfloat16 nv_bfloat162 cuComplex cuFloatComplex
+    cuDoubleComplex uint ushort ulong uchar clock_t cudaStream_t cudaError_t cudaTextureObject_t cudaSurfaceObject_t
+"""
+#: Types that CUDA or its headers bring along.
+TYPES = frozenset([*VECTORS, *_NAMED.split()])
+
+#: Macros that say that a compiler reads CUDA, and of which version, as ``templates/cuda.h`` has them.
+PREDEFINED = {
+    "__NVCC__": "1",
+    "__CUDACC__": "1",
+    "__CUDACC_VER_MAJOR__": "13",
+    "__CUDACC_VER_MINOR__": "0",
+    "CUDART_VERSION": "13000",
+}
