@@ -9,11 +9,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..ir import VOID, CType
-from .arithmetic_expressions import array, zero
 from .c_cell import CCell, CDeclaration, CRoutine, python_name
 from .c_tree import bare, brief, changed, child, children, declared_name, stop, text_of, walk
 from .c_values import Expressions
-from .value import Expr, Lines, Variable, assign, branches, call, negation, number, operation, result
+from .value import Expr, Lines, Variable, array, assign, branches, call, negation, number, operation, result, zero
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..ir import BOOL, COMPLEX, DOUBLE, INT, VOID, CType, float_value, integer_value
-from .arithmetic_expressions import Arithmetic, constant, header_constant, zero
+from .arithmetic_expressions import Arithmetic, constant, header_constant
 from .c_cell import CCell, CRoutine, python_name
 from .c_tree import bare, brief, child, children, stop, text_of, walk
 from .math_names import known
@@ -25,6 +25,7 @@ from .value import (
     python,
     tuple_of,
     walk as walk_python,
+    zero,
 )
 
 if TYPE_CHECKING:

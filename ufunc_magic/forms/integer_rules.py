@@ -22,7 +22,7 @@ from .runtime_names import namespace
 from .value import Part, Spelled, call, number, operation, python, text_of_module, unparse, walk
 
 #: How marks begin; no name of a cell does.
-_MARK = "__ufm_"
+MARK = "__ufm_"
 
 #: Up to here a double has every integer.
 _EXACT = 1 << 53
@@ -37,13 +37,13 @@ def marked(word: str, *arguments: Part) -> ast.expr:
     """A mark: ``int32(x)``, ``uint8(x)``, ``div(a, b)``, ``rem(a, b)``, ``shift(count, 31)``, ``flip(x)``,
     ``truth(x)`` (a truth value that is a number in C),
     ``round(x)``."""
-    return call(f"{_MARK}{word}", *arguments)
+    return call(f"{MARK}{word}", *arguments)
 
 
 def marked_parts(node: ast.expr, word: str) -> list[ast.expr]:
     """The arguments of such a mark; none of anything else."""
     match node:
-        case ast.Call(func=ast.Name(id=name), args=arguments) if name == f"{_MARK}{word}":
+        case ast.Call(func=ast.Name(id=name), args=arguments) if name == f"{MARK}{word}":
             return arguments
     return []
 
@@ -55,7 +55,7 @@ def module_texts(blocks: Sequence[Sequence[ast.stmt]], helpers: Mapping[str, str
     """
     nodes = [node for block in blocks for node in block]
     names = {n.id for node in nodes for n in walk(node) if isinstance(n, ast.Name)}
-    words = {f"_{name.removeprefix(_MARK)}" for name in names if name.startswith(_MARK)}
+    words = {f"_{name.removeprefix(MARK)}" for name in names if name.startswith(MARK)}
     marks = ""
     if words:
         marks = "\n".join([*(helpers[name] for name in helpers if name in names), *map(unparse, nodes)])
@@ -131,9 +131,9 @@ class _Marks(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
         match node:
-            case ast.Call(func=ast.Name(id=name), args=arguments) if name.startswith(_MARK):
+            case ast.Call(func=ast.Name(id=name), args=arguments) if name.startswith(MARK):
                 self.number += 1
-                return self.replaced(name.removeprefix(_MARK), arguments, self.number - 1)
+                return self.replaced(name.removeprefix(MARK), arguments, self.number - 1)
         return node
 
     def replaced(self, word: str, arguments: list[ast.expr], number: int) -> ast.expr:
@@ -148,32 +148,7 @@ class _Written(_Marks):
         self.levels = levels
 
     def replaced(self, word: str, arguments: list[ast.expr], number: int) -> ast.expr:
-        level = self.levels[number] if self.levels else _HELPER
-        first, *rest = arguments
-        match word, level:
-            case (("div" | "rem"), 0):
-                return operation("//" if word == "div" else "%", first, rest[0])
-            case (("div" | "rem"), 1):
-                return python("int({} / {})" if word == "div" else "int(math.fmod({}, {}))", first, rest[0])
-            case "flip", _:
-                # Not ~: what stands for a C int may be Python's own True, which that refuses from Python 3.16 on.
-                return python("-1 - {}" if level else "~{}", first)
-            case "shift", _:
-                return operation("&", first, rest[0]) if level else first
-            case "truth", _:
-                return first if self.levels else call("int", first)
-            case "round", 0:
-                return call("round", first)
-            case (("div" | "rem" | "round"), _):
-                return call(f"_{word}", *arguments)
-            case _, 0:
-                return first
-        low, span = _range(word)
-        if not low:
-            return operation("&", first, hexadecimal(span))
-        if level == _HELPER:
-            return call(f"_{word}", first)
-        return python("(({} + {}) & {}) - {}", first, hexadecimal(-low), hexadecimal(span), hexadecimal(-low))
+        return spelled_out(word, arguments, self.levels[number] if self.levels else None)
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
         """``x = int32(x + 1)`` is ``x += 1`` without the mark."""
@@ -184,6 +159,37 @@ class _Written(_Marks):
                 if ast.unparse(left) == ast.unparse(target):
                     return ast.AugAssign(target, op, right)  # type: ignore[arg-type]
         return node
+
+
+def spelled_out(word: str, arguments: Sequence[ast.expr], level: int | None = None) -> ast.expr:
+    """An integer's mark, written at a level; without one so that it has C's result everywhere."""
+    everywhere = level is None
+    level = _HELPER if level is None else level
+    first, *rest = arguments
+    match word, level:
+        case (("div" | "rem"), 0):
+            return operation("//" if word == "div" else "%", first, rest[0])
+        case (("div" | "rem"), 1):
+            return python("int({} / {})" if word == "div" else "int(math.fmod({}, {}))", first, rest[0])
+        case "flip", _:
+            # Not ~: what stands for a C int may be Python's own True, which that refuses from Python 3.16 on.
+            return python("-1 - {}" if level else "~{}", first)
+        case "shift", _:
+            return operation("&", first, rest[0]) if level else first
+        case "truth", _:
+            return call("int", first) if everywhere else first
+        case "round", 0:
+            return call("round", first)
+        case (("div" | "rem" | "round"), _):
+            return call(f"_{word}", *arguments)
+        case _, 0:
+            return first
+    low, span = _range(word)
+    if not low:
+        return operation("&", first, hexadecimal(span))
+    if level == _HELPER:
+        return call(f"_{word}", first)
+    return python("(({} + {}) & {}) - {}", first, hexadecimal(-low), hexadecimal(span), hexadecimal(-low))
 
 
 def hexadecimal(value: int) -> ast.expr:
@@ -277,5 +283,5 @@ class _Watching(_Marks):
 
     def replaced(self, word: str, arguments: list[ast.expr], number: int) -> ast.expr:
         self.sites.append(_Site(word))
-        self.names[f"{_MARK}{number}"] = self.sites[-1].watch()
-        return call(f"{_MARK}{number}", *arguments)
+        self.names[f"{MARK}{number}"] = self.sites[-1].watch()
+        return call(f"{MARK}{number}", *arguments)

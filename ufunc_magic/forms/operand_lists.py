@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from ..ir import CType
 from ..model import Operand, Signature
-from .arithmetic_expressions import array, length, zero
-from .value import Lines, Stop, assign, number, python
+from .value import Lines, Stop, array, assign, length, number, python, zero
 
 
 @dataclass(frozen=True)

@@ -226,6 +226,29 @@ def define(name: str, parameters: Sequence[str], body: Sequence[ast.stmt]) -> as
     return function
 
 
+def zero(t: CType) -> ast.expr:
+    """A variable of type ``t``, zeroed."""
+    match t.kind:
+        case "V":
+            return ast.List([])
+        case "a" if t.of is not None and t.length is not None:
+            return array(zero(t.of), [number(t.length)], copied=t.of.kind == "a")
+    return number({"f": 0.0, "c": 0j, "b": False}.get(t.kind, 0))
+
+
+def array(element: ast.expr, sizes: Sequence[ast.expr], *, copied: bool = False) -> ast.expr:
+    """Nested lists of ``element``, of the given lengths; ``copied``: each element a new one."""
+    for size in reversed(sizes):
+        element = python("[{} for _ in range({})]" if copied else "[{}] * {}", element, size)
+        copied = True
+    return element
+
+
+def length(name: str, depth: int) -> ast.expr:
+    """``len(name[0]...)`` of nested lists."""
+    return python(f"len({name}{'[0]' * depth})")
+
+
 @functools.lru_cache(maxsize=512)
 def _template(text: str, count: int) -> ast.expr:
     return ast.parse(text.format(*(f"__{position}" for position in range(count))) if count else text, mode="eval").body

@@ -257,9 +257,9 @@ _ROWS: tuple[MathFunction, ...] = (
     # -- operations that compilers for devices spell as calls
     _builtin("__rcp", "1/{0}", "-f*f", checked="_fdiv(1.0, {0})", suffixes="fl", ulp=1),
     _builtin("fdivide", "{0}/{1}", "1/y", "-f/y", checked="_fdiv({0}, {1})", suffixes="fl", arguments=2, ulp=1),
-    _builtin("__add_rn", "{0} + {1}", "1", "1", arguments=2, ulp=1),
-    _builtin("__sub_rn", "{0} - {1}", "1", "-1", arguments=2, ulp=1),
-    _builtin("__mul_rn", "{0}*{1}", "y", "x", arguments=2, ulp=1),
+    _builtin("__add_rn", "{0} + {1}", "1", "1", arguments=2, ulp=1, suffixes="f"),
+    _builtin("__sub_rn", "{0} - {1}", "1", "-1", arguments=2, ulp=1, suffixes="f"),
+    _builtin("__mul_rn", "{0}*{1}", "y", "x", arguments=2, ulp=1, suffixes="f"),
     _builtin("__saturate", "min(max(0.0, {0}), 1.0)", "0 < x && x < 1", suffixes="f", ulp=0),
 )
 # fmt: on
@@ -270,7 +270,8 @@ MATH_FUNCTIONS: dict[str, MathFunction] = {row.name: row for row in _ROWS}
 #: Fast and rounded intrinsics of compilers for devices -> the function of this table that they compute.
 _ALIASES: dict[str, str] = {
     **{f"__{name}f": f"{name}f" for name in "exp exp10 log log2 log10 sin cos tan tanh pow".split()},
-    **{f"__{letter}{name}_rn": f"__{name}_rn" for letter in "fd" for name in "add sub mul".split()},
+    **{f"__f{name}_rn": f"__{name}_rnf" for name in ("add", "sub", "mul")},
+    **{f"__d{name}_rn": f"__{name}_rn" for name in ("add", "sub", "mul")},
     "__fdividef": "fdividef",
     "__fdiv_rn": "fdividef",
     "__ddiv_rn": "fdivide",

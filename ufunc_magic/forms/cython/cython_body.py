@@ -9,8 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...ir import CType
-from ..arithmetic_expressions import zero
-from ..value import Expr, Lines, Stop, Variable, assign, branches, call, python, result
+from ..value import Expr, Lines, Stop, Variable, assign, branches, call, python, result, zero
 from .cython_calls import Calls
 from .cython_cell import CythonCell, CythonRoutine
 from .cython_tree import assigned_names, dotted, kind, statements, stop, walk

@@ -14,9 +14,9 @@ from dataclasses import replace
 from typing import Any
 
 from ...ir import BOOL, COMPLEX, DOUBLE, FLOAT, INT, LONG, CType, promoted, usual
-from ..arithmetic_expressions import COMPARISONS, Arithmetic, constant, header_constant, length
+from ..arithmetic_expressions import COMPARISONS, Arithmetic, constant, header_constant
 from ..math_names import HELPERS
-from ..value import Expr, Variable, call, negation, number, operation, python
+from ..value import Expr, Variable, call, length, negation, number, operation, python
 from .cython_cell import CythonCell, CythonRoutine
 from .cython_tree import dotted, kind, stop
 from .cython_types import INDEX, OBJECT

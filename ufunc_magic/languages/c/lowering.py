@@ -331,7 +331,7 @@ class FileScope:
         if several:
             return several
         t = self.types.of(returned).type
-        return () if t.kind == "v" else (t,)
+        return () if t.kind == "v" else self.types.parts(t.name) or (t,)
 
     def returns(self, name: str, index: int) -> tuple[CType, ...]:
         """The types that a function returns; what is ``auto`` needs the body."""

@@ -1,0 +1,492 @@
+"""The IR's expressions as Python's: constants, names, operators, places, assignments, calls, initializers."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import ClassVar
+
+from ..ir import (
+    BOOL,
+    COMPLEX,
+    CONSTANTS,
+    DOUBLE,
+    INT,
+    NOWHERE,
+    VOID,
+    AddressOf,
+    Aggregate,
+    Assignment,
+    Binary,
+    Comma,
+    Conditional,
+    Constant,
+    Convert,
+    CType,
+    Current,
+    Element,
+    Expression,
+    Field,
+    FunctionCall,
+    Logical,
+    Name,
+    Node,
+    OpaqueExpression,
+    StringLiteral,
+    Symbol,
+    Unary,
+    integer,
+    math_function,
+)
+from .file_scope import FileScope, Routine
+from .operators import Operators, constant, rounded, tested
+from .value import (
+    Expr,
+    Lines,
+    Stop,
+    Variable,
+    assign,
+    call,
+    negation,
+    number,
+    operation,
+    python,
+    tuple_of,
+    walk as walk_python,
+    zero,
+)
+
+_INFINITE = frozenset("inff inf infl huge_val huge_valf nan nanf".split())
+
+
+class ExpressionWriter(Operators):
+    """Writes the expressions of one function.
+
+    ``before`` collects statements that must come before the one that is being written; it is None inside of what C
+    evaluates conditionally or repeatedly.
+    """
+
+    def __init__(self, scope: FileScope, routine: Routine | None) -> None:
+        self.scope = scope
+        self.routine = routine
+        self.variables: dict[Symbol, Variable] = {}
+        self.before: Lines | None = None
+        self._current: list[Expr] = []
+
+    def value(self, node: Expression) -> Expr:
+        write = self._EXPRESSIONS.get(type(node))
+        if write is None:
+            raise self.refused(node)
+        return write(self, node)
+
+    def settled(self, node: Expression) -> Expr:
+        return self.settle(self.value(node))
+
+    def brief(self, node: Node) -> str:
+        """The cell's words at ``node``, shortened."""
+        text = self.scope.program.words(node)
+        return text if len(text) <= 40 else text[:37] + "..."
+
+    def refused(self, node: Node) -> Stop:
+        return self.stop(f"uses `{self.brief(node)}`, which has no Python form", node)
+
+    def widen(self, t: CType, operands: Sequence[Expr]) -> None:
+        super().widen(t, operands)
+        self.scope.widens |= self.widens
+
+    @contextmanager
+    def _inside(self) -> Iterator[None]:
+        """What is not always evaluated: no statement may come before it."""
+        around, self.before = self.before, None
+        try:
+            yield
+        finally:
+            self.before = around
+
+    def _opaque(self, node: OpaqueExpression) -> Expr:
+        raise self.stop(node.reason, node)
+
+    # -- constants and names ----------------------------------------------------------------------
+
+    def _constant(self, node: Constant) -> Expr:
+        t, value, text = node.type, node.value, node.spelling
+        if t.kind == "a":
+            name = text or "NULL"
+            known = name == "nullptr"
+            raise self.stop(
+                f"uses `{name}`, which {'has no Python form' if known else 'is not defined in the cell'}", node
+            )
+        if text in CONSTANTS:
+            return Expr(python(CONSTANTS[text]), t, value=value.real if value == value else None)
+        if text.startswith("3.14159265358979323846"):  # what the preprocessor leaves of M_PI
+            return rounded(Expr(python("math.pi"), t, value=value.real))
+        if text in ("true", "false"):
+            whole = int(value.real)
+            return Expr(ast.Constant(bool(whole)), t, low=whole, high=whole, truth=True, value=whole)
+        if isinstance(value, int):
+            spelled = text.rstrip("uUlLzZ").replace("'", "_") if text[1:2] in tuple("xXbB") and text[0] == "0" else ""
+            return constant(value, t, spelled)
+        if isinstance(value, complex):
+            return Expr(number(value), COMPLEX if t.bits != 64 else t)
+        return rounded(Expr(number(value), t, value=value))
+
+    def _string(self, node: StringLiteral) -> Expr:
+        raise self.refused(node)
+
+    def _name(self, node: Name) -> Expr:
+        symbol = node.symbol
+        variable = self.variables.get(symbol)
+        if variable is None:
+            return self._outside(symbol, node)
+        if variable.cell:
+            raise self.stop(f"uses the pointer `{symbol.name}` itself", node)
+        return variable.expression
+
+    def _outside(self, symbol: Symbol, node: Node) -> Expr:
+        """A variable of file scope, or a static one: its value as a constant of the module."""
+        if symbol in self.scope.constants:
+            return self.scope.constants[symbol][1]
+        if symbol.storage not in ("global", "static", "constant"):
+            raise self.stop(f"uses `{symbol.name}`, which is not defined in the cell", node)
+        if symbol.assigned and not symbol.const:
+            raise self.stop(f"keeps `{symbol.name}` between calls", symbol)  # type: ignore[arg-type]
+        if symbol.initial is None:
+            raise self.stop(f"uses the variable `{symbol.name}`, which has no value in the cell", symbol)  # type: ignore[arg-type]
+        if symbol.type.kind == "?":
+            self.value(symbol.initial)  # why its type is not known
+        self.scope.check_type(symbol.type, symbol)
+        if symbol.type.kind == "a" and symbol.type.length is None:
+            raise self.stop(f"uses the pointer `{symbol.name}`", symbol)  # type: ignore[arg-type]
+        with self._inside():
+            e = self.settle(self.initial(symbol.initial, symbol.type, frozen=True))
+        whole = integer(symbol.initial) if symbol.type.integral else None
+        name = ast.Name(self.scope.name_constant(symbol.name))
+        known = e.value if isinstance(e.value, float) else whole
+        low, high = (whole, whole) if whole is not None else (e.low, e.high)
+        spelled = replace(e, node=name, value=known, low=low, high=high)
+        self.scope.constants[symbol] = assign(name, e), spelled
+        return spelled
+
+    # -- operators --------------------------------------------------------------------------------
+
+    def _convert(self, node: Convert) -> Expr:
+        t = node.type
+        if t.kind == "v":
+            return replace(self.value(node.value), type=VOID)
+        if node.explicit and t.kind == "a":
+            raise self.stop(f"casts a pointer: `{self.brief(node)}`", node)
+        if t.kind in "?V":
+            self.scope.check_type(t, node)
+        if t.kind == "c" and isinstance(node.value, Aggregate):
+            return self._braced(node.value)
+        e = self.operand(node.value) if t.kind == "c" else self.value(node.value)
+        if not node.explicit and t.kind in "iu" and e.type.integral:
+            return replace(self.settle(e), type=t) if e.logical or e.truth else self.modular(e, t)
+        return self.convert(e, t, node=node.value)
+
+    def operand(self, node: Expression) -> Expr:
+        """A value without its implicit conversion to a floating-point type: Python's operators do that themselves."""
+        while isinstance(node, Convert) and not node.explicit and node.type.kind in "fc" and node.value.type.arithmetic:
+            node = node.value
+        return self.value(node)
+
+    def _binary(self, node: Binary) -> Expr:
+        for side in (node.left, node.right):
+            if side.type.kind == "a":
+                self.value(side)
+                raise self.stop("does pointer arithmetic", node)
+        if node.compares:
+            return replace(self.compare(node.op, self.operand(node.left), self.operand(node.right)), type=node.type)
+        return self.binary(node.op, self.operand(node.left), self.operand(node.right), node)
+
+    def condition(self, node: Expression) -> Expr:
+        """An expression of which only truth matters."""
+        while isinstance(node, Convert) and not node.explicit and node.type == BOOL:
+            node = node.value
+        e = self.value(node)
+        if e.type.kind in "av":
+            raise self.stop(f"asks whether `{self.brief(node)}` is null", node)
+        return e if e.logical else tested(self.settle(e))
+
+    def _logical(self, node: Logical) -> Expr:
+        left = self.condition(node.left)
+        with self._inside():
+            right = self.condition(node.right)
+        both = left.truth and right.truth
+        written = operation("and" if node.op == "&&" else "or", left, right)
+        return Expr(written, node.type, low=0, high=1, truth=both, logical=not both)
+
+    def _unary(self, node: Unary) -> Expr:
+        if node.op == "!":
+            return Expr(negation(self.condition(node.operand)), node.type, low=0, high=1, truth=True)
+        e = self.value(node.operand)
+        if not e.type.arithmetic or (node.op == "~" and not e.type.integral):
+            raise self.stop(f"contains `{self.brief(node)}`, which has no Python form", node)
+        return self.negative(e) if node.op == "-" else self.flipped(e)
+
+    def _conditional(self, node: Conditional) -> Expr:
+        test = self.condition(node.test)
+        with self._inside():
+            left, right = self.value(node.yes), self.value(node.no)
+        if not node.type.arithmetic:
+            raise self.stop(f"contains `{self.brief(node)}`, which has no Python form", node)
+        return self.chosen(test, left, right, node.type)
+
+    # -- places -----------------------------------------------------------------------------------
+
+    def place(self, node: Expression) -> Expr:
+        """What can be assigned to: its Python spelling and type."""
+        match node:
+            case Name(symbol=symbol):
+                variable = self.variables.get(symbol)
+                if variable is None:
+                    raise self.stop(f"changes the global variable `{symbol.name}`", node)
+                if variable.cell or variable.type.kind == "a":
+                    raise self.stop(f"moves the pointer `{variable.name}`", node)
+                return variable.expression
+            case Element() | Field():
+                return self.value(node)
+            case OpaqueExpression():
+                raise self.stop(node.reason, node)
+        raise self.stop(f"assigns to `{self.brief(node)}`", node)
+
+    def _pointed(self, node: Expression) -> Expr | None:
+        """The one value that the pointer ``node`` points to, which Python holds under its name."""
+        variable = self.variables.get(node.symbol) if isinstance(node, Name) else None
+        return replace(variable.expression, truth=False) if variable is not None and variable.cell else None
+
+    def _element(self, node: Element) -> Expr:
+        base, subscript = node.base, node.index
+        star = subscript.at == NOWHERE
+        if (one := self._pointed(base)) is not None:
+            if integer(subscript) != 0:
+                name = self.brief(base)
+                raise self.stop(f"uses `{self.brief(node)}`, but `{name}` is a single number", node)
+            return one
+        e = self.value(base)
+        if e.type.kind != "a" or e.type.of is None:
+            what = f"follows the pointer `{self.brief(base)}`"
+            raise self.stop(what if star else f"subscripts `{self.brief(base)}`, which is not an array", node)
+        index = self.value(subscript)
+        if not index.type.integral:
+            raise self.stop(f"uses `{self.brief(subscript)}` as a subscript", node)
+        index = index if index.loose else self.settle(index)
+        return Expr(python("{}[{}]", e, index), e.type.of, truth=e.type.of.kind == "b")
+
+    def _field(self, node: Field) -> Expr:
+        e = self.value(node.base)
+        if e.type.kind != "c" or node.name not in ("real", "imag"):
+            raise self.stop(f"uses `{self.brief(node)}`", node)
+        return Expr(ast.Attribute(e.node, node.name), replace(node.type, kind="f"))
+
+    def _address(self, node: AddressOf) -> Expr:
+        raise self.stop(f"takes an address: `{self.brief(node)}`", node)
+
+    def address(self, node: Expression) -> Expr:
+        """The place whose address an argument is."""
+        if isinstance(node, AddressOf):
+            return self.place(node.place)
+        if (one := self._pointed(node)) is not None:
+            return one
+        e = self.value(node)
+        if e.type.kind != "a" or e.type.of is None:
+            raise self.stop(f"follows the pointer `{self.brief(node)}`", node)
+        return Expr(python("{}[0]", e), e.type.of)
+
+    # -- assignments ------------------------------------------------------------------------------
+
+    def effect(self, node: Expression) -> Lines:
+        """An expression evaluated for what it does, as statements."""
+        match node:
+            case Comma(first=first, second=second):
+                return self.effect(first) + self.effect(second)
+            case Assignment():
+                return [self.store(*self._change(node), node)]
+            case FunctionCall():
+                return self._call_statement(node)
+            case Convert(explicit=True, type=t, value=inner) if t.kind == "v":
+                return [] if isinstance(inner, Name) else self.effect(inner)
+            case Name() | Constant():
+                return []
+        return [ast.Expr(self.value(node).node)]
+
+    def _comma(self, node: Comma) -> Expr:
+        if self.before is None:
+            raise self.stop("uses the comma operator inside a condition", node)
+        self.before += self.effect(node.first)
+        return self.value(node.second)
+
+    def _change(self, node: Assignment) -> tuple[Expr, Expr]:
+        """The place that an assignment changes, and what it becomes."""
+        target = self.place(node.place)
+        op, amount = _moved(node.value)
+        if op is not None and any(isinstance(n, ast.NamedExpr) for n in walk_python(target.node)):
+            # It would be written twice.
+            raise self.stop(f"changes a subscript with a side effect: `{self.brief(node)}`", node)
+        self._current.append(target)
+        value = self.initial(node.value, target.type)
+        self._current.pop()
+        if amount == 1 and target.low is not None and not value.loose:
+            value = replace(value, low=target.low, high=target.high)  # a counter keeps its range
+        return target, value
+
+    def _current_value(self, node: Current) -> Expr:
+        return self._current[-1]
+
+    def _assignment(self, node: Assignment) -> Expr:
+        target, value = self._change(node)
+        if _moved(node.value)[1] != 1 and self.before is not None and not node.postfix:
+            self.before.append(self.store(target, value, node))
+            return target
+        after = self._walrus(target, value, node)
+        if not node.postfix:
+            return after
+        step = _moved(node.value)[0]
+        return self.binary("-" if step == "+" else "+", after, constant(1, INT), node)
+
+    def _walrus(self, target: Expr, value: Expr, node: Assignment) -> Expr:
+        if not isinstance(target.node, ast.Name):
+            raise self.stop(f"assigns inside an expression: `{self.brief(node)}`", node)
+        value = self.convert(value, target.type, node=node)
+        return replace(value, node=ast.NamedExpr(target.node, value.node), value=None)
+
+    # -- calls ------------------------------------------------------------------------------------
+
+    def _call(self, node: FunctionCall) -> Expr:
+        e, targets = self._called(node)
+        if not targets:
+            return e
+        if self.before is None:
+            raise self.stop(f"calls `{self.brief(node)}`, which stores through a pointer, inside a condition", node)
+        if e.type == VOID:
+            raise self.stop("uses the value of a void function", node)
+        name = ast.Name(self.scope.fresh("result"))
+        self.before.append(assign(tuple_of([name, *targets]), e))
+        return Expr(name, e.type)
+
+    def _call_statement(self, node: FunctionCall) -> Lines:
+        short = node.name.removeprefix("__builtin_").removeprefix("std::")
+        if short in ("sincos", "sincosf") and len(node.arguments) == 3 and node.target != "cell":
+            first = node.arguments[0]
+            lines: Lines = []
+            for word, argument in zip(("sin", "cos"), node.arguments[1:], strict=True):
+                e = self._library(f"{word}{short[6:]}", (first,), node)
+                lines.append(self.store(self.address(argument), e, node))
+            return lines
+        e, targets = self._called(node)
+        if not targets:
+            return [ast.Expr(e.node)]
+        return [assign(tuple_of(["_", *targets] if e.type != VOID else targets), e)]
+
+    def _called(self, node: FunctionCall) -> tuple[Expr, list[Expr]]:
+        """A call, and the places that its further results go to."""
+        if node.target == "cell":
+            return self._own_call(node)
+        short = node.name.removeprefix("__builtin_").removeprefix("std::")
+        if short in ("frexp", "modf") and len(node.arguments) == 2:
+            e = Expr(call(f"math.{short}", self.settle(self.operand(node.arguments[0]))), DOUBLE)
+            return e, [self.address(node.arguments[1])]
+        return self._library(node.name, node.arguments, node), []
+
+    def _library(self, name: str, arguments: Sequence[Expression], node: FunctionCall) -> Expr:
+        short = name.removeprefix("__builtin_").removeprefix("std::")
+        if short in _INFINITE:
+            return Expr(python("math.nan" if short.startswith("nan") else "math.inf"), DOUBLE)
+        if short in ("min", "max", "clamp") and node.target == "library" and node.type.arithmetic:
+            values = [self.settled(a) for a in arguments]
+            if short == "clamp":
+                return self.extreme("min", [self.extreme("max", values[:2]), values[2]])
+            return self.extreme(short, values)
+        entry = math_function(name)
+        if entry is None or not entry[0].python:
+            raise self.stop(f"calls `{short}`, which Python does not have", node)
+        values = [self.settle(self.operand(a)) for a in arguments]
+        if any(not v.type.arithmetic for v in values) or not values:
+            raise self.stop(f"contains `{self.brief(node)}`, which has no Python form", node)
+        if entry[0].python.startswith("math."):  # of a complex number the real part is taken
+            values = [self.to_float(v, DOUBLE) if v.type.kind == "c" else v for v in values]
+        return self.library(*entry, values, node)
+
+    def _own_call(self, node: FunctionCall) -> tuple[Expr, list[Expr]]:
+        """A call of one of the cell's functions."""
+        routine = self.scope.routine(node, len(node.arguments))
+        if routine.main and not routine.plain:
+            raise self.stop(f"calls itself (`{node.name}`) with pointers", node)
+        if len(node.arguments) != len(routine.parameters):
+            raise self.stop(f"calls `{node.name}` with {len(node.arguments)} arguments", node)
+        inputs: list[Expr] = []
+        targets: list[Expr] = []
+        for parameter, argument in zip(routine.parameters, node.arguments, strict=True):
+            if parameter.cell:
+                place = self.place(argument) if parameter.reference else self.address(argument)
+                if place.type != parameter.type:
+                    raise self.stop(f"passes `{self.brief(argument)}` as another type", node)
+                inputs += [place] if parameter.reads else []
+                targets += [place] if parameter.writes else []
+            else:
+                e = self.value(argument)
+                if parameter.type.kind == "a" and e.type.depth != parameter.type.depth:
+                    raise self.stop(f"passes `{self.brief(argument)}` as an array", node)
+                inputs.append(self.convert(e, parameter.type, node=node))
+        return Expr(call(self.scope.request(routine), *inputs), routine.returns), targets
+
+    # -- initializers -----------------------------------------------------------------------------
+
+    def initial(self, node: Expression, t: CType, *, frozen: bool = False) -> Expr:
+        """An initializer for type ``t``."""
+        if isinstance(node, Aggregate):
+            return self._braced(node, frozen=frozen)
+        if t.kind == "a" and not isinstance(node, Name | OpaqueExpression | Element):
+            raise self.stop(f"initializes an array with `{self.brief(node)}`", node)
+        return self.value(node)
+
+    def _braced(self, node: Aggregate, *, frozen: bool = False) -> Expr:
+        t = node.type
+        if t.kind == "c":
+            return Expr(call("complex", *(self.settle(self.operand(item)) for item in node.items)), t)
+        if t.kind != "a" or t.of is None:
+            self.scope.check_type(t, node)
+            raise self.refused(node)
+        parts = [self.convert(self.initial(item, t.of, frozen=frozen), t.of, node=item) for item in node.items]
+        rest = (t.length or 0) - len(parts)
+        blank = zero(t.of)
+        if rest > 0 and not frozen and all(p.text == ast.unparse(blank) for p in parts):
+            return Expr(zero(t), t)
+        nodes = [*(p.node for p in parts), *[blank] * rest]
+        return Expr(ast.Tuple(nodes) if frozen else ast.List(nodes), t)
+
+    _EXPRESSIONS: ClassVar[dict[type[Node], Callable[..., Expr]]] = {
+        AddressOf: _address,
+        Aggregate: _braced,
+        Assignment: _assignment,
+        Binary: _binary,
+        Comma: _comma,
+        Conditional: _conditional,
+        Constant: _constant,
+        Convert: _convert,
+        Current: _current_value,
+        Element: _element,
+        Field: _field,
+        FunctionCall: _call,
+        Logical: _logical,
+        Name: _name,
+        OpaqueExpression: _opaque,
+        StringLiteral: _string,
+        Unary: _unary,
+    }
+
+
+def _moved(value: Expression) -> tuple[str | None, int | None]:
+    """The operator of an assignment that changes what its place held, and by which constant it adds or subtracts."""
+    while isinstance(value, Convert):
+        value = value.value
+    if not isinstance(value, Binary):
+        return None, None
+    left = value.left
+    while isinstance(left, Convert):
+        left = left.value
+    if not isinstance(left, Current):
+        return None, None
+    return value.op, integer(value.right) if value.op in ("+", "-") else None

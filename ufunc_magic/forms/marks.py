@@ -1,0 +1,176 @@
+"""Marks: the places of a Python text where C's rules are others than Python's, and how each text spells them.
+
+A function is written once, with a mark, a call like ``__ufm_fdiv(a, b)``, wherever C may give another value than what a
+person would write.  `texts` makes three texts of the tree:
+
+* the natural one, where integers have C's values (`integer_rules` writes them out) and all else is plain;
+* the one with marks, for `Watched`: the natural one, integers still marked;
+* the checked one, where every mark is written so that it has C's value and never raises.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ..ir import MATH_FUNCTIONS, float32
+from .integer_rules import MARK, marked, spelled_out
+from .value import call, number, python, text_of_module, unparse, walk
+
+
+class Spelling(NamedTuple):
+    """A mark as templates: as a person writes it, and with C's value."""
+
+    plain: str
+    checked: str
+
+
+#: Word of a mark -> its spellings.  Those of integers are in `integer_rules`.
+SPELLINGS: dict[str, Spelling] = {
+    # C's quotient of floating-point numbers never raises (C17 Annex F.3), nor does that of complex numbers (G.5.1).
+    "fdiv": Spelling("{0}/{1}", "_fdiv({0}, {1})"),
+    "cdiv": Spelling("{0}/{1}", "_cdiv({0}, {1})"),
+    "cmul": Spelling("{0}*{1}", "_cmul({0}, {1})"),
+    # Results of ``float`` are rounded to it; double and Python's float are the same.
+    "float32": Spelling("{0}", "_float32({0})"),
+    "complex64": Spelling("{0}", "_complex64({0})"),
+    # An integer as a floating-point number.  An operation of Python converts it by itself, and exactly.
+    "double": Spelling("{0}", "float({0})"),
+    "single": Spelling("float({0})", "_float32({0})"),
+    # Python's floor() and its kin give an int, C's a double.
+    "whole": Spelling("float({0})", "{0}"),
+    # The second argument is the type: its width, or its name where that is another than of a signed integer of 32 or
+    # 64 bits (6.3.1.4).
+    "truncate": Spelling("int({0})", "_truncate({0}, {1})"),
+    "integer": Spelling("{0}", "_truncate({0}, {1})"),
+}
+
+#: How the marks of functions of `MATH_FUNCTIONS` begin, which has their spellings.
+_LIBRARY = "c_"
+
+
+class Texts(NamedTuple):
+    """The three texts of a module; ``marks`` is ``""`` where there are none of integers."""
+
+    source: str
+    checked: str
+    marks: str
+
+
+def library_mark(name: str, arguments: Sequence[ast.expr]) -> ast.expr:
+    """The call of a function of `MATH_FUNCTIONS` whose checked spelling is another."""
+    return marked(f"{_LIBRARY}{name}", *arguments)
+
+
+def texts(blocks: Sequence[Sequence[ast.stmt]], helpers: Mapping[str, str]) -> Texts:
+    """The texts of a module.
+
+    The first block holds imports; of ``helpers`` a text brings along those that it calls.
+    """
+    words = {
+        node.id.removeprefix(MARK)
+        for block in blocks
+        for statement in block
+        for node in walk(statement)
+        if isinstance(node, ast.Name) and node.id.startswith(MARK)
+    }
+    others = {word for word in words if word in SPELLINGS or word.startswith(_LIBRARY)}
+    marks = ""
+    # A mark of the library may be spelled with one of integers.
+    if words - others or any(MARK in MATH_FUNCTIONS[word[2:]].python for word in others if word.startswith(_LIBRARY)):
+        kept = _Speller(checked=False, integers=False)
+        nodes = [kept.statement(node) for block in blocks for node in block]
+        used = _names(nodes)
+        marks = "\n".join([*(helpers[name] for name in helpers if name in used), *map(unparse, nodes)])
+    source = _module(blocks, helpers, _Speller(checked=False))
+    same = not others and "shift" not in words
+    return Texts(source, source if same else _module(blocks, helpers, _Speller(checked=True)), marks)
+
+
+def _module(blocks: Sequence[Sequence[ast.stmt]], helpers: Mapping[str, str], speller: _Speller) -> str:
+    spelled = [[speller.statement(node) for node in block] for block in blocks]
+    used = _names([node for block in spelled for node in block])
+    return text_of_module([spelled[0], *(helpers[name] for name in helpers if name in used), *spelled[1:]])
+
+
+def _names(nodes: Sequence[ast.stmt]) -> set[str]:
+    return {n.id for node in nodes for n in walk(node) if isinstance(n, ast.Name)}
+
+
+class _Speller:
+    """Copies a tree with its marks spelled; what has none is shared.
+
+    ``integers``: those of integers too, so that they have C's values.
+    """
+
+    def __init__(self, *, checked: bool, integers: bool = True) -> None:
+        self.checked = checked
+        self.integers = integers
+        #: By identity: ``x += y`` is recognized by its target, which is its left operand.
+        self.known: dict[int, tuple[Any, Any]] = {}
+
+    def statement(self, node: ast.stmt) -> ast.stmt:
+        spelled: ast.stmt = self.spell(node)
+        return spelled
+
+    def spell(self, node: Any) -> Any:
+        known = self.known.get(id(node))
+        if known is None:
+            known = self.known[id(node)] = node, self._spelled(node)  # the node, so that its id stays its own
+        return known[1]
+
+    def _spelled(self, node: Any) -> Any:
+        match node:
+            case ast.Call(func=ast.Name(id=name), args=arguments) if name.startswith(MARK):
+                return self._mark(name.removeprefix(MARK), arguments)
+            case ast.Assign(targets=[_]):
+                node = self._copied(node)
+                match node.value:
+                    case ast.BinOp(left=left, op=op, right=right) if left is node.targets[0]:
+                        return ast.AugAssign(left, op, right)
+                return node
+            case ast.Name() | ast.Constant():
+                return node
+        return self._copied(node)
+
+    def _copied(self, node: Any) -> Any:
+        fields = {}
+        changed = False
+        for name in node._fields:
+            value = getattr(node, name, None)
+            if isinstance(value, list):
+                new: Any = [self.spell(item) if isinstance(item, ast.AST) else item for item in value]
+                changed |= any(a is not b for a, b in zip(new, value, strict=True))
+            else:
+                new = self.spell(value) if isinstance(value, ast.AST) and value._fields else value
+                changed |= new is not value
+            fields[name] = new
+        return type(node)(**fields) if changed else node
+
+    def _mark(self, word: str, arguments: list[ast.expr]) -> ast.expr:
+        if word.startswith(_LIBRARY):
+            row = MATH_FUNCTIONS[word.removeprefix(_LIBRARY)]
+            template = row.checked if self.checked else row.python
+        elif word in SPELLINGS:
+            template = SPELLINGS[word].checked if self.checked else SPELLINGS[word].plain
+        else:
+            return self._integer(word, [self.spell(a) for a in arguments])
+        if self.checked and word == "float32" and isinstance(arguments[0], ast.Constant):
+            return number(float32(arguments[0].value))  # type: ignore[arg-type]
+        if self.checked and word in ("truncate", "integer"):
+            return self._truncated(*arguments)
+        spelled: ast.expr = self.spell(python(template, *arguments) if "{" in template else call(template, *arguments))
+        return spelled
+
+    def _truncated(self, value: ast.expr, kind: ast.expr) -> ast.expr:
+        if isinstance(kind, ast.Constant):
+            return call("_truncate", self.spell(value), kind)
+        return spelled_out(kind.id, [call("_truncate", self.spell(value), 64)])  # type: ignore[attr-defined]
+
+    def _integer(self, word: str, arguments: list[ast.expr]) -> ast.expr:
+        if not self.integers:
+            return marked(word, *arguments)
+        if self.checked and word == "shift":  # undefined in C: the answer of vector code is not that of x86's shift
+            return call("_count", arguments[0], arguments[1].value + 1)  # type: ignore[attr-defined]
+        return spelled_out(word, arguments)

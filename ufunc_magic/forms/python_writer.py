@@ -1,0 +1,404 @@
+"""The IR's statements as Python's, with marks, as a person writes them: declarations, branches, loops, switches."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import ClassVar
+
+from ..ir import (
+    AddressOf,
+    Assert,
+    Assignment,
+    Binary,
+    Block,
+    Break,
+    Constant,
+    Continue,
+    Convert,
+    CountedFor,
+    CType,
+    Current,
+    Declare,
+    DoWhile,
+    Evaluate,
+    Expression,
+    For,
+    If,
+    Node,
+    OpaqueStatement,
+    Raise,
+    Return,
+    Statement,
+    Switch,
+    Symbol,
+    While,
+    integer,
+    walk,
+)
+from .expression_writer import ExpressionWriter
+from .file_scope import FileScope, Routine, changes_of, python_name
+from .value import Expr, Lines, Variable, array, assign, branches, call, negation, number, operation, result, zero
+
+#: A counter moves by small literal steps: it would take 2**30 of them to leave this range.
+COUNTER = 1 << 30
+#: Literals that are small.
+_SMALL = 10000
+
+
+class PythonWriter(ExpressionWriter):
+    """Writes one function's statements.
+
+    ``results`` gives the values of a ``return`` for C's values (none for void).  Each enclosing loop or switch has
+    an entry in ``around``: the statements that ``continue`` needs before it, or None for a switch.
+    """
+
+    def __init__(self, scope: FileScope, routine: Routine, *, results: Callable[..., Sequence[ast.expr]]) -> None:
+        super().__init__(scope, routine)
+        self.function = routine.function
+        self.types = routine.parts or (routine.returns,)
+        self.results = results
+        self.around: list[Lines | None] = []
+        self.scopes: list[set[str]] = [set()]
+
+    @cached_property
+    def changes(self) -> dict[Symbol, list[Node]]:
+        return changes_of(self.function)
+
+    # -- statements -------------------------------------------------------------------------------
+
+    def statements(self, nodes: Sequence[Statement]) -> Lines:
+        return [line for node in nodes for line in self.write(node)]
+
+    def _scoped(self, nodes: Sequence[Statement]) -> Lines:
+        self.scopes.append(set())
+        lines = self.statements(nodes)
+        self.scopes.pop()
+        return lines
+
+    def _suite(self, block: Block) -> Lines:
+        """The body of another statement."""
+        return self._scoped(block.body) or [ast.Pass()]
+
+    def _looped(self, update: Lines | None, write: Callable[[], Lines]) -> Lines:
+        """What is written inside of a loop or a switch."""
+        self.around.append(update)
+        lines = write()
+        self.around.pop()
+        return lines
+
+    def write(self, node: Statement) -> Lines:
+        method = self._STATEMENTS.get(type(node))
+        if method is None:
+            raise self.refused(node)
+        return method(self, node)
+
+    def _block(self, node: Block) -> Lines:
+        return self._scoped(node.body)
+
+    def _opaque_statement(self, node: OpaqueStatement) -> Lines:
+        raise self.stop(node.reason, node)
+
+    def _evaluate(self, node: Evaluate) -> Lines:
+        return self._prepared(lambda: self.effect(node.value))
+
+    def _break(self, node: Break) -> Lines:
+        if not self.around or self.around[-1] is None:
+            raise self.stop("leaves a switch from inside a case", node)
+        return [ast.Break()]
+
+    def _continue(self, node: Continue) -> Lines:
+        update = next((lines for lines in reversed(self.around) if lines is not None), [])
+        return [*update, ast.Continue()]
+
+    def _raise(self, node: Raise) -> Lines:
+        """Whatever is thrown arrives as a RuntimeError."""
+        message = [ast.Constant(node.message)] if node.message is not None else []
+        return [ast.Raise(call("RuntimeError", *message))]
+
+    def _assert(self, node: Assert) -> Lines:
+        if isinstance(node.test, Constant) and node.test.value == 0:
+            return [ast.Assert(ast.Constant(False), ast.Constant(node.message))]
+        test = self.condition(node.test)
+        return [ast.Assert(test.node, ast.Constant(node.message) if node.message is not None else None)]
+
+    def _prepared(self, write: Callable[[], Lines]) -> Lines:
+        """A statement after what its expression needs before it."""
+        self.before = []
+        middle = write()
+        lines, self.before = [*self.before, *middle], None
+        return lines
+
+    def _tested(self, test: Callable[[], Expr]) -> tuple[Lines, Expr]:
+        """The condition of a statement, and what must come before it."""
+        self.before = []
+        e = test()
+        lines, self.before = self.before, None
+        return lines, e
+
+    def _return(self, node: Return) -> Lines:
+        def line() -> Lines:
+            pairs = zip(node.values, self.types, strict=False)
+            values = [self.convert(self.initial(v, t), t, node=node, final=True) for v, t in pairs]
+            return [result(self.results(*values))]
+
+        return self._prepared(line)
+
+    def _if(self, node: If) -> Lines:
+        lines, test = self._tested(lambda: self.condition(node.test))
+        suite = self._suite(node.then)
+        other: Lines = []
+        if node.otherwise is not None:
+            match node.otherwise.body:
+                case (If() as inner,) if node.otherwise.at == inner.at:
+                    other = self.write(inner)
+                case _:
+                    other = self._suite(node.otherwise)
+        return [*lines, ast.If(test.node, suite, other)]
+
+    # -- loops ------------------------------------------------------------------------------------
+
+    def _while(self, node: While) -> Lines:
+        return self._loop(node.test, [], node.body)
+
+    def _loop(self, test: Expression | None, update: Lines, body: Block) -> Lines:
+        first: Lines = []
+        condition: ast.expr = ast.Constant(True)
+        if test is not None:
+            first, e = self._tested(lambda: self.condition(test))
+            if first:
+                first.append(ast.If(negation(e), [ast.Break()], []))
+            elif not e.value:
+                condition = e.node
+        lines = self._looped(update, lambda: self._suite(body))
+        if isinstance(lines[0], ast.Pass) and (first or update):
+            lines = []
+        return [ast.While(condition, [*first, *lines, *update], [])]
+
+    def _do(self, node: DoWhile) -> Lines:
+        leaves = any(isinstance(n, Break | Continue) for n in walk(node.body))
+        if integer(node.test) == 0 and isinstance(node.test, Constant) and not leaves:
+            return self._scoped(node.body.body)
+        first, e = self._tested(lambda: self.condition(node.test))
+        endless = isinstance(e.value, int) and e.value != 0
+        last = [] if endless else [*first, ast.If(_negated(e), [ast.Break()], [])]
+        lines = self._looped(last, lambda: self._suite(node.body))
+        return [ast.While(ast.Constant(True), [*lines, *last], [])]
+
+    def _for(self, node: For) -> Lines:
+        self.scopes.append(set())
+        lines = self.statements(node.start)
+        # The update is written in the scope of the loop's header, before the body declares its own names.
+        update_of = node.update
+        update = self._prepared(lambda: self.effect(update_of)) if update_of is not None else []
+        lines += self._loop(node.test, update, node.body)
+        self.scopes.pop()
+        return lines
+
+    def _counted(self, node: CountedFor) -> Lines:
+        """``for i in range(...)``."""
+        self.scopes.append(set())
+        t = node.counter.type
+        begin = self.settle(self.convert(self.value(node.start), t))
+        limit = node.stop
+        while isinstance(limit, Convert) and not limit.explicit and limit.value.type.integral:
+            limit = limit.value
+        end = self.value(limit)
+        # n - 1 of an unsigned 0 would be a loop over all memory: not what a program that works does.
+        end = replace(end, loose=False) if end.loose and end.type.bits == 64 else self.settle(end)
+        if not end.type.integral:
+            raise self.refused(node)
+        if node.step > 0:
+            low, high = begin.range[0], end.range[1] - (not node.inclusive)
+        else:
+            low, high = end.range[0] + (not node.inclusive), begin.range[1]
+        low, high = max(low, t.low), min(high, t.high)
+        known = self.variables.get(node.counter)
+        if node.declared or known is None:
+            known = self.declare(node.counter, t, low=low, high=high)
+        else:
+            known = self.variables[node.counter] = replace(known, low=low, high=high)
+        ends = [_plus(end, (1 if node.step > 0 else -1) * node.inclusive)]
+        if node.step != 1 or begin.value != 0:
+            ends = [begin.node, *ends, *([number(node.step)] if node.step != 1 else [])]
+        lines = self._looped([], lambda: self._suite(node.body))
+        self.scopes.pop()
+        return [ast.For(ast.Name(known.name), call("range", *ends), lines, [])]
+
+    # -- switch -----------------------------------------------------------------------------------
+
+    def _switch(self, node: Switch) -> Lines:
+        lines, subject = self._tested(lambda: self.settled(node.subject))
+        if not isinstance(subject.node, ast.Name):
+            name = ast.Name(self.scope.fresh("key"))
+            lines.append(assign(name, subject))
+            subject = replace(subject, node=name)
+        cases: list[tuple[ast.expr, Lines]] = []
+        default: Lines = []
+        labels: list[Expression | None] = []
+        for arm in node.arms:
+            labels += arm.labels
+            if arm.falls and not _statements(arm.body):
+                continue
+            if arm.falls:
+                raise self.stop("falls through from one case to the next", arm)
+            values = [self.settled(label).node for label in labels if label is not None]
+            suite = self._looped(None, lambda arm=arm: self._scoped(arm.body))  # type: ignore[misc]
+            if len(values) < len(labels):
+                default = suite
+            elif len(values) == 1:
+                cases.append((operation("==", subject, values[0]), suite or [ast.Pass()]))
+            else:
+                cases.append((operation("in", subject, ast.Tuple(values)), suite or [ast.Pass()]))
+            labels = []
+        return [*lines, *branches(cases, default)]
+
+    # -- local variables --------------------------------------------------------------------------
+
+    def declare(
+        self, symbol: Symbol, t: CType, *, low: int | None = None, high: int | None = None, cell: bool = False
+    ) -> Variable:
+        """Bring a variable into the innermost scope, renamed where it would hide one still in use."""
+        spelled = python_name(symbol.name)
+        if self.scope.hides_function(symbol.name):
+            spelled = f"{spelled}_"
+        taken = set().union(*self.scopes)
+        while spelled in taken:
+            spelled += "_"
+        self.scopes[-1].add(spelled)
+        self.variables[symbol] = Variable(spelled, t, low, high, cell)
+        return self.variables[symbol]
+
+    def _declare(self, node: Declare) -> Lines:
+        symbol = node.symbol
+        if symbol.storage in ("static", "constant", "global"):
+            if symbol.initial is None or (symbol.assigned and not symbol.const):
+                raise self.stop(f"keeps `{symbol.name}` between calls", node)
+            return []
+        return self._prepared(lambda: self._local(node))
+
+    def _local(self, node: Declare) -> Lines:
+        symbol, t = node.symbol, node.symbol.type
+        if symbol.reference:
+            raise self.stop(f"uses the reference `{symbol.name}`", node)
+        if t.kind == "?" and node.value is not None:
+            self.value(node.value)  # why its type is not known
+        self.scope.check_type(t, node)
+        if t.kind == "a" and t.length is None and not node.sizes:
+            return self._alias(node)
+        if node.value is not None:
+            e = self.convert(self.initial(node.value, t), t, node=node.value)
+            return [assign(self._declared(symbol).name, e)]
+        variable = self._declared(symbol)
+        if t.kind == "a":
+            return [assign(variable.name, self._empty(t, node.sizes))]
+        return []
+
+    def _alias(self, node: Declare) -> Lines:
+        """A pointer that is another name of an array."""
+        symbol = node.symbol
+        for change in self.changes.get(symbol, ()):
+            if not isinstance(change, Assignment) or getattr(change.place, "symbol", None) is symbol:
+                raise self.stop(f"moves the pointer `{symbol.name}`", node)
+        value = self.value(node.value) if node.value is not None else None
+        if value is None or value.type.kind != "a":
+            raise self.stop(f"uses the pointer variable `{symbol.name}`", node)
+        return [assign(self.declare(symbol, value.type).name, value)]
+
+    def _declared(self, symbol: Symbol) -> Variable:
+        t = symbol.type
+        if t.integral and t.bits >= 32 and self._counts(symbol):
+            down = any(_steps_down(change) for change in self.changes.get(symbol, ()))
+            if t.kind == "i" or not down:
+                return self.declare(symbol, t, low=-COUNTER if t.kind == "i" else 0, high=COUNTER)
+        return self.declare(symbol, t)
+
+    @cached_property
+    def _starts(self) -> dict[Symbol, Expression | None]:
+        return {node.symbol: node.value for node in walk(self.function.body) if isinstance(node, Declare)}
+
+    def _counts(self, symbol: Symbol) -> bool:
+        """Whether an int starts from literals and moves by small literals only."""
+        moves = self.changes.get(symbol, [])
+        start = self._starts.get(symbol)
+        values = [start] if start is not None else []
+        for move in moves:
+            if isinstance(move, AddressOf) or not isinstance(move, Assignment):
+                return False
+            value = _bare(move.value)
+            if isinstance(value, Binary) and isinstance(_bare(value.left), Current):
+                if value.op not in ("+", "-"):
+                    return False
+                value = _bare(value.right)
+            values.append(value)
+        bare = [_bare(v) for v in values]
+        return bool(moves) and all(
+            isinstance(v, Constant) and not isinstance(v.value, complex) and 0 <= v.value < _SMALL for v in bare
+        )
+
+    def _empty(self, t: CType, sizes: Sequence[Expression | None]) -> ast.expr:
+        """A zeroed local array, whose lengths may be expressions."""
+        if not any(size is not None for size in sizes):
+            return zero(t)
+        if t.of is None:
+            raise self.stop("declares an array of size 0")
+        inner = self._empty(t.of, sizes[1:])
+        size = self.settled(sizes[0]).node if sizes[0] is not None else number(t.length or 0)
+        return array(inner, [size], copied=t.of.kind == "a")
+
+    _STATEMENTS: ClassVar[dict[type[Node], Callable[..., Lines]]] = {
+        Assert: _assert,
+        Block: _block,
+        Break: _break,
+        Continue: _continue,
+        CountedFor: _counted,
+        Declare: _declare,
+        DoWhile: _do,
+        Evaluate: _evaluate,
+        For: _for,
+        If: _if,
+        OpaqueStatement: _opaque_statement,
+        Raise: _raise,
+        Return: _return,
+        Switch: _switch,
+        While: _while,
+    }
+
+
+def _statements(nodes: Sequence[Statement]) -> bool:
+    """Whether these do anything at all."""
+    return any(_statements(node.body) if isinstance(node, Block) else True for node in nodes)
+
+
+def _bare(e: Expression) -> Expression:
+    while isinstance(e, Convert):
+        e = e.value
+    return e
+
+
+def _steps_down(change: Node) -> bool:
+    value = _bare(change.value) if isinstance(change, Assignment) else None
+    return isinstance(value, Binary) and value.op == "-"
+
+
+def _plus(e: Expr, amount: int) -> ast.expr:
+    """``e + 1`` or ``e - 1`` for a range's end, folded where it can be."""
+    match e.node:
+        case _ if not amount:
+            return e.node
+        case ast.Constant(value=int(value)) if not isinstance(value, bool):
+            return number(value + amount)
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=ast.Constant(value=1)):
+            if isinstance(op, ast.Sub) == (amount > 0):
+                return left
+    return operation("+" if amount > 0 else "-", e, 1)
+
+
+def _negated(e: Expr) -> ast.expr:
+    """The condition that is true where ``e`` is not."""
+    match e.node:
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            return inner
+    return negation(e)
