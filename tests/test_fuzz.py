@@ -26,7 +26,7 @@ from fuzz.ctree import Binary, Function, Literal, Parameter, Return, Unary, Vari
 from ufunc_magic import forms
 from ufunc_magic.cells import operands
 from ufunc_magic.codegen import unit as codegen
-from ufunc_magic.languages.c import parser as cparse
+from ufunc_magic.languages.c import lower, parser as cparse
 from ufunc_magic.model import Options, make_options, object_code as objectcode
 from ufunc_magic.notebook import option_line as arguments
 from ufunc_magic.runtime import loader
@@ -129,7 +129,7 @@ def _translated(text: str) -> None:
             _said(error)
             continue
         for signature in signatures[:4]:
-            forms.write(tree, signature=signature, unit=unit, cplus=cplus)
+            forms.write(lower(tree, cplus=cplus, typedefs=unit.typedefs), signature=signature, unit=unit)
 
 
 def _damaged(rng: random.Random) -> Iterator[str]:

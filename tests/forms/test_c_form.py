@@ -27,7 +27,8 @@ import ufunc_magic as um
 from ufunc_magic import forms
 from ufunc_magic.forms import NotPython, PythonForm, at_random, namespace
 from ufunc_magic.forms.value import walk
-from ufunc_magic.languages.c import parse_cell
+from ufunc_magic.ir import Program
+from ufunc_magic.languages.c import lower, parse_cell
 from ufunc_magic.model import Function, Operand, Signature, Unit
 
 needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="compares with gcc")
@@ -82,13 +83,16 @@ def signature_of(case: Case) -> Signature:
     return Signature(case.name, Function(case.name, "", (), line=1), tuple(inputs), tuple(outputs), sizes, core_text)
 
 
-def tree(text: str, *, cplus: bool = False, **options: Any) -> forms.CText:
-    return parse_cell(text, cplus=cplus)[1]
+def program(
+    text: str, *, cplus: bool = False, types: dict[str, int] | None = None, unit: Unit | None = None
+) -> Program:
+    typedefs = unit.typedefs if unit is not None else {}
+    return lower(parse_cell(text, cplus=cplus)[1], cplus=cplus, types=types or {}, typedefs=typedefs)
 
 
 def write(case: Case, **options: Any) -> PythonForm | NotPython:
-    unit, text = parse_cell(case.c, cplus=options.get("cplus", False))
-    return forms.write(text, signature=signature_of(case), unit=replace(unit, typedefs={}), **options)
+    unit = replace(parse_cell(case.c, cplus=options.get("cplus", False))[0], typedefs={})
+    return forms.write(program(case.c, **options), signature=signature_of(case), unit=unit)
 
 
 def written(case: Case, **options: Any) -> PythonForm:
@@ -642,7 +646,7 @@ def test_missing_function_is_refused() -> None:
 )
 def test_damaged_text_never_raises(case: Case, cut: int, length: int, new: str) -> None:
     damaged = case.c[:cut] + new + case.c[cut + length :]
-    made = forms.write(tree(damaged), signature=signature_of(case), unit=Unit())
+    made = forms.write(program(damaged), signature=signature_of(case), unit=Unit())
     assert isinstance(made, PythonForm | NotPython)
 
 
@@ -659,7 +663,7 @@ def test_preprocessed_text_reads_as_before_and_keeps_the_cells_lines() -> None:
     )
     command = ["gcc", "-E", "-"]
     done = subprocess.run(command, input=f'#line 1 "In[1]"\n{cell}', capture_output=True, text=True, check=True)
-    text = parse_cell(cell, name="In[1]", preprocess=lambda _: done.stdout)[1]
+    text = lower(parse_cell(cell, name="In[1]", preprocess=lambda _: done.stdout)[1])
     out = Operand("out", "output", "d", -1)
 
     def made(name: str) -> PythonForm | NotPython:
@@ -806,7 +810,8 @@ def test_auto_is_the_type_of_the_first_value_returned() -> None:
 
 def test_types_of_the_cell_are_resolved_through_what_is_known() -> None:
     case = Case("f", "I I -> I", "word f(word a, word b) { return a + b; }")
-    made = forms.write(tree(case.c), signature=signature_of(case), unit=Unit(typedefs={"word": "uint32_t"}))
+    unit = Unit(typedefs={"word": "uint32_t"})
+    made = forms.write(program(case.c, unit=unit), signature=signature_of(case), unit=unit)
     assert isinstance(made, PythonForm)
     assert made.source == "def f(a, b):\n    return (a + b) & 0xFFFFFFFF\n"
     assert written(case, types={"word": 5}).source.endswith("    return _int32(a + b)\n")

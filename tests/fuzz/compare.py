@@ -16,7 +16,7 @@ from ufunc_magic import forms as python_form
 from ufunc_magic.bench import expectation as verify
 from ufunc_magic.bench.expectation import FAULTS, columns
 from ufunc_magic.cells import operands
-from ufunc_magic.languages.c import parser as cparse
+from ufunc_magic.languages.c import lower, parser as cparse
 from ufunc_magic.model import Options
 from ufunc_magic.render import Agreement
 
@@ -269,7 +269,8 @@ def _python_forms(made: Sequence[Function], batch: Batch) -> dict[str, python_fo
     text = grow.cell_of(made, batch.style)
     unit, tree = cparse.parse_cell(text)
     signatures, _ = operands.plan(unit, options=Options())
-    return {s.name: python_form.write(tree, signature=s, unit=unit) for s in signatures}
+    program = lower(tree, typedefs=unit.typedefs)
+    return {s.name: python_form.write(program, signature=s, unit=unit) for s in signatures}
 
 
 def _python_faults(function: Function, forms: Mapping[str, Any], sample: Sample) -> Iterator[Fault]:

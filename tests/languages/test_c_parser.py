@@ -9,8 +9,7 @@ import textwrap
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from ufunc_magic.forms import CText
-from ufunc_magic.languages.c import c_text as ctext, parse, parse_cell
+from ufunc_magic.languages.c import CText, c_text as ctext, parse, parse_cell
 from ufunc_magic.model import Function, Parameter, ReferenceParameter, Unit
 
 

@@ -31,8 +31,7 @@ from support import catch_message, check_expectation, list_loops, read_header
 from ufunc_magic import compilers, pipeline as build
 from ufunc_magic.cells import cell_settings
 from ufunc_magic.compilers import discovery
-from ufunc_magic.forms import c_tree
-from ufunc_magic.languages.c import c_unit
+from ufunc_magic.languages.c import c_tree, c_unit
 from ufunc_magic.model import Options, make_options
 
 CELLS = Path(__file__).parents[1] / "cells"

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from .. import codegen, forms
+from ..ir import Program
 from ..model import (
     MOST_TIMED,
     CellFunction,
+    Comfort,
     Diagnostic,
     Function,
     LoopCode,
@@ -218,20 +220,30 @@ def _texts(form: Form) -> dict[str, Any]:
 
 
 def python_forms(
-    text: forms.CText, signatures: Sequence[Signature], unit: Unit, options: Options
+    lowered: Callable[[Mapping[str, int]], Program], signatures: Sequence[Signature], unit: Unit, options: Options
 ) -> dict[str, tuple[Signature, Form]]:
-    """Each name's signature with its Python form."""
+    """Each name's signature with its Python form.
+
+    ``lowered`` gives the cell as a program, for the NumPy type numbers of its type parameters.
+    """
     wide = codegen.types_wanted(options.types or "f4,f8")[-1].number
     by_name: dict[str, tuple[Signature, Form]] = {}
+    programs: dict[tuple[str, ...], Program] = {}
     left = MOST_TIMED
     for signature in signatures:
-        form = None
+        form: Form = None
         # A library has hundreds, and each takes its time; what has effects is not called to be timed.
         if left and not _effects_of(signature.function, unit):
             left -= 1
             # A template or a cell in terms of T is written, and timed, for its widest type.
-            types = dict.fromkeys(signature.function.template or ("T",), wide)
-            form = forms.write(text, signature=signature, unit=unit, types=types, cplus=options.cplus)
+            names = signature.function.template or ("T",)
+            notes: list[str] = []
+            with Comfort(f"the Python form of {signature.name}", notes):
+                if names not in programs:
+                    programs[names] = lowered(dict.fromkeys(names, wide))
+                form = forms.write(programs[names], signature=signature, unit=unit)
+            if notes:
+                form = forms.NotPython("could not be written as Python", signature.function.line, notes[0])
         by_name[signature.name] = signature, form
     return by_name
 

@@ -1,16 +1,16 @@
 """Functions as plain Python: the baseline that is timed, what results are checked against, and what rivals are made of.
 
-In comes a C or C++ text or its tree (`CText`) with a signature (`write`), or a Cython cell with the functions of
-it that are wanted (`cython.write`); out comes a `PythonForm`, three texts of the function, or a `NotPython` with the
-reason.
+In comes a `Program` of the IR with a signature (`write`), or a Cython cell with the functions of it that are wanted
+(`cython.write`); out comes a `PythonForm`, three texts of the function, or a `NotPython` with the reason.
 
 * `value`: expressions as ``ast`` nodes with what is known of their values; forms; nodes to text.
-* `arithmetic_expressions`: C's operators and conversions as Python's.
+* `function_form`: the road from a function of the IR to its texts; `module_scope`: what they need beside it.
+* `python_writer`, `expression_writer`, `operators`: statements, expressions, C's operators and conversions as Python's.
+* `marks`: where C's rules may matter, and how each text spells that.
 * `integer_rules`: where C's integers may differ from Python's, and what a person writes who knows the inputs.
 * `operand_lists`: a ufunc's operands as parameters, nested lists and results.
 * `math_names`, `runtime_names`, `random_rounding`: C's library in Python's words, and what the texts run with.
-* `c_tree`, `c_cell`, `c_values`, `c_body`, `c_form`: the reader of tree-sitter's tree.
-* `cython`: the reader of Cython's tree.
+* `cython`, `arithmetic_expressions`: the reader of Cython's tree.
 * `numpy_writer` with `numpy_values`, `numpy_reductions`, `dataflow`; `dialects`: what is made of the Python form.
 """
 

@@ -1,13 +1,5 @@
-from .c_form import write as write
-from .c_tree import (
-    CText as CText,
-    one_at_a_time as one_at_a_time,
-    readable as readable,
-    text_of as text_of,
-    tree as tree,
-    walk as walk,
-)
 from .dialects import cython_text as cython_text, numexpr_text as numexpr_text
+from .function_form import write as write
 from .integer_rules import Watched as Watched, agreeing_text as agreeing_text
 from .random_rounding import at_random as at_random
 from .runtime_names import namespace as namespace

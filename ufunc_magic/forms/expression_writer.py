@@ -40,7 +40,7 @@ from ..ir import (
     integer,
     math_function,
 )
-from .file_scope import FileScope, Routine
+from .module_scope import ModuleScope, Routine
 from .operators import Operators, constant, rounded, tested
 from .value import (
     Expr,
@@ -68,7 +68,7 @@ class ExpressionWriter(Operators):
     evaluates conditionally or repeatedly.
     """
 
-    def __init__(self, scope: FileScope, routine: Routine | None) -> None:
+    def __init__(self, scope: ModuleScope, routine: Routine | None) -> None:
         self.scope = scope
         self.routine = routine
         self.variables: dict[Symbol, Variable] = {}

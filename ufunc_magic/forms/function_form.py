@@ -14,9 +14,9 @@ from collections.abc import Sequence
 
 from ..ir import VOID, CType, FunctionIR, Name, OpaqueStatement, Program, walk
 from ..model import Comfort, Signature, Unit
-from .file_scope import FileScope, Routine, RoutineParameter, assigned_first, changes_of, python_name
 from .marks import Texts, texts
 from .math_names import HELPERS
+from .module_scope import ModuleScope, Routine, RoutineParameter, assigned_first, changes_of, python_name
 from .numpy_values import FunctionTypes
 from .numpy_writer import numpy_text
 from .operand_lists import OperandLists
@@ -24,7 +24,7 @@ from .python_writer import COUNTER, PythonWriter
 from .value import Expr, NotPython, PythonForm, Stop, Variable, define, result
 
 
-def write_form(program: Program, *, signature: Signature, unit: Unit) -> PythonForm | NotPython:
+def write(program: Program, *, signature: Signature, unit: Unit) -> PythonForm | NotPython:
     """Write the function of ``signature`` as Python.
 
     Parameters
@@ -43,7 +43,7 @@ def write_form(program: Program, *, signature: Signature, unit: Unit) -> PythonF
 
 def _write(program: Program, signature: Signature, unit: Unit) -> PythonForm | NotPython:
     try:
-        scope = FileScope(program, {f.name: f.parameters for f in unit.functions})
+        scope = ModuleScope(program, {f.name: f.parameters for f in unit.functions})
         main = scope.main = _main_routine(scope, signature)
         written = _module(scope, main, signature)
         compile(written.source, "<python>", "exec")
@@ -78,7 +78,7 @@ def _check_syntax(function: FunctionIR, reason: str) -> None:
             raise Stop(reason, function.at.line)
 
 
-def _main_routine(scope: FileScope, signature: Signature) -> Routine:
+def _main_routine(scope: ModuleScope, signature: Signature) -> Routine:
     """The function of ``signature`` with the ufunc's view of its parameters."""
     function = _find(scope.program, signature)
     operands = {o.index: o for o in (*signature.inputs, *signature.outputs)}
@@ -116,7 +116,7 @@ def _main_routine(scope: FileScope, signature: Signature) -> Routine:
 # -- modules ------------------------------------------------------------------------------------
 
 
-def _module(scope: FileScope, main: Routine, signature: Signature) -> Texts:
+def _module(scope: ModuleScope, main: Routine, signature: Signature) -> Texts:
     """The whole text: helpers, constants, called functions in the cell's order, the function itself."""
     last = _main(scope, main, signature)
     functions: dict[FunctionIR, ast.FunctionDef] = {}
@@ -127,7 +127,7 @@ def _module(scope: FileScope, main: Routine, signature: Signature) -> Texts:
     return texts([[], constants, *([functions[key]] for key in order), [last]], HELPERS)
 
 
-def _vector(scope: FileScope, main: Routine, signature: Signature, module: ast.Module) -> str:
+def _vector(scope: ModuleScope, main: Routine, signature: Signature, module: ast.Module) -> str:
     """The NumPy text, of the checked one, which has C's values."""
     types = {
         routine.name: FunctionTypes(tuple(p.type for p in routine.parameters if p.reads), routine.returns)
@@ -155,7 +155,7 @@ def _vector(scope: FileScope, main: Routine, signature: Signature, module: ast.M
 # -- functions ----------------------------------------------------------------------------------
 
 
-def _called(scope: FileScope, routine: Routine) -> ast.FunctionDef:
+def _called(scope: ModuleScope, routine: Routine) -> ast.FunctionDef:
     """One of the cell's other functions, with C's own parameters; what it stores through pointers is returned."""
     _check_syntax(routine.function, f"calls `{routine.function.name}`, whose syntax could not be read")
     stored: list[ast.expr] = []
@@ -177,7 +177,7 @@ def _function(
     return define(name, parameters, lines)
 
 
-def _main(scope: FileScope, main: Routine, signature: Signature) -> ast.FunctionDef:
+def _main(scope: ModuleScope, main: Routine, signature: Signature) -> ast.FunctionDef:
     """The function with the ufunc's inputs as parameters and its outputs as results."""
     line = main.function.at.line
     if not signature.outputs:

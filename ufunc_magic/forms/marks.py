@@ -11,7 +11,7 @@ person would write.  `texts` makes three texts of the tree:
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 from ..ir import MATH_FUNCTIONS, float32
@@ -68,19 +68,17 @@ def texts(blocks: Sequence[Sequence[ast.stmt]], helpers: Mapping[str, str]) -> T
 
     The first block holds imports; of ``helpers`` a text brings along those that it calls.
     """
-    words = {
-        node.id.removeprefix(MARK)
-        for block in blocks
-        for statement in block
-        for node in walk(statement)
-        if isinstance(node, ast.Name) and node.id.startswith(MARK)
-    }
+    names = _names([node for block in blocks for node in block])
+    words = {name.removeprefix(MARK) for name in names if name.startswith(MARK)}
+    if not words:
+        source = _text(blocks, helpers, names)
+        return Texts(source, source, "")
     others = {word for word in words if word in SPELLINGS or word.startswith(_LIBRARY)}
     marks = ""
     # A mark of the library may be spelled with one of integers.
     if words - others or any(MARK in MATH_FUNCTIONS[word[2:]].python for word in others if word.startswith(_LIBRARY)):
-        kept = _Speller(checked=False, integers=False)
-        nodes = [kept.statement(node) for block in blocks for node in block]
+        speller = _Speller(checked=False, integers=False)
+        nodes = [speller.statement(node) for block in blocks for node in block]
         used = _names(nodes)
         marks = "\n".join([*(helpers[name] for name in helpers if name in used), *map(unparse, nodes)])
     source = _module(blocks, helpers, _Speller(checked=False))
@@ -90,8 +88,11 @@ def texts(blocks: Sequence[Sequence[ast.stmt]], helpers: Mapping[str, str]) -> T
 
 def _module(blocks: Sequence[Sequence[ast.stmt]], helpers: Mapping[str, str], speller: _Speller) -> str:
     spelled = [[speller.statement(node) for node in block] for block in blocks]
-    used = _names([node for block in spelled for node in block])
-    return text_of_module([spelled[0], *(helpers[name] for name in helpers if name in used), *spelled[1:]])
+    return _text(spelled, helpers, _names([node for block in spelled for node in block]))
+
+
+def _text(blocks: Sequence[Sequence[ast.stmt]], helpers: Mapping[str, str], names: Set[str]) -> str:
+    return text_of_module([blocks[0], *(helpers[name] for name in helpers if name in names), *blocks[1:]])
 
 
 def _names(nodes: Sequence[ast.stmt]) -> set[str]:

@@ -267,8 +267,12 @@ class Operators:
         return e
 
     def store(self, target: Expr, value: Expr, node: Node | None) -> ast.stmt:
-        """The statement that puts ``value`` into a place."""
-        return assign(target, self.convert(value, target.type, node=node))
+        """The statement that puts ``value`` into a place; ``x += y`` where that is all it does."""
+        e = self.convert(value, target.type, node=node)
+        match e.node:
+            case ast.BinOp(left=left, op=op, right=right) if left is target.node:
+                return ast.AugAssign(target.node, op, right)  # type: ignore[arg-type]
+        return assign(target, e)
 
     def extreme(self, name: str, values: Sequence[Expr]) -> Expr:
         """``min`` or ``max`` of numbers."""

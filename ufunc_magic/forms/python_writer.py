@@ -39,7 +39,7 @@ from ..ir import (
     walk,
 )
 from .expression_writer import ExpressionWriter
-from .file_scope import FileScope, Routine, changes_of, python_name
+from .module_scope import ModuleScope, Routine, changes_of, python_name
 from .value import Expr, Lines, Variable, array, assign, branches, call, negation, number, operation, result, zero
 
 #: A counter moves by small literal steps: it would take 2**30 of them to leave this range.
@@ -55,7 +55,7 @@ class PythonWriter(ExpressionWriter):
     an entry in ``around``: the statements that ``continue`` needs before it, or None for a switch.
     """
 
-    def __init__(self, scope: FileScope, routine: Routine, *, results: Callable[..., Sequence[ast.expr]]) -> None:
+    def __init__(self, scope: ModuleScope, routine: Routine, *, results: Callable[..., Sequence[ast.expr]]) -> None:
         super().__init__(scope, routine)
         self.function = routine.function
         self.types = routine.parts or (routine.returns,)

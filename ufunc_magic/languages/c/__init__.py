@@ -6,6 +6,7 @@ that is not C is no error: the compiler reports it.
 
 ===============  ======================================================================================
 `c_language`     what other rooms ask of the language
+`c_forms`        Python forms of functions, by way of the IR
 `c_frontend`     the key of a cell
 `c_unit`         the road of ``compile``, readable from top to bottom
 `parser`         functions of a text: where they stand, their parameters, what their bodies do
@@ -15,7 +16,7 @@ that is not C is no error: the compiler reports it.
 `index_bounds`   pointers whose length one of the integers is, by the loops around their indices
 `lowering`       the tree to the IR, function by function; `statement_lowering`, `loop_lowering`, `call_lowering`,
                  `expression_lowering`, `type_lowering` lower their part, `lowering_context`, `lowering_values` hold it
-`c_text`         the syntax tree, and below it comments, directives, constant expressions
+`c_tree`         how a text becomes a syntax tree; `c_text`: comments, directives, constant expressions
 `line_markers`   the preprocessor's output: which lines are the user's
 `plain_functions`  functions that are no ufuncs: which are bound, and what points to them
 `cffi_types`     type definitions for functions that are called through cffi

@@ -16,7 +16,7 @@ from types import MappingProxyType
 
 from tree_sitter import Node
 
-from ...forms import one_at_a_time, text_of, tree
+from .c_tree import one_at_a_time, text_of, tree
 
 _BLANK = bytes(c if c in b"\n" else 32 for c in range(256))
 

@@ -13,7 +13,6 @@ from ...cells import cell_settings, function_entries, native, operands
 from ...cells.cell_settings import CellBuild
 from ...cells.frontend import compiler_flags, linker_flags, users_files
 from ...cells.operands import Plain
-from ...forms import CText
 from ...model import (
     CompiledCell,
     CompileError,
@@ -27,6 +26,8 @@ from ...model import (
     line_mark,
 )
 from . import plain_functions
+from .c_forms import python_forms
+from .c_tree import CText
 from .cffi_types import type_definitions
 from .parser import parse_cell
 from .prototypes import ONLY_DECLARED, LibraryFunctions, declared, linked, nothing_declared, sized
@@ -232,7 +233,7 @@ def _compile_functions(cell: CellBuild, planned: CellBuild, plan: native.UnitPla
 def _python_forms(cell: CellBuild, reading: _Reading) -> Mapping[str, tuple[Signature, function_entries.Form]]:
     """Each name's signature with its Python form."""
     signatures = function_entries.representatives(reading.signatures)
-    return function_entries.python_forms(reading.tree, signatures, reading.unit, cell.options)
+    return python_forms(reading.tree, signatures, reading.unit, cell.options)
 
 
 def _describe(planned: CellBuild, plan: native.UnitPlan, compiled: _Compiled) -> CompiledCell:

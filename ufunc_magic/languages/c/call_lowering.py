@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from tree_sitter import Node
 
-from ...forms import text_of, walk
 from ...ir import (
     DOUBLE,
     FLOAT,
@@ -29,6 +28,7 @@ from ...ir import (
     promoted,
     usual,
 )
+from .c_tree import text_of, walk
 from .expression_lowering import ExpressionLowerer
 from .lowering_context import part, parts
 from .lowering_values import Head

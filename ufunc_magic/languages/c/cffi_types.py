@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from ...forms import CText, one_at_a_time, text_of
 from .c_text import constant
+from .c_tree import CText, one_at_a_time, text_of
 
 _TAGGED = ("struct_specifier", "union_specifier", "enum_specifier")
 

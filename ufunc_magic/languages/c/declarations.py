@@ -14,9 +14,9 @@ from typing import Literal, NamedTuple
 
 from tree_sitter import Node
 
-from ...forms import text_of
 from ...model import ConstReferenceParameter, Member, Parameter, ReferenceParameter
 from .c_text import KEYWORDS, constant
+from .c_tree import text_of
 
 #: Types that cells use without saying where from, and those of no interest to anybody.
 _STANDARD = """

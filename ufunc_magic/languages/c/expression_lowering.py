@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from tree_sitter import Node
 
-from ...forms import text_of
 from ...ir import (
     DOUBLE,
     INT,
@@ -37,6 +36,7 @@ from ...ir import (
     float_value,
     integer_value,
 )
+from .c_tree import text_of
 from .declarations import declared_by
 from .lowering_context import Context, bare, brief, part, parts, root_symbol
 from .type_lowering import UNKNOWN

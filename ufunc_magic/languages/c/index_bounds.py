@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
-from ...forms import text_of, walk
+from .c_tree import text_of, walk
 from .side_effects import RANGES
 
 

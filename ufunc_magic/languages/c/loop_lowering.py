@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
-from ...forms import text_of, walk
 from ...ir import (
     Assignment,
     Binary,
@@ -31,6 +30,7 @@ from ...ir import (
     integer,
     walk as walk_ir,
 )
+from .c_tree import text_of, walk
 from .call_lowering import CallLowerer
 from .lowering_context import bare
 from .lowering_values import Scope

@@ -11,7 +11,6 @@ from types import MappingProxyType
 
 from tree_sitter import Node
 
-from ...forms import CText, one_at_a_time, text_of, tree, walk
 from ...ir import (
     INT,
     Block,
@@ -25,6 +24,7 @@ from ...ir import (
     header_constant,
     integer,
 )
+from .c_tree import CText, one_at_a_time, text_of, tree, walk
 from .declarations import Declaration, DeclaredTypes, declared_by, template_names
 from .lowering_context import bare, part, parts
 from .lowering_values import FunctionDefinition, Head

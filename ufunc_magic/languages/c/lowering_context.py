@@ -7,7 +7,6 @@ from typing import Any
 
 from tree_sitter import Node
 
-from ...forms import text_of
 from ...ir import (
     BOOL,
     INT,
@@ -24,6 +23,7 @@ from ...ir import (
     promoted,
     usual,
 )
+from .c_tree import text_of
 from .lowering_values import Scope
 from .type_lowering import UNKNOWN
 

@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
-from ...forms import CText, one_at_a_time, readable, text_of, tree
 from ...model import Function, ReferenceParameter, Unit
 from . import c_text, declarations, index_bounds, line_markers
+from .c_tree import CText, one_at_a_time, readable, text_of, tree
 from .declarations import Declaration
 from .side_effects import Scanned, Subject, effects, pure, pure_call, reached, scan
 

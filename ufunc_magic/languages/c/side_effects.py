@@ -13,9 +13,9 @@ from typing import Literal, NamedTuple
 
 from tree_sitter import Node
 
-from ...forms import text_of
 from ...ir import MATH_FUNCTIONS, c_names, is_pure
 from . import intrinsics
+from .c_tree import text_of
 
 Access = Literal["none", "read", "write", "update"]
 

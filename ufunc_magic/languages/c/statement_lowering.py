@@ -8,7 +8,6 @@ from typing import ClassVar
 
 from tree_sitter import Node
 
-from ...forms import text_of, walk
 from ...ir import (
     VOID,
     Aggregate,
@@ -39,6 +38,7 @@ from ...ir import (
     evaluate,
     promoted,
 )
+from .c_tree import text_of, walk
 from .declarations import TAGGED, Declaration, declared_by
 from .expression_lowering import ExpressionLowerer
 from .loop_lowering import LoopLowerer

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from ... import codegen, compilers
 from ...cells import cell_settings, operands
 from ...cells.operands import Plain
-from ...forms import CText
 from ...model import (
     TYPES,
     CompileError,
@@ -23,6 +22,7 @@ from ...model import (
     Unit,
 )
 from .. import c
+from ..c import CText
 from . import cuda_names
 from .cuda_diagnostics import once
 from .kernel_prototypes import CellVariable, Export

@@ -23,7 +23,6 @@ from ...cells.function_entries import (
     c_ufunc_entries,
     loops_by_name,
     native_entry,
-    python_forms,
     representatives,
 )
 from ...model import (
@@ -186,7 +185,7 @@ def _emulated(
     with ThreadPoolExecutor(2, thread_name_prefix="ufunc_magic-cuda") as pool:
         # The compiler is a process of its own, so the Python forms and NVRTC cost nothing meanwhile.
         shown = representatives(reading.roles.signatures)
-        written = pool.submit(python_forms, reading.tree, shown, unit, options)
+        written = pool.submit(c.python_forms, reading.tree, shown, unit, options)
         checked = pool.submit(check, source, unit=unit, options=options, name=name)
         library = folder / "cell.so"
         driver = native.driver(tool, parallel=bool(options.parallel), folder=folder)
@@ -362,7 +361,7 @@ def _for_gpu(
         codegen.Translation("", instances, (), b"", False),
         types=types,
         prototypes_=kernel_prototypes.read_numbers(numbers, reading.exports),
-        python=python_forms(reading.tree, representatives(reading.roles.signatures), reading.unit, reading.options),
+        python=c.python_forms(reading.tree, representatives(reading.roles.signatures), reading.unit, reading.options),
     )
     taken = _resources(functions, text, source=source, name=name, options=reading.options) if measured else {}
     if taken:

@@ -1,4 +1,4 @@
-"""File scope of one form: what the functions written so far turn out to need, and the names that they are given."""
+"""What a form needs beside its function: constants, other functions, and the names that they are given."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Routine:
 
 
 @dataclass
-class FileScope:
+class ModuleScope:
     """What a form needs beside its function.
 
     ``known`` are the parameters of each function of the cell, as far as the text says how pointers are used.
