@@ -373,7 +373,7 @@ NAMES_IT = {
     "bench.candidates": "functions over CuPy's arrays",
     "render.tables": "Row.kind == 'gpu'",
     "compilers.doctor": "tree-sitter-cuda, whose grammar reads C++",
-    "forms.c_tree": "tree-sitter-cuda, whose grammar reads C++",
+    "languages.c.c_tree": "tree-sitter-cuda, whose grammar reads C++",
     "cells.operands": "cuda::std::complex",
 }
 

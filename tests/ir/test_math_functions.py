@@ -12,8 +12,11 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
-from ufunc_magic import compilers, ir
+from ufunc_magic import compilers, forms, ir
+from ufunc_magic.cells import operands
 from ufunc_magic.ir import MATH_FUNCTIONS, MathFunction, math_function
+from ufunc_magic.languages.c import lower, parse_cell
+from ufunc_magic.model import Options
 
 PACKAGE = Path(um.__file__).parent
 #: Rows with derivatives of real arguments that libm has under their own names.
@@ -104,18 +107,16 @@ def test_libmvec_of_this_machine_has_what_the_table_says() -> None:
 
 
 def test_a_line_of_the_table_is_all_that_a_function_needs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(MATH_FUNCTIONS, "sigmoid", MathFunction("sigmoid", "1/(1 + math.exp(-{0}))"))
+    monkeypatch.setitem(MATH_FUNCTIONS, "sigmoid", MathFunction("sigmoid", "1/(1 + math.exp(-{0}))", "sp.expit"))
     math_function.cache_clear()
     try:
-        cell = um.compile_c(
-            "static double sigmoid(double x);\ndouble f(double x) { return 2*sigmoid(x); }\n"
-            "#include <math.h>\nstatic double sigmoid(double x) { return 1/(1 + exp(-x)); }",
-            guard=False,
-        )
-        assert ir.is_pure("sigmoid")
-        assert ir.is_pure("sigmoidf")
-        assert ir.is_declared_by("sigmoid", "math.h")
-        assert cell.f(0.0) == 1.0
+        unit, text = parse_cell("#include <math.h>\nfloat f(float x, float y) { return y*sigmoidf(x); }")
+        (signature,), _ = operands.plan(unit, options=Options())
+        form = forms.write(lower(text), signature=signature, unit=unit)
+        assert isinstance(form, forms.PythonForm)
+        assert form.source == "def f(x, y):\n    return y * (1 / (1 + math.exp(-x)))\n"
+        assert unit.functions[0].pure
+        assert ir.is_declared_by("sigmoidf", "math.h")
     finally:
         math_function.cache_clear()
 
