@@ -6,6 +6,7 @@
 ``names``      `replace_name`: a name of a room, replaced in its file and in the room
 ``cell_files`` the headers of the files in ``tests/cells``, and their expectations
 ``clocks``     `FakeClock`: a clock that the test sets
+``conformance_cells`` the same functions in each language
 ``code_lines`` lines of code; ``python tests/support/code_lines.py`` counts them by room
 
 pytest has ``tests`` on its path (pyproject.toml), so tests write ``from support import compile_in``.
