@@ -237,6 +237,8 @@ class FunctionCall(Expression):
         Which of the cell's functions of this name; -1: the argument types do not say.
     through : Expression or None
         The object of a method, or the value that is called: a lambda, a pointer.
+    spelling : str
+        As the cell writes the name, where that is not the resolved one.
     """
 
     name: str
@@ -244,6 +246,12 @@ class FunctionCall(Expression):
     target: Literal["cell", "library", "unknown"] = "unknown"
     overload: int = 0
     through: Expression | None = None
+    spelling: str = ""
+
+    @property
+    def written(self) -> str:
+        """The name as the cell writes it."""
+        return self.spelling or self.name
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,8 +111,10 @@ class CallLowerer(ExpressionLowerer):
         arguments: Sequence[Expression],
         target: str = "unknown",
         through: Expression | None = None,
+        spelling: str = "",
     ) -> FunctionCall:
         return FunctionCall(
+            spelling=spelling if spelling != name else "",
             at=self.at(node),
             type=t,
             name=name,
@@ -215,13 +217,13 @@ class CallLowerer(ExpressionLowerer):
             return self._call(node, UNKNOWN, name, values, "library" if is_pure(short) else "unknown")
         row, t = entry
         if any(not v.type.arithmetic and v.type.kind != "a" for v in values):
-            return self._call(node, self._result(row.result, t, values), resolved, values, "library")
+            return self._call(node, self._result(row.result, t, values), resolved, values, "library", spelling=name)
         integer = _INTEGERS.get(row.name)
         if integer is not None and values and values[0].type.arithmetic:
             values = [self.convert(values[0], integer), *values[1:]]
         elif row.result in ("float", "long", "complex", "real") or (row.result == "int" and row.name == "ilogb"):
             values = [self._argument(v, position, row.name, row.result, t) for position, v in enumerate(values)]
-        return self._call(node, self._result(row.result, t, values), resolved, values, "library")
+        return self._call(node, self._result(row.result, t, values), resolved, values, "library", spelling=name)
 
     def _argument(self, e: Expression, position: int, name: str, result: str, t: CType) -> Expression:
         """An argument of a function of <math.h>, converted to its parameter's type."""

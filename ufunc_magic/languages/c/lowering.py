@@ -233,7 +233,7 @@ class FileScope:
         symbol = Symbol(
             name,
             t,
-            "constant" if fixed and source is not None else "global",
+            "constant" if fixed else "global",
             reference=reference,
             const=declared.const,
             at=lowerer.at(declarator),
@@ -365,7 +365,11 @@ class FileScope:
         except RecursionError:
             everything = frozenset(head.parameters)
             reason = "is nested too deeply for Python"
-            body = (OpaqueStatement(at=at, reason=reason, text="", reads=everything, writes=everything, repeats=True),)
+            body = (
+                OpaqueStatement(
+                    at=at, reason=reason, text="", reads=everything, writes=everything, repeats=True, acts=True
+                ),
+            )
         if node.has_error:
             body = (OpaqueStatement(at=at, reason="has syntax that could not be read", text=""), *body)
         return FunctionIR(

@@ -49,7 +49,7 @@ from .type_lowering import AUTO, UNKNOWN
 _EMPTY = frozenset(
     "comment primitive_type sized_type_specifier type_descriptor field_identifier statement_identifier "
     "type_qualifier storage_class_specifier string_content escape_sequence placeholder_type_specifier "
-    "namespace_identifier template_argument_list abstract_function_declarator ERROR".split()
+    "namespace_identifier template_argument_list abstract_function_declarator".split()
 )
 _MAKERS = frozenset(("pair", "tuple", "make_pair", "make_tuple"))
 
