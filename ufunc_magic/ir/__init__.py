@@ -13,8 +13,8 @@ write, and its text.  A function with one is compiled as ever.  A reader that ne
 from __future__ import annotations
 
 from .constants import evaluate as evaluate, header_constant as header_constant, integer as integer
-from .effects import Effects as Effects, PointerEffect as PointerEffect, effects as effects
-from .index_bounds import index_bounds as index_bounds
+from .effects import Effects as Effects, PointerEffect as PointerEffect, find_effects as find_effects
+from .index_bounds import find_index_bounds as find_index_bounds
 from .math_functions import (
     CONSTANTS as CONSTANTS,
     LIMITS as LIMITS,

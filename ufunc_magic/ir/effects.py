@@ -84,7 +84,7 @@ class Effects:
     reaches: frozenset[str]
 
 
-def effects(
+def find_effects(
     functions: Sequence[FunctionIR], *, pure: Callable[[str], bool] = is_pure, types: Collection[str] = ()
 ) -> list[Effects]:
     """What each of the functions of a cell does.
@@ -321,13 +321,14 @@ def _declare(body: _Body, node: Declare, how: _How) -> list[_Step]:
 
 
 def _call(body: _Body, node: FunctionCall, how: _How) -> list[_Step]:
-    name = last_name(node.written)
+    computed = node.through is not None and node.target != "method" and not isinstance(node.through, Name)
+    name = "" if computed else last_name(node.written)
     if name:
         body.calls.add(name)
     before: list[_Step] = []
     if node.through is not None:
         before = [(node.through, "escape")]
-        body.impure = body.impure or not isinstance(node.through, Name)
+        body.impure = body.impure or not name or node.target == "method"
     passed: list[_Step] = []
     for position, argument in enumerate(node.arguments):
         target = _target(body, argument) if not isinstance(argument, Assignment) else None
@@ -492,7 +493,7 @@ def _effect(
     name = last_name(call.name)
     if use.element:
         return PointerEffect("update" if name in ("swap", "exchange") else "read")
-    if call.through is not None and (not isinstance(call.through, Name) or call.through.symbol in body.lambdas):
+    if call.target == "method" or (isinstance(call.through, Name) and call.through.symbol in body.lambdas):
         return PointerEffect("update")
     if (effects := _library(name)) is not None:
         return effects.get(use.position, PointerEffect("read", True))

@@ -45,7 +45,7 @@ class _Bounds(NamedTuple):
     passed: list[_Passed]
 
 
-def index_bounds(functions: Sequence[FunctionIR]) -> list[dict[Symbol, Symbol]]:
+def find_index_bounds(functions: Sequence[FunctionIR]) -> list[dict[Symbol, Symbol]]:
     """Of each function: pointer -> the integer parameter that is its length, calls followed."""
     by_name: dict[str, list[int]] = {}
     for index, function in enumerate(functions):
@@ -193,13 +193,13 @@ def _shifted(e: Expression) -> tuple[Symbol | None, int]:
         case Name(symbol=symbol):
             return symbol, 0
         case Binary(op="+" | "-", left=left, right=right):
-            symbol, number = _shifted(left)
+            variable, number = _shifted(left)
             shift = integer(right)
-            if symbol is not None and shift is not None:
-                return symbol, number + (shift if e.op == "+" else -shift)
+            if variable is not None and shift is not None:
+                return variable, number + (shift if e.op == "+" else -shift)
             if e.op == "+" and (shift := integer(left)) is not None:
-                symbol, number = _shifted(right)
-                return symbol, number + shift
+                variable, number = _shifted(right)
+                return variable, number + shift
     return None, 0
 
 

@@ -231,7 +231,7 @@ class FunctionCall(Expression):
         The resolved name: of a function of the cell, or of a library as C spells it (``expf``, ``std::max``).
     arguments : tuple of Expression
         Converted to the types of the parameters where those are known.
-    target : {"cell", "library", "unknown"}
+    target : {"cell", "library", "method", "unknown"}
         ``"library"``: a row of `math_functions` or another function whose effects are known.
     overload : int
         Which of the cell's functions of this name; -1: the argument types do not say.
@@ -243,7 +243,7 @@ class FunctionCall(Expression):
 
     name: str
     arguments: tuple[Expression, ...]
-    target: Literal["cell", "library", "unknown"] = "unknown"
+    target: Literal["cell", "library", "method", "unknown"] = "unknown"
     overload: int = 0
     through: Expression | None = None
     spelling: str = ""

@@ -9,11 +9,9 @@ that is not C is no error: the compiler reports it.
 `c_forms`        Python forms of functions, by way of the IR
 `c_frontend`     the key of a cell
 `c_unit`         the road of ``compile``, readable from top to bottom
-`parser`         functions of a text: where they stand, their parameters, what their bodies do
+`parser`         functions of a text: where they stand, their parameters, and from the IR what their bodies do
 `prototypes`     functions that are only declared, in the cell or in headers that are wrapped: for a library to bind
 `declarations`   specifiers and declarators to names, types and parameters; typedefs seen through
-`side_effects`   what bodies do to their pointers and to the world, calls followed
-`index_bounds`   pointers whose length one of the integers is, by the loops around their indices
 `lowering`       the tree to the IR, function by function; `statement_lowering`, `loop_lowering`, `call_lowering`,
                  `expression_lowering`, `type_lowering` lower their part, `lowering_context`, `lowering_values` hold it
 `c_tree`         how a text becomes a syntax tree; `c_text`: comments, directives, constant expressions

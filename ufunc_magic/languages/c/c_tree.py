@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ParamSpec, TypeVar
 
@@ -13,6 +13,7 @@ import tree_sitter_c
 import tree_sitter_cuda
 from tree_sitter import Language, Node, Parser
 
+from ...ir import Program
 from ...runtime import lock_of
 
 _P = ParamSpec("_P")
@@ -67,12 +68,15 @@ class CText:
         Name -> replacement text of the constants, which the tree does not have.
     lines : sequence of int
         The line in the cell of each of its rows.
+    programs : dict
+        The IR of the text, by how it was lowered; `lowering.lower` has it.
     """
 
     code: bytes = field(repr=False)
     root: Node
     macros: Mapping[str, str]
     lines: Sequence[int] = field(repr=False)
+    programs: dict[Hashable, Program] = field(default_factory=dict, repr=False)
 
 
 def text_of(node: Node) -> str:

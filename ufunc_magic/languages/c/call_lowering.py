@@ -141,7 +141,7 @@ class CallLowerer(ExpressionLowerer):
         values = self._values(nodes)
         self.change(base)
         self._touch(values)
-        return self._call(node, UNKNOWN, text_of(function), values, through=base)
+        return self._call(node, UNKNOWN, text_of(function), values, "method", through=base)
 
     # -- functions of the cell --------------------------------------------------------------------
 

@@ -226,6 +226,17 @@ class DeclaredTypes:
     def known(self, name: str) -> bool:
         return name in self.typedefs or name in self._classes
 
+    def copy(self) -> DeclaredTypes:
+        """The same types, to which others can be added."""
+        return DeclaredTypes(
+            self.cplus,
+            dict(self.typedefs),
+            dict(self.constants),
+            dict(self.structs),
+            dict(self.records),
+            set(self._classes),
+        )
+
     def is_class(self, name: str) -> bool:
         return name in self._classes
 

@@ -121,8 +121,8 @@ class LoopLowerer(CallLowerer):
             return None
         op, stop, compared = limit
         if op == "!=":
-            # From a start that is not beyond the end: a signed counter that is would overflow.
-            if abs(step) != 1 or (compared.kind == "u" and (step < 0 or evaluate(first) != 0)):
+            # From a start beyond the end a signed counter would overflow, and an unsigned one count through all numbers.
+            if abs(step) != 1 or (compared.kind == "u" and (step < 0 or evaluate(first) is None)):
                 return None
             op = "<" if step > 0 else ">"
         if op not in (("<", "<=") if step > 0 else (">", ">=")) or (compared.kind == "u" and op == ">="):

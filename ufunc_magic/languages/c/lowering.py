@@ -24,6 +24,7 @@ from ...ir import (
     header_constant,
     integer,
 )
+from . import c_text
 from .c_tree import CText, one_at_a_time, text_of, tree, walk
 from .declarations import Declaration, DeclaredTypes, declared_by, template_names
 from .lowering_context import bare, part, parts
@@ -60,8 +61,20 @@ def lower(
         Typedefs that the text itself does not show, as text: `Unit.typedefs`.
     declared : DeclaredTypes, optional
         The types of the text, where it has been read.
+
+    Returns
+    -------
+    Program
+        The same one for the same text and types.
     """
-    return FileScope(text, cplus=cplus, types=types, typedefs=typedefs, declared=declared).program
+    words = c_text.words(text.code.decode(errors="replace")) if types else ()
+    types = {name: number for name, number in types.items() if name in words}
+    key = cplus, tuple(sorted(types.items()))
+    program = text.programs.get(key)
+    if program is None:
+        scope = FileScope(text, cplus=cplus, types=types, typedefs=typedefs, declared=declared)
+        program = text.programs[key] = scope.program
+    return program
 
 
 class _Functions(Mapping[str, tuple[FunctionIR, ...]]):
@@ -121,7 +134,7 @@ class FileScope:
     ) -> None:
         self.text = text
         self.cplus = cplus
-        self.declared = declared or DeclaredTypes(cplus)
+        self.declared = declared.copy() if declared is not None else DeclaredTypes(cplus)
         self.types = TypeReader(self.declared, types, typedefs, self._length)
         self.names: dict[str, list[FunctionDefinition]] = {}
         self.variables: dict[str, tuple[Node, Node, Declaration]] = {}

@@ -17,11 +17,12 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
-from ...model import Function, ReferenceParameter, Unit
-from . import c_text, declarations, index_bounds, line_markers
+from ...ir import FunctionIR, Program, find_effects, find_index_bounds, is_pure
+from ...model import Function, Unit
+from . import c_text, declarations, intrinsics, line_markers
 from .c_tree import CText, one_at_a_time, readable, text_of, tree
 from .declarations import Declaration
-from .side_effects import Scanned, Subject, effects, pure, pure_call, reached, scan
+from .lowering import lower
 
 #: Line of the text that is parsed -> file and line it stands for.
 _Origin = Callable[[int], tuple[str, int]]
@@ -116,7 +117,7 @@ def _says_itself(text: c_text.Text) -> bool:
             and macro not in text.functions
             and _CONSTANT.fullmatch(body)
             and all(
-                w in macros or pure_call(w) or _LIMITS.fullmatch(w) or (w.isupper() and w not in used) for w in words
+                w in macros or _is_pure(w) or _LIMITS.fullmatch(w) or (w.isupper() and w not in used) for w in words
             )
         )
 
@@ -194,12 +195,8 @@ class _Cell:
     origin: _Origin
     header: _Header | None = None
     prototypes: dict[str, Function] = field(default_factory=dict)
-    #: Functions, whose calls are still to be followed, with their bodies.
-    drafts: list[tuple[Function, Scanned]] = field(default_factory=list)
-    #: File-scope variables -> whether they can change.
-    variables: dict[str, bool] = field(default_factory=dict)
-    #: Function -> what bounds the indices of its pointers.
-    bounds: dict[str, dict[str, index_bounds.Bounds]] = field(default_factory=dict)
+    #: Functions, still without what their bodies do, with their definitions.
+    drafts: list[tuple[Function, Node]] = field(default_factory=list)
     names: dict[str, None] = field(default_factory=dict)
     interface: dict[str, None] = field(default_factory=dict)
 
@@ -213,12 +210,13 @@ def _unit(cell: _Cell, tree: CText) -> Unit:
     typed = cell.typed
     bodies = "\n".join(typed.macros.values())
     texts = dict.fromkeys((typed.code if cell.header else cell.text.code, typed.code, bodies.encode()))
-    own = {function.name for function, _ in cell.drafts}
+    functions = _with_effects(cell, tree)
+    own = {function.name for function in functions}
     return Unit(
-        functions=_finished(cell),
+        functions=functions,
         typedefs={name: declared.spelled() for name, declared in cell.types.typedefs.items()},
         names=tuple(cell.names),
-        calls=frozenset().union(*(function.calls for function, _ in cell.drafts), c_text.called(bodies)),
+        calls=frozenset().union(*(function.calls for function in functions), c_text.called(bodies)),
         identifiers=c_text.words("\n".join(t.decode(errors="replace") for t in texts)) | typed.macros.keys(),
         macros=tuple(typed.macros),
         includes=typed.includes,
@@ -289,7 +287,6 @@ def _read_declaration(cell: _Cell, node: Node, place: _Place) -> None:
         if not declared.name or place.outside:
             continue
         fixed = declared.const and not any(mark.kind == "*" for mark in declared.marks)
-        cell.variables[declared.name] = not fixed
         if fixed and value:
             cell.types.constants[declared.name] = value
         if "extern" not in declared.storage or value:
@@ -346,7 +343,7 @@ def _read_prototype(cell: _Cell, node: Node, declared: Declaration, place: _Plac
         variadic=variadic,
         qualifiers=frozenset({'extern "C"'}) if place.c_linkage else frozenset(),
         calls=frozenset({name}),
-        pure=pure_call(name),
+        pure=_is_pure(name),
         external=True,
     )
 
@@ -391,19 +388,6 @@ def _read_function(cell: _Cell, node: Node, place: _Place) -> None:
     file, line = cell.origin(top.start_point[0] + 1)
     last = cell.origin(node.end_point[0] + 1)[1]
     text, doc, annotation = _as_typed(cell, name, top, node, file, line, last)
-    # A parameter's references have no star or bracket to reach the element by.
-    subjects = tuple(
-        Subject(p.name, 0 if isinstance(p, ReferenceParameter) else p.pointer + len(p.shape), p.const)
-        if p.name and (p.pointer or p.shape)
-        else None
-        for p in parameters
-    )
-    unsized = {p.name for p in parameters if p.pointer == 1 and not p.shape} - {""}
-    if unsized and len(unsized) < len(parameters) and not isinstance(parameters[0], ReferenceParameter):
-        integers = {p.name for p in parameters if not (p.pointer or p.shape)} - {""}
-        cell.bounds[name] = index_bounds.bounds(body, pointers=unsized, integers=integers)
-    deeds = scan(body, subjects=[s for s in subjects if s])
-    scanned = Scanned(name, deeds, subjects, frozenset(i for i, p in enumerate(parameters) if p.shape))
     returned = declared.returned()
     for word in (returned.base, *(p.type for p in parameters)):
         cell.interface.update(dict.fromkeys(declarations.type_words(word, without=place.template)))
@@ -423,10 +407,8 @@ def _read_function(cell: _Cell, node: Node, place: _Place) -> None:
         template=place.template,
         scope=(*place.scope, *outer),
         qualifiers=declarations.qualifiers(node) | ({'extern "C"'} if place.c_linkage else set()),
-        calls=frozenset(deeds.calls),
-        loops=deeds.loops,
     )
-    cell.drafts.append((function, scanned))
+    cell.drafts.append((function, node))
     specifier = node.child_by_field_name("type")
     _name(cell, cell.types.tag(specifier) if specifier else [], place)
     _name(cell, [name], place)
@@ -449,34 +431,54 @@ def _as_typed(cell: _Cell, name: str, top: Node, end: Node, file: str, line: int
     return typed if whole else text, *comment
 
 
-def _finished(cell: _Cell) -> tuple[Function, ...]:
-    """The functions with everything that needs all of them."""
-    scanned = [body for _, body in cell.drafts]
-    touched, calls = effects(scanned), reached(scanned)
-    changing = {name for name, changes in cell.variables.items() if changes}
+def _with_effects(cell: _Cell, tree: CText) -> tuple[Function, ...]:
+    """The functions with what their bodies do, and what they call with them."""
+    program = lower(tree, cplus=cell.types.cplus, declared=cell.types)
+    bodies = [_lowered(program, function.name, node) for function, node in cell.drafts]
     types = cell.types.typedefs.keys() | {name for function, _ in cell.drafts for name in function.template}
-    clean = pure(scanned, changing=changing, types=types)
     sizes: Counter[str] = Counter()
-    for one in scanned:
-        sizes[one.name] += one.body.size
-    names = {function.name: tuple(p.name for p in function.parameters) for function, _ in cell.drafts}
-    lengths = index_bounds.settled({name: (names[name], bounds) for name, bounds in cell.bounds.items()})
+    for function, node in cell.drafts:
+        sizes[function.name] += _size(node)
     functions = []
-    for (function, own), effect in zip(cell.drafts, touched, strict=True):
-        length = lengths.get(function.name, {})
-        parameters = tuple(
-            replace(p, access=effect[p.name][0], indexed=effect[p.name][1], length=length.get(p.name, ""))
-            if p.name in effect
-            else p
-            for p in function.parameters
-        )
+    everything = zip(
+        cell.drafts, bodies, find_effects(bodies, pure=_is_pure, types=types), find_index_bounds(bodies), strict=True
+    )
+    for (function, node), body, effect, lengths in everything:
+        parameters = []
+        for parameter, symbol in zip(function.parameters, body.parameters, strict=True):
+            if (pointer := effect.pointers.get(symbol)) and (parameter.pointer or parameter.shape):
+                length = lengths.get(symbol) if not parameter.shape else None
+                parameter = replace(
+                    parameter,
+                    access=pointer.access,
+                    indexed=pointer.indexed,
+                    length=length.name if length is not None else "",
+                )
+            parameters.append(parameter)
         functions.append(
             replace(
                 function,
-                parameters=parameters,
-                pure=function.name in clean,
-                size=own.body.size + sum(sizes[name] for name in calls[function.name] - {function.name}),
-                recursive=function.name in calls[function.name],
+                parameters=tuple(parameters),
+                calls=effect.calls,
+                loops=effect.loops,
+                pure=effect.pure,
+                size=_size(node) + sum(sizes[name] for name in effect.reaches - {function.name}),
+                recursive=function.name in effect.reaches,
             )
         )
     return tuple(functions)
+
+
+def _lowered(program: Program, name: str, node: Node) -> FunctionIR:
+    """The function that was lowered from a definition."""
+    return next(f for f in program.functions[name] if f.at.start == node.start_byte)
+
+
+def _size(definition: Node) -> int:
+    body = definition.child_by_field_name("body")
+    return body.descendant_count if body is not None else 0
+
+
+def _is_pure(name: str) -> bool:
+    """Whether a function of a library, or of compilers, depends on its arguments only."""
+    return is_pure(name) or intrinsics.pure(name)
