@@ -52,10 +52,10 @@ HEAD = """\
 #include <stdint.h>
 #include <string.h>
 #include <stdlib.h>
-#define SAME(T, e) ({ __auto_type _e = (e); \\
-    _Static_assert(sizeof _e == sizeof(T) && __builtin_classify_type(_e) == __builtin_classify_type((T)0), #T " " #e); _e; })
-#define SIGN(T, e) ({ __auto_type _e = SAME(T, e); \\
-    _Static_assert(((__typeof__(_e))-1 < 0) == ((T)-1 < 0), #T " " #e); _e; })
+#define SAME(T, e) ({ __auto_type _e = e; _Static_assert(sizeof _e == sizeof(T), "size"); \\
+    _Static_assert(__builtin_classify_type(_e) == __builtin_classify_type((T)0), "kind"); _e; })
+#define SIGN(T, e) ({ __auto_type _s = SAME(T, e); \\
+    _Static_assert(((__typeof__(_s))-1 < 0) == ((T)-1 < 0), "sign"); _s; })
 """
 _INTEGERS = {8: "signed char", 16: "short", 32: "int", 64: "long long", 128: "__int128"}
 _FLOATS = {16: "_Float16", 32: "float", 64: "double", 80: "long double"}
@@ -162,7 +162,8 @@ class CPrinter:
                 return self.counted(node)
             case For(start=start, test=test, update=update, body=body):
                 first = "\n".join(map(self.s, start))
-                return f"{{ {first} for (; {self.e(test) if test else ''}; {self.e(update) if update else ''}) {self.block(body)} }}"
+                header = f"; {self.e(test) if test else ''}; {self.e(update) if update else ''}"
+                return f"{{ {first} for ({header}) {self.block(body)} }}"
             case While(test=test, body=body):
                 return f"while ({self.e(test)}) {self.block(body)}"
             case DoWhile(body=body, test=test):

@@ -121,7 +121,7 @@ class LoopLowerer(CallLowerer):
             return None
         op, stop, compared = limit
         if op == "!=":
-            # From a start beyond the end a signed counter would overflow, and an unsigned one count through all numbers.
+            # From a start beyond the end a signed counter would overflow, an unsigned one count through all numbers.
             if abs(step) != 1 or (compared.kind == "u" and (step < 0 or evaluate(first) is None)):
                 return None
             op = "<" if step > 0 else ">"
