@@ -1,6 +1,9 @@
 """The IR: a function of a cell as a typed value, made once by its language's lowerer and read by everybody else.
 
 ================  ===================================================================================
+`constants`       the values of constant expressions and of headers' constants
+`effects`         what functions do to their pointers and to the world, calls followed
+`index_bounds`    pointers whose length one of the integers is, by the loops around their indices
 `math_functions`  C's mathematical library: names, Python's and NumPy's words, derivatives, costs
 `nodes`           statements and expressions, with C types and places; symbols; functions; walks over them
 `types`           C's types, their conversions, constants and ranges
