@@ -69,7 +69,8 @@ def lower(
     """
     words = c_text.words(text.code.decode(errors="replace")) if types else ()
     types = {name: number for name, number in types.items() if name in words}
-    key = cplus, tuple(sorted(types.items()))
+    names = frozenset(typedefs) if declared is None else frozenset(declared.typedefs)
+    key = cplus, tuple(sorted(types.items())), names
     program = text.programs.get(key)
     if program is None:
         scope = FileScope(text, cplus=cplus, types=types, typedefs=typedefs, declared=declared)
