@@ -24,7 +24,7 @@ import pyperf
 
 import ufunc_magic
 from ufunc_magic.bench import compare
-from ufunc_magic.bench.rounds import Call, measure
+from ufunc_magic.bench.rounds import Call, Pace, measure
 
 #: Where arrays lie to each other, modulo 4 kB, decides a fifth of the time of what writes temporaries, and depends on
 #: what a process did before.  So all of them have their places in one.
@@ -87,7 +87,8 @@ def overhead(turns: int = 21) -> float:
     number, ratios, function = 1000, [], np.sqrt  # a name of its own, as the harness has
     for _ in range(turns):
         now = time.perf_counter()
-        (timing,) = measure([Call(np.sqrt, (x,))], clock=time.perf_counter, deadline=now + 0.05, sample=1e-3)
+        pace = Pace(now + 0.05, sample=1e-3)
+        (timing,) = measure([Call(np.sqrt, (x,))], clock=time.perf_counter, pace=pace)
         plain = []
         for _ in range(15):
             start = time.perf_counter()

@@ -58,20 +58,20 @@ def main() -> None:
     inputs = build.report().inputs
     functions = {}
     for code in build.report_data.functions:
-        lists = expectation.columns(shuffled(inputs[code.name], LOOP))
+        lists = expectation.to_lists(shuffled(inputs[code.name], LOOP))
         names = namespace("timing")
         exec(code.python, names)
         everywhere = names[code.python_name]
         watched = Watched(code.marks, code.python_name)
-        expectation.loop(watched.function, lists)
+        expectation.loop_over(watched.function, lists)
         natural = watched.natural()
         pool = [array[:POOL] for array in inputs[code.name]]
         in_turn, at_random = repeated(pool, ELEMENTS), shuffled(pool, ELEMENTS)
         functions[code.name] = {
             **least(
                 {
-                    "C's rules everywhere": lambda f=everywhere, x=lists: expectation.loop(f, x),
-                    "as the inputs need": lambda f=natural.function, x=lists: expectation.loop(f, x),
+                    "C's rules everywhere": lambda f=everywhere, x=lists: expectation.loop_over(f, x),
+                    "as the inputs need": lambda f=natural.function, x=lists: expectation.loop_over(f, x),
                 },
                 LOOP,
             ),

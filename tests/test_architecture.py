@@ -98,13 +98,16 @@ CALLS: dict[str, tuple[str, ...]] = {
 IMPORTERS_OF_TEXT = {
     *("languages.language_table", "notebook.first_use"),
     "runtime.registry",  # what binds a language's functions, and the sandbox
-    *("guard.helper.probe", "interop.hosts.c_address", "languages.cuda.device.driver", "render.comparison"),
+    *("guard.helper.probe", "interop.hosts.c_address", "languages.cuda.device.driver", "render.optional_packages"),
     *("runtime._private", "runtime.exception_codec", "runtime.loader"),
 }
 
 #: Rooms of text and values: nothing of the machine.
 PURE = ("model", "codegen", "forms", "ir", "render")
 MACHINE = frozenset("os pathlib shutil tempfile socket subprocess ctypes time threading platform random".split())
+
+#: A comparison is saved to, and loaded from, a file that the user names.
+SAVING = (("render.comparison", "pathlib"), ("render.saved", "pathlib"))
 
 #: Names that say how a thing was come by instead of what it is.
 EMPTY_WORDS = frozenset("made found given wanted asked said told seen held kept".split())
@@ -456,8 +459,7 @@ def test_a_call_has_its_door(function: str) -> None:
 def test_a_pure_room_imports_nothing_of_the_machine() -> None:
     edges = [e for name in LAYERED if within(name, PURE) for e in imports_of(name) if not e.ours]
     impure = [e for e in edges if e.target.partition(".")[0] in MACHINE]
-    # A comparison is saved to, and loaded from, a file that the user names.
-    assert [e.place for e in impure if (e.importer, e.target) != ("render.comparison", "pathlib")] == []
+    assert [e.place for e in impure if (e.importer, e.target) not in SAVING] == []
 
 
 def test_only_the_store_opens_files_to_write() -> None:

@@ -124,7 +124,7 @@ def test_what_goes_wrong_over_sizes_is_a_note_beside_the_table(monkeypatch: pyte
     def fails(*_: object, **__: object) -> None:
         raise ComparisonError("a rival gave up")
 
-    monkeypatch.setattr(cell_report, "compare", fails)
+    monkeypatch.setattr(cell_report, "make_groups", fails)
     build = um.compile_c("double over_sizes(double x) { return x + 1; }")
     report = pipeline.report(build, options=Options(sizes="10:100"))
     assert [comparison.name for comparison in report.comparisons] == ["over_sizes"]

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from . import cells, runtime, store
@@ -21,6 +22,8 @@ from .model import (
     Comfort,
     CompiledCell,
     LinkError,
+    ObjectCode,
+    OptionError,
     Options,
     ParseError,
     UfuncMagicError,
@@ -37,6 +40,7 @@ from .serialize import load
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from .compilers import CompilerTexts
     from .render import Report, View
 
 #: Builds of this process by cache key, so that the same cell gives the same objects.
@@ -357,6 +361,9 @@ def report(
     from . import bench, render  # the clock, sample inputs and tables: not for who only compiles
 
     notes: list[str] = []
+    object_code, annotation = built.loaded.object_code, built.report_data.annotated
+    language, cell = language_of(object_code), CompiledCell(object_code, built.report_data)
+    loops = bench.LoopReports(cell, partial(_compiler_texts, object_code), readable=_can_be_shown(object_code))
     result = render.Report(
         built.name,
         others=tuple(built),
@@ -372,12 +379,12 @@ def report(
             built,
             options=options,
             names=namespace or {},
+            loops=loops,
             compile_cython=_compile_cython,
             progress=shown,
             without=without,
         )
-    language, annotation = language_of(built.loaded.object_code), built.report_data.annotated
-    notes += language.notes(built.loaded.object_code, options)
+    notes += language.notes(object_code, options)
     names = list(filter(None, options.show.split(",")))
     views: tuple[Any, ...] = ()
     if options.annotate and not language.annotates:
@@ -387,7 +394,7 @@ def report(
             views = (language.annotated(annotation, built.place),)
     if names:
         with Comfort(f"what --show={','.join(names)} shows", notes, passing=UfuncMagicError):
-            views += _views(built, names, options=options)
+            views += _views(built, names, loops.read_texts)
     return replace(result, views=views, notes=(*result.notes, *notes))
 
 
@@ -396,9 +403,9 @@ def progress(display: Callable[..., Any] | None) -> Progress:
     return Progress(display, time.perf_counter)
 
 
-def _views(built: Build, names: Sequence[str], *, options: Options) -> tuple[View, ...]:
+def _views(built: Build, names: Sequence[str], read_texts: Callable[[], CompilerTexts]) -> tuple[View, ...]:
     """The views that ``--show`` asks for, from one further compilation."""
-    from . import compilers, render
+    from . import render
 
     code = built.loaded.object_code
     language = language_of(code)
@@ -409,12 +416,28 @@ def _views(built: Build, names: Sequence[str], *, options: Options) -> tuple[Vie
     if not names:
         return tuple(own)
     language.check_views(code)
+    cell = CompiledCell(code, built.report_data)
+    return (*render.views(cell, names, read_texts(), place=built.place), *own)  # type: ignore[arg-type]
+
+
+def _can_be_shown(code: ObjectCode) -> bool:
+    """Whether the compiler's further outputs show the loops that run."""
+    try:
+        language_of(code).check_views(code)
+    except OptionError:
+        return False
+    return True
+
+
+def _compiler_texts(code: ObjectCode) -> CompilerTexts:
+    """Compile the cell once more, for the compiler's further outputs."""
+    from . import compilers
+
+    language, options = language_of(code), make_options(code.options)
     with store.default().scratch() as folder:
 
         def again(more: Sequence[str]) -> CompiledCell:
             # By the name it was compiled under: its lines are known by it.
             return _compiled(language, code.source, options=options, more=more, name=code.name, folder=folder)
 
-        texts = compilers.texts_of(folder, cplus=code.language == "c++", compile_again=again)
-    cell = CompiledCell(code, built.report_data)
-    return (*render.views(cell, names, texts, place=built.place), *own)  # type: ignore[arg-type]
+        return compilers.texts_of(folder, cplus=code.language == "c++", compile_again=again)

@@ -15,15 +15,16 @@ import pytest
 from hypothesis import example, given, strategies as st
 from numpy.typing import NDArray
 
-from support import FakeClock
-from ufunc_magic.bench import compare, rounds
-from ufunc_magic.bench.agreement import agreement, suspects, ulp_distance
+from support import FakeClock, compare
+from ufunc_magic.bench import compare_request, rounds
+from ufunc_magic.bench.agreement import compare_results, find_suspects, measure_ulp
 from ufunc_magic.bench.candidates import Candidate
-from ufunc_magic.bench.expectation import columns, survivors
-from ufunc_magic.bench.function_table import Request, compare_function, sampled
+from ufunc_magic.bench.elementwise import draw_inputs
+from ufunc_magic.bench.expectation import call_each, to_lists
 from ufunc_magic.bench.machine import Limits
-from ufunc_magic.bench.rounds import Call, Timing, affordable, measure
-from ufunc_magic.bench.samples import LastDraw, rounded_down, sample_inputs
+from ufunc_magic.bench.request import Budget, Forms, Operands, Reference, Request, Threads
+from ufunc_magic.bench.rounds import Call, Pace, Timing, count_affordable, measure
+from ufunc_magic.bench.samples import Trials, rounded_down, sample_inputs
 from ufunc_magic.forms import Watched, at_random, namespace
 from ufunc_magic.model import ComparisonError, OptionError
 from ufunc_magic.render import Comparison
@@ -44,14 +45,14 @@ def test_strict_agreement_catches_a_wrong_last_bit(kind: str) -> None:
     expected = np.linspace(0.5, 0.9, 1000).astype(kind)
     got = expected.copy()
     got.real[500] = np.nextafter(got.real[500], got.real.dtype.type(0))
-    strict = agreement(expected, got, tolerance=0)
+    strict = compare_results(expected, got, tolerance=0)
     assert (strict.ok, strict.max_ulp, strict.compared) == (False, 1.0, 1000)
-    assert agreement(expected, got).ok
+    assert compare_results(expected, got).ok
 
 
 def test_agreement_of_equal_arrays_is_exact() -> None:
     values = np.array([1.0, math.nan, math.inf, -math.inf, 0.0])
-    found = agreement(values, np.array([1.0, -math.nan, math.inf, -math.inf, -0.0]), tolerance=0)
+    found = compare_results(values, np.array([1.0, -math.nan, math.inf, -math.inf, -0.0]), tolerance=0)
     assert (found.ok, found.max_ulp, found.worst) == (True, 0.0, None)
 
 
@@ -61,7 +62,7 @@ def test_wrong_branch_at_one_element_in_10_000_is_caught(bad: float, place: int)
     expected = np.exp(np.linspace(-2, 2, 10_000))
     got = expected.copy()
     got[place] = bad
-    found = agreement(expected, got, inputs=(np.linspace(-2, 2, 10_000),))
+    found = compare_results(expected, got, inputs=(np.linspace(-2, 2, 10_000),))
     assert not found.ok
     assert found.worst is not None
     assert found.worst[0] == (-2.0 if place == 0 else 2.0,)
@@ -70,21 +71,21 @@ def test_wrong_branch_at_one_element_in_10_000_is_caught(bad: float, place: int)
 
 def test_a_time_that_is_none_equals_another() -> None:
     days = np.array(["2020-01-01", "NaT"], "M8[D]")
-    assert agreement(days, days.astype("M8[s]"), tolerance=0).ok
-    assert not agreement(days, days[::-1], tolerance=0).ok
+    assert compare_results(days, days.astype("M8[s]"), tolerance=0).ok
+    assert not compare_results(days, days[::-1], tolerance=0).ok
 
 
 def test_a_branch_wrong_by_a_millionth_of_a_millionth_is_caught() -> None:
     expected = np.linspace(1, 2, 10_000)
     got = expected.copy()
     got[77] *= 1 + 1e-12
-    assert not agreement(expected, got).ok
+    assert not compare_results(expected, got).ok
 
 
 def test_cancellation_near_zero_is_no_disagreement() -> None:
     x = np.random.default_rng(1).uniform(-2, 2, 100_000)
     exact = np.expm1(x)
-    found = agreement(exact, np.nextafter(np.exp(x), np.inf) - 1.0)
+    found = compare_results(exact, np.nextafter(np.exp(x), np.inf) - 1.0)
     assert found.ok
     assert found.max_ulp > 100
     assert found.detail == "up to rounding"
@@ -92,14 +93,14 @@ def test_cancellation_near_zero_is_no_disagreement() -> None:
 
 def test_easing_is_for_a_minority_of_the_values() -> None:
     expected = np.concatenate([np.full(400, 1e-20), np.ones(600)])
-    assert not agreement(expected, expected + np.where(expected < 1, 1e-18, 0)).ok
+    assert not compare_results(expected, expected + np.where(expected < 1, 1e-18, 0)).ok
     few = np.concatenate([np.full(100, 1e-20), np.ones(900)])
-    assert agreement(few, few + np.where(few < 1, 1e-18, 0)).ok
+    assert compare_results(few, few + np.where(few < 1, 1e-18, 0)).ok
 
 
 def test_tiny_results_are_held_to_their_own_scale() -> None:
     expected = np.linspace(1e-30, 2e-30, 1000)
-    assert not agreement(expected, expected * (1 + 1e-12)).ok
+    assert not compare_results(expected, expected * (1 + 1e-12)).ok
 
 
 def test_float_results_expected_in_double_get_sixteen_ulp() -> None:
@@ -109,47 +110,47 @@ def test_float_results_expected_in_double_get_sixteen_ulp() -> None:
     for _ in range(10):
         near = np.nextafter(near, np.float32(9))
     far *= np.float32(1.00001)
-    assert agreement(expected.tolist(), near).ok
-    assert not agreement(single, near).ok
-    assert not agreement(expected.tolist(), far).ok
+    assert compare_results(expected.tolist(), near).ok
+    assert not compare_results(single, near).ok
+    assert not compare_results(expected.tolist(), far).ok
 
 
 def test_long_double_is_compared_with_python_in_double() -> None:
     x = np.linspace(1, 2, 100, dtype=np.longdouble)
-    assert agreement(np.sqrt(x.astype(float)), np.sqrt(x)).ok
+    assert compare_results(np.sqrt(x.astype(float)), np.sqrt(x)).ok
 
 
 @pytest.mark.parametrize("kind", ["?", "b", "B", "q", "Q"])
 def test_integers_must_be_equal(kind: str) -> None:
     expected = np.array([1, 0, 1], dtype=kind)
     got = np.array([1, 0, 0], dtype=kind)
-    assert agreement(expected.tolist(), expected).ok
-    assert not agreement(expected.tolist(), got).ok
+    assert compare_results(expected.tolist(), expected).ok
+    assert not compare_results(expected.tolist(), got).ok
 
 
 def test_a_fractional_expectation_is_not_truncated_to_an_integer() -> None:
-    assert not agreement([2.5], np.array([2])).ok
+    assert not compare_results([2.5], np.array([2])).ok
 
 
 def test_integers_past_every_type_are_compared_exactly() -> None:
-    found = agreement([2**64 + 1, 3], np.array([1, 3], dtype=np.uint64))
+    found = compare_results([2**64 + 1, 3], np.array([1, 3], dtype=np.uint64))
     assert (found.ok, found.compared) == (False, 2)
 
 
 def test_the_output_that_disagrees_is_named() -> None:
-    found = agreement(([1.0], [2.0]), (np.array([1.0]), np.array([3.0])), inputs=(np.array([7.0]),))
+    found = compare_results(([1.0], [2.0]), (np.array([1.0]), np.array([3.0])), inputs=(np.array([7.0]),))
     assert found.detail == "output 2 at (7.0) is 3.0, expected 2.0; 1 of 1 differ"
 
 
 def test_other_shapes_and_numbers_of_outputs_disagree() -> None:
-    assert "shape" in agreement([1.0, 2.0, 3.0], np.ones(2)).detail
-    assert agreement((1.0, 2.0), np.ones(2)).detail == "1 output where 2 were expected"
+    assert "shape" in compare_results([1.0, 2.0, 3.0], np.ones(2)).detail
+    assert compare_results((1.0, 2.0), np.ones(2)).detail == "1 output where 2 were expected"
 
 
 def test_complex_components_are_judged_by_the_size_of_the_number() -> None:
     z = np.array([1 + 1e-20j] * 10)
-    assert agreement(z, z + 1e-18j).ok
-    assert not agreement(z, z + 1e-12j).ok
+    assert compare_results(z, z + 1e-18j).ok
+    assert not compare_results(z, z + 1e-12j).ok
 
 
 @pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
@@ -161,14 +162,14 @@ def test_ulp_distance_counts_steps(kind: type[np.floating[Any]], value: float, s
     for _ in range(steps):
         end = np.nextafter(end, kind(np.inf))
     if np.isfinite(end[0]) and np.frexp(end[0])[1] == np.frexp(start[0])[1] and end[0] < np.finfo(kind).max / 2:
-        assert ulp_distance(start, end)[0] == steps
+        assert measure_ulp(start, end)[0] == steps
 
 
 def test_suspects_are_the_elements_that_disagree() -> None:
     expected = np.arange(1.0, 11.0)
     got = expected.copy()
     got[[2, 7]] += 1
-    assert suspects((expected, expected), (got, expected)).tolist() == [2, 7]
+    assert find_suspects((expected, expected), (got, expected)).tolist() == [2, 7]
 
 
 def test_what_the_last_bits_of_the_inputs_change_is_explained() -> None:
@@ -179,19 +180,19 @@ def test_what_the_last_bits_of_the_inputs_change_is_explained() -> None:
     def explain(rows: NDArray[np.intp]) -> tuple[NDArray[Any], ...]:
         return (np.abs(np.exp(77 - 7235 / (x[rows] + 4 * np.spacing(x[rows]))) - expected[rows]),)
 
-    assert not agreement(expected, got).ok
-    found = agreement(expected, got, explain=explain)
+    assert not compare_results(expected, got).ok
+    found = compare_results(expected, got, explain=explain)
     assert found.ok
-    assert not agreement(expected, got, explain=explain, tolerance=0).ok
+    assert not compare_results(expected, got, explain=explain, tolerance=0).ok
     got[500] *= 1 + 1e-9
-    spoilt = agreement(expected, got, explain=explain, inputs=(x,))
+    spoilt = compare_results(expected, got, explain=explain, inputs=(x,))
     assert spoilt.worst is not None
     assert (spoilt.ok, spoilt.worst[0]) == (False, (x[500],))
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 def test_nothing_explains_a_result_that_is_not_finite(bad: float) -> None:
-    assert not agreement([1.0, 2.0], np.array([1.0, bad]), explain=lambda rows: (np.full(len(rows), np.inf),)).ok
+    assert not compare_results([1.0, 2.0], np.array([1.0, bad]), explain=lambda rows: (np.full(len(rows), np.inf),)).ok
 
 
 # -- samples ------------------------------------------------------------------------------------
@@ -247,19 +248,8 @@ def test_samples_are_the_same_every_time() -> None:
     assert all((a == b).all() for a, b in zip(first, second, strict=True))
 
 
-def test_functions_of_one_cell_are_timed_on_the_same_arrays_where_their_domains_are_equal() -> None:
-    last = LastDraw()
-    (exp,) = sample_inputs("d->d", size=1000, probe=np.exp, last=last)
-    (sin,) = sample_inputs("d->d", size=1000, probe=np.sin, last=last)
-    (log,) = sample_inputs("d->d", size=1000, probe=np.log, last=last)
-    (alone,) = sample_inputs("d->d", size=1000, probe=np.log)
-    assert sin is exp
-    assert log is not exp
-    np.testing.assert_array_equal(log, alone)
-
-
 def _screen(function: Callable[..., Any]) -> Callable[..., NDArray[np.bool_]]:
-    return lambda *arrays: survivors(function, columns(arrays))[1]
+    return lambda *arrays: call_each(function, to_lists(arrays))[1]
 
 
 def test_integer_division_never_reaches_c_with_a_zero_divisor() -> None:
@@ -278,7 +268,7 @@ def test_integer_division_never_reaches_c_with_a_zero_divisor() -> None:
 
 def test_screened_samples_are_in_an_order_that_no_processor_learns() -> None:
     screen = _screen(lambda x, y: x // y)
-    a, b = sample_inputs("ii->i", size=300_000, probe=np.add, screen=screen, cautious=True, pool=500)
+    a, b = sample_inputs("ii->i", size=300_000, probe=np.add, screen=screen, cautious=True, trials=Trials(pool=500))
     assert [len(a), len(b)] == [300_000] * 2
     pairs = a.astype(np.int64) * 1000 + b
     assert all(np.count_nonzero(pairs[n:] == pairs[:-n]) < len(pairs) / 50 for n in range(1, 2048))
@@ -313,7 +303,8 @@ def test_integers_are_the_indices_of_a_short_array_where_the_function_checks_the
 
 
 def test_a_function_that_raises_on_the_first_samples_is_timed_on_others() -> None:
-    (x,) = sampled(Request(_at, "at", types="i->d", clock=FakeClock()))
+    request = Request("at", (Candidate("ufunc", _at),), Operands("i->d"), budget=Budget(clock=FakeClock()))
+    (x,) = draw_inputs(request, Operands("i->d"))
     assert (x.min(), x.max()) == (1, 2)
 
 
@@ -344,13 +335,13 @@ def test_rounds_are_interleaved() -> None:
     clock = FakeClock()
     order: list[str] = []
     calls = [Call(clock.working(order.append, call=1.0), (name,)) for name in "ABC"]
-    measure(calls, clock=clock, deadline=12.0)
+    measure(calls, clock=clock, pace=Pace(12.0))
     assert "".join(order) == "ABC" + "ABC" * 3
 
 
 def test_the_cost_of_the_clock_is_subtracted() -> None:
     clock = FakeClock(tick=3e-5)
-    (timing,) = measure([Call(clock.working(abs, call=2e-4), (1,))], clock=clock, deadline=1.0)
+    (timing,) = measure([Call(clock.working(abs, call=2e-4), (1,))], clock=clock, pace=Pace(1.0))
     assert timing.seconds == pytest.approx(2e-4)
 
 
@@ -358,7 +349,7 @@ def test_waiting_counts_where_other_threads_of_the_call_work(monkeypatch: pytest
     now = SimpleNamespace(wall=0.0, waited=0.0, others=0.0)
     clocks = {"perf_counter": lambda: now.wall, "process_time": lambda: now.others, "thread_time": lambda: 0.0}
     monkeypatch.setattr(rounds, "time", SimpleNamespace(**clocks))
-    monkeypatch.setattr(rounds, "waited", lambda: now.waited)
+    monkeypatch.setattr(rounds, "read_waiting", lambda: now.waited)
 
     def wait() -> None:
         now.wall += 1.0
@@ -368,16 +359,16 @@ def test_waiting_counts_where_other_threads_of_the_call_work(monkeypatch: pytest
         wait()
         now.others += 0.5
 
-    assert rounds.once(Call(wait), clock=rounds.CLOCK)[0] == 0.0
-    assert rounds.once(Call(share), clock=rounds.CLOCK)[0] == 1.0
-    (timing,) = measure([Call(share)], clock=rounds.CLOCK, deadline=0.0, reserve=math.inf, least=3, most=3)
+    assert rounds.time_once(Call(wait), clock=rounds.CLOCK)[0] == 0.0
+    assert rounds.time_once(Call(share), clock=rounds.CLOCK)[0] == 1.0
+    (timing,) = measure([Call(share)], clock=rounds.CLOCK, pace=Pace(0.0, math.inf, 3, 3))
     assert timing.seconds == 1.0
 
 
 def test_fast_calls_are_repeated_within_a_sample() -> None:
     clock = FakeClock()
     calls: list[int] = []
-    (timing,) = measure([Call(clock.working(calls.append, call=1e-6), (1,))], clock=clock, deadline=1.0, most=3)
+    (timing,) = measure([Call(clock.working(calls.append, call=1e-6), (1,))], clock=clock, pace=Pace(1.0, most=3))
     assert timing.seconds == pytest.approx(1e-6)
     assert len(calls) > 300
 
@@ -389,7 +380,7 @@ def _of_costs(*costs: float, **options: Any) -> Timing:
     def work() -> None:
         clock.now += next(rest)
 
-    return measure([Call(work)], clock=clock, **options)[0]
+    return measure([Call(work)], clock=clock, pace=Pace(**options))[0]
 
 
 def test_the_least_round_counts_and_the_middle_one_is_the_spread() -> None:
@@ -411,14 +402,14 @@ def test_fewer_than_three_rounds_have_no_spread() -> None:
 
 def test_rounds_end_at_the_deadline() -> None:
     clock = FakeClock()
-    (timing,) = measure([Call(clock.working(abs, call=0.1), (1,))], clock=clock, deadline=0.85)
+    (timing,) = measure([Call(clock.working(abs, call=0.1), (1,))], clock=clock, pace=Pace(0.85))
     assert clock.now <= 0.85
     assert timing.rounds == 7
 
 
 def test_one_round_is_enough_where_it_takes_longer_than_there_is() -> None:
     clock = FakeClock()
-    assert measure([Call(clock.working(abs, call=5.0), (1,))], clock=clock, deadline=1.0)[0].rounds == 1
+    assert measure([Call(clock.working(abs, call=5.0), (1,))], clock=clock, pace=Pace(1.0))[0].rounds == 1
 
 
 def test_garbage_is_not_collected_while_the_clock_runs() -> None:
@@ -429,7 +420,7 @@ def test_garbage_is_not_collected_while_the_clock_runs() -> None:
         clock.now += 1
         seen.append(gc.isenabled())
 
-    measure([Call(work)], clock=clock, deadline=1.0)
+    measure([Call(work)], clock=clock, pace=Pace(1.0))
     assert set(seen) == {False}
     assert gc.isenabled()
 
@@ -441,7 +432,7 @@ def test_affordable_fills_the_time_given(each: float, expected: int) -> None:
     def run(number: int) -> None:
         clock.now += number * each
 
-    assert affordable(run, most=1000, seconds=0.1, clock=clock) == pytest.approx(expected)
+    assert count_affordable(run, most=1000, seconds=0.1, clock=clock) == pytest.approx(expected)
 
 
 # -- compare ------------------------------------------------------------------------------------
@@ -487,11 +478,34 @@ def test_compare_says_what_cannot_be_called() -> None:
 
 
 def time_function(
-    function: Callable[..., Any], *, vector: Callable[..., Any] | None = None, **fields: Any
+    function: Callable[..., Any],
+    *,
+    name: str,
+    clock: Callable[[], float] = rounds.CLOCK,
+    limit: Limits | None = None,
+    budget: float = 0.8,
+    **parts: Any,
 ) -> Comparison:
-    """The table of a request, beside the NumPy expression where there is one."""
+    """The table of a ufunc; ``parts`` go into the request's operands, forms, rivals, reference and threads."""
+    vector = parts.pop("vector", None)
     rivals = (Candidate("NumPy expression", vector, "numpy"),) if vector else ()
-    return compare_function(Request(function, rivals=rivals, **fields))
+    forms = {form: parts.pop(form, None) for form in ("python", "checked", "random", "watched")}
+    reference, label = parts.pop("reference", None), parts.pop("reference_label", "reference")
+    threads, most = parts.pop("threads", None), parts.pop("max_threads", 1)
+    if "inputs" in parts:
+        parts["arrays"] = parts.pop("inputs")
+    return compare_request(
+        Request(
+            name,
+            (Candidate("ufunc", function, "ufunc"), *rivals),
+            Operands(**parts),
+            forms=Forms(**forms),
+            reference=reference and Reference(label, reference),
+            threads=threads and Threads(threads, most),
+            budget=Budget(budget, clock=clock),
+            limit=limit,
+        )
+    )
 
 
 def _logistic(x: float) -> float:

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from support import FakeClock, replace_name
-from ufunc_magic.bench import compare
-from ufunc_magic.bench.candidates import Candidate, candidates
-from ufunc_magic.bench.machine import Limits, verdict
+from support import FakeClock, compare, replace_name
+from ufunc_magic.bench.candidates import Candidate, make_candidates
+from ufunc_magic.bench.judging import judge
+from ufunc_magic.bench.machine import Limits
 from ufunc_magic.bench.samples import at_size, sizes_of
 from ufunc_magic.model import CacheError, ComparisonError, OptionError
 from ufunc_magic.notebook.compare_line import compared
-from ufunc_magic.render import Comparison, comparison, needed
+from ufunc_magic.render import Comparison, import_required, optional_packages
 
 X = np.arange(1.0, 1001.0)
 LIMIT = Limits(((1 << 24, 1e10),))
@@ -110,7 +110,7 @@ def test_texts_are_evaluated_in_the_users_names() -> None:
 
 
 def test_functions_without_labels_are_told_apart() -> None:
-    made = candidates([np.sqrt, np.sqrt, "np.sqrt"], names={})
+    made = make_candidates([np.sqrt, np.sqrt, "np.sqrt"], names={})
     assert [one.label for one in made] == ["sqrt", "sqrt (2)", "np.sqrt"]
     assert [one.kind for one in made] == ["numpy"] * 3
 
@@ -138,7 +138,7 @@ def test_numexpr_expressions_take_their_variables_by_name() -> None:
 
 def test_a_missing_package_is_named() -> None:
     with pytest.raises(ComparisonError, match=r"needs no_such_package, which is not installed"):
-        needed("no_such_package", purpose="this")
+        import_required("no_such_package", purpose="this")
 
 
 def test_data_is_moved_and_brought_back_outside_of_the_timing() -> None:
@@ -191,7 +191,7 @@ def test_a_wrong_branch_at_one_in_ten_thousand_is_caught(sizes: str | None) -> N
 
 
 def test_a_wrong_branch_is_caught_where_only_a_part_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ufunc_magic.bench.comparing.CHECKED", 1000)
+    monkeypatch.setattr("ufunc_magic.bench.callables.CHECKED", 1000)
     clock = FakeClock(tick=0.02)
     x = np.random.default_rng(4).permutation(np.linspace(0, 1, 20_000))
     wrong = clock.working(lambda v: np.where(v < 0.005, 7.0, np.sin(v)), call=1e-3)
@@ -333,7 +333,7 @@ def test_a_row_that_disagrees_is_set_against_no_limit() -> None:
 
 
 def test_a_view_is_not_set_against_the_memory_it_does_not_move() -> None:
-    assert verdict(16.0, 1e-7) == ""
+    assert judge(16.0, 1e-7) == ""
 
 
 def test_time_per_element_over_sizes() -> None:
@@ -540,7 +540,7 @@ def test_a_line_that_cannot_be_read_is_refused(line: str, fault: str) -> None:
 
 
 def test_a_plot_that_cannot_be_drawn_is_refused_before_anything_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    replace_name(monkeypatch, comparison, "installed", lambda name: None)
+    replace_name(monkeypatch, optional_packages, "import_optional", lambda name: None)
     with pytest.raises(ComparisonError, match="--plot needs matplotlib"):
         compared("f --plot", names={"f": lambda: pytest.fail("called")})
 

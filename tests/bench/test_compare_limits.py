@@ -4,31 +4,24 @@ from __future__ import annotations
 
 import ast
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from ufunc_magic.bench import compare, machine, report
+from ufunc_magic.bench import compare, compare_request, load_limits, machine, make_request, report
 from ufunc_magic.bench.candidates import Candidate
-from ufunc_magic.bench.machine import (
-    Limits,
-    Pressure,
-    cache_levels,
-    doubt,
-    judged,
-    limits,
-    loop_line,
-    measure_limits,
-    verdict,
-)
-from ufunc_magic.bench.rivals import chosen, forms, rivals
+from ufunc_magic.bench.judging import DOUBT, Prepared, describe_loop, judge, judge_rows
+from ufunc_magic.bench.machine import Limits, Pressure, measure_limits, read_cache_levels, revise_limits
+from ufunc_magic.bench.request import Arguments, Request
+from ufunc_magic.bench.rivals import load_forms, make_rivals, parse_rivals
 from ufunc_magic.bench.rounds import Call, TimedCall, Timing
 from ufunc_magic.bench.samples import given_inputs
 from ufunc_magic.forms import cython_text, numexpr_text
-from ufunc_magic.model import CellFunction, ComparisonError, ObjectCode, Options, ReportData, Target
-from ufunc_magic.render import Comparison, Row
+from ufunc_magic.model import CellFunction, CellPlace, ComparisonError, ObjectCode, Options, ReportData, Target
+from ufunc_magic.render import Comparison, LoopReport, Row
 from ufunc_magic.runtime import Build, LoadedObject
 
 LIMITS = Limits(((1 << 15, 80e9), (48 << 20, 10e9)))
@@ -71,17 +64,17 @@ def test_limits_are_measured_once_and_remembered() -> None:
         asked.append(1)
         return LIMITS
 
-    assert [limits(measured=found), limits(measured=found)] == [LIMITS, LIMITS]
+    assert [load_limits(measured=found), load_limits(measured=found)] == [LIMITS, LIMITS]
     assert len(asked) == 1
 
 
 def test_limits_that_a_row_contradicts_are_measured_again_and_the_highest_count() -> None:
     slow, fast = Limits(((1 << 15, 80e9), (48 << 20, 5e9))), Limits(((1 << 15, 60e9), (48 << 20, 10e9)))
-    limits(measured=lambda: slow)
+    load_limits(measured=lambda: slow)
 
     def after(bandwidth: float) -> Limits:
-        doubt(limits(), [Row("f", "ufunc", 1, 1, 1.0, bandwidth=bandwidth)], measured=lambda: fast)
-        return limits()
+        revise_limits(load_limits(), [Row("f", "ufunc", 1, 1, 1.0, bandwidth=bandwidth)], measured=lambda: fast)
+        return load_limits()
 
     assert [after(share) for share in (1.0, 1.1, machine.IMPOSSIBLE + 1)] == [slow] * 3
     assert after(1.6) == Limits(((1 << 15, 80e9), (48 << 20, 10e9)), measured=2)
@@ -105,9 +98,12 @@ def test_limits_of_a_clock_that_jumps_are_finite_numbers() -> None:
     assert all(0 < rate < math.inf for _, rate in found.moved)
 
 
+REQUEST = Request("f", (Candidate("f", abs),), Arguments([(1,)]))
+
+
 def _judged(*timings: Timing) -> list[Any]:
     entries = [TimedCall(str(n), "python" if not n else "ufunc", Call(abs), 10) for n in range(len(timings))]
-    return list(judged(entries, timings, elements=10))
+    return list(judge_rows(REQUEST, Prepared(entries, (), 10), timings))
 
 
 def test_the_speed_up_of_rounds_that_disagree_is_a_range() -> None:
@@ -118,15 +114,15 @@ def test_the_speed_up_of_rounds_that_disagree_is_a_range() -> None:
     text = str(Comparison("f", (base, steady, unsteady)))
     assert "  4-6x" in text
     assert "  4-12x" in text
-    assert Pressure().words([steady]) == "busy machine: uncertain speed-ups are shown as ranges"
+    assert Pressure().describe([steady]) == "busy machine: uncertain speed-ups are shown as ranges"
 
 
 def test_speed_ups_of_a_crowded_machine_are_ranges() -> None:
     entries = [TimedCall("loop", "python", Call(abs), 10), TimedCall("f", "ufunc", Call(abs), 10)]
     timings = [Timing(8.0, 0.0, 5), Timing(2.0, 0.0, 5)]
-    base, row = judged(entries, timings, elements=10, crowded=True)
+    base, row = judge_rows(REQUEST, Prepared(entries, (), 10), timings, crowded=True)
     assert base.speedup_range is None
-    assert row.speedup_range == pytest.approx((4 / machine.DOUBT, 4 * machine.DOUBT))
+    assert row.speedup_range == pytest.approx((4 / DOUBT, 4 * DOUBT))
 
 
 def test_the_speed_up_of_rounds_that_agree_is_one_number() -> None:
@@ -157,28 +153,15 @@ def test_caches_are_read_where_linux_tells_them(tmp_path: Path) -> None:
         folder.mkdir()
         for name, word in zip(("level", "type", "size"), words, strict=True):
             (folder / name).write_text(word + "\n")
-    found = cache_levels(bytes_per_element=16, folder=tmp_path)
+    found = read_cache_levels(bytes_per_element=16, folder=tmp_path)
     assert [(level.name, level.bytes, level.elements) for level in found] == [
         ("L1", 48 << 10, 3072),
         ("L2", 2 << 20, 1 << 17),
     ]
-    assert cache_levels(bytes_per_element=16, folder=tmp_path / "none") == ()
+    assert read_cache_levels(bytes_per_element=16, folder=tmp_path / "none") == ()
 
 
 # -- verdicts -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("source", "line"),
-    [
-        ("double f(double x) {\n  while (x > 1) x /= 2;\n  return x; }", 11),
-        ("double f(double x, int n) {\n  for (int i = 0; i < n; i++) x *= x;\n  return x; }", 11),
-        ("double f(double x) {\n  for (int i = 0; i < 4; i++) x *= x;\n  return x; }", 0),
-        ("double f(double x) { return x; } // while", 0),
-    ],
-)
-def test_the_line_of_a_loop_that_depends_on_data(source: str, line: int) -> None:
-    assert loop_line(source, line=10) == line
 
 
 def _function(source: str, python: str = "") -> CellFunction:
@@ -195,18 +178,35 @@ EXP = _function("double f(double x) { return exp(x) / 2; }", "def f(x):\n    ret
         (1.4, EXP, "memory-bound, 100 % of memory bandwidth"),
         (0.35, EXP, "compute-bound in exp"),
         (0.001, _function("double f(double x) { return x; }"), "compute-bound"),
-        (0.01, _function("double f(double x) { while (x > 1) x /= 2; return x; }"),
-         "not vectorized: line 4, data-dependent loop"),
+        (0.01, _function("double f(double x) { while (x > 1) x /= 2; return x; }"), "compute-bound"),
         (0.3, None, "30 % of memory bandwidth"),
         (9.0, EXP, ""),
     ],
 )  # fmt: skip
 def test_verdicts(share: float, code: CellFunction | None, expected: str) -> None:
-    assert verdict(share, 1.0, code) == expected
+    assert judge(share, 1.0, code) == expected
+
+
+@pytest.mark.parametrize(
+    ("loop", "words"),
+    [
+        (LoopReport("f", "d->d", "512-bit vectors"), "compute-bound in exp; vectorized, 512-bit vectors"),
+        (LoopReport("f", "d->d", line=5, reason="control flow in loop"),
+         "not vectorized: the loop on line 6 (control flow in loop)"),
+        (LoopReport("f", "d->d", line=5, ordered=True),
+         "not vectorized: C fixes the order of the sum on line 6; --fast-math allows any order"),
+        (LoopReport("f", "d->d", "256-bit vectors", line=5, ordered=True),
+         "compute-bound in exp; vectorized, 256-bit vectors, but C fixes the order of the sum on line 6; "
+         "--fast-math allows any order"),
+        (LoopReport("f", "d->d", reason="call has no vector form"), "not vectorized: call has no vector form"),
+    ],
+)  # fmt: skip
+def test_a_compute_bound_row_has_the_compiler_s_report_on_its_loop(loop: LoopReport, words: str) -> None:
+    assert describe_loop("compute-bound in exp", loop, CellPlace("In[1]", 2)) == words
 
 
 def test_a_short_call_is_mostly_its_own_cost() -> None:
-    assert verdict(0.01, 1e-6, EXP) == "mostly the cost of a call"
+    assert judge(0.01, 1e-6, EXP) == "mostly the cost of a call"
 
 
 def test_rows_say_how_far_they_are_from_the_limit() -> None:
@@ -219,7 +219,8 @@ def test_rows_say_how_far_they_are_from_the_limit() -> None:
         now[0] += x.nbytes * 2 / 10e9 / 0.9
         return x + 1
 
-    found = compare({"add": add}, np.ones(4_000_000), limit=LIMITS, clock=clock)
+    request = make_request({"add": add}, [np.ones(4_000_000)])
+    found = compare_request(replace(request, limit=LIMITS, budget=replace(request.budget, clock=clock)))
     assert found.rows[0].note == "memory-bound, 90 % of memory bandwidth"
 
 
@@ -227,16 +228,16 @@ def test_rows_say_how_far_they_are_from_the_limit() -> None:
 
 
 def test_rivals_are_chosen_by_name() -> None:
-    assert chosen("numpy, numba,numpy") == ("numpy", "numba")
+    assert parse_rivals("numpy, numba,numpy") == ("numpy", "numba")
     with pytest.raises(ComparisonError, match=r"'fortran' is not a valid choice for --vs.\nChoose from numpy,numba"):
-        chosen("numpy,fortran")
+        parse_rivals("numpy,fortran")
 
 
 def test_rivals_compute_the_same() -> None:
     x = np.linspace(0, 1, 101)
-    python = forms(CODE).python
+    python = load_forms(CODE).python
     assert python is not None
-    found, notes = rivals(CODE, "numpy,vectorize")
+    found, notes = make_rivals(CODE, "numpy,vectorize")
     assert notes == ()
     assert [one.label for one in found] == ["NumPy expression", "np.vectorize"]
     for one in found:
@@ -244,8 +245,8 @@ def test_rivals_compute_the_same() -> None:
 
 
 def test_rivals_that_are_not_installed_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ufunc_magic.bench.rivals.installed", lambda name: None)
-    found, notes = rivals(CODE, "numba,numexpr,cython")
+    monkeypatch.setattr("ufunc_magic.bench.rivals.import_optional", lambda name: None)
+    found, notes = make_rivals(CODE, "numba,numexpr,cython")
     assert found == ()
     assert notes == (
         "numba skipped: Numba is not installed (pip install numba)",
@@ -256,15 +257,15 @@ def test_rivals_that_are_not_installed_are_named(monkeypatch: pytest.MonkeyPatch
 
 def test_functions_without_a_python_form_have_no_rivals() -> None:
     code = CellFunction("f", "ufunc", nin=1, nout=1)
-    assert rivals(code, "numpy") == ((), ("numpy skipped: the function has no Python form",))
+    assert make_rivals(code, "numpy") == ((), ("numpy skipped: the function has no Python form",))
     core = CellFunction("f", "ufunc", nin=1, nout=1, python=PYTHON, core="(n)->()")
-    assert rivals(core, "numpy") == ((), ("numpy skipped: the function works on arrays",))
+    assert make_rivals(core, "numpy") == ((), ("numpy skipped: the function works on arrays",))
 
 
 @pytest.mark.numba
 def test_numba_computes_the_same_and_tells_what_compiling_cost() -> None:
     pytest.importorskip("numba", reason="Numba is not installed")
-    (one,), notes = rivals(CODE, "numba")
+    (one,), notes = make_rivals(CODE, "numba")
     assert notes == ()
     assert one.compile_seconds is not None
     assert one.compile_seconds > 1e-3
@@ -319,12 +320,12 @@ def test_cython_is_compiled_by_whoever_can() -> None:
         asked.append(text)
         return {"f": np.exp}
 
-    (one,), notes = rivals(CODE, "cython", compile_cython=compiled)
+    (one,), notes = make_rivals(CODE, "cython", compile_cython=compiled)
     assert (one.function, notes, "@cython.ufunc" in asked[0]) == (np.exp, (), True)
 
 
 def test_a_cell_s_function_and_its_rivals_over_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
-    vector = forms(CODE).vector
+    vector = load_forms(CODE).vector
     assert vector is not None
     monkeypatch.setattr("ufunc_magic.bench.cell_report.BUDGET_OF_SIZES", 0.2)
     object_code = ObjectCode(b"", Target("elf", "linux", "x"), (CODE.function_code,), "c")

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from support import FakeClock
-from ufunc_magic.bench import compare, report
+from support import FakeClock, compare
+from ufunc_magic.bench import compare_request, report
 from ufunc_magic.bench.candidates import Candidate
-from ufunc_magic.bench.expectation import changed, leaves
-from ufunc_magic.bench.function_table import Request, compare_function
+from ufunc_magic.bench.expectation import collect_numbers, find_changed
+from ufunc_magic.bench.request import Budget, Forms, Parameters, Reference, Request
 from ufunc_magic.bench.samples import sample_arguments
 from ufunc_magic.model import MOST_TIMED, CellFunction, ComparisonError, ObjectCode, Options, ReportData, Target
 from ufunc_magic.render import Comparison
@@ -35,6 +35,24 @@ def _total(v: NDArray[Any]) -> Any:
     return total
 
 
+def _request(
+    function: Callable[..., Any], samples: tuple[str, ...], *, clock: Callable[[], float], budget: float, **parts: Any
+) -> Request:
+    """The request for a Python function; ``parts`` go into its parameters, forms, rivals and reference."""
+    vector = parts.pop("vector", None)
+    rivals = (Candidate("NumPy expression", vector, "numpy"),) if vector else ()
+    forms = {form: parts.pop(form, None) for form in ("python", "checked")}
+    reference, label = parts.pop("reference", None), parts.pop("reference_label", "reference")
+    return Request(
+        "f",
+        (Candidate("compiled function", function, "compiled"), *rivals),
+        Parameters(samples, parts.pop("parameters", ()), **parts),
+        forms=Forms(**forms),
+        reference=reference and Reference(label, reference),
+        budget=Budget(budget, clock=clock),
+    )
+
+
 def _timed(function: Callable[..., Any], samples: tuple[str, ...] = ("d1",), **options: Any) -> Comparison:
     """The table; where the caller has no clock, every call takes long enough to be given few elements."""
     if "clock" not in options:
@@ -42,15 +60,12 @@ def _timed(function: Callable[..., Any], samples: tuple[str, ...] = ("d1",), **o
         function = clock.working(function, call=0.03)
         forms = {"python", "checked", "vector", "reference"} & options.keys()
         options.update({form: clock.working(options[form], call=0.03) for form in forms})
-    vector = options.pop("vector", None)
-    if vector is not None:
-        options["rivals"] = (Candidate("NumPy expression", vector, "numpy"),)
-    return compare_function(Request(function, "f", samples=samples, budget=0.75, **options))
+    return compare_request(_request(function, samples, budget=0.75, **options))
 
 
 def _refusal(function: Callable[..., Any], samples: tuple[str, ...], **options: Any) -> str:
     with pytest.raises(ComparisonError) as refused:
-        compare_function(Request(function, "f", samples=samples, clock=FakeClock(), **options))
+        compare_request(_request(function, samples, clock=FakeClock(), budget=0.8, **options))
     return str(refused.value)
 
 
@@ -194,7 +209,7 @@ def test_interrupting_a_call_interrupts_the_cell() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        compare_function(Request(interrupted, "f", samples=("d1",), python=_total, clock=FakeClock()))
+        compare_request(_request(interrupted, ("d1",), python=_total, clock=FakeClock(), budget=0.8))
 
 
 @pytest.mark.parametrize(("element", "elements"), [(1e-7, 100_000), (1e-5, 2_000), (1e-3, 20)])
@@ -249,7 +264,7 @@ def test_a_size_that_is_asked_for_is_used() -> None:
 )
 def test_results_are_the_same_whatever_holds_them(value: Any, same: Any) -> None:
     assert _timed(lambda v: same, python=lambda v: value).ok
-    assert leaves(value) is not None
+    assert collect_numbers(value) is not None
 
 
 @pytest.mark.parametrize(
@@ -350,8 +365,8 @@ def test_every_timed_call_gets_fresh_arguments() -> None:
 
 def test_a_nan_that_stays_is_no_change() -> None:
     values = np.array([math.nan, 1.0])
-    assert changed((values, 3), (values.copy(), 3)) == ()
-    assert changed((values, values), (values, np.array([math.nan, 2.0]))) == (1,)
+    assert find_changed((values, 3), (values.copy(), 3)) == ()
+    assert find_changed((values, values), (values, np.array([math.nan, 2.0]))) == (1,)
 
 
 # -- expressions and references -----------------------------------------------------------------

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 import ufunc_magic as um
 from ufunc_magic import forms as python_form
 from ufunc_magic.bench import expectation as verify
-from ufunc_magic.bench.expectation import FAULTS, columns
+from ufunc_magic.bench.expectation import FAULTS, to_lists
 from ufunc_magic.cells import operands
 from ufunc_magic.languages.c import lower, parser as cparse
 from ufunc_magic.model import Options
@@ -286,7 +286,7 @@ def _python_faults(function: Function, forms: Mapping[str, Any], sample: Sample)
         if verdict is not None and not verdict.ok:
             yield Fault(function, "its Python form", f"judged: {verdict}", form.checked, "")
         return
-    for position, row in enumerate(zip(*columns(sample.inputs), strict=True)):
+    for position, row in enumerate(zip(*to_lists(sample.inputs), strict=True)):
         wanted = [e[position] for e in sample.expected]
         try:
             results = python(*row)
@@ -347,8 +347,8 @@ def _verdict(python: Any, function: Function, sample: Sample) -> Agreement | Non
     if not kept.any():
         return None
     inputs, expected = ([a[kept] for a in arrays] for arrays in (sample.inputs, sample.expected))
-    part = verify.at_places(python, tuple(inputs), np.arange(len(inputs[0])), nout=len(expected))
-    return verify.judge([part], tuple(expected) if len(expected) > 1 else expected[0]) if part else None
+    part = verify.expect_at(python, tuple(inputs), np.arange(len(inputs[0])), nout=len(expected))
+    return verify.check_points([part], tuple(expected) if len(expected) > 1 else expected[0]) if part else None
 
 
 def _typed(got: Any, dtype: np.dtype[Any]) -> NDArray[Any]:

@@ -18,7 +18,9 @@ import pytest
 import ufunc_magic as um
 from support import replace_name
 from ufunc_magic import pipeline as build
-from ufunc_magic.bench import cell_report
+from ufunc_magic.bench import cell_report, compare_request
+from ufunc_magic.bench.candidates import Candidate
+from ufunc_magic.bench.request import Budget, Forms, Operands, Request
 from ufunc_magic.compilers import discovery
 from ufunc_magic.forms import namespace
 from ufunc_magic.languages.c import parser as cparse
@@ -904,20 +906,16 @@ def test_gpu_that_gives_other_results_disagrees(cell: build.Build) -> None:
 
 
 def test_table_with_a_gpu_has_its_rows_and_their_share_of_its_bandwidth(cell: build.Build) -> None:
-    from ufunc_magic.bench.function_table import Request, compare_function
-
     function = type("Gpu", (), {"emulated": cell.mul, "__call__": lambda self, x, y: x * y})()
     request = Request(
-        cell.mul,
         "mul",
-        types="ff->f",
-        python=lambda x, y: x * y,
-        label="CPU loop",
+        (Candidate("CPU loop", cell.mul, "ufunc"),),
+        Operands("ff->f", size=1000),
+        forms=Forms(lambda x, y: x * y),
         on_device=lambda arrays: gpu_rows(function, arrays),
-        size=1000,
-        budget=0.2,
+        budget=Budget(0.2),
     )
-    made = compare_function(request)
+    made = compare_request(request)
     assert [row.label for row in made.rows][-3:] == ["CPU loop, 1 thread", "GPU, kernel alone", "GPU with transfers"]
     assert made.rows[-1].speedup == pytest.approx(made.rows[0].seconds / 4e-3)
     assert "50 % of the GPU's copy bandwidth" in str(made)

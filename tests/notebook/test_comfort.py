@@ -20,14 +20,14 @@ CELLS = {"c_ufunc": C, "cython_ufunc": CYTHON, "cuda_device": CUDA}
 
 #: Magic, option line, module and name of what fails, and what the report says of it.
 EVERYWHERE = [
-    ("", "bench.function_table", "sample_inputs", "was not timed"),
-    ("", "bench.function_table", "measure", "was not timed"),
-    ("", "bench.function_table", "judged", "was not timed"),
-    ("", "bench.cell_report", "forms", "the Python form of"),
+    ("", "bench.elementwise", "sample_inputs", "was not timed"),
+    ("", "bench.judging", "measure", "was not timed"),
+    ("", "bench.judging", "judge_rows", "was not timed"),
+    ("", "bench.cell_report", "load_forms", "the Python form of"),
     ("", "bench.cell_report", "_bound", "the rest of the report is missing"),
     ("", "bench.cell_report", "Pressure", "the timing is missing"),
-    ("--vs numpy,vectorize", "bench.rivals", "_rival", "numpy is missing"),
-    ("--sizes 10:1e3", "bench.cell_report", "compare", "was not timed over sizes"),
+    ("--vs numpy,vectorize", "bench.rivals", "_make_rival", "numpy is missing"),
+    ("--sizes 10:1e3", "bench.cell_report", "make_groups", "was not timed over sizes"),
     ("", "render.report", "text_block", "the table of"),
     ("", "render.report", "html_page", "the table in HTML is missing"),
     ("--sizes 10:1e3", "render.comparison", "figure", "the table in HTML is missing"),
@@ -93,7 +93,7 @@ def test_a_user_s_slip_and_an_interrupt_are_no_notes(loaded: InteractiveShell, m
     with pytest.raises(OptionError):
         loaded.run_cell_magic("c_ufunc", "--ref no_such_name", C.format(name="cf_slip"))
     assert "cf_slip" not in loaded.user_ns
-    part = importlib.import_module("ufunc_magic.bench.function_table")
+    part = importlib.import_module("ufunc_magic.bench.judging")
 
     def stop(*args: Any, **keywords: Any) -> Any:
         raise KeyboardInterrupt

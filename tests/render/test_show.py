@@ -28,7 +28,8 @@ from ufunc_magic.model import (
 )
 from ufunc_magic.render import Progress, Report, assembly, source_views as show
 from ufunc_magic.render.assembly import HotLoop, Placed, hot_loops
-from ufunc_magic.render.source_views import Remark, annotated, assembly_of, generated, read_remarks
+from ufunc_magic.render.source_views import annotated, assembly_of, generated
+from ufunc_magic.render.vectorization import Remark, read_remarks
 from ufunc_magic.runtime import Build, LoadedObject, cpu_features
 
 needs_listing = pytest.mark.skipif(

@@ -6,6 +6,7 @@
 ``names``      `replace_name`: a name of a room, replaced in its file and in the room
 ``cell_files`` the headers of the files in ``tests/cells``, and their expectations
 ``clocks``     `FakeClock`: a clock that the test sets
+``comparisons`` `compare`: `um.compare` with a clock and limits that the test sets
 ``conformance_cells`` the same functions in each language
 ``code_lines`` lines of code; ``python tests/support/code_lines.py`` counts them by room
 
@@ -20,6 +21,7 @@ from .cell_files import (
     read_header as read_header,
 )
 from .clocks import FakeClock as FakeClock
+from .comparisons import compare as compare
 from .names import replace_name as replace_name
 from .programs import run_bare as run_bare, run_python as run_python
 from .shells import run_cell as run_cell

@@ -1,16 +1,18 @@
-"""Checks candidates against each other, times them in turns, and compares them with the limits of the machine.
+"""Checks candidates against expected results, times them in turns, and judges them by the limits of the machine.
 
-The room takes callables, or a build with its Python forms, and returns a `Comparison` or a `Report` of ``render``.
+Every comparison takes one road: ``cell_report`` (the functions of a build) or `compare` (any callables) makes a
+`Request`; `compare_request` prepares its entries, which are checked on the way, times them in turns and judges them.
+The results are a `Comparison` or a `Report` of ``render``.
 
-``candidates``   makes candidates callable and calls them once
-``rivals``       a cell's function for Python, NumPy, Numba, numexpr, Cython
+``comparing``    the road, and `compare`
+``request``      candidates, inputs, expectations, budget: everything that a comparison needs
+``elementwise``  entries of a ufunc; ``python_calls`` of a Python function; ``callables`` of any callables, over sizes
+``expectation``  the equality step: expected results; ``agreement`` measures how far others differ
+``rounds``       the measuring step: the clock, calls in turns
+``judging``      the judging step: rows with speed-ups and verdicts
+``machine``      bandwidth, caches and load; ``loop_reports`` the compiler's reports on loops
 ``samples``      arguments in a function's domain, sizes
-``expectation``  expected results; ``agreement`` measures how far others differ
-``rounds``       the clock: calls in turns
-``machine``      the bandwidth of the machine; rows with speed-ups and their share of it
-``function_table`` one function of a cell: its request, its table
-``comparing``    `compare`: any callables, at one size or over many
-``cell_report``  `report`: the functions of a build; rows of a device
+``candidates``   makes candidates callable; ``rivals`` of a cell's function: Python, NumPy, Numba, numexpr, Cython
 """
 
 import lazy_loader

@@ -1,4 +1,6 @@
-from .candidates import evaluated as evaluated
+from .candidates import evaluate as evaluate
 from .cell_report import report as report
-from .comparing import compare as compare
+from .comparing import compare as compare, compare_request as compare_request, make_request as make_request
+from .loop_reports import LoopReports as LoopReports
+from .machine import load_limits as load_limits
 from .rounds import CLOCK as CLOCK

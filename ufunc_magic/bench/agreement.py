@@ -1,4 +1,4 @@
-"""Do two results agree?  Distances in units in the last place, and the rule that judges them.  Pure.
+"""Compares results: distances in units in the last place, and the rule that judges them.  Pure.
 
 A value agrees if it is equal (NaN equals NaN, +0 equals -0), or at most ``tolerance`` ulp away, or *eased*:
 
@@ -6,22 +6,22 @@ A value agrees if it is equal (NaN equals NaN, +0 equals -0), or at most ``toler
 
 where ``typical`` is the median of the finite, non-zero ``|expected|`` of the whole sample.  The eased rule
 is for cancellation: ``exp(x) - 1`` near 0 carries an error of one ulp *of exp(x)*, which is many ulp of a
-tiny result, so an ulp limit alone would accuse every correct program.  What it lets pass is smaller than
-the last digits of the results it stands among.  If more than a quarter of the values need easing, the
+tiny result, so an ulp limit alone would accuse every correct program.  An eased difference is smaller than
+the last digits of the other results.  If more than a quarter of the values need easing, the
 typical value is no measure of the intermediate ones, and they count as differing after all.
 
-What is left may be *explained* where the caller can compute expectations again: an element agrees if the
+A larger difference may be *explained* if the caller can compute expectations again: an element agrees if the
 difference is at most ``tolerance / 2`` times what the last bits of the inputs (up to 4 ulp of each) change in
 the expected result there.  That also shows how coarse its intermediate results are.
-``exp(77 - 7235/T)``, the arcsine of nearly 1, iterations that amplify: no two correct programs agree on
-these to a few ulp.  A wrong branch is not explained by that.  Of many such elements the 300 that are furthest
-off, in ulp and in value, are looked at, and one unexplained is enough.  Where the inputs' last bits change too little,
-as in ``1 - cos(x)`` for a tiny x, the same is asked of other roundings at every step, of 30 elements.
+No two correct programs agree to a few ulp on ``exp(77 - 7235/T)``, on the arcsine of nearly 1, or on iterations that
+amplify.  A wrong branch is not explained by that.  Of many such elements the 300 furthest off, in ulp and in value,
+are examined, and one unexplained is enough.  If the inputs' last bits change too little,
+as in ``1 - cos(x)`` for a tiny x, other roundings at every step are tried for 30 elements.
 
-The default tolerance is 4 ulp, the documented bound of glibc's vector functions; 16 where one side was
+The default tolerance is 4 ulp, the documented bound of glibc's vector functions; 16 if one side was
 computed in a wider type than the other (Python's double against C's float), because every step then
-rounds differently; the narrower type is the one compared in.  A result that was gathered from ``terms`` numbers,
-as a sum is, may be off by ``sqrt(terms)`` times as much: roundings pile up as a random walk, and each order of the
+rounds differently; both are compared in the narrower type.  A result gathered from ``terms`` numbers,
+such as a sum, may be off by ``sqrt(terms)`` times as much: roundings pile up as a random walk, and each order of the
 terms has its own (Higham and Mary, SIAM J. Sci. Comput. 41, 2019).  A component of a complex number is measured in
 ulp of its absolute value.  Integers and booleans must be equal
 or explained.  With ``tolerance=0`` every bit counts.
@@ -46,14 +46,14 @@ EASED_SHARE = 0.25
 EXPLAINED, ROUNDED = 300, 30
 
 Array = NDArray[Any]
-#: Numbers along each axis of a core that are kept to name it.
+#: Numbers along each axis of a core that name it.
 HEAD = 20
 
 #: Positions along the first axis -> how far each expected output moves there with the inputs' last bits.
 Explain = Callable[[NDArray[np.intp]], tuple[Array, ...]]
 
 
-def agreement(
+def compare_results(
     expected: Any,
     got: Any,
     *,
@@ -72,11 +72,11 @@ def agreement(
     tolerance : float
         Ulp that do not count; see the module for the default.
     inputs : sequence of array
-        What the results were computed from, to name the worst place.
+        The inputs of the results, to name the worst place.
     explain : callable
-        See the module; not asked where ``tolerance`` is 0.
+        See the module; not called if ``tolerance`` is 0.
     roundings : callable
-        The same of what other roundings on the way change, which is slow to find out: asked last, and of few places.
+        Like ``explain``, for other roundings at every step; slow, so called last and for few places.
     terms : int
         Numbers that each result was gathered from; only the default tolerance grows with them.
 
@@ -85,7 +85,7 @@ def agreement(
     Agreement
     """
     piled = math.sqrt(max(1, terms)) if tolerance is None else 1.0
-    right, actual = outputs(expected), outputs(got)
+    right, actual = split_outputs(expected), split_outputs(got)
     if len(right) != len(actual):
         return Agreement(False, float("inf"), detail=f"{count(len(actual), 'output')} where {len(right)} were expected")
     differences = []
@@ -118,19 +118,19 @@ def agreement(
     return Agreement(False, ulp, worst=values, compared=compared, detail=detail)
 
 
-def suspects(results: Any, others: Any) -> NDArray[np.intp]:
-    """Positions along the first axis where two results of the same function disagree, as far as both reach.
+def find_suspects(results: Any, others: Any) -> NDArray[np.intp]:
+    """Positions along the first axis where two results of the same function disagree, in their common length.
 
-    Not all of many: those that are furthest apart.
+    Of many positions only those furthest apart.
     """
-    length = min(len(result) for result in (*outputs(results), *outputs(others)))
-    pairs = zip(outputs(results), outputs(others), strict=True)
+    length = min(len(result) for result in (*split_outputs(results), *split_outputs(others)))
+    pairs = zip(split_outputs(results), split_outputs(others), strict=True)
     differences = [_differences(a[:length], np.asarray(b)[:length], None) for a, b in pairs]
     places = np.concatenate([_furthest(difference) for difference in differences])
     return np.unique(places) if places.size else places
 
 
-def outputs(results: Any) -> tuple[Any, ...]:
+def split_outputs(results: Any) -> tuple[Any, ...]:
     """The outputs of a call as a tuple, with the members of structures in their places."""
     parts = results if isinstance(results, tuple) else (results,)
     return tuple(member for part in parts for member in _members(part))
@@ -141,14 +141,14 @@ def _members(result: Any) -> Sequence[Any]:
     return [member for name in names for member in _members(result[name])] if names else [result]
 
 
-def masked(value: Any) -> bool:
-    """Whether it is a masked array; who has none has not imported ``numpy.ma``, which takes 20 ms."""
+def is_masked(value: Any) -> bool:
+    """Whether it is a masked array.  Does not import ``numpy.ma``, which takes 20 ms."""
     return "numpy.ma" in sys.modules and isinstance(value, np.ma.MaskedArray)
 
 
 def _unmasked(result: Any) -> Any:
-    """A masked array's elements as they are seen: NaN, or None, where it is masked, whatever lies below."""
-    if not masked(result):
+    """A masked array's visible elements: NaN, or None, where it is masked."""
+    if not is_masked(result):
         return result
     if result.dtype.kind in "fc":
         return result.filled(np.nan)
@@ -157,7 +157,7 @@ def _unmasked(result: Any) -> Any:
     return visible
 
 
-def ulp_distance(expected: Array, got: Array, *, size: Array | None = None) -> NDArray[np.float64]:
+def measure_ulp(expected: Array, got: Array, *, size: Array | None = None) -> NDArray[np.float64]:
     """``|got - expected|`` in units in the last place of ``expected``; both real, of one floating type.
 
     ``size`` gives the units in place of ``expected``: the absolute value, for a component of a complex number.
@@ -165,7 +165,7 @@ def ulp_distance(expected: Array, got: Array, *, size: Array | None = None) -> N
     """
     kind = np.finfo(expected.dtype)
     with np.errstate(all="ignore"):
-        # The spacing of the largest binade overflows; half of it is the largest that is finite.
+        # The spacing of the largest binade overflows; half the maximum has the largest finite one.
         unit = np.spacing(np.minimum(np.abs(expected) if size is None else size, kind.max / 2))
         distance: NDArray[np.float64] = (np.abs(got - expected) / unit).astype(np.float64)
     distance[~(np.isfinite(expected) & np.isfinite(got))] = np.inf
@@ -175,9 +175,11 @@ def ulp_distance(expected: Array, got: Array, *, size: Array | None = None) -> N
 
 @dataclass(frozen=True, eq=False)
 class _Differences:
-    """One output: both sides in the type they were compared in, and the flat positions where they
-    are unequal with their distances in ulp and in value, which of those are wrong, whether one side
-    was computed in a wider type, and how many that seemed wrong nobody tried to explain."""
+    """One output: both sides in the type of the comparison, and the flat positions where they are unequal.
+
+    ``ulp`` and ``apart`` are the distances there; ``wrong`` marks those that disagree.  ``widened``: one side was
+    computed in a wider type.  ``unseen`` wrong ones were not examined for an explanation.
+    """
 
     expected: Array
     got: Array
@@ -201,7 +203,7 @@ def _differences(expected: Any, got: Array, tolerance: float | None, piled: floa
     index = np.flatnonzero(~((e == g) | (np.isnan(e) & np.isnan(g))))
     here, there = e.reshape(-1)[index], g.reshape(-1)[index]
     parts = [(here.real, there.real), (here.imag, there.imag)] if e.dtype.kind == "c" else [(here, there)]
-    distances = [ulp_distance(a, b, size=np.abs(here)) for a, b in parts]
+    distances = [measure_ulp(a, b, size=np.abs(here)) for a, b in parts]
     ulp = np.maximum.reduce(distances)
     wrong = ulp > tolerance
     with np.errstate(all="ignore"):
@@ -258,7 +260,7 @@ def _exact_differences(expected: Any, got: Array) -> _Differences:
 def _explained(
     differences: list[_Differences], explain: Explain, tolerance: float, piled: float, *, most: int
 ) -> list[_Differences]:
-    """``differences`` with only those wrong that were looked at and remain unexplained."""
+    """``differences`` with only those wrong that were examined and remain unexplained."""
     rows = np.unique(np.concatenate([_furthest(difference, most=most) for difference in differences]))
     spreads = explain(rows)
     remaining = []
@@ -278,7 +280,7 @@ def _explained(
 
 
 def _coarse(spread: Array, got: Array) -> Array:
-    """``spread``, with the usual one where a result did not move: it is then coarser than the inputs' last bits."""
+    """``spread``, with the median where a result did not move: it is coarser there than the inputs' last bits."""
     moved = spread[np.isfinite(spread) & (spread > 0)]
     if got.dtype.kind not in "fc" or not moved.size:
         return spread
@@ -286,7 +288,7 @@ def _coarse(spread: Array, got: Array) -> Array:
 
 
 def _furthest(difference: _Differences, *, most: int = EXPLAINED) -> NDArray[np.intp]:
-    """Positions along the first axis of the wrong elements that are furthest off, in ulp or in value."""
+    """Positions along the first axis of the wrong elements furthest off, in ulp or in value."""
     wrong = np.flatnonzero(difference.wrong)
     measures = (np.nan_to_num(m[wrong], nan=np.inf, posinf=np.inf) for m in (difference.ulp, difference.apart))
     chosen = [wrong[np.argsort(-m)[: most // 2]] for m in measures]
@@ -294,12 +296,12 @@ def _furthest(difference: _Differences, *, most: int = EXPLAINED) -> NDArray[np.
 
 
 def _lead(difference: _Differences, places: NDArray[np.intp]) -> tuple[NDArray[np.intp], ...]:
-    """Flat places as positions along each axis; a single number is an axis of one."""
+    """Flat positions as positions along each axis; a single number is an axis of one."""
     return np.unravel_index(places, difference.got.shape or (1,))
 
 
 def _worst(differences: list[_Differences], *, wrong: bool) -> tuple[int, int]:
-    """The output with the largest distance, among the wrong values if there are any, and where in its ``index``."""
+    """The output with the largest distance, among the wrong values if there are any, and its position in ``index``."""
     largest = (-1.0, 0, 0)
     for position, difference in enumerate(differences):
         distance = np.where(difference.wrong, difference.ulp, -1.0) if wrong else difference.ulp
@@ -316,7 +318,7 @@ def _values(difference: _Differences, place: int, inputs: Sequence[Array]) -> tu
 
 
 def _at(array: Array, where: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
-    """The input that belongs to an output's place: of the same shape, or a core behind the first axis."""
+    """The input at an output's place: of the same shape, or a core after the first axis."""
     if array.shape == shape:
         return _number(array[where])
     return _number(array[where[0]] if array.ndim and where else array)

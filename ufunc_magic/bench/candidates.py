@@ -1,4 +1,4 @@
-"""Prepares what the user wants to compare: evaluates text, puts arrays where a function needs them, calls it once."""
+"""Candidates for a comparison: evaluates texts, moves arrays to the device that a function needs, calls it once."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from typing import Any
 import numpy as np
 
 from ..model import ComparisonError
-from ..render import Kind, needed
+from ..render import Agreement, Kind, import_required
 from ..runtime import loops_of, ufunc_of
-from .agreement import outputs
+from .agreement import split_outputs
 from .expectation import FAULTS
-from .rounds import Call, Clock, once
+from .rounds import Call, Clock, TimedCall, time_once
 
-#: What marks a text as an expression for numexpr.
+#: Prefix of a text that is an expression for numexpr.
 NUMEXPR = "numexpr:"
 
 _REMEDY = f"Write the name of a function, 'lambda x: ...', or '{NUMEXPR} 4*a + exp(-a)'."
 
-#: Letters of an error's text that are shown: Numba's are pages.
+#: Letters of an error's text to show: Numba's errors fill pages.
 SHOWN = 300
 
 
@@ -36,13 +36,14 @@ class Candidate:
     ----------
     label : str
     function : callable
-        Has done its work when it returns.
+        Its work is done when it returns.
     kind : Kind
     place : callable
-        Moves an argument to where ``function`` wants it; outside of what is timed, as is ``fetch``, which brings
-        a result back.
+        Moves an argument to the device of ``function``, outside of the timing.
+    fetch : callable
+        Moves a result back, outside of the timing.
     compile_seconds : float or None
-        What making it cost already.
+        Seconds that compiling it took.
     note : str
     """
 
@@ -54,23 +55,39 @@ class Candidate:
     compile_seconds: float | None = None
     note: str = ""
 
-    def placed(self, args: Sequence[Any]) -> tuple[Any, ...]:
+    def place_arguments(self, args: Sequence[Any]) -> tuple[Any, ...]:
         """The arguments for ``function``."""
         if self.place is None:
             return tuple(args)
         return tuple(self.place(arg) if isinstance(arg, np.ndarray) else arg for arg in args)
 
-    def fetched(self, results: Any) -> Any:
-        """The results as NumPy's arrays."""
+    def fetch_results(self, results: Any) -> Any:
+        """The results as NumPy arrays."""
         if self.fetch is None:
             return results
         return tuple(map(self.fetch, results)) if isinstance(results, tuple) else self.fetch(results)
+
+    def entry(
+        self,
+        call: Call,
+        measured: int,
+        agreement: Agreement | None,
+        nbytes: int = 0,
+        compile_seconds: float | None = None,
+    ) -> TimedCall:
+        """Its row before it is timed."""
+        seconds = compile_seconds if self.compile_seconds is None else self.compile_seconds
+        return TimedCall(self.label, self.kind, call, measured, agreement, nbytes, self.note, seconds)
+
+    def describe_fault(self, error: Exception) -> str:
+        """A note on its failure."""
+        return f"{'the ' * (self.kind == 'numpy')}{self.label} failed: {type(error).__name__}: {error}"
 
 
 CandidateLike = Callable[..., Any] | str | Candidate
 
 
-def candidates(
+def make_candidates(
     callables: Mapping[str, CandidateLike] | Sequence[CandidateLike], *, names: Mapping[str, Any]
 ) -> tuple[Candidate, ...]:
     """Make everything callable.
@@ -78,10 +95,10 @@ def candidates(
     Parameters
     ----------
     callables : mapping or sequence
-        Callables, or texts: ``"np.hypot"``, ``"lambda x: x**2"``, ``"numexpr: 4*a + exp(-a)"``.  Without labels a
-        text is its own, and a function's name is its.
+        Callables, or texts: ``"np.hypot"``, ``"lambda x: x**2"``, ``"numexpr: 4*a + exp(-a)"``.  Without labels,
+        texts and functions' names are the labels.
     names : mapping
-        Where names of a text are looked up, besides ``np`` and ``math``.
+        Names for the texts, besides ``np`` and ``math``.
 
     Raises
     ------
@@ -90,13 +107,13 @@ def candidates(
     """
     if isinstance(callables, str) or not isinstance(callables, Iterable):
         raise ComparisonError(f"{callables!r} is not a list of callables.", remedy='Pass [f, g], or {"name": f}.')
-    pairs = list(callables.items() if isinstance(callables, Mapping) else _labelled(callables))
+    pairs = list(callables.items() if isinstance(callables, Mapping) else _add_labels(callables))
     if not pairs:
         raise ComparisonError("There is nothing to compare.", remedy='Pass at least one callable: {"name": f}.')
-    return tuple(_candidate(str(label), value, names) for label, value in pairs)
+    return tuple(_make_candidate(str(label), value, names) for label, value in pairs)
 
 
-def _labelled(callables: Iterable[CandidateLike]) -> Iterator[tuple[str, Any]]:
+def _add_labels(callables: Iterable[CandidateLike]) -> Iterator[tuple[str, Any]]:
     labels: dict[str, int] = {}
     for value in callables:
         label = value if isinstance(value, str) else str(getattr(value, "__name__", value))
@@ -104,25 +121,26 @@ def _labelled(callables: Iterable[CandidateLike]) -> Iterator[tuple[str, Any]]:
         yield f"{label} ({labels[label]})" if labels[label] > 1 else label, value
 
 
-def _candidate(label: str, value: Any, names: Mapping[str, Any]) -> Candidate:
+def _make_candidate(label: str, value: Any, names: Mapping[str, Any]) -> Candidate:
     if isinstance(value, Candidate):
         return value
     if isinstance(value, str) and value.strip().startswith(NUMEXPR):
         text = value.strip().removeprefix(NUMEXPR).strip()
-        return Candidate(label, numexpr_function(text))
-    function = evaluated(value, names) if isinstance(value, str) else value
+        return Candidate(label, make_numexpr(text))
+    function = evaluate(value, names) if isinstance(value, str) else value
     if not callable(function):
         fault = f"{label!r} is {type(function).__name__}, not a function."
         remedy = f"Write 'lambda x: ...', or '{NUMEXPR} ...' for a numexpr expression."
         raise ComparisonError(fault, remedy=remedy)
     library = str(type(function).__module__).partition(".")[0]
     if library == "cupy" or str(getattr(function, "__module__", "")).startswith("cupy"):
-        cupy = needed("cupy", purpose=f"comparing {label}")
-        call = _synchronous(function, lambda result: cupy.cuda.get_current_stream().synchronize())
+        cupy = import_required("cupy", purpose=f"comparing {label}")
+        call = _make_synchronous(function, lambda result: cupy.cuda.get_current_stream().synchronize())
         return Candidate(label, call, "gpu", cupy.asarray, cupy.asnumpy, note="data on the GPU")
     if hasattr(function, "lower") and library in ("jax", "jaxlib"):
         return Candidate(
-            label, _synchronous(function, lambda result: [part.block_until_ready() for part in outputs(result)])
+            label,
+            _make_synchronous(function, lambda result: [part.block_until_ready() for part in split_outputs(result)]),
         )
     kind: Kind = "other"
     if ufunc_of(function) is not None:
@@ -130,13 +148,13 @@ def _candidate(label: str, value: Any, names: Mapping[str, Any]) -> Candidate:
     return Candidate(label, function, kind)
 
 
-def evaluated(text: str, names: Mapping[str, Any], *, remedy: str = "") -> Any:
-    """The value of an expression over ``names``, ``np`` and ``math``; ``remedy`` for what is no function.
+def evaluate(text: str, names: Mapping[str, Any], *, remedy: str = "") -> Any:
+    """The value of an expression over ``names``, ``np`` and ``math``; ``remedy`` ends the error.
 
     Raises
     ------
     ComparisonError
-        If it has none.
+        If the expression raises.
     """
     try:
         return eval(text, {"np": np, "numpy": np, "math": math, **names})
@@ -145,10 +163,10 @@ def evaluated(text: str, names: Mapping[str, Any], *, remedy: str = "") -> Any:
         raise ComparisonError(f"{text!r} cannot be evaluated: {reason}.", remedy=remedy or _REMEDY) from fault
 
 
-def numexpr_function(text: str, *, order: Sequence[str] = ()) -> Callable[..., Any]:
-    """An expression of numexpr's as a function of its variables: in ``order``, else in that of the alphabet."""
-    numexpr = needed("numexpr", purpose=f"{NUMEXPR} {text}")
-    names = list(order) or _variables(text)
+def make_numexpr(text: str, *, order: Sequence[str] = ()) -> Callable[..., Any]:
+    """A numexpr expression as a function of its variables in ``order``; in alphabetical order if omitted."""
+    numexpr = import_required("numexpr", purpose=f"{NUMEXPR} {text}")
+    names = list(order) or _list_variables(text)
 
     def call(*args: Any) -> Any:
         return numexpr.evaluate(text, local_dict=dict(zip(names, args, strict=True)), global_dict={})
@@ -156,8 +174,8 @@ def numexpr_function(text: str, *, order: Sequence[str] = ()) -> Callable[..., A
     return call
 
 
-def _variables(text: str) -> list[str]:
-    """Names in an expression that are not called, sorted."""
+def _list_variables(text: str) -> list[str]:
+    """Names of variables in an expression, sorted."""
     try:
         tree = ast.parse(text, mode="eval")
     except SyntaxError as fault:
@@ -167,8 +185,8 @@ def _variables(text: str) -> list[str]:
     return sorted({node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in called})
 
 
-def _synchronous(function: Callable[..., Any], wait: Callable[[Any], object]) -> Callable[..., Any]:
-    """A function that returns before its work is done, made to wait for it."""
+def _make_synchronous(function: Callable[..., Any], wait: Callable[[Any], object]) -> Callable[..., Any]:
+    """The function, waiting for its result: some return before their work is done."""
 
     @functools.wraps(function)
     def call(*args: Any) -> Any:
@@ -179,49 +197,49 @@ def _synchronous(function: Callable[..., Any], wait: Callable[[Any], object]) ->
     return call
 
 
-def variants(function: Any) -> int | None:
-    """How many versions a function of Numba's has compiled so far; None for one that compiles nothing when called."""
+def count_variants(function: Any) -> int | None:
+    """Number of versions that a Numba function has compiled so far; None for functions that compile no versions."""
     compiled = getattr(function, "signatures", getattr(function, "types", None))
     lazy = str(type(function).__module__).partition(".")[0] == "numba"
     return len(compiled) if lazy and compiled is not None else None
 
 
-# -- the first call: what it raises, what it gives back
+# -- the first call: its errors and its result
 
 
-def first_call(name: str, call: Call, *, clock: Clock, fetch: Callable[[Any], Any] | None = None) -> tuple[float, Any]:
-    """Seconds of one call, and its result, which nobody else writes to.
+def try_call(name: str, call: Call, *, clock: Clock, fetch: Callable[[Any], Any] | None = None) -> tuple[float, Any]:
+    """Call once; return its seconds, and a result that later calls do not overwrite.
 
     Parameters
     ----------
     name : str
-        The callable's, as errors have it.
+        The callable's, for errors.
     call : Call
     clock : callable
     fetch : callable
-        Brings a result to NumPy.
+        Moves a result to NumPy.
 
     Raises
     ------
     ComparisonError
-        If it raises, or gives back what is no number and no array of them.
+        If it raises, or returns anything but numbers and arrays of numbers.
     """
     try:
-        seconds, result = once(call, clock=clock)
+        seconds, result = time_once(call, clock=clock)
     except FAULTS as error:
-        raise _refused(name, error) from error
+        raise _refuse(name, error) from error
     result = fetch(result) if fetch is not None else result
-    for part in outputs(result):
-        if not numeric(part):
-            fault = f"{name} returns {described(part)}, not numbers."
+    for part in split_outputs(result):
+        if not is_numeric(part):
+            fault = f"{name} returns {describe(part)}, not numbers."
             raise ComparisonError(fault, remedy="Return an array of numbers, or a tuple of such arrays.")
     if ufunc_of(call.function) is not None:
         return seconds, result
-    parts = tuple(part.copy() if isinstance(part, np.ndarray) else part for part in outputs(result))
+    parts = tuple(part.copy() if isinstance(part, np.ndarray) else part for part in split_outputs(result))
     return seconds, parts if isinstance(result, tuple) or len(parts) > 1 else parts[0]
 
 
-def _refused(name: str, error: Exception) -> ComparisonError:
+def _refuse(name: str, error: Exception) -> ComparisonError:
     """The error for a callable that raised ``error``."""
     text = str(error).strip().partition("\n\n")[0]
     text = text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
@@ -232,8 +250,8 @@ def _refused(name: str, error: Exception) -> ComparisonError:
     )
 
 
-def numeric(result: Any) -> bool:
-    """Whether it is a number or an array of them, as far as its first elements tell."""
+def is_numeric(result: Any) -> bool:
+    """Whether the result is a number or an array of numbers, judged by its first elements."""
     try:
         array = np.asarray(result)
     except FAULTS:
@@ -243,7 +261,7 @@ def numeric(result: Any) -> bool:
     return all(isinstance(one, numbers.Number) for one in array.reshape(-1)[:20])
 
 
-def described(result: Any) -> str:
+def describe(result: Any) -> str:
     """``"None"``, ``"generator"``, ``"an array of <U1"``."""
     name = "None" if result is None else type(result).__name__
     return f"an array of {result.dtype}" if isinstance(result, np.ndarray) else name

@@ -1,12 +1,11 @@
-"""From a build to the report of its cell: which functions are compared with what, and with how much time."""
+"""The report of a cell: which functions are compared with what, and in how much time."""
 
 from __future__ import annotations
 
 import functools
-import os
 import types
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,34 +21,37 @@ from ..model import (
     CellPlace,
     Comfort,
     ComparisonError,
+    ObjectCode,
     OptionError,
     Options,
     UfuncMagicError,
 )
 from ..render import Bound, Comparison, Report, Row
 from ..runtime import Build, letters, operand_dtypes, ufunc_of
-from .agreement import agreement
-from .candidates import CandidateLike, evaluated
-from .comparing import BUDGET_OF_SIZES, Progress, compare
+from .agreement import compare_results
+from .candidates import Candidate, evaluate
+from .comparing import BUDGET_OF_SIZES, compare_request, make_groups
+from .elementwise import draw_inputs
 from .expectation import FAULTS
-from .function_table import Request, compare_function, sampled
-from .machine import Pressure, doubt, limits
-from .rivals import CompileCython, Forms, chosen, forms, rivals
-from .samples import LastDraw, given_inputs, shuffled, sizes_of
+from .loop_reports import LoopReports, count_processors
+from .machine import Pressure, load_limits, revise_limits
+from .request import Arguments, Budget, Operands, Parameters, Progress, Reference, Request, Threads
+from .rivals import CompileCython, load_forms, make_rivals, parse_rivals
+from .samples import given_inputs, shuffled, sizes_of
 
 #: Share of a cell's time that goes into its comparisons; the rest is for Python forms and for the page.
 COMPARING = 0.8
 
-#: Seconds for more rounds, where they disagree.
+#: Seconds for more rounds where rounds disagree.
 MORE = 0.55
 
-#: What each rival adds to a cell's time, as a share of it.
+#: The time that each rival adds to a cell's, as a share of it.
 RIVAL_BUDGET = 0.25
 
 #: Elements of the arguments that are made for sizes; longer ones repeat them.
 SAMPLED = 1 << 17
 
-#: What this session has been told once.
+#: The notices that this session has shown.
 _announced: set[str] = set()
 
 
@@ -58,13 +60,15 @@ def report(
     *,
     options: Options,
     names: Mapping[str, Any],
+    loops: LoopReports | None = None,
     compile_cython: CompileCython | None = None,
     progress: Progress | None = None,
     without: Collection[str] = (),
 ) -> Report:
     """Verify and time the functions of ``build``; see `ufunc_magic.pipeline.report`.
 
-    ``compile_cython`` makes the rivals of ``--vs cython``; ``progress`` is called during ``--sizes``, as by `compare`.
+    ``loops`` has the compiler's reports on the cell's loops; ``compile_cython`` makes the rivals of ``--vs cython``;
+    ``progress`` is called during ``--sizes``.
     """
     object_code = build.loaded.object_code
     codes = [code for code in build.report_data.functions if code.name in build and code.name not in without]
@@ -75,19 +79,21 @@ def report(
     with Comfort("what the session is told once", notes):
         notes += _new_notices(language.notices(object_code))
     if options.time:
-        chosen(options.vs)  # a slip in an option is an error before anything is timed
-        sizes = sizes_of(options.sizes) if options.sizes else ()
-        cell = _Cell(build, options, names, compile_cython, progress, sizes)
+        # An error in an option is raised before anything is timed.
+        parse_rivals(options.vs)
+        if options.sizes:
+            sizes_of(options.sizes)
+        cell = _Cell(build, options, names, loops, compile_cython, progress)
         with Comfort("the timing", notes, passing=UfuncMagicError):
             pressure = Pressure()
-            comparisons, more = cell.compared(codes)
+            comparisons, more = cell.compare_all(codes)
             notes += more
-            busy = pressure.words([row for comparison in comparisons for row in comparison.rows])
+            busy = pressure.describe([row for comparison in comparisons for row in comparison.rows])
     if options.verbose:
         steps = ", ".join(f"{step} {seconds * 1e3:.2f} ms" for step, seconds in build.seconds.items())
         notes += [f"steps: {steps}", f"command: {build.report_data.command}"]
     known = {*without, *(code.name for code in codes)}
-    # Modules are what the cell imported, not what it made.
+    # The cell imported modules, and did not make them.
     others = [name for name in build if name not in known and not isinstance(build[name], types.ModuleType)]
     return Report(
         name=build.name,
@@ -105,7 +111,7 @@ def report(
     )
 
 
-# -- what was bound, in words
+# -- functions and other names that were bound
 
 
 def _bound(code: CellFunction, place: CellPlace) -> Bound:
@@ -128,134 +134,128 @@ def _word(name: str, value: Any) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _Cell:
-    """A build, and what its comparisons are made with."""
+    """A build, and everything that its requests are made from."""
 
     build: Build
     options: Options
     names: Mapping[str, Any]
+    loops: LoopReports | None = None
     compile_cython: CompileCython | None = None
     progress: Progress | None = None
-    sizes: Sequence[int] = ()
-    last: LastDraw = field(default_factory=LastDraw)
+
+    @property
+    def object_code(self) -> ObjectCode:
+        return self.build.loaded.object_code
 
     @property
     def language(self) -> Language:
-        return language_of(self.build.loaded.object_code)
+        return language_of(self.object_code)
 
-    def compared(self, codes: Sequence[CellFunction]) -> tuple[list[Comparison], list[str]]:
+    def compare_all(self, codes: Sequence[CellFunction]) -> tuple[list[Comparison], list[str]]:
         """A table for each of the first functions that can be timed, and notes."""
         known = [code for code in codes if code.kind == "ufunc" or code.samples]
-        reference = _reference(self.options.ref, self.names) if self.options.ref and known else None
-        data = _data(self.options.data, self.names) if self.options.data and known else None
+        reference = _find_reference(self.options.ref, self.names) if self.options.ref and known else None
+        data = _find_data(self.options.data, self.names) if self.options.data and known else None
         runs = self.language.host_candidate
         timed = [c for c in known if (c.timed or c.samples) and runs(self.build[c.name])[0] is not None][:MOST_TIMED]
         notes = []
         harmless = sum(not code.effects for code in known)  # each other one has a note of its own
         if harmless > MOST_TIMED:
             notes.append(f"the report times {len(timed)} of {harmless} functions; use um.compare() for the others")
+        if self.loops and any(code.kind == "ufunc" for code in timed) and count_processors() > 1:
+            self.loops.begin()
         comparisons = []
         for code in timed:
             step = "timed"
             try:
-                request, missing = self.request(code, reference, data, share=1 / len(timed))
-                comparison = compare_function(request)
+                request, missing = self.make_request(code, reference, data, share=1 / len(timed))
+                comparison = compare_request(request)
                 if request.limit:
-                    doubt(request.limit, comparison.rows)
+                    revise_limits(request.limit, comparison.rows)
                 comparisons.append(replace(comparison, notes=(*comparison.notes, *missing)))
-                if self.sizes and code.kind == "ufunc" and not code.core:
+                if self.options.sizes and isinstance(request.inputs, Operands) and not code.core:
                     step = "timed over sizes"
-                    comparisons.append(self.over_sizes(request, share=1 / len(timed)))
-            except FAULTS as fault:  # its own: a C++ exception, a status, whatever Cython raises
-                notes.append(f"{code.name} was not {step}: {_one_line(fault)}")
+                    comparisons.append(compare_request(self.make_request_over_sizes(request, share=1 / len(timed))))
+            except FAULTS as fault:  # of any class: a C++ exception, a status, an exception of Cython's
+                notes.append(f"{code.name} was not {step}: {_describe_fault(fault)}")
         return comparisons, notes
 
-    def request(
-        self,
-        code: CellFunction,
-        reference: Callable[..., Any] | None,
-        data: Sequence[Any] | None,
-        *,
-        share: float,
+    def make_request(
+        self, code: CellFunction, reference: Reference | None, data: Sequence[Any] | None, *, share: float
     ) -> tuple[Request, tuple[str, ...]]:
-        """What one function is compared with, and what is missing there."""
-        options, object_code = self.options, self.build.loaded.object_code
-        python = Forms()
-        ufunc = code.kind == "ufunc"
-        missing: list[str] = []
-        with Comfort(f"the Python form of {code.name}", missing):
-            python = forms(code)
-        if code.python_reason and reference is None:
-            hint = "; to check the results, name a function with --ref" if ufunc else ""
-            missing.append(f"no Python form: it {code.python_reason}{hint}")
+        """The request for one function, and notes on what is missing in it."""
+        options, missing = self.options, list[str]()
         request = Request(
-            self.build[code.name],
             code.name,
-            python=python.python,
-            checked=python.checked,
-            random=python.random,
-            watched=python.watched,
-            text=code.python,
+            (Candidate("compiled function", self.build[code.name], "compiled"),),
+            Parameters(code.samples, code.parameters, options.size, "wraparound" in self.object_code.source),
             reference=reference,
-            reference_label=options.ref,
-            rivals=python.expression,
-            parameters=code.parameters,
-            size=options.size,
-            budget=COMPARING * options.time * share,
-            reserve=max(MORE, options.time) * share,
-            thorough=options.time > TIME,
-            last=self.last,
+            budget=Budget(
+                COMPARING * options.time * share, max(MORE, options.time) * share, thorough=options.time > TIME
+            ),
         )
-        if not ufunc:
-            request = replace(
-                request,
-                samples=code.samples,
-                checked=python.checked if code.checked != code.python else None,
-                unwrapped="wraparound" in object_code.source,
-            )
-            return request, tuple(missing)
-        others, left_out = rivals(code, options.vs, compile_cython=self.compile_cython)
-        # A def with keyword-only parameters takes no arrays by their place; its ufunc does.
-        bound = self.build[code.name]
+        with Comfort(f"the Python form of {code.name}", missing):
+            request = replace(request, forms=load_forms(code))
+        if code.python_reason and reference is None:
+            hint = "; to check the results, name a function with --ref" if code.kind == "ufunc" else ""
+            missing.append(f"no Python form: it {code.python_reason}{hint}")
+        if code.kind != "ufunc":
+            if code.checked == code.python:
+                request = replace(request, forms=replace(request.forms, checked=None))
+            return replace(request, candidates=(*request.candidates, *request.forms.expression)), tuple(missing)
+        others, left_out = make_rivals(code, options.vs, compile_cython=self.compile_cython)
+        return self.complete(request, code, others, data), (*left_out, *missing)
+
+    def complete(
+        self, request: Request, code: CellFunction, others: Sequence[Candidate], data: Sequence[Any] | None
+    ) -> Request:
+        """The request for a ufunc."""
+        options, bound = self.options, self.build[code.name]
+        # A def with keyword-only parameters accepts no arrays by position; its ufunc does.
         bound = ufunc_of(bound) or bound
         host, label = self.language.host_candidate(bound)
-        host = host or bound
-        device_times = self.language.device_times(bound)
-        request = replace(
-            request,
-            function=host,
-            label=label,
-            on_device=device_times and functools.partial(device_rows, host, bound, device_times),
-            types=letters(code.timed, code.nin),
-            inputs=known_inputs(code, options.size or SAMPLED) or None,
-            parameters=code.parameters[: code.nin],
-            cores=[[int(d) if d.isdecimal() else d for d in core] for core in code.cores[: code.nin]],
-            rivals=(*python.expression, *(one for one in others if one.kind != "numpy")),
-            threads=self.build.threads if object_code.threads else None,
-            max_threads=_most_threads(options),
+        host, device_times = host or bound, self.language.device_times(bound)
+        rivals = (*request.forms.expression, *(one for one in others if one.kind != "numpy"))
+        operands = Operands(
+            letters(code.timed, code.nin),
+            code.parameters[: code.nin],
+            [[int(d) if d.isdecimal() else d for d in core] for core in code.cores[: code.nin]],
+            known_inputs(code, options.size or SAMPLED) or None,
+            options.size,
             cautious=code.cautious,
-            # --fast-math gives up exactly these values.
-            edges=not options.fast_math,
-            budget=request.budget * (1 + RIVAL_BUDGET * len(others)),
-            limit=limits(),
+            edges=not options.fast_math,  # which gives up exactly these values
         )
         if data is not None:
-            kinds = operand_dtypes(code.function_code)[: code.nin]
-            arrays = given_inputs(data, kinds, request.cores)
-            request = replace(request, inputs=arrays, size=request.size or len(arrays[0]))
-        return request, (*left_out, *missing)
+            arrays = given_inputs(data, operand_dtypes(code.function_code)[: code.nin], operands.cores)
+            operands = replace(operands, arrays=arrays, size=operands.size or len(arrays[0]))
+        request = replace(
+            request,
+            candidates=(Candidate(label, host, "ufunc"), *rivals),
+            inputs=operands,
+            threads=Threads(self.build.threads, _most_threads(options)) if self.object_code.threads else None,
+            on_device=device_times and functools.partial(device_rows, host, bound, device_times),
+            budget=replace(request.budget, seconds=request.budget.seconds * (1 + RIVAL_BUDGET * len(others))),
+            limit=load_limits(),
+        )
+        return replace(request, find_loop=self.loops.find) if self.loops else request
 
-    def over_sizes(self, request: Request, *, share: float) -> Comparison:
-        """A ufunc and its rivals over sizes."""
-        compared: dict[str, CandidateLike] = {request.name: request.function}
-        compared |= {one.label: one for one in request.rivals}
-        comparison = compare(
-            compared,
-            *sampled(replace(request, size=min(SAMPLED, self.sizes[-1]))),
-            sizes=self.sizes,
-            budget=BUDGET_OF_SIZES * share,
+    def make_request_over_sizes(self, request: Request, *, share: float) -> Request:
+        """The request for a ufunc and its rivals at each of ``--sizes``."""
+        operands: Operands = request.inputs  # type: ignore[assignment]
+        function = Candidate(request.name, request.function, "ufunc")
+
+        def draw(largest: int) -> tuple[Any, ...]:
+            return draw_inputs(request, replace(operands, size=min(SAMPLED, largest)))
+
+        return Request(
+            request.name,
+            (function, *request.rivals),
+            Arguments(make_groups((), self.options.sizes, draw=draw)),
+            budget=Budget(BUDGET_OF_SIZES * share),
+            limit=request.limit,
+            find_loop=request.find_loop,
             progress=self.progress,
         )
-        return replace(comparison, name=request.name)
 
 
 def known_inputs(code: CellFunction, size: int) -> tuple[NDArray[Any], ...]:
@@ -285,38 +285,35 @@ def _filled(array: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
 
 
 def _most_threads(options: Options) -> int:
-    if options.parallel > 0:
-        return options.parallel
-    # The cores this process may use, which cgroups and taskset make fewer than the machine's.
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return options.parallel if options.parallel > 0 else count_processors()
 
 
-def _reference(expression: str, names: Mapping[str, Any]) -> Callable[..., Any]:
-    """What ``--ref`` names: an expression over the user's names, ``np`` and ``math``."""
-    try:
-        value = evaluated(expression, names)
-    except ComparisonError as fault:
-        remedy = "Name a function: --ref np.hypot, --ref my_f."
-        raise OptionError(f"--ref {fault.message}", remedy=remedy) from fault
+def _find_reference(expression: str, names: Mapping[str, Any]) -> Reference:
+    """The function of ``--ref``."""
+    value = _evaluate("--ref", expression, names, remedy="Name a function: --ref np.hypot, --ref my_f.")
     if not callable(value):
-        raise OptionError(
-            f"--ref {expression!r} is {type(value).__name__}, not a function.", remedy="Write --ref 'lambda x: ...'."
-        )
-    return value  # type: ignore[no-any-return]
+        fault = f"--ref {expression!r} is {type(value).__name__}, not a function."
+        raise OptionError(fault, remedy="Write --ref 'lambda x: ...'.")
+    return Reference(expression, value)
 
 
-def _data(expression: str, names: Mapping[str, Any]) -> tuple[Any, ...]:
-    """What ``--data`` names: one value for each input."""
-    try:
-        value = evaluated(expression, names)
-    except ComparisonError as fault:
-        remedy = "Name arrays: --data x,y, --data 'np.linspace(0, 1, 1000)'."
-        raise OptionError(f"--data {fault.message}", remedy=remedy) from fault
+def _find_data(expression: str, names: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The values of ``--data``, one for each input."""
+    remedy = "Name arrays: --data x,y, --data 'np.linspace(0, 1, 1000)'."
+    value = _evaluate("--data", expression, names, remedy=remedy)
     return value if isinstance(value, tuple) else (value,)
 
 
-def _one_line(fault: Exception) -> str:
-    """An exception in one line; what C++ throws is always a RuntimeError here."""
+def _evaluate(option: str, expression: str, names: Mapping[str, Any], *, remedy: str) -> Any:
+    """The value of an option: an expression over the user's names, ``np`` and ``math``."""
+    try:
+        return evaluate(expression, names)
+    except ComparisonError as fault:
+        raise OptionError(f"{option} {fault.message}", remedy=remedy) from fault
+
+
+def _describe_fault(fault: Exception) -> str:
+    """An exception in one line; exceptions of C++ are always RuntimeErrors here."""
     if isinstance(fault, UfuncMagicError):
         return f"{fault.message} {fault.remedy}".rstrip()
     text = str(fault)
@@ -327,7 +324,7 @@ def _one_line(fault: Exception) -> str:
 
 
 def _new_notices(notices: Sequence[str]) -> list[str]:
-    """Those that this session has not shown."""
+    """The notices that this session has not shown."""
     new = [notice for notice in notices if notice not in _announced]
     _announced.update(new)
     return new
@@ -350,7 +347,7 @@ def device_rows(
     arrays : sequence of ndarray
     """
     number = len(arrays[0])
-    check = agreement(host(*arrays), function(*arrays), inputs=tuple(arrays))
+    check = compare_results(host(*arrays), function(*arrays), inputs=tuple(arrays))
     return tuple(
         Row(t.label, t.kind, number, number, t.seconds, agreement=check, bandwidth=t.bandwidth, note=t.note)
         for t in times(arrays)

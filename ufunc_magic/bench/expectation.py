@@ -1,7 +1,10 @@
-"""Expected results, and whether other results agree with them.  No clock.
+"""The equality step: computes expected results, and checks other results against them.  No clock.
 
-A ufunc's are expected at some elements, from a function of scalars or of arrays; a Python function's are whatever it
-returns and leaves in its arguments.
+``check_points``   a ufunc's results, expected at some elements from a function of scalars or of arrays
+``check_outcome``  a Python function's results, and its changes to its arguments
+``check_whole``    the results of any callable, against those of another callable on the same arguments
+
+All three end in `compare_results`, with what may explain a difference.
 """
 
 from __future__ import annotations
@@ -17,15 +20,15 @@ from numpy.typing import NDArray
 
 from ..model import ComparisonError
 from ..render import Agreement
-from .agreement import Explain, agreement, masked, outputs
+from .agreement import Explain, compare_results, is_masked, split_outputs
 
-#: What the user's functions may raise, and what becomes of them, is the user's choice: anything but an interrupt.
+#: The user's functions may raise anything; only an interrupt propagates.
 FAULTS = (Exception,)
 
-#: Changes of the inputs that are tried where a difference may be due to rounding, and their size in ulp.
+#: Changes of the inputs to try where rounding may explain a difference, and their size in ulp.
 DRAWS, STEPS = 16, 4
 
-#: Tuples up to this length are outputs of a call, each by itself; longer ones are sequences like lists.
+#: Tuples up to this length are several outputs of a call; longer ones are sequences like lists.
 OUTPUTS = 16
 
 Arrays = tuple[NDArray[Any], ...]
@@ -34,15 +37,15 @@ Arrays = tuple[NDArray[Any], ...]
 # -- a function of scalars, element by element
 
 
-def columns(inputs: Sequence[NDArray[Any]]) -> tuple[list[Any], ...]:
+def to_lists(inputs: Sequence[NDArray[Any]]) -> tuple[list[Any], ...]:
     """The arrays as lists of Python numbers, cores as nested lists."""
-    # tolist() leaves long double as NumPy scalars, which Python's math takes but slowly.
+    # tolist() leaves long double as NumPy scalars, which are slow in Python's math.
     narrow = {"g": np.float64, "G": np.complex128}
     return tuple(array.astype(narrow.get(array.dtype.char, array.dtype), copy=False).tolist() for array in inputs)
 
 
-def loop(function: Callable[..., Any], columns: Sequence[list[Any]]) -> list[Any]:
-    """What a person would write: one call for each element, results in a list."""
+def loop_over(function: Callable[..., Any], columns: Sequence[list[Any]]) -> list[Any]:
+    """Call the function on each element, as a person would write it; results in a list."""
     match columns:
         case [xs]:
             return [function(x) for x in xs]
@@ -54,12 +57,12 @@ def loop(function: Callable[..., Any], columns: Sequence[list[Any]]) -> list[Any
             return [function(*row) for row in zip(*columns, strict=True)]
 
 
-def survivors(
+def call_each(
     function: Callable[..., Any], columns: Sequence[list[Any]], *, patience: Callable[[], bool] | None = None
 ) -> tuple[list[Any], NDArray[np.bool_]]:
     """Results of the elements on which ``function`` raises nothing, and which elements those are.
 
-    ``patience`` is asked before each further element once there is a result; false ends it.
+    Once there is a result, ``patience`` is called before each further element; false ends the search.
     """
     results: list[Any] = []
     passed = bytearray(len(columns[0]))
@@ -82,11 +85,11 @@ def gather(results: Sequence[Any], nout: int) -> Any:
 
 
 def takes_arrays(function: Callable[..., Any], inputs: Sequence[NDArray[Any]], nout: int) -> bool:
-    """Whether ``function`` gives for arrays what it gives element by element, seen on a few elements."""
+    """Whether ``function`` of a few elements as arrays returns the same as element by element."""
     few = [array[:4] for array in inputs]
     try:
         whole = function(*few)
-        parts = gather(loop(function, columns(few)), nout)
+        parts = gather(loop_over(function, to_lists(few)), nout)
         whole, parts = (result if isinstance(result, tuple) else (result,) for result in (whole, parts))
         pairs = list(zip(whole, parts, strict=True))
         return all(np.shape(a) == np.shape(b) and np.allclose(a, b, rtol=1e-3, equal_nan=True) for a, b in pairs)
@@ -94,17 +97,16 @@ def takes_arrays(function: Callable[..., Any], inputs: Sequence[NDArray[Any]], n
         return False
 
 
-# -- what a ufunc should give
+# -- expected results of a ufunc
 
 
 @dataclass(frozen=True, eq=False)
 class Expected:
     """Expected outputs at some elements.
 
-    ``places`` are their positions in the timed inputs, None for the edges of the domain, which are not
-    timed; ``inputs`` are the elements themselves.  ``again`` computes expectations at other inputs, NaN
-    where it cannot; ``unrounded`` does so in double where ``again`` rounds to float at every step, ``random`` with
-    every rounding drawn anew.
+    ``inputs`` are the elements, and ``places`` their positions in the timed inputs; None for the edges of the domain,
+    which are not timed.  ``again`` computes expectations at other inputs, and NaN where it cannot; ``unrounded``
+    computes them in double if ``again`` rounds to float at every step, ``random`` with random roundings.
     """
 
     inputs: Arrays
@@ -115,16 +117,16 @@ class Expected:
     random: Callable[[Arrays], Arrays] | None = None
 
 
-def everywhere(function: Callable[..., Any], inputs: Arrays) -> Expected:
-    """What a function of arrays expects at every element."""
+def expect_everywhere(function: Callable[..., Any], inputs: Arrays) -> Expected:
+    """The expectations of a function of arrays at every element."""
 
     def again(arrays: Arrays) -> Arrays:
-        return tuple(map(np.asarray, outputs(function(*arrays))))
+        return tuple(map(np.asarray, split_outputs(function(*arrays))))
 
     return Expected(inputs, again(inputs), np.arange(len(inputs[0])), again)
 
 
-def at_places(
+def expect_at(
     function: Callable[..., Any],
     inputs: Arrays,
     places: NDArray[np.intp] | None,
@@ -133,12 +135,12 @@ def at_places(
     unrounded: Callable[..., Any] | None = None,
     random: Callable[..., Any] | None = None,
 ) -> Expected | None:
-    """What a function of scalars expects, those left out where it raises; None if it always does.
+    """The expectations of a function of scalars, without the elements on which it raises; None if it always raises.
 
-    At ``places`` of the timed inputs; None for inputs that are not timed, the edges of the domain.
+    ``places`` are positions in the timed inputs; None for the edges of the domain, which are not timed.
     """
     inputs = inputs if places is None else tuple(array[places] for array in inputs)
-    results, passed = survivors(function, columns(inputs))
+    results, passed = call_each(function, to_lists(inputs))
     if not results:
         return None
     if any(result is None for result in results):
@@ -148,29 +150,26 @@ def at_places(
     places = places if places is None else places[passed]
     again = functools.partial(_again, function, nout)
     doubles, drawn = (f and functools.partial(_again, f, nout) for f in (unrounded, random))
-    return Expected(inputs, outputs(gather(results, nout)), places, again, doubles, drawn)
+    return Expected(inputs, split_outputs(gather(results, nout)), places, again, doubles, drawn)
 
 
 def _again(function: Callable[..., Any], nout: int, arrays: Arrays) -> Arrays:
     """Results of a function of scalars; NaN where it raises."""
-    values, ran = survivors(function, columns(arrays))
+    values, ran = call_each(function, to_lists(arrays))
     if not values:
         return tuple(np.full(len(ran), np.nan) for _ in range(nout))
     whole = []
-    for part in outputs(gather(values, nout)):
+    for part in split_outputs(gather(values, nout)):
         full = np.full((len(ran), *part.shape[1:]), np.nan, np.result_type(part, np.float64))
         full[ran] = part
         whole.append(full)
     return tuple(whole)
 
 
-def judge(
-    expected: Sequence[Expected],
-    results: Any,
-    *,
-    ufunc: Callable[..., Any] | None = None,
+def check_points(
+    expected: Sequence[Expected], results: Any, *, ufunc: Callable[..., Any] | None = None
 ) -> Agreement | None:
-    """Compare with everything expected.
+    """Compare with the expectations at all their elements.
 
     Parameters
     ----------
@@ -183,22 +182,22 @@ def judge(
     Returns
     -------
     Agreement or None
-        None where nothing was expected at elements that ``results`` has.
+        None if ``results`` has none of the expected elements.
     """
-    arrays = [np.asarray(result) for result in outputs(results)]
+    arrays = [np.asarray(result) for result in split_outputs(results)]
     parts, actual = [], []
     for part in expected:
         if part.places is not None:
             part = _cut(part, len(arrays[0]))
             actual.append(tuple(array[part.places] for array in arrays))
         elif ufunc is not None:
-            actual.append(tuple(map(np.asarray, outputs(ufunc(*part.inputs)))))
+            actual.append(tuple(map(np.asarray, split_outputs(ufunc(*part.inputs)))))
         else:
             continue
         parts.append(part)
     if not any(len(part.inputs[0]) for part in parts):
         return None
-    return agreement(
+    return compare_results(
         _joined([part.results for part in parts]),
         _joined(actual),
         inputs=_joined([part.inputs for part in parts]),
@@ -207,8 +206,57 @@ def judge(
     )
 
 
-def rounding(function: Callable[..., Any], arguments: Sequence[Any], *, patience: Callable[[], bool]) -> Explain:
-    """How far each output of ``function`` moves with the last bits of its arguments, for ``agreement``.
+# -- expected results of any callable
+
+
+def check_whole(
+    expected: Any,
+    results: Any,
+    *,
+    arguments: Sequence[Any],
+    tolerance: float | None,
+    step: int = 1,
+    explain: Explain | None = None,
+) -> Agreement:
+    """Compare the results of two callables on the same arguments, at every ``step``-th element.
+
+    Parameters
+    ----------
+    expected, results : number, array or tuple of them
+    arguments : sequence
+    tolerance : float
+        As for `compare_results`.
+    step : int
+        An odd one also meets what repeats at powers of two.
+    explain : callable
+        See `explain_rounding`.
+    """
+    size = max(map(np.size, arguments), default=1)
+    # Each result was gathered from at least so many numbers.
+    terms = size // max(1, min((int(np.size(part)) for part in split_outputs(expected)), default=1))
+    return compare_results(
+        _thinned(expected, step),
+        _thinned(results, step),
+        tolerance=tolerance,
+        inputs=tuple(np.asarray(arg)[::step] if np.ndim(arg) else np.asarray(arg) for arg in arguments),
+        explain=explain and (lambda places: explain(places * step)),
+        terms=terms,
+    )
+
+
+def _thinned(results: Any, step: int) -> Any:
+    """Every ``step``-th element of each output."""
+    if step == 1:
+        return results
+    parts = tuple(np.asanyarray(result) for result in split_outputs(results))
+    thin = tuple(part[::step] if part.ndim else part for part in parts)
+    return thin if isinstance(results, tuple) else thin[0]
+
+
+def explain_rounding(
+    function: Callable[..., Any], arguments: Sequence[Any], *, patience: Callable[[], bool]
+) -> Explain:
+    """Returns a function for `compare_results`: how far each output moves with the last bits of the arguments.
 
     Parameters
     ----------
@@ -216,7 +264,7 @@ def rounding(function: Callable[..., Any], arguments: Sequence[Any], *, patience
         Any function of arrays and numbers; results may have any shape.
     arguments : sequence
     patience : callable
-        Asked before each further call after the first two; false ends the search.
+        Called before each further call after the first two; false ends the search.
     """
 
     def explain(rows: NDArray[np.intp]) -> Arrays:
@@ -231,7 +279,7 @@ def rounding(function: Callable[..., Any], arguments: Sequence[Any], *, patience
                 spreads = tuple(np.fmax(s, np.abs(m - k)) for s, m, k in zip(spreads, moved, known, strict=True))
             except FAULTS:
                 continue
-        # What differs by itself, as random numbers do, is not explained by its arguments.
+        # Results that differ by themselves, such as random numbers, are not explained by the arguments.
         spreads = tuple(np.where(_same(k, a), s, np.nan) for s, k, a in zip(spreads, known, again, strict=True))
         return tuple(np.take(spread, rows, axis=0, mode="clip") for spread in spreads)
 
@@ -243,12 +291,12 @@ def _same(some: NDArray[Any], others: NDArray[Any]) -> Any:
 
 
 def _numbers(results: Any) -> Arrays:
-    arrays = (np.atleast_1d(np.asarray(result)) for result in outputs(results))
+    arrays = (np.atleast_1d(np.asarray(result)) for result in split_outputs(results))
     return tuple(a.astype(np.result_type(a, np.float64) if a.dtype.kind in "biufc" else np.float64) for a in arrays)
 
 
 def _moved_argument(argument: Any, rng: np.random.Generator) -> Any:
-    if masked(argument):
+    if is_masked(argument):
         return np.ma.array(_moved(argument.data, rng), mask=argument.mask)
     if isinstance(argument, np.ndarray):
         return _moved(argument, rng)
@@ -256,7 +304,7 @@ def _moved_argument(argument: Any, rng: np.random.Generator) -> Any:
 
 
 def _cut(part: Expected, number: int) -> Expected:
-    """``part`` without what lies behind the first ``number`` elements."""
+    """The part within the first ``number`` elements."""
     assert part.places is not None
     inside = part.places < number
     if inside.all():
@@ -282,7 +330,7 @@ def _spreads(
 def _spread(part: Expected, rows: NDArray[np.intp]) -> Arrays:
     """Changes of the results over ``DRAWS`` random changes of the inputs' last bits.
 
-    Where float and double can be had, what sets them apart in the neighbourhood counts too.
+    With both a float and a double form, their differences in the neighbourhood count too.
     """
     rng = np.random.default_rng(0)
     inputs = tuple(array[rows] for array in part.inputs)
@@ -297,7 +345,7 @@ def _spread(part: Expected, rows: NDArray[np.intp]) -> Arrays:
 
 
 def _noise(part: Expected, rows: NDArray[np.intp]) -> Arrays:
-    """Changes of the results over ``DRAWS`` draws of every rounding on the way to them."""
+    """Changes of the results over ``DRAWS`` draws of every rounding."""
     assert part.random is not None
     inputs = tuple(array[rows] for array in part.inputs)
     known = tuple(result[rows] for result in part.results)
@@ -305,10 +353,10 @@ def _noise(part: Expected, rows: NDArray[np.intp]) -> Arrays:
 
 
 def _reach(part: Expected, changes: Sequence[Arrays], *, share: float) -> Arrays:
-    """The largest change.
+    """The largest change; at the edges the quantile ``share`` of the changes.
 
-    At the edges one that a ``share`` of the changes do not exceed: an edge may lie on a branch of the function, and the
-    jump on one of its sides must not explain the wrong side.  NaN, as of ``acos`` above 1, count as the largest number.
+    An edge may lie on a branch of the function, where the maximum would let the jump explain a result from the wrong
+    side.  NaN, such as ``acos`` above 1, counts as the largest number.
     """
     if part.places is None:
         ranked = [
@@ -319,7 +367,7 @@ def _reach(part: Expected, changes: Sequence[Arrays], *, share: float) -> Arrays
 
 
 def _nearby(array: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
-    """Up to a thousandth away: far enough for other roundings, near enough for as much of them."""
+    """Inputs up to a thousandth away: far enough for other roundings, near enough for roundings as large."""
     if array.dtype.kind not in "fc":
         return array
     return (array * (1 + rng.uniform(-1e-3, 1e-3, array.shape))).astype(array.dtype)
@@ -330,7 +378,7 @@ def _apart(some: Arrays, others: Arrays) -> Arrays:
 
 
 def _moved(array: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
-    """Every finite number but 0 up to ``STEPS`` ulp away; integers and booleans as they are."""
+    """The array with each finite number but 0 moved by up to ``STEPS`` ulp; integers and booleans stay."""
     if array.dtype.kind == "c":
         moved = array.copy()
         moved.real, moved.imag = _moved(array.real, rng), _moved(array.imag, rng)
@@ -347,31 +395,31 @@ def _joined(parts: Sequence[Arrays]) -> Arrays:
     return tuple(np.concatenate(column) for column in zip(*parts, strict=True))
 
 
-def same_loop(function: Callable[..., Any], lists: Sequence[list[Any]], expected: Expected, *, dtypes: str) -> bool:
-    """Whether the loop that is to be timed computes what is expected, in the types that C returns."""
-    results = outputs(gather(loop(function, lists), len(dtypes)))
+def loop_agrees(function: Callable[..., Any], lists: Sequence[list[Any]], expected: Expected, *, dtypes: str) -> bool:
+    """Whether the loop to time returns the expected results, in C's types."""
+    results = split_outputs(gather(loop_over(function, lists), len(dtypes)))
     typed = tuple(result.astype(char) for result, char in zip(results, dtypes, strict=True))
-    verdict = judge([expected], typed)
+    verdict = check_points([expected], typed)
     return verdict is None or verdict.ok
 
 
-# -- what a Python function should give
+# -- expected results of a Python function
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What one call returned, as ``leaves``, and its arguments as it left them."""
+    """What one call returned, see `collect_numbers`, and its arguments after the call."""
 
     returned: Arrays | None
     arguments: tuple[Any, ...]
 
     def outputs(self, positions: Sequence[int]) -> Arrays:
-        """The results and the arguments at ``positions``, which the function changed."""
+        """The results, and the arguments at ``positions``, which the function changed."""
         return (*(self.returned or ()), *(self.arguments[position] for position in positions))
 
 
 class Guarded(np.ndarray[Any, Any]):
-    """An array whose elements have no negative indices: where C does not wrap around, they are other memory."""
+    """An array without negative indices: they are other memory where C does not wrap around."""
 
     def __getitem__(self, index: Any) -> Any:
         return super().__getitem__(_not_negative(index))
@@ -387,26 +435,26 @@ def _not_negative(index: Any) -> Any:
     return index
 
 
-def outcome(function: Callable[..., Any], arguments: Sequence[Any]) -> Outcome:
+def record_call(function: Callable[..., Any], arguments: Sequence[Any]) -> Outcome:
     """Call ``function`` on copies of the arguments."""
-    own = fresh(arguments)
-    return Outcome(leaves(function(*own)), own)
+    own = copy_arrays(arguments)
+    return Outcome(collect_numbers(function(*own)), own)
 
 
-def fresh(arguments: Sequence[Any]) -> tuple[Any, ...]:
-    """The arguments with arrays copied."""
+def copy_arrays(arguments: Sequence[Any]) -> tuple[Any, ...]:
+    """The arguments, with copies of the arrays."""
     return tuple(a.copy() if isinstance(a, np.ndarray) else a for a in arguments)
 
 
-def changed(arguments: Sequence[Any], after: Sequence[Any]) -> tuple[int, ...]:
-    """Positions of the arrays that are not what they were."""
+def find_changed(arguments: Sequence[Any], after: Sequence[Any]) -> tuple[int, ...]:
+    """Positions of the arrays that changed."""
     pairs = enumerate(zip(arguments, after, strict=True))
-    # By their bytes: a NaN that stayed is no change.
+    # Compares bytes: a NaN that stays is no change.
     return tuple(i for i, (a, b) in pairs if isinstance(a, np.ndarray) and a.tobytes() != b.tobytes())
 
 
-def leaves(value: Any) -> Arrays | None:
-    """The numbers in a result as arrays; None where it holds something that is not made of numbers."""
+def collect_numbers(value: Any) -> Arrays | None:
+    """The numbers in a result as arrays; None if it contains anything else."""
     match value:
         case None:
             return ()
@@ -420,12 +468,12 @@ def leaves(value: Any) -> Arrays | None:
             pairs = _sorted(value.items())
             return _leaves_of([[key for key, _ in pairs], [item for _, item in pairs]])
         case set() | frozenset():
-            return leaves(_sorted(value))
+            return collect_numbers(_sorted(value))
         case tuple() if len(value) <= OUTPUTS:
             return _leaves_of(value)
         case list() | tuple() | range():
             return _numeric(value) or _leaves_of(value)
-    return _numeric(value)  # arrays, and memoryviews of Cython's
+    return _numeric(value)  # arrays, and Cython's memoryviews
 
 
 def _numeric(value: Any) -> Arrays | None:
@@ -433,28 +481,28 @@ def _numeric(value: Any) -> Arrays | None:
     try:
         array = np.asarray(value)
     except (ValueError, TypeError, OverflowError, RuntimeError, BufferError):
-        return None  # ragged, or something that refuses to be an array
+        return None  # ragged, or not convertible to an array
     if array.dtype.kind in "?biufc":
         return (array,)
-    # Python integers wider than every type of NumPy's
+    # Python integers wider than every NumPy type
     whole = array.dtype.kind == "O" and all(isinstance(item, int) for item in array.flat)
     return (array,) if whole else None
 
 
 def _leaves_of(values: Sequence[Any]) -> Arrays | None:
-    parts = [leaves(value) for value in values]
+    parts = [collect_numbers(value) for value in values]
     return None if any(part is None for part in parts) else tuple(leaf for part in parts for leaf in part or ())
 
 
 def _sorted(values: Any) -> list[Any]:
-    """In an order of their own: C++'s containers and Python's have different ones."""
+    """Sorted if possible: C++'s and Python's containers differ in their order."""
     try:
         return sorted(values)
     except TypeError:
         return list(values)
 
 
-def judge_outcomes(
+def check_outcome(
     expected: Outcome,
     result: Outcome,
     *,
@@ -462,27 +510,27 @@ def judge_outcomes(
     again: Callable[..., Any],
     patience: Callable[[], bool],
 ) -> Agreement | None:
-    """Compare what was returned and what was changed; None where that is nothing, or not made of numbers.
+    """Compare the results and the changed arguments; None if there are none, or if they are not made of numbers.
 
-    Sums may be taken in another order, or in float where Python has double: each step rounds by itself, so
-    that sums of ``n`` numbers differ by about ``sqrt(n)`` times as much as single results.
+    Sums may be taken in another order, or in float where Python has double.  Each step rounds by itself, so sums of
+    ``n`` numbers differ by about ``sqrt(n)`` times as much as single results.
 
     Parameters
     ----------
     expected, result : Outcome
     before : pair of sequences
-        The arguments of each, as they were.
+        The arguments of each before the call.
     again : callable
-        The function of ``expected``, for other arguments; see `rounding`.
+        The function of ``expected``, for other arguments; see `explain_rounding`.
     patience : callable
     """
     if expected.returned is None or result.returned is None:
         return None
     sides = zip(before, (expected.arguments, result.arguments), strict=True)
-    positions = sorted({position for were, are in sides for position in changed(were, are)})
+    positions = sorted({position for were, are in sides for position in find_changed(were, are)})
     right, actual = expected.outputs(positions), result.outputs(positions)
     if len(right) != len(actual):
-        return agreement(right, actual)
+        return compare_results(right, actual)
     if not right:
         return None  # nothing returned, nothing changed
     for position, (e, a) in enumerate(zip(right, actual, strict=True)):
@@ -491,12 +539,14 @@ def judge_outcomes(
             return Agreement(False, math.inf, detail=detail)
     actual = tuple(map(_narrowed, right, actual))
     terms = max((max(a.shape) for a in before[0] if isinstance(a, np.ndarray) and a.size), default=1)
-    explain = rounding(lambda *moved: outcome(again, moved).outputs(positions), before[0], patience=patience)
-    return agreement(right, actual, terms=terms, explain=explain)
+    explain = explain_rounding(
+        lambda *moved: record_call(again, moved).outputs(positions), before[0], patience=patience
+    )
+    return compare_results(right, actual, terms=terms, explain=explain)
 
 
 def _narrowed(expected: NDArray[Any], result: NDArray[Any]) -> NDArray[Any]:
-    """``result`` as float where it was computed so: Python has a double for each float of C's."""
+    """``result`` as float if it was computed in float: Python has a double for each C float."""
     if expected.dtype.kind != "f" or result.dtype != np.float64:
         return result
     single = result.astype(np.float32)

@@ -1,22 +1,23 @@
-"""What else could compute a cell's function: the same function in Python, NumPy, Numba, numexpr, Cython.
+"""Rivals of a cell's function: the same function in Python, NumPy, Numba, numexpr and Cython.
 
-All are made from the Python form of the function.  One that cannot be made is named with the reason.
+All are made from the Python form of the function; a note names each that cannot be made, with the reason.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..forms import Watched, agreeing_text, at_random, cython_text, namespace, numexpr_text
 from ..model import RECORD, TYPES, CellFunction, Comfort, ComparisonError, UfuncMagicError
-from ..render import installed
-from .candidates import Candidate, numexpr_function
+from ..render import import_optional
+from .candidates import Candidate, make_numexpr
 from .expectation import FAULTS
+from .request import Forms
 from .rounds import CLOCK
 
 RIVALS = ("numpy", "numba", "numexpr", "cython", "vectorize")
@@ -25,27 +26,11 @@ CompileCython = Callable[[str], Mapping[str, Any]]
 
 
 class _Missing(Exception):
-    """Why a rival cannot be made; completes "left out: ..."."""
+    """The reason why a rival cannot be made; completes "skipped: ..."."""
 
 
-@dataclass(frozen=True)
-class Forms:
-    """The Python forms of a function, ready to call; None where there is none."""
-
-    python: Callable[..., Any] | None = None
-    checked: Callable[..., Any] | None = None
-    random: Callable[..., Any] | None = None
-    vector: Callable[..., Any] | None = None
-    watched: Watched | None = None
-
-    @property
-    def expression(self) -> tuple[Candidate, ...]:
-        """The NumPy expression, as what a function is compared with."""
-        return () if self.vector is None else (Candidate("NumPy expression", self.vector, "numpy"),)
-
-
-def forms(code: CellFunction) -> Forms:
-    """Run the module texts of a function's Python forms; they were made of this cell's own words."""
+def load_forms(code: CellFunction) -> Forms:
+    """Run the module texts of a function's Python forms, which the package wrote from the cell."""
     if not code.python:
         return Forms()
     return Forms(
@@ -54,6 +39,7 @@ def forms(code: CellFunction) -> Forms:
         at_random(_run(code, code.checked or code.python, "random")),
         _run(code, code.vector, "vector") if code.vector else None,
         Watched(code.marks, code.python_name) if code.marks else None,
+        code.python,
     )
 
 
@@ -65,8 +51,8 @@ def _run(code: CellFunction, text: str, kind: Any) -> Callable[..., Any]:
     return function
 
 
-def chosen(words: str) -> tuple[str, ...]:
-    """The rivals that ``--vs`` names.
+def parse_rivals(words: str) -> tuple[str, ...]:
+    """The names of rivals in the value of ``--vs``.
 
     Raises
     ------
@@ -82,7 +68,7 @@ def chosen(words: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def rivals(
+def make_rivals(
     code: CellFunction, words: str, *, compile_cython: CompileCython | None = None
 ) -> tuple[tuple[Candidate, ...], tuple[str, ...]]:
     """Make the rivals of one element-wise function.
@@ -93,7 +79,7 @@ def rivals(
     words : str
         ``"numpy,numba"``.
     compile_cython : callable
-        Compiles Cython; without it there is no such rival.
+        Compiles Cython; without it there is no Cython rival.
 
     Returns
     -------
@@ -102,7 +88,7 @@ def rivals(
     """
     candidates: list[Candidate] = []
     notes: list[str] = []
-    for name in chosen(words):
+    for name in parse_rivals(words):
         try:
             if not code.python:
                 raise _Missing("the function has no Python form")
@@ -110,13 +96,13 @@ def rivals(
                 raise _Missing("the function works on arrays")
             with Comfort(name, notes, passing=_Missing):
                 exact = replace(code, python=agreeing_text(code.marks)) if code.marks else code
-                candidates.append(_rival(name, exact, compile_cython))
+                candidates.append(_make_rival(name, exact, compile_cython))
         except _Missing as reason:
             notes.append(f"{name} skipped: {reason}")
     return tuple(candidates), tuple(notes)
 
 
-def _rival(name: str, code: CellFunction, compile_cython: CompileCython | None) -> Candidate:
+def _make_rival(name: str, code: CellFunction, compile_cython: CompileCython | None) -> Candidate:
     match name:
         case "numpy":
             if not code.vector:
@@ -125,25 +111,27 @@ def _rival(name: str, code: CellFunction, compile_cython: CompileCython | None) 
         case "vectorize":
             python = _run(code, code.python, "timing")
             note = "with C's rules for all integers" if code.marks else ""
-            return Candidate("np.vectorize", np.vectorize(python, otypes=list(_letters(code)[code.nin :])), note=note)
+            return Candidate(
+                "np.vectorize", np.vectorize(python, otypes=list(_letters_of(code)[code.nin :])), note=note
+            )
         case "numba":
-            return _numba(code)
+            return _make_numba(code)
         case "numexpr":
-            return _numexpr(code)
-    return _cython(code, compile_cython)
+            return _make_numexpr(code)
+    return _make_cython(code, compile_cython)
 
 
-def _letters(code: CellFunction) -> str:
+def _letters_of(code: CellFunction) -> str:
     return "".join("V" if number == RECORD else TYPES[number].char for number in code.timed)
 
 
-def _numba(code: CellFunction) -> Candidate:
-    numba = installed("numba")
+def _make_numba(code: CellFunction) -> Candidate:
+    numba = import_optional("numba")
     if numba is None:
         raise _Missing("Numba is not installed (pip install numba)")
     if code.nout != 1:
         raise _Missing("numba.vectorize supports one output only")
-    spelled = [str(np.dtype(letter)) for letter in _letters(code)]
+    spelled = [str(np.dtype(letter)) for letter in _letters_of(code)]
     kinds = [getattr(numba, word) for word in spelled if hasattr(numba, word)]
     if len(kinds) < len(spelled):
         raise _Missing("Numba does not support its types")
@@ -162,15 +150,15 @@ def _numba(code: CellFunction) -> Candidate:
     return Candidate("numba.vectorize", function, compile_seconds=CLOCK() - start)
 
 
-def _numexpr(code: CellFunction) -> Candidate:
-    if installed("numexpr") is None:
+def _make_numexpr(code: CellFunction) -> Candidate:
+    if import_optional("numexpr") is None:
         raise _Missing("numexpr is not installed (pip install numexpr)")
     text = numexpr_text(ast.parse(code.vector), name=code.python_name) if code.vector and code.nout == 1 else None
     if text is None:
         raise _Missing("the function cannot be written as a numexpr expression")
     expression, order = text
-    function = numexpr_function(expression, order=order)
-    few = [np.ones(2, letter) for letter in _letters(code)[: code.nin]]
+    function = make_numexpr(expression, order=order)
+    few = [np.ones(2, letter) for letter in _letters_of(code)[: code.nin]]
     start = CLOCK()
     try:
         function(*few)
@@ -179,10 +167,10 @@ def _numexpr(code: CellFunction) -> Candidate:
     return Candidate("numexpr", function, compile_seconds=CLOCK() - start)
 
 
-def _cython(code: CellFunction, compile_cython: CompileCython | None) -> Candidate:
-    if compile_cython is None or installed("Cython") is None:
+def _make_cython(code: CellFunction, compile_cython: CompileCython | None) -> Candidate:
+    if compile_cython is None or import_optional("Cython") is None:
         raise _Missing("Cython is not installed (pip install cython)")
-    text = cython_text(ast.parse(code.python), name=code.python_name, letters=_letters(code), nin=code.nin)
+    text = cython_text(ast.parse(code.python), name=code.python_name, letters=_letters_of(code), nin=code.nin)
     if text is None:
         raise _Missing("the function cannot be written as typed Cython")
     start = CLOCK()

@@ -1,10 +1,9 @@
-"""Arguments: inputs from a function's types, inside its domain; sizes; arguments cut or repeated to a size.  No clock.
+"""Draws arguments inside a function's domain, reads sizes, and cuts or repeats arguments to a size.  No clock.
 
-A domain cannot be read off a signature, so a few intervals are tried and the one with the fewest
-results that are not finite wins; among equals the earlier one in the lists below, which are ordered by
-how much of a function they show.  Trying means running the user's code: what could crash in C (an integer
-division by zero, an index past a table) or never end is tried through ``screen``, its harmless Python
-version, first, and without one only small positive integers are used.
+A signature does not show the domain, so a few intervals are tried, and the one with the fewest results that are not
+finite wins; among equals the earlier one in the lists below, which show more of a function first.  A trial runs the
+user's code: where C could crash (integer division by zero, an index past a table) or never end, the harmless Python
+version runs first, as the ``screen``; without one only small positive integers are used.
 """
 
 from __future__ import annotations
@@ -20,21 +19,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..model import ComparisonError, UfuncMagicError
-from .agreement import outputs
+from .agreement import split_outputs
 from .expectation import FAULTS
 
 #: Size of a core dimension that only has a name.
 CORE_SIZE = 16
 
-#: Elements a candidate interval is tried on, and distinct elements that are screened one by one.
+#: Elements that each trial of an interval uses, and distinct elements that are screened one by one.
 PROBES = 200
 POOL = 1 << 11
 
-#: Distinct numbers of an input; longer ones repeat them.  Fewer would be learned: a processor that has had the same
-#: 2,048 pairs before predicts every branch of ``gcd``, which then takes less than half of its time.
+#: Distinct numbers of an input; longer inputs repeat them.  A processor learns fewer: having met the same 2,048 pairs
+#: before, it predicts every branch of ``gcd``, which then takes less than half the time.
 DISTINCT = 1 << 17
 
-#: Share of elements that the screen may hold back (a zero divisor among 201 integers) at no disadvantage.
+#: Share of elements that the screen may reject (a zero divisor among 201 integers) without a disadvantage.
 TOLERATED = 0.05
 
 _FLOATS = (
@@ -52,8 +51,8 @@ _INTEGERS = ((-100.0, 100.0), (1.0, 100.0), (1.0, 10.0), (0.0, 1.0))
 _SAFE_FLOATS = ((0.05, 0.95), (0.05, 5.0), (1.5, 100.0), (-2.0, 2.0))
 _SAFE_INTEGERS = ((1.0, 10.0), (1.0, 2.0))
 
-#: By kind.  No huge or tiny values: there a fused multiply-add may rightly differ from two roundings.  No extremes:
-#: signed overflow, and INT_MIN / -1 among it, is undefined in C and may trap.
+#: By kind.  No huge or tiny values, where a fused multiply-add may rightly differ from two roundings.  No extremes:
+#: signed overflow, such as INT_MIN / -1, is undefined in C and may trap.
 _EDGE: dict[str, Sequence[Any]] = {
     "b": (False, True),
     "i": (0, 1, -1, 2, 3, -7, 10, 100),
@@ -67,41 +66,42 @@ Interval = tuple[float, float]
 Arrays = tuple[NDArray[Any], ...]
 
 
-def _kinds(types: str) -> list[np.dtype[Any]]:
+@dataclass(frozen=True)
+class Trials:
+    """The effort of the search for an interval.
+
+    Attributes
+    ----------
+    probes : int
+        Elements that each trial uses.
+    pool : int
+        Elements to choose from where every one is screened: integer inputs, and cautious functions.
+    patience : callable
+        Called before each trial after the first; false ends the search.
+    """
+
+    probes: int = PROBES
+    pool: int = POOL
+    patience: Callable[[], bool] = lambda: True
+
+
+def _dtypes_of(types: str) -> list[np.dtype[Any]]:
     """Types of the inputs of ``"dd->d"``."""
     return [np.dtype(char) for char in types.partition("->")[0]]
-
-
-@dataclass
-class LastDraw:
-    """The inputs that were drawn last: functions of one cell often take the same, and a million elements take time."""
-
-    key: tuple[Any, ...] = ()
-    arrays: Arrays = ()
-
-    def again(self, key: tuple[Any, ...], draw: Callable[[], Arrays]) -> Arrays:
-        """The same arrays for the same key."""
-        if key != self.key:
-            self.arrays = ()  # before others take their place in memory
-            self.key, self.arrays = key, draw()
-        return self.arrays
 
 
 def sample_inputs(
     types: str,
     *,
     size: int,
-    probe: Callable[..., Any] | None = None,
-    screen: Callable[..., NDArray[np.bool_]] | None = None,
     cores: Sequence[Sequence[int | str]] = (),
     cautious: bool = False,
-    patience: Callable[[], bool] | None = None,
-    probes: int = PROBES,
-    pool: int = POOL,
+    probe: Callable[..., Any] | None = None,
+    screen: Callable[..., NDArray[np.bool_]] | None = None,
+    trials: Trials = Trials(),
     seed: int = 20240229,
-    last: LastDraw | None = None,
 ) -> Arrays:
-    """Random inputs on which the function is defined.
+    """Draw random inputs on which the function is defined.
 
     Parameters
     ----------
@@ -109,66 +109,58 @@ def sample_inputs(
         ``"dd->d"``.
     size : int
         Elements, the length of the first axis.
-    probe : callable
-        The function, on arrays.  Without it the first interval of the list is taken unseen.
-    screen : callable
-        Called with the arrays before ``probe``; says which elements may be given to it.
     cores : sequence of sequence of int or str
         Core dimensions of each input; a named one has ``CORE_SIZE``.
     cautious : bool
         The function may loop for ever, recurse, or index a table: small positive values first, no
         search once they give finite results, and every element is screened.
-    patience : callable
-        Asked before each trial after the first; false ends the search.
-    probes : int
-        Elements that each trial uses.
-    pool : int
-        Elements to choose from where every one is screened: integer inputs, and ``cautious``.
+    probe : callable
+        The function, on arrays.  Without it the first interval of the list is taken.
+    screen : callable
+        Called with the arrays before ``probe``; returns which elements ``probe`` may receive.
+    trials : Trials
     seed : int
         The same seed gives the same inputs.
-    last : LastDraw
-        Gives the arrays of the call before where they would be the same.  Nobody may write to them.
 
     Returns
     -------
     tuple of ndarray
         C-contiguous, of shape ``(size, *core)``.
     """
-    kinds = _kinds(types)
-    shapes = [tuple(n if isinstance(n, int) else CORE_SIZE for n in core) for core in (*cores, *[()] * len(kinds))]
-    candidates = [_candidates(kind, cautious=cautious, screened=screen is not None) for kind in kinds]
+    dtypes = _dtypes_of(types)
+    shapes = [tuple(n if isinstance(n, int) else CORE_SIZE for n in core) for core in (*cores, *[()] * len(dtypes))]
+    candidates = [_intervals(dtype, cautious=cautious, screened=screen is not None) for dtype in dtypes]
 
     def draw(intervals: Sequence[Interval], length: int) -> Arrays:
         rng = np.random.default_rng(seed)
-        operands = zip(kinds, shapes, intervals, strict=False)
-        return tuple(_draw(rng, kind, (length, *shape), interval) for kind, shape, interval in operands)
+        operands = zip(dtypes, shapes, intervals, strict=False)
+        return tuple(_draw(rng, dtype, (length, *shape), interval) for dtype, shape, interval in operands)
 
-    chosen = tuple(options[0] for options in candidates)
-    if probe is not None and kinds:
+    best = tuple(options[0] for options in candidates)
+    if probe is not None and dtypes:
 
         def score(intervals: Sequence[Interval]) -> tuple[float, bool]:
-            return _score(draw(intervals, probes), probe, screen)
+            return _score(draw(intervals, trials.probes), probe, screen)
 
-        chosen = _search(candidates, score, patience or (lambda: True))
+        best = _search(candidates, score, trials.patience)
     distinct = min(size, max(POOL, DISTINCT // max([1, *map(math.prod, shapes)])))
-    if screen is None or not (cautious or any(kind.kind in "iu" for kind in kinds)):
-        key = (types, shapes, chosen, distinct, size, seed)
-        return (last or LastDraw()).again(key, lambda: repeated(draw(chosen, distinct), size))
-    inputs = draw(chosen, min(size, pool))
+    if screen is None or not (cautious or any(dtype.kind in "iu" for dtype in dtypes)):
+        return repeated(draw(best, distinct), size)
+    inputs = draw(best, min(size, trials.pool))
     passed = screen(*inputs)
     if not passed.any():
-        safest = tuple(_candidates(kind, cautious=True, screened=False)[0] for kind in kinds)
+        safest = tuple(_intervals(dtype, cautious=True, screened=False)[0] for dtype in dtypes)
         return repeated(draw(safest, distinct), size)
     return shuffled(tuple(array[passed] for array in inputs), size)
 
 
 def repeated(arrays: Sequence[NDArray[Any]], size: int) -> Arrays:
-    """``size`` elements: these again and again."""
-    return tuple(np.resize(array, (size, *array.shape[1:])) for array in arrays)
+    """Repeat the arrays to ``size`` elements."""
+    return tuple(_resized(array, size) for array in arrays)
 
 
 def shuffled(arrays: Sequence[NDArray[Any]], size: int) -> Arrays:
-    """``size`` elements: all of these, and then any of them, in an order that no processor learns."""
+    """``size`` elements: all of the arrays', then random ones of them, in an order that no processor learns."""
     length = len(arrays[0])
     rest = np.random.default_rng(0).integers(length, size=max(0, min(size, DISTINCT) - length))
     order = np.concatenate([np.arange(min(size, length)), rest])
@@ -210,7 +202,7 @@ def sample_arguments(samples: Sequence[str], *, along: int, kind: str) -> tuple[
 
 def edge_inputs(types: str) -> Arrays:
     """Zeros, units, infinities and NaN in all combinations, at most 256 of them; for scalar inputs only."""
-    kinds = _kinds(types)
+    kinds = _dtypes_of(types)
     values = [_EDGE[kind.kind] for kind in kinds]
     rows = list(itertools.islice(itertools.product(*values), 20_000))
     if len(rows) > _EDGES:
@@ -219,8 +211,8 @@ def edge_inputs(types: str) -> Arrays:
     return tuple(np.array(column, dtype=kind) for column, kind in zip(zip(*rows, strict=True), kinds, strict=True))
 
 
-def described_inputs(names: Sequence[str], arrays: Arrays) -> str:
-    """What arrays hold, ``"m, v from -2 to 2; n from 1 to 10"``; ``""`` where that is no range of numbers."""
+def describe_inputs(names: Sequence[str], arrays: Arrays) -> str:
+    """The arrays' ranges, ``"m, v from -2 to 2; n from 1 to 10"``; ``""`` where an array has none."""
     if not arrays or any(array.dtype.kind not in "iuf" or not array.size for array in arrays):
         return ""
     ranges: dict[tuple[str, str], list[str]] = {}
@@ -248,7 +240,7 @@ def given_inputs(values: Sequence[Any], kinds: Sequence[np.dtype[Any]], cores: S
     arrays = []
     for number, (value, kind) in enumerate(zip(values, kinds, strict=True)):
         array = np.asarray(value)
-        if not _taken(array, kind):
+        if not _accepts(array, kind):
             fault = f"array {number + 1} has dtype {array.dtype}, which does not fit the input of type {kind}."
             raise ComparisonError(fault, remedy=f"Convert it: .astype({kind.str[1:]!r}).")
         core = len(cores[number]) if number < len(cores) else 0
@@ -264,14 +256,14 @@ def given_inputs(values: Sequence[Any], kinds: Sequence[np.dtype[Any]], cores: S
     return tuple(np.ascontiguousarray(np.broadcast_to(array, (length, *array.shape[1:]))) for array in arrays)
 
 
-def _taken(array: np.ndarray[Any, Any], kind: np.dtype[Any]) -> bool:
-    """Whether an input of ``kind`` takes it, as calls do: no array of wider floats, no integer that does not fit."""
+def _accepts(array: np.ndarray[Any, Any], kind: np.dtype[Any]) -> bool:
+    """Whether a call accepts the array for an input of ``kind``: no wider floats, no integer that does not fit."""
     if array.dtype.kind in "iu" and kind.kind in "iu":
         return bool((array.astype(kind) == array).all())
     return np.can_cast(array.dtype, kind, "safe" if array.ndim else "same_kind")
 
 
-def _candidates(kind: np.dtype[Any], *, cautious: bool, screened: bool) -> Sequence[Interval]:
+def _intervals(kind: np.dtype[Any], *, cautious: bool, screened: bool) -> Sequence[Interval]:
     match kind.kind:
         case "b":
             return ((0.0, 1.0),)
@@ -287,11 +279,11 @@ def _search(
     score: Callable[[Sequence[Interval]], tuple[float, bool]],
     patience: Callable[[], bool],
 ) -> tuple[Interval, ...]:
-    """The same interval for every input first; then, if none is perfect, each input by itself, twice."""
+    """Try the same interval for every input; then, if none is perfect, each input by itself, twice."""
     best = tuple(options[0] for options in candidates)
     best_score = score(best)
 
-    def trials() -> Iterator[tuple[Interval, ...]]:
+    def combinations() -> Iterator[tuple[Interval, ...]]:
         for level in range(1, max(map(len, candidates))):
             yield tuple(options[min(level, len(options) - 1)] for options in candidates)
         for _ in range(2):
@@ -299,7 +291,7 @@ def _search(
                 for option in options:
                     yield (*best[:position], option, *best[position + 1 :])
 
-    for trial in trials():
+    for trial in combinations():
         if best_score == (0.0, False) or not patience():
             break
         trial_score = score(trial)
@@ -311,8 +303,10 @@ def _search(
 def _score(
     inputs: Arrays, probe: Callable[..., Any], screen: Callable[..., NDArray[np.bool_]] | None
 ) -> tuple[float, bool]:
-    """Share of elements that were not run or whose result is not finite, and whether all results
-    are the same: an interval on which nothing happens shows nothing."""
+    """Share of elements that did not run or whose result is not finite, and whether all results are the same.
+
+    An interval on which nothing happens shows nothing.
+    """
     lost = 0.0
     if screen is not None:
         passed = screen(*inputs)
@@ -323,11 +317,11 @@ def _score(
     try:
         with np.errstate(all="ignore"):
             results = probe(*inputs)
-    except UfuncMagicError:  # a crash or an exit, which is not to be repeated
+    except UfuncMagicError:  # a crash or an exit, which must not happen again
         raise
     except FAULTS:
         return 1.0, True
-    results = tuple(map(np.asarray, outputs(results)))
+    results = tuple(map(np.asarray, split_outputs(results)))
     good = np.ones(len(inputs[0]), dtype=np.bool_)
     for result in results:
         if result.dtype.kind in "fc" and result.shape[:1] == good.shape:
@@ -354,7 +348,7 @@ def _draw(rng: np.random.Generator, kind: np.dtype[Any], shape: tuple[int, ...],
 #: Steps within a decade.
 STEPS = (1, 2, 5)
 
-#: More sizes than anybody looks at: a slip, such as ``10:1e7:1e5``.
+#: The most sizes; more are a typing error, such as ``10:1e7:1e5``.
 MOST = 1000
 
 _REMEDY = "Write a range such as --sizes 10:1e7, or a list such as --sizes 1e3,1e5."
@@ -421,10 +415,11 @@ def at_size(args: Sequence[Any], size: int) -> tuple[Any, ...]:
 
 
 def _resized(array: np.ndarray[Any, Any], size: int) -> np.ndarray[Any, Any]:
+    """The first ``size`` elements, repeated if there are fewer."""
     if len(array) >= size:
         return array[:size]
     shape = (size, *array.shape[1:])
-    # Not np.resize: its tuple of all repetitions is memory that a Python without a GIL promises and does not have.
+    # np.resize makes a tuple of all repetitions: memory that a Python without a GIL promises and does not have.
     if math.prod(shape) * array.itemsize > sys.maxsize:
         raise MemoryError
     result = np.zeros(shape, array.dtype)
@@ -444,4 +439,4 @@ def work_size(args: Sequence[Any]) -> int:
 def moved_bytes(args: Sequence[Any], results: Any) -> int:
     """Bytes of the arrays that go in and out."""
     arrays = [arg for arg in args if isinstance(arg, np.ndarray)]
-    return sum(array.nbytes for array in (*arrays, *map(np.asarray, outputs(results))))
+    return sum(array.nbytes for array in (*arrays, *map(np.asarray, split_outputs(results))))

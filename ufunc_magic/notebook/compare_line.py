@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from ..bench import compare, evaluated
-from ..render import Comparison, needed
+from ..bench import compare_request, evaluate, load_limits, make_request
+from ..render import Comparison, import_required
 from .option_line import COMPARE, parse, split
 
 _ARGUMENT = "Write one expression for each argument: -- x 'np.linspace(0, 1, 1000)'"
@@ -23,7 +24,7 @@ def compared(
     names : mapping
         The user's.
     progress : callable
-        As for `compare`.
+        Receives the share that is done and the current size.
 
     Raises
     ------
@@ -37,18 +38,18 @@ def compared(
     if "help" in options or not callables:
         return None
     if "plot" in options:  # before anything is measured, or the measuring was for nothing
-        needed("matplotlib.pyplot", purpose="--plot")
+        import_required("matplotlib.pyplot", purpose="--plot")
     reference = options.get("ref")
-    comparison = compare(
+    request = make_request(
         {label: label for label in callables},
-        *(evaluated(text, names, remedy=_ARGUMENT) for text in words[end + 1 :]),
+        [evaluate(text, names, remedy=_ARGUMENT) for text in words[end + 1 :]],
         sizes=options.get("sizes"),
-        reference=reference if reference is None or reference in callables else evaluated(reference, names),
-        strict="strict" in options,
+        reference=reference if reference is None or reference in callables else evaluate(reference, names),
+        tolerance=0.0 if "strict" in options else None,
         budget=options.get("budget", 0.0),
         names=names,
-        progress=progress,
     )
+    comparison = compare_request(replace(request, limit=load_limits(), progress=progress))
     if "plot" in options:
         comparison.plot()
     return comparison

@@ -1,7 +1,8 @@
-from .comparison import Comparison as Comparison, installed as installed, needed as needed
+from .comparison import Comparison as Comparison
+from .optional_packages import import_optional as import_optional, import_required as import_required
 from .progress import Progress as Progress
 from .report import Bound as Bound, Report as Report, contents as contents
-from .source_views import View as View, ViewName as ViewName, views as views
+from .source_views import View as View, ViewName as ViewName, read_loops as read_loops, views as views
 from .tables import (
     Agreement as Agreement,
     Kind as Kind,
@@ -12,3 +13,4 @@ from .tables import (
     duration as duration,
     percent as percent,
 )
+from .vectorization import LoopReport as LoopReport, has_loop as has_loop

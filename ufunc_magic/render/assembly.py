@@ -190,6 +190,8 @@ _PACKED = re.compile(
     r"v?(?:add|sub|mul|div|sqrt|min|max|mov[au]|xor|and|or|cmp)p[sd]|v?fn?m\w+p[sd]|v?p(?:add|sub|mul)"
 )
 _NEON = re.compile(r"\bv\d+\.\d+[bhsd]\b")
+#: Additions of single floating-point numbers, on x86-64 and on Arm.
+_SCALAR_ADD = re.compile(r"v?(?:add|sub)s[sd]\b|fadda?\s+[sd]\d")
 #: Registers as long as the processor has them.
 _SVE = re.compile(r"\bz\d+\.[bhsd]\b")
 #: Functions of the cell that were not inlined are followed this far.
@@ -218,6 +220,8 @@ class HotLoop:
         The variant that this CPU runs: ``"x86-64-v4"``, or ``""`` where there is one only.
     vectors : str
         ``"512-bit vectors"``, or ``""`` for one element at a time.
+    adds_in_order : bool
+        A loop in it adds the elements of vectors one by one.
     placed : tuple of Placed
         In program order; functions that the loop calls come behind it.
     """
@@ -227,6 +231,7 @@ class HotLoop:
     clone: str
     vectors: str
     placed: tuple[Placed, ...]
+    adds_in_order: bool = False
 
     @property
     def shares(self) -> dict[int, float]:
@@ -275,7 +280,8 @@ def _hot_loop(
         Placed(i.text, i.line if i.file == object_code.name else 0, inner, called(i.target) if i.calls else "")
         for i, inner in chosen
     )
-    return HotLoop(code.name, letters(loop.types, code.nin), clone, _vectors(placed), placed)
+    in_order = _adds_in_order(kernel, hottest or frozenset())
+    return HotLoop(code.name, letters(loop.types, code.nin), clone, _vectors(placed), placed, in_order)
 
 
 def clone_of(index: int, functions: Listing, features: Collection[str]) -> tuple[ListedFunction | None, str]:
@@ -303,6 +309,24 @@ def _followed(start: Sequence[Instruction], listing: Listing, name: str) -> list
         followed |= {function.name: function for function in new}
         level = [i for function in new for i in function.instructions]
     return list(followed.values())
+
+
+def _adds_in_order(function: ListedFunction, within: frozenset[int]) -> bool:
+    """Whether an innermost loop adds single numbers as gcc writes a vectorized sum that keeps its order.
+
+    It has vectors as well, or gcc has replaced them all by memory operands.
+    """
+    texts = {n: function.instructions[n].text for n in within}
+    packed = {n for n, text in texts.items() if _is_packed(text)}
+    inside = [loop for loop in function.loops if loop <= within]
+    innermost = [loop for loop in inside if not any(other < loop for other in inside)]
+    return any(
+        sum(bool(_SCALAR_ADD.match(texts[n])) for n in loop) > 1 and (packed & loop or not packed) for loop in innermost
+    )
+
+
+def _is_packed(text: str) -> bool:
+    return bool(_PACKED.match(text) or _NEON.search(text) or _SVE.search(text))
 
 
 def _vectors(placed: Sequence[Placed]) -> str:

@@ -1,4 +1,4 @@
-"""Cost as work grows, drawn: a log-log SVG of time per element over sizes.  Pure text, no plotting library.
+"""Time per element over sizes, drawn: a log-log SVG without a plotting library, or the same lines on Matplotlib's axes.
 
 Lines differ in colour and dashes, and each carries its label at its end, so that no meaning hangs on a
 colour.  Inside a page, text takes the page's own colour and nothing is painted behind it: light and dark themes
@@ -13,6 +13,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from .tables import BAR, BARS, Level, Row, count, duration, escape
 
@@ -107,6 +108,21 @@ def figure(rows: Sequence[Row], *, title: str, levels: Sequence[Level] = (), fil
         f'<title id="t{key}">{escape(heading)}</title><desc id="d{key}">{escape(words)}</desc>'
         f"{_FILE_STYLE if file else ''}{body}</svg>"
     )
+
+
+def plot_rows(rows: Sequence[Row], ax: Any, *, title: str, over_sizes: bool) -> Any:
+    """The lines of `figure` on Matplotlib's axes, in the same colours; a bar for each row at one size."""
+    if over_sizes:
+        for n, line in enumerate(lines_of(rows)):
+            ax.plot(*zip(*line.points, strict=True), marker="o", color=COLORS[n % len(COLORS)], label=line.label)
+        ax.set(xscale="log", yscale="log", xlabel="elements", ylabel="seconds per element", title=title)
+        ax.legend()
+    else:
+        colors = [BARS.get(row.kind, BAR) for row in rows]
+        ax.barh([row.label for row in rows], [row.seconds for row in rows], color=colors)
+        ax.set(xlabel="seconds", title=title)
+        ax.invert_yaxis()
+    return ax
 
 
 def _padded(low: float, high: float) -> tuple[float, float]:

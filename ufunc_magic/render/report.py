@@ -6,7 +6,6 @@ Pure values: text, HTML and JSON are made from the same fields.
 from __future__ import annotations
 
 import html
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,7 +13,8 @@ from typing import Any
 from ..languages import language_of
 from ..model import CellPlace, Comfort, Diagnostic, FunctionCode, ObjectCode
 from ..runtime import letters
-from .comparison import FORMAT, Comparison, Title, bundle, drawing, html_page, json_value, text_block
+from .comparison import Comparison, Title, bundle, drawing, html_page, text_block
+from .saved import write_json
 from .tables import Row, duration, wrapped
 
 
@@ -144,7 +144,7 @@ class Report:
     def to_json(self) -> str:
         """The report as JSON; numbers JSON does not have are strings (``"nan"``, ``"inf"``)."""
         plain = replace(self, views=tuple(view.to_text() for view in self.views))
-        return json.dumps({"format": FORMAT, **json_value(plain)}, allow_nan=False)
+        return write_json(plain)
 
     def _titled(self) -> list[tuple[Comparison, Title]]:
         """Each comparison with the call of its function, and its types in words."""

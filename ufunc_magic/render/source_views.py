@@ -17,8 +17,9 @@ from typing import Literal
 from ..compilers import GENERATED, CompilerTexts
 from ..model import CellPlace, CompiledCell, ObjectCode
 from ..runtime import cpu_features
-from .assembly import HotLoop, Listing, Placed, hot_loops, read
+from .assembly import HotLoop, Placed, hot_loops, read
 from .tables import escape
+from .vectorization import LoopReport, Remark, loop_line, read_remarks, report_loops
 
 ViewName = Literal["asm", "vec", "c", "annotate"]
 
@@ -65,6 +66,13 @@ class View:
         return self.to_html()
 
 
+def read_loops(cell: CompiledCell, texts: CompilerTexts) -> tuple[LoopReport, ...]:
+    """The compiler's reports on the hot loops of a cell."""
+    listing = read(texts.assembly)
+    loops = hot_loops(cell, listing, features=cpu_features())
+    return report_loops(cell, listing, read_remarks(texts.remarks), loops)
+
+
 def views(cell: CompiledCell, names: Sequence[ViewName], texts: CompilerTexts, *, place: CellPlace) -> tuple[View, ...]:
     """The views of these names, in that order.
 
@@ -83,7 +91,7 @@ def views(cell: CompiledCell, names: Sequence[ViewName], texts: CompilerTexts, *
     tuple of View
     """
     object_code = cell.object_code
-    listing = read(texts.assembly)
+    listing, remarks = read(texts.assembly), read_remarks(texts.remarks)
     loops = hot_loops(cell, listing, features=cpu_features())
 
     def view(name: ViewName) -> View:
@@ -91,7 +99,8 @@ def views(cell: CompiledCell, names: Sequence[ViewName], texts: CompilerTexts, *
             case "asm":
                 return assembly_of(place, _lines(object_code), loops, object_code.toolchain)
             case "vec":
-                return vectorization(object_code, listing, texts.remarks, loops, place=place)
+                reports = report_loops(cell, listing, remarks, loops)
+                return vectorization(object_code, reports, remarks, loops, place=place)
             case "c":
                 return replace(generated(texts.unit, name=object_code.name), name=place.name)
             case "annotate":
@@ -192,122 +201,44 @@ def _tidy(lines: list[str]) -> str:
     return re.sub(r"\n{3,}", "\n\n", "\n".join(line.rstrip() for line in lines)).strip("\n")
 
 
-# -- vec: the vectorization remarks
-
-_LOOP = re.compile(r"\b(?:for|while|do|goto)\b")
-_GCC = re.compile(r"(?m)^(.*?):(\d+):\d+: (optimized|missed|note): +(.*)$")
-_YAML = re.compile(r"--- !(Passed|Missed|Analysis)\w*\n(.*?)\n\.\.\.", re.DOTALL)
-_YAML_PLACE = re.compile(r"DebugLoc:\s+\{ File: '?([^,']*)'?, Line: (\d+), Column: \d+ \}")
-_YAML_STRING = re.compile(r"- \w+:\s+(?:'((?:[^']|'')*)'|\"((?:[^\"\\]|\\.)*)\"|([^\n]+))")
-
-
-@dataclass(frozen=True)
-class Remark:
-    """What a compiler says of one loop: in which file and line, whether it was vectorized, and its own words."""
-
-    file: str
-    line: int
-    vectorized: bool
-    words: str
-
-
-def read_remarks(text: str) -> tuple[Remark, ...]:
-    """Read gcc's ``-fopt-info-vec`` lines or clang's optimization record."""
-    if text.lstrip().startswith("---"):
-        return tuple(filter(None, map(_yaml_remark, _YAML.findall(text))))
-    remarks = []
-    messages = _GCC.findall(text)
-    for before, (file, line, kind, words) in zip([("", "0", "", ""), *messages], messages, strict=False):
-        if kind == "optimized" and "loop vectorized" in words:
-            remarks.append(Remark(file, int(line), True, words))
-        elif kind == "missed" and words.startswith("not vectorized:"):
-            # gcc 16 gives the reason the place of a value of the loop; the line before it has the loop's own.
-            file, line = before[:2] if before[3].startswith("couldn't vectorize loop") else (file, line)
-            remarks.append(Remark(file, int(line), False, words.partition(":")[2].strip(" .")))
-    return tuple(remarks)
-
-
-def _yaml_remark(record: tuple[str, str]) -> Remark | None:
-    kind, body = record
-    place = _YAML_PLACE.search(body)
-    if place is None:
-        return None
-    strings = [(a or b or c).replace("''", "'") for a, b, c in _YAML_STRING.findall(body.partition("Args:")[2])]
-    words = re.sub(r"\s+", " ", "".join(strings)).strip()
-    reason = words.removeprefix("loop not vectorized").lstrip(": ")
-    if kind != "Passed" and not reason:  # the reason comes as a record of its own
-        return None
-    return Remark(place[1], int(place[2]), kind == "Passed", words if kind == "Passed" else reason)
+# -- vec: what was vectorized
 
 
 def vectorization(
-    object_code: ObjectCode, listing: Listing, text: str, loops: Sequence[HotLoop], *, place: CellPlace
+    object_code: ObjectCode,
+    reports: Sequence[LoopReport],
+    remarks: Sequence[Remark],
+    loops: Sequence[HotLoop],
+    *,
+    place: CellPlace,
 ) -> View:
-    """For each function of a cell, whether its loop is vectorized; for each loop in the cell, the same.
+    """Whether the loop of each function is vectorized, and each loop in the cell.
 
     Parameters
     ----------
     object_code : ObjectCode
-    listing : mapping
-        Its assembly: which generated lines belong to which function's kernel.
-    text : str
-        What the compiler wrote of its loops.
+    reports : sequence of LoopReport
+    remarks : sequence of Remark
     loops : sequence of HotLoop
-        What became of them: the last word on whether there are vectors in the loop that runs.
+        In the order of ``reports``.
     """
-    name, remarks = object_code.name, read_remarks(text)
     lines = _lines(object_code)
     parts: list[tuple[str, str]] = []
-    for loop in loops:
-        code = next(code for code in object_code.functions if code.name == loop.name)
-        width = f"vectorized, {loop.vectors}" if loop.vectors else "not vectorized"
-        calls = dict.fromkeys(p.calls for p in loop.placed if p.calls)
+    for report, loop in zip(reports, loops, strict=True):
+        calls = dict.fromkeys(placed.calls for placed in loop.placed if placed.calls)
         called = f"; calls {', '.join(calls)}" if calls else ""
-        why = ""
-        if not loop.vectors:
-            indices = [entry.index for entry in code.loops]
-            why = _why(remarks, _generated_lines(listing, indices), _span(object_code, code.name), name, place)
-        parts.append((f"{loop.name}  {loop.types}: {width}{f': {why}' if why else ''}{called}", ""))
-    own: dict[int, list[Remark]] = {}
+        parts.append((f"{report.name}  {report.types}: {report.describe(place)}{called}", ""))
+    by_line: dict[int, list[Remark]] = {}
     for remark in remarks:
-        if remark.file.endswith(name) and _in_a_loop(object_code, remark.line):
-            own.setdefault(remark.line, []).append(remark)
-    for line, about in sorted(own.items()):
+        if remark.file.endswith(object_code.name) and (line := loop_line(object_code, remark.line)):
+            by_line.setdefault(line, []).append(remark)
+    for line, about in sorted(by_line.items()):
         # A clone for another CPU, or a copy in another loop, may have fared otherwise.
-        if any(r.vectorized for r in about):
-            bound = [loop for loop in loops if line in _span(object_code, loop.name)]
-            # gcc calls a sum that keeps its order vectorized.
-            scalar = bound and not any(loop.vectors for loop in bound)
-            words = "loads vectors but computes one element at a time" if scalar else "is vectorized"
+        if any(report.ordered and report.line == line for report in reports):
+            words = "adds one element at a time"
+        elif any(remark.vectorized for remark in about):
+            words = "is vectorized"
         else:
             words = f"is not vectorized: {about[0].words}"
         parts.append((f"line {place.line(line)}: this loop {words}", f"    {_source(lines, line)}"))
     return View(place.name, f"loops that {object_code.toolchain or 'the compiler'} vectorized", tuple(parts))
-
-
-def _in_a_loop(object_code: ObjectCode, line: int) -> bool:
-    """A loop of the cell may be meant, and not ours around a function that is inlined there."""
-    around = [code.source for code in object_code.functions if line in _span(object_code, code.name)]
-    lines = object_code.source.split("\n")
-    around = around or lines[line - 1 : line]
-    return any(_LOOP.search(text) for text in around)
-
-
-def _why(remarks: Sequence[Remark], generated: frozenset[int], span: range, name: str, place: CellPlace) -> str:
-    """Why the loop over elements has no vectors: a loop of the function's own, or what the compiler says of ours."""
-    inside = next((r.line for r in remarks if r.file.endswith(name) and r.line in span and not r.vectorized), 0)
-    if inside:
-        return f"the loop on line {place.line(inside)} cannot process several elements at once"
-    ours = [r for r in remarks if r.file == GENERATED and r.line in generated and not r.vectorized]
-    return ours[0].words if ours else ""
-
-
-def _generated_lines(listing: Listing, indices: Sequence[int]) -> frozenset[int]:
-    prefixes = {f"__ufm_{kind}_{index}" for index in indices for kind in ("kernel", "item")}
-    functions = (f for name, f in listing.items() if name.partition(".")[0] in prefixes)
-    return frozenset(i.line for function in functions for i in function.instructions if i.file == GENERATED)
-
-
-def _span(object_code: ObjectCode, function: str) -> range:
-    code = next(code for code in object_code.functions if code.name == function)
-    return range(code.line, code.line + code.source.count("\n") + 1)

@@ -1,0 +1,217 @@
+"""The comparison of any callables on the same arguments, at one size or at several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..model import ComparisonError
+from ..render import Agreement, Comparison, Row, count, duration
+from .candidates import Candidate, count_variants, try_call
+from .expectation import check_whole, copy_arrays, explain_rounding, find_changed
+from .judging import Prepared, measure_rows
+from .machine import Pressure, describe_machine, read_cache_levels
+from .request import Arguments, Request
+from .rounds import SAMPLE, Call, Pace, TimedCall, time_once
+from .samples import at_size, moved_bytes, work_size
+
+#: Share of the budget for the question what the inputs' last bits change, if results differ.
+EXPLAINING = 0.25
+
+#: Rounds, as time allows: with 31 the same call twice was 0.4 to 1.4 times as fast, with 101 0.9 to 1.0.
+LEAST_ROUNDS, MOST_ROUNDS = 11, 101
+
+#: Share of the time of a size that more rounds may take where rounds disagree.
+RESERVE = 0.5
+
+#: The most seconds of calls within a round: short moments show the machine's mood.
+LONGEST_SAMPLE = 0.01
+
+#: Passes that a candidate needs at a size: one to check it, one to find the repeats, and some rounds.
+PASSES = 4
+
+#: Share of the budget that the passes at one size may take even if it is spent; ten times that for the cheapest.
+OVERRUN = 0.01
+
+#: Elements that are compared at each of several sizes, evenly spaced: smaller sizes have shown the others.
+CHECKED = 1 << 19
+
+
+def compare_on_arguments(request: Request, arguments: Arguments) -> Comparison:
+    """Check and time all candidates at each size; an interrupt ends it early, with the rows so far."""
+    run = _Sizes(request, arguments.groups, Pressure(request.budget.clock))
+    with np.errstate(all="ignore"):
+        interrupted = run.measure_all()
+    notes = [*run.notes, run.pressure.describe(run.rows)]
+    if interrupted:
+        notes.append("interrupted: the table shows the rows measured so far")
+    return Comparison(
+        request.name,
+        tuple(run.rows),
+        notes=tuple(filter(None, notes)),
+        levels=read_cache_levels(bytes_per_element=run.bytes_per_element) if len(run.groups) > 1 else (),
+        interrupted=interrupted,
+        machine=describe_machine(),
+    )
+
+
+@dataclass(eq=False)
+class _Sizes:
+    """A comparison under way: the request, the arguments at each size, and the rows so far."""
+
+    request: Request
+    groups: Sequence[tuple[Any, ...]]
+    pressure: Pressure
+    rows: list[Row] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    #: Label -> seconds per element at the sizes so far; without the candidates that are left out.
+    costs: dict[str, list[float]] = field(default_factory=dict)
+    #: The last size.
+    reached: int = 1
+    #: Label -> seconds that the first call spent on compiling.
+    compiled: dict[str, float] = field(default_factory=dict)
+    bytes_per_element: float = 0.0
+
+    def measure_all(self) -> bool:
+        """Fill the rows size by size; whether an interrupt ended it."""
+        budget, progress = self.request.budget, self.request.progress or (lambda share, words: None)
+        sizes = [work_size(group) for group in self.groups]
+        weights = [max(1.0, 20 * size / max(sizes)) for size in sizes]
+        start, left = budget.clock(), budget.seconds
+        try:
+            for position, (group, size) in enumerate(zip(self.groups, sizes, strict=True)):
+                progress(min(1.0, 1 - left / budget.seconds), count(size, "element"))
+                self.measure_size(group, seconds=left * weights[position] / sum(weights[position:]), left=left)
+                left = budget.seconds - (budget.clock() - start)
+        except KeyboardInterrupt:
+            if not self.rows:
+                raise
+            return True
+        progress(1.0, count(sizes[-1], "element"))
+        return False
+
+    def measure_size(self, args: tuple[Any, ...], *, seconds: float, left: float) -> None:
+        """Check and time the candidates that can be afforded, within ``seconds`` of the seconds left."""
+        request, start, size = self.request, self.request.budget.clock(), work_size(args)
+        present = self.select_affordable(args, seconds, left=left) if self.rows else request.candidates
+        if not present:
+            return
+        entries = self.check_candidates(present, args, patience=EXPLAINING * seconds)
+        sample = max(SAMPLE, min(LONGEST_SAMPLE, seconds / len(entries) / MOST_ROUNDS))
+        pace = Pace(start + seconds, RESERVE * seconds, LEAST_ROUNDS, MOST_ROUNDS, sample)
+        baseline = request.candidates[0].label
+        rows = measure_rows(
+            request, Prepared(entries, args, size), pace=pace, pressure=self.pressure, baseline=baseline
+        )
+        for row in rows:
+            self.costs.setdefault(row.label, []).append(row.seconds / max(1, size))
+        self.rows += rows
+        self.reached = size
+
+    # -- which candidates
+
+    def select_affordable(self, args: tuple[Any, ...], seconds: float, *, left: float) -> list[Candidate]:
+        """The candidates whose passes fit into the time, the cheapest one's into all that is left.
+
+        A note names each of the others once.
+        """
+        size, budget = work_size(args), self.request.budget.seconds
+        known = [one for one in self.request.candidates if one.label in self.costs]
+        cost = {one.label: self.estimate_seconds(one, args, 1.2 * seconds) for one in known}
+        total, fitting = 0.0, set[str]()
+        for label in sorted(cost, key=lambda label: cost[label]):
+            total += PASSES * cost[label]
+            overrun = OVERRUN * budget if fitting else max(left, 10 * OVERRUN * budget)
+            if total <= max(1.2 * seconds, overrun):
+                fitting.add(label)
+            else:
+                left_out = f"left out from {count(size, 'element')} on, where a call takes about"
+                self.notes.append(f"{label}: {left_out} {duration(cost[label])}")
+                del self.costs[label]
+        return [one for one in known if one.label in fitting]
+
+    def estimate_seconds(self, one: Candidate, args: tuple[Any, ...], patience: float) -> float:
+        """Seconds of a call, from the time of an element at the sizes so far; calls it if those are much smaller."""
+        size, number = work_size(args), self.reached
+        # The least of three: an interruption must not exclude a candidate.
+        each = min(self.costs[one.label][-3:])
+        while number * 10 < size and PASSES * each * size > patience:
+            number *= 8
+            call = Call(one.function, one.place_arguments(at_size(args, number)))
+            seconds = time_once(call, clock=self.request.budget.clock)[0]
+            each = seconds / number
+            if seconds > patience / 8:
+                break
+        return each * size
+
+    # -- equality
+
+    def check_candidates(
+        self, present: Sequence[Candidate], args: tuple[Any, ...], *, patience: float
+    ) -> list[TimedCall]:
+        """Call each candidate once, and compare its results with the expected ones."""
+        request, clock, size = self.request, self.request.budget.clock, work_size(args)
+        calls = {one.label: Call(one.function, one.place_arguments(args)) for one in present}
+        results = {one.label: self.call_first(one, calls[one.label]) for one in present}
+        reference = request.reference
+        label = reference.label if reference else request.candidates[0].label
+        truth = next((one for one in present if one.label == label), present[0])
+        function, expected = truth.function, results[truth.label]
+        apart = reference is not None and label not in (one.label for one in request.candidates)
+        if reference and apart:
+            function = reference.function
+            expected = try_call("The reference", Call(function, args), clock=clock)[1]
+        until = clock() + patience
+        explain = None
+        if truth.place is None:
+            explain = explain_rounding(function, args, patience=lambda: clock() < until)
+        several = request.tolerance != 0 and len(self.groups) > 1
+        step = max(1, size // CHECKED) | 1 if several else 1
+
+        def check(one: Candidate) -> Agreement | None:
+            if one is truth and not apart:
+                return None
+            return check_whole(
+                expected,
+                results[one.label],
+                arguments=args,
+                tolerance=request.tolerance,
+                step=step,
+                explain=explain,
+            )
+
+        nbytes = {one.label: moved_bytes(args, results[one.label]) for one in present}
+        self.bytes_per_element = nbytes[present[-1].label] / max(1, size)
+        return [
+            one.entry(calls[one.label], size, check(one), nbytes[one.label], self.compiled.get(one.label))
+            for one in present
+        ]
+
+    def call_first(self, one: Candidate, call: Call) -> Any:
+        """The results of a candidate's first call at a size.
+
+        Raises
+        ------
+        ComparisonError
+            If it fails, or changes its arguments.
+        """
+        clock, before = self.request.budget.clock, count_variants(one.function)
+        # The smallest size shows whether a candidate changes its arguments, which would make the others look wrong.
+        originals = () if self.rows else copy_arrays(call.arguments)
+        seconds, result = try_call(repr(one.label), call, clock=clock, fetch=one.fetch_results)
+        spoilt = () if self.rows else find_changed(originals, call.arguments)
+        for position in spoilt:
+            np.copyto(call.arguments[position], originals[position])
+        if spoilt:
+            fault = (
+                f"{one.label!r} changes its argument {spoilt[0] + 1} in place, so the next call would get "
+                "different values."
+            )
+            raise ComparisonError(fault, remedy="Pass it a copy: 'lambda x: f(x.copy())'.")
+        if before is not None and (count_variants(one.function) or 0) > before:
+            again, _ = time_once(call, clock=clock)
+            self.compiled[one.label] = max(0.0, seconds - again)
+        return result

@@ -1,0 +1,273 @@
+"""The table of a ufunc: inputs in its domain, expected results, and an entry for each way of computing.
+
+Samples lie along one axis, and each way of computing gets as many of them as it can compute in its share of the time.
+Shares of the budget: sampling 0.1, finding the sizes and the expected results about 0.35, the rest for the rounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..model import OptionError, UfuncMagicError
+from ..render import count
+from . import expectation
+from .agreement import find_suspects, split_outputs
+from .candidates import Candidate, describe, is_numeric
+from .expectation import FAULTS, Expected, call_each, check_points, loop_over, to_lists
+from .judging import Prepared
+from .request import Operands, Request
+from .rounds import Call, TimedCall, count_affordable, time_once
+from .samples import POOL, PROBES, Trials, edge_inputs, sample_inputs
+
+#: The most elements by default, and the most bytes of all inputs together.
+ELEMENTS, BYTES = 1_000_000, 32 << 20
+
+#: Shares of the budget.
+SAMPLING, UFUNC_CALL, EXPECTED, PYTHON_PASS, VECTOR_PASS = 0.1, 0.03, 0.05, 0.02, 0.03
+
+#: The least seconds for the search of a function's domain: a table of inputs outside of it is useless.
+SEARCH = 0.03
+
+STAND_IN = "Python loop calling the compiled function"
+
+#: Notes on the form that replaces the one that a person would write, and on the latter if its results differ.
+C_RULES = "with C's rules checked at every step"
+_PYTHON_RULES = "Python's own rules give different results for some elements"
+
+Arrays = tuple[NDArray[Any], ...]
+
+
+def prepare_ufunc(request: Request, operands: Operands) -> Prepared:
+    """Choose the inputs and check every candidate on them.
+
+    Raises
+    ------
+    OptionError
+        If the reference returns something else than numbers for the outputs.
+    Exception
+        Anything that the ufunc raises on its sample inputs.
+    """
+    arrays = _choose_inputs(request, operands)
+    number, clock, reference = len(arrays[0]), request.budget.clock, request.reference
+    results = time_once(request.call(arrays), clock=clock)[1]
+    whole = reference if reference and expectation.takes_arrays(reference.function, arrays, len(operands.out)) else None
+    expected = [expectation.expect_everywhere(whole.function, arrays)] if whole else _expect(request, operands, arrays)
+    computed = [(rival, _compute(request, operands, rival, arrays)) for rival in request.rivals]
+    for rival, run in computed:
+        if rival.kind == "numpy" and isinstance(run, tuple):
+            expected += _expect_suspects(request, operands, arrays, (results, run[1]), expected[:1])
+    verdict = check_points(expected, results, ufunc=request.function)
+    entries, notes = [_python_loop(request, operands, arrays, expected, scalar=not whole)], []
+    if whole:
+        call = Call(whole.function, arrays)
+        entries.append(TimedCall(whole.label, "other", call, number, note="expected results"))
+    for rival, run in computed:
+        if isinstance(run, str):
+            notes += [run] if run else []
+        else:
+            part = len(run[0].arguments[0])
+            entries.append(rival.entry(run[0], part, check_points(expected, run[1])))
+    nbytes = sum(array.nbytes for array in (*arrays, *map(np.asarray, split_outputs(results))))
+    label = request.candidates[0].label
+    entries.append(TimedCall(f"{label}, 1 thread", "ufunc", request.call(arrays), number, verdict, nbytes))
+    if request.threads is not None and (threads := request.threads.most) > 1:
+        call = request.call(arrays, threads=threads)
+        alone = Expected(
+            arrays, split_outputs(results), np.arange(number), lambda moved: split_outputs(request.function(*moved))
+        )
+        same = check_points([alone], time_once(call, clock=clock)[1])
+        entries.append(TimedCall(f"{label}, {threads} threads", "parallel", call, number, same))
+    if verdict is None:
+        raising = f": --ref {reference.label!r} raises on every sample" if reference else "; name a function with --ref"
+        notes.append(f"no expected results to compare with{raising}")
+    return Prepared(entries, arrays, number, operands.types, tuple(notes))
+
+
+# -- inputs
+
+
+def _choose_inputs(request: Request, operands: Operands) -> Arrays:
+    """The request's arrays, or samples; as many elements as one call can compute in its share of the budget."""
+    arrays = draw_inputs(request, operands)
+    most = min(map(len, arrays))
+    if operands.size:
+        return _cut(arrays, min(operands.size, most))
+
+    def run(number: int) -> None:
+        time_once(request.call(_cut(arrays, number)), clock=request.budget.clock)
+
+    return _cut(arrays, request.fitting(run, UFUNC_CALL, most=most))
+
+
+def _cut(arrays: Arrays, number: int) -> Arrays:
+    return tuple(array[:number] for array in arrays)
+
+
+def draw_inputs(request: Request, operands: Operands) -> Arrays:
+    """The request's arrays; without any, random inputs on which the ufunc and its Python form are defined."""
+    if operands.arrays is not None:
+        return tuple(operands.arrays)
+    exact, budget, clock = request.forms.exact, request.budget, request.budget.clock
+    few = sample_inputs(operands.types, size=POOL, cores=operands.cores, cautious=True)
+
+    def screen(*arrays: NDArray[Any]) -> NDArray[np.bool_]:
+        if exact is None:
+            return np.ones(len(arrays[0]), np.bool_)
+        # One element of a recursion may take as long as all elements should.
+        end = clock() + SAMPLING * budget.seconds
+        return call_each(exact, to_lists(arrays), patience=(lambda: clock() < end) if operands.cautious else None)[1]
+
+    def run(number: int) -> None:
+        arrays = _cut(few, number)
+        passed = screen(*arrays)
+        try:
+            time_once(request.call(tuple(array[passed] for array in arrays)), clock=clock)
+        except UfuncMagicError:  # a crash or an exit, which must not happen again
+            raise
+        except FAULTS:
+            pass  # `sample_inputs` searches an interval where it does not raise
+
+    run(1)  # includes all that happens only once
+    pool = request.fitting(run, SAMPLING, most=POOL)
+    # From here on: unscreened samples are those on which plain Python raises where C returns NaN.
+    deadline = clock() + max(SEARCH, SAMPLING * budget.seconds)
+    each_bytes = sum(array.nbytes for array in few) // POOL
+    return sample_inputs(
+        operands.types,
+        size=operands.size or max(1, min(ELEMENTS, BYTES // max(1, each_bytes))),
+        cores=operands.cores,
+        cautious=operands.cautious,
+        probe=request.function,
+        screen=screen if exact else None,
+        trials=Trials(max(4, min(PROBES, pool // 10)), max(64, pool), lambda: clock() < deadline),
+    )
+
+
+# -- expected results
+
+
+def _expect(request: Request, operands: Operands, arrays: Arrays) -> list[Expected]:
+    """The expectations of a function of scalars on a part: of the reference, or of the exact Python form."""
+    reference, nout = request.reference, len(operands.out)
+    function = reference.function if reference else request.forms.exact
+    if function is None:
+        return []
+    if reference:
+        _check_reference(reference.label, call_each(function, to_lists(_cut(arrays, 1)))[0], nout)
+
+    def run(number: int) -> None:
+        call_each(function, to_lists(_cut(arrays, number)))
+
+    seconds = EXPECTED * request.budget.seconds
+    part = count_affordable(run, most=len(arrays[0]), seconds=seconds, clock=request.budget.clock)
+    parts = [_expect_at(request, operands, arrays, np.arange(part))]
+    if operands.edges and not operands.cautious and not any(operands.cores) and not reference:
+        parts.append(_expect_at(request, operands, edge_inputs(operands.types), None))
+    return [part for part in parts if part is not None]
+
+
+def _expect_at(
+    request: Request, operands: Operands, arrays: Arrays, places: NDArray[np.intp] | None
+) -> Expected | None:
+    """The expectations of the reference, or of the exact form with the forms that have other roundings."""
+    forms, nout = request.forms, len(operands.out)
+    if request.reference:
+        return expectation.expect_at(request.reference.function, arrays, places, nout=nout)
+    narrow = forms.python is not forms.exact and set(operands.types) & set("efF")
+    doubles = forms.python if narrow else None
+    return expectation.expect_at(forms.exact, arrays, places, nout=nout, unrounded=doubles, random=forms.random)  # type: ignore[arg-type]
+
+
+def _check_reference(label: str, results: Sequence[Any], nout: int) -> None:
+    """Refuse a reference that returns something else than numbers for the outputs."""
+    for result in results:
+        if len(split_outputs(result)) != nout or not all(map(is_numeric, split_outputs(result))):
+            fault = f"returns {describe(result)}, not {count(nout, 'number')}"
+            remedy = "Name a function that returns the expected results."
+            raise OptionError(f"--ref {label!r} {fault}.", remedy=remedy)
+
+
+def _expect_suspects(
+    request: Request, operands: Operands, arrays: Arrays, both: tuple[Any, Any], first: Sequence[Expected]
+) -> list[Expected]:
+    """Expectations where the ufunc and NumPy's expression differ, beyond the part that Python has computed."""
+    if request.forms.exact is None or request.reference is not None or not first:
+        return []
+    places, known = find_suspects(*both), first[0].places
+    if places.size and known is not None:
+        places = np.setdiff1d(places, known)
+    part = _expect_at(request, operands, arrays, places) if places.size else None
+    return [] if part is None else [part]
+
+
+# -- the other ways of computing
+
+
+def _compute(request: Request, operands: Operands, rival: Candidate, arrays: Arrays) -> tuple[Call, Any] | str:
+    """A call on as many elements as a function of arrays can compute, and its results; or a note if it fails."""
+    try:
+        part = request.fitting(lambda n: rival.function(*_cut(arrays, n)), VECTOR_PASS, most=len(arrays[0]))
+        call = Call(rival.function, _cut(arrays, part))
+        results = split_outputs(time_once(call, clock=request.budget.clock)[1])
+        if any(result is argument for result in results for argument in call.arguments):
+            return ""  # computes nothing: there is nothing to time
+        # A result that does not depend on the inputs is one number.
+        full = tuple(np.broadcast_to(r, (part,)) if r.ndim == 0 else r for r in map(np.asarray, results))
+    except FAULTS as error:
+        return rival.describe_fault(error)
+    return call, full if len(operands.out) > 1 else full[0]
+
+
+def _python_loop(
+    request: Request, operands: Operands, arrays: Arrays, expected: Sequence[Expected], *, scalar: bool
+) -> TimedCall:
+    """The Python loop: of the user's reference on scalars, of a Python form, or of the compiled scalar.
+
+    A form of integers has as many of C's rules as the inputs need.  Other forms are timed as a person would write them
+    even if their results are Python's and not C's; where that form raises, the exact one replaces it.
+    """
+    forms, reference = request.forms, request.reference if scalar else None
+    ways: list[tuple[str, Callable[..., Any] | None, str]] = [
+        ("Python loop", forms.watched.function if forms.watched else None, ""),
+        ("Python loop", forms.python, ""),
+        ("Python loop", forms.exact, C_RULES if forms.python else ""),
+    ]
+    for label, function, note in [(f"Python loop of {reference.label}", reference.function, "")] if reference else ways:
+        if function is None:
+            continue
+        try:
+            lists = _fitting_lists(request, function, arrays)
+            text = forms.text if function is forms.python else ""
+            trusted = not expected or (function is forms.exact or bool(reference))
+            if forms.watched and function is forms.watched.function:
+                loop_over(function, lists)
+                natural = forms.watched.natural()
+                function, note, text = natural.function, natural.note, natural.text
+                if not trusted and not expectation.loop_agrees(function, lists, expected[0], dtypes=operands.out):
+                    continue
+            elif not trusted and not expectation.loop_agrees(function, lists, expected[0], dtypes=operands.out):
+                note = _PYTHON_RULES
+            return TimedCall(label, "python", Call(loop_over, (function, lists)), len(lists[0]), note=note, text=text)
+        except FAULTS:
+            continue
+
+    # NumPy's numbers, not Python's: a ufunc of float32 alone rejects float64.
+    def to_numbers(number: int) -> list[list[Any]]:
+        return [list(array) for array in _cut(arrays, number)]
+
+    most = len(arrays[0])
+    part = request.fitting(lambda n: loop_over(request.function, to_numbers(n)), PYTHON_PASS, most=most)
+    return TimedCall(STAND_IN, "scalar", Call(loop_over, (request.function, to_numbers(part))), part)
+
+
+def _fitting_lists(request: Request, function: Callable[..., Any], arrays: Arrays) -> tuple[list[Any], ...]:
+    """The arrays as lists, as many elements as ``function`` computes in its share of the budget."""
+
+    def run(number: int) -> None:
+        loop_over(function, to_lists(_cut(arrays, number)))
+
+    return to_lists(_cut(arrays, request.fitting(run, PYTHON_PASS, most=len(arrays[0]))))

@@ -1,0 +1,109 @@
+"""The compiler's reports on the loops of a cell: remembered in the cache, or read from one further compilation.
+
+That compilation runs in the background while the cell's table is measured; on a machine with one processor it begins
+when a row needs its report.  A report that is late or cannot be had is missing from the table, and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+# Rooms and not their names: a report that asks for no loop loads no reader of assembly.
+from .. import render, store
+from ..model import Comfort, CompiledCell, ObjectCode
+from ..runtime import cpu_features, origin_of, ufunc_of
+
+if TYPE_CHECKING:
+    from ..compilers import CompilerTexts
+    from ..render import LoopReport
+
+
+#: Seconds that a measured table waits for the compiler; a later report is remembered for the next table.
+PATIENCE = 1.0
+
+
+def count_processors() -> int:
+    """The processors that this process may use, which cgroups and taskset make fewer than the machine's."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def recall_loop(function: object) -> LoopReport | None:
+    """The remembered report on the loop of one of our ufuncs."""
+    origin = origin_of(function) if ufunc_of(function) is not None else None
+    return (_recall(origin.object_code) or {}).get(origin.name) if origin else None
+
+
+def _recall(object_code: ObjectCode) -> dict[str, LoopReport] | None:
+    try:
+        values = json.loads(store.default().recall(_fact(object_code)) or "")
+        return {value["name"]: render.LoopReport(**value) for value in values}
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+def _fact(object_code: ObjectCode) -> str:
+    """The name of remembered reports; each processor runs its own clone of a loop."""
+    return f"loops 1 {object_code.digest} {' '.join(sorted(cpu_features()))}"
+
+
+class LoopReports:
+    """The reports on a cell's loops.
+
+    Parameters
+    ----------
+    cell : CompiledCell
+    compile_again : callable
+        Compiles the cell for the compiler's further outputs; it may raise anything.
+    readable : bool
+        Those outputs show the loops that run.
+    """
+
+    def __init__(
+        self, cell: CompiledCell, compile_again: Callable[[], CompilerTexts], *, readable: bool = True
+    ) -> None:
+        self._cell = cell
+        self._readable = readable
+        self._compile_again = compile_again
+        self._texts: CompilerTexts | None = None
+        self._thread: threading.Thread | None = None
+
+    @property
+    def _sources(self) -> Mapping[str, str]:
+        """Name -> source of the ufuncs with a loop; for others ``compute-bound in exp`` explains enough."""
+        functions = self._cell.object_code.functions if self._readable else ()
+        return {code.name: code.source for code in functions if code.loops and render.has_loop(code.source)}
+
+    def begin(self) -> None:
+        """Compile in the background if there is a ufunc with a loop and no remembered report."""
+        if self._thread is None and self._sources and _recall(self._cell.object_code) is None:
+            self._thread = threading.Thread(target=self._read, name="ufunc_magic-loops")
+            self._thread.start()
+
+    def find(self, function: object) -> LoopReport | None:
+        """The report on the loop of a ufunc; None if there is none so far."""
+        origin = origin_of(function)
+        if origin is None or origin.object_code.digest != self._cell.object_code.digest:
+            return recall_loop(function)
+        self.begin()
+        if self._thread is not None:
+            self._thread.join(PATIENCE)
+        return recall_loop(function) if origin.name in self._sources else None
+
+    def read_texts(self) -> CompilerTexts:
+        """The compiler's further outputs."""
+        if self._thread is not None:
+            self._thread.join()
+        self._texts = self._texts or self._compile_again()
+        return self._texts
+
+    def _read(self) -> None:
+        """Compile, and remember the reports."""
+        with Comfort("the compiler's report", []):
+            self._texts = self._compile_again()
+            values = [asdict(report) for report in render.read_loops(self._cell, self._texts)]
+            store.default().remember(_fact(self._cell.object_code), json.dumps(values))

@@ -1,0 +1,174 @@
+"""A compiler's report on the loops of a cell: which are vectorized, how wide, and why others are not.  Pure.
+
+The last word on whether there are vectors has the assembly of the loop that runs; the reason why not comes from the
+compiler's remarks.  The table and ``--show vec`` both show these `LoopReport`s.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..compilers import GENERATED
+from ..model import CellPlace, CompiledCell, ObjectCode
+from .assembly import HotLoop, Listing
+
+_LOOP = re.compile(r"\b(?:for|while|do|goto)\b")
+_COMMENT = re.compile(r"//.*|/\*.*?\*/")
+_GCC = re.compile(r"(?m)^(.*?):(\d+):\d+: (optimized|missed|note): +(.*)$")
+_YAML = re.compile(r"--- !(Passed|Missed|Analysis)\w*\n(.*?)\n\.\.\.", re.DOTALL)
+_YAML_PLACE = re.compile(r"DebugLoc:\s+\{ File: '?([^,']*)'?, Line: (\d+), Column: \d+ \}")
+_YAML_STRING = re.compile(r"- \w+:\s+(?:'((?:[^']|'')*)'|\"((?:[^\"\\]|\\.)*)\"|([^\n]+))")
+
+#: clang's reason for a sum whose order C fixes.
+_ORDER = "reorder floating-point operations"
+
+
+@dataclass(frozen=True)
+class Remark:
+    """A compiler's remark on one loop: its file and line, whether it was vectorized, and the compiler's words."""
+
+    file: str
+    line: int
+    vectorized: bool
+    words: str
+
+
+def read_remarks(text: str) -> tuple[Remark, ...]:
+    """Read gcc's ``-fopt-info-vec`` lines or clang's optimization record."""
+    if text.lstrip().startswith("---"):
+        return tuple(filter(None, map(_read_record, _YAML.findall(text))))
+    remarks = []
+    messages = _GCC.findall(text)
+    for before, (file, line, kind, words) in zip([("", "0", "", ""), *messages], messages, strict=False):
+        if kind == "optimized" and "loop vectorized" in words:
+            remarks.append(Remark(file, int(line), True, words))
+        elif kind == "missed" and words.startswith("not vectorized:"):
+            # gcc 16 gives the reason the place of a value of the loop; the line before it has the loop's own.
+            file, line = before[:2] if before[3].startswith("couldn't vectorize loop") else (file, line)
+            remarks.append(Remark(file, int(line), False, words.partition(":")[2].strip(" .")))
+    return tuple(remarks)
+
+
+def _read_record(record: tuple[str, str]) -> Remark | None:
+    kind, body = record
+    place = _YAML_PLACE.search(body)
+    if place is None:
+        return None
+    strings = [(a or b or c).replace("''", "'") for a, b, c in _YAML_STRING.findall(body.partition("Args:")[2])]
+    words = re.sub(r"\s+", " ", "".join(strings)).strip()
+    reason = words.removeprefix("loop not vectorized").lstrip(": ")
+    if kind != "Passed" and not reason:  # the reason follows in a record of its own
+        return None
+    return Remark(place[1], int(place[2]), kind == "Passed", words if kind == "Passed" else reason)
+
+
+@dataclass(frozen=True)
+class LoopReport:
+    """A compiler's report on the loop of one ufunc.
+
+    Attributes
+    ----------
+    name, types : str
+        The function and its loop, ``"d->d"``.
+    vectors : str
+        ``"512-bit vectors"``, or ``""`` for one element at a time.
+    line : int
+        Line of the cell with the loop that is not vectorized; 0 if it is the loop over the elements.
+    reason : str
+        The compiler's reason why not; ``""`` if it has none.
+    ordered : bool
+        The loop on ``line`` is a sum of floating-point numbers, whose order C fixes.
+    """
+
+    name: str
+    types: str
+    vectors: str = ""
+    line: int = 0
+    reason: str = ""
+    ordered: bool = False
+
+    def describe(self, place: CellPlace) -> str:
+        """The report in words, with the line as ``place`` counts it."""
+        line = place.line(self.line) if self.line else 0
+        if self.ordered:
+            order = "C fixes the order of the sum"
+            if self.vectors:
+                return f"vectorized, {self.vectors}, but {order} on line {line}; --fast-math allows any order"
+            return f"not vectorized: {order} on line {line}; --fast-math allows any order"
+        if self.vectors:
+            return f"vectorized, {self.vectors}"
+        if line:
+            return f"not vectorized: the loop on line {line}{self.reason and f' ({self.reason})'}"
+        return f"not vectorized{self.reason and f': {self.reason}'}"
+
+
+def report_loops(
+    cell: CompiledCell, listing: Listing, remarks: Sequence[Remark], loops: Sequence[HotLoop]
+) -> tuple[LoopReport, ...]:
+    """The compiler's report on each hot loop of a cell.
+
+    Parameters
+    ----------
+    cell : CompiledCell
+    listing : mapping
+        Its assembly: which generated lines belong to which function's kernel.
+    remarks : sequence of Remark
+    loops : sequence of HotLoop
+    """
+    return tuple(_report_loop(cell.object_code, listing, remarks, loop) for loop in loops)
+
+
+def _report_loop(object_code: ObjectCode, listing: Listing, remarks: Sequence[Remark], loop: HotLoop) -> LoopReport:
+    span = span_of(object_code, loop.name)
+    own = [
+        (line, remark)
+        for remark in remarks
+        if remark.file.endswith(object_code.name) and remark.line in span
+        if (line := loop_line(object_code, remark.line))
+    ]
+    # gcc calls a sum that keeps its order vectorized: it loads vectors, and adds one element at a time.
+    ordered = next((line for line, r in own if r.vectorized and loop.adds_in_order), 0)
+    ordered = ordered or next((line for line, r in own if _ORDER in r.words), 0)
+    if ordered:
+        return LoopReport(loop.name, loop.types, loop.vectors, ordered, ordered=True)
+    if loop.vectors:
+        return LoopReport(loop.name, loop.types, loop.vectors)
+    line, reason = next(((line, r.words) for line, r in own if not r.vectorized), (0, ""))
+    if not line:
+        code = next(code for code in object_code.functions if code.name == loop.name)
+        generated = _generated_lines(listing, [entry.index for entry in code.loops])
+        ours = (r for r in remarks if r.file == GENERATED and r.line in generated and not r.vectorized)
+        reason = next((r.words for r in ours), "")
+    # Names of the compiler's own variables help nobody.
+    return LoopReport(loop.name, loop.types, line=line, reason=re.sub(r"( for)? stmt:.*", "", reason))
+
+
+def _generated_lines(listing: Listing, indices: Sequence[int]) -> frozenset[int]:
+    prefixes = {f"__ufm_{kind}_{index}" for index in indices for kind in ("kernel", "item")}
+    functions = (f for name, f in listing.items() if name.partition(".")[0] in prefixes)
+    return frozenset(i.line for function in functions for i in function.instructions if i.file == GENERATED)
+
+
+def span_of(object_code: ObjectCode, function: str) -> range:
+    """Lines of the cell that hold a function."""
+    code = next(code for code in object_code.functions if code.name == function)
+    return range(code.line, code.line + code.source.count("\n") + 1)
+
+
+def loop_line(object_code: ObjectCode, line: int) -> int:
+    """The line of the cell's loop that a remark on ``line`` is about: gcc may name a line of the loop's body.
+
+    0 if there is no loop: the remark is about the loop over the elements, into which the function is inlined.
+    """
+    lines = object_code.source.split("\n")
+    spans = (span_of(object_code, code.name) for code in object_code.functions)
+    start = next((span.start for span in spans if line in span), line)
+    above = range(min(line, len(lines)), start - 1, -1)
+    return next((n for n in above if _LOOP.search(_COMMENT.sub("", lines[n - 1]))), 0)
+
+
+def has_loop(source: str) -> bool:
+    """Whether a function's text has a loop."""
+    return any(_LOOP.search(_COMMENT.sub("", line)) for line in source.split("\n"))
