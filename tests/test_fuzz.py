@@ -115,7 +115,7 @@ def _translated(text: str) -> None:
     for cplus in (False, True):
         unit, tree = cparse.parse_cell(text, cplus=cplus)
         try:
-            signatures, plain = operands.plan(unit, options=Options(cplus=cplus))
+            signatures, plain = operands.plan_operands(unit, options=Options(cplus=cplus))
             made = ["::".join([*p.function.scope, p.function.name]) for p in plain]
             codegen.translate(
                 text,

@@ -16,7 +16,7 @@ import pytest
 
 import ufunc_magic as um
 from ufunc_magic import cells, compilers
-from ufunc_magic.cells.native import this_level
+from ufunc_magic.cells import this_level
 from ufunc_magic.model import unpack
 from ufunc_magic.runtime import load
 

@@ -162,7 +162,7 @@ def test_gcc_is_told_not_to_warn_of_clones_once_it_would(release: str, flags: li
     description = compilers.Description(f"gcc {release}", "aarch64", glibc="2.41")
     tool = compilers.Toolchain("gcc", ("gcc",), cplus=False, path="/usr/bin/gcc", size=0, mtime_ns=0, origin="PATH")
     facts: Any = {"options": Options(), "description": description, "tool": tool}
-    plan = native.plan(set(), fenv=False, own=set(), floats=False, **facts)
+    plan = native.plan_unit(set(), fenv=False, own=set(), floats=False, **facts)
     assert [flag for flag in plan.flags if flag.startswith("-W")] == flags
 
 

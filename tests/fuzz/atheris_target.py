@@ -23,7 +23,7 @@ def read_cell(data: bytes) -> None:
     cplus = text[:1] == "+"
     try:
         annotation.read(text[:200], of="f")
-        operands.plan(cparse.parse(text, cplus=cplus), options=Options(cplus=cplus))
+        operands.plan_operands(cparse.parse(text, cplus=cplus), options=Options(cplus=cplus))
         cparse.parse_cell(f"#if 1\n{text}", name="In[3]", preprocess=lambda _: f'# 2 "In[3]"\n{text}', cplus=cplus)
     except UfuncMagicError as error:
         str(error)

@@ -27,7 +27,7 @@ import numpy as np
 import pytest
 
 import ufunc_magic as um
-from support import catch_message, check_expectation, list_loops, read_header
+from support import catch_message, check_expectation, list_loops, read_header, replace_name
 from ufunc_magic import compilers, pipeline as build
 from ufunc_magic.cells import cell_settings
 from ufunc_magic.compilers import discovery
@@ -189,7 +189,7 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
 def test_plain_cell_is_parsed_once_and_needs_no_preprocessor(
     tmp_path: Path, parsed: list[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cell_settings, "preprocessed", lambda *_, **__: pytest.fail("it was preprocessed"))
+    replace_name(monkeypatch, cell_settings, "preprocessed", lambda *_, **__: pytest.fail("it was preprocessed"))
     source = (
         "#include <complex.h>\n#include <math.h>\n#define EPS 1e-3\n#define NEVER(x) x\n/* The log-odds of p. */\n"
         "double logit(double p) { return log(p / (1 - p)); }\n"
@@ -207,7 +207,7 @@ def test_cell_of_macros_is_preprocessed_once_and_parsed_once(
     tmp_path: Path, parsed: list[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     preprocessed, runs = cell_settings.preprocessed, []
-    monkeypatch.setattr(cell_settings, "preprocessed", lambda *a, **k: runs.append(a) or preprocessed(*a, **k))
+    replace_name(monkeypatch, cell_settings, "preprocessed", lambda *a, **k: runs.append(a) or preprocessed(*a, **k))
     source = (
         "#include <math.h>\n#define FN(name, e) double name(double x) { return e; }\n#define my(n) my_##n\n"
         '#ifdef __cplusplus\n#define EXPORT extern "C"\n#else\n#define EXPORT\n#endif\n'

@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from ufunc_magic.cells import ufunc_comment as annotation
-from ufunc_magic.cells.operands import Plain, plan
+from ufunc_magic.cells import Plain, plan_operands, ufunc_comment as annotation
 from ufunc_magic.languages.c import parse
 from ufunc_magic.model import MAX_OPERANDS, CellPlace, Operand, Signature, SignatureError, make_options
 
 
 def planned(text: str, *, cplus: bool = False, **options: Any) -> tuple[tuple[Signature, ...], tuple[Plain, ...]]:
-    return plan(parse(text, cplus=cplus), options=make_options(options))
+    return plan_operands(parse(text, cplus=cplus), options=make_options(options))
 
 
 def shown(signature: Signature) -> str:

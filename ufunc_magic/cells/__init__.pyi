@@ -1,4 +1,37 @@
-from .frontend import drawn_files as drawn_files
+from .cell_settings import CellBuild as CellBuild, preprocessed as preprocessed, types_in_comments as types_in_comments
+from .frontend import (
+    c_key as c_key,
+    cell_key as cell_key,
+    compiler_flags as compiler_flags,
+    drawn_files as drawn_files,
+    flags_of as flags_of,
+    linker_flags as linker_flags,
+    users_files as users_files,
+)
+from .function_entries import (
+    Form as Form,
+    c_ufunc_entries as c_ufunc_entries,
+    foreign_types as foreign_types,
+    loops_by_name as loops_by_name,
+    native_entry as native_entry,
+    prototype as prototype,
+    python_entry as python_entry,
+    python_forms as python_forms,
+    representatives as representatives,
+    ufunc_entry as ufunc_entry,
+)
 from .language import DeviceTime as DeviceTime, Language as Language, TextView as TextView
-from .native import driver as driver, narrow as narrow, vector_math as vector_math
+from .native import (
+    UnitPlan as UnitPlan,
+    def_functions as def_functions,
+    driver as driver,
+    narrow as narrow,
+    plan_unit as plan_unit,
+    target as target,
+    this_cpu_flags as this_cpu_flags,
+    this_level as this_level,
+    vector_math as vector_math,
+)
+from .operands import Plain as Plain, plan_operands as plan_operands
+from .parameter_roles import resolved as resolved
 from .portable import Portable as Portable, is_first as is_first, stored_cell as stored_cell

@@ -76,9 +76,9 @@ class CellBuild:
     this_cpu: bool = False
 
     def planned(self, unit: Unit, *, words: Set[str] = frozenset(), floats: bool) -> tuple[native.UnitPlan, CellBuild]:
-        """What the text adds to the options (see `native.plan`), and the cell with it; ``words`` it uses besides."""
+        """What the text adds to the options (see `plan_unit`), and the cell with it; ``words`` it uses besides."""
         description = compilers.describe(self.tool)
-        plan = native.plan(
+        plan = native.plan_unit(
             unit.identifiers | unit.calls | words | ({"errno"} if "<errno.h>" in unit.includes else set()),
             fenv="<fenv.h>" in unit.includes,
             own=frozenset(unit.names),

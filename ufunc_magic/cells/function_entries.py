@@ -56,7 +56,7 @@ def representatives(signatures: Sequence[Signature]) -> tuple[Signature, ...]:
 NUMBERS = "Use an integer, floating-point or complex C type, or declare the function `static`."
 
 
-def foreign(
+def foreign_types(
     instances: Sequence[codegen.Instance], types: Sequence[tuple[int, ...]], *, name: str, source: str
 ) -> dict[str, Diagnostic]:
     """By name, why functions are not bound for which the compiler found a type that NumPy has not.

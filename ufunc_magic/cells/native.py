@@ -33,7 +33,7 @@ class UnitPlan:
     notes: tuple[str, ...] = ()
 
 
-def plan(
+def plan_unit(
     words: Set[str],
     *,
     fenv: bool,

@@ -43,7 +43,7 @@ class Plain:
     remedy: str
 
 
-def plan(
+def plan_operands(
     unit: Unit, *, options: Options, structures: bool = False, program: str = "main"
 ) -> tuple[tuple[Signature, ...], tuple[Plain, ...]]:
     """Decide what each function of a cell becomes.

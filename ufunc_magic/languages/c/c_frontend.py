@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ... import compilers
-from ...cells.frontend import c_key
+from ...cells import c_key
 from ...model import Options
 
 

@@ -8,11 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ... import codegen, compilers
-from ...cells import cell_settings, function_entries, native, operands
-from ...cells.cell_settings import CellBuild
-from ...cells.frontend import compiler_flags, linker_flags, users_files
-from ...cells.operands import Plain
+from ... import cells, codegen, compilers
+from ...cells import CellBuild, Plain, compiler_flags, linker_flags, users_files
 from ...model import (
     CompiledCell,
     CompileError,
@@ -78,7 +75,7 @@ class _Compiled:
     translation: codegen.Translation
     diagnostics: tuple[Diagnostic, ...]
     reading: _Reading
-    forms: Mapping[str, tuple[Signature, function_entries.Form]]
+    forms: Mapping[str, tuple[Signature, cells.Form]]
 
 
 def compile(source: str, *, options: Options, name: str, folder: Path, this_cpu: bool = False) -> CompiledCell:
@@ -98,11 +95,11 @@ def compile(source: str, *, options: Options, name: str, folder: Path, this_cpu:
     flags = compiler_flags(tool, options)
     this_cpu = this_cpu and _is_whole(options, users_files(source, options=options, tool=tool, flags=flags))
     if this_cpu:
-        flags += native.this_cpu_flags(tool, source, options)
+        flags += cells.this_cpu_flags(tool, source, options)
     cell = CellBuild(tool, source, name, options, folder, flags, linker_flags(tool, options), this_cpu=this_cpu)
     with compilers.started_ahead(cell.flags, cell.ahead):
         reading = _read(cell)
-        options = replace(options, types=options.types or cell_settings.types_in_comments(reading.unit))
+        options = replace(options, types=options.types or cells.types_in_comments(reading.unit))
         cell = replace(cell, options=options)
         reading = _choose_functions(cell, reading)
         plan, planned = cell.planned(reading.unit, floats=bool(options.types or options.cplus))
@@ -119,7 +116,7 @@ def _read(cell: CellBuild) -> _Reading:
     def preprocess(text: str) -> str:
         try:
             more = ("-dD",) if cell.options.wrap else ()  # keeps the macros that rename functions
-            return cell_settings.preprocessed(cell.tool, text, name=cell.name, flags=(*cell.flags, *more))
+            return cells.preprocessed(cell.tool, text, name=cell.name, flags=(*cell.flags, *more))
         except CompileError as fault:  # the compiler itself reports more
             raise (cell.fault_alone() or fault) from None
 
@@ -140,7 +137,7 @@ def _choose_functions(cell: CellBuild, reading: _Reading) -> _Reading:
         If the compiler refuses a cell that has nothing to bind, or very many functions.
     """
     unit, options = reading.unit, cell.options
-    signatures, others = operands.plan(unit, options=options, structures=True)
+    signatures, others = cells.plan_operands(unit, options=options, structures=True)
     plain, unbound = plain_functions.bindable(others, taken=[s.name for s in signatures], unit=unit)
     reading = replace(
         reading,
@@ -173,7 +170,7 @@ def _without_unresolved(cell: CellBuild, reading: _Reading) -> _Reading:
     return reading
 
 
-def _compile_functions(cell: CellBuild, planned: CellBuild, plan: native.UnitPlan, reading: _Reading) -> _Compiled:
+def _compile_functions(cell: CellBuild, planned: CellBuild, plan: cells.UnitPlan, reading: _Reading) -> _Compiled:
     """Compile the unit, and write the Python forms meanwhile.
 
     Functions that the compiler or the linker refuses are left out one round after another.
@@ -182,8 +179,8 @@ def _compile_functions(cell: CellBuild, planned: CellBuild, plan: native.UnitPla
     checked = "-D__UFM_CHECKED" in options.compile_args
     structures = bool(reading.of_structures)
     parallel = bool(options.parallel)
-    driver = native.driver(cell.tool, parallel=parallel, folder=folder, checked=checked, structures=structures)
-    objects = [driver, *native.vector_math(cell.tool, plan.math.functions, folder=folder)]
+    driver = cells.driver(cell.tool, parallel=parallel, folder=folder, checked=checked, structures=structures)
+    objects = [driver, *cells.vector_math(cell.tool, plan.math.functions, folder=folder)]
     library = folder / "cell.so"
     exports = codegen.contained(
         [(plain_functions.pointer(f, reading.unit), f) for f in reading.native], cplus=options.cplus
@@ -230,22 +227,22 @@ def _compile_functions(cell: CellBuild, planned: CellBuild, plan: native.UnitPla
     return _Compiled(library.read_bytes(), translation, tuple(diagnostics), reading, known)
 
 
-def _python_forms(cell: CellBuild, reading: _Reading) -> Mapping[str, tuple[Signature, function_entries.Form]]:
+def _python_forms(cell: CellBuild, reading: _Reading) -> Mapping[str, tuple[Signature, cells.Form]]:
     """Each name's signature with its Python form."""
-    signatures = function_entries.representatives(reading.signatures)
+    signatures = cells.representatives(reading.signatures)
     return python_forms(reading.tree, signatures, reading.unit, cell.options)
 
 
-def _describe(planned: CellBuild, plan: native.UnitPlan, compiled: _Compiled) -> CompiledCell:
+def _describe(planned: CellBuild, plan: cells.UnitPlan, compiled: _Compiled) -> CompiledCell:
     """Describe the functions of the object code."""
     reading, translation, options = compiled.reading, compiled.translation, planned.options
     types = codegen.read_types(compiled.code, translation)
     bound = {s.name for s in reading.signatures}
     known = {**compiled.forms, **{s.name: (s, ONLY_DECLARED) for s in reading.library.signatures}}
-    refused = function_entries.foreign(translation.instances, types, name=planned.name, source=planned.source)
+    refused = cells.foreign_types(translation.instances, types, name=planned.name, source=planned.source)
     if refused.keys() >= known.keys() and not reading.plain:
         refused = {}  # there is nothing else, so that is an error
-    functions = function_entries.c_ufunc_entries(
+    functions = cells.c_ufunc_entries(
         translation,
         types,
         known,
@@ -259,7 +256,7 @@ def _describe(planned: CellBuild, plan: native.UnitPlan, compiled: _Compiled) ->
     functions += plain_functions.entries(reading.plain, types_text)
     for index, function in enumerate(reading.of_structures, start=len(reading.plain)):
         place = next(n for n, f in enumerate(functions) if f.records and f.source == function.text)
-        declaration = f"{types_text}\n{function_entries.prototype(function)}"
+        declaration = f"{types_text}\n{cells.prototype(function)}"
         functions[place] = replace(functions[place], index=index, declaration=declaration)
     notes = (*plan.notes, *reading.unbound, *_notes_of(reading.left_out, bound), *reading.library.notes(options))
     serial = [s.name for s in reading.signatures if s.has_records] if options.parallel else []
@@ -323,4 +320,4 @@ def _is_whole(options: Options, files: object) -> bool:
     """Whether a cell consists of its text alone, and CPUs make a difference to it."""
     # () means no files, None that they are unknown.
     others = files != () or options.src or options.lib or options.link_args or options.wrap
-    return bool(native.this_level()) and options.arch != "native" and not others
+    return bool(cells.this_level()) and options.arch != "native" and not others

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from ...cells import function_entries
-from ...cells.operands import Plain
+from ... import cells
+from ...cells import Plain
 from ...model import CellFunction, ConstReferenceParameter, Function, ReferenceParameter, Unit, line_mark
 
 #: Words of types that no cell gives another meaning.
@@ -67,12 +67,12 @@ def _castable(function: Function) -> bool:
 def entries(plains: Sequence[Plain], types: str) -> list[CellFunction]:
     """What the object code says of them, with the types that cffi needs to know."""
     return [
-        function_entries.native_entry(
+        cells.native_entry(
             p.function,
             name=p.name,
             index=index,
             parameters=[parameter.name for parameter in p.function.parameters],
-            declaration=f"{types}\n{function_entries.prototype(p.function)}",
+            declaration=f"{types}\n{cells.prototype(p.function)}",
             reason=(p.reason, p.remedy),
         )
         for index, p in enumerate(plains)

@@ -12,8 +12,8 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
-from ...cells import operands
-from ...cells.parameter_roles import resolved
+from ... import cells
+from ...cells import resolved
 from ...forms import NotPython
 from ...model import Function, LinkError, Options, Parameter, Signature, SignatureError, Unit
 
@@ -111,7 +111,7 @@ def declared(unit: Unit, *, options: Options) -> LibraryFunctions:
         return LibraryFunctions()
     adapted = {p.name: _adapted(p, unit) for p in prototypes}
     functions = tuple(function for function, _ in adapted.values())
-    signatures, plains = operands.plan(replace(unit, functions=functions), options=replace(options, signature=""))
+    signatures, plains = cells.plan_operands(replace(unit, functions=functions), options=replace(options, signature=""))
     reasons = {p.name: p.reason for p in plains}
     adapters = {f"__ufm_wrap_{name}": text for name, (_, text) in adapted.items() if text}
     result = []

@@ -7,7 +7,7 @@ checks the cell, and a cell that was once compiled is not checked again.
 from __future__ import annotations
 
 from ... import compilers
-from ...cells.frontend import c_key
+from ...cells import c_key
 from ...model import OptionError, Options, ToolchainError
 from . import device
 

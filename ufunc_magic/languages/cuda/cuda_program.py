@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ... import codegen, compilers
-from ...cells.frontend import compiler_flags, linker_flags
+from ...cells import compiler_flags, linker_flags
 from ...model import CompileError, OptionError, Options
 from .. import c
 from . import cuda_names, nvrtc

@@ -6,9 +6,8 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ... import codegen, compilers
-from ...cells import cell_settings, operands
-from ...cells.operands import Plain
+from ... import cells, codegen, compilers
+from ...cells import Plain
 from ...model import (
     TYPES,
     CompileError,
@@ -125,7 +124,7 @@ def read(
 
     def preprocess(text: str) -> str:
         assert tool is not None
-        return cell_settings.preprocessed(tool, text, name=name, flags=flags, before=before)
+        return cells.preprocessed(tool, text, name=name, flags=flags, before=before)
 
     # Without a compiler for the CPU the cell is for the GPU alone.
     predefined = cuda_names.PREDEFINED if tool else {**cuda_names.PREDEFINED, "__CUDA_ARCH__": "900"}
@@ -138,7 +137,7 @@ def read(
         predefined=predefined,
     )
     unit = _prepared(unit)
-    options = replace(options, types=options.types or cell_settings.types_in_comments(unit))
+    options = replace(options, types=options.types or cells.types_in_comments(unit))
     roles = _assign(unit, options=options, unbound=unbound)
     _refuse(unit, source=source, name=name)
     arguments = instantiated(source)
@@ -380,7 +379,7 @@ def _assign(unit: Unit, *, options: Options, unbound: Collection[str] = ()) -> R
             statuses.add((function.line, function.name))
         else:
             on_device.append(function)
-    signatures, plain = operands.plan(replace(unit, functions=tuple(on_device)), options=options)
+    signatures, plain = cells.plan_operands(replace(unit, functions=tuple(on_device)), options=options)
     own = {(f.line, f.name): f for f in unit.functions}
     signatures = tuple(
         replace(s, status=True, function=own[place]) if (place := (s.function.line, s.function.name)) in statuses else s

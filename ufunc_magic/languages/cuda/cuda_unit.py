@@ -14,13 +14,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ... import codegen, compilers, guard, runtime
-from ...cells import native
-from ...cells.cell_settings import CellBuild
-from ...cells.frontend import compiler_flags, linker_flags
-from ...cells.function_entries import (
+from ... import cells, codegen, compilers, guard, runtime
+from ...cells import (
+    CellBuild,
     Form,
     c_ufunc_entries,
+    compiler_flags,
+    linker_flags,
     loops_by_name,
     native_entry,
     representatives,
@@ -188,8 +188,8 @@ def _emulated(
         written = pool.submit(c.python_forms, reading.tree, shown, unit, options)
         checked = pool.submit(check, source, unit=unit, options=options, name=name)
         library = folder / "cell.so"
-        driver = native.driver(tool, parallel=bool(options.parallel), folder=folder)
-        vectors = native.vector_math(tool, plan.math.functions, folder=folder)
+        driver = cells.driver(tool, parallel=bool(options.parallel), folder=folder)
+        vectors = cells.vector_math(tool, plan.math.functions, folder=folder)
         try:
             diagnostics = cell.compiled_in_parts(translation, library, [driver, *vectors])
             if diagnostics is None:
@@ -216,7 +216,7 @@ def _emulated(
     return CompiledCell(object_code, report_data)
 
 
-def _translated(reading: Reading, plan: native.UnitPlan) -> tuple[codegen.Translation, str, bytes]:
+def _translated(reading: Reading, plan: cells.UnitPlan) -> tuple[codegen.Translation, str, bytes]:
     """The unit, what stands before the cell in it, and the mark of the exports' types."""
     hosted, dynamic = with_shared_memory(without_host(reading.source, unit=reading.unit))
     before = shim(reading.source, reading.unit, dynamic)
@@ -547,7 +547,7 @@ def _own_types(reading: Reading) -> str:
 
 def _narrow(functions: Sequence[CellFunction]) -> list[str]:
     """A word on ufuncs that refuse float64: one for all, since float is what people write for a GPU."""
-    names = [f.name for f in functions if f.kind == "ufunc" and native.narrow(f.name, f.loops)]
+    names = [f.name for f in functions if f.kind == "ufunc" and cells.narrow(f.name, f.loops)]
     if not names:
         return []
     refuse = "refuses" if len(names) == 1 else "refuse"

@@ -12,7 +12,7 @@ import sysconfig
 from pathlib import Path
 
 from ... import compilers, runtime
-from ...cells.frontend import cell_key
+from ...cells import cell_key
 from ...model import OptionError, Options
 from . import cython_settings, dependencies
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...cells.frontend import flags_of
+from ...cells import flags_of
 from ...compilers import Toolchain, base_flags, base_link, library_flags
 from ...model import OptionError, Options, ToolchainError, chooses_cpu
 from . import dependencies

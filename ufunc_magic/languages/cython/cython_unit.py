@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ... import codegen, compilers, store
-from ...cells import function_entries, native
+from ... import cells, codegen, compilers, store
 from ...forms import PythonForm, cython as python_form
 from ...model import (
     MOST_TIMED,
@@ -155,7 +154,7 @@ def compile(source: str, *, options: Options, name: str, folder: Path) -> Compil
     functions = tuple(_entries(planned, types, forms, text, without={n.function.name for n in strange}))
     object_code = ObjectCode(
         code=code,
-        target=native.target(code, options, python=str(sysconfig.get_config_var("SOABI") or "")),
+        target=cells.target(code, options, python=str(sysconfig.get_config_var("SOABI") or "")),
         functions=tuple(f.function_code for f in functions),
         language="cython",
         toolchain=f"Cython {cython_version}, {compilers.describe(tool).version}",
@@ -221,7 +220,7 @@ def _planned(cell: _Cell, translated: Translated, without: frozenset[str], notes
 
 def _unit(cell: _Cell, translated: Translated, planned: ModuleLoops) -> _Unit:
     description = compilers.describe(cell.tool)
-    plan = native.plan(
+    plan = cells.plan_unit(
         planned.calls | ({"errno"} if "libc.errno" in cell.source else set()),
         fenv="fenv.h" in cell.source,
         own={f.cname for f in translated.functions},
@@ -265,11 +264,11 @@ def _hot(c: str, start: int, end: int, *, words: str) -> str:
 def _compiled(cell: _Cell, unit: _Unit, library: Path, *, has_defs: bool) -> tuple[Diagnostic, ...]:
     """Compile and link ``unit``, with a profile where the user asks for one, and with what a def is bound as."""
     tool, options = cell.tool, cell.options
-    driver = native.driver(tool, parallel=bool(options.parallel), folder=cell.folder)
-    vectors = native.vector_math(tool, unit.simd, folder=cell.folder)
+    driver = cells.driver(tool, parallel=bool(options.parallel), folder=cell.folder)
+    vectors = cells.vector_math(tool, unit.simd, folder=cell.folder)
     extra = [driver, *vectors, *map(Path, cell.settings.sources)]
     if has_defs:
-        extra.append(native.def_functions(tool, folder=cell.folder))
+        extra.append(cells.def_functions(tool, folder=cell.folder))
     places = compilers.places(unit.text, module=cell.module, name=cell.name, cell=cell.source)
     if "-g" in options.compile_args:  # the text has lines of the cell already
         places = [0] * (unit.text.count("\n") + 1)
@@ -381,7 +380,7 @@ def _entries(
 ) -> list[CellFunction]:
     """One entry for each name, in the order of the cell."""
     number = "Use an integer, floating-point or complex C type."
-    by_name = function_entries.loops_by_name(planned.instances, types, without=without, remedy=number)
+    by_name = cells.loops_by_name(planned.instances, types, without=without, remedy=number)
     entries = []
     for k in _representatives(planned):
         signature, function = planned.instances[k].signature, planned.functions[k]
@@ -391,11 +390,11 @@ def _entries(
         # Without a Python form that only calculates, nobody knows what a call would do.
         written = form if isinstance(form, PythonForm) else None
         harmless = written.pure if written else called.pure
-        notes = [*native.narrow(name, by_name[name])]
+        notes = [*cells.narrow(name, by_name[name])]
         # Only those that are to be timed were to be written as Python.
         if not harmless and signature.name in forms:
             notes.append(f"{function.name} may have side effects, so the report does not call it.")
-        entry = function_entries.ufunc_entry(
+        entry = cells.ufunc_entry(
             signature,
             by_name[name],
             form=form,
@@ -420,7 +419,7 @@ def _entries(
             doc=function.doc or text.comment(function.line),
         )
         samples = _samples(function) if isinstance(form, PythonForm) and form.pure else ()
-        entries.append(function_entries.python_entry(described, reason=rest.reason, samples=samples, form=form))
+        entries.append(cells.python_entry(described, reason=rest.reason, samples=samples, form=form))
     return sorted(entries, key=lambda entry: entry.line)
 
 
@@ -428,7 +427,7 @@ def _representatives(planned: ModuleLoops) -> list[int]:
     """The loop that stands for each name: of a fused function the one for double, or else the last."""
     signatures = [instance.signature for instance in planned.instances]
     positions = {id(signature): k for k, signature in enumerate(signatures)}
-    return [positions[id(signature)] for signature in function_entries.representatives(signatures)]
+    return [positions[id(signature)] for signature in cells.representatives(signatures)]
 
 
 def _form_requests(planned: ModuleLoops) -> list[python_form.FormRequest]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ...cells import operands
+from ... import cells
 from ...model import Function, Options, Parameter, Signature, SignatureError, Unit, line_mark
 from .cython_function import CellText, CyFunction, CythonType
 from .nogil_clone import Definition
@@ -87,7 +87,7 @@ def infer(typed: TypedFunction, options: Options, defined: Mapping[str, Definiti
             "the core dimensions",
         )
     try:
-        signatures, plains = operands.plan(
+        signatures, plains = cells.plan_operands(
             Unit(functions=(described,)), options=replace(options, signature="", types=""), program=""
         )
     except SignatureError as fault:
