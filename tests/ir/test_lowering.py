@@ -154,3 +154,22 @@ def test_lowered_functions_of_the_cells_compute_the_same_bits(tmp_path: Path) ->
             faults[path.name] = wrong
     assert faults == {}
     assert counts > 60
+
+
+def test_text_that_is_no_c_is_lowered_all_the_same() -> None:
+    """Whatever a user is in the middle of typing."""
+    rng = random.Random(5)
+    texts = [path.read_text(errors="replace") for path in sorted((CELLS / "good").glob("*.c*"))]
+    for _ in range(400):
+        text = rng.choice(texts)
+        for _ in range(rng.randint(1, 5)):
+            at = rng.randrange(len(text) + 1)
+            other = rng.choice(texts)
+            start = rng.randrange(len(other))
+            text = text[:at] + other[start : start + rng.randint(0, 30)] + text[at + rng.randint(0, 12) :]
+        parse_cell(text, cplus=rng.random() < 0.5)
+
+
+def test_a_number_that_is_no_octal_is_opaque() -> None:
+    program = lower(parse_cell("int f(int x) { return x + 0778; }")[1])
+    assert [o.reason for o in program.functions["f"][0].opaque()] == ["cannot read the number `0778`"]

@@ -5,6 +5,7 @@ The rules are those of C17, 6.3.1 (conversions) and 6.4.4 (constants), for two's
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 import re
@@ -189,6 +190,8 @@ def promoted(t: CType) -> CType:
 
 def usual(a: CType, b: CType) -> CType:
     """The type in which ``a op b`` is done (the usual arithmetic conversions)."""
+    if a is b and a.bits >= 32 and a.kind != "b":
+        return a
     if "c" in (a.kind, b.kind):
         return CType("c", max(t.bits for t in (a, b) if t.kind in "fc"))
     if "f" in (a.kind, b.kind):
@@ -227,6 +230,7 @@ def result_range(op: str, a: tuple[int, int], b: tuple[int, int]) -> tuple[int, 
     return 0 if len(positive) == 2 else -top - 1, top
 
 
+@functools.lru_cache(maxsize=1024)
 def integer_value(text: str) -> tuple[int, CType] | None:
     """Value and type of an integer constant as C spells it, or None."""
     # Nothing longer is a number of 128 bits, and Python reads no number of thousands of digits.
@@ -235,6 +239,8 @@ def integer_value(text: str) -> tuple[int, CType] | None:
         return None
     digits, suffix = match[1], match[2].lower()
     octal = len(digits) > 1 and digits[0] == "0" and digits.isdigit()
+    if octal and ("8" in digits or "9" in digits):
+        return None
     value = int(digits, 8) if octal else int(digits, 0)
     signed = (INT, LONG, CType("i", 64)) if "l" not in suffix else (LONG, CType("i", 64))
     unsigned = tuple(CType("u", t.bits) for t in signed)
@@ -249,6 +255,7 @@ def integer_value(text: str) -> tuple[int, CType] | None:
     return value, next((t for t in candidates if value <= t.high), CType("i", 128))
 
 
+@functools.lru_cache(maxsize=1024)
 def float_value(text: str) -> tuple[float, CType] | None:
     """Value and type of a floating constant, or None."""
     text = text.replace("'", "").lower()

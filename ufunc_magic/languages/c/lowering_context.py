@@ -129,7 +129,7 @@ class Context:
 
     def convert(self, e: Expression, t: CType, *, explicit: bool = False) -> Expression:
         """``e`` converted to ``t`` as by assignment (C17 6.5.16.1, 6.3)."""
-        if not explicit and (e.type == t or t.kind in "?aVv" or e.type.kind == "v"):
+        if not explicit and (e.type is t or e.type == t or t.kind in "?aVv" or e.type.kind == "v"):
             return e
         return Convert(at=e.at, type=t, value=e, explicit=explicit)
 

@@ -342,7 +342,8 @@ class StatementLowerer(LoopLowerer):
             if declared.marks and declared.marks[0].kind == "(":
                 constructed = self._constructed(declared, declarator)
                 if constructed is None:
-                    continue  # a prototype
+                    lowered += self._unknown(node) if value is not None else []  # else a prototype
+                    continue
                 value, declared = constructed, replace(declared, marks=())
             lowered.append(self._declared(declared, value, node))
         return lowered
