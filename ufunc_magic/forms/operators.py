@@ -293,9 +293,8 @@ class Operators:
             return self._absolute(values[0])
         if row.result not in ("same", "complex") and t.kind == "f":
             self.widen(t, values)
-            # The second argument of ldexp and its kind stays an integer.
-            count = 1 if "ldexp" in row.python else len(values)
-            values = [*(self._argument(v, t, row) for v in values[:count]), *values[count:]]
+            count = row.integer[0] if row.integer is not None else -1
+            values = [v if at == count else self._argument(v, t, row) for at, v in enumerate(values)]
         elif row.name == "cpow" and all(v.type.kind != "c" for v in values):  # NumPy's power would be real
             values[0] = self.convert(values[0], COMPLEX)
         if row.python == "{0}":

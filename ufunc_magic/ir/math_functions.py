@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from .types import BOOL, DOUBLE, FLOAT, INT, LONG, SIZE, CType, promoted
+from .types import BOOL, DOUBLE, FLOAT, INT, LONG, SIZE, UINT, CType, promoted
 
 Result = Literal["float", "int", "long", "bool", "complex", "real", "same"]
 
@@ -68,6 +68,8 @@ class MathFunction:
         Letters behind the name for ``float`` and for ``long double``; ``""``: it has one name.
     writes : tuple of int
         Pointer arguments that it stores through, one element each.
+    integer : (int, CType) or None
+        Position and type of a parameter that is an integer.
     gnu : bool
         glibc declares it with ``_GNU_SOURCE`` only.
     """
@@ -87,6 +89,7 @@ class MathFunction:
     header: str = "math.h"
     suffixes: str = "fl"
     writes: tuple[int, ...] = ()
+    integer: tuple[int, CType] | None = None
     gnu: bool = False
 
     @property
@@ -176,9 +179,9 @@ _ROWS: tuple[MathFunction, ...] = (
     _row("drem", "math.remainder", "", "1", "(f - x)/y", arguments=2, domain="y != 0", ulp=0, cost=13),
     _row("nextafter", "math.nextafter", "np.nextafter", "1", "0", arguments=2, ulp=0, cost=7),
     _row("nexttoward", arguments=2, ulp=0, cost=8),
-    _row("ldexp", "math.ldexp", "np.ldexp", "ldexp(1.0, y)", "", arguments=2, ulp=0, cost=6),
-    _row("scalbn", "math.ldexp", "np.ldexp", "scalbn(1.0, y)", "", arguments=2, ulp=0, cost=8),
-    _row("scalbln", "math.ldexp", "np.ldexp", "scalbln(1.0, y)", "", arguments=2, ulp=0, cost=6),
+    _row("ldexp", "math.ldexp", "np.ldexp", "ldexp(1.0, y)", "", arguments=2, ulp=0, cost=6, integer=(1, INT)),
+    _row("scalbn", "math.ldexp", "np.ldexp", "scalbn(1.0, y)", "", arguments=2, ulp=0, cost=8, integer=(1, INT)),
+    _row("scalbln", "math.ldexp", "np.ldexp", "scalbln(1.0, y)", "", arguments=2, ulp=0, cost=6, integer=(1, LONG)),
     _row("scalb", arguments=2, ulp=0),
     _row("logb", "", "", "0", ulp=0, cost=4),
     _row("ilogb", result="int", ulp=0, cost=5),
@@ -197,10 +200,10 @@ _ROWS: tuple[MathFunction, ...] = (
     _row("lgamma_r", "", "", arguments=2, writes=(1,), cost=30),
     _row("j0", "", "", "-j1(x)", cost=33),
     _row("j1", "", "", "x == 0 ? 0.5 : j0(x) - f/x", cost=34),
-    _row("jn", "", "", "", "0.5*(jn(x - 1, y) - jn(x + 1, y))", arguments=2, cost=81),
+    _row("jn", "", "", "", "0.5*(jn(x - 1, y) - jn(x + 1, y))", arguments=2, cost=81, integer=(0, INT)),
     _row("y0", "", "", "-y1(x)", domain="x > 0", cost=13),
     _row("y1", "", "", "y0(x) - f/x", domain="x > 0", cost=20),
-    _row("yn", "", "", "", "0.5*(yn(x - 1, y) - yn(x + 1, y))", arguments=2, domain="y > 0", cost=74),
+    _row("yn", "", "", "", "0.5*(yn(x - 1, y) - yn(x + 1, y))", arguments=2, domain="y > 0", cost=74, integer=(0, INT)),
     _row("normcdf", "0.5*math.erfc(-{0}/math.sqrt(2.0))", "", "0.3989422804014327*exp(-0.5*x*x)", header=""),
     # -- classification
     _test("isnan", "math.isnan", "np.isnan"),
@@ -217,15 +220,15 @@ _ROWS: tuple[MathFunction, ...] = (
     _test("islessgreater", "", arguments=2),
     _test("isunordered", "math.isnan({0}) or math.isnan({1})", "", arguments=2),
     # -- <stdlib.h>, and builtins of compilers
-    _exact("abs", "abs", "np.abs", result="same", header="stdlib.h", suffixes=""),
-    _exact("labs", "abs", "np.abs", result="same", header="stdlib.h", suffixes=""),
-    _exact("llabs", "abs", "np.abs", result="same", header="stdlib.h", suffixes=""),
-    _builtin("popcount", "{0}.bit_count()", result="int", cost=0, ulp=0),
-    _builtin("popcountl", "{0}.bit_count()", result="int", cost=0, ulp=0),
-    _builtin("popcountll", "{0}.bit_count()", result="int", cost=0, ulp=0),
-    _builtin("clz", "32 - {0}.bit_length()", result="int", cost=0, ulp=0),
-    _builtin("clzl", "64 - {0}.bit_length()", result="int", cost=0, ulp=0),
-    _builtin("clzll", "64 - {0}.bit_length()", result="int", cost=0, ulp=0),
+    _exact("abs", "abs", "np.abs", result="same", header="stdlib.h", suffixes="", integer=(0, INT)),
+    _exact("labs", "abs", "np.abs", result="same", header="stdlib.h", suffixes="", integer=(0, LONG)),
+    _exact("llabs", "abs", "np.abs", result="same", header="stdlib.h", suffixes="", integer=(0, CType("i", 64))),
+    _builtin("popcount", "{0}.bit_count()", result="int", cost=0, ulp=0, integer=(0, UINT)),
+    _builtin("popcountl", "{0}.bit_count()", result="int", cost=0, ulp=0, integer=(0, CType("u", LONG.bits))),
+    _builtin("popcountll", "{0}.bit_count()", result="int", cost=0, ulp=0, integer=(0, CType("u", 64))),
+    _builtin("clz", "32 - {0}.bit_length()", result="int", cost=0, ulp=0, integer=(0, UINT)),
+    _builtin("clzl", "64 - {0}.bit_length()", result="int", cost=0, ulp=0, integer=(0, CType("u", LONG.bits))),
+    _builtin("clzll", "64 - {0}.bit_length()", result="int", cost=0, ulp=0, integer=(0, CType("u", 64))),
     _builtin("expect", "{0}", result="same", cost=0, ulp=0, arguments=2),
     # -- complex numbers
     _complex("cexp", "cmath.exp", "np.exp", "f"),

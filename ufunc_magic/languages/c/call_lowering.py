@@ -12,7 +12,6 @@ from ...ir import (
     FLOAT,
     INT,
     LONG,
-    UINT,
     VOID,
     AddressOf,
     Convert,
@@ -20,6 +19,7 @@ from ...ir import (
     Expression,
     Field,
     FunctionCall,
+    MathFunction,
     Name,
     Symbol,
     c_name,
@@ -34,27 +34,6 @@ from .lowering_context import part, parts
 from .lowering_values import Head
 from .type_lowering import UNKNOWN
 
-_ULONG = CType("u", LONG.bits)
-#: Functions of integers: the type of their argument.  C converts to it (6.5.2.2); C++ has overloads.
-_INTEGERS: dict[str, CType] = {
-    "abs": INT,
-    "labs": LONG,
-    "llabs": CType("i", 64),
-    "popcount": UINT,
-    "popcountl": _ULONG,
-    "popcountll": CType("u", 64),
-    "clz": UINT,
-    "clzl": _ULONG,
-    "clzll": CType("u", 64),
-}
-#: Functions of <math.h> with a parameter that is an integer: its position and type.
-_COUNTS: dict[str, tuple[int, CType]] = {
-    "ldexp": (1, INT),
-    "scalbn": (1, INT),
-    "scalbln": (1, LONG),
-    "jn": (0, INT),
-    "yn": (0, INT),
-}
 _CASTS = frozenset(("static_cast", "const_cast", "reinterpret_cast", "bit_cast", "dynamic_cast"))
 _NAMED = frozenset(
     "identifier type_identifier primitive_type sized_type_specifier template_function template_type "
@@ -218,22 +197,18 @@ class CallLowerer(ExpressionLowerer):
         row, t = entry
         if any(not v.type.arithmetic and v.type.kind != "a" for v in values):
             return self._call(node, self._result(row.result, t, values), resolved, values, "library", spelling=name)
-        integer = _INTEGERS.get(row.name)
-        if integer is not None and values and values[0].type.arithmetic:
-            values = [self.convert(values[0], integer), *values[1:]]
-        elif row.result in ("float", "long", "complex", "real") or (row.result == "int" and row.name == "ilogb"):
-            values = [self._argument(v, position, row.name, row.result, t) for position, v in enumerate(values)]
+        if row.integer is not None or row.result in ("float", "long", "complex", "real") or row.name == "ilogb":
+            values = [self._argument(v, position, row, t) for position, v in enumerate(values)]
         return self._call(node, self._result(row.result, t, values), resolved, values, "library", spelling=name)
 
-    def _argument(self, e: Expression, position: int, name: str, result: str, t: CType) -> Expression:
+    def _argument(self, e: Expression, position: int, row: MathFunction, t: CType) -> Expression:
         """An argument of a function of <math.h>, converted to its parameter's type."""
         if not e.type.arithmetic:
             return e
-        count = _COUNTS.get(name)
-        if count is not None and count[0] == position:
-            return self.convert(e, count[1])
-        complex_parts = name in ("CMPLX", "complex")
-        if (result in ("complex", "real") and not complex_parts) and (not self.cplus or e.type.kind == "c"):
+        if row.integer is not None and row.integer[0] == position:
+            return self.convert(e, row.integer[1])
+        complex_parts = row.name in ("CMPLX", "complex")
+        if (row.result in ("complex", "real") and not complex_parts) and (not self.cplus or e.type.kind == "c"):
             return self.convert(e, CType("c", t.bits))
         return self.convert(e, t)
 
@@ -261,7 +236,7 @@ class CallLowerer(ExpressionLowerer):
             return name
         if name.startswith("__builtin_") or row[0].result in ("complex", "real"):
             return name
-        count = _COUNTS.get(row[0].name, (-1, INT))[0]
+        count = row[0].integer[0] if row[0].integer is not None else -1
         floating = [t for position, t in enumerate(numbers) if position != count]
         if floating and all(t == FLOAT for t in floating):
             return c_name(row[0], FLOAT)
