@@ -437,7 +437,9 @@ def _compiler_texts(code: ObjectCode) -> CompilerTexts:
     with store.default().scratch() as folder:
 
         def again(more: Sequence[str]) -> CompiledCell:
-            # By the name it was compiled under: its lines are known by it.
-            return _compiled(language, code.source, options=options, more=more, name=code.name, folder=folder)
+            # By the name it was compiled under: its lines are known by it.  And for the same CPUs.
+            compile_cell = language.first_compiler() if cells.is_first(code) else language.compile
+            arguments = replace(options, compile_args=(*options.compile_args, *more))
+            return compile_cell(code.source, options=arguments, name=code.name, folder=folder)
 
         return compilers.texts_of(folder, cplus=code.language == "c++", compile_again=again)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 #: Seconds that a measured table waits for the compiler; a later report is remembered for the next table.
-PATIENCE = 1.0
+PATIENCE = 0.3
 
 
 def count_processors() -> int:
