@@ -427,7 +427,7 @@ def test_the_helper_is_a_program_of_the_standard_library() -> None:
 )
 def test_import_is_light(statement: str, heavy: str) -> None:
     code = f"import sys; {statement}; print(*set({heavy.split()!r}) & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)
     # IPython imports Matplotlib's and subprocess's parts by itself in some versions: only what is asked for counts.
     assert done.stdout.split() == []
 

@@ -54,7 +54,7 @@ def test_names_shared_with_modules_answer_as_the_public_object(first: str, cache
 import ufunc_magic as um
 print(um.cache.path, callable(um.cache.prune), callable(um.compare), callable(um.doctor))
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)
     path, *rest = done.stdout.split()
     assert Path(path).is_relative_to(cache_folder)
     assert rest == ["True"] * 3

@@ -82,8 +82,8 @@ def test_a_forked_child_does_not_wait_for_threads_it_does_not_have(two: Build) -
     answers = context.Queue()
     child = context.Process(target=_child, args=(two, answers))
     child.start()
-    assert answers.get(timeout=60) == expected
-    child.join(60)
+    assert answers.get(timeout=300) == expected
+    child.join(300)
     assert child.exitcode == 0
 
 

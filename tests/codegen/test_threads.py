@@ -51,7 +51,7 @@ def at_once(action: Callable[[int], Any], count: int = THREADS) -> list[Any]:
     gate = threading.Barrier(count)
 
     def run(n: int) -> Any:
-        gate.wait(timeout=60)
+        gate.wait(timeout=300)
         return action(n)
 
     with ThreadPoolExecutor(count) as pool:
@@ -368,10 +368,10 @@ def test_a_child_forked_while_another_thread_loads_can_load(tmp_path):
 import builtins
 waiting, quick = (open({str(tmp_path)!r} + name, "rb").read() for name in ("/waiting", "/quick"))
 inside, go_on = threading.Event(), threading.Event()
-builtins.wait_here = lambda: (inside.set(), go_on.wait(60))
+builtins.wait_here = lambda: (inside.set(), go_on.wait(300))
 loading = threading.Thread(target=um.loads, args=(waiting,))
 loading.start()
-inside.wait(60)
+inside.wait(300)
 print(statuses([forked(lambda: um.loads(quick)(1.0) == 3)]))
 go_on.set()
 loading.join()
@@ -406,7 +406,7 @@ if __name__ == "__main__":
     root = str(Path(__file__).parents[2])
     environment = {**os.environ, "PYTHONPATH": root, "PYTHONWARNINGS": "ignore"}
     command = [sys.executable, str(program), method]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, done.stdout.strip()) == (0, "True RuntimeError 9.0"), done.stderr
 
 

@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +18,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from support import replace_name
+from support import replace_name, wait_until
 from ufunc_magic import compilers
 from ufunc_magic.compilers import (
     Description,
@@ -464,13 +463,31 @@ def test_every_compiler_describes_itself(compiler):
 # ------------------------------------------------------------------------- processes come to an end
 
 
-SLEEPER = "#!/bin/sh\nsleep 300 &\nsleep 300\n"
+#: Seconds that no other run of these tests sleeps.
+NAP = f"300.{os.getpid()}"
+SLEEPER = f"#!/bin/sh\nsleep {NAP} &\nsleep {NAP}\n"
+
+
+def count_sleeping() -> int:
+    return sum(p.info["cmdline"] == ["sleep", NAP] for p in psutil.process_iter(["cmdline"]))
+
+
+def interrupt_when_asleep() -> threading.Thread:
+    """Send SIGINT to this thread once a compiler of these tests sleeps."""
+    asked = threading.get_ident()
+
+    def interrupt() -> None:
+        wait_until(count_sleeping)
+        signal.pthread_kill(asked, signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    return thread
 
 
 def leftovers() -> tuple[int, set[int]]:
     """Sleeping programs, and our children: multiprocessing of another test keeps one for the session."""
-    sleeping = [p for p in psutil.process_iter(["cmdline"]) if p.info["cmdline"] == ["sleep", "300"]]
-    return len(sleeping), {child.pid for child in psutil.Process().children()}
+    return count_sleeping(), {child.pid for child in psutil.Process().children()}
 
 
 @posix
@@ -480,35 +497,30 @@ def test_a_compiler_that_hangs_is_ended_with_all_it_started(tmp_path, monkeypatc
     before = leftovers()
     with pytest.raises(ToolchainError, match=r"did not finish within 0\.3 seconds"):
         compile_shared(hanging, "", output=tmp_path / "a.so", flags=(), name=NAME, cell="")
-    time.sleep(0.05)
-    assert leftovers() == before
+    assert wait_until(lambda: leftovers() == before)
 
 
 @posix
 def test_an_interrupt_ends_the_compiler_with_all_it_started(tmp_path):
     hanging = find(environ={"CC": str(program(tmp_path, "gcc", SLEEPER)), "PATH": os.environ["PATH"]})
     before = leftovers()
-    timer = threading.Timer(0.3, lambda: signal.pthread_kill(threading.main_thread().ident, signal.SIGINT))
-    timer.start()
+    interrupting = interrupt_when_asleep()
     with pytest.raises(KeyboardInterrupt):
         compile_shared(hanging, "", output=tmp_path / "a.so", flags=(), name=NAME, cell="")
-    timer.join()
-    time.sleep(0.05)
-    assert leftovers() == before
+    interrupting.join()
+    assert wait_until(lambda: leftovers() == before)
 
 
 @posix
 def test_an_interrupt_ends_the_compilers_of_all_parts(tmp_path):
     hanging = find(environ={"CC": str(program(tmp_path, "gcc", SLEEPER)), "PATH": os.environ["PATH"]})
     before = leftovers()
-    timer = threading.Timer(0.3, lambda: signal.pthread_kill(threading.main_thread().ident, signal.SIGINT))
-    timer.start()
+    interrupting = interrupt_when_asleep()
     units = [LargeUnit("", tmp_path / "a.o", 2, 5, ())] * 9
     with pytest.raises(KeyboardInterrupt):
         compile_in_parts(hanging, units, output=tmp_path / "a.so", flags=(), name=NAME, cell="")
-    timer.join()
-    time.sleep(0.05)
-    assert leftovers() == before
+    interrupting.join()
+    assert wait_until(lambda: leftovers() == before)
 
 
 @posix
@@ -525,7 +537,7 @@ def test_what_zig_builds_once_is_named(tmp_path, monkeypatch):
 
 @posix
 def test_the_first_part_that_fails_ends_the_others(tmp_path):
-    knows_no_steps, waits = "[ $1 != -### ] || exit 1", "read word\n[ $word = wrong ] || exec sleep 300"
+    knows_no_steps, waits = "[ $1 != -### ] || exit 1", f"read word\n[ $word = wrong ] || exec sleep {NAP}"
     script = f"#!/bin/sh\n{knows_no_steps}\n{waits}\necho '<stdin>:1:1: error: wrong' >&2\nexit 1\n"
     tool = find(environ={"CC": str(program(tmp_path, "gcc", script)), "PATH": os.environ["PATH"]})
     before = leftovers()

@@ -20,7 +20,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 import ufunc_magic as um
-from support import compile_in
+from support import compile_in, wait_until
 from ufunc_magic.compilers import processes
 from ufunc_magic.runtime import Build
 
@@ -181,14 +181,6 @@ def left_over(folder: Path) -> list[psutil.Process]:
             if process.status() != psutil.STATUS_ZOMBIE or process.ppid() == os.getpid():
                 found.append(process)
     return found
-
-
-def wait_until(done: Callable[[], bool]) -> bool:
-    for _ in range(200):
-        if done():
-            return True
-        time.sleep(0.02)
-    return False
 
 
 def files(folder: Path) -> list[str]:

@@ -177,7 +177,7 @@ def test_sandboxed_cell_from_the_cache_starts_no_process_before_a_call() -> None
     )
     command = [sys.executable, "-P", "-c", program]
     root = Path(um.__file__).parents[1]
-    said = [subprocess.run(command, capture_output=True, text=True, cwd=root, timeout=120).stdout for _ in range(2)]
+    said = [subprocess.run(command, capture_output=True, text=True, cwd=root, timeout=300).stdout for _ in range(2)]
     assert said == ["False False 1 2.0\n", "True True 1 2.0\n"]
 
 
@@ -222,11 +222,11 @@ def test_helper_killed_with_its_processes_leaves_none() -> None:
         capture_output=True,
         text=True,
         cwd=Path(um.__file__).parents[1],
-        timeout=120,
+        timeout=300,
     )
     pids = list(map(int, done.stdout.split()))
     assert len(pids) >= 2, "the helper and the sandbox, at least"
-    psutil.wait_procs([psutil.Process(p) for p in pids if psutil.pid_exists(p)], timeout=10)
+    psutil.wait_procs([psutil.Process(p) for p in pids if psutil.pid_exists(p)], timeout=300)
     assert [p for p in pids if psutil.pid_exists(p) and psutil.Process(p).status() != "zombie"] == []
 
 
@@ -241,7 +241,7 @@ def test_child_of_a_fork_has_a_sandbox_of_its_own(made: Any) -> None:
         "if pid: assert os.waitpid(pid, 0)[1] == 0\n"
     )
     subprocess.run(
-        [sys.executable, "-P", "-W", "ignore", "-c", program], check=True, cwd=Path(um.__file__).parents[1], timeout=120
+        [sys.executable, "-P", "-W", "ignore", "-c", program], check=True, cwd=Path(um.__file__).parents[1], timeout=300
     )
 
 
@@ -259,7 +259,7 @@ def test_interrupt_ends_an_endless_call() -> None:
         capture_output=True,
         text=True,
         cwd=Path(um.__file__).parents[1],
-        timeout=120,
+        timeout=300,
     )
     assert done.stdout == "interrupted\n2.0\n", done.stderr
 
@@ -278,7 +278,7 @@ def test_pickled_function_stays_in_its_sandbox(made: Any) -> None:
         capture_output=True,
         text=True,
         cwd=Path(um.__file__).parents[1],
-        timeout=120,
+        timeout=300,
     )
     assert done.stdout == "6.0\ncrashed\n", done.stderr
 
@@ -357,7 +357,7 @@ def test_interrupt_ends_an_endless_launch() -> None:
         "b.wait[1, 1](np.ones(1, 'i4'))\n"
     )
     command = [sys.executable, "-P", "-c", program]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(um.__file__).parents[1], timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(um.__file__).parents[1], timeout=300)
     assert done.stdout == "interrupted\n", done.stderr
 
 

@@ -245,7 +245,7 @@ def test_a_travelled_function_has_one_where_it_arrives(shared_cache: None, tmp_p
         "print(ctypes_function(pickle.load(open(sys.argv[1], 'rb')), 'dd->d')(5, 3))"
     )
     done = subprocess.run(
-        [sys.executable, "-P", "-c", code, str(path)], capture_output=True, text=True, timeout=120, check=True
+        [sys.executable, "-P", "-c", code, str(path)], capture_output=True, text=True, timeout=300, check=True
     )
     assert done.stdout == "2.0\n"
 
@@ -267,7 +267,7 @@ def test_importing_it_loads_no_other_library() -> None:
         "import sys, ufunc_magic.interop as i; i.lowlevel, i.asarray\n"
         "print(*{'scipy', 'numba', 'cupy', 'torch', 'cffi'} & set(sys.modules))"
     )
-    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, timeout=300, check=True)
     assert done.stdout.split() == []
 
 

@@ -609,7 +609,7 @@ def test_capsules_that_are_left_at_the_end_do_no_harm() -> None:
         "sys.kept.append(sys.kept)\n"
         "print('end')"
     )
-    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, timeout=300, check=True)
     assert (done.stdout, done.stderr) == ("end\n", "")
 
 

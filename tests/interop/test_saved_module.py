@@ -237,7 +237,7 @@ def test_pip_installs_the_folder(curves: Build, tmp_path: Path) -> None:
         check=True,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
     ).stdout.strip()
     ours = [sysconfig.get_path("purelib"), str(Path(um.__file__).parents[1])]
     Path(site, "ours.pth").write_text("".join(f"import site; site.addsitedir({folder!r})\n" for folder in ours))
@@ -248,7 +248,7 @@ def test_pip_installs_the_folder(curves: Build, tmp_path: Path) -> None:
         "print(*sorted(p.name for p in pathlib.Path(curves6.__file__).parent.iterdir() if p.is_file()))"
     )
     done = subprocess.run(
-        [str(python), "-c", program], cwd=scratch, check=True, capture_output=True, text=True, timeout=120
+        [str(python), "-c", program], cwd=scratch, check=True, capture_output=True, text=True, timeout=300
     )
     assert done.stdout.splitlines() == [
         "8.0 0.1.0",

@@ -438,7 +438,7 @@ def test_threads_of_a_call_raise_the_first_exception_and_do_not_wait_for_each_ot
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(300)
     assert not any(thread.is_alive() for thread in threads)
 
 

@@ -261,7 +261,7 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         manager.start_kernel(cwd=str(folder), env=environment)
         client = manager.client()
         client.start_channels()
-        client.wait_for_ready(timeout=60)
+        client.wait_for_ready(timeout=300)
 
         def execute(code: str) -> SimpleNamespace:
             found = SimpleNamespace(error=None, data=None, stdout="", stderr="")
@@ -276,7 +276,7 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
                     case "stream":
                         setattr(found, content["name"], getattr(found, content["name"]) + content["text"])
 
-            client.execute_interactive(code, output_hook=note, timeout=120)
+            client.execute_interactive(code, output_hook=note, timeout=300)
             return found
 
         execute("%load_ext ufunc_magic\nimport numpy as np")

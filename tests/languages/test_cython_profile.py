@@ -45,14 +45,14 @@ def _compile(tool: discovery.Toolchain, output: Path, *more: str) -> str:
     """Compile ``UNIT``; the messages."""
     command = [*tool.command, *discovery.base_flags(tool), f"-I{sysconfig.get_paths()['include']}", *more]
     command += ["-x", "c", "-", "-o", str(output)]
-    done = subprocess.run(command, input=UNIT, capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(command, input=UNIT, capture_output=True, text=True, timeout=300, check=True)
     return done.stderr
 
 
 def _run(output: Path) -> list[str]:
     """The words that the module writes when it is imported in a process of its own."""
     program = profile.run_module_text(output, module="_ufm_0")
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=True)
     return done.stdout.split()
 
 

@@ -366,7 +366,7 @@ def test_settings_are_read_without_importing_cython() -> None:
         "cython_settings.read('cimport numpy'); dependencies.digests('cimport numpy')\n"
         "print(*{'Cython', 'tree_sitter', 'subprocess'} & set(sys.modules))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)
     assert done.stdout.split() == []
 
 

@@ -78,7 +78,7 @@ def _sdist(version: str) -> bytes:
 
 
 def _fetched(url: str) -> bytes:
-    with urllib.request.urlopen(url, timeout=60) as answer:
+    with urllib.request.urlopen(url, timeout=300) as answer:
         stream: io.BufferedIOBase = answer
         return stream.read()
 

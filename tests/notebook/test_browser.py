@@ -157,11 +157,11 @@ def running(module: str, folder: Path) -> Iterator[tuple[int, str]]:
         yield port, token
     finally:
         with urllib.request.urlopen(
-            urllib.request.Request(f"http://127.0.0.1:{port}/api/shutdown?token={token}", method="POST"), timeout=20
+            urllib.request.Request(f"http://127.0.0.1:{port}/api/shutdown?token={token}", method="POST"), timeout=300
         ):
             pass
         try:
-            process.wait(20)
+            process.wait(300)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()

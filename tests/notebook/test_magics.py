@@ -531,7 +531,7 @@ def fresh_process(tmp_path: Path) -> Any:
 
     def run_python(code: str) -> list[str]:
         command = [sys.executable, "-c", code]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True, env=environment)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True, env=environment)
         return done.stdout.split()
 
     return run_python

@@ -35,7 +35,7 @@ def terminal(*cells: str) -> str:
     command = [sys.executable, "-m", "IPython", "--simple-prompt", "--no-banner", "--no-confirm-exit", "--quick"]
     environment = {**os.environ, "NO_COLOR": "1", "TERM": "dumb"}
     done = subprocess.run(
-        command, input=typed, capture_output=True, text=True, timeout=180, env=environment, check=False
+        command, input=typed, capture_output=True, text=True, timeout=300, env=environment, check=False
     )
     return done.stdout + done.stderr
 
@@ -102,7 +102,7 @@ class Kernel:
         self.manager.start_kernel(cwd=str(folder), env=environment)
         self.client = self.manager.client()
         self.client.start_channels()
-        self.client.wait_for_ready(timeout=60)
+        self.client.wait_for_ready(timeout=300)
 
     def run(self, code: str, *, cell_id: str = "") -> list[dict[str, Any]]:
         """Messages of one execution up to the moment the kernel says it is idle; front ends stop there."""
@@ -115,7 +115,7 @@ class Kernel:
         found: list[dict[str, Any]] = []
         while True:
             try:
-                answer = self.client.get_iopub_msg(timeout=120)
+                answer = self.client.get_iopub_msg(timeout=300)
             except Empty:
                 raise AssertionError(f"the kernel never became idle after {code!r}") from None
             if answer["parent_header"].get("msg_id") != message["header"]["msg_id"]:
@@ -236,7 +236,7 @@ def test_bad_option_is_a_usage_error_in_a_kernel(kernel: Kernel) -> None:
 @pytest.mark.slow
 def test_kernel_completes_options_and_their_values(kernel: Kernel) -> None:
     def completed(text: str) -> list[str]:
-        reply = kernel.client.complete(text, reply=True, timeout=60)["content"]
+        reply = kernel.client.complete(text, reply=True, timeout=300)["content"]
         return [text[: reply["cursor_start"]] + match for match in reply["matches"]]
 
     assert completed("%%c_ufunc --para") == ["%%c_ufunc --parallel"]
@@ -245,7 +245,7 @@ def test_kernel_completes_options_and_their_values(kernel: Kernel) -> None:
 
 @pytest.mark.slow
 def test_kernel_help_shows_options_and_example_cells(kernel: Kernel) -> None:
-    reply = kernel.client.inspect("%%c_ufunc", reply=True, timeout=60)["content"]
+    reply = kernel.client.inspect("%%c_ufunc", reply=True, timeout=300)["content"]
     text = reply["data"]["text/plain"]
     assert "--parallel" in text
     assert "%%c_ufunc --types f4,f8" in text

@@ -36,7 +36,7 @@ def test_the_line_counts_and_says_where_an_interrupt_came() -> None:
 
     def interrupted() -> None:
         with Waiting(Progress(outputs.display, float), "compiling In[3]", pause=0.001):
-            assert outputs.twice.wait(60)
+            assert outputs.twice.wait(300)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -51,7 +51,7 @@ def test_the_line_says_what_was_stopped_even_if_that_had_just_begun() -> None:
 
     def interrupted() -> None:
         with Waiting(Progress(outputs.display, float), "compiling In[3]", pause=0.001) as waiting:
-            assert outputs.twice.wait(60)
+            assert outputs.twice.wait(300)
             waiting.now("trying out In[3]")
             raise KeyboardInterrupt
 
@@ -72,7 +72,7 @@ def test_the_line_says_how_far_it_is() -> None:
     outputs = Outputs()
     progress = Progress(outputs.display, float)
     with Waiting(progress, "compiling In[3]", how_far=lambda: "40 of 100 functions", pause=0.001):
-        assert outputs.twice.wait(60)
+        assert outputs.twice.wait(300)
     assert outputs.texts[0] == "compiling In[3]: 40 of 100 functions, 0 s"
 
 

@@ -311,7 +311,7 @@ def test_interrupt_ends_an_endless_plain_function() -> None:
         "print(f(np.ones(1, 'l'), f.ffi.NULL))\n"
     )
     command = [sys.executable, "-P", "-c", program]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(um.__file__).parents[1], timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(um.__file__).parents[1], timeout=300)
     assert done.stdout == "interrupted\n1\n", done.stderr
 
 

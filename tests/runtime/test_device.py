@@ -196,7 +196,7 @@ def _kernels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     # The shim is read once, and not for each of a hundred kernels.
     (folder / "shim.h").write_text('#include "cuda.h"\n')
     command = [str(COMPILER), *FLAGS, "-x", "c++-header", str(folder / "shim.h"), "-o", str(folder / "shim.h.gch")]
-    subprocess.run(command, check=True, timeout=120)
+    subprocess.run(command, check=True, timeout=300)
     yield
     _folder.clear()
     _compiled.clear()
@@ -214,7 +214,7 @@ def compiled(text: str, *entries: str) -> list[Any]:
         path = _folder[0] / hashlib.sha256((text + " ".join(entries)).encode()).hexdigest()[:16]
         command = [str(COMPILER), *FLAGS, "-shared", "-include", str(_folder[0] / "shim.h"), "-x", "c++", "-"]
         unit = f"{text}\n{launcher}"
-        done = subprocess.run([*command, "-o", str(path)], input=unit, capture_output=True, text=True, timeout=120)
+        done = subprocess.run([*command, "-o", str(path)], input=unit, capture_output=True, text=True, timeout=300)
         assert not done.returncode, done.stderr[-3000:] + text
         library = ctypes.CDLL(str(path))
         found = _compiled[text + " ".join(entries)] = [library[f"__ufm_run{k}"] for k, _ in enumerate(entries)]

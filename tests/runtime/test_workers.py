@@ -85,7 +85,7 @@ class Pool:
             log = (self._folder / f"{name}.log").open("wb")
             self._processes[name] = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
             log.close()
-        self.client.wait_for_workers(len(self._processes), timeout=60)
+        self.client.wait_for_workers(len(self._processes), timeout=300)
 
     def kill_one(self) -> None:
         """End a worker without a word, as a machine that lost its power."""
@@ -130,13 +130,14 @@ def surroundings() -> tuple[list[str | None], list[str], list[str]]:
     return [shutil.which(name) for name in ("cc", "gcc", "clang", "cl")], missing, loaded
 
 
-def test_thousand_tasks_are_right_though_a_worker_is_lost(pool: Pool) -> None:
+def test_thousand_tasks_are_right_though_a_worker_is_lost(pool: Pool, tmp_path: Path) -> None:
     from distributed import as_completed
 
-    steps, wave = built().steps, built().wave
+    steps, wave, lost = built().steps, built().wave, tmp_path / "lost"
 
     def task(n: int) -> tuple[int, int, float]:
-        time.sleep(0.002)  # or they are all done before the worker is lost
+        while n >= 500 and not lost.exists():  # a worker is lost while tasks wait
+            time.sleep(0.01)
         numbers = np.arange(1 + 30 * n, 1 + 30 * (n + 1))
         return n, int(steps(numbers).sum()), float(wave(n / 10))
 
@@ -146,6 +147,7 @@ def test_thousand_tasks_are_right_though_a_worker_is_lost(pool: Pool) -> None:
         next(done)
     pool.kill_one()
     assert sum(not future.done() for future in futures) > 250
+    lost.touch()
     found = pool.client.gather(futures)
     pool.start(1)
     assert found == [task(n) for n in range(1000)]

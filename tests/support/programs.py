@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 import textwrap
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import ufunc_magic
@@ -71,6 +73,16 @@ def run_bare(
     assert done.stderr.decode() == ""
     assert done.returncode == 0
     return done.stdout.decode().strip()
+
+
+def wait_until(done: Callable[[], object]) -> bool:
+    """Wait until a condition holds; False after a time in which only what hangs does not."""
+    end = time.monotonic() + LIMIT
+    while not done():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
 
 
 def _path() -> str:
