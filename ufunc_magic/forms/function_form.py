@@ -16,7 +16,7 @@ from ..ir import VOID, CType, FunctionIR, Name, OpaqueStatement, Program, walk
 from ..model import Comfort, Signature, Unit
 from .marks import Texts, texts
 from .math_names import HELPERS
-from .module_scope import ModuleScope, Routine, RoutineParameter, assigned_first, changes_of, python_name
+from .module_scope import ModuleScope, Routine, RoutineParameter, assigned_first, python_name
 from .numpy_values import FunctionTypes
 from .numpy_writer import numpy_text
 from .operand_lists import OperandLists
@@ -206,12 +206,11 @@ def _main(scope: ModuleScope, main: Routine, signature: Signature) -> ast.Functi
     names = {position: variable.name for position, variable in variables.items()}
     lists = OperandLists(signature, names, {position: p.type for position, p in enumerate(main.parameters)})
     head = lists.sizes()
-    changes = changes_of(main.function)
     for position, operand in operands.items():
         symbol = main.parameters[position].symbol
         head += lists.opening(
             operand,
             assigned=assigned_first(main.function, symbol),
-            changed=bool(operand.core and symbol in changes),
+            changed=bool(operand.core and symbol in body.changes),
         )
     return _function(main.name, lists.parameters(), body, head, ends=main.returns == VOID and not main.parts)
