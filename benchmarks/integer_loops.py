@@ -25,7 +25,7 @@ import numpy as np
 
 import ufunc_magic as um
 from ufunc_magic.bench import expectation
-from ufunc_magic.bench.samples import repeated, shuffled
+from ufunc_magic.bench.samples import repeat_arrays, shuffle_arrays
 from ufunc_magic.forms import Watched, namespace
 
 RESULT = Path(__file__).parent / "results" / "integer_loops.json"
@@ -58,7 +58,7 @@ def main() -> None:
     inputs = build.report().inputs
     functions = {}
     for code in build.report_data.functions:
-        lists = expectation.to_lists(shuffled(inputs[code.name], LOOP))
+        lists = expectation.to_lists(shuffle_arrays(inputs[code.name], LOOP))
         names = namespace("timing")
         exec(code.python, names)
         everywhere = names[code.python_name]
@@ -66,7 +66,7 @@ def main() -> None:
         expectation.loop_over(watched.function, lists)
         natural = watched.natural()
         pool = [array[:POOL] for array in inputs[code.name]]
-        in_turn, at_random = repeated(pool, ELEMENTS), shuffled(pool, ELEMENTS)
+        in_turn, at_random = repeat_arrays(pool, ELEMENTS), shuffle_arrays(pool, ELEMENTS)
         functions[code.name] = {
             **least(
                 {

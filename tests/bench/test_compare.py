@@ -24,7 +24,7 @@ from ufunc_magic.bench.expectation import call_each, to_lists
 from ufunc_magic.bench.machine import Limits
 from ufunc_magic.bench.request import Budget, Forms, Operands, Reference, Request, Threads
 from ufunc_magic.bench.rounds import Call, Pace, Timing, count_affordable, measure
-from ufunc_magic.bench.samples import Trials, rounded_down, sample_inputs
+from ufunc_magic.bench.samples import Trials, round_down, sample_inputs
 from ufunc_magic.forms import Watched, at_random, namespace
 from ufunc_magic.model import ComparisonError, OptionError
 from ufunc_magic.render import Comparison
@@ -284,7 +284,7 @@ def test_a_table_is_never_read_past_its_end() -> None:
 
 @pytest.mark.parametrize(("most", "size"), [(1, 1), (9, 5), (10, 10), (452_221, 200_000), (10**6, 10**6)])
 def test_sizes_are_round_numbers(most: int, size: int) -> None:
-    assert rounded_down(most) == size
+    assert round_down(most) == size
 
 
 def test_integers_without_a_screen_are_small_and_positive() -> None:

@@ -15,7 +15,7 @@ from support import FakeClock, compare, replace_name
 from ufunc_magic.bench.candidates import Candidate, make_candidates
 from ufunc_magic.bench.judging import judge
 from ufunc_magic.bench.machine import Limits
-from ufunc_magic.bench.samples import at_size, sizes_of
+from ufunc_magic.bench.samples import parse_sizes, resize_arguments
 from ufunc_magic.model import CacheError, ComparisonError, OptionError
 from ufunc_magic.notebook.compare_line import compared
 from ufunc_magic.render import Comparison, import_required, optional_packages
@@ -45,11 +45,11 @@ LIMIT = Limits(((1 << 24, 1e10),))
     ],
 )
 def test_sizes_are_read(given: Any, expected: tuple[int, ...]) -> None:
-    assert sizes_of(given) == expected
+    assert parse_sizes(given) == expected
 
 
 def test_seven_decades_are_twenty_two_sizes() -> None:
-    sizes = sizes_of("1:1e7")
+    sizes = parse_sizes("1:1e7")
     assert (len(sizes), sizes[0], sizes[-1]) == (22, 1, 10_000_000)
 
 
@@ -58,13 +58,13 @@ def test_seven_decades_are_twenty_two_sizes() -> None:
 )
 def test_sizes_that_cannot_be_read_are_refused_by_value(given: Any) -> None:
     with pytest.raises(ComparisonError, match="sizes"):
-        sizes_of(given)
+        parse_sizes(given)
 
 
 @given(st.text(alphabet="0123456789.:,e- ", max_size=12))
 def test_any_text_of_sizes_is_read_or_refused(text: str) -> None:
     try:
-        sizes = sizes_of(text) if len(text.split("e")) < 2 else (1,)
+        sizes = parse_sizes(text) if len(text.split("e")) < 2 else (1,)
     except ComparisonError:
         return
     assert list(sizes) == sorted(set(sizes))
@@ -72,10 +72,10 @@ def test_any_text_of_sizes_is_read_or_refused(text: str) -> None:
 
 def test_arguments_are_cut_or_repeated() -> None:
     table, number = np.arange(6.0).reshape(3, 2), 2.5
-    short, same = at_size((table, number), 2)
+    short, same = resize_arguments((table, number), 2)
     assert (short.tolist(), same) == ([[0, 1], [2, 3]], 2.5)
-    assert at_size((np.arange(3),), 7)[0].tolist() == [0, 1, 2, 0, 1, 2, 0]
-    assert at_size((table,), 4)[0].tolist() == [[0, 1], [2, 3], [4, 5], [0, 1]]
+    assert resize_arguments((np.arange(3),), 7)[0].tolist() == [0, 1, 2, 0, 1, 2, 0]
+    assert resize_arguments((table,), 4)[0].tolist() == [[0, 1], [2, 3], [4, 5], [0, 1]]
 
 
 # -- what can be compared -----------------------------------------------------------------------

@@ -18,7 +18,7 @@ from ufunc_magic.bench.machine import Limits, Pressure, measure_limits, read_cac
 from ufunc_magic.bench.request import Arguments, Request
 from ufunc_magic.bench.rivals import load_forms, make_rivals, parse_rivals
 from ufunc_magic.bench.rounds import Call, TimedCall, Timing
-from ufunc_magic.bench.samples import given_inputs
+from ufunc_magic.bench.samples import convert_inputs
 from ufunc_magic.forms import cython_text, numexpr_text
 from ufunc_magic.model import CellFunction, CellPlace, ComparisonError, ObjectCode, Options, ReportData, Target
 from ufunc_magic.render import Comparison, LoopReport, Row
@@ -136,12 +136,12 @@ def test_the_speed_up_of_rounds_that_agree_is_one_number() -> None:
 )
 def test_data_that_a_call_would_not_take_is_refused(value: Any, kind: str) -> None:
     with pytest.raises(ComparisonError, match=r"array 1 has dtype .*, which does not fit the input of type"):
-        given_inputs((value,), [np.dtype(kind)], [])
+        convert_inputs((value,), [np.dtype(kind)], [])
 
 
 @pytest.mark.parametrize(("value", "kind"), [(2.5, "f"), (np.arange(3), "i"), (7, "B"), (np.ones(3, "f"), "d")])
 def test_data_that_a_call_takes_is_of_the_inputs_type(value: Any, kind: str) -> None:
-    (array,) = given_inputs((value,), [np.dtype(kind)], [])
+    (array,) = convert_inputs((value,), [np.dtype(kind)], [])
     assert array.dtype == np.dtype(kind)
     np.testing.assert_array_equal(array, np.atleast_1d(value))
 

@@ -16,7 +16,7 @@ from .judging import Prepared, measure_rows
 from .machine import Pressure, describe_machine, read_cache_levels
 from .request import Arguments, Request
 from .rounds import SAMPLE, Call, Pace, TimedCall, time_once
-from .samples import at_size, moved_bytes, work_size
+from .samples import count_bytes, count_elements, resize_arguments
 
 #: Share of the budget for the question what the inputs' last bits change, if results differ.
 EXPLAINING = 0.25
@@ -78,7 +78,7 @@ class _Sizes:
     def measure_all(self) -> bool:
         """Fill the rows size by size; whether an interrupt ended it."""
         budget, progress = self.request.budget, self.request.progress or (lambda share, words: None)
-        sizes = [work_size(group) for group in self.groups]
+        sizes = [count_elements(group) for group in self.groups]
         weights = [max(1.0, 20 * size / max(sizes)) for size in sizes]
         start, left = budget.clock(), budget.seconds
         try:
@@ -95,7 +95,7 @@ class _Sizes:
 
     def measure_size(self, args: tuple[Any, ...], *, seconds: float, left: float) -> None:
         """Check and time the candidates that can be afforded, within ``seconds`` of the seconds left."""
-        request, start, size = self.request, self.request.budget.clock(), work_size(args)
+        request, start, size = self.request, self.request.budget.clock(), count_elements(args)
         present = self.select_affordable(args, seconds, left=left) if self.rows else request.candidates
         if not present:
             return
@@ -118,7 +118,7 @@ class _Sizes:
 
         A note names each of the others once.
         """
-        size, budget = work_size(args), self.request.budget.seconds
+        size, budget = count_elements(args), self.request.budget.seconds
         known = [one for one in self.request.candidates if one.label in self.costs]
         cost = {one.label: self.estimate_seconds(one, args, 1.2 * seconds) for one in known}
         total, fitting = 0.0, set[str]()
@@ -135,12 +135,12 @@ class _Sizes:
 
     def estimate_seconds(self, one: Candidate, args: tuple[Any, ...], patience: float) -> float:
         """Seconds of a call, from the time of an element at the sizes so far; calls it if those are much smaller."""
-        size, number = work_size(args), self.reached
+        size, number = count_elements(args), self.reached
         # The least of three: an interruption must not exclude a candidate.
         each = min(self.costs[one.label][-3:])
         while number * 10 < size and PASSES * each * size > patience:
             number *= 8
-            call = Call(one.function, one.place_arguments(at_size(args, number)))
+            call = Call(one.function, one.place_arguments(resize_arguments(args, number)))
             seconds = time_once(call, clock=self.request.budget.clock)[0]
             each = seconds / number
             if seconds > patience / 8:
@@ -153,7 +153,7 @@ class _Sizes:
         self, present: Sequence[Candidate], args: tuple[Any, ...], *, patience: float
     ) -> list[TimedCall]:
         """Call each candidate once, and compare its results with the expected ones."""
-        request, clock, size = self.request, self.request.budget.clock, work_size(args)
+        request, clock, size = self.request, self.request.budget.clock, count_elements(args)
         calls = {one.label: Call(one.function, one.place_arguments(args)) for one in present}
         results = {one.label: self.call_first(one, calls[one.label]) for one in present}
         reference = request.reference
@@ -183,7 +183,7 @@ class _Sizes:
                 explain=explain,
             )
 
-        nbytes = {one.label: moved_bytes(args, results[one.label]) for one in present}
+        nbytes = {one.label: count_bytes(args, results[one.label]) for one in present}
         self.bytes_per_element = nbytes[present[-1].label] / max(1, size)
         return [
             one.entry(calls[one.label], size, check(one), nbytes[one.label], self.compiled.get(one.label))

@@ -37,7 +37,7 @@ from .loop_reports import LoopReports, count_processors
 from .machine import Pressure, load_limits, revise_limits
 from .request import Arguments, Budget, Operands, Parameters, Progress, Reference, Request, Threads
 from .rivals import CompileCython, load_forms, make_rivals, parse_rivals
-from .samples import given_inputs, shuffled, sizes_of
+from .samples import convert_inputs, parse_sizes, shuffle_arrays
 
 #: Share of a cell's time that goes into its comparisons; the rest is for Python forms and for the page.
 COMPARING = 0.8
@@ -82,7 +82,7 @@ def report(
         # An error in an option is raised before anything is timed.
         parse_rivals(options.vs)
         if options.sizes:
-            sizes_of(options.sizes)
+            parse_sizes(options.sizes)
         cell = _Cell(build, options, names, loops, compile_cython, progress)
         with Comfort("the timing", notes, passing=UfuncMagicError):
             pressure = Pressure()
@@ -220,20 +220,20 @@ class _Cell:
             letters(code.timed, code.nin),
             code.parameters[: code.nin],
             [[int(d) if d.isdecimal() else d for d in core] for core in code.cores[: code.nin]],
-            known_inputs(code, options.size or SAMPLED) or None,
+            make_known_inputs(code, options.size or SAMPLED) or None,
             options.size,
             cautious=code.cautious,
             edges=not options.fast_math,  # which gives up exactly these values
         )
         if data is not None:
-            arrays = given_inputs(data, operand_dtypes(code.function_code)[: code.nin], operands.cores)
+            arrays = convert_inputs(data, operand_dtypes(code.function_code)[: code.nin], operands.cores)
             operands = replace(operands, arrays=arrays, size=operands.size or len(arrays[0]))
         request = replace(
             request,
             candidates=(Candidate(label, host, "ufunc"), *rivals),
             inputs=operands,
             threads=Threads(self.build.threads, _most_threads(options)) if self.object_code.threads else None,
-            on_device=device_times and functools.partial(device_rows, host, bound, device_times),
+            on_device=device_times and functools.partial(make_device_rows, host, bound, device_times),
             budget=replace(request.budget, seconds=request.budget.seconds * (1 + RIVAL_BUDGET * len(others))),
             limit=load_limits(),
         )
@@ -258,7 +258,7 @@ class _Cell:
         )
 
 
-def known_inputs(code: CellFunction, size: int) -> tuple[NDArray[Any], ...]:
+def make_known_inputs(code: CellFunction, size: int) -> tuple[NDArray[Any], ...]:
     """Inputs on which a function works that fails on ordinary ones, repeated; empty for one that does not.
 
     For structures, those that any takes.
@@ -270,7 +270,7 @@ def known_inputs(code: CellFunction, size: int) -> tuple[NDArray[Any], ...]:
         np.array(values, TYPES[number].char)
         for values, number in zip(zip(*code.inputs, strict=True), code.timed, strict=False)
     ]
-    return shuffled(columns, size) if columns else ()
+    return shuffle_arrays(columns, size) if columns else ()
 
 
 def _filled(array: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
@@ -330,7 +330,7 @@ def _new_notices(notices: Sequence[str]) -> list[str]:
     return new
 
 
-def device_rows(
+def make_device_rows(
     host: Callable[..., Any],
     function: Callable[..., Any],
     times: Callable[[Sequence[NDArray[Any]]], Iterable[DeviceTime]],

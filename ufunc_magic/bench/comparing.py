@@ -22,7 +22,7 @@ from .machine import Pressure, load_limits
 from .python_calls import prepare_function
 from .request import Arguments, Budget, Operands, Parameters, Reference, Request
 from .rounds import ROUNDS, Pace
-from .samples import at_size, describe_inputs, sample_inputs, sizes_of, work_size
+from .samples import count_elements, describe_inputs, parse_sizes, resize_arguments, sample_inputs
 
 #: Seconds, at one size and over several.
 BUDGET, BUDGET_OF_SIZES = 2.0, 4.0
@@ -186,18 +186,18 @@ def make_groups(
     args: Sequence[Any], sizes: str | int | Sequence[int] | None, *, draw: Callable[[int], tuple[Any, ...]]
 ) -> list[tuple[Any, ...]]:
     """The arguments at each size, or as they are without sizes; ``draw`` makes arguments if there are none."""
-    numbers = () if sizes is None else sizes_of(sizes)
+    numbers = () if sizes is None else parse_sizes(sizes)
     try:
         whole = tuple(args) or draw(max(numbers, default=DRAWN))
-        largest = at_size(whole, numbers[-1]) if numbers else whole
-        groups = [at_size(largest, size) for size in numbers] or [whole]
+        largest = resize_arguments(whole, numbers[-1]) if numbers else whole
+        groups = [resize_arguments(largest, size) for size in numbers] or [whole]
     except (MemoryError, OverflowError) as error:
         raise ComparisonError(
             f"sizes={sizes!r} needs more memory than this machine has.", remedy="Use smaller sizes."
         ) from error
-    if not all(map(work_size, groups)):
+    if not all(map(count_elements, groups)):
         raise ComparisonError("The arguments have no elements.", remedy="Pass arrays with at least one element.")
-    if len(groups) > 1 and len({work_size(group) for group in groups}) == 1:
+    if len(groups) > 1 and len({count_elements(group) for group in groups}) == 1:
         kinds = ", ".join(dict.fromkeys(type(arg).__name__ for arg in whole))
         fault = f"sizes={sizes!r} needs array arguments to take elements from, but the arguments are {kinds}."
         raise ComparisonError(fault, remedy="Pass NumPy arrays, or omit the arguments.")

@@ -21,7 +21,7 @@ from .expectation import FAULTS, Expected, call_each, check_points, loop_over, t
 from .judging import Prepared
 from .request import Operands, Request
 from .rounds import Call, TimedCall, count_affordable, time_once
-from .samples import POOL, PROBES, Trials, edge_inputs, sample_inputs
+from .samples import POOL, PROBES, Trials, list_edges, sample_inputs
 
 #: The most elements by default, and the most bytes of all inputs together.
 ELEMENTS, BYTES = 1_000_000, 32 << 20
@@ -166,7 +166,7 @@ def _expect(request: Request, operands: Operands, arrays: Arrays) -> list[Expect
     part = count_affordable(run, most=len(arrays[0]), seconds=seconds, clock=request.budget.clock)
     parts = [_expect_at(request, operands, arrays, np.arange(part))]
     if operands.edges and not operands.cautious and not any(operands.cores) and not reference:
-        parts.append(_expect_at(request, operands, edge_inputs(operands.types), None))
+        parts.append(_expect_at(request, operands, list_edges(operands.types), None))
     return [part for part in parts if part is not None]
 
 

@@ -22,7 +22,7 @@ from .expectation import FAULTS, Guarded, Outcome, check_outcome, copy_arrays, f
 from .judging import Prepared
 from .request import Parameters, Request
 from .rounds import Call, TimedCall, time_once
-from .samples import sample_arguments, sizes_of
+from .samples import parse_sizes, sample_arguments
 
 #: Numbers along each axis: the first trial's, which is more than the integers of `sample_arguments`, and the most
 #: elements.
@@ -189,7 +189,7 @@ def _search_size(request: Request, parameters: Parameters, deadline: float, kind
 def _affordable_along(run: Callable[[int], float], dimensions: int, limit: float) -> int:
     """Numbers along each axis, a round one, with which a call of the slowest form stays within the limit."""
     along, before, taken = SMALL, math.inf, 0.0
-    for further in sizes_of(f"{SMALL}:{MOST}")[1:]:
+    for further in parse_sizes(f"{SMALL}:{MOST}")[1:]:
         # A function is not linear if its time grew by more than the elements did; short times show nothing.
         growth = max((further / along) ** dimensions, taken / before)
         if further**dimensions > MOST or (taken > limit / 100 and taken * growth > limit):

@@ -19,7 +19,7 @@ from .candidates import Candidate
 from .loop_reports import recall_loop
 from .machine import Limits
 from .rounds import CLOCK, Call, Clock, count_affordable
-from .samples import rounded_down
+from .samples import round_down
 
 if TYPE_CHECKING:
     from ..render import LoopReport
@@ -230,4 +230,4 @@ class Request:
     def fitting(self, run: Callable[[int], object], share: float, *, most: int) -> int:
         """Elements that ``run`` computes in a share of the budget, a round number."""
         seconds = share * self.budget.seconds
-        return rounded_down(count_affordable(run, most=most, seconds=seconds, clock=self.budget.clock))
+        return round_down(count_affordable(run, most=most, seconds=seconds, clock=self.budget.clock))

@@ -145,26 +145,26 @@ def sample_inputs(
         best = _search(candidates, score, trials.patience)
     distinct = min(size, max(POOL, DISTINCT // max([1, *map(math.prod, shapes)])))
     if screen is None or not (cautious or any(dtype.kind in "iu" for dtype in dtypes)):
-        return repeated(draw(best, distinct), size)
+        return repeat_arrays(draw(best, distinct), size)
     inputs = draw(best, min(size, trials.pool))
     passed = screen(*inputs)
     if not passed.any():
         safest = tuple(_intervals(dtype, cautious=True, screened=False)[0] for dtype in dtypes)
-        return repeated(draw(safest, distinct), size)
-    return shuffled(tuple(array[passed] for array in inputs), size)
+        return repeat_arrays(draw(safest, distinct), size)
+    return shuffle_arrays(tuple(array[passed] for array in inputs), size)
 
 
-def repeated(arrays: Sequence[NDArray[Any]], size: int) -> Arrays:
+def repeat_arrays(arrays: Sequence[NDArray[Any]], size: int) -> Arrays:
     """Repeat the arrays to ``size`` elements."""
     return tuple(_resized(array, size) for array in arrays)
 
 
-def shuffled(arrays: Sequence[NDArray[Any]], size: int) -> Arrays:
+def shuffle_arrays(arrays: Sequence[NDArray[Any]], size: int) -> Arrays:
     """``size`` elements: all of the arrays', then random ones of them, in an order that no processor learns."""
     length = len(arrays[0])
     rest = np.random.default_rng(0).integers(length, size=max(0, min(size, DISTINCT) - length))
     order = np.concatenate([np.arange(min(size, length)), rest])
-    return repeated([array[order] for array in arrays], size)
+    return repeat_arrays([array[order] for array in arrays], size)
 
 
 def sample_arguments(samples: Sequence[str], *, along: int, kind: str) -> tuple[Any, ...]:
@@ -200,7 +200,7 @@ def sample_arguments(samples: Sequence[str], *, along: int, kind: str) -> tuple[
     return tuple(arguments)
 
 
-def edge_inputs(types: str) -> Arrays:
+def list_edges(types: str) -> Arrays:
     """Zeros, units, infinities and NaN in all combinations, at most 256 of them; for scalar inputs only."""
     kinds = _dtypes_of(types)
     values = [_EDGE[kind.kind] for kind in kinds]
@@ -225,7 +225,9 @@ def describe_inputs(names: Sequence[str], arrays: Arrays) -> str:
     return "; ".join(words)
 
 
-def given_inputs(values: Sequence[Any], kinds: Sequence[np.dtype[Any]], cores: Sequence[Sequence[int | str]]) -> Arrays:
+def convert_inputs(
+    values: Sequence[Any], kinds: Sequence[np.dtype[Any]], cores: Sequence[Sequence[int | str]]
+) -> Arrays:
     """The user's values as inputs of a ufunc: elements along the first axis, single numbers repeated.
 
     Raises
@@ -354,7 +356,7 @@ MOST = 1000
 _REMEDY = "Write a range such as --sizes 10:1e7, or a list such as --sizes 1e3,1e5."
 
 
-def sizes_of(sizes: str | int | Sequence[int]) -> tuple[int, ...]:
+def parse_sizes(sizes: str | int | Sequence[int]) -> tuple[int, ...]:
     """Numbers of elements, ascending.
 
     Parameters
@@ -400,13 +402,13 @@ def _spaced(text: str) -> list[int]:
     return [low, *(size for size in inner if low < size < high), high]
 
 
-def rounded_down(number: int) -> int:
+def round_down(number: int) -> int:
     """The largest of 1, 2, 5, 10, 20, ... that is not above."""
     decade: int = 10 ** (len(str(number)) - 1)
     return max(step * decade for step in STEPS if step * decade <= number)
 
 
-def at_size(args: Sequence[Any], size: int) -> tuple[Any, ...]:
+def resize_arguments(args: Sequence[Any], size: int) -> tuple[Any, ...]:
     """The arguments with ``size`` elements along the first axis: the first ones, repeated where there are fewer.
 
     Numbers and arrays without axes stay as they are.
@@ -431,12 +433,12 @@ def _resized(array: np.ndarray[Any, Any], size: int) -> np.ndarray[Any, Any]:
     return result
 
 
-def work_size(args: Sequence[Any]) -> int:
+def count_elements(args: Sequence[Any]) -> int:
     """Elements of the largest argument."""
     return max(map(np.size, args), default=1)
 
 
-def moved_bytes(args: Sequence[Any], results: Any) -> int:
+def count_bytes(args: Sequence[Any], results: Any) -> int:
     """Bytes of the arrays that go in and out."""
     arrays = [arg for arg in args if isinstance(arg, np.ndarray)]
     return sum(array.nbytes for array in (*arrays, *map(np.asarray, split_outputs(results))))
