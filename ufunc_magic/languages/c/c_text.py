@@ -40,6 +40,8 @@ _CALLED = re.compile(_STRING.decode() + r"|(?<!\w)([^\W\d][\w$]*)\s*\(", re.S)
 #: ``(x) -`` behind what ends no operand: a variable or a type in parentheses.
 _NAME = rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*"
 _BARE = re.compile(rb"(?:(?<=[-+*/%&|^=<>!?:;,({}])|\breturn)\s*\(\s*(" + _NAME + rb")\s*\)(?=\s*[-+])")
+#: ``static_cast<double>``, behind which parentheses are a call's.
+_CAST = re.compile(rb"\b\w+_cast\s*<[^<>;]*>\s*\Z")
 _UFUNC = re.compile(r"ufunc:(?!:)\s*(.*)")
 
 _KEYWORDS = """
@@ -153,7 +155,13 @@ def unparenthesized(code: bytes) -> bytes:
     types = {m[1] for m in re.finditer(word + rb"(?=\s+[A-Za-z_])", code)}
     types |= {m[1] for m in re.finditer(rb"\b(?:typedef\b[^;]*|using\s+|struct\s+|class\s+)" + word, code)}
     variables = {m[1] for m in re.finditer(rb"[\w*&,]\s*" + word + rb"\s*(?=[,;=)\[:])", code)} - types
-    return _BARE.sub(lambda m: m[0].replace(b"(", b" ").replace(b")", b" ") if m[1] in variables else m[0], code)
+
+    def bare(match: re.Match[bytes]) -> bytes:
+        if match[1] not in variables or _CAST.search(code, max(0, match.start() - 99), match.start()):
+            return match[0]
+        return match[0].replace(b"(", b" ").replace(b")", b" ")
+
+    return _BARE.sub(bare, code)
 
 
 def read(text: str, *, cplus: bool = False, predefined: Mapping[str, str] = MappingProxyType({})) -> Text:

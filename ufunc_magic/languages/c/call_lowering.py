@@ -14,6 +14,7 @@ from ...ir import (
     LONG,
     VOID,
     AddressOf,
+    Constant,
     Convert,
     CType,
     Expression,
@@ -23,6 +24,7 @@ from ...ir import (
     Name,
     Symbol,
     c_name,
+    header_constant,
     is_pure,
     math_function,
     promoted,
@@ -34,6 +36,16 @@ from .lowering_context import part, parts
 from .lowering_values import Head
 from .type_lowering import UNKNOWN
 
+#: Innermost arguments of templates.
+_ARGUMENTS = re.compile(r"<[^<>]*>")
+#: Members of ``std::numeric_limits`` -> the macro of <float.h> or <math.h> for double.
+_NUMERIC_LIMITS = {
+    "max": "DBL_MAX",
+    "min": "DBL_MIN",
+    "epsilon": "DBL_EPSILON",
+    "infinity": "INFINITY",
+    "quiet_NaN": "NAN",
+}
 _CASTS = frozenset(("static_cast", "const_cast", "reinterpret_cast", "bit_cast", "dynamic_cast"))
 _NAMED = frozenset(
     "identifier type_identifier primitive_type sized_type_specifier template_function template_type "
@@ -61,9 +73,10 @@ class CallLowerer(ExpressionLowerer):
             self._touch(values)
             return self._call(node, UNKNOWN, name, values, through=through)
         short = name.rpartition("::")[2]
-        definitions = self.scope.definitions(short)
-        if definitions:
+        if not name.startswith("std::") and self.scope.definitions(short):
             return self._own_call(short, nodes, node)
+        if name.endswith(f"numeric_limits::{short}") and (limit := self._numeric_limit(function, short, node)):
+            return limit
         if short in _CASTS:
             described = next((n for n in walk(function) if n.type == "type_descriptor"), None)
             if described is not None and len(nodes) == 1:
@@ -78,6 +91,18 @@ class CallLowerer(ExpressionLowerer):
         if self.scope.is_class(name):
             return self.opaque(node, f"calls `{name}`, which Python does not have", t)
         return self._library_call(name, self._values(nodes), node)
+
+    def _numeric_limit(self, function: Node, member: str, node: Node) -> Expression | None:
+        """``std::numeric_limits<T>::max()`` as a constant."""
+        described = next((n for n in walk(function) if n.type == "type_descriptor"), None)
+        t = self.described(described) if described is not None else UNKNOWN
+        if t.integral and member in ("max", "min", "lowest"):
+            return Constant(at=self.at(node), type=t, value=t.high if member == "max" else t.low)
+        macro = _NUMERIC_LIMITS.get(member, "")
+        limit = header_constant(macro.replace("DBL", "FLT") if t == FLOAT else macro)
+        if limit is None or t not in (FLOAT, DOUBLE):
+            return None
+        return Constant(at=self.at(node), type=t, value=limit.value, spelling=limit.spelling)
 
     def _values(self, nodes: Sequence[Node]) -> list[Expression]:
         return [self.value(n) for n in nodes]
@@ -283,4 +308,9 @@ def _plain_name(function: Node) -> str:
     while function.type == "template_function" and (inner := part(function, "name")) is not None:
         function = inner
     text = text_of(function)
-    return re.sub(r"\s+", "", text.partition("<")[0]) if function.type == "qualified_identifier" else text
+    if function.type != "qualified_identifier":
+        return text
+    text = re.sub(r"\s+", "", text)
+    while "<" in text and (shorter := _ARGUMENTS.sub("", text)) != text:
+        text = shorter
+    return text.removeprefix("::")

@@ -385,7 +385,10 @@ class FileScope:
                 ),
             )
         if node.has_error:
-            body = (OpaqueStatement(at=at, reason="has syntax that could not be read", text=""), *body)
+            broken = [n for n in walk(lowerer.body or node) if n.type == "ERROR"]
+            inside = tuple(part for n in broken for part in lowerer.inside(n))
+            reason = "has syntax that could not be read"
+            body = (OpaqueStatement(at=at, reason=reason, text="", parts=inside), *body)
         return FunctionIR(
             name=definition.name,
             parameters=head.parameters,

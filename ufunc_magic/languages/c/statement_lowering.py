@@ -25,6 +25,7 @@ from ...ir import (
     FunctionCall,
     If,
     Logical,
+    Name,
     Node as IRNode,
     OpaqueExpression,
     OpaqueStatement,
@@ -198,18 +199,23 @@ class StatementLowerer(LoopLowerer):
         # A chain of `else if` is as deep a tree as it is long.
         chain: list[tuple[Node, Expression, Block]] = []
         last: Block | None = None
+        declared: tuple[Statement, ...] = ()
         at: Node | None = node
         self.scopes.append({})
         while at is not None:
             condition = at.child_by_field_name("condition")
             before, test_node = _condition(condition)
-            if condition is None or (test_node is None or test_node.type == "declaration") or before is not None:
-                if at == node:
-                    self.scopes.pop()
-                    return self._unknown(node)
+            if test_node is None:
                 last = Block(at=self.at(at), body=tuple(self._unknown(at)))
                 break
-            test = self.value(test_node)
+            if before is not None or test_node.type == "declaration":
+                if at != node:
+                    last = self.block(at)  # it declares its own
+                    break
+                declared = self.statements(
+                    [n for n in (before, test_node) if n is not None and n.type == "declaration"]
+                )
+            test = self._tested(test_node)
             chain.append((at, test, self.block(at.child_by_field_name("consequence"))))
             other = at.child_by_field_name("alternative")
             if other is not None and other.type == "else_clause":
@@ -222,7 +228,15 @@ class StatementLowerer(LoopLowerer):
         for at, test, then in reversed(chain):
             whole = If(at=self.at(at), test=test, then=then, otherwise=last)
             last = Block(at=whole.at, body=(whole,))
-        return list(last.body) if last is not None else []
+        body = last.body if last is not None else ()
+        return [Block(at=self.at(node), body=(*declared, *body))] if declared else list(body)
+
+    def _tested(self, node: Node) -> Expression:
+        """A condition, which may be a declaration's value (C++17 9.4)."""
+        if node.type != "declaration":
+            return self.value(node)
+        symbol = next(reversed(self.scopes[-1].values()), None)
+        return Name(at=self.at(node), type=symbol.type, symbol=symbol) if symbol is not None else self.opaque(node)
 
     def _while(self, node: Node) -> list[Statement]:
         before, test_node = _condition(node.child_by_field_name("condition"))
@@ -332,7 +346,9 @@ class StatementLowerer(LoopLowerer):
         declarators = node.children_by_field_name("declarator")
         lowered: list[Statement] = []
         for (declared, _), declarator in zip(declared_by(node), declarators, strict=False):
-            value = declarator.child_by_field_name("value") if declarator.type == "init_declarator" else None
+            # Of a condition, `if (double *p = f())`, the value belongs to the whole.
+            owner = declarator if declarator.type == "init_declarator" else node
+            value = owner.child_by_field_name("value")
             if declarator.type == "init_declarator" and (
                 (bound := declarator.child_by_field_name("declarator")) is not None
                 and bound.type == "structured_binding_declarator"
