@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.fuzz import grow
-from ufunc_magic.ir import CType, FunctionIR
+from ufunc_magic.ir import Constant, CType, FunctionIR, walk
 from ufunc_magic.languages.c import lower, parse_cell
 
 from .c_printer import HEAD, CPrinter, Unprintable, decayed, spelled
@@ -173,3 +173,16 @@ def test_text_that_is_no_c_is_lowered_all_the_same() -> None:
 def test_a_number_that_is_no_octal_is_opaque() -> None:
     program = lower(parse_cell("int f(int x) { return x + 0778; }")[1])
     assert [o.reason for o in program.functions["f"][0].opaque()] == ["cannot read the number `0778`"]
+
+
+def test_a_condition_that_declares_is_a_block() -> None:
+    text = "double f(double x) { if (double y = 2 * x; y > 1) return y; else if (int k = 3) return k; return x; }"
+    program = lower(parse_cell(text, cplus=True)[1], cplus=True)
+    assert list(program.functions["f"][0].opaque()) == []
+
+
+def test_limits_of_numbers_are_constants() -> None:
+    text = "double f(float x) { return std::numeric_limits<float>::max() * x + std::numeric_limits<int>::lowest(); }"
+    program = lower(parse_cell(text, cplus=True)[1], cplus=True)
+    values = [n.value for n in walk(program.functions["f"][0].body) if isinstance(n, Constant)]
+    assert values == [3.4028234663852886e38, -(2**31)]

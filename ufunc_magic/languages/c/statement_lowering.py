@@ -212,9 +212,8 @@ class StatementLowerer(LoopLowerer):
                 if at != node:
                     last = self.block(at)  # it declares its own
                     break
-                declared = self.statements(
-                    [n for n in (before, test_node) if n is not None and n.type == "declaration"]
-                )
+                first = [before, test_node if test_node.type == "declaration" else None]
+                declared = self.statements([n for n in first if n is not None])
             test = self._tested(test_node)
             chain.append((at, test, self.block(at.child_by_field_name("consequence"))))
             other = at.child_by_field_name("alternative")
@@ -488,7 +487,10 @@ def _condition(node: Node | None) -> tuple[Node | None, Node | None]:
     """What stands before the condition of a statement (C++17 9.4.1), and the condition."""
     if node is None:
         return None, None
-    return node.child_by_field_name("initializer"), bare(node)
+    before = node.child_by_field_name("initializer")
+    if before is not None and before.type == "init_statement":
+        before = next(iter(parts(before)), None)
+    return before, bare(node)
 
 
 def _parts_of(node: Node) -> list[Node] | None:
