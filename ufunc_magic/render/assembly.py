@@ -23,7 +23,7 @@ _END = re.compile(r"(?:jmpq?|b|br|retq?|ud2)$")
 _CALL = re.compile(r"(?:callq?|bl)$")
 #: Our loops do none of it themselves.
 _ARITHMETIC = re.compile(r"v?(?:add|sub|mul|div|sqrt|fn?m(?:add|sub)\w*)[ps][sd]\b")
-#: A number sign alone: on Arm one stands before numbers.
+#: A number sign alone: on Arm one precedes numbers.
 _COMMENT = re.compile(r"(?:^|\s)(?:#(?:\s|$)|//).*")
 _VECTOR = re.compile(r"_ZGV[a-zA-Z]+?([NM])(\d+)\w*?_(\w+)$")
 
@@ -182,7 +182,7 @@ _CLONES: tuple[tuple[str, str, frozenset[str]], ...] = (
     ("_Msve", "SVE", frozenset({"sve"})),
     ("default", "", frozenset()),
 )
-#: A function of ours and the suffix of its clone, which clang numbers; C++ writes its types behind its name.
+#: A function of ours and the suffix of its clone, which clang numbers; C++ appends the types to the name.
 _OURS = re.compile(r"(?:_ZL?\d+)?(__ufm_(?:kernel|item|sequence)_\d+)[^.\d]?[^.]*((?:\..*?)?)(?:\.\d+)?$")
 _REGISTERS = (("512-bit vectors", re.compile(r"%zmm")), ("256-bit vectors", re.compile(r"%ymm")))
 #: Instructions on all lanes of a register, in x86-64's packed forms and on Arm's vectors.
@@ -223,7 +223,7 @@ class HotLoop:
     adds_in_order : bool
         A loop in it adds the elements of vectors one by one.
     placed : tuple of Placed
-        In program order; functions that the loop calls come behind it.
+        In program order; functions that the loop calls follow it.
     """
 
     name: str

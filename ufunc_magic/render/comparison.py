@@ -44,13 +44,13 @@ class Comparison:
     levels : tuple of Level
         The caches of this machine, where the rows are of several sizes.
     interrupted : bool
-        It was stopped before everything was measured; the rows are what there was.
+        An interrupt ended it early, with the rows so far.
     machine : str
-        Where it was measured.
+        The machine that measured it.
     inputs : str
-        What the inputs hold, ``"m, v from -2 to 2"``.
+        The ranges of the inputs, ``"m, v from -2 to 2"``.
     arguments : tuple of ndarray
-        The inputs that were drawn or given, their first 10,000 elements; not part of what is saved.
+        The first 10,000 elements of the inputs; not saved.
     """
 
     name: str
@@ -188,7 +188,7 @@ def html_page(pairs: Sequence[tuple[Comparison, Title]], *, caption: str, items:
     return f'<div style="overflow-x:auto">{"".join(parts)}</div>'
 
 
-#: How a compiler's message begins, and the colour of the bar beside it, which shows on light and dark pages.
+#: The beginning of a compiler's message, and the colours of its bar, visible on light and dark pages.
 _MESSAGE = re.compile(r".*?:\d+(?::\d+)?: (error|warning): ")
 _BARS = {"error": "#d32f2f", "warning": "#e08a00"}
 
@@ -198,12 +198,12 @@ def _paragraph(text: str) -> str:
     if message := _MESSAGE.match(text):
         style += f";border-left:4px solid {_BARS[message[1]]};padding-left:.6em;margin:.3em 0"
     if "\n" in text:
-        style += ";font-family:monospace"  # a caret stands below its column
+        style += ";font-family:monospace"  # so that a caret is below its column
     return f'<div style="{style}">{explained(text)}</div>'
 
 
 def _how_to_read(page: str) -> str:
-    """What the words of a page mean, folded: where there are no pointers, there are no tooltips."""
+    """The meanings of a page's words, folded: touch screens show no tooltips."""
     words = dict.fromkeys([*tables.HEADS, *tables.words_in(" ".join(page.split()))])
     lines = "".join(f"<div><em>{escape(word)}</em>: {escape(tables.MEANINGS[word])}</div>" for word in words)
     return _folded("how to read the table", lines)
@@ -217,12 +217,12 @@ def _folded(summary: str, page: str) -> str:
 
 
 def bundle(value: Any, comparisons: Sequence[Comparison]) -> dict[str, str]:
-    """All forms of a comparison or report; a picture, for paper, where there is one and the notebook uses Matplotlib.
+    """All forms of a comparison or report; with a PNG for paper if it has a drawing and the notebook uses Matplotlib.
 
-    The HTML holds the drawing as SVG.  Beside it that would make nbconvert call Inkscape, and fail without it.
+    The HTML holds the drawing as SVG.  An SVG of its own would make nbconvert call Inkscape, and fail without it.
     """
     picture: dict[str, str] = {}
-    with Comfort("the picture", []):  # the HTML has it, too, and says what is wrong
+    with Comfort("the picture", []):  # the HTML shows it too, with the fault
         drawn = next((one for one in comparisons if drawable(one.rows)), None)
         if drawn is not None and "matplotlib" in sys.modules:  # importing it may take seconds
             page, file = (
@@ -243,7 +243,7 @@ def _over_sizes(comparison: Comparison) -> bool:
 
 
 def drawing(comparison: Comparison, title: str) -> str:
-    """The picture as a file, or ``""`` where there is nothing to draw."""
+    """The picture as a file; ``""`` if there is nothing to draw."""
     rows = comparison.rows
     return figure(rows, title=title, levels=comparison.levels, file=True) if drawable(rows) else ""
 
@@ -256,7 +256,7 @@ def _text_sizes(comparison: Comparison, title: Title) -> list[str]:
         *tables.wrapped(f"{verdict(rows)}; time per element", indent="  "),
     ]
     heads, cells = _by_size(comparison)
-    # As many columns side by side as the width takes.
+    # As many columns in a row as fit.
     fit = (tables.WIDTH - max(len(row.label) for row in cells) - 2) // (max(map(len, [*heads, "1,230 ns"])) + 2)
     for start in range(0, len(heads), fit):
         part = slice(start, start + fit)
@@ -293,7 +293,7 @@ def _sizes(rows: Sequence[Row]) -> list[int]:
 
 
 def _by_size(comparison: Comparison) -> tuple[list[str], list[Cells]]:
-    """Heads, and for each size what each label costs, ``""`` where it was not measured."""
+    """Heads, and for each size the time of each label; ``""`` if it was not measured."""
     labels = comparison.labels
     cost = {(r.label, r.elements): duration(r.per_element) if r.ok else "DISAGREES" for r in comparison.rows}
     heads = [label if len(label) <= HEAD else f"{label[: HEAD - 1]}…" for label in labels]
@@ -302,7 +302,7 @@ def _by_size(comparison: Comparison) -> tuple[list[str], list[Cells]]:
 
 
 def _remarks(rows: Sequence[Row]) -> list[str]:
-    """What rows have to say, once for each label: of the largest size, and why results disagree."""
+    """The remarks of rows, once for each label: of the largest size, and why results disagree."""
     remarks: dict[str, str] = {}
     for row in sorted(rows, key=lambda row: row.elements):
         if row.alarm or not remarks.get(row.label, "").startswith("DISAGREES"):

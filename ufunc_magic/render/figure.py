@@ -1,7 +1,7 @@
 """Time per element over sizes, drawn: a log-log SVG without a plotting library, or the same lines on Matplotlib's axes.
 
 Lines differ in colour and dashes, and each carries its label at its end, so that no meaning hangs on a
-colour.  Inside a page, text takes the page's own colour and nothing is painted behind it: light and dark themes
+colour.  Inside a page, text takes the page's own colour and the background stays clear: light and dark themes
 and paper are all served by one picture.  As a file of its own it brings its background, for it cannot know where
 it is shown.
 """
@@ -44,13 +44,13 @@ class Line:
 
     @property
     def words(self) -> str:
-        """Where it starts and where it ends."""
+        """Its first and last points."""
         (first, slow), (last, quick) = self.points[0], self.points[-1]
         return f"{self.label}: {duration(slow)} at {count(first)} elements, {duration(quick)} at {count(last)}."
 
 
 def lines_of(rows: Sequence[Row]) -> tuple[Line, ...]:
-    """Rows of several sizes as lines; rows that disagree cost nothing worth a line."""
+    """Rows of several sizes as lines, without the rows that disagree."""
     lines: dict[str, list[tuple[int, float]]] = {}
     for row in rows:
         if row.elements > 0 and row.seconds > 0 and row.ok:
@@ -59,7 +59,7 @@ def lines_of(rows: Sequence[Row]) -> tuple[Line, ...]:
 
 
 def drawable(rows: Sequence[Row]) -> bool:
-    """There are sizes enough for a line to say something."""
+    """Whether there are enough sizes for a line."""
     return len({row.elements for row in rows if row.elements > 0}) > 2 and bool(lines_of(rows))
 
 
@@ -71,11 +71,11 @@ def figure(rows: Sequence[Row], *, title: str, levels: Sequence[Level] = (), fil
     rows : sequence of Row
         Of several sizes; see `drawable`.
     title : str
-        What is computed.
+        The function.
     levels : sequence of Level
         Caches, marked where their elements lie between the smallest and the largest size.
     file : bool
-        It stands alone and not in a page: with its own background and colours.
+        A file of its own and not part of a page: with its own background and colours.
 
     Returns
     -------
@@ -126,7 +126,7 @@ def plot_rows(rows: Sequence[Row], ax: Any, *, title: str, over_sizes: bool) -> 
 
 
 def _padded(low: float, high: float) -> tuple[float, float]:
-    """A range with room around it, and never so narrow that noise fills the picture."""
+    """A range with room around it, wide enough that noise does not fill the picture."""
     low, high = low / 1.25, high * 1.25
     if high / low < 10:
         middle = math.sqrt(low * high)
@@ -177,7 +177,7 @@ def _cost_axis(y: Callable[[float], float], low: float, high: float, *, right: f
 
 
 def _caches(x: Callable[[float], float], levels: Sequence[Level]) -> list[str]:
-    """A dotted upright where the data fills a cache, named at its top; every other name stands lower."""
+    """A dotted upright where the data fills a cache, named at its top; every other name is lower."""
     parts = []
     for n, level in enumerate(sorted(levels, key=lambda level: level.elements)):
         place, top = x(level.elements), TOP - 6 + TEXT * (n % 2)

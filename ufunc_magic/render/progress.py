@@ -35,7 +35,7 @@ class Progress:
         return self
 
     def __call__(self, share: float, words: str = "") -> None:
-        """Say how far it is, from 0 to 1; cheap enough to be called between any two measurements."""
+        """Show the share that is done, from 0 to 1; cheap enough to call between any two measurements."""
         now = self._clock()
         if self._display is None or now < self._next:
             return
@@ -48,7 +48,7 @@ class Progress:
         self._show({"text/plain": f"{share:.0%}  {words}", "text/html": bar})
 
     def busy(self, words: str) -> None:
-        """Say what takes long, where nobody knows how far it is."""
+        """Show the step that takes long, without a share."""
         if self._display is not None:
             self._words = words
             bar = '<progress style="width:16em;vertical-align:middle"></progress>'
@@ -69,7 +69,7 @@ class Progress:
             self._show({"text/plain": words, "text/html": html.escape(words)})
 
     def becomes(self, texts: dict[str, str]) -> bool:
-        """Show this where the line was; False where there was none, or it is something else already."""
+        """Show this in place of the line; False if there is no line, or no longer."""
         output, self._output = self._output, None
         if output is not None:
             output.update(texts, raw=True)

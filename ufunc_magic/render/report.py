@@ -1,4 +1,4 @@
-"""What a cell shows after it ran: its functions, tables and compiler messages; also the description of object code.
+"""The report of a cell: its functions, tables and compiler messages; also the description of object code.
 
 Pure values: text, HTML and JSON are made from the same fields.
 """
@@ -50,7 +50,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class Report:
-    """What a cell shows when it has run.
+    """The report of a cell that has run.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Report:
     comparisons : tuple of Comparison
         At most one for each function, by its name.
     diagnostics : tuple of Diagnostic
-        What the compiler warned of.
+        The compiler's warnings.
     notes : tuple of str
     seconds : mapping
         Step -> seconds: ``{"parse": ..., "compile": ..., "load": ...}``.
@@ -69,13 +69,13 @@ class Report:
     toolchain : str
         ``"gcc 12.2.0"``.
     others : tuple of str
-        What else was bound, in words: ``("Integrator (class)", "TABLE")``.
+        Everything else that was bound, in words: ``("Integrator (class)", "TABLE")``.
     device : str
         Where functions ran, if not simply on the CPU: ``"CPU emulation"``, or the name of a device.
     pressure : str
-        What other programs took of the machine meanwhile; ``""`` where it was quiet.
+        A note on the load of other programs; ``""`` on a quiet machine.
     first_line : int
-        The number of the source's first line where it stands: 2 below a magic.  Notes and the text and HTML of the
+        The number of the source's first line in its cell: 2 below a magic.  Notes and the text and HTML of the
         report count from there; diagnostics, and they alone in the JSON, have the source's own lines.
     views : tuple of object
         Views of the source, shown below everything else: annotated, assembly, remarks of the compiler.  Each has

@@ -2,7 +2,7 @@
 
 Pure: reads the texts that ``compilers.compiler_texts`` has the compiler leave.
 
-Styles are inline, for JupyterLab drops style sheets; a tint is never all that is said, for the share stands beside it.
+Styles are inline, for JupyterLab drops style sheets; a tint always comes with a figure.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LINE = "font-family:var(--jp-code-font-family,ui-monospace,monospace);white-spa
 class View:
     """One way of looking at a cell: a title, and parts with titles of their own; shows itself in a notebook.
 
-    What is not ``opened`` is in HTML only, where a click opens it.
+    Parts of a view that is not ``opened`` are in the HTML only, where a click opens them.
     """
 
     name: str
@@ -82,9 +82,9 @@ def views(cell: CompiledCell, names: Sequence[ViewName], texts: CompilerTexts, *
         Of a language that a compiler of C reads.
     names : sequence of {"asm", "vec", "c", "annotate"}
     texts : CompilerTexts
-        What the compiler left of the same cell.
+        The compiler's further outputs for the same cell.
     place : CellPlace
-        Where the cell stands now.
+        The cell's current name and lines.
 
     Returns
     -------
@@ -150,7 +150,7 @@ def _shown(placed: Placed) -> str:
 
 
 def _callee(placed: Placed, operands: str) -> str:
-    """What an instruction calls, as a comment behind it, unless its own words say it."""
+    """The function that an instruction calls, as a comment, unless its operands show it."""
     return f"    ; {placed.calls}" if placed.calls and placed.calls not in operands else ""
 
 

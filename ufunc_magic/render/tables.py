@@ -20,7 +20,7 @@ Kind = Literal["python", "numpy", "scalar", "ufunc", "parallel", "compiled", "gp
 
 HEADS = ("time", "spread", "per element", "speed-up")
 
-#: What words mean, where a pointer rests on them and below the table; docs/table.md says more.
+#: Meanings of words, for tooltips and below the table; docs/table.md has more.
 MEANINGS = {
     "time": "time of one call: the minimum of at least five rounds, in which the rows take turns",
     "spread": "how much longer the median round took",
@@ -83,26 +83,26 @@ class Row:
         "scalar" is a Python loop around a compiled function, "compiled" a compiled function that is no ufunc, "gpu"
         what ran on a device.
     elements : int
-        Elements that ``seconds`` stands for; 0 for a call that takes no arrays.
+        Elements of a call that takes ``seconds``; 0 for a call without arrays.
     measured : int
         Elements that were really computed; fewer than ``elements`` means that ``seconds`` is scaled.
     seconds : float
         Time of one call over ``elements`` elements, the least of all rounds, the allocation of its result included.
     spread : float or None
-        How much longer the middle round took, relative to that; None for fewer than three rounds.
+        How much longer the median round took, relative to the least; None for fewer than three rounds.
     speedup : float or None
         Times faster than the baseline row; None where results disagree.
     agreement : Agreement or None
-        None for the row that the others are compared with, and where nothing could be compared.
+        None for the row that the others are compared with, and if nothing could be compared.
     bandwidth : float or None
         Bytes of inputs and outputs per second, as a fraction of what a copy reaches on this machine, or on its device.
     note : str
     compile_seconds : float or None
-        What it cost to compile; None where nothing was compiled.
+        Seconds that compiling took; None if nothing was compiled.
     speedup_range : pair of float or None
-        What the speed-up may be, where rounds disagreed.
+        The range of the speed-up, if rounds disagreed.
     text : str
-        The Python function that was timed, where the package wrote it.
+        The timed Python function, if the package wrote it.
     """
 
     label: str
@@ -131,7 +131,7 @@ class Row:
 
     @property
     def alarm(self) -> str:
-        """How it disagrees, ``""`` where it does not."""
+        """How it disagrees; ``""`` if it does not."""
         return f"DISAGREES {self.agreement.detail}".rstrip() if self.agreement and not self.ok else ""
 
 
@@ -184,7 +184,7 @@ def ratio(value: float) -> str:
 
 
 def ratio_range(low: float, high: float) -> str:
-    """What a speed-up may be, ``"29-61x"``."""
+    """The range of a speed-up, ``"29-61x"``."""
     ends = [f"{float(f'{value:.2g}'):,g}" for value in (low, high)]
     return f"{'-'.join(dict.fromkeys(ends))}x"
 
@@ -206,8 +206,8 @@ class Cells:
     """One row of a table, already in words.
 
     ``alarm`` is shown first among the remarks and in red; ``bar`` is a share of the longest bar,
-    ``None`` for no bar; ``kind`` picks the bar's colour.  ``text`` is what the label stands for, shown where a pointer
-    rests on it.
+    ``None`` for no bar; ``kind`` picks the bar's colour.  ``text`` is the full text of the label,
+    its tooltip.
     """
 
     label: str
@@ -260,7 +260,7 @@ _LONGEST = 24
 
 
 def widths(heads: Sequence[str], rows: Sequence[Cells]) -> tuple[str, ...]:
-    """What the label and each figure may take, as styles, so that all groups of a table have like columns."""
+    """The widths of the label and each figure, as styles, so that all groups of a table have equal columns."""
     # In widths of a digit: letters are narrower, and an em of padding is nearly two of them.
     label = 0.9 * min(_LONGEST, max((len(row.label) for row in rows), default=0)) + 1.2
     columns = [max([0.85 * len(head), *(len(row.figures[n]) for row in rows)]) + 1 for n, head in enumerate(heads)]
@@ -367,7 +367,7 @@ def cells_of(rows: Sequence[Row]) -> list[Cells]:
 
 
 def remark(row: Row) -> str:
-    """The remark beside a row's figures."""
+    """The remark on a row."""
     scaled = f"timed on {count(row.measured, 'element')}" if row.measured < row.elements else ""
     compiled = "" if row.compile_seconds is None else f"compiled in {duration(row.compile_seconds)}"
     return "; ".join(filter(None, (scaled, row.note, compiled)))
