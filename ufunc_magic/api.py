@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from . import runtime, serialize
-from .languages import language, language_of
+from . import languages, runtime, serialize
 from .model import (
     LANGUAGES,
     ArgumentError,
@@ -224,7 +223,7 @@ def doctor() -> Diagnosis:
     """Show the compilers and libraries of this machine, and the commands that install what is missing; printable."""
     from .compilers import diagnose
 
-    return diagnose(finding for key in LANGUAGES for finding in language(key).findings())
+    return diagnose(finding for key in LANGUAGES for finding in languages.language(key).findings())
 
 
 def dtype_of(function: Any, operand: str | int | None = None) -> np.dtype[Any]:
@@ -298,7 +297,7 @@ def dumps(function: Any, *, source: bool = True, key: bytes | str | None = None)
     if origin is None and str(type(function).__module__).partition(".")[0] == "numba":
         function = from_numba(function)
     if origin is not None:
-        language_of(origin.object_code).complete(origin.object_code)
+        languages.language_of(origin.object_code).complete(origin.object_code)
     return runtime.dumps(function, source=source, key=key)
 
 

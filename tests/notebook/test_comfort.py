@@ -33,8 +33,8 @@ EVERYWHERE = [
     ("--sizes 10:1e3", "render.comparison", "figure", "the table in HTML is missing"),
 ]
 OF_C = [
-    ("", "forms.c_form", "_module", "the Python form of"),
-    ("", "forms.c_form", "_vector", "the NumPy expression of"),
+    ("", "forms.function_form", "_module", "the Python form of"),
+    ("", "forms.function_form", "_vector", "the NumPy expression of"),
     ("--show vec", "render.source_views", "vectorization", "what --show=vec shows is missing"),
     ("--show asm", "compilers.compiler_texts", "texts_of", "what --show=asm shows is missing"),
     ("-a", "render.source_views", "hot_loops", "what --show=annotate shows is missing"),
@@ -46,7 +46,7 @@ OF_CYTHON = [
     ("-a", "languages.cython.annotate", "read", "the annotated source is missing"),
 ]
 OF_CUDA = [
-    ("", "forms.c_form", "_module", "the Python form of"),
+    ("", "forms.function_form", "_module", "the Python form of"),
     ("", "bench.cell_report", "_new_notices", "what the session is told once is missing"),
 ]
 FAULTS = [

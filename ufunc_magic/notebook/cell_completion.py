@@ -10,7 +10,6 @@ from pathlib import Path
 
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult
 
-from ..languages import language as language_named
 from ..model import LANGUAGES
 
 _OF_MAGIC = {entry.magic.removeprefix("%%"): language for language, entry in LANGUAGES.items()}
@@ -39,6 +38,8 @@ def matcher(context: CompletionContext) -> SimpleMatcherResult:
     magic = _MAGIC.match(lines[first])
     if magic is None or context.cursor_line <= first:
         return {"completions": []}
+    from ..languages import language as language_named  # not before the first Tab in such a cell
+
     key = _OF_MAGIC[magic[1]]
     language = language_named(key)
     before = lines[context.cursor_line][: context.cursor_position]

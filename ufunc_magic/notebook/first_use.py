@@ -35,13 +35,12 @@ for cplus in (False, True):
 store.default().remember({fact!r}, "done")
 """
 
-#: Compiles the headers with which the C of Cython cells begins.
 #: What a first cell and its table import, and NumPy with them.
 _MODULES = (
     "pipeline",
     "languages.c.c_unit",
     "codegen.unit",
-    "forms.c_form",
+    "forms.function_form",
     "guard.trial",
     "bench.cell_report",
     "render.report",

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from ...compilers import counted, missing_file, source_line, unknown_name
 from ...model import CompileError, Diagnostic, line_mark
-from .. import c
-from . import cuda_names
+from . import cuda_text
 from .nvrtc import advise
 
 _TENSORS = ("tensor cores need a GPU", "Write the product as a loop.")
@@ -56,7 +55,7 @@ def refusals(source: str, *, name: str) -> tuple[Diagnostic, ...]:
     """What the emulation refuses in a cell, in order; code that ``#if`` leaves out and comments do not count."""
     if not _QUICK.search(source.encode(errors="replace")):
         return ()
-    text = c.read(source, cplus=True, predefined=cuda_names.PREDEFINED)
+    text = cuda_text.read(source)
     code = _STRING.sub(lambda m: b" " * len(m[0]), text.code)
     places: list[tuple[int, str, str]] = []
     for pattern, what, remedy in _WORDS:
@@ -81,7 +80,7 @@ def races(source: str) -> list[str]:
     """Notes on lines that are refused in ``volatile`` code, and that a GPU may reorder where it is not."""
     if "__shared__" not in source:
         return []
-    code = c.read(source, cplus=True, predefined=cuda_names.PREDEFINED).code
+    code = cuda_text.read(source).code
     names = {m[1] for m in _SHARED.finditer(code)} - {m[1] for m in _VOLATILE.finditer(code)}
     lines = sorted({code.count(b"\n", 0, at) + 1 for at in _warp_synchronous(code, names, loops=False)})
     return [f"line {line_mark(line)}: {_LOCKSTEP[0]}. {_LOCKSTEP[1]}" for line in lines[:1]]

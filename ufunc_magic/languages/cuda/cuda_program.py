@@ -14,8 +14,7 @@ from pathlib import Path
 from ... import codegen, compilers
 from ...cells import compiler_flags, linker_flags
 from ...model import CompileError, OptionError, Options
-from .. import c
-from . import cuda_names, nvrtc
+from . import cuda_text, nvrtc
 from .cuda_diagnostics import improved, once, refusals
 from .cuda_unit import TEMPLATES, header_flags, shim, with_shared_memory
 
@@ -43,9 +42,7 @@ def compile_program(source: str, *, options: Options, name: str, folder: Path) -
         If there is no ``main``.
     CompileError, LinkError, ToolchainError
     """
-    if not re.search(
-        r"\bmain\s*\(", c.read(source, cplus=True, predefined=cuda_names.PREDEFINED).code.decode(errors="replace")
-    ):
+    if not re.search(r"\bmain\s*\(", cuda_text.read(source).code.decode(errors="replace")):
         raise OptionError(f"--run-main: {name} has no main().", remedy="Remove --run-main.")
     tool = compilers.find(cplus=True)
     if diagnostics := refusals(with_launches(source), name=name):

@@ -22,7 +22,7 @@ from ...model import (
 )
 from .. import c
 from ..c import CText
-from . import cuda_names
+from . import cuda_names, cuda_text
 from .cuda_diagnostics import once
 from .kernel_prototypes import CellVariable, Export
 
@@ -256,7 +256,7 @@ def instantiated(source: str) -> dict[str, list[str]]:
     """
     if "<" not in source:
         return {}
-    text = c.read(source, cplus=True, predefined=cuda_names.PREDEFINED)
+    text = cuda_text.read(source)
     code = text.code.decode(errors="replace")
     types = {
         *c.BUILTIN,
@@ -491,7 +491,7 @@ def without_host(source: str, *, unit: Unit | None = None) -> str:
     What device code names stays, for the compiler to speak of.  Lines and columns stay as they are.
     """
     # As it is typed: where macros are expanded, functions have another text.
-    typed = c.parse(source, cplus=True, predefined=cuda_names.PREDEFINED)
+    typed = cuda_text.parse(source)
     called = _called_host(unit or typed)
     on_device = {f.name for f in (unit or typed).functions if f.qualifiers & {"__device__", "__global__"}}
     for function in _host_functions(typed):
@@ -504,7 +504,7 @@ def without_host(source: str, *, unit: Unit | None = None) -> str:
 def _without_host_entities(source: str) -> str:
     """The cell with spaces for classes and variables of the host's, which nothing else names."""
     while True:
-        text = c.read(source, cplus=True, predefined=cuda_names.PREDEFINED)
+        text = cuda_text.read(source)
         code, raw = text.code.decode("latin-1"), text.raw.decode("latin-1")
         code = _LITERAL.sub(lambda m: " " * len(m[0]), code)
         directives = "\n".join(re.findall(r"(?m)^[ \t]*#.*(?:\\\n.*)*", raw))
@@ -573,11 +573,7 @@ def unasked(source: str, errors: Sequence[Diagnostic], *, options: Options) -> f
     if options.types:
         return frozenset()
     known = instantiated(source)
-    templates = [
-        f
-        for f in c.parse(source, cplus=True, predefined=cuda_names.PREDEFINED).functions
-        if f.template and f.name not in known
-    ]
+    templates = [f for f in cuda_text.parse(source).functions if f.template and f.name not in known]
     hit = [[f.name for f in templates if f.line <= error.line <= f.end_line] for error in errors]
     unbound = {name for names in hit for name in names} if all(hit) else set()
     while callers := {f.name for f in templates if f.calls & unbound} - unbound:
@@ -599,11 +595,7 @@ def without_refused(source: str, diagnostics: Sequence[Diagnostic], *, name: str
     CompileError
         With the diagnostics, where nothing is left, or one stands outside of a function.
     """
-    functions = [
-        f
-        for f in c.parse(source, cplus=True, predefined=cuda_names.PREDEFINED).functions
-        if f.qualifiers & {"__device__", "__global__"}
-    ]
+    functions = [f for f in cuda_text.parse(source).functions if f.qualifiers & {"__device__", "__global__"}]
     refused: dict[str, Diagnostic] = {}
     text = source.split("\n")
     outside = []

@@ -41,7 +41,7 @@ from ...model import (
     line_mark,
 )
 from .. import c
-from . import cuda_names, device, kernel_prototypes, nvrtc
+from . import cuda_text, device, kernel_prototypes, nvrtc
 from .cuda_diagnostics import improved, races, refusals
 from .cuda_frontend import needs_gpu
 from .cuda_reading import (
@@ -280,7 +280,7 @@ def with_shared_memory(source: str) -> tuple[str, Sequence[str]]:
         return source, ()
     names = dict.fromkeys(match[3] for match in _DYNAMIC.finditer(source))
     source = _STATIC.sub("__shared__", _DYNAMIC.sub(r"\1__dynshm__\2", source))
-    text = c.read(source, cplus=True, predefined=cuda_names.PREDEFINED)
+    text = cuda_text.read(source)
     code, raw = text.code.decode("latin-1"), text.raw.decode("latin-1")
     pieces, end = list[str](), 0
     scopes: list[list[str]] = [[]]
